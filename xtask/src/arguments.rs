@@ -1,0 +1,118 @@
+//! What the words after `cargo xtask` mean.
+//!
+//! Written by hand: seven commands with a handful of flags do not pay for an argument parser.
+
+use crate::bench::Effort;
+use crate::check::Tests;
+use crate::generate::Mode;
+
+pub(crate) const HELP: &str = "\
+usage: cargo xtask COMMAND
+
+  check [--without-tests]   the whole gate: format, clippy, tidy, tests, doc tests, docs,
+                            generated files; run it before every commit
+  test [FILTER...]          the tests only; installs what they need on a Debian machine
+  tidy                      the repository's own rules: layers, headers, file lengths, words
+  gen [--check]             write the generated files, or compare them with what is there
+  bench [NAME...] [--quick] measure against the alternatives; a slow result is not a failure
+  faults [--seed N]         the fault suites in full
+  help                      this text";
+
+/// One command with its arguments.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    Help,
+    Check(Tests),
+    Test { filters: Vec<String> },
+    Tidy,
+    Generate(Mode),
+    Bench { names: Vec<String>, effort: Effort },
+    Faults { seed: Option<u64> },
+}
+
+impl Task {
+    /// Reads the words; the error is a sentence for the person who wrote them.
+    pub(crate) fn parse(words: &[String]) -> Result<Self, String> {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let Some((&command, rest)) = words.split_first() else { return Ok(Self::Help) };
+        match (command, rest) {
+            ("help" | "--help" | "-h", _) | (_, ["--help" | "-h"]) => Ok(Self::Help),
+            ("check", []) => Ok(Self::Check(Tests::Run)),
+            ("check", ["--without-tests"]) => Ok(Self::Check(Tests::Skip)),
+            ("test", filters) => Ok(Self::Test { filters: names("test", filters)? }),
+            ("tidy", []) => Ok(Self::Tidy),
+            ("gen", []) => Ok(Self::Generate(Mode::Write)),
+            ("gen", ["--check"]) => Ok(Self::Generate(Mode::Check)),
+            ("bench", rest) => bench(rest),
+            ("faults", []) => Ok(Self::Faults { seed: None }),
+            ("faults", ["--seed", seed]) => match seed.parse() {
+                Ok(seed) => Ok(Self::Faults { seed: Some(seed) }),
+                Err(_) => Err(format!("`{seed}` is not a seed: a whole number is")),
+            },
+            ("check" | "tidy" | "gen" | "faults", rest) => {
+                Err(format!("`{command}` does not take `{}`", rest.join(" ")))
+            }
+            _ => Err(format!("there is no command `{command}`")),
+        }
+    }
+}
+
+fn bench(rest: &[&str]) -> Result<Task, String> {
+    let (flags, rest): (Vec<&str>, Vec<&str>) = rest.iter().partition(|word| **word == "--quick");
+    let effort = if flags.is_empty() { Effort::Full } else { Effort::Quick };
+    Ok(Task::Bench { names: names("bench", &rest)?, effort })
+}
+
+fn names(command: &str, words: &[&str]) -> Result<Vec<String>, String> {
+    match words.iter().find(|word| word.starts_with('-')) {
+        Some(flag) => Err(format!("`{command}` does not take `{flag}`")),
+        None => Ok(words.iter().map(ToString::to_string).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, want: Result<Task, &str>) {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        assert_eq!(Task::parse(&words), want.map_err(str::to_owned), "cargo xtask {line}");
+    }
+
+    fn owned(words: &[&str]) -> Vec<String> {
+        words.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn every_command_of_the_help_is_understood() {
+        check("", Ok(Task::Help));
+        check("help", Ok(Task::Help));
+        check("bench --help", Ok(Task::Help));
+        check("check", Ok(Task::Check(Tests::Run)));
+        check("check --without-tests", Ok(Task::Check(Tests::Skip)));
+        check("test", Ok(Task::Test { filters: vec![] }));
+        check("test lock serial_", Ok(Task::Test { filters: owned(&["lock", "serial_"]) }));
+        check("tidy", Ok(Task::Tidy));
+        check("gen", Ok(Task::Generate(Mode::Write)));
+        check("gen --check", Ok(Task::Generate(Mode::Check)));
+        check("bench", Ok(Task::Bench { names: vec![], effort: Effort::Full }));
+        check(
+            "bench --quick journal",
+            Ok(Task::Bench { names: owned(&["journal"]), effort: Effort::Quick }),
+        );
+        check("faults", Ok(Task::Faults { seed: None }));
+        check("faults --seed 42", Ok(Task::Faults { seed: Some(42) }));
+    }
+
+    #[test]
+    fn misuse_is_named_instead_of_guessed() {
+        check("chek", Err("there is no command `chek`"));
+        check("check --fast", Err("`check` does not take `--fast`"));
+        check("tidy src", Err("`tidy` does not take `src`"));
+        check("gen --check now", Err("`gen` does not take `--check now`"));
+        check("test --release", Err("`test` does not take `--release`"));
+        check("bench --slow", Err("`bench` does not take `--slow`"));
+        check("faults --seed", Err("`faults` does not take `--seed`"));
+        check("faults --seed ten", Err("`ten` is not a seed: a whole number is"));
+    }
+}

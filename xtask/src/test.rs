@@ -1,0 +1,65 @@
+//! Runs the tests, on a machine that has just been set up as well as on a developer's.
+//!
+//! What is missing is installed first (see [`install`]); what cannot be installed costs the tests
+//! that need it, which is said, and not the others.
+
+use anyhow::Result;
+
+use crate::command_line::CommandLine;
+use crate::install::{self, Purpose};
+
+pub(crate) fn run(filters: &[String]) -> Result<()> {
+    install::ensure(Purpose::Tests)?;
+    let line = Runner::find().line(filters);
+    println!("running {line}");
+    line.run()
+}
+
+/// The program that runs test binaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runner {
+    Nextest,
+    Cargo,
+}
+
+impl Runner {
+    /// Takes nextest where it is installed, and says so where it is not.
+    pub(crate) fn find() -> Self {
+        if CommandLine::cargo("nextest --version").succeeds() {
+            Self::Nextest
+        } else {
+            println!("cargo-nextest is not installed: using `cargo test`, which is slower");
+            println!("hint: cargo install --locked cargo-nextest");
+            Self::Cargo
+        }
+    }
+
+    /// All tests of the workspace whose name contains one of `filters`; all if there are none.
+    fn line(self, filters: &[String]) -> CommandLine {
+        match self {
+            Self::Nextest => CommandLine::cargo("nextest run --workspace").with(filters),
+            // Cargo itself takes one filter only; behind the dashes the test binaries take any
+            // number.
+            Self::Cargo if filters.is_empty() => CommandLine::cargo("test --workspace"),
+            Self::Cargo => CommandLine::cargo("test --workspace --").with(filters),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(runner: Runner, filters: &[&str], want: &str) {
+        let filters: Vec<String> = filters.iter().map(ToString::to_string).collect();
+        assert_eq!(runner.line(&filters).to_string(), want);
+    }
+
+    #[test]
+    fn both_runners_get_all_filters() {
+        check(Runner::Nextest, &[], "cargo nextest run --workspace");
+        check(Runner::Nextest, &["a", "b"], "cargo nextest run --workspace a b");
+        check(Runner::Cargo, &[], "cargo test --workspace");
+        check(Runner::Cargo, &["a", "b"], "cargo test --workspace -- a b");
+    }
+}

@@ -1,0 +1,156 @@
+//! What can be configured: the keys of `waypost.toml`, strict, with their defaults.
+
+use crate::{
+    diagnostic::Diagnostic,
+    document::{Document, Kind},
+    run::{Isolation, Mode, Settings},
+    workflow::{GateName, Requirement, RightsSettings},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The configuration of a project.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// How a feature is held at its gates.
+    pub workflow: WorkflowConfig,
+    /// How tasks are worked on.
+    pub run: RunConfig,
+}
+
+/// `[workflow]`: how a feature is held at its gates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorkflowConfig {
+    /// How often a checkpoint is tried before it escalates.
+    pub max_iterations: u32,
+    /// Refuse commits and writes outside `design_paths` in DESIGN and REVIEW from the start.
+    pub strict: bool,
+    /// Free pushes of branches other than the default one in IMPLEMENT.
+    pub push_early: bool,
+    /// What may be written in DESIGN and REVIEW once those are closed ground.
+    pub design_paths: Vec<String>,
+    /// What each gate needs.
+    pub gates: GatesConfig,
+}
+
+/// `[workflow.gates]`: what each gate needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GatesConfig {
+    /// REVIEW to IMPLEMENT.
+    pub review_clean_pass: GateConfig,
+    /// IMPLEMENT to PR.
+    pub architect_verified: GateConfig,
+    /// Commits, pushes and pull requests in PR.
+    pub re_review_clean: GateConfig,
+}
+
+/// What one gate needs; with nothing set, a report is enough for the first two.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GateConfig {
+    /// A command that Waypost runs itself and that has to end with 0; empty: none.
+    pub check: String,
+    /// A review that Waypost has made.
+    pub review: bool,
+    /// A person's confirmation.
+    pub human: bool,
+}
+
+/// `[run]`: how tasks are worked on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunConfig {
+    /// What happens between tasks and phases: normal, ultra-thin or ralph.
+    pub mode: Mode,
+    /// How many tasks may be in progress at once; 0 is no limit.
+    pub max_parallel: u32,
+    /// Retries after a task's first try.
+    pub retry_limit: u32,
+    /// Passes over one task in ralph mode.
+    pub max_iterations: u32,
+    /// Ends a task early when the same error comes up this often in a row; 0 is never.
+    pub same_error_limit: u32,
+    /// A Slack webhook, or `env:NAME` to take it from the environment; empty: none.
+    pub slack_webhook_url: String,
+}
+
+impl Default for WorkflowConfig {
+    fn default() -> Self {
+        Self {
+            max_iterations: 3,
+            strict: false,
+            push_early: false,
+            design_paths: vec!["docs/**".into(), "*.md".into()],
+            gates: GatesConfig::default(),
+        }
+    }
+}
+
+impl Default for RunConfig {
+    fn default() -> Self {
+        let settings = Settings::default();
+        Self {
+            mode: settings.mode,
+            max_parallel: settings.max_parallel,
+            retry_limit: settings.retry_limit,
+            max_iterations: settings.max_iterations,
+            same_error_limit: settings.same_error_limit,
+            slack_webhook_url: String::new(),
+        }
+    }
+}
+
+impl Document for Config {
+    const KIND: Kind = Kind::Config;
+
+    /// Findings about values that are well typed but cannot work.
+    fn check(&self) -> Vec<Diagnostic> {
+        let at_least_one = [
+            ("workflow.max_iterations", self.workflow.max_iterations),
+            ("run.max_iterations", self.run.max_iterations),
+        ];
+        at_least_one
+            .into_iter()
+            .filter(|(_, value)| *value == 0)
+            .map(|(path, _)| {
+                Diagnostic::error("out_of_range", format!("`{path}` is 0"))
+                    .path(path)
+                    .expected("1 or more")
+            })
+            .collect()
+    }
+}
+
+impl WorkflowConfig {
+    pub fn requirement(&self, gate: GateName) -> Requirement {
+        let gate = match gate {
+            GateName::ReviewCleanPass => &self.gates.review_clean_pass,
+            GateName::ArchitectVerified => &self.gates.architect_verified,
+            GateName::ReReviewClean => &self.gates.re_review_clean,
+        };
+        let check = (!gate.check.trim().is_empty()).then(|| gate.check.clone());
+        Requirement { check, review: gate.review, human: gate.human }
+    }
+
+    pub fn rights(&self) -> RightsSettings {
+        RightsSettings { strict: self.strict, push_early: self.push_early }
+    }
+}
+
+impl RunConfig {
+    pub fn settings(&self) -> Settings {
+        let slack = self.slack_webhook_url.trim();
+        Settings {
+            mode: self.mode,
+            max_parallel: self.max_parallel,
+            retry_limit: self.retry_limit,
+            max_iterations: self.max_iterations,
+            same_error_limit: self.same_error_limit,
+            isolation: Isolation::None,
+            slack_webhook_url: (!slack.is_empty()).then(|| slack.to_owned()),
+        }
+    }
+}

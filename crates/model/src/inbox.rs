@@ -1,0 +1,207 @@
+//! The inbox: everything that waits for a person, in one list.
+//!
+//! Other machines put questions here through `Effect::Ask`, in the transaction of the event that
+//! caused them, and take them back through `Effect::Settle`. An answer is recorded here first; what
+//! it means for the machine that asked is the engine's to carry out, in the same transaction.
+
+use crate::{
+    actor::Actor,
+    id::EntryId,
+    machine::{Asked, Decision, Machine, Rejected},
+    time::Time,
+};
+use serde::{Deserialize, Serialize};
+
+#[cfg(test)]
+mod tests;
+
+/// What is asked, before it has an id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    pub kind: QuestionKind,
+    /// What it is about: a machine says `part/id`, and the stream is put in front of it. Asking
+    /// again about the same subject replaces the text.
+    pub subject: String,
+    /// One line for the list.
+    pub title: String,
+    /// Everything a person needs in order to answer.
+    pub text: String,
+    /// The answers that mean something; empty: any text.
+    pub choices: Vec<String>,
+}
+
+/// Why a person is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionKind {
+    /// A checkpoint is out of retries.
+    Escalation,
+    /// A phase has ended and the run waits to go on.
+    PhaseEnd,
+    /// An edit of a window waits for a person to take it over.
+    WaitingEdit,
+    /// An edit of a window was refused; nothing but attention is asked for.
+    RefusedEdit,
+}
+
+/// What waits for a person; what was answered is in the journal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inbox {
+    asked: u32,
+    open: Vec<Entry>,
+}
+
+/// One open question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub id: EntryId,
+    pub since: Time,
+    pub question: Question,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// By a machine of ours.
+    Ask(Question),
+    /// By a machine of ours: it was settled elsewhere.
+    Settle { subject: String },
+    /// By a person.
+    Answer { id: EntryId, text: String },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    Asked {
+        id: EntryId,
+        question: Question,
+    },
+    /// Asked once more about a subject that was still open.
+    Reworded {
+        id: EntryId,
+        question: Question,
+    },
+    Answered {
+        id: EntryId,
+        by: Actor,
+        text: String,
+    },
+    Settled {
+        id: EntryId,
+    },
+}
+
+impl Inbox {
+    pub fn open(&self) -> &[Entry] {
+        &self.open
+    }
+
+    pub fn entry(&self, id: &EntryId) -> Option<&Entry> {
+        self.open.iter().find(|entry| entry.id == *id)
+    }
+
+    fn about(&self, subject: &str) -> Option<&Entry> {
+        self.open.iter().find(|entry| entry.question.subject == subject)
+    }
+
+    fn next_id(&self) -> EntryId {
+        format!("q{}", self.asked + 1).parse().expect("q and a counted number is an inbox id")
+    }
+
+    fn answer(&self, id: &EntryId, text: &str, by: &Actor) -> Result<Event, Rejected> {
+        if !by.is_person() {
+            return Err(Rejected::reserved("answering the inbox"));
+        }
+        let Some(entry) = self.entry(id) else {
+            let message = format!("{id} is not waiting in the inbox");
+            return Err(Rejected::unknown(message).next("waypost inbox"));
+        };
+        let text = pick(&entry.question.choices, text)?;
+        Ok(Event::Answered { id: id.clone(), by: by.clone(), text })
+    }
+}
+
+/// Matches an answer to the choices: exactly, then without regard to case; what is only close is
+/// suggested, not taken.
+fn pick(choices: &[String], text: &str) -> Result<String, Rejected> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Rejected::rule("an answer needs a text"));
+    }
+    if choices.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let exact = choices.iter().find(|choice| *choice == text);
+    let same = |choice: &&String| choice.to_lowercase() == text.to_lowercase();
+    if let Some(choice) = exact.or_else(|| choices.iter().find(same)) {
+        return Ok(choice.clone());
+    }
+    let close = choices.iter().find(|choice| {
+        let (choice, text) = (choice.to_lowercase(), text.to_lowercase());
+        choice.starts_with(&text) || text.starts_with(&choice)
+    });
+    let message = format!("`{text}` is not one of: {}", choices.join(", "));
+    let rejected = Rejected::rule(message);
+    Err(match close {
+        Some(choice) => rejected.next(format!("answer `{choice}` if that is what you mean")),
+        None => rejected,
+    })
+}
+
+impl Machine for Inbox {
+    type Command = Command;
+    type Event = Event;
+
+    const KIND: &'static str = "inbox";
+    const FORMAT: u32 = 1;
+
+    fn start() -> Self {
+        Self::default()
+    }
+
+    fn decide(&self, command: &Command, asked: &Asked<'_>) -> Result<Decision<Event>, Rejected> {
+        Ok(match command {
+            Command::Ask(question) => match self.about(&question.subject) {
+                Some(entry) if entry.question == *question => Decision::nothing(),
+                Some(entry) => {
+                    let (id, question) = (entry.id.clone(), question.clone());
+                    Decision::events([Event::Reworded { id, question }])
+                }
+                None => {
+                    let (id, question) = (self.next_id(), question.clone());
+                    Decision::events([Event::Asked { id, question }])
+                }
+            },
+            Command::Settle { subject } => Decision::events(
+                self.about(subject).map(|entry| Event::Settled { id: entry.id.clone() }),
+            ),
+            Command::Answer { id, text } => Decision::events([self.answer(id, text, asked.by)?]),
+        })
+    }
+
+    fn apply(&mut self, event: &Event, at: Time) {
+        match event {
+            Event::Asked { id, question } => {
+                self.asked += 1;
+                self.open.push(Entry { id: id.clone(), since: at, question: question.clone() });
+            }
+            Event::Reworded { id, question } => {
+                for entry in self.open.iter_mut().filter(|entry| entry.id == *id) {
+                    entry.question = question.clone();
+                }
+            }
+            Event::Answered { id, .. } | Event::Settled { id } => {
+                self.open.retain(|entry| entry.id != *id);
+            }
+        }
+    }
+
+    fn event_kind(event: &Event) -> &'static str {
+        match event {
+            Event::Asked { .. } => "asked",
+            Event::Reworded { .. } => "reworded",
+            Event::Answered { .. } => "answered",
+            Event::Settled { .. } => "settled",
+        }
+    }
+}

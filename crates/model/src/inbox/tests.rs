@@ -1,0 +1,213 @@
+//! What the inbox promises whoever asks and whoever answers.
+
+use super::*;
+use crate::machine::Cause;
+use proptest::{prelude::*, sample::select};
+
+/// The inbox with everything that happened to it.
+#[derive(Debug, Default)]
+struct Walk {
+    inbox: Inbox,
+    journal: Vec<(Event, Time)>,
+    now: Time,
+}
+
+impl Walk {
+    fn give(&mut self, command: &Command, by: &Actor) -> Result<Vec<Event>, Rejected> {
+        self.now = Time::from_millis(self.now.millis() + 1_000);
+        let events = self.inbox.decide(command, &Asked { by, now: self.now })?.events;
+        for event in &events {
+            self.inbox.apply(event, self.now);
+            self.journal.push((event.clone(), self.now));
+        }
+        Ok(events)
+    }
+
+    fn ask(&mut self, subject: &str, text: &str) -> Vec<Event> {
+        self.give(&Command::Ask(question(subject, text)), &Actor::Waypost).unwrap()
+    }
+
+    fn settle(&mut self, subject: &str) -> Vec<Event> {
+        let command = Command::Settle { subject: subject.into() };
+        self.give(&command, &Actor::Waypost).unwrap()
+    }
+
+    fn answer(&mut self, id: &str, text: &str) -> Result<Vec<Event>, Rejected> {
+        let command = Command::Answer { id: id.parse().unwrap(), text: text.into() };
+        self.give(&command, &person())
+    }
+
+    /// Id, subject and text of what is open.
+    fn open(&self) -> Vec<(&str, &str, &str)> {
+        let entries = self.inbox.open().iter();
+        entries
+            .map(|it| (it.id.as_str(), it.question.subject.as_str(), it.question.text.as_str()))
+            .collect()
+    }
+}
+
+fn person() -> Actor {
+    Actor::User("mina".into())
+}
+
+fn question(subject: &str, text: &str) -> Question {
+    Question {
+        kind: QuestionKind::Escalation,
+        subject: subject.into(),
+        title: format!("about {subject}"),
+        text: text.into(),
+        choices: vec!["reopen".into(), "leave".into(), "Leave".into(), "닫기".into()],
+    }
+}
+
+#[test]
+fn ids_are_never_used_again() {
+    let mut walk = Walk::default();
+    walk.ask("a", "1");
+    walk.ask("b", "1");
+    walk.answer("q2", "leave").unwrap();
+    walk.settle("a");
+    walk.ask("a", "2");
+    assert_eq!(walk.open(), [("q3", "a", "2")]);
+}
+
+#[test]
+fn asking_again_about_a_subject_replaces_the_text() {
+    let mut walk = Walk::default();
+    walk.ask("a", "1");
+    walk.ask("b", "1");
+    let since = walk.inbox.open()[0].since;
+    let id = || "q1".parse().unwrap();
+    assert_eq!(walk.ask("a", "1"), []);
+    assert_eq!(walk.ask("a", "2"), [Event::Reworded { id: id(), question: question("a", "2") }]);
+    assert_eq!(walk.open(), [("q1", "a", "2"), ("q2", "b", "1")]);
+    assert_eq!(walk.inbox.entry(&id()).unwrap().since, since, "it waits as long as before");
+}
+
+#[test]
+fn what_was_settled_elsewhere_is_gone() {
+    let mut walk = Walk::default();
+    walk.ask("a", "1");
+    assert_eq!(walk.settle("b"), []);
+    assert_eq!(walk.settle("a"), [Event::Settled { id: "q1".parse().unwrap() }]);
+    assert_eq!(walk.open(), []);
+    assert_eq!(walk.settle("a"), []);
+}
+
+#[test]
+fn an_answer_is_one_of_the_choices() {
+    let close = |choice: &str| Some(format!("answer `{choice}` if that is what you mean"));
+    let table = [
+        ("reopen", Ok("reopen")),
+        (" reopen\n", Ok("reopen")),
+        ("REOPEN", Ok("reopen")),
+        // Exactly comes before case.
+        ("leave", Ok("leave")),
+        ("Leave", Ok("Leave")),
+        ("LEAVE", Ok("leave")),
+        ("닫기", Ok("닫기")),
+        // What is only close is suggested, not taken.
+        ("re", Err(close("reopen"))),
+        ("Reopen it", Err(close("reopen"))),
+        ("no", Err(None)),
+    ];
+    for (given, want) in table {
+        let mut walk = Walk::default();
+        walk.ask("a", "1");
+        let got = walk.answer("q1", given);
+        match want {
+            Ok(text) => {
+                let (id, text) = ("q1".parse().unwrap(), text.to_owned());
+                assert_eq!(got, Ok(vec![Event::Answered { id, by: person(), text }]));
+                assert_eq!(walk.open(), []);
+            }
+            Err(next) => {
+                let message = format!("`{given}` is not one of: reopen, leave, Leave, 닫기");
+                assert_eq!(got, Err(Rejected { cause: Cause::Rule, message, next }));
+                assert_eq!(walk.open(), [("q1", "a", "1")]);
+            }
+        }
+    }
+}
+
+#[test]
+fn without_choices_any_text_is_an_answer_but_none_is_not() {
+    let mut walk = Walk::default();
+    let open = Question { choices: Vec::new(), ..question("a", "1") };
+    walk.give(&Command::Ask(open), &Actor::Waypost).unwrap();
+    assert_eq!(walk.answer("q1", " \n").unwrap_err().message, "an answer needs a text");
+    let (id, text) = ("q1".parse().unwrap(), "use the second one".to_owned());
+    assert_eq!(
+        walk.answer("q1", " use the second one "),
+        Ok(vec![Event::Answered { id, by: person(), text }])
+    );
+}
+
+#[test]
+fn only_a_person_answers_and_only_what_is_open() {
+    let mut walk = Walk::default();
+    walk.ask("a", "1");
+    let answer = Command::Answer { id: "q1".parse().unwrap(), text: "leave".into() };
+    let agent = Actor::Agent { id: "T1".into(), attempt: 1 };
+    for by in [agent, Actor::Waypost] {
+        let rejected = walk.give(&answer, &by).unwrap_err();
+        assert_eq!(rejected, Rejected::reserved("answering the inbox"));
+    }
+    let rejected = walk.answer("q2", "leave").unwrap_err();
+    let message = "q2 is not waiting in the inbox";
+    assert_eq!(rejected, Rejected::unknown(message).next("waypost inbox"));
+    walk.answer("q1", "leave").unwrap();
+    let message = "q1 is not waiting in the inbox";
+    assert_eq!(walk.answer("q1", "leave").unwrap_err().message, message);
+}
+
+fn commands() -> impl Strategy<Value = (Actor, Command)> {
+    let subjects = || select(vec!["a", "b", "c"]);
+    let ask = (subjects(), select(vec!["1", "2"]))
+        .prop_map(|(subject, text)| Command::Ask(question(subject, text)));
+    let settle = subjects().prop_map(|it| Command::Settle { subject: it.into() });
+    let answer = (1u32..9, select(vec!["leave", "REOPEN", "maybe"])).prop_map(|(id, text)| {
+        Command::Answer { id: format!("q{id}").parse().unwrap(), text: text.into() }
+    });
+    let by = prop_oneof![Just(person()), Just(Actor::Waypost)];
+    (by, prop_oneof![ask, settle, answer])
+}
+
+proptest! {
+    /// The journal alone rebuilds the inbox, also from a snapshot in its middle; no id comes
+    /// twice, and a subject is open at most once.
+    #[test]
+    fn the_journal_rebuilds_the_inbox(
+        commands in prop::collection::vec(commands(), 0..40),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut walk = Walk::default();
+        for (by, command) in &commands {
+            let _refused = walk.give(command, by).is_err();
+            let mut subjects: Vec<&str> = walk.open().iter().map(|entry| entry.1).collect();
+            subjects.sort_unstable();
+            prop_assert!(subjects.windows(2).all(|pair| pair[0] != pair[1]));
+        }
+        let asked: Vec<&EntryId> = walk.journal.iter().filter_map(|(event, _)| match event {
+            Event::Asked { id, .. } => Some(id),
+            _ => None,
+        }).collect();
+        let counted: Vec<EntryId> =
+            (1..=asked.len()).map(|n| format!("q{n}").parse().unwrap()).collect();
+        prop_assert_eq!(asked, counted.iter().collect::<Vec<_>>());
+
+        let (head, tail) = walk.journal.split_at(cut.index(walk.journal.len() + 1));
+        let mut inbox = Inbox::start();
+        for (event, at) in head {
+            inbox.apply(event, *at);
+        }
+        inbox = serde_json::from_str(&serde_json::to_string(&inbox).unwrap()).unwrap();
+        for (event, at) in tail {
+            let text = serde_json::to_string(event).unwrap();
+            let kind = format!("\"{}\"", Inbox::event_kind(event));
+            prop_assert!(text.contains(&kind));
+            inbox.apply(&serde_json::from_str(&text).unwrap(), *at);
+        }
+        prop_assert_eq!(inbox, walk.inbox);
+    }
+}

@@ -1,0 +1,19 @@
+//! What Waypost knows and decides: ids, times, actors, documents and the state machines.
+//!
+//! Pure by construction: no file, no clock, no random number, no thread. Everything here is a
+//! value or a function of values, so every rule of the product can be tested in microseconds.
+
+pub mod actor;
+pub mod config;
+pub mod diagnostic;
+pub mod document;
+pub mod evidence;
+pub mod id;
+pub mod inbox;
+pub mod json;
+pub mod machine;
+pub mod ordered;
+pub mod retry;
+pub mod run;
+pub mod time;
+pub mod workflow;

@@ -1,0 +1,150 @@
+//! What every state machine has in common: it decides, and it applies what was decided.
+//!
+//! `decide` reads the state and never clones it; `apply` is the only way to change it. Whatever a
+//! rule needs from outside (who asks, what time it is, what a check showed) is handed in.
+
+use crate::{actor::Actor, time::Time};
+use serde::{Serialize, de::DeserializeOwned};
+use std::fmt;
+
+/// A state machine whose events are its only history.
+pub trait Machine: Serialize + DeserializeOwned + fmt::Debug {
+    type Command;
+    type Event: Serialize + DeserializeOwned + fmt::Debug;
+
+    /// The kind of stream its events are in; stable, it is part of the journal's format.
+    const KIND: &'static str;
+    /// The format of its events and snapshots; raised when an older program could not read them.
+    const FORMAT: u32;
+
+    /// The state before the first event.
+    fn start() -> Self;
+
+    /// Decides what `command` means now; changes nothing.
+    fn decide(
+        &self,
+        command: &Self::Command,
+        asked: &Asked<'_>,
+    ) -> Result<Decision<Self::Event>, Rejected>;
+
+    /// Takes over one event. Total: what was once decided can always be applied.
+    fn apply(&mut self, event: &Self::Event, at: Time);
+
+    /// The event's word in the journal, the same as serde's.
+    fn event_kind(event: &Self::Event) -> &'static str;
+
+    /// What follows by itself from the present state; decided in the same transaction.
+    fn follow_up(&self) -> Option<Self::Command> {
+        None
+    }
+
+    /// How many rows a snapshot has, so that the cost of taking one is spread over enough events.
+    fn size(&self) -> usize {
+        1
+    }
+}
+
+/// The circumstances of a command.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    pub by: &'a Actor,
+    pub now: Time,
+}
+
+/// What a command leads to: facts for the journal, and work for after they are durable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decision<E> {
+    pub events: Vec<E>,
+    pub effects: Vec<Effect>,
+}
+
+impl<E> Decision<E> {
+    /// The command is fine and changes nothing: late or repeated.
+    pub fn nothing() -> Self {
+        Self { events: Vec::new(), effects: Vec::new() }
+    }
+
+    pub fn events(events: impl IntoIterator<Item = E>) -> Self {
+        Self { events: events.into_iter().collect(), effects: Vec::new() }
+    }
+
+    pub fn with(mut self, effect: Effect) -> Self {
+        self.effects.push(effect);
+        self
+    }
+}
+
+/// Work that follows from events. `Ask` and `Settle` reach the inbox in the same transaction; the
+/// others wait in the outbox for the holder of the engine lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// A person is needed.
+    Ask(crate::inbox::Question),
+    /// What was asked about `subject` needs no answer any more.
+    Settle { subject: String },
+    /// Run the checks of a phase and join its work.
+    EndPhase { phase: u32 },
+    /// Look at the run again at this time, when a task's back-off is over.
+    Wake { at: Time },
+}
+
+impl Effect {
+    /// The effect's word in the outbox, the same as serde's.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Ask(_) => "ask",
+            Self::Settle { .. } => "settle",
+            Self::EndPhase { .. } => "end_phase",
+            Self::Wake { .. } => "wake",
+        }
+    }
+}
+
+/// Why a command was refused: a value, not a failure. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Rejected {
+    pub cause: Cause,
+    /// One line that an agent can act on: what is missing.
+    pub message: String,
+    /// The command that comes next, where there is one.
+    pub next: Option<String>,
+}
+
+/// What kind of refusal it is; decides the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A rule of the machine stands against it.
+    Rule,
+    /// Only a person may do this.
+    Reserved,
+    /// It comes from an attempt that is not the current one.
+    Fenced,
+    /// It names something that does not exist.
+    Unknown,
+}
+
+impl Rejected {
+    pub fn rule(message: impl Into<String>) -> Self {
+        Self { cause: Cause::Rule, message: message.into(), next: None }
+    }
+
+    pub fn reserved(what: &str) -> Self {
+        let message = format!("{what} is reserved for a person at a terminal");
+        Self { cause: Cause::Reserved, message, next: None }
+    }
+
+    pub fn fenced(message: impl Into<String>) -> Self {
+        Self { cause: Cause::Fenced, message: message.into(), next: None }
+    }
+
+    pub fn unknown(message: impl Into<String>) -> Self {
+        Self { cause: Cause::Unknown, message: message.into(), next: None }
+    }
+
+    pub fn next(mut self, command: impl Into<String>) -> Self {
+        self.next = Some(command.into());
+        self
+    }
+}

@@ -1,0 +1,613 @@
+//! The run's rules: when a task may start, what its end leads to, and how phases follow each other.
+//!
+//! `ready` and `blocked` follow from the graph and are never set. How a run begins and changes its
+//! plan is in `planning`, how phases follow each other in `phases`.
+
+use crate::{
+    actor::Actor,
+    evidence::Evidence,
+    id::TaskId,
+    machine::{Asked, Decision, Effect, Machine, Rejected},
+    retry::{FailureClass, Policy, Scope, Verdict},
+    run::{
+        Active, Depends, EndStep, FailReason, LastFailure, Mode, PhaseStage, Plan, Progress, Run,
+        Settings, TaskStatus, TaskView,
+        planning::{adopt, begin},
+        state::{Core, Stage, Task},
+    },
+    time::Time,
+};
+use serde::{Deserialize, Serialize};
+
+/// Where to look when there is nothing to do but to look.
+pub(super) const STATUS: &str = "waypost run status";
+
+/// What somebody wants of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Begins a run; ticked tasks count as completed.
+    Begin {
+        plan: Plan,
+        settings: Settings,
+    },
+    /// TASKS.md has changed: tasks keep what they have by id.
+    Replan {
+        plan: Plan,
+    },
+    /// Makes the state anew from TASKS.md and from what is known to be done, such as merged work;
+    /// what the journal says of the tasks stays. By a person.
+    Rebuild {
+        plan: Plan,
+        completed: Vec<(TaskId, Evidence)>,
+    },
+    /// Goes on after an interruption: what was in progress is ready again, and a phase that could
+    /// not be joined is tried once more.
+    Resume,
+    Start {
+        id: TaskId,
+    },
+    /// `attempt` fences off whoever speaks for an older one; none is given by a person.
+    Done {
+        id: TaskId,
+        attempt: Option<u32>,
+        evidence: Evidence,
+    },
+    Fail {
+        id: TaskId,
+        attempt: Option<u32>,
+        failure: Failure,
+    },
+    /// By Waypost: the attempt ended without a result, because it was stopped or the machine had
+    /// no room for it. The task waits; it has not failed.
+    Interrupt {
+        id: TaskId,
+        attempt: Option<u32>,
+    },
+    /// Opens a failed task again, with all its retries.
+    Retry {
+        id: TaskId,
+    },
+    /// Takes a task out: it counts as failed.
+    Skip {
+        id: TaskId,
+    },
+    /// Counts a task as completed without doing it. By a person.
+    Satisfy {
+        id: TaskId,
+    },
+    /// The work of a completed task was taken out again: it counts as failed, and what stands on
+    /// it is blocked.
+    Revert {
+        id: TaskId,
+    },
+    Configure {
+        settings: Settings,
+    },
+    /// By Waypost: all tasks of the current phase are settled, or another phase has work.
+    Follow,
+    /// By Waypost: what became of a phase's checks and merge.
+    PhaseJoined {
+        phase: u32,
+        result: Result<Option<String>, String>,
+    },
+    /// A person lets the run go on after a phase.
+    ApprovePhase {
+        phase: u32,
+    },
+    /// Makes a state file that was found without a journal the beginning of one. By a person.
+    Adopt {
+        plan: Plan,
+        settings: Settings,
+        completed: Vec<TaskId>,
+        failed: Vec<TaskId>,
+    },
+}
+
+/// How an attempt failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Failure {
+    pub text: String,
+    pub class: FailureClass,
+    /// Exit code and last lines, digits and paths aside; empty when unknown.
+    pub signature: String,
+}
+
+/// What happened to a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    Begun {
+        plan: Plan,
+        settings: Settings,
+    },
+    Replanned {
+        plan: Plan,
+    },
+    Configured {
+        settings: Settings,
+    },
+    TaskStarted {
+        id: TaskId,
+        attempt: u32,
+    },
+    TaskCompleted {
+        id: TaskId,
+        evidence: Evidence,
+    },
+    AttemptFailed {
+        id: TaskId,
+        text: String,
+        signature: String,
+        not_before: Time,
+    },
+    /// The attempt ended without a result; it does not count as a retry.
+    AttemptInterrupted {
+        id: TaskId,
+    },
+    TaskFailed {
+        id: TaskId,
+        reason: FailReason,
+        text: String,
+    },
+    TaskReopened {
+        id: TaskId,
+    },
+    PhaseOpened {
+        phase: u32,
+    },
+    PhaseSettled {
+        phase: u32,
+        step: EndStep,
+        merge_commit: Option<String>,
+    },
+    PhaseClosed {
+        phase: u32,
+        merge_commit: Option<String>,
+    },
+}
+
+impl Machine for Run {
+    type Command = Command;
+    type Event = Event;
+
+    const KIND: &'static str = "run";
+    const FORMAT: u32 = 1;
+
+    fn start() -> Self {
+        Self::default()
+    }
+
+    fn decide(&self, command: &Command, asked: &Asked<'_>) -> Result<Decision<Event>, Rejected> {
+        match (&self.active, command) {
+            (found, Command::Begin { plan, settings }) => begin(found.as_ref(), plan, settings),
+            (found, Command::Adopt { .. }) => adopt(found.as_ref(), command, asked.by),
+            (None, _) => Err(Rejected::rule("no run has begun").next("waypost run")),
+            (Some(active), _) => active.decide(command, asked),
+        }
+    }
+
+    fn apply(&mut self, event: &Event, at: Time) {
+        match event {
+            Event::Begun { plan, settings } => {
+                self.active = Some(Active::new(Core::new(plan.clone(), settings.clone(), at)));
+            }
+            Event::Replanned { plan } => {
+                self.active = self.active.take().map(|active| active.replanned(plan.clone()));
+            }
+            _ => {}
+        }
+        if let Some(active) = &mut self.active {
+            active.core.updated_at = at;
+            active.apply(event, at);
+        }
+    }
+
+    fn event_kind(event: &Event) -> &'static str {
+        match event {
+            Event::Begun { .. } => "begun",
+            Event::Replanned { .. } => "replanned",
+            Event::Configured { .. } => "configured",
+            Event::TaskStarted { .. } => "task_started",
+            Event::TaskCompleted { .. } => "task_completed",
+            Event::AttemptFailed { .. } => "attempt_failed",
+            Event::AttemptInterrupted { .. } => "attempt_interrupted",
+            Event::TaskFailed { .. } => "task_failed",
+            Event::TaskReopened { .. } => "task_reopened",
+            Event::PhaseOpened { .. } => "phase_opened",
+            Event::PhaseSettled { .. } => "phase_settled",
+            Event::PhaseClosed { .. } => "phase_closed",
+        }
+    }
+
+    fn follow_up(&self) -> Option<Command> {
+        let active = self.active.as_ref()?;
+        active.next_phase_step().map(|_| Command::Follow)
+    }
+
+    fn size(&self) -> usize {
+        self.active.as_ref().map_or(1, |active| active.core.tasks.len())
+    }
+}
+
+impl Active {
+    fn decide(&self, command: &Command, asked: &Asked<'_>) -> Result<Decision<Event>, Rejected> {
+        match command {
+            Command::Replan { plan } => self.replan(plan),
+            Command::Rebuild { plan, completed } => self.rebuild(plan, completed, asked.by),
+            Command::Resume => Ok(self.resume()),
+            Command::Configure { settings } if *settings == self.core.settings => {
+                Ok(Decision::nothing())
+            }
+            Command::Configure { settings } => {
+                Ok(Decision::events([Event::Configured { settings: settings.clone() }]))
+            }
+            Command::Start { id } => self.start(id, asked.now),
+            Command::Done { id, attempt, evidence } => self.done(id, *attempt, evidence),
+            Command::Fail { id, attempt, failure } => self.fail(id, *attempt, failure, asked.now),
+            Command::Interrupt { id, attempt } => self.give_back(id, *attempt),
+            Command::Retry { id } => self.retry(id),
+            Command::Skip { id } => self.skip(id),
+            Command::Satisfy { id } => self.satisfy(id, asked.by),
+            Command::Revert { id } => self.revert(id),
+            Command::Follow => Ok(self.follow()),
+            Command::PhaseJoined { phase, result } => self.joined(*phase, result),
+            Command::ApprovePhase { phase } => self.approve(*phase, asked.by),
+            Command::Begin { .. } | Command::Adopt { .. } => {
+                Err(Rejected::rule("a run is under way").next(STATUS))
+            }
+        }
+    }
+
+    fn find(&self, id: &TaskId) -> Result<TaskView<'_>, Rejected> {
+        self.task(id).ok_or_else(|| {
+            Rejected::unknown(format!("there is no task {id} in this run")).next(STATUS)
+        })
+    }
+
+    fn resume(&self) -> Decision<Event> {
+        let joining = self.join_again();
+        let mut decision = self.interrupt();
+        decision.events.extend(joining.events);
+        Decision { effects: joining.effects, ..decision }
+    }
+
+    /// Ends every attempt that is under way, without a result.
+    pub(super) fn interrupt(&self) -> Decision<Event> {
+        let interrupted = |view: TaskView<'_>| view.planned.id.clone();
+        let running = self.running().map(interrupted);
+        Decision::events(running.map(|id| Event::AttemptInterrupted { id }))
+    }
+
+    pub(super) fn running(&self) -> impl Iterator<Item = TaskView<'_>> {
+        self.tasks().filter(|view| view.status == TaskStatus::InProgress)
+    }
+
+    fn start(&self, id: &TaskId, now: Time) -> Result<Decision<Event>, Rejected> {
+        let view = self.find(id)?;
+        if view.status != TaskStatus::Ready {
+            return Err(self.not_ready(&view));
+        }
+        if self.is_delayed(id, now) {
+            let until = view.last_failure.map_or(now, |failure| failure.not_before);
+            let seconds = until.since(now).as_secs() + 1;
+            return Err(Rejected::rule(format!("{id} waits {seconds} s before its next try"))
+                .next(format!("waypost run retry {id}")));
+        }
+        let limit = self.core.settings.max_parallel as usize;
+        if limit > 0 && self.graph.running() >= limit {
+            return Err(Rejected::rule(format!(
+                "{} tasks are in progress, and max_parallel is {limit}",
+                self.graph.running()
+            ))
+            .next(STATUS));
+        }
+        let attempt = view.attempts + 1;
+        Ok(Decision::events([Event::TaskStarted { id: id.clone(), attempt }]))
+    }
+
+    /// Says why a task cannot start, and what would have to happen first.
+    fn not_ready(&self, view: &TaskView<'_>) -> Rejected {
+        let id = &view.planned.id;
+        let why = match view.status {
+            TaskStatus::InProgress => format!(" (attempt {})", view.attempts),
+            TaskStatus::Failed | TaskStatus::Completed => String::new(),
+            TaskStatus::Blocked | TaskStatus::Pending | TaskStatus::Ready => {
+                let waits = self.waits_for(view);
+                if waits.is_empty() { waits } else { format!(": it waits for {waits}") }
+            }
+        };
+        Rejected::rule(format!("{id} is {}{why}", view.status)).next(self.next_for(view))
+    }
+
+    /// The command that leads a task on.
+    fn next_for(&self, view: &TaskView<'_>) -> String {
+        let id = &view.planned.id;
+        match view.status {
+            TaskStatus::Ready => format!("waypost run start {id}"),
+            TaskStatus::InProgress => format!("waypost run done {id}"),
+            TaskStatus::Failed => format!("waypost run retry {id}"),
+            TaskStatus::Blocked => {
+                let has_failed =
+                    |id: &&TaskId| self.task(id).is_some_and(|it| it.status == TaskStatus::Failed);
+                let failed = view.planned.stated().iter().find(has_failed);
+                failed.map_or_else(
+                    || format!("waypost why {id}"),
+                    |id| format!("waypost run retry {id}"),
+                )
+            }
+            TaskStatus::Pending | TaskStatus::Completed => "waypost run next".to_owned(),
+        }
+    }
+
+    /// The dependencies that hold a task, in words; at most five of them.
+    pub fn waits_for(&self, view: &TaskView<'_>) -> String {
+        const NAMED_MAX: usize = 5;
+        let open =
+            |id: &&TaskId| self.task(id).is_some_and(|it| it.status != TaskStatus::Completed);
+        let named: Vec<String> = view
+            .planned
+            .stated()
+            .iter()
+            .filter(open)
+            .map(|id| {
+                format!("{id} ({})", self.task(id).map_or(TaskStatus::Pending, |it| it.status))
+            })
+            .collect();
+        if named.is_empty() {
+            return self.waits_for_phase(view);
+        }
+        let more = named.len().saturating_sub(NAMED_MAX);
+        let list = named[..named.len().min(NAMED_MAX)].join(", ");
+        if more > 0 { format!("{list} and {more} more") } else { list }
+    }
+
+    /// The phase that holds a task none of whose named dependencies does.
+    fn waits_for_phase(&self, view: &TaskView<'_>) -> String {
+        let phase = view.planned.phase;
+        let before = self.core.phases.range(..phase).next_back();
+        let before = before.map(|(number, _)| (*number, self.progress(*number)));
+        match before {
+            Some((number, Progress { completed, total, .. }))
+                if view.planned.depends == Depends::PhaseBefore && completed < total =>
+            {
+                format!("phase {number} ({completed}/{total} completed)")
+            }
+            _ if phase != self.core.current_phase => format!("phase {phase}"),
+            _ => String::new(),
+        }
+    }
+
+    fn done(
+        &self,
+        id: &TaskId,
+        attempt: Option<u32>,
+        evidence: &Evidence,
+    ) -> Result<Decision<Event>, Rejected> {
+        let view = self.find(id)?;
+        fence(&view, attempt)?;
+        match view.status {
+            TaskStatus::InProgress => Ok(Decision::events([Event::TaskCompleted {
+                id: id.clone(),
+                evidence: evidence.clone(),
+            }])),
+            // Said twice: the first time counted.
+            TaskStatus::Completed => Ok(Decision::nothing()),
+            _ => Err(self.not_started(&view)),
+        }
+    }
+
+    fn fail(
+        &self,
+        id: &TaskId,
+        attempt: Option<u32>,
+        failure: &Failure,
+        now: Time,
+    ) -> Result<Decision<Event>, Rejected> {
+        let view = self.find(id)?;
+        fence(&view, attempt)?;
+        if view.status != TaskStatus::InProgress {
+            return Err(self.not_started(&view));
+        }
+        let (id, text) = (id.clone(), failure.text.clone());
+        let give_up = |reason| {
+            Decision::events([Event::TaskFailed { id: id.clone(), reason, text: text.clone() }])
+        };
+        if self.is_same_error(&view, failure) {
+            return Ok(give_up(FailReason::SameError));
+        }
+        Ok(match self.policy().after(view.retries, failure.class, id.as_str()) {
+            Verdict::GiveUp if failure.class.is_retryable() => give_up(FailReason::Exhausted),
+            Verdict::GiveUp => give_up(FailReason::Hopeless),
+            Verdict::Again { delay } => {
+                let not_before = now.plus(delay);
+                let signature = failure.signature.clone();
+                Decision::events([Event::AttemptFailed { id, text, signature, not_before }])
+                    .with(Effect::Wake { at: not_before })
+            }
+        })
+    }
+
+    fn not_started(&self, view: &TaskView<'_>) -> Rejected {
+        Rejected::rule(format!("{} is {}, not in progress", view.planned.id, view.status))
+            .next(self.next_for(view))
+    }
+
+    fn policy(&self) -> Policy {
+        match self.core.settings.mode {
+            // The first pass is not a retry.
+            Mode::Ralph => Policy::of(Scope::RalphPass)
+                .limit(self.core.settings.max_iterations.saturating_sub(1)),
+            Mode::Normal | Mode::UltraThin => {
+                Policy::of(Scope::Task).limit(self.core.settings.retry_limit)
+            }
+        }
+    }
+
+    fn is_same_error(&self, view: &TaskView<'_>, failure: &Failure) -> bool {
+        let limit = self.core.settings.same_error_limit;
+        let before = view.last_failure.filter(|last| last.signature == failure.signature);
+        limit > 0
+            && !failure.signature.is_empty()
+            && before.map_or(0, |last| last.in_a_row) + 1 >= limit
+    }
+
+    fn give_back(&self, id: &TaskId, attempt: Option<u32>) -> Result<Decision<Event>, Rejected> {
+        let view = self.find(id)?;
+        fence(&view, attempt)?;
+        // An attempt that has its result already keeps it.
+        let is_running = view.status == TaskStatus::InProgress;
+        Ok(Decision::events(is_running.then(|| Event::AttemptInterrupted { id: id.clone() })))
+    }
+
+    fn retry(&self, id: &TaskId) -> Result<Decision<Event>, Rejected> {
+        let view = self.find(id)?;
+        let is_delayed = view.status == TaskStatus::Ready && view.last_failure.is_some();
+        match view.status {
+            TaskStatus::Failed => Ok(Decision::events([Event::TaskReopened { id: id.clone() }])),
+            _ if is_delayed => Ok(Decision::events([Event::TaskReopened { id: id.clone() }])),
+            status => {
+                Err(Rejected::rule(format!("{id} is {status}; only a failed task is retried"))
+                    .next(self.next_for(&view)))
+            }
+        }
+    }
+
+    fn skip(&self, id: &TaskId) -> Result<Decision<Event>, Rejected> {
+        let view = self.find(id)?;
+        match view.status {
+            TaskStatus::Completed => {
+                Err(Rejected::rule(format!("{id} is completed")).next(self.next_for(&view)))
+            }
+            TaskStatus::InProgress => Err(Rejected::rule(format!("{id} is in_progress"))
+                .next(format!("waypost run fail {id}"))),
+            _ if view.reason == Some(FailReason::Skipped) => Ok(Decision::nothing()),
+            _ => Ok(Decision::events([Event::TaskFailed {
+                id: id.clone(),
+                reason: FailReason::Skipped,
+                text: "skipped".into(),
+            }])),
+        }
+    }
+
+    fn satisfy(&self, id: &TaskId, by: &Actor) -> Result<Decision<Event>, Rejected> {
+        if !by.is_person() {
+            return Err(Rejected::reserved("counting a task as completed"));
+        }
+        let view = self.find(id)?;
+        if view.status == TaskStatus::Completed {
+            return Ok(Decision::nothing());
+        }
+        let evidence = Evidence::Forced;
+        Ok(Decision::events([Event::TaskCompleted { id: id.clone(), evidence }]))
+    }
+
+    fn revert(&self, id: &TaskId) -> Result<Decision<Event>, Rejected> {
+        let view = self.find(id)?;
+        match view.status {
+            TaskStatus::Completed => Ok(Decision::events([Event::TaskFailed {
+                id: id.clone(),
+                reason: FailReason::Reverted,
+                text: "its work was taken out again".into(),
+            }])),
+            _ if view.reason == Some(FailReason::Reverted) => Ok(Decision::nothing()),
+            status => {
+                let message = format!("{id} is {status}; only a completed task is reverted");
+                Err(Rejected::rule(message).next(self.next_for(&view)))
+            }
+        }
+    }
+
+    fn apply(&mut self, event: &Event, at: Time) {
+        match event {
+            Event::Configured { settings } => self.core.settings = settings.clone(),
+            Event::PhaseOpened { phase } => {
+                self.core.current_phase = *phase;
+                let since = self.phase(*phase).map_or(at, |stage| stage.since(at));
+                self.core.phases.insert(*phase, PhaseStage::Open { since });
+            }
+            Event::PhaseSettled { phase, step, merge_commit } => {
+                let since = self.phase(*phase).map_or(at, |stage| stage.since(at));
+                let (step, merge_commit) = (*step, merge_commit.clone());
+                self.core.phases.insert(*phase, PhaseStage::Ending { since, step, merge_commit });
+            }
+            Event::PhaseClosed { phase, merge_commit } => {
+                let since = self.phase(*phase).map_or(at, |stage| stage.since(at));
+                let merge_commit = merge_commit.clone();
+                self.core.phases.insert(*phase, PhaseStage::Closed { since, at, merge_commit });
+            }
+            Event::Begun { .. } | Event::Replanned { .. } => {}
+            Event::TaskStarted { id, .. }
+            | Event::TaskCompleted { id, .. }
+            | Event::AttemptFailed { id, .. }
+            | Event::AttemptInterrupted { id }
+            | Event::TaskFailed { id, .. }
+            | Event::TaskReopened { id } => self.apply_to_task(id, event, at),
+        }
+        if matches!(
+            event,
+            Event::PhaseOpened { .. } | Event::PhaseSettled { .. } | Event::PhaseClosed { .. }
+        ) {
+            let is_open = self.core.current_is_open();
+            self.graph.set_current(self.core.current_phase, is_open);
+        }
+    }
+
+    fn apply_to_task(&mut self, id: &TaskId, event: &Event, at: Time) {
+        let Some(position) = self.graph.position(id) else { return };
+        let task = &mut self.core.tasks[position];
+        if let Stage::Running { since } = task.stage {
+            task.spent_ms += u64::try_from(at.since(since).as_millis()).unwrap_or(0);
+        }
+        match event {
+            Event::TaskStarted { attempt, .. } => {
+                task.stage = Stage::Running { since: at };
+                task.attempts = *attempt;
+            }
+            Event::TaskCompleted { evidence, .. } => {
+                task.stage = Stage::Completed { evidence: evidence.clone() };
+                task.last_failure = None;
+            }
+            Event::AttemptFailed { text, signature, not_before, .. } => {
+                task.retries += 1;
+                task.note_failure(text, signature, *not_before);
+                task.stage = Stage::Open;
+            }
+            Event::AttemptInterrupted { .. } => task.stage = Stage::Open,
+            Event::TaskFailed { reason, text, .. } => {
+                task.note_failure(text, "", at);
+                task.stage = Stage::Failed { reason: *reason };
+            }
+            Event::TaskReopened { .. } => {
+                task.retries = 0;
+                task.last_failure = None;
+                task.stage = Stage::Open;
+            }
+            _ => return,
+        }
+        let standing = task.stage.standing();
+        self.graph.set(position, standing);
+    }
+}
+
+impl Task {
+    fn note_failure(&mut self, text: &str, signature: &str, not_before: Time) {
+        let before = self.last_failure.take().filter(|last| last.signature == signature);
+        self.last_failure = Some(Box::new(LastFailure {
+            text: text.to_owned(),
+            signature: signature.to_owned(),
+            in_a_row: before.map_or(0, |last| last.in_a_row) + 1,
+            not_before,
+        }));
+    }
+}
+
+/// Refuses whoever speaks for an attempt that is not the current one.
+fn fence(view: &TaskView<'_>, attempt: Option<u32>) -> Result<(), Rejected> {
+    match attempt {
+        Some(given) if given != view.attempts => Err(Rejected::fenced(format!(
+            "attempt {given} of {} is not the current one, which is {}",
+            view.planned.id, view.attempts
+        ))),
+        _ => Ok(()),
+    }
+}

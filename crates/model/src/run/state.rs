@@ -1,0 +1,471 @@
+//! How a run stands: what each task and phase is doing, and what follows from the graph.
+//!
+//! Only what the graph cannot tell is stored (`Run::core`); whether a task is pending, ready or
+//! blocked is derived and kept up to date by counters, so a change costs as much as the task has
+//! dependents, whatever the size of the run.
+
+use crate::{
+    evidence::Evidence,
+    id::TaskId,
+    machine::{Asked, Machine as _, Rejected},
+    run::{
+        Command, Plan, PlannedTask,
+        graph::{Graph, Standing},
+    },
+    time::Time,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::{collections::BTreeMap, fmt};
+
+/// The run of one repository: none yet, or one that is under way or over.
+#[derive(Debug, Default)]
+pub struct Run {
+    pub(super) active: Option<Active>,
+}
+
+/// A run with everything derived from it.
+#[derive(Debug)]
+pub struct Active {
+    pub(super) core: Core,
+    pub(super) graph: Graph,
+}
+
+/// What is stored of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Core {
+    pub plan: Plan,
+    pub settings: Settings,
+    pub started_at: Time,
+    pub updated_at: Time,
+    pub current_phase: u32,
+    pub phases: BTreeMap<u32, PhaseStage>,
+    /// By position in the plan.
+    pub tasks: Vec<Task>,
+    /// Tasks that a later plan left out: should they come back, a completed one is not done again,
+    /// and attempts go on counting.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub away: BTreeMap<TaskId, Task>,
+}
+
+/// How a run behaves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    pub mode: Mode,
+    /// How many tasks may be in progress at once; 0 is no limit.
+    pub max_parallel: u32,
+    /// Retries after a task's first try.
+    pub retry_limit: u32,
+    /// Passes over one task in ralph mode.
+    pub max_iterations: u32,
+    /// Ends a task early when the same error comes up this often in a row; 0 is never.
+    pub same_error_limit: u32,
+    pub isolation: Isolation,
+    pub slack_webhook_url: Option<String>,
+}
+
+/// What happens between tasks and phases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Stops at each phase end and asks.
+    Normal,
+    /// Never asks.
+    #[default]
+    UltraThin,
+    /// Repeats each task until its verification passes.
+    Ralph,
+}
+
+/// Where the work of a task happens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Isolation {
+    /// In the project folder itself.
+    #[default]
+    None,
+    /// In one worktree per phase.
+    Phase,
+    /// In a worktree per attempt.
+    Task,
+}
+
+/// One task of the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Task {
+    pub stage: Stage,
+    /// How often it was started; only grows, and fences off whoever comes late.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub attempts: u32,
+    /// How many of those were retries of the present round.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retries: u32,
+    /// Wall time of all its attempts.
+    #[serde(default, skip_serializing_if = "is_zero_u64")]
+    pub spent_ms: u64,
+    /// The last failure and how often it came in a row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<Box<LastFailure>>,
+}
+
+/// What a task did last, beyond what the graph says about it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Stage {
+    /// Waits: for its dependencies, its phase, a retry's delay or somebody to start it.
+    #[default]
+    Open,
+    /// An attempt is under way.
+    Running { since: Time },
+    /// Final: it is never started again, unless its work was taken out.
+    Completed { evidence: Evidence },
+    /// Out of tries, or taken out; `retry` opens it again.
+    Failed { reason: FailReason },
+}
+
+/// Why a task counts as failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailReason {
+    /// Every retry was used.
+    Exhausted,
+    /// The same error kept coming.
+    SameError,
+    /// Another try could not help.
+    Hopeless,
+    /// Taken out by `run skip`.
+    Skipped,
+    /// Set by an edit of the state file.
+    Forced,
+    /// Completed, and its work taken out again by `run revert`.
+    Reverted,
+}
+
+/// What the last failed attempt left.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LastFailure {
+    pub text: String,
+    /// Exit code and last lines, digits and paths aside.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub signature: String,
+    /// How often this signature came in a row.
+    pub in_a_row: u32,
+    /// The earliest time for the next attempt.
+    pub not_before: Time,
+}
+
+/// Where a phase is in its life.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PhaseStage {
+    /// Not reached.
+    Waiting,
+    /// Its tasks may run.
+    Open {
+        since: Time,
+    },
+    /// Its tasks are settled; its end is not.
+    Ending {
+        since: Time,
+        step: EndStep,
+        merge_commit: Option<String>,
+    },
+    Closed {
+        since: Time,
+        at: Time,
+        merge_commit: Option<String>,
+    },
+}
+
+/// What a phase's end waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndStep {
+    /// Checks and the merge.
+    Joining,
+    /// Those failed; a person has to mend it.
+    Stopped,
+    /// A person's word, in normal mode.
+    Approval,
+}
+
+/// The six states that the seed's file shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    Pending,
+    Ready,
+    InProgress,
+    Completed,
+    Failed,
+    Blocked,
+}
+
+impl TaskStatus {
+    pub const ALL: [Self; 6] = [
+        Self::Pending,
+        Self::Ready,
+        Self::InProgress,
+        Self::Completed,
+        Self::Failed,
+        Self::Blocked,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Ready => "ready",
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
+impl fmt::Display for TaskStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Mode {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::UltraThin => "ultra-thin",
+            Self::Ralph => "ralph",
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            mode: Mode::default(),
+            max_parallel: 0,
+            retry_limit: 10,
+            max_iterations: 50,
+            same_error_limit: 3,
+            isolation: Isolation::default(),
+            slack_webhook_url: None,
+        }
+    }
+}
+
+/// A task as readers see it.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskView<'a> {
+    pub planned: &'a PlannedTask,
+    pub status: TaskStatus,
+    pub attempts: u32,
+    pub retries: u32,
+    pub since: Option<Time>,
+    pub evidence: Option<&'a Evidence>,
+    pub reason: Option<FailReason>,
+    pub last_failure: Option<&'a LastFailure>,
+}
+
+impl Run {
+    /// Before the first run.
+    pub const fn none() -> Self {
+        Self { active: None }
+    }
+
+    /// A run as it would begin with `first` now, without a journal behind it.
+    pub fn imagine(first: Command, asked: &Asked<'_>) -> Result<Self, Rejected> {
+        let mut run = Self::none();
+        let mut next = Some(first);
+        while let Some(command) = next {
+            for event in run.decide(&command, asked)?.events {
+                run.apply(&event, asked.now);
+            }
+            next = run.follow_up();
+        }
+        Ok(run)
+    }
+
+    /// The run, if there is one.
+    pub fn active(&self) -> Option<&Active> {
+        self.active.as_ref()
+    }
+}
+
+impl Active {
+    pub(super) fn new(core: Core) -> Self {
+        let mut graph = Graph::new(&core.plan);
+        for (position, task) in core.tasks.iter().enumerate() {
+            if task.stage != Stage::Open {
+                graph.set(position, task.stage.standing());
+            }
+        }
+        graph.set_current(core.current_phase, core.current_is_open());
+        Self { core, graph }
+    }
+
+    pub fn plan(&self) -> &Plan {
+        &self.core.plan
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.core.settings
+    }
+
+    pub fn started_at(&self) -> Time {
+        self.core.started_at
+    }
+
+    pub fn updated_at(&self) -> Time {
+        self.core.updated_at
+    }
+
+    pub fn current_phase(&self) -> u32 {
+        self.core.current_phase
+    }
+
+    pub fn phases(&self) -> impl Iterator<Item = (u32, &PhaseStage)> {
+        self.core.phases.iter().map(|(number, stage)| (*number, stage))
+    }
+
+    pub fn phase(&self, number: u32) -> Option<&PhaseStage> {
+        self.core.phases.get(&number)
+    }
+
+    /// Whether nothing is left to do: everything is done, failed or cut off by a failure.
+    pub fn is_over(&self) -> bool {
+        let is_closed = |stage: &PhaseStage| matches!(stage, PhaseStage::Closed { .. });
+        self.core.phases.values().all(is_closed) && self.graph.first_unsettled().is_none()
+    }
+
+    pub fn tasks(&self) -> impl Iterator<Item = TaskView<'_>> {
+        (0..self.core.tasks.len()).map(|position| self.view(position))
+    }
+
+    pub fn task(&self, id: &TaskId) -> Option<TaskView<'_>> {
+        self.graph.position(id).map(|position| self.view(position))
+    }
+
+    /// Tasks that may be started now, the most urgent first, then as they stand in the file.
+    pub fn ready(&self) -> impl Iterator<Item = TaskView<'_>> {
+        self.graph.ready().map(|position| self.view(position))
+    }
+
+    /// Whether a retry's delay still holds the task.
+    pub fn is_delayed(&self, id: &TaskId, now: Time) -> bool {
+        let failure = self.task(id).and_then(|view| view.last_failure);
+        failure.is_some_and(|failure| failure.not_before > now)
+    }
+
+    pub fn count(&self, status: TaskStatus) -> usize {
+        self.graph.count(status)
+    }
+
+    /// Total, completed, failed and blocked tasks of one phase.
+    pub fn progress(&self, phase: u32) -> Progress {
+        self.graph.progress(phase)
+    }
+
+    pub fn status(&self, position: usize) -> TaskStatus {
+        self.graph.status(position)
+    }
+
+    fn view(&self, position: usize) -> TaskView<'_> {
+        let task = &self.core.tasks[position];
+        TaskView {
+            planned: &self.core.plan.tasks[position],
+            status: self.graph.status(position),
+            attempts: task.attempts,
+            retries: task.retries,
+            since: match task.stage {
+                Stage::Running { since } => Some(since),
+                _ => None,
+            },
+            evidence: match &task.stage {
+                Stage::Completed { evidence } => Some(evidence),
+                _ => None,
+            },
+            reason: match task.stage {
+                Stage::Failed { reason } => Some(reason),
+                _ => None,
+            },
+            last_failure: task.last_failure.as_deref(),
+        }
+    }
+
+    /// Mean wall time of completed tasks over all their attempts, in whole seconds. Tasks that were
+    /// never started took no time and say nothing about the others.
+    pub fn average_task_seconds(&self) -> u64 {
+        let spent = self.core.tasks.iter().filter_map(|task| {
+            let is_done = matches!(task.stage, Stage::Completed { .. });
+            (is_done && task.attempts > 0).then_some(task.spent_ms)
+        });
+        let (count, sum) = spent.fold((0u64, 0u64), |(count, sum), ms| (count + 1, sum + ms));
+        if count == 0 { 0 } else { (sum + count * 500) / (count * 1_000) }
+    }
+
+    /// What waits for this task, directly.
+    pub fn dependents(&self, id: &TaskId) -> Vec<&TaskId> {
+        let Some(position) = self.graph.position(id) else { return Vec::new() };
+        self.graph.dependents(position).map(|at| &self.core.plan.tasks[at].id).collect()
+    }
+}
+
+/// How far a phase is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    pub total: usize,
+    pub completed: usize,
+    pub failed: usize,
+    pub blocked: usize,
+}
+
+impl Progress {
+    /// Whether nothing in the phase can change any more by itself.
+    pub fn is_settled(self) -> bool {
+        self.completed + self.failed + self.blocked == self.total
+    }
+}
+
+impl Core {
+    pub(super) fn current_is_open(&self) -> bool {
+        matches!(self.phases.get(&self.current_phase), Some(PhaseStage::Open { .. }))
+    }
+}
+
+impl Stage {
+    pub(super) fn standing(&self) -> Standing {
+        match self {
+            Self::Open => Standing::Open,
+            Self::Running { .. } => Standing::Running,
+            Self::Completed { .. } => Standing::Completed,
+            Self::Failed { .. } => Standing::Failed,
+        }
+    }
+}
+
+/// Only the core is stored; the graph is built from it again.
+impl Serialize for Run {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.active.as_ref().map(|active| &active.core).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Run {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let core = Option::<Core>::deserialize(deserializer)?;
+        if core.as_ref().is_some_and(|core| core.tasks.len() != core.plan.tasks.len()) {
+            return Err(serde::de::Error::custom("a run's tasks do not match its plan"));
+        }
+        Ok(Self { active: core.map(Active::new) })
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(value: &u32) -> bool {
+    *value == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero_u64(value: &u64) -> bool {
+    *value == 0
+}

@@ -1,0 +1,130 @@
+//! A run in brief: what there is to say about it without naming every task.
+//!
+//! A plain value, so that it can be kept beside the journal and shown without loading the run.
+
+use crate::{
+    evidence::Evidence,
+    id::TaskId,
+    run::{Active, FailReason, Mode, PhaseStage, Progress, TaskStatus, TaskView},
+    time::Time,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How a run stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    pub project: String,
+    pub mode: Mode,
+    pub current_phase: u32,
+    /// Nothing is left to do: everything is done, failed or cut off by a failure.
+    pub is_over: bool,
+    pub total: usize,
+    counts: BTreeMap<TaskStatus, usize>,
+    pub phases: Vec<PhaseSummary>,
+    pub in_progress: Vec<TaskSummary>,
+    pub failed: Vec<TaskSummary>,
+}
+
+/// How one phase stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseSummary {
+    pub number: u32,
+    pub name: String,
+    pub stage: PhaseStage,
+    pub progress: Progress,
+}
+
+/// How one task stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskSummary {
+    pub id: TaskId,
+    pub title: String,
+    pub phase: u32,
+    pub status: TaskStatus,
+    pub attempts: u32,
+    pub retries: u32,
+    /// The dependencies that the file names.
+    pub depends: Vec<TaskId>,
+    /// None where the task has no details at all.
+    pub files: Option<Vec<String>>,
+    pub verify: Option<Vec<String>>,
+    pub command: Option<String>,
+    pub evidence: Option<Evidence>,
+    pub reason: Option<FailReason>,
+    pub last_failure: Option<String>,
+    /// The earliest time for the next attempt after a failure.
+    pub not_before: Option<Time>,
+    /// What waits for it, directly.
+    pub unblocks: Vec<TaskId>,
+}
+
+impl Summary {
+    pub fn count(&self, status: TaskStatus) -> usize {
+        self.counts.get(&status).copied().unwrap_or(0)
+    }
+}
+
+impl TaskSummary {
+    /// Whether a retry's delay still holds the task.
+    pub fn is_delayed(&self, now: Time) -> bool {
+        self.not_before.is_some_and(|not_before| not_before > now)
+    }
+}
+
+impl Active {
+    pub fn summary(&self) -> Summary {
+        let phase = |(number, stage): (u32, &PhaseStage)| PhaseSummary {
+            number,
+            name: self.plan().phases.get(&number).cloned().unwrap_or_default(),
+            stage: stage.clone(),
+            progress: self.progress(number),
+        };
+        Summary {
+            project: self.plan().project.clone(),
+            mode: self.settings().mode,
+            current_phase: self.current_phase(),
+            is_over: self.is_over(),
+            total: self.plan().tasks.len(),
+            counts: TaskStatus::ALL.map(|status| (status, self.count(status))).into(),
+            phases: self.phases().map(phase).collect(),
+            in_progress: self.all_with(TaskStatus::InProgress),
+            failed: self.all_with(TaskStatus::Failed),
+        }
+    }
+
+    /// The tasks that may be started now, the most urgent first, then as they stand in the file.
+    pub fn ready_summaries(&self) -> Vec<TaskSummary> {
+        self.ready().map(|view| self.summarize(&view)).collect()
+    }
+
+    fn all_with(&self, status: TaskStatus) -> Vec<TaskSummary> {
+        // Most runs have none of these: a count is cheaper than a look at every task.
+        if self.count(status) == 0 {
+            return Vec::new();
+        }
+        let found = self.tasks().filter(|view| view.status == status);
+        found.map(|view| self.summarize(&view)).collect()
+    }
+
+    pub fn summarize(&self, view: &TaskView<'_>) -> TaskSummary {
+        let details = view.planned.details.as_deref();
+        TaskSummary {
+            id: view.planned.id.clone(),
+            title: view.planned.title.clone(),
+            phase: view.planned.phase,
+            status: view.status,
+            attempts: view.attempts,
+            retries: view.retries,
+            depends: view.planned.stated().to_vec(),
+            files: details.map(|it| it.files.clone()),
+            verify: details.map(|it| it.verify.clone()),
+            command: details.and_then(|it| it.command.clone()),
+            evidence: view.evidence.cloned(),
+            reason: view.reason,
+            last_failure: view.last_failure.map(|it| it.text.clone()),
+            not_before: view.last_failure.map(|it| it.not_before),
+            unblocks: self.dependents(&view.planned.id).into_iter().cloned().collect(),
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Random plans and moves, and the run's lists computed the slow and obvious way.
+
+use super::{
+    Active, Command, Depends, EndStep, Event, Evidence, Failure, Isolation, Mode, PhaseStage, Plan,
+    PlannedTask, Priority, Settings, TaskId, TaskStatus, Walk, agent, id, person,
+};
+use crate::{actor::Actor, retry::FailureClass};
+use proptest::{collection::vec, prelude::*, sample::select};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One task before it has its place: phase, what it depends on, priority, tick, place in the file.
+type Draft = (u32, Option<Vec<prop::sample::Index>>, Priority, bool, u16);
+
+fn drafts() -> impl Strategy<Value = Draft> {
+    let priorities =
+        vec![Priority::Low, Priority::Normal, Priority::Normal, Priority::High, Priority::Critical];
+    let depends = prop::option::weighted(0.6, vec(any::<prop::sample::Index>(), 0..3));
+    (0u32..4, depends, select(priorities), prop::bool::weighted(0.05), any::<u16>())
+}
+
+/// Plans of up to thirty tasks in up to four phases. Ids say nothing about phases, so that two
+/// plans share tasks which have moved.
+pub(super) fn plans() -> impl Strategy<Value = Plan> {
+    vec(drafts(), 1..30).prop_map(|drafts| {
+        let name = |at: usize| id(&format!("T{at}"));
+        let mut tasks: Vec<(u16, PlannedTask)> = Vec::new();
+        for (at, (phase, depends, priority, ticked, place)) in drafts.into_iter().enumerate() {
+            // Only what comes before it in this order, and in no later phase: no circles.
+            let earlier: Vec<TaskId> = tasks
+                .iter()
+                .filter(|(_, other)| other.phase <= phase)
+                .map(|(_, other)| other.id.clone())
+                .collect();
+            let depends = depends.map_or(Depends::PhaseBefore, |picks| {
+                let picks = picks.iter().filter(|_| !earlier.is_empty());
+                Depends::On(picks.map(|pick| pick.get(&earlier).clone()).collect())
+            });
+            let (id, title, line) = (name(at), format!("task {at}"), 1);
+            let task =
+                PlannedTask { id, title, phase, depends, ticked, priority, line, details: None };
+            tasks.push((place, task));
+        }
+        tasks.sort_by_key(|(place, _)| *place);
+        let tasks = tasks.into_iter().map(|(_, task)| task).collect();
+        Plan::new("random".into(), BTreeMap::new(), tasks).unwrap()
+    })
+}
+
+pub(super) fn settings() -> impl Strategy<Value = Settings> {
+    (
+        select(vec![Mode::Normal, Mode::UltraThin, Mode::UltraThin, Mode::Ralph]),
+        select(vec![Isolation::None, Isolation::None, Isolation::Phase, Isolation::Task]),
+        (0u32..4, 0u32..4, 1u32..4, 0u32..3),
+    )
+        .prop_map(|(mode, isolation, (max_parallel, retry_limit, max_iterations, same))| {
+            Settings {
+                mode,
+                isolation,
+                max_parallel,
+                retry_limit,
+                max_iterations,
+                same_error_limit: same,
+                slack_webhook_url: None,
+            }
+        })
+}
+
+/// One thing that happens.
+#[derive(Clone, Debug)]
+pub(super) enum Move {
+    /// Something that the run waits for: a start, a result, a merge, a word.
+    Forward(prop::sample::Index),
+    /// A command about some task or phase, sensible or not.
+    Task(Verb, prop::sample::Index),
+    Replan(Plan),
+    Rebuild(Plan),
+    Configure(Settings),
+    Wait,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Verb {
+    Start,
+    Done,
+    DoneLate,
+    Fail,
+    FailForGood,
+    Interrupt,
+    Revert,
+    Retry,
+    Skip,
+    Satisfy,
+    SatisfyByAgent,
+    Resume,
+    Joined,
+    Conflict,
+    Approve,
+    ApproveByAgent,
+}
+
+pub(super) fn moves() -> impl Strategy<Value = Vec<Move>> {
+    use Verb as V;
+    #[rustfmt::skip]
+    let verbs = vec![
+        V::Start, V::Start, V::Done, V::Done, V::DoneLate, V::Fail, V::Fail, V::FailForGood,
+        V::Interrupt, V::Revert, V::Retry, V::Retry, V::Retry, V::Skip, V::Satisfy, V::SatisfyByAgent, V::Resume,
+        V::Joined, V::Conflict, V::Conflict, V::Approve, V::ApproveByAgent,
+    ];
+    let each = prop_oneof![
+        24 => any::<prop::sample::Index>().prop_map(Move::Forward),
+        16 => (select(verbs), any::<prop::sample::Index>()).prop_map(|(verb, at)| Move::Task(verb, at)),
+        1 => plans().prop_map(Move::Replan),
+        1 => plans().prop_map(Move::Rebuild),
+        1 => settings().prop_map(Move::Configure),
+        2 => Just(Move::Wait),
+    ];
+    vec(each, 0..60)
+}
+
+/// What a move means in the present state.
+pub(super) fn resolve(walk: &Walk, each: Move) -> Option<(Actor, Command)> {
+    let active = walk.active();
+    Some(match each {
+        Move::Forward(at) => forward(walk, at)?,
+        Move::Task(verb, at) => verb_command(active, verb, at),
+        Move::Replan(plan) => (agent(), Command::Replan { plan }),
+        Move::Rebuild(plan) => {
+            let merged = plan.tasks.iter().take(1).map(|it| (it.id.clone(), Evidence::Unverified));
+            (person(), Command::Rebuild { completed: merged.collect(), plan })
+        }
+        Move::Configure(settings) => (agent(), Command::Configure { settings }),
+        Move::Wait => return None,
+    })
+}
+
+/// Something that brings the run on, if there is anything.
+pub(super) fn forward(walk: &Walk, at: prop::sample::Index) -> Option<(Actor, Command)> {
+    let active = walk.active();
+    let mut open: Vec<Command> = Vec::new();
+    let limit = active.settings().max_parallel as usize;
+    let has_room = limit == 0 || active.count(TaskStatus::InProgress) < limit;
+    for view in active.tasks() {
+        let id = view.planned.id.clone();
+        match view.status {
+            TaskStatus::Ready if has_room && !active.is_delayed(&id, walk.now) => {
+                open.push(Command::Start { id });
+            }
+            TaskStatus::InProgress => {
+                let attempt = Some(view.attempts);
+                let failure = Failure::default();
+                let evidence = Evidence::Unverified;
+                open.push(Command::Done { id: id.clone(), attempt, evidence });
+                open.push(Command::Fail { id, attempt, failure });
+            }
+            _ => {}
+        }
+    }
+    for (phase, stage) in active.phases() {
+        match stage {
+            PhaseStage::Ending { step: EndStep::Approval, .. } => {
+                open.push(Command::ApprovePhase { phase });
+            }
+            PhaseStage::Ending { .. } => {
+                open.push(Command::PhaseJoined { phase, result: Ok(Some("abc1234".into())) });
+            }
+            _ => {}
+        }
+    }
+    let command = (!open.is_empty()).then(|| at.get(&open).clone())?;
+    Some((person(), command))
+}
+
+fn verb_command(active: &Active, verb: Verb, at: prop::sample::Index) -> (Actor, Command) {
+    let task = at.get(&active.plan().tasks);
+    let (id, phase) = (task.id.clone(), task.phase);
+    let attempts = active.task(&id).map_or(0, |view| view.attempts);
+    let failure = |class| Failure { text: "broke".into(), class, signature: "E1".into() };
+    let evidence = Evidence::Unverified;
+    match verb {
+        Verb::Start => (agent(), Command::Start { id }),
+        Verb::Done => (agent(), Command::Done { id, attempt: None, evidence }),
+        Verb::DoneLate => {
+            let attempt = Some(attempts.saturating_sub(1));
+            (agent(), Command::Done { id, attempt, evidence })
+        }
+        Verb::Fail => {
+            let failure = failure(FailureClass::Transient);
+            (agent(), Command::Fail { id, attempt: None, failure })
+        }
+        Verb::FailForGood => {
+            let failure = failure(FailureClass::Structural);
+            (agent(), Command::Fail { id, attempt: None, failure })
+        }
+        Verb::Interrupt => (Actor::Waypost, Command::Interrupt { id, attempt: Some(attempts) }),
+        Verb::Revert => (agent(), Command::Revert { id }),
+        Verb::Retry => (agent(), Command::Retry { id }),
+        Verb::Skip => (agent(), Command::Skip { id }),
+        Verb::Satisfy => (person(), Command::Satisfy { id }),
+        Verb::SatisfyByAgent => (agent(), Command::Satisfy { id }),
+        Verb::Resume => (agent(), Command::Resume),
+        Verb::Joined => (Actor::Waypost, Command::PhaseJoined { phase, result: Ok(None) }),
+        // Aimed at where it can matter; a phase that could not be joined is rare enough.
+        Verb::Conflict => {
+            let phase = active.current_phase();
+            (Actor::Waypost, Command::PhaseJoined { phase, result: Err("conflict.".into()) })
+        }
+        Verb::Approve => (person(), Command::ApprovePhase { phase }),
+        Verb::ApproveByAgent => (agent(), Command::ApprovePhase { phase }),
+    }
+}
+
+/// What the events say of each task itself, kept apart from the machine.
+pub(super) type Standings = BTreeMap<TaskId, TaskStatus>;
+
+/// Notes one event; `Pending` stands for whatever the graph decides.
+pub(super) fn note(standings: &mut Standings, event: &Event) {
+    let (id, status) = match event {
+        Event::TaskStarted { id, .. } => (id, TaskStatus::InProgress),
+        Event::TaskCompleted { id, .. } => (id, TaskStatus::Completed),
+        Event::TaskFailed { id, .. } => (id, TaskStatus::Failed),
+        Event::AttemptFailed { id, .. }
+        | Event::AttemptInterrupted { id }
+        | Event::TaskReopened { id } => (id, TaskStatus::Pending),
+        _ => return,
+    };
+    standings.insert(id.clone(), status);
+}
+
+/// The status of every task by its definition, from the plan and the standings alone.
+pub(super) fn reference(active: &Active, standings: &Standings) -> Vec<TaskStatus> {
+    let plan = active.plan();
+    let is_open = matches!(active.phase(active.current_phase()), Some(PhaseStage::Open { .. }));
+    let status = |task: &PlannedTask| {
+        let own = standings.get(&task.id).copied().unwrap_or(TaskStatus::Pending);
+        let done = |other: &&PlannedTask| standings.get(&other.id) == Some(&TaskStatus::Completed);
+        let needs = depends_on(plan, task);
+        match own {
+            TaskStatus::Pending if leads_to_failure(plan, task, standings) => TaskStatus::Blocked,
+            TaskStatus::Pending
+                if is_open && task.phase == active.current_phase() && needs.iter().all(done) =>
+            {
+                TaskStatus::Ready
+            }
+            own => own,
+        }
+    };
+    plan.tasks.iter().map(status).collect()
+}
+
+/// Everything a task waits for, the whole phase before included where nothing is stated.
+fn depends_on<'a>(plan: &'a Plan, task: &PlannedTask) -> Vec<&'a PlannedTask> {
+    let before = plan.phases.keys().filter(|number| **number < task.phase).max();
+    let is_needed = |other: &&PlannedTask| match &task.depends {
+        Depends::On(ids) => ids.contains(&other.id),
+        Depends::PhaseBefore => Some(&other.phase) == before,
+    };
+    plan.tasks.iter().filter(is_needed).collect()
+}
+
+/// Whether some way back from an open task, over open tasks, ends at one that has failed.
+fn leads_to_failure(plan: &Plan, task: &PlannedTask, standings: &Standings) -> bool {
+    let (mut seen, mut todo) = (BTreeSet::new(), vec![task]);
+    while let Some(at) = todo.pop() {
+        for other in depends_on(plan, at) {
+            match standings.get(&other.id) {
+                Some(TaskStatus::Failed) => return true,
+                Some(TaskStatus::Completed | TaskStatus::InProgress) => {}
+                _ if seen.insert(&other.id) => todo.push(other),
+                _ => {}
+            }
+        }
+    }
+    false
+}

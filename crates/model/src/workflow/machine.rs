@@ -1,0 +1,624 @@
+//! The workflow's rules: which command is legal when, and what it leads to.
+//!
+//! | command | legal when |
+//! |---|---|
+//! | start | no workflow, or DONE |
+//! | advance | the gates of the phase are passed, its checkpoints too where it has them |
+//! | back | REVIEW, IMPLEMENT, PR |
+//! | gate pass | the phase that owns the gate, with the evidence it needs |
+//! | checkpoint … | IMPLEMENT only |
+//!
+//! Apart from `gate pass` and `advance`, no command leaves an agent with more rights to commit,
+//! push or open a pull request than it had before; `tests.rs` holds that as a property.
+
+use crate::{
+    actor::Actor,
+    document::Document as _,
+    evidence::Evidence,
+    id::CheckpointId,
+    inbox::{Question, QuestionKind},
+    machine::{Asked, Decision, Effect, Machine, Rejected},
+    retry::{FailureClass, Policy, Scope, Verdict},
+    time::Time,
+    workflow::{
+        Checkpoint, CheckpointContract, CheckpointStatus, Feature, GateName, Pass, Phase,
+        Requirement, Rights, RightsSettings, Strategy, Suspension, Workflow,
+        advice::{BACK, next_step},
+    },
+};
+use serde::{Deserialize, Serialize};
+
+/// What somebody wants of a workflow.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    Start {
+        feature: String,
+        max_iterations: u32,
+    },
+    /// The next phase. `checkpoints` and `contract` matter in DESIGN, `strategy` in REVIEW.
+    Advance {
+        checkpoints: Vec<CheckpointId>,
+        contract: Option<CheckpointContract>,
+        strategy: Option<Strategy>,
+    },
+    Back,
+    SetContract {
+        contract: CheckpointContract,
+    },
+    PassGate {
+        gate: GateName,
+        evidence: Vec<Evidence>,
+        needs: Requirement,
+    },
+    ResetGate {
+        gate: GateName,
+    },
+    /// By Waypost: the content that the gate's evidence was about has changed.
+    GateStale {
+        gate: GateName,
+    },
+    Checkpoint {
+        id: CheckpointId,
+        step: CheckpointStep,
+    },
+    Suspend {
+        reason: String,
+    },
+    /// Ends a suspension.
+    Resume,
+    /// Begins anew, with the same feature unless one is given.
+    Restart {
+        feature: Option<String>,
+        max_iterations: u32,
+    },
+    /// Makes a state that was found in a file, without a journal, the beginning of one.
+    Adopt {
+        feature: Box<Feature>,
+    },
+}
+
+/// What can be done with one checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckpointStep {
+    Start,
+    Pass { evidence: Evidence },
+    Fail { class: FailureClass },
+    Escalate,
+    Reopen,
+}
+
+/// What happened to a workflow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    Started { feature: String, max_iterations: u32 },
+    CheckpointsSet { ids: Vec<CheckpointId> },
+    ContractSet { contract: CheckpointContract },
+    PhaseEntered { phase: Phase, strategy: Option<Strategy> },
+    WentBack { phase: Phase, commits_held: bool },
+    GatePassed { gate: GateName, evidence: Vec<Evidence> },
+    GateReset { gate: GateName, why: GateReset },
+    CheckpointStarted { id: CheckpointId },
+    CheckpointPassed { id: CheckpointId, evidence: Evidence },
+    CheckpointFailed { id: CheckpointId, iteration: u32, class: FailureClass },
+    CheckpointEscalated { id: CheckpointId, class: FailureClass },
+    CheckpointReopened { id: CheckpointId },
+    Suspended { reason: String, by: Actor },
+    Resumed,
+    Adopted { feature: Box<Feature> },
+}
+
+/// Why a gate is closed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateReset {
+    Asked,
+    WentBack,
+    Stale,
+}
+
+impl Machine for Workflow {
+    type Command = Command;
+    type Event = Event;
+
+    const KIND: &'static str = "workflow";
+    const FORMAT: u32 = 1;
+
+    fn start() -> Self {
+        Self::default()
+    }
+
+    fn decide(&self, command: &Command, asked: &Asked<'_>) -> Result<Decision<Event>, Rejected> {
+        match (&self.feature, command) {
+            (None, Command::Start { .. }) => start(command),
+            (Some(feature), Command::Start { .. }) if feature.is_done() => start(command),
+            (Some(feature), Command::Start { .. }) => Err(Rejected::rule(format!(
+                "`{}` is in {}; only one feature at a time",
+                feature.name, feature.phase
+            ))
+            .next("waypost develop resume")),
+            (found, Command::Adopt { feature }) => adopt(found.as_ref(), feature, asked.by),
+            (None, _) => {
+                Err(Rejected::rule("no workflow is active").next("waypost develop start FEATURE"))
+            }
+            (Some(feature), Command::Restart { feature: name, max_iterations }) => {
+                restart(feature, name.as_ref(), *max_iterations, asked.by)
+            }
+            (Some(feature), _) if feature.is_done() => {
+                Err(Rejected::rule(format!("`{}` is done", feature.name))
+                    .next("waypost develop start FEATURE"))
+            }
+            (Some(feature), _) => feature.decide(command, asked),
+        }
+    }
+
+    fn apply(&mut self, event: &Event, at: Time) {
+        match event {
+            Event::Started { feature, max_iterations } => {
+                self.feature = Some(Feature::new(feature.clone(), *max_iterations, at));
+            }
+            Event::Adopted { feature } => self.feature = Some((**feature).clone()),
+            _ => {}
+        }
+        if let Some(feature) = &mut self.feature {
+            feature.apply(event, at);
+            feature.updated_at = at;
+        }
+    }
+
+    fn event_kind(event: &Event) -> &'static str {
+        match event {
+            Event::Started { .. } => "started",
+            Event::CheckpointsSet { .. } => "checkpoints_set",
+            Event::ContractSet { .. } => "contract_set",
+            Event::PhaseEntered { .. } => "phase_entered",
+            Event::WentBack { .. } => "went_back",
+            Event::GatePassed { .. } => "gate_passed",
+            Event::GateReset { .. } => "gate_reset",
+            Event::CheckpointStarted { .. } => "checkpoint_started",
+            Event::CheckpointPassed { .. } => "checkpoint_passed",
+            Event::CheckpointFailed { .. } => "checkpoint_failed",
+            Event::CheckpointEscalated { .. } => "checkpoint_escalated",
+            Event::CheckpointReopened { .. } => "checkpoint_reopened",
+            Event::Suspended { .. } => "suspended",
+            Event::Resumed => "resumed",
+            Event::Adopted { .. } => "adopted",
+        }
+    }
+}
+
+fn start(command: &Command) -> Result<Decision<Event>, Rejected> {
+    let Command::Start { feature, max_iterations } = command else {
+        return Err(Rejected::rule("not a start"));
+    };
+    Ok(Decision::events([started(feature, *max_iterations)?]))
+}
+
+fn started(feature: &str, max_iterations: u32) -> Result<Event, Rejected> {
+    let feature = feature.trim().to_owned();
+    if feature.is_empty() {
+        return Err(Rejected::rule("a feature needs a name").next("waypost develop start FEATURE"));
+    }
+    Ok(Event::Started { feature, max_iterations: max_iterations.max(1) })
+}
+
+fn restart(
+    found: &Feature,
+    name: Option<&String>,
+    max_iterations: u32,
+    by: &Actor,
+) -> Result<Decision<Event>, Rejected> {
+    if !by.is_person() {
+        return Err(Rejected::reserved("restarting a workflow"));
+    }
+    let settled = settle_escalations(found);
+    let event = started(name.unwrap_or(&found.name), max_iterations)?;
+    Ok(settled.into_iter().fold(Decision::events([event]), Decision::with))
+}
+
+fn adopt(found: Option<&Feature>, file: &Feature, by: &Actor) -> Result<Decision<Event>, Rejected> {
+    if !by.is_person() {
+        return Err(Rejected::reserved("adopting a state file"));
+    }
+    if let Some(found) = found {
+        let message = format!("the journal already has `{}` in {}", found.name, found.phase);
+        return Err(Rejected::rule(message).next("waypost develop status"));
+    }
+    Ok(Decision::events([Event::Adopted { feature: Box::new(file.clone()) }]))
+}
+
+fn settle_escalations(feature: &Feature) -> Vec<Effect> {
+    let escalated = |(_, checkpoint): &(&CheckpointId, &Checkpoint)| {
+        checkpoint.status == CheckpointStatus::Escalated
+    };
+    let settle = |id: &CheckpointId| Effect::Settle { subject: subject(id) };
+    feature.checkpoints.iter().filter(escalated).map(|(id, _)| settle(id)).collect()
+}
+
+/// What an inbox entry about a checkpoint is about.
+fn subject(id: &CheckpointId) -> String {
+    format!("checkpoint/{id}")
+}
+
+impl Feature {
+    fn decide(&self, command: &Command, asked: &Asked<'_>) -> Result<Decision<Event>, Rejected> {
+        match command {
+            Command::Advance { checkpoints, contract, strategy } => match self.phase {
+                phase if phase != Phase::Review && strategy.is_some() => {
+                    Err(Rejected::rule("the strategy is given when REVIEW ends")
+                        .next(self.next_command()))
+                }
+                Phase::Design => self.enter_review(checkpoints, contract.as_ref()),
+                _ if !checkpoints.is_empty() || contract.is_some() => {
+                    Err(Rejected::rule("checkpoints are given when DESIGN ends")
+                        .next(self.next_command()))
+                }
+                Phase::Review => self.enter_implement(*strategy),
+                Phase::Implement => self.enter_pr(),
+                Phase::Pr => self.finish(),
+                Phase::Done => Err(Rejected::rule("the workflow is done")),
+            },
+            Command::Back => self.back(),
+            Command::SetContract { contract } => self.set_contract(contract),
+            Command::PassGate { gate, evidence, needs } => {
+                self.check_owner(*gate)?;
+                needs.judge(*gate, evidence, asked.by)?;
+                Ok(self.pass_gate(*gate, evidence))
+            }
+            Command::ResetGate { gate } => Ok(self.reset_gate(*gate, GateReset::Asked)),
+            Command::GateStale { gate } => Ok(self.reset_gate(*gate, GateReset::Stale)),
+            Command::Checkpoint { id, step } => self.step(id, step, asked.by),
+            Command::Suspend { reason } => self.suspend(reason, asked.by),
+            Command::Resume => {
+                Ok(Decision::events(self.suspended.as_ref().map(|_| Event::Resumed)))
+            }
+            Command::Start { .. } | Command::Restart { .. } | Command::Adopt { .. } => {
+                Err(Rejected::rule("a workflow is already active"))
+            }
+        }
+    }
+
+    fn enter_review(
+        &self,
+        checkpoints: &[CheckpointId],
+        contract: Option<&CheckpointContract>,
+    ) -> Result<Decision<Event>, Rejected> {
+        if contract.is_some() && !checkpoints.is_empty() {
+            return Err(Rejected::rule("give either checkpoints or a contract, not both")
+                .next("waypost develop advance --contract FILE"));
+        }
+        let mut events = Vec::new();
+        if let Some(contract) = contract {
+            check_contract(contract)?;
+            events.push(Event::ContractSet { contract: contract.clone() });
+        }
+        let contract =
+            contract.or(if checkpoints.is_empty() { self.contract.as_ref() } else { None });
+        let ids = contract.map_or_else(|| checkpoints.to_vec(), CheckpointContract::ids);
+        if ids.is_empty() {
+            return Err(
+                Rejected::rule("REVIEW needs at least one checkpoint").next(self.next_command())
+            );
+        }
+        if let Some(twice) = first_duplicate(&ids) {
+            return Err(Rejected::rule(format!("checkpoint {twice} is given twice"))
+                .next(self.next_command()));
+        }
+        events.push(Event::CheckpointsSet { ids });
+        events.push(Event::PhaseEntered { phase: Phase::Review, strategy: None });
+        // What was asked about checkpoints that are replaced needs no answer any more.
+        Ok(settle_escalations(self).into_iter().fold(Decision::events(events), Decision::with))
+    }
+
+    fn enter_implement(&self, strategy: Option<Strategy>) -> Result<Decision<Event>, Rejected> {
+        self.needs_gates(&[GateName::ReviewCleanPass], "IMPLEMENT")?;
+        let strategy = Some(strategy.unwrap_or_else(|| self.usual_strategy()));
+        Ok(Decision::events([Event::PhaseEntered { phase: Phase::Implement, strategy }]))
+    }
+
+    fn enter_pr(&self) -> Result<Decision<Event>, Rejected> {
+        let open: Vec<String> = self
+            .checkpoints
+            .iter()
+            .filter(|(_, checkpoint)| checkpoint.status != CheckpointStatus::Passed)
+            .map(|(id, checkpoint)| format!("{id} {}", checkpoint.status))
+            .collect();
+        if !open.is_empty() {
+            let message = format!("PR needs every checkpoint passed; open: {}", open.join(", "));
+            return Err(Rejected::rule(message).next(self.next_command()));
+        }
+        self.needs_gates(&[GateName::ReviewCleanPass, GateName::ArchitectVerified], "PR")?;
+        Ok(Decision::events([Event::PhaseEntered { phase: Phase::Pr, strategy: self.strategy }]))
+    }
+
+    fn finish(&self) -> Result<Decision<Event>, Rejected> {
+        self.needs_gates(&GateName::ALL, "DONE")?;
+        Ok(Decision::events([Event::PhaseEntered { phase: Phase::Done, strategy: self.strategy }]))
+    }
+
+    fn needs_gates(&self, gates: &[GateName], target: &str) -> Result<(), Rejected> {
+        let closed: Vec<&str> = gates
+            .iter()
+            .filter(|gate| !self.has_passed(**gate))
+            .map(|gate| gate.as_str())
+            .collect();
+        if closed.is_empty() {
+            return Ok(());
+        }
+        let message = format!("{target} needs {}", closed.join(" and "));
+        Err(Rejected::rule(message).next(self.next_command()))
+    }
+
+    fn usual_strategy(&self) -> Strategy {
+        match self.checkpoints.len() {
+            0 | 1 => Strategy::Direct,
+            // A contract that was accepted has no file owned twice.
+            2..=4 => Strategy::Subagent,
+            _ => Strategy::AgentTeams,
+        }
+    }
+
+    fn back(&self) -> Result<Decision<Event>, Rejected> {
+        let Some(phase) = self.phase.before() else {
+            return Err(Rejected::rule(format!("there is no phase before {}", self.phase))
+                .next(self.next_command()));
+        };
+        let reset = |gate| Event::GateReset { gate, why: GateReset::WentBack };
+        let closing = GateName::ALL
+            .into_iter()
+            .filter(|gate| gate.phase() >= phase && self.has_passed(*gate))
+            .map(reset);
+        // A suspension lends rights; what it lends must not outlive it.
+        let commits = Rights::by_gates(self, RightsSettings::default()).commit;
+        let went = Event::WentBack { phase, commits_held: self.commits_held || !commits };
+        Ok(Decision::events(closing.chain([went])))
+    }
+
+    fn set_contract(&self, contract: &CheckpointContract) -> Result<Decision<Event>, Rejected> {
+        if self.phase != Phase::Design {
+            let message = format!("a contract is agreed in DESIGN, and this is {}", self.phase);
+            return Err(Rejected::rule(message).next(BACK));
+        }
+        check_contract(contract)?;
+        Ok(Decision::events([Event::ContractSet { contract: contract.clone() }]))
+    }
+
+    /// A gate is passed in the phase that owns it and nowhere else.
+    fn check_owner(&self, gate: GateName) -> Result<(), Rejected> {
+        let owner = gate.phase();
+        if self.phase == owner {
+            return Ok(());
+        }
+        let message = format!("{gate} is passed in {owner}, and this is {}", self.phase);
+        let next = if self.phase < owner { self.next_command() } else { BACK.to_owned() };
+        Err(Rejected::rule(message).next(next))
+    }
+
+    fn pass_gate(&self, gate: GateName, evidence: &[Evidence]) -> Decision<Event> {
+        let passed = Event::GatePassed { gate, evidence: evidence.to_vec() };
+        Decision::events((!self.has_passed(gate)).then_some(passed))
+    }
+
+    fn reset_gate(&self, gate: GateName, why: GateReset) -> Decision<Event> {
+        Decision::events(self.has_passed(gate).then_some(Event::GateReset { gate, why }))
+    }
+
+    fn step(
+        &self,
+        id: &CheckpointId,
+        step: &CheckpointStep,
+        by: &Actor,
+    ) -> Result<Decision<Event>, Rejected> {
+        if self.phase != Phase::Implement {
+            let message =
+                format!("checkpoints are worked on in IMPLEMENT, and this is {}", self.phase);
+            let is_over = self.phase > Phase::Implement;
+            let next = if is_over { BACK.to_owned() } else { self.next_command() };
+            return Err(Rejected::rule(message).next(next));
+        }
+        let Some(checkpoint) = self.checkpoints.get(id) else {
+            let known: Vec<&str> = self.checkpoints.iter().map(|(id, _)| id.as_str()).collect();
+            let message = format!("there is no checkpoint {id}; there are {}", known.join(", "));
+            return Err(Rejected::unknown(message).next("waypost develop status"));
+        };
+        use CheckpointStatus as S;
+        use CheckpointStep as C;
+        let id = id.clone();
+        Ok(match (checkpoint.status, step) {
+            (S::Pending, C::Start) => {
+                self.check_order(&id)?;
+                Decision::events([Event::CheckpointStarted { id }])
+            }
+            (S::InProgress, C::Pass { evidence }) => {
+                self.check_validation(&id, evidence)?;
+                Decision::events([Event::CheckpointPassed { id, evidence: evidence.clone() }])
+            }
+            (S::InProgress, C::Fail { class }) => self.fail(id, checkpoint.iteration, *class),
+            (S::InProgress, C::Escalate) => self.escalate(id, FailureClass::Critical),
+            (S::Escalated, C::Reopen) if !by.is_person() => {
+                return Err(Rejected::reserved("reopening what was escalated"));
+            }
+            (S::Escalated, C::Reopen) => {
+                let settle = Effect::Settle { subject: subject(&id) };
+                Decision::events([Event::CheckpointReopened { id }]).with(settle)
+            }
+            // Said twice: the first time counted.
+            (S::InProgress, C::Start)
+            | (S::Passed, C::Pass { .. })
+            | (S::Escalated, C::Escalate) => Decision::nothing(),
+            (status, _) => return Err(self.wrong_status(&id, status)),
+        })
+    }
+
+    /// A checkpoint starts only after the ones that the contract puts before it.
+    fn check_order(&self, id: &CheckpointId) -> Result<(), Rejected> {
+        let agreed = self.contract.as_ref().and_then(|contract| contract.checkpoint(id));
+        let status =
+            |id: &CheckpointId| self.checkpoints.get(id).map(|checkpoint| checkpoint.status);
+        let before = agreed.iter().flat_map(|agreed| &agreed.dependencies);
+        let open = before
+            .filter_map(|id| status(id).map(|status| (id, status)))
+            .find(|(_, status)| *status != CheckpointStatus::Passed);
+        match open {
+            Some((open, status)) => {
+                Err(Rejected::rule(format!("{id} depends on {open}, which has not passed"))
+                    .next(next_step(open, status)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Where the contract says how a checkpoint is validated, nothing else shows that it passed.
+    fn check_validation(&self, id: &CheckpointId, evidence: &Evidence) -> Result<(), Rejected> {
+        let agreed = self.contract.as_ref().and_then(|contract| contract.checkpoint(id));
+        let Some(wanted) = agreed.map(|agreed| &agreed.validation.command) else { return Ok(()) };
+        match evidence {
+            Evidence::Check { command, .. } if command == wanted => Ok(()),
+            _ => Err(Rejected::rule(format!("{id} needs `{wanted}` to pass"))
+                .next(next_step(id, CheckpointStatus::InProgress))),
+        }
+    }
+
+    fn wrong_status(&self, id: &CheckpointId, status: CheckpointStatus) -> Rejected {
+        let next = match status {
+            CheckpointStatus::Passed => self.next_command(),
+            _ => next_step(id, status),
+        };
+        Rejected::rule(format!("{id} is {status}")).next(next)
+    }
+
+    fn fail(&self, id: CheckpointId, iteration: u32, class: FailureClass) -> Decision<Event> {
+        let policy = Policy::of(Scope::Checkpoint).limit(self.max_iterations.saturating_sub(1));
+        let used = iteration.saturating_sub(1);
+        match policy.after(used, class, id.as_str()) {
+            Verdict::Again { .. } => {
+                Decision::events([Event::CheckpointFailed { id, iteration: iteration + 1, class }])
+            }
+            Verdict::GiveUp => self.escalate(id, class),
+        }
+    }
+
+    fn escalate(&self, id: CheckpointId, class: FailureClass) -> Decision<Event> {
+        let question = Question {
+            kind: QuestionKind::Escalation,
+            subject: subject(&id),
+            title: format!("checkpoint {id} of `{}` was escalated", self.name),
+            text: format!(
+                "Checkpoint {id} of `{}` was escalated ({}). Look at it, then `reopen` it for a new \
+                 round of tries, or `leave` it as it is.",
+                self.name,
+                class.as_str()
+            ),
+            choices: vec!["reopen".into(), "leave".into()],
+        };
+        Decision::events([Event::CheckpointEscalated { id, class }]).with(Effect::Ask(question))
+    }
+
+    fn suspend(&self, reason: &str, by: &Actor) -> Result<Decision<Event>, Rejected> {
+        if !by.is_person() {
+            return Err(Rejected::reserved("suspending the gate"));
+        }
+        if reason.trim().is_empty() {
+            return Err(Rejected::rule("a suspension needs a reason")
+                .next("waypost develop suspend --reason TEXT"));
+        }
+        if self.suspended.is_some() {
+            return Ok(Decision::nothing());
+        }
+        Ok(Decision::events([Event::Suspended {
+            reason: reason.trim().to_owned(),
+            by: by.clone(),
+        }]))
+    }
+
+    fn apply(&mut self, event: &Event, at: Time) {
+        match event {
+            Event::CheckpointsSet { ids } => {
+                let fresh = |id: &CheckpointId| (id.clone(), Checkpoint::default());
+                self.checkpoints = ids.iter().map(fresh).collect();
+                // A contract that does not speak of these checkpoints is not theirs.
+                self.contract = self.contract.take().filter(|contract| contract.is_about(ids));
+            }
+            Event::ContractSet { contract } => self.contract = Some(contract.clone()),
+            Event::PhaseEntered { phase, strategy } => {
+                self.phase = *phase;
+                self.strategy = *strategy;
+                self.was_in_implement |= *phase == Phase::Implement;
+                self.commits_held = false;
+            }
+            Event::WentBack { phase, commits_held } => {
+                self.phase = *phase;
+                self.commits_held = *commits_held;
+                if *phase < Phase::Implement {
+                    self.strategy = None;
+                }
+            }
+            Event::GatePassed { gate, evidence } => {
+                self.passes.push(Pass { gate: *gate, evidence: evidence.clone(), at });
+                self.passes.sort_by_key(|pass| pass.gate);
+                self.commits_held = false;
+            }
+            Event::GateReset { gate, .. } => self.passes.retain(|pass| pass.gate != *gate),
+            Event::Suspended { reason, by } => {
+                self.suspended =
+                    Some(Suspension { reason: reason.clone(), by: by.clone(), since: at });
+            }
+            Event::Resumed => self.suspended = None,
+            Event::Started { .. } | Event::Adopted { .. } => {}
+            Event::CheckpointStarted { .. }
+            | Event::CheckpointPassed { .. }
+            | Event::CheckpointFailed { .. }
+            | Event::CheckpointEscalated { .. }
+            | Event::CheckpointReopened { .. } => self.apply_to_checkpoint(event),
+        }
+    }
+
+    fn apply_to_checkpoint(&mut self, event: &Event) {
+        use CheckpointStatus as S;
+        let (id, status, iteration, evidence) = match event {
+            Event::CheckpointStarted { id } | Event::CheckpointReopened { id } => {
+                (id, S::InProgress, Some(1), None)
+            }
+            Event::CheckpointPassed { id, evidence } => {
+                (id, S::Passed, None, Some(evidence.clone()))
+            }
+            Event::CheckpointFailed { id, iteration, .. } => {
+                (id, S::InProgress, Some(*iteration), None)
+            }
+            Event::CheckpointEscalated { id, .. } => (id, S::Escalated, None, None),
+            _ => return,
+        };
+        if let Some(checkpoint) = self.checkpoints.get_mut(id) {
+            checkpoint.status = status;
+            checkpoint.iteration = iteration.unwrap_or(checkpoint.iteration);
+            checkpoint.evidence = evidence;
+        }
+    }
+}
+
+fn check_contract(contract: &CheckpointContract) -> Result<(), Rejected> {
+    match contract.check().first() {
+        Some(finding) => {
+            Err(Rejected::rule(format!("the contract does not hold: {}", finding.message))
+                .next("waypost validate FILE"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn first_duplicate(ids: &[CheckpointId]) -> Option<&CheckpointId> {
+    ids.iter().enumerate().find(|(at, id)| ids[..*at].contains(id)).map(|(_, id)| id)
+}
+
+impl FailureClass {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Transient => "it kept failing",
+            Self::Validation => "its validation kept failing",
+            Self::Dependency => "something it depends on is missing",
+            Self::Resource => "the environment lacks something",
+            Self::Structural => "the design does not fit",
+            Self::Critical => "asked for",
+        }
+    }
+}

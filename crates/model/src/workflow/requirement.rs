@@ -1,0 +1,85 @@
+//! What a gate needs before it is passed, and whether given evidence is enough.
+//!
+//! Whether the evidence is true is not decided here: Waypost ran the check, had the review made or
+//! saw the person before it asked.
+
+use crate::{actor::Actor, evidence::Evidence, machine::Rejected, workflow::GateName};
+
+/// What a gate needs, from the configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requirement {
+    /// A command that Waypost runs itself.
+    pub check: Option<String>,
+    /// A review that Waypost had made.
+    pub review: bool,
+    /// A person's word.
+    pub human: bool,
+}
+
+impl Requirement {
+    /// Refuses evidence that is not enough for the gate; names what is missing.
+    pub(super) fn judge(
+        &self,
+        gate: GateName,
+        evidence: &[Evidence],
+        by: &Actor,
+    ) -> Result<(), Rejected> {
+        let has = |kind: fn(&Evidence) -> bool| evidence.iter().any(kind);
+        let has_human = has(|piece| matches!(piece, Evidence::Human { .. }));
+        if has_human && matches!(by, Actor::Agent { .. }) {
+            return Err(Rejected::reserved("confirming a gate"));
+        }
+        if let Some(count) = evidence.iter().find_map(blocking) {
+            let message = format!("{gate} needs a review with 0 blocking; this has {count}");
+            return Err(Rejected::rule(message).next("waypost develop review"));
+        }
+        let has_review = has(|piece| matches!(piece, Evidence::Review { .. }));
+        let has_check = |wanted: &String| {
+            evidence
+                .iter()
+                .any(|piece| matches!(piece, Evidence::Check { command, .. } if command == wanted))
+        };
+        if let Some(command) = self.check.as_ref().filter(|command| !has_check(command)) {
+            return Err(Rejected::rule(format!("{gate} needs `{command}` to pass"))
+                .next(format!("waypost develop gate pass {gate}")));
+        }
+        if self.review && !has_review {
+            return Err(Rejected::rule(format!("{gate} needs a review made by Waypost"))
+                .next("waypost develop review"));
+        }
+        if self.human && !has_human {
+            return Err(Rejected::rule(format!("{gate} needs a person's confirmation"))
+                .next(format!("a person runs `waypost develop gate pass {gate}`")));
+        }
+        if self.is_configured() || has_human || has_review {
+            return Ok(());
+        }
+        let has_report = has(|piece| matches!(piece, Evidence::SelfReported { .. }));
+        if has_report && gate != GateName::ReReviewClean { Ok(()) } else { Err(unmet(gate)) }
+    }
+
+    fn is_configured(&self) -> bool {
+        self.check.is_some() || self.review || self.human
+    }
+}
+
+/// How many blocking findings a piece of evidence admits, if any.
+fn blocking(piece: &Evidence) -> Option<u32> {
+    match piece {
+        Evidence::Review { blocking, .. } | Evidence::SelfReported { blocking, .. } => {
+            Some(*blocking).filter(|count| *count > 0)
+        }
+        _ => None,
+    }
+}
+
+/// What is missing where nothing is configured and nothing that counts was given.
+fn unmet(gate: GateName) -> Rejected {
+    // The last gate opens the way out, so an agent's own word is never enough for it.
+    if gate == GateName::ReReviewClean {
+        let next = format!("set check, review or human in [workflow.gates.{gate}] of waypost.toml");
+        return Rejected::rule(format!("{gate} needs a check, a review or a person")).next(next);
+    }
+    Rejected::rule(format!("{gate} needs a report with `Blocking: 0`"))
+        .next(format!("waypost develop gate pass {gate} --report FILE"))
+}

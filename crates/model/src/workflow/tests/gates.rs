@@ -1,0 +1,226 @@
+//! What passes a gate, and what passed gates allow.
+
+use super::{
+    Event, GateName, Requirement, TO_DONE, TO_IMPLEMENT, TO_PR, TO_REVIEW, Walk, agent, check,
+    person, report, summary,
+};
+use crate::{
+    actor::Actor,
+    evidence::Evidence,
+    machine::Decision,
+    workflow::{Command, Rights, RightsSettings},
+};
+
+fn review(blocking: u32) -> Evidence {
+    Evidence::Review { blocking, tree: None }
+}
+
+fn human() -> Evidence {
+    Evidence::Human { name: "mina".into() }
+}
+
+/// What a gate needs, in words: `check`, `review`, `human` or nothing.
+fn needs(words: &str) -> Requirement {
+    Requirement {
+        check: words.contains("check").then(|| "cargo test".to_owned()),
+        review: words.contains("review"),
+        human: words.contains("human"),
+    }
+}
+
+/// The phase that owns a gate, with the gate still closed.
+fn owner(gate: GateName) -> &'static str {
+    match gate {
+        GateName::ReviewCleanPass => TO_REVIEW,
+        GateName::ArchitectVerified => TO_IMPLEMENT,
+        GateName::ReReviewClean => TO_PR,
+    }
+}
+
+#[track_caller]
+fn judged(gate: GateName, configured: &str, evidence: &[Evidence], by: &Actor) -> String {
+    let evidence = evidence.to_vec();
+    let command = Command::PassGate { gate, evidence, needs: needs(configured) };
+    match Walk::of(owner(gate)).give(&command, by) {
+        Ok(Decision { events, .. }) if matches!(events[..], [Event::GatePassed { .. }]) => {
+            "passed".to_owned()
+        }
+        other => summary(&other),
+    }
+}
+
+#[test]
+fn a_gate_is_passed_by_what_is_configured_for_it() {
+    let no_test = "refused: GATE needs `cargo test` to pass → waypost develop gate pass GATE";
+    let no_review = "refused: GATE needs a review made by Waypost → waypost develop review";
+    let no_human = "refused: GATE needs a person's confirmation → \
+                    a person runs `waypost develop gate pass GATE`";
+    let blocked =
+        "refused: GATE needs a review with 0 blocking; this has 2 → waypost develop review";
+    #[rustfmt::skip]
+    let table: [(&str, &[Evidence], &str); 16] = [
+        ("check",              &[],                                         no_test),
+        ("check",              &[check("cargo test")],                      "passed"),
+        ("check",              &[check("true")],                            no_test),
+        ("check",              &[report(0)],                                no_test),
+        ("check",              &[review(0), human()],                       no_test),
+        ("check",              &[check("cargo test"), report(2)],           blocked),
+        ("review",             &[],                                         no_review),
+        ("review",             &[review(0)],                                "passed"),
+        ("review",             &[review(2)],                                blocked),
+        ("review",             &[report(0)],                                no_review),
+        ("human",              &[human()],                                  "passed"),
+        ("human",              &[report(0), review(0)],                     no_human),
+        ("check review",       &[check("cargo test")],                      no_review),
+        ("check review human", &[check("cargo test"), review(0)],           no_human),
+        ("check review human", &[check("cargo test"), review(0), human()],  "passed"),
+        ("check review human", &[check("cargo test"), review(2), human()],  blocked),
+    ];
+    for gate in GateName::ALL {
+        for (configured, evidence, want) in &table {
+            let want = want.replace("GATE", gate.as_str());
+            assert_eq!(judged(gate, configured, evidence, &person()), want, "{evidence:?}");
+        }
+    }
+}
+
+#[test]
+fn where_nothing_is_configured_an_agents_own_report_is_enough_but_for_the_last_gate() {
+    let needs_report = "refused: GATE needs a report with `Blocking: 0` → \
+                        waypost develop gate pass GATE --report FILE";
+    let needs_more = "refused: re_review_clean needs a check, a review or a person → \
+                      set check, review or human in [workflow.gates.re_review_clean] of waypost.toml";
+    let blocked =
+        "refused: GATE needs a review with 0 blocking; this has 2 → waypost develop review";
+    #[rustfmt::skip]
+    let table: [(&[Evidence], &str, &str); 9] = [
+        (&[],                     needs_report, needs_more),
+        (&[Evidence::Claimed],    needs_report, needs_more),
+        (&[Evidence::Unverified], needs_report, needs_more),
+        (&[Evidence::Forced],     needs_report, needs_more),
+        (&[check("true")],        needs_report, needs_more),
+        (&[report(0)],            "passed",     needs_more),
+        (&[report(2)],            blocked,      blocked),
+        (&[review(2)],            blocked,      blocked),
+        (&[review(0)],            "passed",     "passed"),
+    ];
+    for gate in GateName::ALL {
+        for (evidence, want, want_last) in &table {
+            let is_last = gate == GateName::ReReviewClean;
+            let want = if is_last { want_last } else { want }.replace("GATE", gate.as_str());
+            assert_eq!(judged(gate, "", evidence, &agent()), want, "{evidence:?}");
+        }
+        assert_eq!(judged(gate, "", &[human()], &person()), "passed");
+    }
+}
+
+#[test]
+fn no_agent_speaks_for_a_person() {
+    let refused = "refused: confirming a gate is reserved for a person at a terminal";
+    for gate in GateName::ALL {
+        for configured in ["", "human", "check review human"] {
+            let evidence = [check("cargo test"), review(0), human()];
+            assert_eq!(judged(gate, configured, &evidence, &agent()), refused);
+            assert_eq!(judged(gate, configured, &evidence, &person()), "passed");
+            // A person's answer in the inbox is carried out by Waypost.
+            assert_eq!(judged(gate, configured, &evidence, &Actor::Waypost), "passed");
+        }
+    }
+}
+
+#[test]
+fn a_gate_is_passed_in_its_own_phase_only() {
+    let table = [
+        ("start chat", "review_clean_pass", "REVIEW", "DESIGN", "advance --checkpoint ID"),
+        (TO_IMPLEMENT, "review_clean_pass", "REVIEW", "IMPLEMENT", "back"),
+        (
+            TO_REVIEW,
+            "architect_verified",
+            "IMPLEMENT",
+            "REVIEW",
+            "gate pass review_clean_pass [--report FILE]",
+        ),
+        (TO_PR, "architect_verified", "IMPLEMENT", "PR", "back"),
+        (TO_IMPLEMENT, "re_review_clean", "PR", "IMPLEMENT", "checkpoint start cp-1"),
+    ];
+    for (script, gate, owner, phase, next) in table {
+        let refused = summary(&Walk::of(script).say(&format!("gate pass {gate}")));
+        let want = format!("refused: {gate} is passed in {owner}, and this is {phase}");
+        assert_eq!(refused, format!("{want} → waypost develop {next}"));
+    }
+}
+
+#[test]
+fn what_stands_behind_a_gate_is_kept_until_it_is_reset() {
+    let mut walk = Walk::of(&format!("{TO_REVIEW}; gate pass review_clean_pass"));
+    let pass = walk.feature().passes[0].clone();
+    assert_eq!((pass.evidence, pass.at), (vec![report(0)], walk.now));
+    assert_eq!(summary(&walk.say("gate pass review_clean_pass")), "nothing");
+    assert_eq!(
+        summary(&walk.say("gate reset review_clean_pass")),
+        "gate_reset review_clean_pass (Asked)"
+    );
+    assert_eq!(walk.feature().passes, []);
+    assert_eq!(summary(&walk.say("gate reset review_clean_pass")), "nothing");
+}
+
+#[test]
+fn content_that_changed_closes_the_last_gate_again() {
+    let mut walk = Walk::of(&format!("{TO_PR}; gate pass re_review_clean"));
+    assert_eq!(
+        summary(&walk.say("gate stale re_review_clean")),
+        "gate_reset re_review_clean (Stale)"
+    );
+    assert_eq!(walk.line(), "PR direct [review_clean_pass architect_verified] cp-1 passed/1");
+}
+
+/// The rights as letters: write, design, commit, branch, publish.
+fn rights(script: &str, settings: RightsSettings) -> String {
+    let rights = Rights::under(Walk::of(script).feature(), settings);
+    let held = [
+        (rights.write, 'w'),
+        (rights.write_design, 'd'),
+        (rights.commit, 'c'),
+        (rights.push_branch, 'b'),
+        (rights.publish, 'p'),
+    ];
+    held.into_iter().map(|(is_held, letter)| if is_held { letter } else { '-' }).collect()
+}
+
+#[test]
+fn gates_allow_what_the_matrix_says() {
+    let plain = RightsSettings::default();
+    let strict = RightsSettings { strict: true, ..plain };
+    let early = RightsSettings { push_early: true, ..plain };
+    let after = |script: &str, rest: &str| format!("{script}; {rest}");
+    let went_back = after(TO_IMPLEMENT, "back");
+    #[rustfmt::skip]
+    let table = [
+        ("start chat".to_owned(),                                "wdc--", "-d---", "wdc--"),
+        (TO_REVIEW.to_owned(),                                   "wdc--", "-d---", "wdc--"),
+        (TO_IMPLEMENT.to_owned(),                                "wdc--", "wdc--", "wdcb-"),
+        (after(TO_IMPLEMENT, "gate reset review_clean_pass"),    "-----", "-----", "-----"),
+        (went_back.clone(),                                      "-d---", "-d---", "-d---"),
+        (after(&went_back, "back"),                              "-d---", "-d---", "-d---"),
+        (TO_PR.to_owned(),                                       "wd---", "wd---", "wd---"),
+        (after(TO_PR, "gate pass re_review_clean"),              "wdcbp", "wdcbp", "wdcbp"),
+        (after(TO_PR, "gate reset architect_verified"),          "-----", "-----", "-----"),
+        (after(TO_PR, "back"),                                   "wd---", "wd---", "wd---"),
+        (after(TO_PR, "gate pass re_review_clean; back"),        "wdc--", "wdc--", "wdcb-"),
+        (after(TO_PR, "person: suspend x; back; resume"),        "wd---", "wd---", "wd---"),
+        (after(TO_PR, "person: suspend x"),                      "wdcbp", "wdcbp", "wdcbp"),
+        (TO_DONE.to_owned(),                                     "wdcbp", "wdcbp", "wdcbp"),
+    ];
+    for (script, want, want_strict, want_early) in &table {
+        let got = [plain, strict, early].map(|settings| rights(script, settings));
+        assert_eq!(got, [*want, *want_strict, *want_early], "`{script}`");
+    }
+}
+
+#[test]
+fn commits_held_by_going_back_come_free_with_a_gate() {
+    let held = format!("{TO_PR}; back");
+    let plain = RightsSettings::default();
+    assert_eq!(rights(&format!("{held}; gate reset architect_verified"), plain), "wd---");
+    assert_eq!(rights(&format!("{held}; gate pass architect_verified"), plain), "wdc--");
+}

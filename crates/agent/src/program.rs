@@ -1,0 +1,77 @@
+//! By which names agent programs run.
+
+/// Programs that act for a model; whatever runs below one of them is not a person.
+const AGENT_PROGRAMS: &[&str] = &[
+    "aider",
+    "amp",
+    "claude",
+    "codex",
+    "copilot",
+    "crush",
+    "cursor-agent",
+    "gemini",
+    "goose",
+    "opencode",
+    "qwen",
+];
+
+/// Interpreters whose first file argument is the program that counts.
+const INTERPRETERS: &[&str] = &["node", "bun", "deno", "python", "python3", "npx", "npm"];
+
+/// How many arguments of an interpreter are looked at for the script it runs.
+const SCRIPT_ARGUMENTS_MAX: usize = 4;
+
+/// Names the agent program that a command line belongs to, if it is one.
+pub fn recognise<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Option<&'static str> {
+    let mut arguments = arguments.into_iter();
+    let program = base_name(arguments.next()?);
+    if let Some(known) = known(program) {
+        return Some(known);
+    }
+    let is_interpreter = INTERPRETERS.iter().any(|name| program.starts_with(name));
+    if !is_interpreter {
+        return None;
+    }
+    arguments.take(SCRIPT_ARGUMENTS_MAX).filter(|text| !text.starts_with('-')).find_map(script)
+}
+
+/// A script counts by its file name or by the package folder that it lies in.
+fn script(path: &str) -> Option<&'static str> {
+    let stem = |part: &'_ str| known(part.split('.').next().unwrap_or(part));
+    path.rsplit('/').take(4).find_map(|part| {
+        stem(part).or_else(|| part.split('-').next().and_then(known)).or_else(|| {
+            part.strip_suffix("-code").or_else(|| part.strip_suffix("-cli")).and_then(known)
+        })
+    })
+}
+
+fn known(name: &str) -> Option<&'static str> {
+    AGENT_PROGRAMS.iter().find(|known| **known == name).copied()
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agent_programs_are_recognised_however_they_are_started() {
+        let table: &[(&[&str], Option<&str>)] = &[
+            (&["claude", "-p", "x"], Some("claude")),
+            (&["/usr/local/bin/codex", "exec"], Some("codex")),
+            (&["node", "/usr/lib/node_modules/@anthropic-ai/claude-code/cli.js"], Some("claude")),
+            (&["node", "--no-warnings", "/opt/gemini-cli/dist/index.js"], Some("gemini")),
+            (&["python3", "-m", "aider"], Some("aider")),
+            (&["bash", "-l"], None),
+            (&["vim", "claude.md"], None),
+            (&["node", "server.js"], None),
+            (&[], None),
+        ];
+        for (arguments, want) in table {
+            assert_eq!(recognise(arguments.iter().copied()), *want, "{arguments:?}");
+        }
+    }
+}

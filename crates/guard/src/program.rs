@@ -1,0 +1,488 @@
+//! What starting a program with known arguments means: built-in commands, shells, and programs that
+//! start others. What a program does by itself is in `git`, `forge`, `files` and `scripts`.
+
+use crate::deed::Script;
+use crate::options;
+use crate::parse::{Unparsed, parse};
+use crate::protected::joined;
+use crate::walk::{Input, MEANINGS, Walk, spoken};
+use crate::word::UNKNOWN;
+
+/// A program that runs the command in its arguments.
+struct Prefix {
+    name: &'static str,
+    /// Options that take the next argument as their value.
+    valued: &'static [&'static str],
+    /// Arguments of its own before the command.
+    own: usize,
+}
+
+#[rustfmt::skip]
+const PREFIXES: &[Prefix] = &[
+    Prefix { name: "builtin", valued: &[], own: 0 },
+    Prefix { name: "busybox", valued: &[], own: 0 },
+    Prefix { name: "caffeinate", valued: &["-t", "-w"], own: 0 },
+    Prefix { name: "chronic", valued: &[], own: 0 },
+    Prefix { name: "chrt", valued: &["-T", "-P", "-D"], own: 1 },
+    Prefix { name: "command", valued: &[], own: 0 },
+    Prefix { name: "doas", valued: &["-u", "-C"], own: 0 },
+    Prefix { name: "exec", valued: &["-a"], own: 0 },
+    Prefix { name: "ionice", valued: &["-c", "-n", "--class", "--classdata"], own: 0 },
+    Prefix { name: "ltrace", valued: &["-e", "-o", "-p", "-u"], own: 0 },
+    Prefix { name: "nice", valued: &["-n", "--adjustment"], own: 0 },
+    Prefix { name: "noglob", valued: &[], own: 0 },
+    Prefix { name: "nohup", valued: &[], own: 0 },
+    Prefix { name: "setsid", valued: &[], own: 0 },
+    Prefix { name: "stdbuf", valued: &["-i", "-o", "-e", "--input", "--output", "--error"], own: 0 },
+    Prefix { name: "strace", valued: &["-e", "-o", "-p", "-u", "-E", "-s"], own: 0 },
+    Prefix { name: "sudo", valued: &["-u", "-g", "-h", "-p", "-C", "-T", "-U", "-r", "-t", "-D", "-R", "--user", "--group", "--chdir", "--prompt", "--host"], own: 0 },
+    Prefix { name: "taskset", valued: &[], own: 1 },
+    Prefix { name: "time", valued: &["-o", "-f", "--output", "--format"], own: 0 },
+    Prefix { name: "timeout", valued: &["-s", "-k", "--signal", "--kill-after"], own: 1 },
+    Prefix { name: "unbuffer", valued: &[], own: 0 },
+];
+
+const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "mksh", "fish", "rbash"];
+
+/// Programs whose arguments are lines for a shell.
+const SHELL_LINES: &[&str] = &[
+    "watch",
+    "parallel",
+    "ssh",
+    "tmux",
+    "screen",
+    "su",
+    "script",
+    "nix-shell",
+    "entr",
+    "hyperfine",
+];
+
+/// Programs that take words as words: what they are given only mentions a command.
+#[rustfmt::skip]
+const READERS: &[&str] = &[
+    "echo", "printf", "grep", "egrep", "fgrep", "rg", "ag", "ack", "which", "type", "whereis", "whatis", "man",
+    "help", "info", "test", "[", "cat", "bat", "less", "more", "head", "tail", "wc", "ls", "sort", "uniq", "cut",
+    "tr", "diff", "cmp", "comm", "jq", "yq", "apt", "apt-get", "brew", "dnf", "yum", "apk", "pacman", "true",
+    "false", ":", "sleep", "exit", "return", "pwd", "basename", "dirname", "stat", "file", "seq", "date", "expr",
+    "kill", "pgrep", "pkill", "ps", "fd", "tree", "mkdir", "logger", "notify-send", "say", "cowsay", "tldr",
+];
+
+/// Options after which a program of any kind may take a line for a shell.
+const LINE_OPTIONS: &[&str] = &["-c", "--command", "--run", "--exec", "-x", "--cmd", "--call"];
+
+/// What changes a repository or what others see of it.
+const FORGES: &[&str] = &["git", "gh", "hub", "glab", "jj", "hg"];
+
+impl Walk<'_> {
+    /// Judges the start of a program.
+    pub(crate) fn program(&mut self, fields: &[String]) {
+        self.deed.steps += fields.len() as u64;
+        self.deeper(|walk| walk.start(fields));
+    }
+
+    fn start(&mut self, fields: &[String]) {
+        let Some((word, arguments)) = fields.split_first() else { return };
+        self.call(word, arguments);
+        self.alias(word, arguments);
+        self.beyond_functions(fields);
+    }
+
+    /// Judges the start of a program by something that knows no functions and aliases.
+    fn beyond_functions(&mut self, fields: &[String]) {
+        let Some((word, arguments)) = fields.split_first() else { return };
+        let is_glob = word.contains(['*', '?', '[']) && word != "[";
+        if is_glob || word.contains(UNKNOWN) {
+            let words = spoken(fields);
+            return self
+                .unknowable(&format!("which program `{words}` starts is only known at run time"));
+        }
+        // Some file systems and systems do not care for case or add an ending.
+        let name = word.rsplit('/').next().unwrap_or(word).to_ascii_lowercase();
+        let name = name.strip_suffix(".exe").unwrap_or(&name);
+        let is_settled = self.builtin(name, arguments)
+            || self.prefix(name, arguments)
+            || self.starter(name, fields)
+            || self.repository(name, fields)
+            || self.file_program(name, fields)
+            || self.script_program(word, name, arguments);
+        if !is_settled && !READERS.contains(&name) {
+            self.stranger(arguments);
+        }
+    }
+
+    fn repository(&mut self, name: &str, fields: &[String]) -> bool {
+        let words = spoken(fields);
+        let arguments = &fields[1..];
+        match name {
+            "git" => self.git(arguments, &words),
+            "hub" => self.hub(arguments, &words),
+            "gh" => self.gh(arguments, &words),
+            "glab" => self.glab(arguments, &words),
+            "jj" => self.jj(arguments, &words),
+            "hg" => self.hg(arguments, &words),
+            "curl" | "wget" | "http" | "https" | "xh" => self.request(arguments, &words),
+            "waypost" => self.own(arguments, &words),
+            _ => match name.strip_prefix("git-") {
+                Some(command) => {
+                    let mut whole = vec![command.to_owned()];
+                    whole.extend_from_slice(arguments);
+                    self.git(&whole, &words);
+                }
+                None => return false,
+            },
+        }
+        // Fetching may also write a file, which `file_program` knows.
+        !matches!(name, "curl" | "wget")
+    }
+
+    fn call(&mut self, name: &str, arguments: &[String]) {
+        let Some(bodies) = self.functions.get(name).cloned() else { return };
+        let outer = self.shell.scope.arguments.replace(arguments.to_vec().into());
+        bodies.iter().for_each(|body| self.node(body));
+        self.shell.scope.arguments = outer;
+    }
+
+    fn alias(&mut self, name: &str, arguments: &[String]) {
+        // While an alias is expanded its own name means the program.
+        let Some(texts) = self.aliases.remove(name) else { return };
+        for text in &texts {
+            self.text_with(text, arguments);
+        }
+        self.aliases.insert(name.to_owned(), texts);
+    }
+
+    /// Judges a text as shell commands with further arguments at its end.
+    pub(crate) fn text_with(&mut self, text: &str, arguments: &[String]) {
+        let mut whole = text.to_owned();
+        for argument in arguments {
+            whole.push(' ');
+            whole.push_str(&quoted(argument));
+        }
+        self.text(&whole);
+    }
+
+    fn builtin(&mut self, name: &str, arguments: &[String]) -> bool {
+        match name {
+            "cd" | "pushd" => {
+                let target = options::positionals(arguments, &[]).first().copied().unwrap_or("~");
+                let target = if target == "-" { "\0" } else { target };
+                self.shell.folder = joined(&self.shell.folder, target);
+            }
+            "popd" => self.shell.folder = UNKNOWN.to_string(),
+            "export" | "declare" | "local" | "readonly" | "typeset" => {
+                arguments.iter().for_each(|argument| self.environment(argument));
+                arguments.iter().for_each(|argument| self.assign(argument));
+                if name != "export" && name != "readonly" && options::has(arguments, &["-n"]) {
+                    self.unknowable("one variable is given the name of another");
+                }
+            }
+            "read" | "mapfile" | "readarray" | "getopts" | "unset" => {
+                for name in options::positionals(arguments, &["-d", "-n", "-p", "-t", "-u", "-i"]) {
+                    self.shell.scope.set(name, None);
+                }
+            }
+            "set" => {
+                if let Some(at) = arguments.iter().position(|argument| argument == "--") {
+                    self.shell.scope.arguments = Some(arguments[at + 1..].to_vec().into());
+                }
+            }
+            "printf" => match options::value(arguments, &["-v"]) {
+                Some(name) => self.shell.scope.set(name, None),
+                None => return false,
+            },
+            "shift" => self.shell.scope.arguments = None,
+            "alias" => {
+                for (name, text) in arguments.iter().filter_map(|it| it.split_once('=')) {
+                    let texts = self.aliases.entry(name.to_owned()).or_default();
+                    if texts.len() >= MEANINGS {
+                        self.unknowable("one name is given many meanings");
+                        break;
+                    }
+                    texts.push(text.to_owned());
+                }
+            }
+            "eval" => self.text(&arguments.join(" ")),
+            "trap" => {
+                let action =
+                    options::positionals(arguments, &[]).first().map(|&text| text.to_owned());
+                action.iter().for_each(|text| self.text(text));
+            }
+            "source" | "." => match arguments.first() {
+                Some(path) => self.script(path, &arguments[1..]),
+                None => return false,
+            },
+            _ => return false,
+        }
+        true
+    }
+
+    fn prefix(&mut self, name: &str, arguments: &[String]) -> bool {
+        if name == "env" {
+            self.env(arguments);
+            return true;
+        }
+        let Some(prefix) = PREFIXES.iter().find(|prefix| prefix.name == name) else { return false };
+        if name == "command"
+            && options::has(arguments, &["-v", "-V"])
+            && arguments[0].starts_with('-')
+        {
+            return true;
+        }
+        let mut start = options::skip(arguments, prefix.valued) + prefix.own;
+        start += self.assignments(arguments.get(start..).unwrap_or_default());
+        let rest = arguments.get(start..).unwrap_or_default();
+        let own = &arguments[..start.min(arguments.len())];
+        if matches!(name, "sudo" | "doas") && options::has(own, &["-s", "-i", "--shell", "--login"])
+        {
+            self.apart(|walk| walk.text(&rest.join(" ")));
+        }
+        self.deeper(|walk| walk.beyond_functions(rest));
+        true
+    }
+
+    /// Judges the assignments before a command, and returns how many there are.
+    fn assignments(&mut self, arguments: &[String]) -> usize {
+        let assignments = arguments.iter().take_while(|it| is_assignment(it));
+        assignments.inspect(|text| self.environment(text)).count()
+    }
+
+    fn env(&mut self, arguments: &[String]) {
+        if let Some(line) = options::value(arguments, &["-S", "--split-string"]) {
+            return self.text(line);
+        }
+        let mut start = options::skip(arguments, &["-u", "--unset", "-C", "--chdir"]);
+        start += self.assignments(arguments.get(start..).unwrap_or_default());
+        self.program(&arguments[start..]);
+    }
+
+    /// Programs that start others in ways of their own.
+    fn starter(&mut self, name: &str, fields: &[String]) -> bool {
+        let arguments = &fields[1..];
+        match name {
+            "xargs" => self.xargs(arguments),
+            "find" | "gfind" => self.find(fields),
+            "at" | "batch" => self.shell_input(name),
+            "flock" => {
+                let start = options::skip(arguments, &["-w", "-E", "--timeout"]) + 1;
+                let rest = arguments.get(start..).unwrap_or_default();
+                match options::value(rest, &["-c", "--command"]) {
+                    Some(line) => self.text(line),
+                    None => self.program(rest),
+                }
+            }
+            "parallel" if !arguments.iter().any(|it| it.contains(' ')) => {
+                let start = options::skip(arguments, &["-j", "-n", "-N", "-a", "--jobs"]);
+                let rest = arguments.get(start..).unwrap_or_default();
+                let rest = rest.iter().take_while(|it| !it.starts_with(":::"));
+                let mut command: Vec<_> = rest.map(|it| it.replace("{}", "\0")).collect();
+                command.push(UNKNOWN.to_string());
+                self.program(&command);
+            }
+            _ if SHELLS.contains(&name) => self.shell_program(name, arguments),
+            _ if SHELL_LINES.contains(&name) => {
+                let start = options::skip(arguments, &["-n", "-p", "-i", "-l", "-o", "-j"]);
+                let lines = arguments.iter().skip(start).filter(|it| it.contains(' '));
+                lines.for_each(|line| self.perhaps_line(line));
+                self.stranger(arguments);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn xargs(&mut self, arguments: &[String]) {
+        const VALUED: &[&str] = &[
+            "-I",
+            "-n",
+            "-P",
+            "-L",
+            "-d",
+            "-a",
+            "-E",
+            "-s",
+            "--max-args",
+            "--max-procs",
+            "--delimiter",
+            "--arg-file",
+            "--max-lines",
+        ];
+        let start = options::skip(arguments, VALUED);
+        let placeholder =
+            options::value(&arguments[..start.min(arguments.len())], &["-I", "--replace"]);
+        let own = &arguments[..start.min(arguments.len())];
+        let is_default = own.iter().any(|it| it == "-i" || it == "--replace");
+        let placeholder = if is_default { Some("{}") } else { placeholder };
+        let command = arguments.get(start..).unwrap_or_default().iter();
+        let mut command: Vec<String> = match placeholder {
+            Some(mark) => command.map(|it| it.replace(mark, "\0")).collect(),
+            None => command.cloned().chain([UNKNOWN.to_string()]).collect(),
+        };
+        if command.len() == 1 && placeholder.is_none() {
+            // Without a command it echoes.
+            command.clear();
+        }
+        let outer = std::mem::replace(&mut self.shell.input, Input::Unknown);
+        self.program(&command);
+        self.shell.input = outer;
+    }
+
+    fn find(&mut self, fields: &[String]) {
+        let words = spoken(fields);
+        let mut at = 1;
+        while let Some(argument) = fields.get(at) {
+            at += 1;
+            match argument.as_str() {
+                "-delete" => self.write_unknown(&words),
+                "-fprint" | "-fprintf" | "-fls" => {
+                    let path = fields.get(at).map_or("\0", String::as_str);
+                    self.write(path, &words, false);
+                }
+                "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                    let rest = fields.get(at..).unwrap_or_default();
+                    let end =
+                        rest.iter().position(|it| it == ";" || it == "+").unwrap_or(rest.len());
+                    let command: Vec<_> =
+                        rest[..end].iter().map(|it| it.replace("{}", "\0")).collect();
+                    self.program(&command);
+                    at += end;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn shell_program(&mut self, name: &str, arguments: &[String]) {
+        let mut at = 0;
+        let (mut is_line, mut is_input) = (false, false);
+        while let Some(argument) = arguments.get(at) {
+            match argument.as_str() {
+                "--" | "-" => {
+                    at += 1;
+                    break;
+                }
+                "-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file" => at += 1,
+                "--command" => is_line = true,
+                it if it.starts_with("--") => {}
+                it if it.starts_with(['-', '+']) => {
+                    is_line |= it.contains('c');
+                    is_input |= it.contains('s');
+                    at += usize::from(it.ends_with(['o', 'O']));
+                }
+                _ => break,
+            }
+            at += 1;
+        }
+        let rest = arguments.get(at..).unwrap_or_default();
+        let arguments_after =
+            |skipped| Some(rest.get(skipped..).unwrap_or_default().to_vec().into());
+        self.apart(|walk| match rest.first() {
+            Some(line) if is_line => {
+                walk.shell.scope.arguments = arguments_after(2);
+                walk.shell.scope.set("0", rest.get(1).cloned());
+                walk.text(line);
+            }
+            Some(path) if !is_input && path != "/dev/stdin" => walk.script(path, &rest[1..]),
+            _ => {
+                walk.shell.scope.arguments = arguments_after(0);
+                walk.shell_input(name);
+            }
+        });
+    }
+
+    /// A shell that reads its commands from standard input.
+    fn shell_input(&mut self, name: &str) {
+        match self.shell.input.clone() {
+            Input::Inherited => {}
+            Input::Text(text) => self.apart(|walk| {
+                walk.shell.input = Input::Unknown;
+                walk.text(&text);
+            }),
+            Input::File(path) => self.script(&path, &[]),
+            Input::Unknown => {
+                self.unknowable(&format!("what is piped into `{name}` is only known at run time"));
+            }
+        }
+    }
+
+    /// Judges a text that may be a line for a shell, or something else altogether.
+    fn perhaps_line(&mut self, text: &str) {
+        let before = self.deed.unknowable.clone();
+        self.apart(|walk| walk.text(text));
+        let is_read = !self.wants_room && !text.contains(UNKNOWN);
+        if is_read && parse(text) == Err(Unparsed::Invalid) {
+            self.deed.unknowable = before;
+        }
+    }
+
+    /// A program that we do not know: a command among its arguments counts as started.
+    fn stranger(&mut self, arguments: &[String]) {
+        for (at, argument) in arguments.iter().enumerate() {
+            let name = argument.rsplit('/').next().unwrap_or(argument);
+            if FORGES.contains(&name) || (SHELLS.contains(&name) && at + 1 < arguments.len()) {
+                return self.program(&arguments[at..]);
+            }
+            if LINE_OPTIONS.contains(&argument.as_str())
+                && let Some(line) = arguments.get(at + 1)
+                && line.contains(' ')
+            {
+                let written = self.deed.writes.len();
+                let before = self.deed.unknowable.clone();
+                self.perhaps_line(line);
+                // In another language a `>` is no redirection, and much is not known.
+                self.deed.writes.truncate(written);
+                self.deed.unknowable = before;
+            }
+        }
+    }
+
+    /// Judges a script of the project.
+    pub(crate) fn script(&mut self, path: &str, arguments: &[String]) {
+        if path.contains(UNKNOWN) || self.shell.folder.contains(UNKNOWN) {
+            return self.unknowable("which script is run is only known at run time");
+        }
+        let path = joined(&self.shell.folder, path);
+        let is_fresh = self.deed.writes.iter().any(
+            |write| matches!(&write.target, crate::deed::Target::Path(written) if *written == path),
+        );
+        if is_fresh {
+            return self.unknowable(&format!("{path} is written by the same command that runs it"));
+        }
+        let found = self.context.look.script(&path);
+        self.lines(found, &path, arguments);
+    }
+
+    /// Judges the shell lines that were found under a name.
+    pub(crate) fn lines(&mut self, found: Script, name: &str, arguments: &[String]) {
+        const SCRIPTS_DEEP: u32 = 3;
+        match found {
+            Script::Other => {}
+            Script::TooLong => self.unknowable(&format!("{name} is longer than 64 KB")),
+            Script::Absent => self.unknowable(&format!("{name} cannot be read")),
+            Script::Shell(_) if self.script_depth >= SCRIPTS_DEEP => {
+                self.unknowable("scripts run scripts too deeply to follow");
+            }
+            Script::Shell(text) => {
+                self.script_depth += 1;
+                let outer = self.shell.scope.arguments.replace(arguments.to_vec().into());
+                self.text(&text);
+                self.shell.scope.arguments = outer;
+                self.script_depth -= 1;
+            }
+        }
+    }
+}
+
+fn is_assignment(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty()
+            && !name.starts_with(|first: char| first.is_ascii_digit())
+            && name.chars().all(|char| char.is_alphanumeric() || char == '_')
+    })
+}
+
+fn quoted(text: &str) -> String {
+    // What is unknown stays so, as a variable that nothing sets.
+    let inner = text.replace('\'', "'\\''").replace(UNKNOWN, "'\"$WAYPOST_UNKNOWN\"'");
+    format!("'{inner}'")
+}

@@ -1,0 +1,92 @@
+//! Which paths are protected while a workflow is active, by name alone.
+//!
+//! A path is compared by its components, wherever in the tree it stands; a component that holds a
+//! glob or an unknown piece matches what its known beginning and end allow.
+
+use crate::word::UNKNOWN;
+
+/// Protected paths: the path itself and everything below it.
+const PATHS: &[&[&str]] = &[
+    &[".develop-workflow"],
+    &["waypost.toml"],
+    &[".waypost"],
+    &[".git", "waypost"],
+    &[".git", "hooks"],
+    &[".git", "config"],
+    &[".claude", "settings.json"],
+    &[".claude", "settings.local.json"],
+    &[".codex", "hooks.json"],
+    &[".gemini", "settings.json"],
+];
+
+/// Names of protected files that count by themselves where the folder is not known.
+const NAMES: &[&str] =
+    &["state.json", "journal.db", "settings.json", "settings.local.json", "hooks.json"];
+
+/// Whether a path is a file descriptor or device, so that writing it changes no file.
+pub(crate) fn is_device(path: &str) -> bool {
+    matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "/dev/zero" | "-")
+        || path.starts_with("/dev/fd/")
+}
+
+/// A path below a folder, without `.` and `..` where they can be resolved.
+pub(crate) fn joined(folder: &str, path: &str) -> String {
+    let is_absolute = path.starts_with(['/', '~']);
+    let whole = if is_absolute || folder.is_empty() { path } else { &format!("{folder}/{path}") };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in whole.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != ".." && !last.contains(UNKNOWN)) => {
+                parts.pop();
+            }
+            _ => parts.push(part),
+        }
+    }
+    let root = if whole.starts_with('/') { "/" } else { "" };
+    let text = format!("{root}{}", parts.join("/"));
+    if text.is_empty() { ".".to_owned() } else { text }
+}
+
+/// Whether writing `path` touches a protected one; `removes` if what is below it goes too.
+pub(crate) fn is_protected(path: &str, removes: bool) -> bool {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let is_lost = parts.len() > 1 && parts[parts.len() - 2] == UNKNOWN.to_string();
+    let last = parts.last().copied().unwrap_or_default();
+    // Where a folder above is not known, a name that only ours bear is enough.
+    if is_lost && NAMES.iter().any(|name| matches(last, name)) {
+        return true;
+    }
+    PATHS.iter().any(|names| {
+        let starts = 0..parts.len();
+        starts.clone().any(|start| is_at(&parts[start..], names))
+            || (removes && starts.into_iter().any(|start| is_above(&parts[start..], names)))
+    }) || (removes && matches!(path, "." | "*" | "/"))
+}
+
+/// Whether a path that begins with `parts` is `names` or below it.
+fn is_at(parts: &[&str], names: &[&str]) -> bool {
+    parts.len() >= names.len() && parts.iter().zip(names).all(|(part, name)| matches(part, name))
+}
+
+/// Whether `parts` end at a folder that holds `names`.
+fn is_above(parts: &[&str], names: &[&str]) -> bool {
+    parts.len() < names.len() && parts.iter().zip(names).all(|(part, name)| matches(part, name))
+}
+
+/// Whether a component can stand for `name`. File systems may ignore case, so we do.
+fn matches(part: &str, name: &str) -> bool {
+    const GLOB: [char; 5] = ['*', '?', '[', '{', UNKNOWN];
+    let (part, name) = (part.to_ascii_lowercase(), name.to_ascii_lowercase());
+    let Some(first) = part.find(GLOB) else { return part == name };
+    let end = part.rfind(['*', '?', ']', '}', UNKNOWN]).map_or(part.len(), |at| at + 1);
+    let (start, rest) = (&part[..first], &part[end.max(first)..]);
+    let is_only_unknown = start.is_empty() && rest.is_empty() && part.contains(UNKNOWN);
+    // A glob does not match a hidden file unless it is written with a dot.
+    let is_hidden = name.starts_with('.') && start.is_empty() && !part.contains(UNKNOWN);
+    !is_only_unknown
+        && !is_hidden
+        && name.len() >= start.len() + rest.len()
+        && name.starts_with(start)
+        && name.ends_with(rest)
+}

@@ -1,0 +1,156 @@
+//! Whether a deed is allowed: the rights of the workflow against what would be done.
+//!
+//! A refusal is one sentence that an agent can act on: what is refused, the phase, the gates that
+//! are missing, and the command that leads on.
+
+use waypost_model::workflow::{GateName, Phase, Rights};
+
+use crate::deed::{Branch, Deed, Push, Target, Write};
+
+/// How the workflow stands, as far as a verdict needs it.
+#[derive(Clone, Copy)]
+pub struct Standing<'a> {
+    pub rights: Rights,
+    pub phase: Phase,
+    /// The gates that are closed, in their order.
+    pub closed: &'a [GateName],
+    /// The command that leads on from here.
+    pub next: &'a str,
+    pub default_branch: Option<&'a str>,
+    pub current_branch: Option<&'a str>,
+    /// Whether a path is one of the design's, which are free in DESIGN and REVIEW.
+    pub is_design: &'a dyn Fn(&str) -> bool,
+}
+
+/// Why a tool call is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub rule: Rule,
+    /// One sentence for the agent.
+    pub message: String,
+}
+
+/// Which rule refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    Protected,
+    Reserved,
+    Publish,
+    Push,
+    Commit,
+    Write,
+    Unknowable,
+}
+
+impl std::fmt::Debug for Standing<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Standing")
+            .field("rights", &self.rights)
+            .field("phase", &self.phase)
+            .field("closed", &self.closed)
+            .field("next", &self.next)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Says why a deed is refused, or nothing if it is allowed.
+pub fn refusal(deed: &Deed, standing: &Standing<'_>) -> Option<Refusal> {
+    let rights = standing.rights;
+    let refused = |rule, message| Some(Refusal { rule, message });
+    if let Some(write) = deed.protected.first() {
+        return refused(Rule::Protected, protection(write));
+    }
+    if let Some(words) = &deed.reserved {
+        let message = format!("`{words}` is reserved for a person; ask the user to run it");
+        return refused(Rule::Reserved, message);
+    }
+    if let Some(words) = deed.publishes.as_ref().filter(|_| !rights.publish) {
+        return refused(Rule::Publish, standing.closes(words, Rule::Publish));
+    }
+    if let Some(push) = deed.pushes.iter().find(|push| !standing.allows_push(push)) {
+        return refused(Rule::Push, standing.closes(&push.words, Rule::Push));
+    }
+    if let Some(words) = deed.commits.as_ref().filter(|_| !rights.commit) {
+        return refused(Rule::Commit, standing.closes(words, Rule::Commit));
+    }
+    if let Some(write) = deed.writes.iter().find(|write| !standing.allows_write(write)) {
+        return refused(Rule::Write, standing.closes(&write.words, Rule::Write));
+    }
+    let reason = deed.unknowable.as_ref().filter(|_| rights != Rights::ALL)?;
+    let message = format!(
+        "what this does cannot be told, because {reason}; while a gate is closed (phase {}) write \
+         the command out plainly, or run `{}` first",
+        standing.phase, standing.next
+    );
+    refused(Rule::Unknowable, message)
+}
+
+impl Standing<'_> {
+    fn allows_push(&self, push: &Push) -> bool {
+        let branch = match &push.branch {
+            Branch::Named(name) => Some(name.as_str()),
+            Branch::Current => self.current_branch,
+            Branch::Unknown => None,
+        };
+        // A branch counts as another one only if both are known.
+        let is_other = branch.zip(self.default_branch).is_some_and(|(one, other)| one != other);
+        self.rights.publish || (self.rights.push_branch && is_other)
+    }
+
+    fn allows_write(&self, write: &Write) -> bool {
+        let is_design = || match &write.target {
+            Target::Path(path) => (self.is_design)(path),
+            Target::Unknown => false,
+        };
+        self.rights.write || (self.rights.write_design && is_design())
+    }
+
+    fn closes(&self, words: &str, rule: Rule) -> String {
+        let (phase, next) = (self.phase, self.next);
+        let last = match (rule, phase) {
+            (Rule::Publish | Rule::Push, _) | (Rule::Commit, Phase::Pr) => GateName::ReReviewClean,
+            (_, Phase::Pr) => GateName::ArchitectVerified,
+            _ => GateName::ReviewCleanPass,
+        };
+        let needed = self.closed.iter().filter(|gate| **gate <= last);
+        let missing: Vec<&str> = needed.map(|gate| gate.as_str()).collect();
+        let gates = match missing.as_slice() {
+            [] => String::new(),
+            [gate] => format!("{gate} passed"),
+            [most @ .., gate] => format!("{} and {gate} passed", most.join(", ")),
+        };
+        let needs = match (rule, phase, gates.is_empty()) {
+            (Rule::Publish | Rule::Push, Phase::Pr, false) => format!("; it needs {gates}"),
+            (Rule::Publish | Rule::Push, _, false) => format!("; it needs phase PR and {gates}"),
+            (Rule::Publish | Rule::Push, _, true) => "; it needs phase PR".to_owned(),
+            (_, Phase::Design | Phase::Review, _) => "; it opens in IMPLEMENT".to_owned(),
+            (_, _, true) => String::new(),
+            (_, _, false) => format!("; it needs {gates}"),
+        };
+        let deed = match rule {
+            Rule::Push => "pushes",
+            Rule::Publish => "changes a pull request",
+            Rule::Commit => "commits",
+            _ if self.rights.write_design => "writes files outside the design's paths",
+            _ => "writes files",
+        };
+        format!("`{words}` {deed}, which is closed in phase {phase}{needs}; next: `{next}`")
+    }
+}
+
+/// What to use instead of writing a protected file.
+fn protection(write: &Write) -> String {
+    let Target::Path(path) = &write.target else {
+        return format!("`{}` touches protected files", write.words);
+    };
+    let instead = if path.contains(".develop-workflow") {
+        "use `waypost develop` to change the workflow"
+    } else if path.ends_with("waypost.toml") {
+        "ask the user to change the configuration"
+    } else if path.contains("hooks") || path.contains("settings") || path.contains("config") {
+        "ask the user; `waypost init` keeps the hooks"
+    } else {
+        "ask the user; `waypost doctor` checks Waypost's own files"
+    };
+    format!("{path} is protected while a workflow is active; {instead}")
+}

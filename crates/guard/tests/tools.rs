@@ -1,0 +1,96 @@
+//! Tools other than the shell, and what becomes of a deed under the rights of a workflow.
+
+mod world;
+
+use std::fmt::Write as _;
+
+use waypost_guard::{Context, Standing, judge_tool, refusal};
+use waypost_model::workflow::{GateName, Phase, Rights};
+use world::{World, judged, verdict};
+
+#[test]
+fn tools_are_judged_by_name_and_fields() {
+    let check = |want: &str, tool: &str, fields: &[(&str, &str)]| {
+        let writing_tools = ["mcp__fs__write".to_owned()];
+        let context = Context { look: &World, writing_tools: &writing_tools };
+        let deed = judge_tool(tool, fields, &context);
+        assert_eq!(verdict(&deed), want, "{tool} {fields:?}");
+    };
+    check("write", "Write", &[("file_path", "/p/src/a.rs"), ("content", "git push")]);
+    check("write", "Edit", &[("file_path", "/p/src/a.rs")]);
+    check("write", "MultiEdit", &[("file_path", "/p/src/a.rs")]);
+    check("write", "NotebookEdit", &[("notebook_path", "/p/a.ipynb")]);
+    check("write", "Write", &[]);
+    check("write protected", "Write", &[("file_path", "/p/.develop-workflow/state.json")]);
+    check("write protected", "Edit", &[("file_path", "/p/.claude/settings.json")]);
+    check("write", "write_file", &[("file_path", "a.txt")]);
+    check("write protected", "replace", &[("file_path", "waypost.toml")]);
+    check("push", "Bash", &[("command", "git push"), ("description", "x")]);
+    check("push", "run_shell_command", &[("command", "git push")]);
+    check("push", "exec_command", &[("cmd", "git push")]);
+    check("push", "run_shell_command", &[("command", "./release"), ("directory", "scripts")]);
+    check("push", "write_stdin", &[("chars", "git push\n")]);
+    check("unknowable", "Bash", &[]);
+    check("write", "mcp__fs__write", &[("path", "a")]);
+    check("ok", "mcp__fs__read", &[("path", "a")]);
+    check("ok", "Read", &[("file_path", "/p/.develop-workflow/state.json")]);
+    check("ok", "Task", &[("prompt", "git push")]);
+    let patch = "*** Begin Patch\n*** Update File: src/a.rs\n*** Move to: waypost.toml\n";
+    check("write protected", "apply_patch", &[("input", patch)]);
+    check("write", "apply_patch", &[("input", "nonsense")]);
+    check("write protected", "Bash", &[("command", &format!("apply_patch <<'E'\n{patch}E"))]);
+}
+
+/// The answer to a command in a phase with some gates passed, as a person would read it.
+fn answer(command: &str, phase: Phase, rights: Rights, passed: usize) -> String {
+    let closed = &GateName::ALL[passed..];
+    let standing = Standing {
+        rights,
+        phase,
+        closed,
+        next: "waypost develop status",
+        default_branch: Some("main"),
+        current_branch: Some("topic"),
+        is_design: &|path| path.starts_with("docs/"),
+    };
+    let answer = refusal(&judged(command), &standing);
+    answer.map_or_else(|| "allowed".to_owned(), |it| format!("{:?}: {}", it.rule, it.message))
+}
+
+#[test]
+fn a_refusal_says_what_is_missing() {
+    const NONE: Rights = Rights {
+        write: false,
+        write_design: false,
+        commit: false,
+        push_branch: false,
+        publish: false,
+    };
+    let free = Rights { write: true, write_design: true, commit: true, ..NONE };
+    let early = Rights { push_branch: true, ..free };
+    let design = Rights { write_design: true, ..NONE };
+    let table = [
+        ("git push", Phase::Design, free, 0),
+        ("git commit -m x", Phase::Design, free, 0),
+        ("echo > docs/a.md", Phase::Review, design, 0),
+        ("echo > src/a.rs", Phase::Review, design, 0),
+        ("echo > src/a.rs", Phase::Implement, NONE, 0),
+        ("git push", Phase::Implement, early, 1),
+        ("git push origin main", Phase::Implement, early, 1),
+        ("git push --all", Phase::Implement, early, 1),
+        ("git commit -m x", Phase::Pr, Rights { commit: false, ..free }, 2),
+        ("gh pr create", Phase::Pr, free, 2),
+        ("$X push", Phase::Pr, free, 2),
+        ("$X push", Phase::Pr, Rights::ALL, 3),
+        ("git push", Phase::Pr, Rights::ALL, 3),
+        ("rm -rf .develop-workflow", Phase::Pr, Rights::ALL, 3),
+        ("echo > .git/hooks/pre-push", Phase::Pr, Rights::ALL, 3),
+        ("waypost develop suspend", Phase::Pr, Rights::ALL, 3),
+    ];
+    let mut text = String::new();
+    for (command, phase, rights, passed) in table {
+        let answer = answer(command, phase, rights, passed);
+        writeln!(text, "{phase} {passed}: {command}\n    {answer}").unwrap();
+    }
+    insta::assert_snapshot!(text);
+}

@@ -1,0 +1,93 @@
+//! What can go wrong below the engine; each variant is something the caller can act on.
+//!
+//! No type of the database library appears here: the same errors will come from PostgreSQL.
+
+use crate::{file::FileKind, lock::Owner};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+use waypost_model::id::StreamName;
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Somebody committed first: load again and decide again.
+    #[error("{stream} is at version {head}, not {seen}")]
+    Moved { stream: StreamName, seen: u64, head: u64 },
+    /// A document is not what was read before; hashes are `None` where no file stood.
+    #[error("{} has changed since it was read", path.display())]
+    Changed { path: PathBuf, expected: Option<String>, found: Option<String> },
+    #[error("{} does not exist", path.display())]
+    Missing { path: PathBuf },
+    /// A journal is known to have existed here; nothing may be done until it is back.
+    #[error("the journal of {} has vanished", project.display())]
+    Vanished { project: PathBuf, journal_id: String },
+    #[error("cannot {action} {}", path.display())]
+    File { action: &'static str, path: PathBuf, source: io::Error },
+    #[error("{} is {what}, not a regular file", path.display())]
+    NotRegular { path: PathBuf, what: FileKind },
+    #[error("{} is larger than {max} bytes", path.display())]
+    TooLarge { path: PathBuf, max: u64 },
+    /// No space or quota left; nothing was changed, and it works again once there is space.
+    #[error("no space left to write {}", path.display())]
+    Full { path: PathBuf, source: io::Error },
+    #[error("{what} is in use{}", held_by(holder.as_deref()))]
+    Busy { what: String, holder: Option<Box<Owner>> },
+    /// A folder where locks or shared memory cannot be relied on.
+    #[error("{} is on {file_system}, where a journal cannot be kept safely", path.display())]
+    Unsuitable { path: PathBuf, file_system: &'static str },
+    /// Written by a newer version of this program.
+    #[error("the journal has format {found}, this program knows up to {known}")]
+    Newer { found: u32, known: u32 },
+    #[error("{} is damaged: {detail}", path.display())]
+    Corrupt { path: PathBuf, detail: String },
+    #[error("cannot read journal entry {seq}: {detail}")]
+    Undecodable { seq: u64, detail: String },
+    /// A line on the engine's socket that is not one, or a peer that is somebody else.
+    #[error("{detail}")]
+    Protocol { detail: String },
+    #[error("cannot {action}: {detail}")]
+    Database { action: &'static str, detail: String },
+}
+
+impl StoreError {
+    /// Whether loading again and deciding again can succeed.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Moved { .. } | Self::Changed { .. })
+    }
+
+    /// What a person can do about it, where that does not follow from the message.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Vanished { .. } => Some("`waypost doctor` says how to restore it"),
+            Self::Corrupt { .. } => {
+                Some("`waypost doctor` checks it and offers the newest good backup")
+            }
+            Self::Undecodable { .. } => Some("`waypost doctor` checks the whole journal"),
+            Self::Newer { .. } => Some("update waypost"),
+            Self::Unsuitable { .. } => Some("move the project to a local disk"),
+            Self::Full { .. } => Some("make space, then repeat the command"),
+            Self::NotRegular { .. } => Some("move it away or replace it by a regular file"),
+            _ => None,
+        }
+    }
+
+    /// Classifies an operating system error of doing `action` on `path`.
+    pub(crate) fn file(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
+        let (path, source) = (path.to_owned(), source.into());
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::Full { path, source }
+            }
+            _ => Self::File { action, path, source },
+        }
+    }
+
+    pub(crate) fn corrupt(path: &Path, detail: impl Into<String>) -> Self {
+        Self::Corrupt { path: path.to_owned(), detail: detail.into() }
+    }
+}
+
+fn held_by(holder: Option<&Owner>) -> String {
+    holder.map(|owner| format!(" by {owner}")).unwrap_or_default()
+}

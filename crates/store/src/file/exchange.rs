@@ -1,0 +1,236 @@
+//! Replacing a file that others may be writing, without losing what they wrote.
+//!
+//! The new content and the file that stands there trade places in one step, so whatever was
+//! there at that very instant comes back to the caller. Until the caller has dealt with it, it
+//! stays on disk under a name that `leftovers` finds again after a crash.
+//!
+//! Callers of one path take turns under a lock of theirs: `leftovers` and `sweep` cannot tell a
+//! dead process's temporary from one that is in use. Where the file system cannot exchange, the
+//! old file gets a second name before it is replaced; an edit that arrives by rename in the
+//! microseconds between those two steps is lost there, one that writes in place is not.
+
+use super::{
+    Mark, SHARED, list, make_parent, open_regular, parent, read_open, regular_stat, remove,
+    sync_parent,
+    temp::{Temp, fresh_name, place_new, prefix},
+};
+use crate::{error::StoreError, hash};
+use rustix::{
+    fs::{CWD, Mode, RenameFlags},
+    io::Errno,
+};
+use std::path::{Path, PathBuf};
+
+/// More than any state file; a larger one is no rendering and no edit of one.
+const DISPLACED_SIZE_MAX: u64 = 64 << 20;
+/// The target appeared or vanished between two steps this often: somebody fights for it.
+const PUT_ATTEMPTS: usize = 100;
+/// A writer that has the displaced file open may still be writing; it is read until it is still.
+const READ_ATTEMPTS: usize = 3;
+const SWAP: &str = "swap-";
+
+/// What came of an exchange.
+#[derive(Debug)]
+#[must_use]
+pub struct Exchanged {
+    /// What stood there before; `None`: nothing.
+    pub displaced: Option<Displaced>,
+    /// Tells our file from a later edit; `None`: it was edited before we could look.
+    pub mark: Option<Mark>,
+}
+
+/// A file that stood at the target; it stays on disk until it is discarded.
+#[derive(Debug)]
+#[must_use]
+pub struct Displaced {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl Displaced {
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Removes it from disk: the caller has recorded what it meant.
+    ///
+    /// If it cannot be removed it is found again as a leftover, which is harmless.
+    pub fn discard(self) -> Vec<u8> {
+        drop(std::fs::remove_file(&self.path));
+        self.bytes
+    }
+
+    fn load(path: PathBuf) -> Result<Self, StoreError> {
+        for _ in 0..READ_ATTEMPTS {
+            let Some(file) = open_regular(&path)? else {
+                return Err(StoreError::Missing { path });
+            };
+            let before = Mark::of_open(&file, &path)?;
+            let bytes = read_open(&file, &path, DISPLACED_SIZE_MAX)?;
+            if Mark::of_open(&file, &path)? == before {
+                return Ok(Self { path, bytes });
+            }
+        }
+        Err(StoreError::Busy { what: path.display().to_string(), holder: None })
+    }
+}
+
+/// How a file is put in the place of another.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Way {
+    Exchange,
+    Link,
+    Rename,
+}
+
+impl Way {
+    /// The next best way, if `error` says that the file system does not know this one.
+    fn instead(self, error: Errno) -> Result<Self, Errno> {
+        match (self, error) {
+            (Self::Exchange, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(Self::Link),
+            (Self::Link, Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP | Errno::MLINK) => {
+                Ok(Self::Rename)
+            }
+            _ => Err(error),
+        }
+    }
+}
+
+/// Puts `bytes` at `path` and hands out what stood there, with its permissions kept.
+pub fn exchange(path: &Path, bytes: &[u8]) -> Result<Exchanged, StoreError> {
+    exchange_by(path, bytes, Way::Exchange)
+}
+
+pub(super) fn exchange_by(path: &Path, bytes: &[u8], way: Way) -> Result<Exchanged, StoreError> {
+    make_parent(path)?;
+    let old = regular_stat(path)?;
+    let mut temp = Temp::written(path, bytes, SHARED)?;
+    if let Some(old) = &old {
+        if u64::try_from(old.st_size).unwrap_or(0) > DISPLACED_SIZE_MAX {
+            return Err(StoreError::TooLarge { path: path.to_owned(), max: DISPLACED_SIZE_MAX });
+        }
+        temp.set_mode(Mode::from_raw_mode(old.st_mode))?;
+    }
+    let mtime_ns = temp.set_past_time()?;
+    temp.sync()?;
+    temp.enter_exchange(swap_name(path, bytes))?;
+    let swap = temp.path().to_owned();
+    let held = put(&swap, path, bytes, way).map_err(|e| StoreError::file("replace", path, e))?;
+    temp.disarm();
+    sync_parent(path)?;
+    let mark = Some(Mark::of_open(temp.file(), path)?).filter(|mark| mark.mtime_ns == mtime_ns);
+    let Some(held) = held else { return Ok(Exchanged { displaced: None, mark }) };
+    match Displaced::load(held.clone()) {
+        Ok(displaced) => Ok(Exchanged { displaced: Some(displaced), mark }),
+        Err(error) => {
+            put_back(&held, path, bytes)?;
+            Err(error)
+        }
+    }
+}
+
+/// Puts `bytes` at `path` unless a file stands there that has another hash than `expected`.
+///
+/// That the file has vanished since the caller looked is no conflict.
+pub(crate) fn exchange_expecting(
+    path: &Path,
+    bytes: &[u8],
+    expected: Option<&str>,
+) -> Result<Option<Displaced>, StoreError> {
+    let Some(displaced) = exchange(path, bytes)?.displaced else { return Ok(None) };
+    let found = hash::sha256_hex(&displaced.bytes);
+    if Some(found.as_str()) == expected {
+        return Ok(Some(displaced));
+    }
+    put_back(&displaced.path, path, bytes)?;
+    let expected = expected.map(str::to_owned);
+    Err(StoreError::Changed { path: path.to_owned(), expected, found: Some(found) })
+}
+
+/// Displaced files of exchanges whose process died before it had dealt with them, oldest first.
+pub fn leftovers(path: &Path) -> Result<Vec<Displaced>, StoreError> {
+    let mut found = Vec::new();
+    for (temp, written) in temporaries(path)? {
+        let Some(written) = written else { continue };
+        match Displaced::load(temp) {
+            Ok(displaced) if hash::short_hex(&displaced.bytes) != written => found.push(displaced),
+            Ok(_) | Err(StoreError::Missing { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let age = |left: &Displaced| Mark::of(&left.path).ok().flatten().map(|mark| mark.ctime_ns);
+    found.sort_by_key(age);
+    Ok(found)
+}
+
+/// Removes temporaries that a dead process left and that hold only what it wrote itself.
+pub fn sweep(path: &Path) -> Result<(), StoreError> {
+    let kept: Vec<PathBuf> = leftovers(path)?.into_iter().map(|left| left.path).collect();
+    for (temp, _) in temporaries(path)? {
+        if !kept.contains(&temp) {
+            remove(&temp)?;
+        }
+    }
+    Ok(())
+}
+
+/// All temporaries of `path`, each with the hash of our own bytes if it entered an exchange.
+fn temporaries(path: &Path) -> Result<Vec<(PathBuf, Option<String>)>, StoreError> {
+    let folder = parent(path);
+    let prefix = prefix(path);
+    let Some(prefix) = prefix.to_str() else { return Ok(Vec::new()) };
+    let found = list(folder)?.into_iter().filter_map(|name| {
+        let rest = name.strip_prefix(prefix)?;
+        let written = rest.strip_prefix(SWAP).and_then(|rest| rest.split('-').next());
+        Some((folder.join(&name), written.map(str::to_owned)))
+    });
+    Ok(found.collect())
+}
+
+fn swap_name(path: &Path, bytes: &[u8]) -> PathBuf {
+    fresh_name(path, &format!("{SWAP}{}", hash::short_hex(bytes)))
+}
+
+/// Puts `swap` at `path`; returns where the file that stood there is now.
+fn put(swap: &Path, path: &Path, bytes: &[u8], mut way: Way) -> Result<Option<PathBuf>, Errno> {
+    for _ in 0..PUT_ATTEMPTS {
+        let aside = match way {
+            Way::Exchange => swap.to_owned(),
+            Way::Link | Way::Rename => swap_name(path, bytes),
+        };
+        let traded = match way {
+            Way::Exchange => rustix::fs::renameat_with(CWD, swap, CWD, path, RenameFlags::EXCHANGE),
+            Way::Link => {
+                rustix::fs::link(path, &aside).and_then(|()| rustix::fs::rename(swap, path))
+            }
+            Way::Rename => {
+                rustix::fs::rename(path, &aside).and_then(|()| rustix::fs::rename(swap, path))
+            }
+        };
+        match traded {
+            Ok(()) => return Ok(Some(aside)),
+            Err(Errno::NOENT) => match place_new(swap, path) {
+                Ok(()) => return Ok(None),
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error),
+            },
+            Err(error) => way = way.instead(error)?,
+        }
+    }
+    Err(Errno::BUSY)
+}
+
+/// Undoes an exchange that displaced what it should not have: a link, a folder, an edit.
+fn put_back(held: &Path, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let put = match rustix::fs::renameat_with(CWD, held, CWD, path, RenameFlags::EXCHANGE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => rustix::fs::rename(held, path),
+        done => done,
+    };
+    put.map_err(|e| StoreError::file("put back", path, e))?;
+    sync_parent(path)?;
+    match Displaced::load(held.to_owned()) {
+        Ok(ours) if ours.bytes == bytes => remove(held),
+        // An edit arrived in between; it waits as a leftover.
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,31 @@
+//! SHA-256, the one hash by which contents are named on disk.
+
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+
+/// The SHA-256 of `bytes` as 64 lowercase hexadecimal digits.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
+        hex
+    })
+}
+
+/// The first 16 digits: enough to name a file after something, not to prove anything.
+pub(crate) fn short_hex(bytes: &[u8]) -> String {
+    let mut hex = sha256_hex(bytes);
+    hex.truncate(16);
+    hex
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_the_published_one() {
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(sha256_hex(b"abc"), abc);
+        assert_eq!(short_hex(b"abc"), "ba7816bf8f01cfea");
+    }
+}

@@ -1,0 +1,108 @@
+//! What goes into the journal and comes out of it.
+
+use waypost_model::{actor::Actor, id::StreamName, time::Time};
+
+/// An event to be recorded; `format` is the version of `body`'s shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewEvent<'a> {
+    pub kind: &'a str,
+    pub format: u32,
+    pub body: &'a str,
+}
+
+/// Events of one decision, for one stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Append<'a> {
+    pub stream: &'a StreamName,
+    /// The version that was decided on; 0 for a stream without events.
+    pub seen: u64,
+    pub actor: &'a Actor,
+    pub at: Time,
+    pub events: &'a [NewEvent<'a>],
+}
+
+/// Where events came to stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// The number of the last of them in the whole journal; they are consecutive.
+    pub last_seq: u64,
+    /// The stream's version now: the number of its events.
+    pub head: u64,
+}
+
+/// An entry as it was recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    pub seq: u64,
+    pub stream: StreamName,
+    pub stream_seq: u64,
+    pub at: Time,
+    pub actor: Actor,
+    pub format: u32,
+    pub kind: String,
+    pub body: String,
+}
+
+/// An entry while it is being read; replaying a long stream copies nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventRef<'a> {
+    pub seq: u64,
+    pub stream_seq: u64,
+    pub at: Time,
+    pub actor: &'a str,
+    pub format: u32,
+    pub kind: &'a str,
+    pub body: &'a str,
+}
+
+/// A stream and its version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamHead {
+    pub name: StreamName,
+    pub head: u64,
+}
+
+/// The state of a stream after `stream_seq` events, so that older ones need not be replayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    pub stream_seq: u64,
+    pub format: u32,
+    pub body: Vec<u8>,
+}
+
+/// Work for the outside that follows from an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewEffect<'a> {
+    /// The same for the same work: queued twice, it is there once.
+    pub key: &'a str,
+    pub stream: &'a StreamName,
+    pub stream_seq: u64,
+    pub kind: &'a str,
+    pub body: &'a str,
+    /// Not before this time; `None`: at once.
+    pub due: Option<Time>,
+}
+
+/// Work that is not done yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenEffect {
+    pub id: u64,
+    pub key: String,
+    pub stream: StreamName,
+    pub stream_seq: u64,
+    pub kind: String,
+    pub body: String,
+    pub due: Option<Time>,
+}
+
+/// That a document, which is truth as a file, was written by somebody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentNote {
+    /// Relative to the project, with `/`.
+    pub path: String,
+    pub hash: String,
+    pub at: Time,
+    pub actor: Actor,
+    /// The journal's last entry at that time.
+    pub seq: u64,
+}

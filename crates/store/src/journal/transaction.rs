@@ -1,0 +1,204 @@
+//! Writing: events, effects, snapshots and notes that land together or not at all.
+
+use super::{
+    chain,
+    entry::{Append, Appended, DocumentNote, EventRef, NewEffect, Snapshot},
+    failure::failed,
+    view::{StreamRow, View},
+};
+use crate::{error::StoreError, lock::FileLock};
+use rusqlite::{Connection, params};
+use std::{cell::Cell, path::Path};
+use waypost_model::{id::StreamName, time::Time};
+
+/// How many snapshots of a stream are kept: the newest, and one in case that cannot be used.
+const SNAPSHOTS_KEPT: u32 = 2;
+
+/// An open transaction; dropped without `commit`, it leaves no trace.
+#[derive(Debug)]
+pub struct Transaction<'a> {
+    db: &'a Connection,
+    path: &'a Path,
+    open: bool,
+    /// A write failed half-way; what is there must not be committed.
+    broken: Cell<bool>,
+    /// Held until the database has let go, so that the next in turn finds it free.
+    _turn: FileLock,
+}
+
+impl<'a> Transaction<'a> {
+    pub(super) fn begin(
+        db: &'a Connection,
+        path: &'a Path,
+        turn: FileLock,
+    ) -> Result<Self, StoreError> {
+        let begin = db.prepare_cached("BEGIN IMMEDIATE").and_then(|mut begin| begin.execute([]));
+        begin.map_err(failed("write to", path))?;
+        Ok(Self { db, path, open: true, broken: Cell::new(false), _turn: turn })
+    }
+
+    /// Looks at the journal as it is with what this transaction has written so far.
+    pub fn view(&self) -> View<'_> {
+        View::inside(self.db, self.path)
+    }
+
+    /// The version of `stream`: the number of its events, 0 if it has none.
+    pub fn head(&self, stream: &StreamName) -> Result<u64, StoreError> {
+        self.view().head(stream)
+    }
+
+    /// Records events if the stream is still at the version that was decided on.
+    pub fn append(&mut self, append: &Append<'_>) -> Result<Appended, StoreError> {
+        let stream = append.stream;
+        let (found, mut seq) = match self.view().stream_and_last_seq(stream)? {
+            Some((row, seq)) => (Some(row), seq),
+            None => (None, self.view().last_seq()?),
+        };
+        let head = found.map_or(0, |row| row.head);
+        if head != append.seen {
+            return Err(StoreError::Moved { stream: stream.clone(), seen: append.seen, head });
+        }
+        if append.events.is_empty() {
+            return Ok(Appended { last_seq: seq, head });
+        }
+        let mut row = match found {
+            Some(row) => row,
+            None => self.open_stream(stream)?,
+        };
+        let actor = append.actor.to_string();
+        let put = "INSERT INTO event(seq, stream, stream_seq, at, actor, format, kind, body, sum)
+                   VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+        let mut put = self.db.prepare_cached(put).map_err(|error| self.note_failure(error))?;
+        for event in append.events {
+            seq += 1;
+            row.head += 1;
+            let entry = EventRef {
+                seq,
+                stream_seq: row.head,
+                at: append.at,
+                actor: &actor,
+                format: event.format,
+                kind: event.kind,
+                body: event.body,
+            };
+            row.sum = chain::link(&row.sum, &entry);
+            let (at, format) = (entry.at.millis(), entry.format);
+            let values =
+                params![seq, row.id, row.head, at, actor, format, entry.kind, entry.body, row.sum];
+            put.execute(values).map_err(|error| self.note_failure(error))?;
+        }
+        self.run(
+            "UPDATE stream SET head = ?2, sum = ?3 WHERE id = ?1",
+            params![row.id, row.head, row.sum],
+        )?;
+        Ok(Appended { last_seq: seq, head: row.head })
+    }
+
+    /// Queues work for the outside; returns how much of it was not there already.
+    pub fn queue(&mut self, effects: &[NewEffect<'_>]) -> Result<usize, StoreError> {
+        let put = "INSERT INTO effect(key, stream, stream_seq, kind, body, due)
+                   SELECT ?1, id, ?3, ?4, ?5, ?6 FROM stream WHERE name = ?2
+                   ON CONFLICT(key) DO NOTHING";
+        let mut queued = 0;
+        for effect in effects {
+            if self.view().stream(effect.stream)?.is_none() {
+                self.open_stream(effect.stream)?;
+            }
+            let due = effect.due.map(Time::millis);
+            queued += self.run(
+                put,
+                params![
+                    effect.key,
+                    effect.stream.as_str(),
+                    effect.stream_seq,
+                    effect.kind,
+                    effect.body,
+                    due
+                ],
+            )?;
+        }
+        Ok(queued)
+    }
+
+    /// Notes that an effect was performed; `false`: it was already, or there is none.
+    pub fn mark_effect_done(&mut self, id: u64, at: Time) -> Result<bool, StoreError> {
+        let sql = "UPDATE effect SET done_at = ?2 WHERE id = ?1 AND done_at IS NULL";
+        Ok(self.run(sql, params![id, at.millis()])? > 0)
+    }
+
+    /// Notes that the work with this key is done or no longer wanted; `false`: as above.
+    pub fn mark_key_done(&mut self, key: &str, at: Time) -> Result<bool, StoreError> {
+        let sql = "UPDATE effect SET done_at = ?2 WHERE key = ?1 AND done_at IS NULL";
+        Ok(self.run(sql, params![key, at.millis()])? > 0)
+    }
+
+    /// Keeps the state of `stream` after some of its events; only the newest two stay.
+    pub fn save_snapshot(
+        &mut self,
+        stream: &StreamName,
+        snapshot: &Snapshot,
+    ) -> Result<(), StoreError> {
+        let head = self.head(stream)?;
+        if snapshot.stream_seq == 0 || snapshot.stream_seq > head {
+            let seen = snapshot.stream_seq;
+            return Err(StoreError::Moved { stream: stream.clone(), seen, head });
+        }
+        let name = stream.as_str();
+        let put = "INSERT OR REPLACE INTO snapshot(stream, stream_seq, format, body)
+                   SELECT id, ?2, ?3, ?4 FROM stream WHERE name = ?1";
+        self.run(put, params![name, snapshot.stream_seq, snapshot.format, snapshot.body])?;
+        let prune = "DELETE FROM snapshot
+                     WHERE stream = (SELECT id FROM stream WHERE name = ?1) AND stream_seq NOT IN (
+                         SELECT stream_seq FROM snapshot
+                         WHERE stream = (SELECT id FROM stream WHERE name = ?1)
+                         ORDER BY stream_seq DESC LIMIT ?2)";
+        self.run(prune, params![name, SNAPSHOTS_KEPT])?;
+        Ok(())
+    }
+
+    /// Notes who wrote a document, and with what content.
+    pub fn note_document(&mut self, note: &DocumentNote) -> Result<(), StoreError> {
+        let put = "INSERT INTO document(path, hash, at, actor, seq) VALUES(?1, ?2, ?3, ?4, ?5)";
+        let actor = note.actor.to_string();
+        self.run(put, params![note.path, note.hash, note.at.millis(), actor, note.seq])?;
+        Ok(())
+    }
+
+    /// Makes everything durable; only after this may anybody be told.
+    pub fn commit(mut self) -> Result<(), StoreError> {
+        if self.broken.get() {
+            let detail = "an earlier write of this transaction failed".into();
+            return Err(StoreError::Database { action: "commit", detail });
+        }
+        self.run("COMMIT", [])?;
+        self.open = false;
+        Ok(())
+    }
+
+    fn open_stream(&self, name: &StreamName) -> Result<StreamRow, StoreError> {
+        let sum = chain::start(name);
+        let put = "INSERT INTO stream(name, head, sum) VALUES(?1, 0, ?2)";
+        self.run(put, params![name.as_str(), sum])?;
+        Ok(StreamRow { id: self.db.last_insert_rowid(), head: 0, sum })
+    }
+
+    fn run(&self, sql: &str, values: impl rusqlite::Params) -> Result<usize, StoreError> {
+        let prepared = self.db.prepare_cached(sql);
+        let done = prepared.and_then(|mut statement| statement.execute(values));
+        done.map_err(|error| self.note_failure(error))
+    }
+
+    fn note_failure(&self, error: rusqlite::Error) -> StoreError {
+        self.broken.set(true);
+        failed("write to", self.path)(error)
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        // After some errors the database has rolled back by itself.
+        if self.open && !self.db.is_autocommit() {
+            drop(self.db.prepare_cached("ROLLBACK").and_then(|mut end| end.execute([])));
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! Reading: every read through one view sees the journal as it was at one instant.
+
+use super::{
+    chain::{self, Sum},
+    entry::{DocumentNote, EventRef, OpenEffect, Recorded, Snapshot, StreamHead},
+    failure::failed,
+};
+use crate::error::StoreError;
+use rusqlite::{Connection, OptionalExtension as _, Row, params, types::Type};
+use std::{collections::HashMap, path::Path};
+use waypost_model::{id::StreamName, time::Time};
+
+/// A consistent look at the journal.
+#[derive(Debug)]
+pub struct View<'a> {
+    db: &'a Connection,
+    path: &'a Path,
+    /// Whether the read transaction is ours to end.
+    begun: bool,
+}
+
+/// A stream as the database knows it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StreamRow {
+    pub(super) id: i64,
+    pub(super) head: u64,
+    pub(super) sum: Sum,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn begin(db: &'a Connection, path: &'a Path) -> Result<Self, StoreError> {
+        let begin = db.prepare_cached("BEGIN").and_then(|mut begin| begin.execute([]));
+        begin.map_err(failed("read", path))?;
+        Ok(Self { db, path, begun: true })
+    }
+
+    /// A look from inside a transaction, at what it has written so far.
+    pub(super) fn inside(db: &'a Connection, path: &'a Path) -> Self {
+        Self { db, path, begun: false }
+    }
+
+    /// The version of `stream`: the number of its events, 0 if it has none.
+    pub fn head(&self, stream: &StreamName) -> Result<u64, StoreError> {
+        Ok(self.stream(stream)?.map_or(0, |row| row.head))
+    }
+
+    /// All streams by name.
+    pub fn streams(&self) -> Result<Vec<StreamHead>, StoreError> {
+        let sql = "SELECT name, head FROM stream ORDER BY name";
+        self.collect(sql, [], |row| Ok(StreamHead { name: parsed(row, 0)?, head: row.get(1)? }))
+    }
+
+    /// The number of the journal's last entry, 0 if it has none.
+    pub fn last_seq(&self) -> Result<u64, StoreError> {
+        let sql = "SELECT ifnull(max(seq), 0) FROM event";
+        Ok(self.first(sql, [], |row| row.get(0))?.unwrap_or(0))
+    }
+
+    /// At most `limit` events of `stream` that follow its event `after`.
+    pub fn events(
+        &self,
+        stream: &StreamName,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Recorded>, StoreError> {
+        let mut found = Vec::new();
+        self.walk(stream, after, limit, |event| {
+            found.push(recorded(stream, &event)?);
+            Ok::<(), StoreError>(())
+        })?;
+        Ok(found)
+    }
+
+    /// Visits every event of `stream` that follows its event `after`, without copying any.
+    pub fn for_each_event<E: From<StoreError>>(
+        &self,
+        stream: &StreamName,
+        after: u64,
+        visit: impl FnMut(EventRef<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let last = self.walk(stream, after, usize::MAX, visit)?;
+        let Some(row) = self.stream(stream)? else { return Ok(()) };
+        let is_whole = match last {
+            Some((stream_seq, sum)) => stream_seq == row.head && sum == row.sum,
+            None => row.head <= after,
+        };
+        if is_whole {
+            return Ok(());
+        }
+        let detail = format!("the last entries of {stream} are gone");
+        Err(StoreError::corrupt(self.path, detail).into())
+    }
+
+    /// At most `limit` entries of all streams that follow entry `after_seq`, in order.
+    pub fn feed(&self, after_seq: u64, limit: usize) -> Result<Vec<Recorded>, StoreError> {
+        let failed = failed("read", self.path);
+        let sql = "SELECT seq, stream_seq, at, actor, format, kind, body, sum, stream
+                   FROM event WHERE seq > ?1 ORDER BY seq LIMIT ?2";
+        let mut statement = self.db.prepare_cached(sql).map_err(failed)?;
+        let mut rows = statement.query(params![after_seq, as_limit(limit)]).map_err(failed)?;
+        let mut found = Vec::new();
+        let mut known: HashMap<i64, (StreamName, u64, Sum)> = HashMap::new();
+        while let Some(row) = rows.next().map_err(failed)? {
+            let (event, sum) = event_of(row).map_err(|detail| undecodable(row, detail))?;
+            let id = row.get(8).map_err(failed)?;
+            let (name, before, previous) = match known.remove(&id) {
+                Some(known) => known,
+                None => self.known_before(id, event.stream_seq)?,
+            };
+            verify(&event, before, &previous, &sum)?;
+            found.push(recorded(&name, &event)?);
+            known.insert(id, (name, event.stream_seq, sum));
+        }
+        Ok(found)
+    }
+
+    /// The newest snapshot of `stream`.
+    pub fn snapshot(&self, stream: &StreamName) -> Result<Option<Snapshot>, StoreError> {
+        self.snapshot_before(stream, u64::MAX)
+    }
+
+    /// The newest snapshot older than `stream_seq`, for when that one cannot be used.
+    pub fn snapshot_before(
+        &self,
+        stream: &StreamName,
+        stream_seq: u64,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        let sql = "SELECT stream_seq, format, body FROM snapshot
+                   WHERE stream = (SELECT id FROM stream WHERE name = ?1) AND stream_seq < ?2
+                   ORDER BY stream_seq DESC LIMIT 1";
+        let before = i64::try_from(stream_seq).unwrap_or(i64::MAX);
+        self.first(sql, params![stream.as_str(), before], |row| {
+            Ok(Snapshot { stream_seq: row.get(0)?, format: row.get(1)?, body: row.get(2)? })
+        })
+    }
+
+    /// At most `limit` effects that are due at `now` and not done, in the order they were queued.
+    pub fn open_effects(&self, now: Time, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
+        let sql = "SELECT effect.id, key, stream.name, stream_seq, kind, body, due
+                   FROM effect INDEXED BY effect_open JOIN stream ON stream.id = effect.stream
+                   WHERE done_at IS NULL AND (due IS NULL OR due <= ?1)
+                   ORDER BY effect.id LIMIT ?2";
+        self.collect(sql, params![now.millis(), as_limit(limit)], |row| {
+            let due: Option<i64> = row.get(6)?;
+            Ok(OpenEffect {
+                id: row.get(0)?,
+                key: row.get(1)?,
+                stream: parsed(row, 2)?,
+                stream_seq: row.get(3)?,
+                kind: row.get(4)?,
+                body: row.get(5)?,
+                due: due.map(Time::from_millis),
+            })
+        })
+    }
+
+    /// When the next effect falls due that waits for its time.
+    pub fn next_due(&self) -> Result<Option<Time>, StoreError> {
+        let sql = "SELECT min(due) FROM effect INDEXED BY effect_open
+                   WHERE done_at IS NULL AND due IS NOT NULL";
+        let due: Option<Option<i64>> = self.first(sql, [], |row| row.get(0))?;
+        Ok(due.flatten().map(Time::from_millis))
+    }
+
+    /// The newest note about the document at `path`.
+    pub fn document(&self, path: &str) -> Result<Option<DocumentNote>, StoreError> {
+        let sql = "SELECT path, hash, at, actor, seq FROM document
+                   WHERE path = ?1 ORDER BY id DESC LIMIT 1";
+        self.first(sql, [path], |row| {
+            Ok(DocumentNote {
+                path: row.get(0)?,
+                hash: row.get(1)?,
+                at: Time::from_millis(row.get(2)?),
+                actor: parsed(row, 3)?,
+                seq: row.get(4)?,
+            })
+        })
+    }
+
+    /// Reads every entry of every stream.
+    pub(super) fn verify_streams(&self) -> Result<(), StoreError> {
+        self.streams()?.iter().try_for_each(|stream| {
+            self.for_each_event(&stream.name, 0, |_| Ok::<(), StoreError>(()))
+        })
+    }
+
+    pub(super) fn meta(&self, key: &str) -> Result<Option<String>, StoreError> {
+        self.first("SELECT value FROM meta WHERE key = ?1", [key], |row| row.get(0))
+    }
+
+    pub(super) fn stream(&self, name: &StreamName) -> Result<Option<StreamRow>, StoreError> {
+        let sql = "SELECT id, head, sum FROM stream WHERE name = ?1";
+        self.first(sql, [name.as_str()], |row| {
+            Ok(StreamRow { id: row.get(0)?, head: row.get(1)?, sum: row.get(2)? })
+        })
+    }
+
+    /// Both that an append needs to know, in one question.
+    pub(super) fn stream_and_last_seq(
+        &self,
+        name: &StreamName,
+    ) -> Result<Option<(StreamRow, u64)>, StoreError> {
+        let sql = "SELECT id, head, sum, (SELECT ifnull(max(seq), 0) FROM event)
+                   FROM stream WHERE name = ?1";
+        self.first(sql, [name.as_str()], |row| {
+            let stream = StreamRow { id: row.get(0)?, head: row.get(1)?, sum: row.get(2)? };
+            Ok((stream, row.get(3)?))
+        })
+    }
+
+    /// Visits events and verifies each against the one before; returns the last one's sum.
+    fn walk<E: From<StoreError>>(
+        &self,
+        stream: &StreamName,
+        after: u64,
+        limit: usize,
+        mut visit: impl FnMut(EventRef<'_>) -> Result<(), E>,
+    ) -> Result<Option<(u64, Sum)>, E> {
+        let failed = failed("read", self.path);
+        let Some(row) = self.stream(stream)? else { return Ok(None) };
+        let Some(mut previous) = self.sum_of(row.id, stream, after)? else { return Ok(None) };
+        let sql = "SELECT seq, stream_seq, at, actor, format, kind, body, sum FROM event
+                   WHERE stream = ?1 AND stream_seq > ?2 ORDER BY stream_seq LIMIT ?3";
+        let mut statement = self.db.prepare_cached(sql).map_err(failed)?;
+        let mut rows = statement.query(params![row.id, after, as_limit(limit)]).map_err(failed)?;
+        let mut last = None;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let (event, sum) = event_of(row).map_err(|detail| undecodable(row, detail))?;
+            verify(&event, last.map_or(after, |(seq, _)| seq), &previous, &sum)?;
+            visit(event)?;
+            previous = sum;
+            last = Some((event.stream_seq, sum));
+        }
+        Ok(last)
+    }
+
+    /// The sum of a stream's event; that of event 0 stands before the first one.
+    fn sum_of(&self, id: i64, name: &StreamName, seq: u64) -> Result<Option<Sum>, StoreError> {
+        if seq == 0 {
+            return Ok(Some(chain::start(name)));
+        }
+        let sql = "SELECT sum FROM event WHERE stream = ?1 AND stream_seq = ?2";
+        self.first(sql, params![id, seq], |row| row.get(0))
+    }
+
+    fn known_before(&self, id: i64, seq: u64) -> Result<(StreamName, u64, Sum), StoreError> {
+        let gone = || StoreError::corrupt(self.path, format!("stream {id} is gone"));
+        let sql = "SELECT name FROM stream WHERE id = ?1";
+        let name = self.first(sql, [id], |row| parsed(row, 0))?.ok_or_else(gone)?;
+        let before = seq.saturating_sub(1);
+        let sum = self.sum_of(id, &name, before)?.ok_or_else(gone)?;
+        Ok((name, before, sum))
+    }
+
+    fn first<T>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        let mut statement = self.db.prepare_cached(sql).map_err(failed("read", self.path))?;
+        statement.query_row(values, read).optional().map_err(|e| self.unreadable(e))
+    }
+
+    fn collect<T>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut statement = self.db.prepare_cached(sql).map_err(failed("read", self.path))?;
+        let rows = statement.query_map(values, read).map_err(failed("read", self.path))?;
+        rows.collect::<Result<_, _>>().map_err(|e| self.unreadable(e))
+    }
+
+    /// A value of the wrong shape is damage: the tables are strict and only we write them.
+    fn unreadable(&self, error: rusqlite::Error) -> StoreError {
+        use rusqlite::Error as E;
+        match error {
+            E::FromSqlConversionFailure(..)
+            | E::InvalidColumnType(..)
+            | E::IntegralValueOutOfRange(..)
+            | E::Utf8Error(..) => StoreError::corrupt(self.path, error.to_string()),
+            other => failed("read", self.path)(other),
+        }
+    }
+}
+
+impl Drop for View<'_> {
+    fn drop(&mut self) {
+        if self.begun {
+            // There is nothing to lose in a read; if it cannot end, the next one says so.
+            drop(self.db.prepare_cached("COMMIT").and_then(|mut end| end.execute([])));
+        }
+    }
+}
+
+fn as_limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+fn parsed<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
+where
+    T: std::str::FromStr,
+    T::Err: std::error::Error + Send + Sync + 'static,
+{
+    let text = row.get_ref(column)?.as_str()?;
+    text.parse().map_err(|error: T::Err| {
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
+    })
+}
+
+/// The first eight columns of a query on `event`.
+fn event_of<'r>(row: &'r Row<'_>) -> rusqlite::Result<(EventRef<'r>, Sum)> {
+    let event = EventRef {
+        seq: row.get(0)?,
+        stream_seq: row.get(1)?,
+        at: Time::from_millis(row.get(2)?),
+        actor: row.get_ref(3)?.as_str()?,
+        format: row.get(4)?,
+        kind: row.get_ref(5)?.as_str()?,
+        body: row.get_ref(6)?.as_str()?,
+    };
+    Ok((event, row.get(7)?))
+}
+
+fn undecodable(row: &Row<'_>, error: rusqlite::Error) -> StoreError {
+    StoreError::Undecodable { seq: row.get(0).unwrap_or(0), detail: error.to_string() }
+}
+
+fn verify(event: &EventRef<'_>, before: u64, previous: &Sum, sum: &Sum) -> Result<(), StoreError> {
+    let detail = if event.stream_seq != before + 1 {
+        format!("it follows entry {before} of its stream, but is its entry {}", event.stream_seq)
+    } else if chain::link(previous, event) != *sum {
+        "its checksum does not match".into()
+    } else {
+        return Ok(());
+    };
+    Err(StoreError::Undecodable { seq: event.seq, detail })
+}
+
+fn recorded(stream: &StreamName, event: &EventRef<'_>) -> Result<Recorded, StoreError> {
+    let actor = event.actor.parse().map_err(|error: waypost_model::actor::BadActor| {
+        StoreError::Undecodable { seq: event.seq, detail: error.to_string() }
+    })?;
+    Ok(Recorded {
+        seq: event.seq,
+        stream: stream.clone(),
+        stream_seq: event.stream_seq,
+        at: event.at,
+        actor,
+        format: event.format,
+        kind: event.kind.to_owned(),
+        body: event.body.to_owned(),
+    })
+}

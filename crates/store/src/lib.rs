@@ -1,0 +1,19 @@
+//! Journal, outbox, locks and files on disk.
+//!
+//! Synchronous; no clock, no threads, no knowledge of machines: bodies of events are text.
+//! Everything durable that Waypost does passes through here.
+
+pub mod documents;
+pub mod error;
+pub mod file;
+pub mod hash;
+pub mod journal;
+pub mod lock;
+pub mod parse;
+pub mod place;
+pub mod projects;
+pub mod socket;
+pub mod tasks_md;
+pub mod windows;
+
+pub use error::StoreError;

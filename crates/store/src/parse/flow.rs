@@ -1,0 +1,111 @@
+//! From bytes to a document: decode, read, check, and show in the text what was found.
+
+use super::failure::{Found, Sink};
+use super::text::{decode, place};
+use super::tree::{FINDINGS_MAX, Node, Path};
+use super::{json, reader, template, toml, yaml};
+use waypost_model::diagnostic::{Diagnostic, Severity};
+use waypost_model::document::{Document, Syntax, code};
+
+/// A document and what should be mended in its file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parsed<D> {
+    pub value: D,
+    /// Findings that do not keep the file from being used, in the order of the text.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Whether placeholders of a template are mended or are errors like any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Templates {
+    Refused,
+    Filled,
+}
+
+/// Reads a document strictly.
+///
+/// Every finding has a place in the text. When there is an error, all findings come back,
+/// warnings among them, in the order of the text.
+pub fn parse<D: Document>(bytes: &[u8]) -> Result<Parsed<D>, Vec<Diagnostic>> {
+    read(bytes, Templates::Refused)
+}
+
+pub(super) fn read<D: Document>(
+    bytes: &[u8],
+    templates: Templates,
+) -> Result<Parsed<D>, Vec<Diagnostic>> {
+    let syntax = D::KIND.syntax();
+    let text = decode(bytes, syntax).map_err(|finding| vec![*finding])?;
+    let mut root = match syntax {
+        Syntax::Json => json::tree(text).map_err(|finding| vec![*finding])?,
+        Syntax::Yaml => yaml::tree(text).map_err(|finding| vec![*finding])?,
+        Syntax::Toml => toml::tree(text)?,
+    };
+    drop_duplicates(&mut root, text)?;
+    let (value, warnings) = read_tree(&mut root, text, templates)?;
+    finish(value, text, &root, warnings)
+}
+
+/// A key that occurs twice makes everything below it doubtful, so nothing else is reported.
+fn drop_duplicates(root: &mut Node<'_>, text: &str) -> Result<(), Vec<Diagnostic>> {
+    let mut found = Vec::new();
+    root.drop_duplicates(text, &Path::Root, &mut found);
+    if found.is_empty() { Ok(()) } else { Err(in_order(found)) }
+}
+
+/// Reads a tree into a document, filling in placeholders for as long as that helps.
+fn read_tree<D: Document>(
+    root: &mut Node<'_>,
+    text: &str,
+    templates: Templates,
+) -> Result<(D, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut warnings = Vec::new();
+    loop {
+        let sink = Sink::new(text);
+        let value = reader::read::<D>(root, &sink);
+        let found = sink.into_found();
+        if let (Some(value), true) = (value, found.is_empty()) {
+            return Ok((value, warnings));
+        }
+        let may_fill =
+            templates == Templates::Filled && warnings.len() < template::PLACEHOLDERS_MAX;
+        let filled = if may_fill { template::fill(root, text, &found) } else { Vec::new() };
+        if filled.is_empty() {
+            return Err(in_order(errors(found).chain(warnings).collect()));
+        }
+        warnings.extend(filled);
+    }
+}
+
+/// The findings to report: a wrong version alone, since nothing else can be expected to fit then.
+fn errors(found: Vec<Found>) -> impl Iterator<Item = Diagnostic> {
+    let is_version = |found: &Found| found.finding.code == code::WRONG_VERSION;
+    let only_version = found.iter().any(is_version);
+    let shown = move |found: &Found| !only_version || is_version(found);
+    found.into_iter().filter(shown).map(|found| found.finding)
+}
+
+/// Checks a document whose every field is well formed.
+fn finish<D: Document>(
+    value: D,
+    text: &str,
+    root: &Node<'_>,
+    mut findings: Vec<Diagnostic>,
+) -> Result<Parsed<D>, Vec<Diagnostic>> {
+    let mut found = value.check();
+    // Errors first, so that none is cut off in favour of a warning.
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    found.truncate(FINDINGS_MAX);
+    for finding in &mut found {
+        finding.place = Some(place(text, root.locate(&finding.path)));
+    }
+    let has_error = found.iter().any(|finding| finding.severity == Severity::Error);
+    findings.extend(found);
+    let findings = in_order(findings);
+    if has_error { Err(findings) } else { Ok(Parsed { value, warnings: findings }) }
+}
+
+fn in_order(mut findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    findings.sort_by_key(|finding| finding.place);
+    findings
+}

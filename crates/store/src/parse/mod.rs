@@ -1,0 +1,28 @@
+//! Text to typed documents and back, with the place of everything that is wrong.
+//!
+//! Files are untrusted: any bytes lead to a value or to findings, never to a panic, and memory
+//! stays within a small multiple of the size limit. What the fields mean is the model's business.
+
+mod failure;
+mod flow;
+mod json;
+mod nearest;
+mod reader;
+mod registry;
+mod render;
+mod template;
+mod text;
+mod toml;
+mod tree;
+mod yaml;
+
+#[cfg(test)]
+mod agreement;
+#[cfg(test)]
+mod tests;
+
+pub use flow::{Parsed, parse};
+pub(crate) use nearest::distance;
+pub use registry::{schema, validate};
+pub use render::render;
+pub use text::SIZE_MAX;

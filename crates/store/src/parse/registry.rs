@@ -1,0 +1,83 @@
+//! The type of each kind of document, for whoever knows the kind only when the program runs.
+
+use super::flow::{Templates, read};
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+use waypost_model::config::Config;
+use waypost_model::diagnostic::Diagnostic;
+use waypost_model::document::contract::{
+    DesignBrief, DesignContract, Explored, TaskBreakdown, TestContract, TestResult,
+};
+use waypost_model::document::knowledge::Knowledge;
+use waypost_model::document::memory::{AgentMemory, SharedContext, TaskHistory, TaskState};
+use waypost_model::document::server::{Agent, Task, Transition};
+use waypost_model::document::session::{Session, SessionState};
+use waypost_model::document::{Document, Kind};
+use waypost_model::run::RunState;
+use waypost_model::workflow::{CheckpointContract, WorkflowState};
+
+/// What can be done with a kind without naming its type.
+struct Entry {
+    validate: fn(&[u8]) -> Vec<Diagnostic>,
+    schema: fn() -> Value,
+}
+
+impl Entry {
+    fn of<D: Document>() -> Self {
+        Self { validate: validate_as::<D>, schema: schema_of::<D> }
+    }
+}
+
+/// The type of each kind.
+fn entry(kind: Kind) -> Entry {
+    match kind {
+        Kind::WorkflowState => Entry::of::<WorkflowState>(),
+        Kind::CheckpointContract => Entry::of::<CheckpointContract>(),
+        Kind::RunState => Entry::of::<RunState>(),
+        Kind::Config => Entry::of::<Config>(),
+        Kind::Task => Entry::of::<Task>(),
+        Kind::Agent => Entry::of::<Agent>(),
+        Kind::Transition => Entry::of::<Transition>(),
+        Kind::TaskState => Entry::of::<TaskState>(),
+        Kind::TaskHistory => Entry::of::<TaskHistory>(),
+        Kind::SharedContext => Entry::of::<SharedContext>(),
+        Kind::AgentMemory => Entry::of::<AgentMemory>(),
+        Kind::Session => Entry::of::<Session>(),
+        Kind::SessionState => Entry::of::<SessionState>(),
+        Kind::Explored => Entry::of::<Explored>(),
+        Kind::TaskBreakdown => Entry::of::<TaskBreakdown>(),
+        Kind::DesignBrief => Entry::of::<DesignBrief>(),
+        Kind::DesignContract => Entry::of::<DesignContract>(),
+        Kind::TestContract => Entry::of::<TestContract>(),
+        Kind::TestResult => Entry::of::<TestResult>(),
+        Kind::Knowledge => Entry::of::<Knowledge>(),
+    }
+}
+
+/// Says everything that is wrong with a file of a known kind; nothing when it is in order.
+///
+/// Unlike `parse`, it takes the placeholders of a template as such and only warns of them.
+pub fn validate(kind: Kind, bytes: &[u8]) -> Vec<Diagnostic> {
+    (entry(kind).validate)(bytes)
+}
+
+/// The JSON Schema of a kind, draft 2020-12.
+pub fn schema(kind: Kind) -> Value {
+    let mut schema = (entry(kind).schema)();
+    if let Some(map) = schema.as_object_mut() {
+        map.insert("$id".to_owned(), format!("urn:waypost:schema:{}", kind.name()).into());
+        map.insert("title".to_owned(), kind.title().into());
+    }
+    schema
+}
+
+fn validate_as<D: Document>(bytes: &[u8]) -> Vec<Diagnostic> {
+    match read::<D>(bytes, Templates::Filled) {
+        Ok(parsed) => parsed.warnings,
+        Err(findings) => findings,
+    }
+}
+
+fn schema_of<D: Document>() -> Value {
+    SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<D>().to_value()
+}

@@ -1,0 +1,186 @@
+//! Where a project's things are: the work tree, the repository behind it, the journal's folder.
+//!
+//! Found by reading files only: no git process is started, and neither `GIT_DIR` nor git's
+//! configuration is looked at. A submodule is a repository of its own. A bare repository has no
+//! work tree; its own folder stands for the root, so that a journal can be read there.
+
+use crate::{error::StoreError, file, hash};
+use rustix::io::Errno;
+use std::{
+    ffi::OsStr,
+    fmt,
+    fs::{FileType, Metadata},
+    io,
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
+};
+
+const GITFILE_SIZE_MAX: u64 = 64 << 10;
+/// Tree names go into stream names, which are at most 64 bytes with their kind.
+const TREE_NAME_LENGTH_MAX: usize = 48;
+
+/// Where a project's things are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The top of the work tree.
+    pub root: PathBuf,
+    /// The repository that all its work trees share; `None` outside git.
+    pub git_common: Option<PathBuf>,
+    /// The journal's folder: shared by all work trees, out of reach of `git clean`.
+    pub state: PathBuf,
+    pub tree: TreeName,
+}
+
+/// A work tree's name that stays the same while it exists: `main`, or as git registered it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TreeName(String);
+
+impl TreeName {
+    pub fn main() -> Self {
+        Self("main".into())
+    }
+
+    /// A linked work tree; git's names contain no `~`, so these never meet `main` or each other.
+    fn linked(name: &str) -> Self {
+        if name == "main" {
+            return Self("main~".into());
+        }
+        if name.len() <= TREE_NAME_LENGTH_MAX {
+            return Self(name.to_owned());
+        }
+        let cut = (0..=31).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
+        Self(format!("{}~{}", &name[..cut], hash::short_hex(name.as_bytes())))
+    }
+
+    pub fn is_main(&self) -> bool {
+        self.0 == "main"
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TreeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl Place {
+    /// Finds the project that `start` is in: the nearest repository, else the nearest folder with
+    /// `.waypost`, else `start` itself.
+    pub fn find(start: &Path) -> Result<Self, StoreError> {
+        let start = canonical(start)?;
+        for folder in start.ancestors() {
+            if let Some(place) = Self::of_repository(folder)? {
+                return Ok(place);
+            }
+        }
+        let marked = start.ancestors().find(|folder| folder.join(".waypost").is_dir());
+        Ok(Self::outside_git(marked.unwrap_or(&start)))
+    }
+
+    /// Whether Waypost made this work tree for a phase or an attempt of a run.
+    pub fn is_made_by_waypost(&self) -> bool {
+        let name = self.root.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let home = self.git_common.as_ref().and_then(|git| git.parent());
+        !self.tree.is_main()
+            && name.starts_with("phase-")
+            && self.root.parent() == home.map(|home| home.join("worktree")).as_deref()
+    }
+
+    fn outside_git(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            git_common: None,
+            state: root.join(".waypost"),
+            tree: TreeName::main(),
+        }
+    }
+
+    fn in_git(root: &Path, common: PathBuf, tree: TreeName) -> Self {
+        let state = common.join("waypost");
+        Self { root: root.to_owned(), git_common: Some(common), state, tree }
+    }
+
+    fn of_repository(folder: &Path) -> Result<Option<Self>, StoreError> {
+        let dot_git = folder.join(".git");
+        if is_repository(&dot_git)? {
+            return Ok(Some(Self::in_git(folder, canonical(&dot_git)?, TreeName::main())));
+        }
+        if kind(&dot_git)?.is_some_and(|kind| kind.is_file()) {
+            return Self::of_gitfile(folder, &dot_git);
+        }
+        // Reached from inside: a hook runs with the repository itself as its folder.
+        if is_repository(folder)? {
+            let is_dot_git = folder.file_name().is_some_and(|name| name == ".git");
+            let root = folder.parent().filter(|_| is_dot_git).unwrap_or(folder);
+            return Ok(Some(Self::in_git(root, folder.to_owned(), TreeName::main())));
+        }
+        Ok(None)
+    }
+
+    /// A linked work tree or a submodule: `.git` is a file that says where the repository is.
+    fn of_gitfile(folder: &Path, dot_git: &Path) -> Result<Option<Self>, StoreError> {
+        let text = read_text(dot_git)?.unwrap_or_default();
+        let Some(target) = text.strip_prefix(b"gitdir:") else { return Ok(None) };
+        let git_dir = canonical(&folder.join(as_path(target)))?;
+        let Some(common) = read_text(&git_dir.join("commondir"))? else {
+            return Ok(Some(Self::in_git(folder, git_dir, TreeName::main())));
+        };
+        let common = canonical(&git_dir.join(as_path(&common)))?;
+        let name = git_dir.file_name().unwrap_or_default().to_string_lossy();
+        Ok(Some(Self::in_git(folder, common, TreeName::linked(&name))))
+    }
+}
+
+/// What git itself takes for a repository: a head, objects and refs.
+fn is_repository(folder: &Path) -> Result<bool, StoreError> {
+    let is_folder = |name: &str| Ok(kind(&folder.join(name))?.is_some_and(|kind| kind.is_dir()));
+    Ok(is_folder("objects")? && is_folder("refs")? && has_head(folder)?)
+}
+
+/// `HEAD` may be a symbolic link that leads nowhere yet.
+fn has_head(folder: &Path) -> Result<bool, StoreError> {
+    let path = folder.join("HEAD");
+    Ok(known(&path, path.symlink_metadata())?.is_some())
+}
+
+/// What stands at `path`, links followed; `None`: nothing.
+fn kind(path: &Path) -> Result<Option<FileType>, StoreError> {
+    Ok(known(path, path.metadata())?.map(|found| found.file_type()))
+}
+
+/// A repository that cannot be looked at is not taken for none: its journal would be missed.
+fn known(path: &Path, found: io::Result<Metadata>) -> Result<Option<Metadata>, StoreError> {
+    use io::ErrorKind as Kind;
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(e) if matches!(e.kind(), Kind::NotFound | Kind::NotADirectory) => Ok(None),
+        Err(e) if e.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Ok(None),
+        Err(e) => Err(StoreError::file("look at", path, e)),
+    }
+}
+
+fn read_text(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    file::read_bounded(path, GITFILE_SIZE_MAX)
+}
+
+/// Paths are bytes: git writes them as they are, with a line end behind.
+fn as_path(text: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(text.trim_ascii()))
+}
+
+fn canonical(path: &Path) -> Result<PathBuf, StoreError> {
+    match path.canonicalize() {
+        Ok(path) => Ok(path),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            Err(StoreError::Missing { path: path.to_owned() })
+        }
+        Err(e) => Err(StoreError::file("resolve", path, e)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

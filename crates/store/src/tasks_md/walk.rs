@@ -1,0 +1,505 @@
+//! Goes through the blocks of a file and gathers its tasks, phases, fields and graphs.
+//!
+//! A heading that is a task owns what follows up to the next task, phase or heading of its own
+//! level; an item that is a task owns what is nested in it. Headings and items with a box are
+//! definitions. An item without one is a task only where no other task owns it and nothing else
+//! defines its id, because lists also talk about tasks.
+
+use super::{
+    draft::{Draft, Reading, Strength, Tick},
+    field::{self, Field, Labelled},
+    findings::{Findings, PARSE_FAIL, shorten},
+    form::{self, Division, Head, Marks, Number, Prefix, Subject, Title},
+    ids::{self, ID_FORMS},
+    line::{Line, Origin, Slice},
+    mermaid::Graph,
+    outline::{self, Block, Item, Outline},
+    title,
+};
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::Range,
+};
+use waypost_model::{diagnostic::Diagnostic, id::TaskId};
+
+/// The phase of a task whose id has no phase in it (`T012`) and which stands in no phase's section:
+/// a list without phases is one phase, and 1 is the first that people number; 0 is a set-up phase
+/// that has to be asked for.
+const PHASE_DEFAULT: u32 = 1;
+
+/// Languages of blocks that are commands.
+const SHELLS: [&str; 3] = ["sh", "bash", "shell"];
+
+/// Everything that a file says, before dependencies are looked up.
+#[derive(Debug, Default)]
+pub(super) struct Walked {
+    pub(super) drafts: Vec<Draft>,
+    /// Names of phases that have one.
+    pub(super) phases: BTreeMap<u32, String>,
+    /// The first heading of level 1 that is no phase, without words such as "Tasks:".
+    pub(super) project: Option<String>,
+    pub(super) graphs: Vec<Graph>,
+    /// Items inside a task that look like tasks themselves.
+    pub(super) mentions: Vec<Mention>,
+    pub(super) findings: Findings,
+}
+
+/// An id at the start of an item without a box, inside the text of a task.
+#[derive(Debug)]
+pub(super) struct Mention {
+    pub(super) id: TaskId,
+    pub(super) span: Range<usize>,
+}
+
+/// Reads a text as far as it can be read without knowing all of its ids.
+pub(super) fn walk(source: &str) -> Walked {
+    let mut walk =
+        Walk { source, out: Walked::default(), sections: Vec::new(), open: None, depth: 0 };
+    let Outline { blocks, too_deep } = outline::outline(source);
+    walk.blocks(&blocks, Owner::Section);
+    walk.close_heading(source.len());
+    walk.out.yield_to_definitions();
+    if let Some(span) = too_deep {
+        let error = Diagnostic::error(PARSE_FAIL, "this list is nested too deep to be read")
+            .expected(format!("at most {} levels", outline::DEPTH_MAX))
+            .hint("move it to the left");
+        walk.out.findings.add(span, error);
+    }
+    walk.out
+}
+
+impl Walked {
+    /// Drops listed tasks whose id is defined elsewhere: there the list only mentions them.
+    fn yield_to_definitions(&mut self) {
+        let is_defined = |draft: &&Draft| draft.strength == Strength::Defined;
+        let defined: HashSet<TaskId> =
+            self.drafts.iter().filter(is_defined).map(|draft| draft.id.clone()).collect();
+        let findings = &mut self.findings;
+        self.drafts.retain(|draft| {
+            let keep = draft.strength == Strength::Defined || !defined.contains(&draft.id);
+            if !keep && draft.strength == Strength::Listed {
+                let message =
+                    format!("{} is defined elsewhere; this item only mentions it", draft.id);
+                let warning = Diagnostic::warning("mention", message).path(draft.id.as_str());
+                findings.add(draft.id_span.clone(), warning);
+            }
+            keep
+        });
+    }
+}
+
+/// Whose text is being read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// That of the heading above, if it is a task.
+    Section,
+    /// That of the item around it.
+    Task(usize),
+    /// That of a task which could not be read.
+    Nobody,
+}
+
+/// A task that was added, and how many lines its title takes.
+struct Defined {
+    draft: usize,
+    lines: usize,
+}
+
+/// A phase's section.
+struct Section {
+    level: u8,
+    phase: u32,
+}
+
+/// The heading that is a task and whose text is being read.
+struct OpenHeading {
+    draft: usize,
+    level: u8,
+}
+
+struct Walk<'s> {
+    source: &'s str,
+    out: Walked,
+    sections: Vec<Section>,
+    open: Option<OpenHeading>,
+    /// How many items are around.
+    depth: usize,
+}
+
+impl Walk<'_> {
+    fn blocks(&mut self, blocks: &[Block], owner: Owner) {
+        let mut blocks = blocks.iter().peekable();
+        while let Some(block) = blocks.next() {
+            match block {
+                Block::Heading { level, line, span } => self.heading(*level, line, span.clone()),
+                Block::Paragraph(lines) => {
+                    if self.lines(lines, blocks.peek().copied(), owner) == Below::Taken {
+                        blocks.next();
+                    }
+                }
+                Block::List(items) => items.iter().for_each(|item| self.item(item, owner)),
+                Block::Code { language, text } => self.code(language, text, owner),
+                Block::Table(rows) => self.table(rows, owner),
+            }
+        }
+    }
+
+    fn heading(&mut self, level: u8, line: &Line, span: Range<usize>) {
+        let Head { marks, subject, start } = Head::read(line, None);
+        match subject {
+            // The first level is the document's: its title or its phases.
+            _ if level == 1 => {}
+            Subject::Task(title) => {
+                self.close_heading(span.start);
+                let lines = std::slice::from_ref(line);
+                let Defined { draft, .. } = self.define(marks, title, lines, Strength::Defined);
+                self.out.drafts[draft].body_from = span.end;
+                self.open = Some(OpenHeading { draft, level });
+                return;
+            }
+            Subject::Malformed { word, meant } if meant || marks.say_task() => {
+                self.close_heading(span.start);
+                return self.refuse_id(line, word);
+            }
+            Subject::Several(word) if marks.say_task() => {
+                self.close_heading(span.start);
+                return self.refuse_several(line, word);
+            }
+            Subject::Malformed { .. } | Subject::Several(_) | Subject::Other => {}
+        }
+        while self.sections.last().is_some_and(|section| section.level >= level) {
+            self.sections.pop();
+        }
+        if let Some((number, name)) = form::phase_heading(&line.text()[start..]) {
+            self.close_heading(span.start);
+            let phase = self.phase_number(number, line.span(start..line.text().len()));
+            let name = title::tidy(name);
+            if !name.is_empty() {
+                self.out.phases.entry(phase).or_insert(name);
+            }
+            self.sections.push(Section { level, phase });
+            return;
+        }
+        self.other_heading(level, line, span.start);
+        if self.open.is_none() && marks.tick_box.is_some() {
+            self.warn_without_id(line, start);
+        }
+    }
+
+    /// Takes in a heading that is neither a task nor a phase.
+    fn other_heading(&mut self, level: u8, line: &Line, start: usize) {
+        if self.open.as_ref().is_some_and(|open| open.level >= level) {
+            self.close_heading(start);
+        }
+        if level == 1 {
+            self.out.project.get_or_insert_with(|| title::tidy(form::project_name(line.text())));
+        }
+    }
+
+    fn item(&mut self, item: &Item, owner: Owner) {
+        let (lines, rest) = item.parts();
+        self.depth += 1;
+        match lines.first() {
+            Some(line) => self.item_with_line(item, owner, line),
+            None => self.blocks(rest, owner),
+        }
+        self.depth -= 1;
+    }
+
+    fn item_with_line(&mut self, item: &Item, owner: Owner, line: &Line) {
+        let (lines, rest) = item.parts();
+        let Head { marks, subject, start } = Head::read(line, item.tick_box.as_ref());
+        let has_box = marks.tick_box.is_some();
+        let is_owned = self.draft_of(owner).is_some();
+        match subject {
+            Subject::Task(title) if has_box => {
+                return self.item_task(item, owner, |walk| {
+                    walk.define(marks, title, lines, Strength::Defined)
+                });
+            }
+            Subject::Task(title) => match strength_without_box(&title, &marks) {
+                Some(Strength::Listed) if is_owned => {
+                    let span = line.span(title.id_range);
+                    self.out.mentions.push(Mention { id: title.id, span });
+                }
+                Some(strength) if !is_owned => {
+                    return self
+                        .item_task(item, owner, |walk| walk.define(marks, title, lines, strength));
+                }
+                _ => {}
+            },
+            Subject::Malformed { word, .. } if has_box => {
+                self.end_owner(owner, item.span.start);
+                self.refuse_id(line, word);
+                return self.blocks(rest, Owner::Nobody);
+            }
+            Subject::Several(word) if has_box => {
+                self.end_owner(owner, item.span.start);
+                self.refuse_several(line, word);
+                return self.blocks(rest, Owner::Nobody);
+            }
+            _ if has_box && !is_owned && self.depth == 1 => self.warn_without_id(line, start),
+            Subject::Malformed { .. } | Subject::Several(_) | Subject::Other => {}
+        }
+        let below = self.lines(lines, rest.first(), owner);
+        self.blocks(&rest[usize::from(below == Below::Taken)..], owner);
+    }
+
+    /// Reads an item that is a task; `define` adds it.
+    fn item_task(&mut self, item: &Item, owner: Owner, define: impl FnOnce(&mut Self) -> Defined) {
+        self.end_owner(owner, item.span.start);
+        let (lines, rest) = item.parts();
+        let Defined { draft, lines: title_lines } = define(self);
+        let below = self.lines(&lines[title_lines..], rest.first(), Owner::Task(draft));
+        self.blocks(&rest[usize::from(below == Below::Taken)..], Owner::Task(draft));
+        self.out.drafts[draft].end_body(item.span.end);
+        if let Owner::Task(parent) = owner {
+            self.out.drafts[parent].body_from = item.span.end;
+        }
+    }
+
+    /// Adds a task; `lines` are the paragraph that its title starts.
+    fn define(
+        &mut self,
+        marks: Marks,
+        title: Title,
+        lines: &[Line],
+        strength: Strength,
+    ) -> Defined {
+        let line = &lines[0];
+        let id_span = line.span(title.id_range.clone());
+        let phase = self.phase(&title.id, &id_span, marks.prefix.as_ref(), line);
+        let ticked = marks.tick_box.as_ref().map_or(marks.checked, |tick_box| tick_box.ticked);
+        if marks.checked && !ticked {
+            let message =
+                format!("{} has {} beside an empty box; the box counts", title.id, form::CHECK);
+            let warning = Diagnostic::warning("open_box", message).path(title.id.as_str());
+            let hint = "tick the box, or remove the mark";
+            self.out.findings.add(id_span.clone(), warning.hint(hint));
+        }
+        let tick = marks.tick_box.map_or_else(|| Tick::Mark(line.end()), Tick::Box);
+        let mut draft = Draft::new(title.id.clone(), id_span, tick);
+        let mut reading = Reading { source: self.source, findings: &mut self.out.findings };
+        let remark = title::depends_remark(&mut draft, &title, lines, &mut reading);
+        draft.title = title::text(&title, line, &remark);
+        (draft.phase, draft.ticked, draft.strength) = (phase, ticked, strength);
+        draft.details.parallel = title.parallel;
+        draft.details.story = title.story;
+        draft.body_from = lines[remark.wrapped].end();
+        self.out.drafts.push(draft);
+        Defined { draft: self.out.drafts.len() - 1, lines: remark.wrapped + 1 }
+    }
+
+    /// The phase of a task: its section's, else the one in front of its id, else the id's own.
+    fn phase(
+        &mut self,
+        id: &TaskId,
+        id_span: &Range<usize>,
+        prefix: Option<&Prefix>,
+        line: &Line,
+    ) -> u32 {
+        let section = self.sections.last().map(|section| section.phase);
+        let prefix = prefix.map(|prefix| {
+            let span = line.span(prefix.range.clone());
+            (self.phase_number(prefix.number, span.clone()), span)
+        });
+        if let (Some(section), Some((stated, span))) = (section, &prefix)
+            && section != *stated
+        {
+            let message = format!("{id} says phase {stated} and stands under phase {section}");
+            let warning = Diagnostic::warning("phase_mismatch", message).path(id.as_str());
+            let hint = "the section counts; make them agree";
+            self.out.findings.add(span.clone(), warning.hint(hint));
+        }
+        match (section, prefix, ids::phase_of(id)) {
+            (Some(section), ..) => section,
+            (None, Some((stated, _)), _) => stated,
+            (None, None, Some(own)) => own.unwrap_or(PHASE_DEFAULT),
+            (None, None, None) => self.phase_number(Number::TooLarge, id_span.clone()),
+        }
+    }
+
+    fn phase_number(&mut self, number: Number, span: Range<usize>) -> u32 {
+        match number {
+            Number::Whole(number) => number,
+            Number::Fraction(number) => {
+                let message = format!("phases have whole numbers; this is read as phase {number}");
+                self.out.findings.add(span, Diagnostic::warning("phase_fraction", message));
+                number
+            }
+            Number::TooLarge => {
+                let error = Diagnostic::error(PARSE_FAIL, "this phase number is too large")
+                    .expected(format!("a number up to {}", u32::MAX))
+                    .hint("number the phases from 0 or 1");
+                self.out.findings.add(span, error);
+                0
+            }
+        }
+    }
+
+    /// Reads the fields of a paragraph; the block below it may hold the value of the last one.
+    fn lines(&mut self, lines: &[Line], below: Option<&Block>, owner: Owner) -> Below {
+        let Some(draft) = self.draft_of(owner) else { return Below::Left };
+        let mut taken = Below::Left;
+        let mut rest = lines;
+        while let Some((line, after)) = rest.split_first() {
+            rest = after;
+            let Some(Labelled { field, label, value }) = field::labelled(line) else {
+                self.note_misspelt(line);
+                continue;
+            };
+            let mut values = vec![value];
+            while let Some((next, after)) = rest.split_first()
+                && goes_on(field, values.last())
+                && field::labelled(next).is_none()
+            {
+                values.push(Slice::after(next, 0, Origin::Inline));
+                rest = after;
+            }
+            if values[0].text().is_empty()
+                && rest.is_empty()
+                && let Some(found) = below.and_then(|below| values_below(field, below))
+            {
+                (values, taken) = (found, Below::Taken);
+            }
+            self.set(draft, field, label, &values);
+        }
+        taken
+    }
+
+    /// A misspelt field would be passed over, and with it a check or a dependency.
+    fn note_misspelt(&mut self, line: &Line) {
+        if let Some((span, name)) = field::misspelt(line) {
+            let warning = Diagnostic::warning("misspelt_field", "this is not read as a field")
+                .hint(format!("did you mean `{name}`?"));
+            self.out.findings.add(span, warning);
+        }
+    }
+
+    fn table(&mut self, rows: &[Vec<Line>], owner: Owner) {
+        let Some(draft) = self.draft_of(owner) else { return };
+        for row in rows {
+            let [label, value] = row.as_slice() else { continue };
+            let quoted = label.is_code(0);
+            let Some(field) = Field::of_label(label.text()).filter(|_| !quoted) else { continue };
+            let span = label.span(0..label.text().len());
+            self.set(draft, field, span, &[Slice::after(value, 0, Origin::Cell)]);
+        }
+    }
+
+    fn code(&mut self, language: &str, text: &Line, owner: Owner) {
+        if language == "mermaid" {
+            self.out.graphs.extend(Graph::read(text));
+        }
+        if let Some(draft) = self.draft_of(owner).filter(|_| SHELLS.contains(&language)) {
+            let mut reading = Reading { source: self.source, findings: &mut self.out.findings };
+            let block = Slice::after(text, 0, Origin::Block);
+            self.out.drafts[draft].set_block(&block, &mut reading);
+        }
+    }
+
+    fn set(&mut self, draft: usize, field: Field, label: Range<usize>, values: &[Slice<'_>]) {
+        let mut reading = Reading { source: self.source, findings: &mut self.out.findings };
+        self.out.drafts[draft].set(field, label, values, &mut reading);
+    }
+
+    fn draft_of(&self, owner: Owner) -> Option<usize> {
+        match owner {
+            Owner::Section => self.open.as_ref().map(|open| open.draft),
+            Owner::Task(draft) => Some(draft),
+            Owner::Nobody => None,
+        }
+    }
+
+    /// Ends the text of what is around a task that starts here.
+    fn end_owner(&mut self, owner: Owner, at: usize) {
+        match owner {
+            Owner::Section => self.close_heading(at),
+            Owner::Task(parent) => self.out.drafts[parent].end_body(at),
+            Owner::Nobody => {}
+        }
+    }
+
+    fn close_heading(&mut self, end: usize) {
+        if let Some(open) = self.open.take() {
+            self.out.drafts[open.draft].end_body(end);
+        }
+    }
+
+    fn refuse_id(&mut self, line: &Line, word: Range<usize>) {
+        let text = shorten(&line.text()[word.clone()]);
+        let error = Diagnostic::error(PARSE_FAIL, format!("`{text}` is not a task id"))
+            .expected(ID_FORMS)
+            .hint("write the id, then `:` and the title, as in `T1.3: title`");
+        self.out.findings.add(line.span(word), error);
+    }
+
+    fn refuse_several(&mut self, line: &Line, word: Range<usize>) {
+        let error = Diagnostic::error(PARSE_FAIL, "a task has one id")
+            .expected(ID_FORMS)
+            .hint("give each task a line of its own");
+        self.out.findings.add(line.span(word), error);
+    }
+
+    fn warn_without_id(&mut self, line: &Line, start: usize) {
+        if self.sections.is_empty() {
+            return;
+        }
+        let message =
+            format!("`{}` has no id; it will not be run", shorten(line.text()[start..].trim()));
+        let warning = Diagnostic::warning("no_id", message).expected(ID_FORMS);
+        let hint = "put an id in front of it, or nest it under a task";
+        self.out.findings.add(line.span(start..line.text().len()), warning.hint(hint));
+    }
+}
+
+/// How surely an item is a task that has no box; `None` when it is none.
+fn strength_without_box(title: &Title, marks: &Marks) -> Option<Strength> {
+    match title.division {
+        Division::Quoted => None,
+        Division::Sign => Some(Strength::Listed),
+        Division::Space | Division::End if marks.checked => Some(Strength::Listed),
+        Division::Space => Some(Strength::Loose),
+        Division::End => None,
+    }
+}
+
+/// Whether the block below a paragraph was read as the value of its last field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Below {
+    Taken,
+    Left,
+}
+
+/// Whether a list of ids or files visibly goes on in the next line.
+fn goes_on(field: Field, last: Option<&Slice<'_>>) -> bool {
+    matches!(field, Field::Depends | Field::Files)
+        && last.is_some_and(|last| last.text().ends_with([',', '，', '、']))
+}
+
+/// The value of a field that stands below its label as a list or as a block of code.
+fn values_below(field: Field, below: &Block) -> Option<Vec<Slice<'_>>> {
+    match below {
+        Block::List(items) => {
+            let is_other = |item: &Item| {
+                let Some(line) = item.parts().0.first() else { return false };
+                let head = Head::read(line, item.tick_box.as_ref());
+                let is_task =
+                    matches!(head.subject, Subject::Task(_)) && head.marks.tick_box.is_some();
+                field::labelled(line).is_some() || (is_task && field != Field::Depends)
+            };
+            if items.iter().any(is_other) {
+                return None;
+            }
+            let lines = items.iter().filter_map(|item| item.parts().0.first());
+            Some(lines.map(|line| Slice::after(line, 0, Origin::Item)).collect())
+        }
+        Block::Code { language, text }
+            if matches!(field, Field::Verify | Field::Run | Field::Files)
+                && (language.is_empty() || SHELLS.contains(&language.as_str())) =>
+        {
+            Some(vec![Slice::after(text, 0, Origin::Block)])
+        }
+        _ => None,
+    }
+}

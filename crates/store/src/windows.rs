@@ -1,0 +1,219 @@
+//! What is kept of a window, in bytes: earlier renderings, refused edits, and how we left the file.
+//!
+//! A rendering is kept before it is put in place, so a file that equals one of ours is always
+//! known as such. The newest renderings are kept whole, because an edit is understood by its
+//! difference from one of them; of the older ones only the hashes are.
+//!
+//! Deliberately not here: what a rendering means, and when to make one. Callers of one window
+//! take turns under its lock.
+
+use crate::{
+    error::StoreError,
+    file::{self, Mark, make_private_folder},
+    hash,
+    lock::FileLock,
+    place::Place,
+};
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+use std::{
+    io::Write as _,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+use waypost_model::time::Time;
+
+/// Renderings that are kept whole.
+const RENDERINGS_KEPT: usize = 32;
+/// Hashes of renderings that are remembered; then the oldest fifth is forgotten at once.
+const HASHES_KEPT: usize = 10_000;
+/// A line of the hashes' file: 64 digits and a line end.
+const HASH_LINE_LENGTH: usize = 65;
+/// Refused files that are kept, of all windows together.
+const REFUSED_KEPT: usize = 100;
+/// More than any state file.
+const RENDERING_SIZE_MAX: u64 = 64 << 20;
+const STAMP_SIZE_MAX: u64 = 4 << 10;
+
+/// What is kept of one window.
+#[derive(Clone, Debug)]
+pub struct WindowArchive {
+    name: String,
+    /// `<state>/windows`.
+    shelf: PathBuf,
+    /// `<state>/refused`.
+    refused: PathBuf,
+}
+
+/// An earlier rendering that can be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptRendering {
+    /// The version of the stream that it shows.
+    pub version: u64,
+    pub hash: String,
+}
+
+/// The window's file as we left it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowStamp {
+    pub version: u64,
+    pub hash: String,
+    pub mark: Mark,
+}
+
+impl WindowArchive {
+    /// The archive of the window `name`, which consists of letters, digits, `-`, `.`, `_`, `~`.
+    pub fn of(place: &Place, name: &str) -> Self {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
+        let is_name = !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain);
+        // Names of work trees go in here, and git allows more in them than we do.
+        let name = if is_name { name.to_owned() } else { hash::short_hex(name.as_bytes()) };
+        let shelf = place.state.join("windows");
+        Self { name, shelf, refused: place.state.join("refused") }
+    }
+
+    /// Waits for our turn at this window.
+    pub fn lock(&self) -> Result<FileLock, StoreError> {
+        make_private_folder(&self.shelf)?;
+        FileLock::acquire(&self.shelf.join(format!("{}.lock", self.name)))
+    }
+
+    /// Keeps a rendering that is about to be put in place.
+    pub fn keep(&self, version: u64, bytes: &[u8]) -> Result<KeptRendering, StoreError> {
+        make_private_folder(&self.folder())?;
+        let rendering = KeptRendering { version, hash: hash::sha256_hex(bytes) };
+        let path = self.path_of(&rendering);
+        if file::stat(&path)?.is_none() {
+            file::replace(&path, bytes, file::PRIVATE)?;
+            self.note_hash(&rendering.hash)?;
+            for old in self.kept()?.iter().skip(RENDERINGS_KEPT) {
+                file::remove(&self.path_of(old))?;
+            }
+        }
+        Ok(rendering)
+    }
+
+    /// The renderings that can be loaded, newest first.
+    pub fn kept(&self) -> Result<Vec<KeptRendering>, StoreError> {
+        let names = file::list(&self.folder())?;
+        Ok(names.iter().rev().filter_map(|name| KeptRendering::from_file_name(name)).collect())
+    }
+
+    /// Loads a kept rendering; one that is damaged or gone is as if it had never been kept.
+    pub fn load(&self, rendering: &KeptRendering) -> Result<Option<Vec<u8>>, StoreError> {
+        let bytes = file::read_bounded(&self.path_of(rendering), RENDERING_SIZE_MAX)?;
+        Ok(bytes.filter(|bytes| hash::sha256_hex(bytes) == rendering.hash))
+    }
+
+    /// Whether something with this hash was ever rendered here, as far as is remembered.
+    pub fn contains(&self, hash: &str) -> Result<bool, StoreError> {
+        if self.kept()?.iter().any(|rendering| rendering.hash == hash) {
+            return Ok(true);
+        }
+        Ok(self.hashes()?.iter().any(|known| known == hash))
+    }
+
+    /// Keeps a file that was refused, and says where.
+    pub fn refuse(&self, bytes: &[u8], at: Time) -> Result<PathBuf, StoreError> {
+        make_private_folder(&self.refused)?;
+        let name = format!("{:015}-{}-{}", at.millis(), self.name, hash::short_hex(bytes));
+        let path = self.refused.join(name);
+        file::replace(&path, bytes, file::PRIVATE)?;
+        let names = file::list(&self.refused)?;
+        for old in names.iter().rev().skip(REFUSED_KEPT) {
+            file::remove(&self.refused.join(old))?;
+        }
+        Ok(path)
+    }
+
+    /// Notes how the file was left; `mark` is what `exchange` returned.
+    pub fn stamp(&self, stamp: &WindowStamp) -> Result<(), StoreError> {
+        make_private_folder(&self.shelf)?;
+        let text = serde_json::to_vec(stamp).expect("a stamp is plain data");
+        // Lost in a power cut, it only makes the next look read the file.
+        file::replace_volatile(&self.stamp_path(), &text, file::PRIVATE)
+    }
+
+    /// The stamp if the file at `path` is untouched since; costs one `stat` of it.
+    pub fn untouched(&self, path: &Path) -> Result<Option<WindowStamp>, StoreError> {
+        let bytes = file::read_bounded(&self.stamp_path(), STAMP_SIZE_MAX)?.unwrap_or_default();
+        let stamp: Option<WindowStamp> = serde_json::from_slice(&bytes).ok();
+        let now = Mark::of(path)?;
+        Ok(stamp.filter(|stamp| Some(stamp.mark) == now))
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.shelf.join(&self.name)
+    }
+
+    fn stamp_path(&self) -> PathBuf {
+        self.shelf.join(format!("{}.stamp", self.name))
+    }
+
+    fn hashes_path(&self) -> PathBuf {
+        self.shelf.join(format!("{}.hashes", self.name))
+    }
+
+    fn path_of(&self, rendering: &KeptRendering) -> PathBuf {
+        self.folder().join(format!("{:012}-{}.json", rendering.version, rendering.hash))
+    }
+
+    fn hashes(&self) -> Result<Vec<String>, StoreError> {
+        let max = (HASHES_KEPT * HASH_LINE_LENGTH * 2) as u64;
+        let bytes = file::read_bounded(&self.hashes_path(), max)?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        // A line that a crash cut short names nothing.
+        let whole = text.lines().filter(|line| line.len() + 1 == HASH_LINE_LENGTH);
+        Ok(whole.map(str::to_owned).collect())
+    }
+
+    /// Appends without syncing: the newest hashes are also the names of kept renderings.
+    fn note_hash(&self, hash: &str) -> Result<(), StoreError> {
+        let path = self.hashes_path();
+        let size = Mark::of(&path)?.map_or(0, |mark| mark.size);
+        let is_whole = size % HASH_LINE_LENGTH as u64 == 0;
+        if size >= (HASHES_KEPT * HASH_LINE_LENGTH) as u64 || !is_whole {
+            let hashes = self.hashes()?;
+            let kept = hashes.len().min(HASHES_KEPT / 5 * 4);
+            let newest = hashes[hashes.len() - kept..].join("\n") + "\n";
+            let newest = if kept == 0 { "" } else { &newest };
+            file::replace(&path, newest.as_bytes(), file::PRIVATE)?;
+        }
+        // Whatever else stands there is refused before it is opened.
+        file::regular_stat(&path)?;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let mut options = std::fs::OpenOptions::new();
+        options.append(true).create(true).mode(file::PRIVATE);
+        options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+        let mut file = options.open(&path).map_err(|e| StoreError::file("open", &path, e))?;
+        let line = format!("{hash}\n");
+        file.write_all(line.as_bytes()).map_err(|e| StoreError::file("write", &path, e))
+    }
+}
+
+/// Forgets the renderings of a journal that another one has taken the place of; their hashes stay
+/// known, so a file that shows one of them is still told from an edit.
+pub fn forget_renderings(place: &Place) -> Result<(), StoreError> {
+    let shelf = place.state.join("windows");
+    for name in file::list(&shelf)?.iter().filter(|name| name.ends_with(".stamp")) {
+        // Without its stamp a window is looked at, and its rendering kept, at the next command.
+        file::remove(&shelf.join(name))?;
+    }
+    let entries = std::fs::read_dir(&shelf).into_iter().flatten().flatten();
+    for folder in entries.map(|entry| entry.path()).filter(|path| path.is_dir()) {
+        for rendering in file::list(&folder)? {
+            file::remove(&folder.join(rendering))?;
+        }
+    }
+    Ok(())
+}
+
+impl KeptRendering {
+    fn from_file_name(name: &str) -> Option<Self> {
+        let (version, hash) = name.strip_suffix(".json")?.split_once('-')?;
+        Some(Self { version: version.parse().ok()?, hash: hash.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests;

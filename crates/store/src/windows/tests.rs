@@ -1,0 +1,129 @@
+//! Renderings, refused files and stamps of a window.
+#![expect(clippy::disallowed_methods, reason = "tests play the part of other programs")]
+
+use super::*;
+use crate::place::TreeName;
+use std::fs;
+use tempfile::TempDir;
+
+fn archive() -> (TempDir, PathBuf, WindowArchive) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_owned();
+    let state = root.join(".waypost");
+    let place = Place { root: root.clone(), git_common: None, state, tree: TreeName::main() };
+    let archive = WindowArchive::of(&place, "workflow-main");
+    (folder, root, archive)
+}
+
+#[test]
+fn the_newest_renderings_are_kept_and_all_are_remembered() {
+    let (_folder, _, archive) = archive();
+    let kept: Vec<KeptRendering> = (1..=40)
+        .map(|version| archive.keep(version, format!("v{version}").as_bytes()).unwrap())
+        .collect();
+    let newest: Vec<KeptRendering> = kept.iter().rev().take(RENDERINGS_KEPT).cloned().collect();
+    assert_eq!(archive.kept().unwrap(), newest);
+    assert_eq!(archive.load(&kept[39]).unwrap(), Some(b"v40".to_vec()));
+    assert_eq!(archive.load(&kept[0]).unwrap(), None);
+    for rendering in &kept {
+        assert!(archive.contains(&rendering.hash).unwrap());
+    }
+    assert!(!archive.contains(&hash::sha256_hex(b"an edit")).unwrap());
+}
+
+#[test]
+fn keeping_the_same_rendering_twice_changes_nothing() {
+    let (_folder, _, archive) = archive();
+    let first = archive.keep(7, b"same").unwrap();
+    assert_eq!(archive.keep(7, b"same").unwrap(), first);
+    assert_eq!(archive.kept().unwrap(), [first]);
+    assert_eq!(archive.hashes().unwrap().len(), 1);
+}
+
+#[test]
+fn a_damaged_rendering_is_as_if_never_kept() {
+    let (_folder, _, archive) = archive();
+    let kept = archive.keep(1, b"whole").unwrap();
+    for damage in ["", "whol", "whole "] {
+        fs::write(archive.path_of(&kept), damage).unwrap();
+        assert_eq!(archive.load(&kept).unwrap(), None, "{damage:?}");
+    }
+}
+
+#[test]
+fn old_hashes_are_forgotten_at_a_limit() {
+    let (_folder, _, archive) = archive();
+    make_private_folder(&archive.shelf).unwrap();
+    let hash = |n: usize| format!("{n:064}");
+    let lines: String = (0..HASHES_KEPT).map(|n| hash(n) + "\n").collect();
+    fs::write(archive.hashes_path(), &lines).unwrap();
+    archive.note_hash(&hash(HASHES_KEPT)).unwrap();
+    let hashes = archive.hashes().unwrap();
+    assert_eq!(hashes.len(), HASHES_KEPT / 5 * 4 + 1);
+    assert_eq!(hashes.first(), Some(&hash(HASHES_KEPT / 5)));
+    assert_eq!(hashes.last(), Some(&hash(HASHES_KEPT)));
+}
+
+#[test]
+fn a_hash_that_a_crash_cut_short_spoils_no_other() {
+    let (_folder, _, archive) = archive();
+    make_private_folder(&archive.shelf).unwrap();
+    let hash = |n: usize| format!("{n:064}");
+    for cut in [1, 30, 64] {
+        let torn = format!("{}\n{}", hash(1), &hash(2)[..cut]);
+        fs::write(archive.hashes_path(), torn).unwrap();
+        archive.note_hash(&hash(3)).unwrap();
+        let found = archive.hashes().unwrap();
+        assert_eq!((found.first(), found.last()), (Some(&hash(1)), Some(&hash(3))), "{cut}");
+    }
+}
+
+#[test]
+fn refused_files_are_kept_up_to_a_limit() {
+    let (_folder, _, archive) = archive();
+    let refuse = |n: i64| archive.refuse(format!("edit {n}").as_bytes(), Time::from_millis(n));
+    let paths: Vec<PathBuf> = (1..=105).map(|n| refuse(n).unwrap()).collect();
+    let there: Vec<bool> = paths.iter().map(|path| path.exists()).collect();
+    assert_eq!(there, [vec![false; 5], vec![true; 100]].concat());
+    assert_eq!(fs::read(&paths[104]).unwrap(), b"edit 105");
+}
+
+#[test]
+fn an_untouched_file_is_known_by_its_stamp() {
+    let (_folder, root, archive) = archive();
+    let path = root.join("state.json");
+    assert_eq!(archive.untouched(&path).unwrap(), None);
+    let mark = file::exchange(&path, b"ours").unwrap().mark.unwrap();
+    let stamp = WindowStamp { version: 3, hash: hash::sha256_hex(b"ours"), mark };
+    archive.stamp(&stamp).unwrap();
+    assert_eq!(archive.untouched(&path).unwrap(), Some(stamp));
+
+    let touches: [(&str, &dyn Fn()); 4] = [
+        ("in place", &|| fs::write(&path, "mine").unwrap()),
+        ("by rename", &|| file::replace(&path, b"ours", 0o644).unwrap()),
+        ("removed", &|| fs::remove_file(&path).unwrap()),
+        ("a folder", &|| fs::create_dir(&path).unwrap()),
+    ];
+    for (how, touch) in touches {
+        touch();
+        assert_eq!(archive.untouched(&path).unwrap(), None, "{how}");
+    }
+    fs::write(archive.stamp_path(), "{").unwrap();
+    assert_eq!(archive.untouched(&path).unwrap(), None);
+}
+
+#[test]
+fn odd_names_stay_inside_the_folder() {
+    let (_folder, root, archive) = archive();
+    let place = Place {
+        root: root.clone(),
+        git_common: None,
+        state: root.join(".waypost"),
+        tree: TreeName::main(),
+    };
+    for name in ["../../outside", "", ".", "a/b", "엔진"] {
+        let odd = WindowArchive::of(&place, name);
+        odd.keep(1, b"x").unwrap();
+        assert_eq!(odd.folder().parent(), archive.folder().parent(), "{name:?}");
+    }
+}

@@ -1,0 +1,96 @@
+//! Who is giving commands: a person, or an agent.
+//!
+//! A person is a process with a controlling terminal and no agent program among its ancestors;
+//! everything else is an agent, whatever its environment says.
+
+use std::{env, fs};
+use waypost_model::actor::Actor;
+
+/// How far up the process tree is looked; deeper trees count as an agent's.
+const ANCESTORS_MAX: usize = 64;
+
+/// Finds out who runs this process.
+pub fn identify() -> Actor {
+    match ancestry() {
+        Ancestry { agent: None, has_terminal: true, is_whole: true } => Actor::User(user_name()),
+        Ancestry { agent, .. } => Actor::Agent {
+            id: agent.unwrap_or("unknown").to_owned(),
+            attempt: env::var("WAYPOST_ATTEMPT")
+                .ok()
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(0),
+        },
+    }
+}
+
+struct Ancestry {
+    agent: Option<&'static str>,
+    has_terminal: bool,
+    is_whole: bool,
+}
+
+fn ancestry() -> Ancestry {
+    let mut found = Ancestry { agent: None, has_terminal: false, is_whole: false };
+    let mut pid = std::process::id();
+    for depth in 0..ANCESTORS_MAX {
+        let Some(stat) = Stat::read(pid) else { break };
+        if depth == 0 {
+            found.has_terminal = stat.terminal != 0;
+        } else if let Some(agent) = agent_of(pid) {
+            found.agent = Some(agent);
+            break;
+        }
+        if stat.parent == 0 {
+            found.is_whole = true;
+            break;
+        }
+        pid = stat.parent;
+    }
+    found
+}
+
+fn agent_of(pid: u32) -> Option<&'static str> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let line = String::from_utf8_lossy(&line).into_owned();
+    waypost_agent::recognise(line.split('\0').filter(|part| !part.is_empty()))
+}
+
+/// The two fields of `/proc/PID/stat` that matter here.
+struct Stat {
+    parent: u32,
+    terminal: i64,
+}
+
+impl Stat {
+    fn read(pid: u32) -> Option<Self> {
+        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The command's name may contain anything; the fields come after its last bracket.
+        let mut fields = text.rsplit_once(") ")?.1.split(' ');
+        let parent = fields.nth(1)?.parse().ok()?;
+        let terminal = fields.nth(2)?.parse().ok()?;
+        Some(Self { parent, terminal })
+    }
+}
+
+fn user_name() -> String {
+    let uid = rustix::process::getuid().as_raw();
+    let from_passwd = || {
+        let table = fs::read_to_string("/etc/passwd").ok()?;
+        table.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            let name = fields.next()?;
+            (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+        })
+    };
+    from_passwd().unwrap_or_else(|| format!("uid-{uid}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_process_has_a_parent() {
+        assert!(Stat::read(std::process::id()).is_some_and(|stat| stat.parent > 0));
+    }
+}

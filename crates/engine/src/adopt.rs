@@ -1,0 +1,151 @@
+//! Making a state file that was found without a journal the start of one.
+
+use crate::{error::EngineError, ledger::MachineCommand, project::Project, windows};
+use std::path::Path;
+use waypost_model::{
+    actor::Actor,
+    document::{Document, Kind},
+    evidence::Evidence,
+    machine::{Asked, Rejected},
+    run::{self, Run, RunState, Summary, TaskStatus},
+    workflow::{self, CheckpointContract, Feature, WorkflowState},
+};
+use waypost_store::{file, parse};
+
+/// The largest state file that is adopted.
+const FILE_SIZE_MAX: u64 = 64 << 20;
+
+impl Project {
+    /// Takes over `path` as the beginning of the journal. By a person only.
+    ///
+    /// Works without a journal, and also where one is known to have vanished: this is the way back.
+    pub fn adopt(&mut self, path: &Path) -> Result<Kind, EngineError> {
+        if !self.actor().is_person() {
+            return Err(Rejected::reserved("adopting a state file").into());
+        }
+        let bytes = file::read_bounded(path, FILE_SIZE_MAX)?
+            .ok_or_else(|| EngineError::bad_input(format!("there is no {}", path.display())))?;
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let kind = Kind::of_path(&absolute.to_string_lossy());
+        let command = match kind {
+            Some(Kind::WorkflowState) => self.adopt_workflow(path, &bytes)?,
+            Some(Kind::RunState) => self.adopt_run(path, &bytes)?,
+            _ => {
+                return Err(EngineError::BadInput {
+                    message: format!("{} is no state file that can be adopted", path.display()),
+                    hint: Some(
+                        "adopt .develop-workflow/state.json or .claude/orchestrate-state.json"
+                            .into(),
+                    ),
+                });
+            }
+        };
+        if !self.has_journal() {
+            self.replace_vanished()?;
+        }
+        self.commit(&[command])?;
+        windows::note_adopted(self, path, &bytes)?;
+        windows::render(self)?;
+        Ok(kind.expect("a state file has a kind"))
+    }
+
+    fn adopt_workflow(&mut self, path: &Path, bytes: &[u8]) -> Result<MachineCommand, EngineError> {
+        let state: WorkflowState = self.read_state(path, bytes)?;
+        let (limit, clock) = (self.configuration().values.workflow.max_iterations, self.clock());
+        let name = self.actor().to_string();
+        let feature = Box::new(state.to_feature(limit, &name, |stamp| clock.resolve(stamp)));
+        let stream = self.workflow_stream();
+        Ok(MachineCommand::Workflow { stream, command: workflow::Command::Adopt { feature } })
+    }
+
+    fn adopt_run(&mut self, path: &Path, bytes: &[u8]) -> Result<MachineCommand, EngineError> {
+        let state: RunState = self.read_state(path, bytes)?;
+        let plan = match self.read_tasks(None) {
+            Ok(read) => read.plan,
+            Err(EngineError::BadInput { .. }) => {
+                self.notice("there is no TASKS.md; the plan is taken from the state file alone");
+                let faults = |faults: Vec<run::PlanError>| {
+                    let first = faults.first().map(ToString::to_string).unwrap_or_default();
+                    EngineError::bad_input(format!(
+                        "{} holds no sound plan: {first}",
+                        path.display()
+                    ))
+                };
+                state.to_plan().map_err(faults)?
+            }
+            Err(error) => return Err(error),
+        };
+        let settled = state.settled();
+        let with = |wanted: TaskStatus| {
+            let tasks = plan.tasks.iter().map(|task| &task.id);
+            tasks.filter(|id| settled.get(*id) == Some(&wanted)).cloned().collect()
+        };
+        let (completed, failed) = (with(TaskStatus::Completed), with(TaskStatus::Failed));
+        let settings = state.settings(&self.configuration().values.run.settings());
+        Ok(MachineCommand::Run(run::Command::Adopt { plan, settings, completed, failed }))
+    }
+
+    /// What a workflow's state file says where there is no journal behind it.
+    ///
+    /// For showing only: until a person adopts it, nothing follows from it.
+    pub fn loose_workflow(&mut self) -> Result<Option<Feature>, EngineError> {
+        let path = windows::workflow_path(self);
+        if self.workflow()?.feature.is_some() {
+            return Ok(None);
+        }
+        Ok(match self.read_loose(&path, Self::adopt_workflow) {
+            Some(MachineCommand::Workflow {
+                command: workflow::Command::Adopt { mut feature },
+                ..
+            }) => {
+                for pass in &mut feature.passes {
+                    pass.evidence = vec![Evidence::Claimed];
+                }
+                Some(*feature)
+            }
+            _ => None,
+        })
+    }
+
+    /// What a run's state file says where there is no journal behind it; for showing only.
+    pub fn loose_run(&mut self) -> Result<Option<Summary>, EngineError> {
+        let Some(path) = windows::run_path(self) else { return Ok(None) };
+        if self.run_summary()?.is_some() {
+            return Ok(None);
+        }
+        let Some(MachineCommand::Run(command)) = self.read_loose(&path, Self::adopt_run) else {
+            return Ok(None);
+        };
+        // Shown as if a person had adopted it.
+        let by = Actor::User("nobody".into());
+        let asked = Asked { by: &by, now: self.clock().now() };
+        let run = Run::imagine(command, &asked)?;
+        Ok(run.active().map(|active| active.summary()))
+    }
+
+    /// A file that is not there or cannot be read shows nothing; `validate` says why.
+    fn read_loose(
+        &mut self,
+        path: &Path,
+        read: fn(&mut Self, &Path, &[u8]) -> Result<MachineCommand, EngineError>,
+    ) -> Option<MachineCommand> {
+        let bytes = file::read_bounded(path, FILE_SIZE_MAX).ok().flatten()?;
+        read(self, path, &bytes).ok()
+    }
+
+    /// Reads a checkpoint contract.
+    pub fn read_contract(&mut self, path: &Path) -> Result<CheckpointContract, EngineError> {
+        let bytes = file::read_bounded(path, FILE_SIZE_MAX)?
+            .ok_or_else(|| EngineError::bad_input(format!("there is no {}", path.display())))?;
+        self.read_state(path, &bytes)
+    }
+
+    fn read_state<D: Document>(&mut self, path: &Path, bytes: &[u8]) -> Result<D, EngineError> {
+        let parsed = parse::parse::<D>(bytes)
+            .map_err(|diagnostics| EngineError::invalid(path, bytes, diagnostics))?;
+        for warning in parsed.warnings {
+            self.notice(format!("{}: {}", path.display(), warning.message));
+        }
+        Ok(parsed.value)
+    }
+}

@@ -1,0 +1,54 @@
+//! What an answer from the inbox means for the machine that asked.
+
+use crate::{error::EngineError, ledger::MachineCommand, project::Project, windows};
+use waypost_model::{
+    id::EntryId,
+    inbox::{self, Entry, QuestionKind},
+    run,
+    workflow::{self, CheckpointStep},
+};
+
+impl Project {
+    /// Records an answer and carries out what it means, in one transaction.
+    pub fn answer(&mut self, id: &EntryId, text: &str) -> Result<(), EngineError> {
+        let inbox = self.inbox()?;
+        let answer = inbox::Command::Answer { id: id.clone(), text: text.to_owned() };
+        let mut commands = vec![MachineCommand::Inbox(answer)];
+        if let Some(entry) = inbox.entry(id) {
+            commands.extend(self.consequences(entry, text.trim())?);
+        }
+        self.command(&commands)
+    }
+
+    fn consequences(
+        &mut self,
+        entry: &Entry,
+        text: &str,
+    ) -> Result<Vec<MachineCommand>, EngineError> {
+        let is = |word: &str| text.eq_ignore_ascii_case(word);
+        let subject = entry.question.subject.as_str();
+        Ok(match entry.question.kind {
+            QuestionKind::Escalation if is("reopen") => reopen(subject).into_iter().collect(),
+            QuestionKind::PhaseEnd if is("continue") => approve(subject).into_iter().collect(),
+            QuestionKind::WaitingEdit if is("accept") => windows::accept_edit(self, subject)?,
+            QuestionKind::Escalation
+            | QuestionKind::PhaseEnd
+            | QuestionKind::WaitingEdit
+            | QuestionKind::RefusedEdit => Vec::new(),
+        })
+    }
+}
+
+/// `workflow:TREE/checkpoint/ID`
+fn reopen(subject: &str) -> Option<MachineCommand> {
+    let (stream, id) = subject.rsplit_once("/checkpoint/")?;
+    let (stream, id) = (stream.parse().ok()?, id.parse().ok()?);
+    let command = workflow::Command::Checkpoint { id, step: CheckpointStep::Reopen };
+    Some(MachineCommand::Workflow { stream, command })
+}
+
+/// `run/phase/N`
+fn approve(subject: &str) -> Option<MachineCommand> {
+    let phase = subject.strip_prefix("run/phase/")?.parse().ok()?;
+    Some(MachineCommand::Run(run::Command::ApprovePhase { phase }))
+}

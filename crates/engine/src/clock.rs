@@ -1,0 +1,30 @@
+//! The one source of time, and the offset of this place.
+
+use jiff::{
+    civil,
+    tz::{Offset, TimeZone},
+};
+use waypost_model::time::{Stamp, Time};
+
+/// Tells the time. The only place in the program that asks the operating system for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clock;
+
+impl Clock {
+    #[expect(clippy::disallowed_methods, reason = "this is the one home of the clock")]
+    pub fn now(self) -> Time {
+        Time::from_millis(jiff::Timestamp::now().as_millisecond())
+    }
+
+    /// Resolves a stamp; one without an offset is local time here.
+    pub fn resolve(self, stamp: Stamp) -> Time {
+        stamp.to_time(local_offset)
+    }
+}
+
+fn local_offset(wall: civil::DateTime) -> Offset {
+    let zone = TimeZone::system();
+    zone.to_ambiguous_timestamp(wall)
+        .compatible()
+        .map_or(Offset::UTC, |instant| zone.to_offset(instant))
+}

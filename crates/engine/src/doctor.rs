@@ -1,0 +1,239 @@
+//! Looking a project over: what is wrong, what to do, and what can be mended without loss.
+
+use crate::{config::Configuration, error::EngineError, home::Home, project::Project};
+use std::path::Path;
+use waypost_model::{actor::Actor, machine::Rejected};
+use waypost_store::{
+    StoreError,
+    journal::{self, Journal, Mode},
+    lock::EngineLock,
+    place::Place,
+    projects::Projects,
+    windows::forget_renderings,
+};
+
+/// One thing that was looked at.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What was looked at, in a word or two.
+    pub subject: &'static str,
+    pub verdict: Health,
+    /// What was found, in a line.
+    pub text: String,
+    /// What to do about it.
+    pub remedy: Option<String>,
+    /// What `--fix` would do, where it can.
+    pub repair: Option<Repair>,
+}
+
+/// How something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Health {
+    Good,
+    /// It works, but somebody should know.
+    Note,
+    Bad,
+}
+
+/// What can be mended by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// Put the newest good backup in the place of a journal that is damaged or gone.
+    RestoreJournal,
+    /// Keep Waypost's files out of git's sight.
+    Exclude,
+}
+
+/// Looks the project over, or mends what `fix` allows and looks again.
+#[derive(Debug)]
+pub struct Doctor<'a> {
+    place: Place,
+    home: Home,
+    start: &'a Path,
+    actor: Actor,
+}
+
+impl<'a> Doctor<'a> {
+    pub fn new(start: &'a Path, actor: Actor) -> Result<Self, EngineError> {
+        Ok(Self { place: Place::find(start)?, home: Home::from_environment(), start, actor })
+    }
+
+    /// Everything that was looked at, good or bad.
+    pub fn examine(&self) -> Vec<Finding> {
+        let journal = self.examine_journal();
+        let is_sound = journal.verdict == Health::Good;
+        let mut findings = vec![self.examine_place(), journal];
+        findings.push(self.examine_config());
+        findings.push(self.examine_engine());
+        findings.extend(self.examine_exclude());
+        findings.extend(self.examine_windows(is_sound));
+        findings
+    }
+
+    /// Mends what can be mended without loss; says what was done.
+    pub fn repair(&self, repair: &Repair) -> Result<String, EngineError> {
+        match repair {
+            Repair::RestoreJournal => self.restore_journal(),
+            Repair::Exclude => {
+                let added = Project::find(self.start, self.actor.clone())?.exclude()?;
+                Ok(format!("git now ignores {}", added.join(", ")))
+            }
+        }
+    }
+
+    /// By a person only: what came after the backup is not in it, closed gates among it.
+    fn restore_journal(&self) -> Result<String, EngineError> {
+        if !self.actor.is_person() {
+            return Err(Rejected::reserved("restoring a journal from its backup").into());
+        }
+        // A disk may fail once to read what it holds: only what is bad twice is replaced.
+        let is_bad = |finding: &Finding| finding.repair == Some(Repair::RestoreJournal);
+        if !self.examine().iter().any(is_bad) {
+            return Ok("the journal is sound after all; nothing was restored".into());
+        }
+        let newest = journal::backups(&self.place)?.into_iter().next().ok_or_else(|| {
+            EngineError::missing(
+                "there is no backup of the journal",
+                "`waypost adopt FILE` starts a new one",
+            )
+        })?;
+        let damaged = journal::restore(&self.place, &newest.path)?;
+        forget_renderings(&self.place)?;
+        let kept = damaged.map(|path| format!("; the damaged one is kept as {}", path.display()));
+        Ok(format!(
+            "restored the journal up to entry {}; what came after it is not in the backup{}",
+            newest.seq,
+            kept.unwrap_or_default()
+        ))
+    }
+
+    fn examine_place(&self) -> Finding {
+        let text = match &self.place.git_common {
+            Some(_) => format!("{} (work tree {})", self.place.root.display(), self.place.tree),
+            None => format!("{} (not a git repository)", self.place.root.display()),
+        };
+        Finding::good("project", text)
+    }
+
+    fn examine_journal(&self) -> Finding {
+        let verified = Journal::open(&self.place, Mode::ReadWrite).and_then(|mut journal| {
+            journal.verify()?;
+            let last = journal.view()?.last_seq()?;
+            Ok(last)
+        });
+        match verified {
+            Ok(1) => Finding::good("journal", "1 entry, its checksum holds"),
+            Ok(last) => Finding::good("journal", format!("{last} entries, every checksum holds")),
+            Err(StoreError::Missing { .. }) => self.missing_journal(),
+            Err(error) => {
+                let finding = Finding::bad("journal", error.to_string());
+                let is_damaged =
+                    matches!(error, StoreError::Corrupt { .. } | StoreError::Undecodable { .. });
+                if is_damaged { self.with_backup(finding) } else { finding }
+            }
+        }
+    }
+
+    fn missing_journal(&self) -> Finding {
+        let projects = self.home.state.as_deref().map(Projects::below);
+        let known = projects.and_then(|projects| projects.recall(&self.place).ok().flatten());
+        if known.is_none() {
+            return Finding::note("journal", "there is none yet")
+                .remedy("`waypost init` makes one");
+        }
+        let text = "this project had a journal, and it has vanished; everything is closed";
+        self.with_backup(Finding::bad("journal", text))
+    }
+
+    fn with_backup(&self, finding: Finding) -> Finding {
+        match journal::backups(&self.place).ok().and_then(|backups| backups.into_iter().next()) {
+            Some(backup) => Finding {
+                repair: Some(Repair::RestoreJournal),
+                ..finding.remedy(format!(
+                    "`waypost doctor --fix`, by a person, restores the backup up to entry {}",
+                    backup.seq
+                ))
+            },
+            None => finding.remedy(
+                "there is no backup; a person starts a new journal, from a state file with \
+                 `waypost adopt FILE`, or empty with `waypost init --fresh`",
+            ),
+        }
+    }
+
+    fn examine_config(&self) -> Finding {
+        let project = Project::find(self.start, self.actor.clone());
+        match project.as_ref().map(Project::configuration).map(Configuration::settings) {
+            Ok(settings) => Finding::good("configuration", format!("{} values", settings.len())),
+            Err(error) => Finding::bad("configuration", error.to_string())
+                .remedy("`waypost config show` says where"),
+        }
+    }
+
+    fn examine_engine(&self) -> Finding {
+        match EngineLock::holder(&self.place) {
+            Ok(Some(owner)) => Finding::note("engine", format!("held by {owner}")),
+            Ok(None) => Finding::good("engine", "not running"),
+            Err(StoreError::Busy { .. }) => Finding::note("engine", "it has just begun"),
+            Err(error) => Finding::bad("engine", error.to_string()),
+        }
+    }
+
+    fn examine_exclude(&self) -> Option<Finding> {
+        let project = Project::find(self.start, self.actor.clone()).ok()?;
+        self.place.git_common.as_ref()?;
+        let missing = project.missing_excludes().ok()?;
+        Some(if missing.is_empty() {
+            Finding::good("git", "Waypost's files are out of its sight")
+        } else {
+            let text = format!("it would show {} as untracked", missing.join(", "));
+            let finding =
+                Finding::note("git", text).remedy("`waypost init`, or `waypost doctor --fix`");
+            Finding { repair: Some(Repair::Exclude), ..finding }
+        })
+    }
+
+    /// Opening the project brings its windows into step; what that has to say is worth a line.
+    /// Only then is it found out that a journal, sound in itself, lacks what was shown before.
+    fn examine_windows(&self, is_sound: bool) -> Vec<Finding> {
+        let mut project = match Project::open(self.start, self.actor.clone()) {
+            Ok(project) => project,
+            Err(EngineError::Store(error @ StoreError::Corrupt { .. })) if is_sound => {
+                return vec![self.with_backup(Finding::bad("journal", error.to_string()))];
+            }
+            // Why it cannot be opened was said above.
+            Err(_) => return Vec::new(),
+        };
+        let notices = project.take_notices();
+        if notices.is_empty() && !project.has_journal() {
+            return Vec::new();
+        }
+        if notices.is_empty() {
+            return vec![Finding::good("windows", "in step with the journal")];
+        }
+        notices.into_iter().map(|text| Finding::note("windows", text)).collect()
+    }
+}
+
+impl Finding {
+    fn new(subject: &'static str, verdict: Health, text: impl Into<String>) -> Self {
+        Self { subject, verdict, text: text.into(), remedy: None, repair: None }
+    }
+
+    fn good(subject: &'static str, text: impl Into<String>) -> Self {
+        Self::new(subject, Health::Good, text)
+    }
+
+    fn note(subject: &'static str, text: impl Into<String>) -> Self {
+        Self::new(subject, Health::Note, text)
+    }
+
+    fn bad(subject: &'static str, text: impl Into<String>) -> Self {
+        Self::new(subject, Health::Bad, text)
+    }
+
+    fn remedy(mut self, text: impl Into<String>) -> Self {
+        self.remedy = Some(text.into());
+        self
+    }
+}

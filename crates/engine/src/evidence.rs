@@ -1,0 +1,166 @@
+//! Gathering the evidence that gates and checkpoints need.
+
+use crate::{check, error::EngineError, project::Project};
+use std::{io, path::Path};
+use waypost_model::{
+    evidence::Evidence,
+    id::{CheckpointId, TaskId},
+    run::{self, TaskStatus},
+    workflow::{CheckpointStep, Command, GateName, Validation},
+};
+use waypost_store::file;
+
+/// The largest report that is read.
+const REPORT_SIZE_MAX: u64 = 4 << 20;
+
+/// What whoever asks for a gate brings along.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GateClaim<'a> {
+    /// A report with `Blocking: N` or `{"blocking": N}`.
+    pub report: Option<&'a Path>,
+    /// A person has said yes.
+    pub is_confirmed: bool,
+}
+
+impl Project {
+    /// Runs what the gate needs, and passes it if everything holds.
+    pub fn pass_gate(
+        &mut self,
+        gate: GateName,
+        claim: GateClaim<'_>,
+        echo: &mut dyn io::Write,
+    ) -> Result<(), EngineError> {
+        let needs = self.configuration().values.workflow.requirement(gate);
+        let mut evidence = Vec::new();
+        if let Some(path) = claim.report {
+            evidence.push(read_report(path)?);
+        }
+        if claim.is_confirmed && self.actor().is_person() {
+            evidence.push(Evidence::Human { name: self.actor().to_string() });
+        }
+        // A gate that could not be passed anyway is refused before its check is run.
+        let is_due = self.workflow()?.feature.as_ref().is_some_and(|it| it.phase == gate.phase());
+        if let Some(command) = needs.check.as_ref().filter(|_| is_due) {
+            let result = check::run(command, self.root(), echo)?;
+            if !result.passed {
+                let (command, outcome) = (command.clone(), result.outcome);
+                return Err(EngineError::CheckFailed { command, outcome });
+            }
+            evidence.push(Evidence::Check { command: command.clone(), tree: None });
+        }
+        self.develop(Command::PassGate { gate, evidence, needs })
+    }
+
+    /// Runs the checkpoint's validation, where its contract has one, and passes it if that holds.
+    pub fn pass_checkpoint(
+        &mut self,
+        id: &CheckpointId,
+        echo: &mut dyn io::Write,
+    ) -> Result<(), EngineError> {
+        let feature = self.workflow()?.feature.as_ref();
+        let contract = feature.and_then(|feature| feature.contract.as_ref());
+        let validation = contract.and_then(|it| it.checkpoint(id)).map(|it| it.validation.clone());
+        let evidence = match validation {
+            Some(validation) => self.validate_checkpoint(&validation, echo)?,
+            None => Evidence::Claimed,
+        };
+        let step = CheckpointStep::Pass { evidence };
+        self.develop(Command::Checkpoint { id: id.clone(), step })
+    }
+
+    /// Runs the task's verify commands, where it has some, and completes it if they all pass.
+    pub fn finish_task(
+        &mut self,
+        id: &TaskId,
+        attempt: Option<u32>,
+        echo: &mut dyn io::Write,
+    ) -> Result<(), EngineError> {
+        let view = self.run()?.active().and_then(|active| active.task(id));
+        // Nothing is run for a task that could not be completed anyway.
+        let is_due = view.is_some_and(|view| view.status == TaskStatus::InProgress);
+        let details = view.filter(|_| is_due).and_then(|view| view.planned.details.as_deref());
+        let commands = details.map(|details| details.verify.clone()).unwrap_or_default();
+        for command in &commands {
+            let result = check::run(command, self.root(), echo)?;
+            if !result.passed {
+                let (command, outcome) = (command.clone(), result.outcome);
+                return Err(EngineError::CheckFailed { command, outcome });
+            }
+        }
+        let evidence = match commands.is_empty() {
+            true => Evidence::Unverified,
+            false => Evidence::Check { command: commands.join(" && "), tree: None },
+        };
+        let done = run::Command::Done { id: id.clone(), attempt, evidence };
+        self.drive_run(vec![done], None)
+    }
+
+    fn validate_checkpoint(
+        &self,
+        validation: &Validation,
+        echo: &mut dyn io::Write,
+    ) -> Result<Evidence, EngineError> {
+        let command = validation.command.clone();
+        let result = check::run(&command, self.root(), echo)?;
+        let output = String::from_utf8_lossy(&result.output);
+        let lacks =
+            validation.expected.as_ref().filter(|expected| !output.contains(expected.as_str()));
+        match lacks {
+            _ if !result.passed => {
+                Err(EngineError::CheckFailed { command, outcome: result.outcome })
+            }
+            Some(expected) => {
+                let outcome = format!("its output lacks `{expected}`");
+                Err(EngineError::CheckFailed { command, outcome })
+            }
+            None => Ok(Evidence::Check { command, tree: None }),
+        }
+    }
+}
+
+/// Reads how many blocking findings a report states.
+fn read_report(path: &Path) -> Result<Evidence, EngineError> {
+    let bytes = file::read_bounded(path, REPORT_SIZE_MAX)?
+        .ok_or_else(|| EngineError::bad_input(format!("there is no {}", path.display())))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let blocking = blocking_of(&text).ok_or_else(|| EngineError::BadInput {
+        message: format!("{} does not say how many findings are blocking", path.display()),
+        hint: Some("write a line `Blocking: N`, or JSON `{\"blocking\": N}`".into()),
+    })?;
+    Ok(Evidence::SelfReported { blocking, report: path.display().to_string() })
+}
+
+/// A report that states the number twice counts by the larger one.
+fn blocking_of(text: &str) -> Option<u32> {
+    if let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(text) {
+        return fields.get("blocking")?.as_u64().and_then(|count| u32::try_from(count).ok());
+    }
+    let count = |line: &str| {
+        let line = line.trim().trim_start_matches(['-', '*', '#', ' ']).replace("**", "");
+        let (word, rest) = line.split_once(':')?;
+        word.trim().eq_ignore_ascii_case("blocking").then(|| rest.trim().parse().ok())?
+    };
+    text.lines().filter_map(count).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_states_its_blocking_findings() {
+        let table = [
+            ("# Review\n\nBlocking: 0\nMinor: 3\n", Some(0)),
+            ("- **Blocking:** 2\n", Some(2)),
+            ("blocking: 0\nBlocking: 4\n", Some(4)),
+            ("{\"blocking\": 1, \"minor\": 2}", Some(1)),
+            ("{\"blocking\": \"0\"}", None),
+            ("nothing is blocking: really", None),
+            ("Blocking: none", None),
+            ("", None),
+        ];
+        for (text, want) in table {
+            assert_eq!(blocking_of(text), want, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! The machines in memory, and the one way in which they change: decide, record, apply.
+//!
+//! A ledger belongs to one thread. Whatever it holds was read from the journal or committed to it;
+//! when a transaction fails after something was applied, the ledger forgets everything and loads
+//! again.
+
+use crate::error::EngineError;
+use std::collections::HashMap;
+use waypost_model::{
+    actor::Actor,
+    id::StreamName,
+    inbox::{self, Inbox, Question},
+    machine::{Asked, Effect, Machine, Rejected},
+    run::{self, Run},
+    time::Time,
+    workflow::{self, Workflow},
+};
+use waypost_store::{
+    StoreError,
+    journal::{Append, Journal, NewEffect, NewEvent, Snapshot, Transaction, View},
+};
+
+/// The fewest events between two snapshots of a stream; replaying that many takes a millisecond.
+const SNAPSHOT_EVENTS_MIN: u64 = 1_000;
+
+/// The most follow-ups of one command; a machine that wants more is broken.
+const FOLLOW_UPS_MAX: usize = 100_000;
+
+/// The states that were needed so far.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    workflows: HashMap<StreamName, Loaded<Workflow>>,
+    run: Option<Loaded<Run>>,
+    inbox: Option<Loaded<Inbox>>,
+}
+
+/// A machine's state with its place in the journal.
+#[derive(Debug)]
+pub(crate) struct Loaded<M> {
+    stream: StreamName,
+    pub(crate) state: M,
+    /// How many events are in `state`.
+    pub(crate) head: u64,
+    snapshot_at: u64,
+}
+
+/// An event that is applied but not recorded yet.
+#[derive(Debug)]
+struct Fresh<'a> {
+    stream: StreamName,
+    stream_seq: u64,
+    kind: &'static str,
+    format: u32,
+    body: String,
+    actor: &'a Actor,
+    at: Time,
+}
+
+impl Fresh<'_> {
+    fn is_like(&self, other: &Self) -> bool {
+        (&self.stream, self.actor, self.at) == (&other.stream, other.actor, other.at)
+    }
+}
+
+impl<M: Machine> Loaded<M> {
+    fn load(view: &View<'_>, stream: &StreamName) -> Result<Self, StoreError> {
+        let (state, head) = match view.snapshot(stream)? {
+            // A snapshot in a format of before is only a cache: the events are still there.
+            Some(snapshot) if snapshot.format == M::FORMAT => {
+                let state = serde_json::from_slice(&snapshot.body).map_err(|error| {
+                    StoreError::Undecodable { seq: snapshot.stream_seq, detail: error.to_string() }
+                })?;
+                (state, snapshot.stream_seq)
+            }
+            _ => (M::start(), 0),
+        };
+        let stream = stream.clone();
+        let mut loaded = Self { stream, state, head, snapshot_at: head };
+        loaded.catch_up(view)?;
+        Ok(loaded)
+    }
+
+    /// Applies what others have recorded since.
+    fn catch_up(&mut self, view: &View<'_>) -> Result<(), StoreError> {
+        let Self { state, head, stream, .. } = self;
+        if view.head(stream)? <= *head {
+            return Ok(());
+        }
+        view.for_each_event(stream, *head, |entry| {
+            let undecodable = |detail| StoreError::Undecodable { seq: entry.seq, detail };
+            if entry.format > M::FORMAT {
+                return Err(undecodable(format!(
+                    "it has format {} of `{}`, and this program knows up to {}",
+                    entry.format,
+                    M::KIND,
+                    M::FORMAT
+                )));
+            }
+            let event = serde_json::from_str(entry.body).map_err(|e| undecodable(e.to_string()))?;
+            state.apply(&event, entry.at);
+            *head = entry.stream_seq;
+            Ok(())
+        })
+    }
+
+    /// Decides, applies, and lets everything follow that follows by itself.
+    fn handle<'a>(
+        &mut self,
+        command: &M::Command,
+        asked: &Asked<'a>,
+        fresh: &mut Vec<Fresh<'a>>,
+    ) -> Result<Vec<Effect>, Rejected> {
+        let mut effects = self.take(command, asked, fresh)?;
+        let by_itself = Asked { by: &Actor::Waypost, now: asked.now };
+        for _ in 0..FOLLOW_UPS_MAX {
+            let Some(command) = self.state.follow_up() else { return Ok(effects) };
+            effects.extend(self.take(&command, &by_itself, fresh)?);
+        }
+        panic!("{} never comes to rest", M::KIND);
+    }
+
+    fn take<'a>(
+        &mut self,
+        command: &M::Command,
+        asked: &Asked<'a>,
+        fresh: &mut Vec<Fresh<'a>>,
+    ) -> Result<Vec<Effect>, Rejected> {
+        let decision = self.state.decide(command, asked)?;
+        for event in &decision.events {
+            self.state.apply(event, asked.now);
+            self.head += 1;
+            fresh.push(Fresh {
+                stream: self.stream.clone(),
+                stream_seq: self.head,
+                kind: M::event_kind(event),
+                format: M::FORMAT,
+                body: serde_json::to_string(event).expect("events are plain data"),
+                actor: asked.by,
+                at: asked.now,
+            });
+        }
+        Ok(decision.effects)
+    }
+
+    /// Takes a snapshot when enough has come together since the last one.
+    fn snapshot_if_due(&mut self, tx: &mut Transaction<'_>) -> Result<(), StoreError> {
+        let due = SNAPSHOT_EVENTS_MIN.max(self.state.size() as u64 / 4);
+        if self.head - self.snapshot_at < due {
+            return Ok(());
+        }
+        let body = serde_json::to_vec(&self.state).expect("states are plain data");
+        let snapshot = Snapshot { stream_seq: self.head, format: M::FORMAT, body };
+        tx.save_snapshot(&self.stream, &snapshot)?;
+        self.snapshot_at = self.head;
+        Ok(())
+    }
+}
+
+/// Records events in the order in which they became true, as many at once as belong together.
+fn record(tx: &mut Transaction<'_>, fresh: &[Fresh<'_>]) -> Result<(), StoreError> {
+    for group in fresh.chunk_by(Fresh::is_like) {
+        let events: Vec<NewEvent<'_>> = group
+            .iter()
+            .map(|it| NewEvent { kind: it.kind, format: it.format, body: &it.body })
+            .collect();
+        let Fresh { stream, stream_seq, actor, at, .. } = &group[0];
+        let seen = stream_seq - 1;
+        tx.append(&Append { stream, seen, actor, at: *at, events: &events })?;
+    }
+    Ok(())
+}
+
+/// Brings a slot up to date, loading it if it is empty.
+fn refresh<'a, M: Machine>(
+    slot: &'a mut Option<Loaded<M>>,
+    view: &View<'_>,
+    stream: &StreamName,
+) -> Result<&'a mut Loaded<M>, StoreError> {
+    match slot {
+        Some(loaded) => loaded.catch_up(view)?,
+        None => *slot = Some(Loaded::load(view, stream)?),
+    }
+    Ok(slot.as_mut().expect("it was just filled"))
+}
+
+impl Ledger {
+    pub(crate) fn workflow(
+        &mut self,
+        view: &View<'_>,
+        stream: &StreamName,
+    ) -> Result<&mut Loaded<Workflow>, StoreError> {
+        if !self.workflows.contains_key(stream) {
+            let loaded = Loaded::load(view, stream)?;
+            self.workflows.insert(stream.clone(), loaded);
+        }
+        let loaded = self.workflows.get_mut(stream).expect("it was just put there");
+        loaded.catch_up(view)?;
+        Ok(loaded)
+    }
+
+    pub(crate) fn run(&mut self, view: &View<'_>) -> Result<&mut Loaded<Run>, StoreError> {
+        refresh(&mut self.run, view, &run_stream())
+    }
+
+    pub(crate) fn inbox(&mut self, view: &View<'_>) -> Result<&mut Loaded<Inbox>, StoreError> {
+        refresh(&mut self.inbox, view, &inbox_stream())
+    }
+
+    fn snapshot_if_due(&mut self, tx: &mut Transaction<'_>) -> Result<(), StoreError> {
+        self.workflows.values_mut().try_for_each(|loaded| loaded.snapshot_if_due(tx))?;
+        self.run.iter_mut().try_for_each(|loaded| loaded.snapshot_if_due(tx))?;
+        self.inbox.iter_mut().try_for_each(|loaded| loaded.snapshot_if_due(tx))
+    }
+
+    /// Forgets everything: the journal is the truth.
+    pub(crate) fn forget(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// The stream of the run; there is one per repository.
+pub(crate) fn run_stream() -> StreamName {
+    Run::KIND.parse().expect("a machine's kind names a stream")
+}
+
+/// The stream of the inbox.
+pub(crate) fn inbox_stream() -> StreamName {
+    Inbox::KIND.parse().expect("a machine's kind names a stream")
+}
+
+/// The stream of the workflow of one work tree.
+pub(crate) fn workflow_stream(tree: &str) -> StreamName {
+    format!("{}:{tree}", Workflow::KIND).parse().expect("a work tree has a name")
+}
+
+/// A command for one of the machines.
+#[derive(Clone, Debug)]
+pub enum MachineCommand {
+    Workflow { stream: StreamName, command: workflow::Command },
+    Run(run::Command),
+    Inbox(inbox::Command),
+}
+
+/// One transaction over the machines: all of its commands land, or none.
+#[derive(Debug)]
+pub(crate) struct Work<'a> {
+    ledger: &'a mut Ledger,
+    tx: Transaction<'a>,
+    actor: &'a Actor,
+    now: Time,
+    queued: usize,
+    /// Recorded together when everything is decided.
+    fresh: Vec<Fresh<'a>>,
+}
+
+impl<'a> Work<'a> {
+    pub(crate) fn begin(
+        ledger: &'a mut Ledger,
+        journal: &'a mut Journal,
+        actor: &'a Actor,
+        now: Time,
+    ) -> Result<Self, StoreError> {
+        let tx = journal.transaction()?;
+        Ok(Self { ledger, tx, actor, now, queued: 0, fresh: Vec::new() })
+    }
+
+    /// Acts for somebody else within the same transaction.
+    pub(crate) fn act_as(&mut self, actor: &'a Actor, now: Time) {
+        (self.actor, self.now) = (actor, now);
+    }
+
+    /// Decides one command. After a refusal nothing of this command has happened.
+    pub(crate) fn handle(&mut self, command: &MachineCommand) -> Result<(), EngineError> {
+        let Self { ledger, tx, actor, now, fresh, .. } = self;
+        let asked = Asked { by: actor, now: *now };
+        let (stream, head, effects) = match command {
+            MachineCommand::Workflow { stream, command } => {
+                let loaded = ledger.workflow(&tx.view(), stream)?;
+                handle(loaded, command, &asked, fresh)?
+            }
+            MachineCommand::Run(command) => {
+                let loaded = ledger.run(&tx.view())?;
+                handle(loaded, command, &asked, fresh)?
+            }
+            MachineCommand::Inbox(command) => {
+                let loaded = ledger.inbox(&tx.view())?;
+                handle(loaded, command, &asked, fresh)?
+            }
+        };
+        effects.into_iter().try_for_each(|effect| self.route(&stream, head, effect))
+    }
+
+    /// Sends an effect where it is performed: to the inbox at once, else to the outbox.
+    fn route(&mut self, stream: &StreamName, head: u64, effect: Effect) -> Result<(), EngineError> {
+        // Several streams may ask about a part of the same name.
+        let full = |subject: &str| format!("{stream}/{subject}");
+        let command = match effect {
+            Effect::Ask(question) => {
+                let subject = full(&question.subject);
+                inbox::Command::Ask(Question { subject, ..question })
+            }
+            Effect::Settle { subject } => inbox::Command::Settle { subject: full(&subject) },
+            Effect::EndPhase { .. } | Effect::Wake { .. } => {
+                return Ok(self.queue(stream, head, &effect)?);
+            }
+        };
+        let asked = Asked { by: &Actor::Waypost, now: self.now };
+        let loaded = self.ledger.inbox(&self.tx.view())?;
+        handle(loaded, &command, &asked, &mut self.fresh)?;
+        Ok(())
+    }
+
+    fn queue(&mut self, stream: &StreamName, head: u64, effect: &Effect) -> Result<(), StoreError> {
+        self.queued += 1;
+        let key = format!("{stream}/{head}/{}", self.queued);
+        let body = serde_json::to_string(effect).expect("effects are plain data");
+        let due = match effect {
+            Effect::Wake { at } => Some(*at),
+            _ => None,
+        };
+        let (kind, stream_seq) = (effect.kind(), head);
+        let effect = NewEffect { key: &key, stream, stream_seq, kind, body: &body, due };
+        self.tx.queue(&[effect]).map(drop)
+    }
+
+    /// Makes everything durable.
+    pub(crate) fn commit(self) -> Result<(), StoreError> {
+        let Self { ledger, mut tx, fresh, .. } = self;
+        record(&mut tx, &fresh)
+            .and_then(|()| ledger.snapshot_if_due(&mut tx))
+            .and_then(|()| tx.commit())
+            .inspect_err(|_| ledger.forget())
+    }
+
+    /// Drops everything that was decided in this transaction.
+    pub(crate) fn abandon(self) {
+        self.ledger.forget();
+    }
+}
+
+fn handle<'a, M: Machine>(
+    loaded: &mut Loaded<M>,
+    command: &M::Command,
+    asked: &Asked<'a>,
+    fresh: &mut Vec<Fresh<'a>>,
+) -> Result<(StreamName, u64, Vec<Effect>), EngineError> {
+    let effects = loaded.handle(command, asked, fresh)?;
+    Ok((loaded.stream.clone(), loaded.head, effects))
+}

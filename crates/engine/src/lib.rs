@@ -1,0 +1,44 @@
+//! The loop between a command and the world: load, decide, commit, show; later also perform.
+//!
+//! The only crate that puts machines, journal and windows together, and the only one below the
+//! faces that has a clock and starts processes.
+
+mod actor;
+mod adopt;
+mod answer;
+mod check;
+mod clock;
+mod config;
+mod doctor;
+mod error;
+mod evidence;
+mod home;
+mod init;
+mod ledger;
+mod project;
+mod remains;
+mod service;
+mod summary;
+mod tasks;
+mod validate;
+mod windows;
+
+pub use actor::identify;
+pub use clock::Clock;
+pub use config::{Configuration, Origin, Setting, Sources};
+pub use doctor::{Doctor, Finding, Health, Repair};
+pub use error::{EngineError, InvalidFile};
+pub use evidence::GateClaim;
+pub use home::Home;
+pub use init::InitReport;
+pub use ledger::MachineCommand;
+pub use project::Project;
+pub use service::{Engine, Handle};
+pub use tasks::TasksSource;
+pub use validate::{Verdict, schema, validate_file};
+pub use waypost_store::{StoreError, journal::Recorded, lock::Owner};
+
+/// Puts `bytes` at `path` in one step, as all files of ours are written.
+pub fn write_file(path: &std::path::Path, bytes: &[u8]) -> Result<(), EngineError> {
+    Ok(waypost_store::file::replace(path, bytes, waypost_store::file::SHARED)?)
+}

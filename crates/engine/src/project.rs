@@ -1,0 +1,345 @@
+//! One project as a command sees it: where it is, how it is configured, and its machines.
+//!
+//! A command opens the project, which brings windows and journal together; asks or commands; and
+//! ends by showing the new state in the windows. Nothing here outlives the command.
+
+use crate::{
+    clock::Clock,
+    config::{Configuration, Sources},
+    error::EngineError,
+    home::Home,
+    ledger::{Ledger, MachineCommand, Work, run_stream, workflow_stream},
+    remains, service, summary, windows,
+};
+use std::{
+    collections::VecDeque,
+    env,
+    hash::{BuildHasher as _, RandomState},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use waypost_model::{
+    actor::Actor,
+    id::StreamName,
+    inbox::Inbox,
+    run::{self, Run},
+    time::Time,
+    workflow::{self, Workflow},
+};
+use waypost_store::{
+    StoreError,
+    file::Mark,
+    journal::{self, Birth, Journal, Mode, Recorded},
+    lock::EngineLock,
+    place::Place,
+    projects::Projects,
+};
+
+/// How old the newest backup of the journal may become.
+const BACKUP_INTERVAL: Duration = Duration::from_secs(24 * 3_600);
+
+/// Up to this size a backup takes a fraction of a second.
+const BACKUP_SIZE_MAX: u64 = 32 << 20;
+
+/// How many entries are read at once when the log is searched.
+const LOG_PAGE: usize = 1_000;
+
+/// A project, opened by somebody.
+#[derive(Debug)]
+pub struct Project {
+    pub(crate) place: Place,
+    pub(crate) actor: Actor,
+    pub(crate) clock: Clock,
+    pub(crate) journal: Option<Journal>,
+    pub(crate) ledger: Ledger,
+    configuration: Configuration,
+    pub(crate) home: Home,
+    /// Tells whether others have committed since.
+    seen_version: u64,
+    notices: Vec<String>,
+    /// Notices that were taken: a command opens and shows, and both may find the same.
+    said: Vec<String>,
+}
+
+impl Project {
+    /// Finds the project around `start` without opening its journal.
+    pub fn find(start: &Path, actor: Actor) -> Result<Self, EngineError> {
+        let home = Home::from_environment();
+        let place = Place::find(start)?;
+        let configuration = Configuration::load(&Sources {
+            user_file: home.config_file(),
+            project_file: Some(place.root.join("waypost.toml")),
+            environment: env::vars_os()
+                .filter_map(|(name, value)| {
+                    Some((name.into_string().ok()?, value.into_string().ok()?))
+                })
+                .collect(),
+        })?;
+        Ok(Self {
+            place,
+            actor,
+            clock: Clock,
+            journal: None,
+            ledger: Ledger::default(),
+            configuration,
+            home,
+            seen_version: 0,
+            notices: Vec::new(),
+            said: Vec::new(),
+        })
+    }
+
+    /// Finds the project, opens its journal if it has one, and takes up edits of its windows.
+    pub fn open(start: &Path, actor: Actor) -> Result<Self, EngineError> {
+        let mut project = Self::open_unreconciled(start, actor)?;
+        windows::reconcile(&mut project)?;
+        Ok(project)
+    }
+
+    /// As `open`, leaving the windows as they are.
+    pub fn open_unreconciled(start: &Path, actor: Actor) -> Result<Self, EngineError> {
+        let mut project = Self::find(start, actor)?;
+        project.open_journal()?;
+        Ok(project)
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.place.root
+    }
+
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    pub fn actor(&self) -> &Actor {
+        &self.actor
+    }
+
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    pub fn has_journal(&self) -> bool {
+        self.journal.is_some()
+    }
+
+    /// The work tree that the run's window is in; none in a bare repository.
+    pub fn main_root(&self) -> Option<PathBuf> {
+        if self.place.tree.is_main() {
+            return Some(self.place.root.clone());
+        }
+        let git = self.place.git_common.as_ref()?;
+        git.file_name()
+            .is_some_and(|name| name == ".git")
+            .then(|| git.parent().map(Path::to_owned))?
+    }
+
+    /// What should be said to the user, and has not been yet.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        self.said.extend_from_slice(&self.notices);
+        std::mem::take(&mut self.notices)
+    }
+
+    pub(crate) fn notice(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if !self.notices.contains(&text) && !self.said.contains(&text) {
+            self.notices.push(text);
+        }
+    }
+
+    /// Opens the journal, if there is one; a journal that has vanished is an error.
+    fn open_journal(&mut self) -> Result<(), EngineError> {
+        match Journal::open(&self.place, Mode::ReadWrite) {
+            Ok(journal) => {
+                self.journal = Some(journal);
+                remains::clear(self);
+            }
+            Err(StoreError::Missing { .. }) => self.refuse_vanished()?,
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    fn refuse_vanished(&self) -> Result<(), EngineError> {
+        match self.projects().map(|projects| projects.missing(&self.place)) {
+            None | Some(StoreError::Missing { .. }) => Ok(()),
+            Some(error) => Err(error.into()),
+        }
+    }
+
+    /// The user's list of projects that have a journal.
+    fn projects(&self) -> Option<Projects> {
+        self.home.state.as_deref().map(Projects::below)
+    }
+
+    /// Where that list is.
+    pub(crate) fn projects_folder(&self) -> Option<PathBuf> {
+        self.home.state.as_ref().map(|state| state.join("waypost/projects"))
+    }
+
+    /// Makes the journal if there is none, and notes that this project has one.
+    pub fn ensure_journal(&mut self) -> Result<&mut Journal, EngineError> {
+        if self.journal.is_none() {
+            self.refuse_vanished()?;
+            self.create_journal()?;
+        }
+        Ok(self.journal.as_mut().expect("it was just made"))
+    }
+
+    pub(crate) fn create_journal(&mut self) -> Result<(), EngineError> {
+        let birth = Birth { journal_id: fresh_id(), at: self.clock.now() };
+        let journal = Journal::open(&self.place, Mode::Create(&birth))?;
+        if let Some(projects) = self.projects()
+            && let Err(error) = projects.remember(&self.place, journal.id())
+        {
+            self.notice(format!("this project is not in your list of projects: {error}"));
+        }
+        self.journal = Some(journal);
+        Ok(())
+    }
+
+    /// The workflow's stream of this work tree.
+    pub fn workflow_stream(&self) -> StreamName {
+        workflow_stream(self.place.tree.as_str())
+    }
+
+    /// The workflow of this work tree.
+    pub fn workflow(&mut self) -> Result<&Workflow, EngineError> {
+        let stream = self.workflow_stream();
+        let Some(journal) = &mut self.journal else {
+            return Ok(const { &Workflow { feature: None } });
+        };
+        Ok(&self.ledger.workflow(&journal.view()?, &stream)?.state)
+    }
+
+    /// The run of this repository.
+    pub fn run(&mut self) -> Result<&Run, EngineError> {
+        let Some(journal) = &mut self.journal else { return Ok(const { &Run::none() }) };
+        Ok(&self.ledger.run(&journal.view()?)?.state)
+    }
+
+    /// What waits for a person.
+    pub fn inbox(&mut self) -> Result<Inbox, EngineError> {
+        let Some(journal) = &mut self.journal else { return Ok(Inbox::default()) };
+        Ok(self.ledger.inbox(&journal.view()?)?.state.clone())
+    }
+
+    /// Gives a command to the workflow of this work tree.
+    pub fn develop(&mut self, command: workflow::Command) -> Result<(), EngineError> {
+        let stream = self.workflow_stream();
+        self.command(&[MachineCommand::Workflow { stream, command }])
+    }
+
+    /// Gives a command to the run.
+    pub fn run_command(&mut self, command: run::Command) -> Result<(), EngineError> {
+        self.command(&[MachineCommand::Run(command)])
+    }
+
+    /// Decides all commands in one transaction, or none of them; then shows the new state.
+    pub fn command(&mut self, commands: &[MachineCommand]) -> Result<(), EngineError> {
+        self.commit(commands)?;
+        service::wake(&self.place);
+        windows::render(self)?;
+        summary::keep(self);
+        self.back_up_if_due();
+        Ok(())
+    }
+
+    /// Copies the journal once a day, while that is quick; a larger one is the engine's to copy.
+    pub(crate) fn back_up_if_due(&mut self) {
+        let (now, place) = (self.clock.now(), self.place.clone());
+        let Some(journal) = &mut self.journal else { return };
+        let newest = journal::backups(&place).unwrap_or_default().into_iter().next();
+        let mark = newest.and_then(|newest| Mark::of(&newest.path).ok().flatten());
+        let made = mark
+            .map(|mark| Time::from_millis(i64::try_from(mark.ctime_ns / 1_000_000).unwrap_or(0)));
+        if made.is_some_and(|made| now.since(made) < BACKUP_INTERVAL) {
+            return;
+        }
+        let size = Mark::of(&place.state.join("journal.db")).ok().flatten().map_or(0, |it| it.size);
+        if size <= BACKUP_SIZE_MAX
+            && let Err(error) = journal.back_up()
+        {
+            self.notice(format!("the journal could not be backed up: {error}"));
+        }
+    }
+
+    /// As `command`, without rendering.
+    pub(crate) fn commit(&mut self, commands: &[MachineCommand]) -> Result<(), EngineError> {
+        let now = self.clock.now();
+        self.ensure_journal()?;
+        let Self { journal, ledger, actor, .. } = self;
+        let journal = journal.as_mut().expect("a journal was made sure of");
+        let mut work = Work::begin(ledger, journal, actor, now)?;
+        for command in commands {
+            if let Err(error) = work.handle(command) {
+                work.abandon();
+                return Err(error);
+            }
+        }
+        Ok(work.commit()?)
+    }
+
+    /// Who runs the engine of this project, in words, if anybody does.
+    pub fn engine_holder(&self) -> Result<Option<String>, EngineError> {
+        match EngineLock::holder(&self.place) {
+            Ok(owner) => Ok(owner.map(|owner| owner.to_string())),
+            // It holds the lock and has not written its name yet.
+            Err(StoreError::Busy { .. }) => Ok(Some("a process that has just begun".into())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether another process has committed since this was last asked.
+    pub(crate) fn others_committed(&mut self) -> bool {
+        let version = self.journal.as_ref().and_then(|journal| journal.data_version().ok());
+        let before = self.seen_version;
+        self.seen_version = version.unwrap_or(before);
+        self.seen_version != before
+    }
+
+    /// The newest entries of the journal that `wanted` takes, oldest first.
+    pub fn log(
+        &mut self,
+        limit: usize,
+        wanted: impl Fn(&Recorded) -> bool,
+    ) -> Result<Vec<Recorded>, EngineError> {
+        let Some(journal) = &mut self.journal else { return Ok(Vec::new()) };
+        let view = journal.view()?;
+        let mut newest = VecDeque::new();
+        // Entries are numbered without gaps, so the journal can be read from its end.
+        let mut end = view.last_seq()?;
+        while end > 0 && newest.len() < limit {
+            let start = end.saturating_sub(LOG_PAGE as u64);
+            let page = view.feed(start, usize::try_from(end - start).unwrap_or(LOG_PAGE))?;
+            for entry in page.into_iter().rev().filter(&wanted).take(limit - newest.len()) {
+                newest.push_front(entry);
+            }
+            end = start;
+        }
+        Ok(newest.into())
+    }
+
+    /// Entries after `after`, for following the log.
+    pub fn log_after(&mut self, after: u64) -> Result<Vec<Recorded>, EngineError> {
+        match &mut self.journal {
+            Some(journal) => Ok(journal.view()?.feed(after, LOG_PAGE)?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The stream of the run, as the log names it.
+    pub fn run_stream() -> StreamName {
+        run_stream()
+    }
+}
+
+/// A name that no other journal has.
+fn fresh_id() -> String {
+    let part = || RandomState::new().hash_one(std::process::id());
+    format!("{:016x}{:016x}", part(), part())
+}

@@ -1,0 +1,39 @@
+//! Cleaning up after a process that died, in every folder that this project writes to.
+
+use crate::project::Project;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+use waypost_store::{file, journal::Check};
+
+/// Removes what is left of dead processes, if the last one died.
+pub(crate) fn clear(project: &Project) {
+    let Some(journal) = &project.journal else { return };
+    if journal.check() == Check::NotNeeded {
+        return;
+    }
+    for folder in folders(project) {
+        file::clear_remains(&folder);
+    }
+}
+
+/// Every folder in which files of this project are put in place.
+fn folders(project: &Project) -> Vec<PathBuf> {
+    let state = &project.place.state;
+    let windows = state.join("windows");
+    let mut found = vec![state.clone()];
+    found.extend(["backups", "refused", "waiting", "documents"].map(|name| state.join(name)));
+    found.extend(entries(&windows).into_iter().filter(|path| path.is_dir()));
+    found.push(windows);
+    found.push(project.root().join(".develop-workflow"));
+    found.extend(project.main_root().map(|root| root.join(".claude")));
+    found.extend(project.place.git_common.as_ref().map(|git| git.join("info")));
+    found.extend(project.projects_folder());
+    found
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
+}

@@ -1,0 +1,185 @@
+//! The run in brief, kept beside the journal so that showing it does not load the run.
+//!
+//! Loading 10,000 tasks costs ten times as much as all else that `status` does. What is kept is a
+//! cache that says for which entry of which journal it holds; whatever else is found in its place
+//! is as good as nothing. No rule reads it: it is for showing only.
+
+use crate::{error::EngineError, ledger::run_stream, project::Project};
+use serde::{Deserialize, Serialize};
+use waypost_model::{
+    run::{Summary, TaskStatus, TaskSummary},
+    time::Time,
+};
+use waypost_store::{StoreError, file, journal::View};
+
+/// The shape of what is kept; raised whenever the same words come to mean something else.
+const FORMAT: u32 = 1;
+
+/// Writing more than this after each commit would cost more than a later look saves.
+const SIZE_MAX: u64 = 512 << 10;
+
+/// With more ready tasks than this only the summary is kept.
+const READY_MAX: usize = 500;
+
+/// A run in brief, and the entry after which it holds.
+#[derive(Debug, Serialize, Deserialize)]
+struct Brief {
+    key: Key,
+    /// None if no run has begun.
+    summary: Option<Summary>,
+    /// None if there are too many.
+    ready: Option<Vec<TaskSummary>>,
+}
+
+/// The last entry of a run. With its time in it, the same entry of a journal that was restored
+/// from a backup and has gone another way since is another one.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Key {
+    format: u32,
+    journal: String,
+    head: u64,
+    seq: u64,
+    at: Time,
+}
+
+impl Project {
+    /// How the run of this repository stands; none if none has begun.
+    pub fn run_summary(&mut self) -> Result<Option<Summary>, EngineError> {
+        match load(self)? {
+            Some(brief) => Ok(brief.summary),
+            None => {
+                keep(self);
+                Ok(self.run()?.active().map(|active| active.summary()))
+            }
+        }
+    }
+
+    /// The tasks of the run that may be started now, the most urgent first.
+    pub fn ready_tasks(&mut self) -> Result<Vec<TaskSummary>, EngineError> {
+        match load(self)?.and_then(|brief| brief.ready) {
+            Some(ready) => Ok(ready),
+            None => Ok(self.run()?.active().map(|it| it.ready_summaries()).unwrap_or_default()),
+        }
+    }
+}
+
+/// What is kept, if it holds for the present state.
+fn load(project: &mut Project) -> Result<Option<Brief>, EngineError> {
+    let path = project.place.state.join("run.summary");
+    let Some(journal) = &mut project.journal else { return Ok(None) };
+    // A file that cannot be read is as good as none.
+    let Ok(Some(bytes)) = file::read_bounded(&path, SIZE_MAX) else { return Ok(None) };
+    let Ok(brief) = serde_json::from_slice::<Brief>(&bytes) else { return Ok(None) };
+    let id = journal.id().to_owned();
+    let present = key(&journal.view()?, id)?;
+    Ok(Some(brief).filter(|brief| Some(&brief.key) == present.as_ref()))
+}
+
+/// Keeps the present state; whatever stands against it only costs time later.
+pub(crate) fn keep(project: &mut Project) {
+    let path = project.place.state.join("run.summary");
+    if let Ok(Some(brief)) = brief(project) {
+        let bytes = serde_json::to_vec(&brief).expect("a summary is plain data");
+        if bytes.len() as u64 <= SIZE_MAX {
+            drop(file::replace_volatile(&path, &bytes, file::PRIVATE));
+        }
+    }
+}
+
+fn brief(project: &mut Project) -> Result<Option<Brief>, StoreError> {
+    let Project { journal: Some(journal), ledger, .. } = project else { return Ok(None) };
+    let id = journal.id().to_owned();
+    let view = journal.view()?;
+    let Some(key) = key(&view, id)? else { return Ok(None) };
+    let active = ledger.run(&view)?.state.active();
+    let ready = active.filter(|active| active.count(TaskStatus::Ready) <= READY_MAX);
+    Ok(Some(Brief {
+        key,
+        summary: active.map(|active| active.summary()),
+        ready: ready.map(|active| active.ready_summaries()),
+    }))
+}
+
+/// The key of the present state; none before the first entry.
+fn key(view: &View<'_>, journal: String) -> Result<Option<Key>, StoreError> {
+    let stream = run_stream();
+    let head = view.head(&stream)?;
+    if head == 0 {
+        return Ok(None);
+    }
+    let last = view.events(&stream, head - 1, 1)?;
+    Ok(last.first().map(|it| Key { format: FORMAT, journal, head, seq: it.seq, at: it.at }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{home::Home, ledger::MachineCommand};
+    use std::collections::BTreeMap;
+    use waypost_model::{
+        actor::Actor,
+        run::{Command, Depends, Plan, PlannedTask, Priority, Settings},
+    };
+
+    /// A project with a run of two tasks, and nothing of the user's in it.
+    fn begun() -> (tempfile::TempDir, Project) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut project = Project::find(folder.path(), Actor::Waypost).unwrap();
+        project.home = Home { config: None, state: None };
+        let task = |id: &str| PlannedTask {
+            id: id.parse().unwrap(),
+            title: id.to_lowercase(),
+            phase: 1,
+            depends: Depends::On(Vec::new()),
+            ticked: false,
+            priority: Priority::default(),
+            line: 1,
+            details: None,
+        };
+        let tasks = vec![task("T1"), task("T2")];
+        let plan = Plan::new("demo".into(), BTreeMap::new(), tasks).unwrap();
+        project.run_command(Command::Begin { plan, settings: Settings::default() }).unwrap();
+        (folder, project)
+    }
+
+    fn start(id: &str) -> MachineCommand {
+        MachineCommand::Run(Command::Start { id: id.parse().unwrap() })
+    }
+
+    /// What is shown is what the journal says, and what is kept now says the same.
+    fn check(project: &mut Project, in_progress: usize, ready: usize) {
+        let truth = project.run().unwrap().active().map(|active| active.summary());
+        let shown = project.run_summary().unwrap();
+        assert_eq!(shown, truth);
+        assert_eq!(shown.unwrap().in_progress.len(), in_progress);
+        assert_eq!(project.ready_tasks().unwrap().len(), ready);
+        assert_eq!(load(project).unwrap().unwrap().summary, truth);
+    }
+
+    #[test]
+    fn what_is_kept_follows_every_command() {
+        let (_folder, mut project) = begun();
+        check(&mut project, 0, 2);
+        project.command(&[start("T1")]).unwrap();
+        check(&mut project, 1, 1);
+    }
+
+    #[test]
+    fn what_is_kept_for_another_entry_is_not_shown() {
+        let (_folder, mut project) = begun();
+        project.commit(&[start("T1")]).unwrap();
+        assert!(load(&mut project).unwrap().is_none());
+        check(&mut project, 1, 1);
+    }
+
+    #[test]
+    fn whatever_else_stands_in_its_place_is_as_good_as_nothing() {
+        let (_folder, mut project) = begun();
+        let path = project.place.state.join("run.summary");
+        for text in ["", "{}", "[1", "null"] {
+            file::replace(&path, text.as_bytes(), file::PRIVATE).unwrap();
+            assert!(load(&mut project).unwrap().is_none(), "{text}");
+            check(&mut project, 0, 2);
+        }
+    }
+}

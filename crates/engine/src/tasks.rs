@@ -1,0 +1,143 @@
+//! Finding and reading TASKS.md, and keeping a run in step with it.
+
+use crate::{error::EngineError, ledger::MachineCommand, project::Project};
+use std::path::{Path, PathBuf};
+use waypost_model::{
+    diagnostic::Diagnostic,
+    machine::Asked,
+    run::{self, Plan, PlanSource, Run},
+};
+use waypost_store::{file, hash, tasks_md};
+
+/// Where TASKS.md is looked for, in this order.
+const USUAL_PLACES: [&str; 3] = ["docs/planning/06-tasks.md", "docs/planning/TASKS.md", "TASKS.md"];
+
+/// The largest TASKS.md that is read.
+const FILE_SIZE_MAX: u64 = 10 << 20;
+
+/// A TASKS.md that was read.
+#[derive(Clone, Debug)]
+pub struct TasksSource {
+    pub path: PathBuf,
+    pub text: String,
+    pub plan: Plan,
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Project {
+    /// Reads `file`, or the first TASKS.md in the usual places.
+    pub fn read_tasks(&self, file: Option<&Path>) -> Result<TasksSource, EngineError> {
+        let path = match file {
+            Some(path) => path.to_owned(),
+            None => self.find_tasks().ok_or_else(|| EngineError::BadInput {
+                message: format!("TASKS_NOT_FOUND: there is no {}", USUAL_PLACES.join(", no ")),
+                hint: Some(
+                    "write one, or name the file: `waypost run start ID --tasks FILE`".into(),
+                ),
+            })?,
+        };
+        let bytes = file::read_bounded(&path, FILE_SIZE_MAX)?.ok_or_else(|| {
+            EngineError::bad_input(format!("TASKS_NOT_FOUND: there is no {}", path.display()))
+        })?;
+        let root = self.root();
+        let fallback =
+            root.file_name().map_or_else(|| "project".into(), |name| name.to_string_lossy());
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let read = tasks_md::read(&text, &fallback)
+            .map_err(|diagnostics| EngineError::invalid(&path, &bytes, diagnostics))?;
+        let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        let mut plan = read.plan;
+        plan.source = Some(PlanSource { path: shown, hash: hash::sha256_hex(&bytes) });
+        Ok(TasksSource { path, text, plan, warnings: read.warnings })
+    }
+
+    fn find_tasks(&self) -> Option<PathBuf> {
+        USUAL_PLACES.iter().map(|place| self.root().join(place)).find(|path| path.is_file())
+    }
+
+    /// The run as it would begin with the TASKS.md that is there.
+    pub fn preview_run(&self, file: Option<&Path>) -> Result<Run, EngineError> {
+        let plan = self.read_tasks(file)?.plan;
+        let settings = self.configuration().values.run.settings();
+        let asked = Asked { by: self.actor(), now: self.clock().now() };
+        Ok(Run::imagine(run::Command::Begin { plan, settings }, &asked)?)
+    }
+
+    /// Gives commands to the run, beginning it first if there is none, and taking up a TASKS.md
+    /// that has changed since.
+    pub fn drive_run(
+        &mut self,
+        commands: Vec<run::Command>,
+        file: Option<&Path>,
+    ) -> Result<(), EngineError> {
+        let first = self.begin_or_replan(file)?;
+        let commands: Vec<MachineCommand> =
+            first.into_iter().chain(commands).map(MachineCommand::Run).collect();
+        self.command(&commands)
+    }
+
+    fn begin_or_replan(
+        &mut self,
+        file: Option<&Path>,
+    ) -> Result<Option<run::Command>, EngineError> {
+        let settings = self.configuration().values.run.settings();
+        let source = match self.run()?.active() {
+            None => {
+                let read = self.read_tasks(file)?;
+                self.note_warnings(&read);
+                return Ok(Some(run::Command::Begin { plan: read.plan, settings }));
+            }
+            Some(active) => active.plan().source.clone(),
+        };
+        let path = file.map(Path::to_owned);
+        let path = path.or_else(|| source.as_ref().map(|source| self.root().join(&source.path)));
+        let Some(path) = path else { return Ok(None) };
+        let has_changed = match file::read_bounded(&path, FILE_SIZE_MAX) {
+            Ok(Some(bytes)) => source.is_none_or(|source| source.hash != hash::sha256_hex(&bytes)),
+            // A file that is gone or cannot be read leaves the run as it is.
+            Ok(None) | Err(_) => false,
+        };
+        if !has_changed {
+            return Ok(None);
+        }
+        match self.read_tasks(Some(&path)) {
+            Ok(read) => {
+                self.note_warnings(&read);
+                self.replan(read.plan)
+            }
+            Err(EngineError::Invalid(invalid)) => {
+                let first = invalid.diagnostics.first().map_or("", |finding| &finding.message);
+                self.notice(format!(
+                    "{} has changed and cannot be read ({first}); the run goes on with what it has",
+                    path.display()
+                ));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn note_warnings(&mut self, read: &TasksSource) {
+        for warning in &read.warnings {
+            let line = warning.place.map_or(String::new(), |place| format!(":{}", place.line));
+            self.notice(format!("{}{line}: {}", read.path.display(), warning.message));
+        }
+    }
+
+    fn replan(&mut self, plan: Plan) -> Result<Option<run::Command>, EngineError> {
+        let Some(active) = self.run()?.active() else { return Ok(None) };
+        if active.plan().is_same_work(&plan) {
+            return Ok(None);
+        }
+        let is_known = |id: &_| active.task(id).is_some();
+        let added = plan.tasks.iter().filter(|task| !is_known(&task.id)).count();
+        let kept = plan.tasks.len() - added;
+        let removed = active.plan().tasks.len() - kept;
+        let name =
+            plan.source.as_ref().map_or("TASKS.md", |source| source.path.as_str()).to_owned();
+        self.notice(format!(
+            "{name} has changed: {added} tasks added, {removed} removed, {kept} kept"
+        ));
+        Ok(Some(run::Command::Replan { plan }))
+    }
+}

@@ -1,0 +1,63 @@
+//! Validating files of all five parts, and their schemas.
+
+use crate::error::{EngineError, InvalidFile};
+use std::path::Path;
+use waypost_model::{
+    diagnostic::{Diagnostic, Severity},
+    document::Kind,
+};
+use waypost_store::{file, parse, tasks_md};
+
+/// The largest file that is validated.
+const FILE_SIZE_MAX: u64 = 64 << 20;
+
+/// What a file turned out to be.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The kind's name; `tasks` for a TASKS.md.
+    pub kind: &'static str,
+    pub file: InvalidFile,
+}
+
+impl Verdict {
+    /// Whether the file can be used; warnings do not stop it.
+    pub fn is_valid(&self) -> bool {
+        self.file.diagnostics.iter().all(|finding| finding.severity < Severity::Error)
+    }
+}
+
+/// Validates one file; its kind follows from its path unless it is given.
+pub fn validate_file(path: &Path, kind: Option<Kind>) -> Result<Verdict, EngineError> {
+    let bytes = file::read_bounded(path, FILE_SIZE_MAX)?
+        .ok_or_else(|| EngineError::bad_input(format!("there is no {}", path.display())))?;
+    let is_markdown = path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("md"));
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let kind = kind.or_else(|| Kind::of_path(&absolute.to_string_lossy()));
+    let (kind, diagnostics) = match kind {
+        Some(kind) => (kind.name(), parse::validate(kind, &bytes)),
+        None if is_markdown => ("tasks", validate_tasks(&bytes)),
+        None => return Err(unknown_kind(path)),
+    };
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok(Verdict { kind, file: InvalidFile { path: path.to_owned(), text, diagnostics } })
+}
+
+fn validate_tasks(bytes: &[u8]) -> Vec<Diagnostic> {
+    match tasks_md::read(&String::from_utf8_lossy(bytes), "project") {
+        Ok(read) => read.warnings,
+        Err(findings) => findings,
+    }
+}
+
+fn unknown_kind(path: &Path) -> EngineError {
+    let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    EngineError::BadInput {
+        message: format!("cannot tell from its name what {} is", path.display()),
+        hint: Some(format!("say what it is: `--kind KIND`, one of {}", names.join(", "))),
+    }
+}
+
+/// The JSON Schema of a kind, draft 2020-12.
+pub fn schema(kind: Kind) -> serde_json::Value {
+    parse::schema(kind)
+}

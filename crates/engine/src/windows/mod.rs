@@ -1,0 +1,289 @@
+//! The seeds' files as windows on the journal: shown after each commit, and edits taken up.
+//!
+//! A window is brought into step by one function, `sync`, whatever brought it out of step: a new
+//! event, an edit, an earlier rendering that came back, a file that is gone, a crash between two
+//! steps. The journal is the truth; the file only asks.
+
+mod edit;
+mod face;
+
+pub(crate) use edit::accept_edit;
+
+use crate::{error::EngineError, project::Project};
+use edit::consider;
+use face::{Face, RunFace, WorkflowFace};
+use std::{
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+use waypost_model::time::Time;
+use waypost_store::{
+    StoreError,
+    file::{self, Exchanged},
+    hash,
+    lock::{Owner, SeedLock, SeedRequest},
+    parse,
+    place::Place,
+    windows::{WindowArchive, WindowStamp},
+};
+
+/// More than any state file.
+const WINDOW_SIZE_MAX: u64 = 64 << 20;
+
+/// How often an edit may land between two renderings before the next command has to go on.
+const ROUNDS_MAX: usize = 20;
+
+/// How long somebody else's lock on the run's file is waited for.
+const SEED_LOCK_PATIENCE: Duration = Duration::from_secs(35);
+
+/// Takes up what was done to the windows, and shows what they do not show yet.
+pub(crate) fn reconcile(project: &mut Project) -> Result<(), EngineError> {
+    // Such a work tree belongs to an attempt; a twin of a window in it means nothing. The run's
+    // own window is in the main work tree, wherever the command was given.
+    let is_attempt = project.place.is_made_by_waypost();
+    if project.journal.is_none() {
+        if !is_attempt {
+            note_loose::<WorkflowFace>(project);
+        }
+        note_loose::<RunFace>(project);
+        return Ok(());
+    }
+    if !is_attempt {
+        sync::<WorkflowFace>(project)?;
+    }
+    sync::<RunFace>(project)
+}
+
+/// Notes that the file at `path` has become the truth, so that what differs from it in our words
+/// is not taken for an edit. Files that are no windows are none of our business.
+pub(crate) fn note_adopted(
+    project: &Project,
+    path: &Path,
+    bytes: &[u8],
+) -> Result<(), EngineError> {
+    let place = &project.place;
+    let faces = [
+        (WorkflowFace::path(project), WorkflowFace::name(project)),
+        (RunFace::path(project), RunFace::name(project)),
+    ];
+    let path = path.canonicalize().ok();
+    for (_, name) in faces.iter().filter(|(window, _)| window.is_some() && *window == path) {
+        WindowArchive::of(place, name).keep(0, bytes)?;
+    }
+    Ok(())
+}
+
+/// Shows the present state after a commit; the same thing, told from the other side.
+pub(crate) fn render(project: &mut Project) -> Result<(), EngineError> {
+    reconcile(project)
+}
+
+/// The file of this work tree's workflow.
+pub(crate) fn workflow_path(project: &Project) -> PathBuf {
+    project.root().join(face::WORKFLOW_FILE)
+}
+
+/// The file of the run; none where there is no work tree.
+pub(crate) fn run_path(project: &Project) -> Option<PathBuf> {
+    RunFace::path(project)
+}
+
+/// Says that a state file is there without a journal.
+fn note_loose<F: Face>(project: &mut Project) {
+    let Some(path) = F::path(project).filter(|path| path.is_file()) else { return };
+    let path = path.strip_prefix(project.root()).unwrap_or(&path).display().to_string();
+    project.notice(format!(
+        "{path} has no journal behind it; a person can make it the start of one: `waypost adopt {path}`"
+    ));
+}
+
+/// Brings one window into step with its machine.
+fn sync<F: Face>(project: &mut Project) -> Result<(), EngineError> {
+    let Some(path) = F::path(project) else { return Ok(()) };
+    let archive = WindowArchive::of(&project.place, &F::name(project));
+    let head = F::head(project)?;
+    if head == 0 {
+        // A journal that has lost everything is not one in which nothing has happened yet.
+        refuse_lost_entries(&project.place, &archive, head)?;
+        note_loose::<F>(project);
+        return Ok(());
+    }
+    if is_in_step(&archive, &path, head) {
+        return Ok(());
+    }
+    let outcome = sync_locked::<F>(project, &archive, &path);
+    match outcome {
+        // The commit stands; the window is tried again at the next load.
+        Err(EngineError::Store(
+            error @ (StoreError::File { .. }
+            | StoreError::Full { .. }
+            | StoreError::NotRegular { .. }
+            | StoreError::TooLarge { .. }
+            | StoreError::Busy { .. }),
+        )) => {
+            project.notice(format!(
+                "{} is not up to date, the next command tries again: {}",
+                shown(project, &path),
+                obstacle(&error)
+            ));
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+/// What stands in the way of a window, without the names of our temporary files.
+fn obstacle(error: &StoreError) -> String {
+    match error {
+        StoreError::File { source, .. } | StoreError::Full { source, .. } => source.to_string(),
+        StoreError::NotRegular { what, .. } => format!("it is {what}, not a regular file"),
+        other => other.to_string(),
+    }
+}
+
+/// Whether the file is as we left it and shows the newest event; costs a `stat`.
+fn is_in_step(archive: &WindowArchive, path: &Path, head: u64) -> bool {
+    archive.untouched(path).ok().flatten().is_some_and(|stamp| stamp.version == head)
+}
+
+fn sync_locked<F: Face>(
+    project: &mut Project,
+    archive: &WindowArchive,
+    path: &Path,
+) -> Result<(), EngineError> {
+    let _turn = archive.lock()?;
+    let head = F::head(project)?;
+    refuse_lost_entries(&project.place, archive, head)?;
+    for leftover in file::leftovers(path)? {
+        consider::<F>(project, archive, leftover.bytes())?;
+        drop(leftover.discard());
+    }
+    file::sweep(path)?;
+    let untouched = archive.untouched(path)?.is_some();
+    let mut found = file::read_bounded(path, WINDOW_SIZE_MAX)?;
+    if let Some(bytes) = found.as_ref().filter(|_| !untouched) {
+        consider::<F>(project, archive, bytes)?;
+    }
+    if found.is_none() && !archive.kept()?.is_empty() {
+        project.notice(format!("{} was gone and is shown again", shown(project, path)));
+    }
+    for _ in 0..ROUNDS_MAX {
+        let Some((version, document)) = F::document(project)? else { return Ok(()) };
+        let bytes = parse::render(&document).into_bytes();
+        let previous = found.replace(bytes.clone());
+        if previous.as_ref() == Some(&bytes) && file::Mark::of(path)?.is_some() {
+            remove_dead_lock::<F>(project, path)?;
+            return Ok(restamp(archive, path, version, &bytes)?);
+        }
+        let kept = archive.keep(version, &bytes)?;
+        let exchanged = put::<F>(project, path, &bytes)?;
+        F::after(project, archive, path)?;
+        let mut has_landed = false;
+        if let Some(displaced) = exchanged.displaced {
+            has_landed = previous.as_deref() != Some(displaced.bytes());
+            if has_landed {
+                consider::<F>(project, archive, displaced.bytes())?;
+            }
+            drop(displaced.discard());
+        }
+        // The stamp comes last: after a death before it, everything is looked at again.
+        if let Some(mark) = exchanged.mark {
+            archive.stamp(&WindowStamp { version, hash: kept.hash, mark })?;
+        }
+        if !has_landed || F::head(project)? == version {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a journal that has fewer events than were shown: its log was removed, or an older one
+/// was put in its place.
+///
+/// A rendering is kept only after what it shows is durable, so this cannot happen by itself.
+fn refuse_lost_entries(
+    place: &Place,
+    archive: &WindowArchive,
+    head: u64,
+) -> Result<(), StoreError> {
+    match archive.kept()?.first() {
+        Some(newest) if newest.version > head => Err(StoreError::Corrupt {
+            path: place.state.join("journal.db"),
+            detail: format!(
+                "a window has shown event {}, and the journal ends with {head}: entries are gone; \
+                 was `journal.db-wal` removed?",
+                newest.version
+            ),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The file already shows the present state: only its mark has to be taken again.
+fn restamp(
+    archive: &WindowArchive,
+    path: &Path,
+    version: u64,
+    bytes: &[u8],
+) -> Result<(), StoreError> {
+    let hash = hash::sha256_hex(bytes);
+    archive.keep(version, bytes)?;
+    match file::Mark::of(path)? {
+        // Between reading and marking somebody may have written: then it is read next time.
+        Some(mark) if file::read_bounded(path, WINDOW_SIZE_MAX)?.as_deref() == Some(bytes) => {
+            archive.stamp(&WindowStamp { version, hash, mark })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Puts a rendering in place, holding the lock file that other tools know where there is one.
+fn put<F: Face>(
+    project: &mut Project,
+    path: &Path,
+    bytes: &[u8],
+) -> Result<Exchanged, EngineError> {
+    let Some(lock_path) = F::seed_lock(path) else { return Ok(file::exchange(path, bytes)?) };
+    let (clock, start) = (project.clock, project.clock.now());
+    let owner = Owner::this_process("waypost", start);
+    let request =
+        SeedRequest { place: &project.place, path: &lock_path, owner: &owner, now: start };
+    let mut wait = |span: Duration| -> Option<Time> {
+        thread::sleep(span);
+        Some(clock.now()).filter(|now| now.since(start) < SEED_LOCK_PATIENCE)
+    };
+    let lock = SeedLock::acquire(&request, &mut wait)?;
+    let mut exchanged = file::exchange(path, bytes)?;
+    let taken_over = lock.taken_over().map(str::to_owned);
+    drop(lock);
+    if file::Mark::of(&lock_path)?.is_some() {
+        // It could not be removed: without a mark the next command comes by and tries again.
+        exchanged.mark = None;
+    }
+    if let Some(why) = taken_over {
+        project.notice(format!("took over {}: {why}", shown(project, &lock_path)));
+    }
+    Ok(exchanged)
+}
+
+/// Removes the lock file of a process that died after it had replaced the file.
+fn remove_dead_lock<F: Face>(project: &Project, path: &Path) -> Result<(), StoreError> {
+    let Some(lock_path) = F::seed_lock(path) else { return Ok(()) };
+    if file::Mark::of(&lock_path)?.is_none() {
+        return Ok(());
+    }
+    let now = project.clock.now();
+    let owner = Owner::this_process("waypost", now);
+    let request = SeedRequest { place: &project.place, path: &lock_path, owner: &owner, now };
+    match SeedLock::acquire(&request, &mut |_| None) {
+        // One that somebody holds is theirs to remove.
+        Ok(_) | Err(StoreError::Busy { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// A path as the user knows it.
+fn shown(project: &Project, path: &Path) -> String {
+    path.strip_prefix(project.root()).unwrap_or(path).display().to_string()
+}

@@ -1,0 +1,64 @@
+//! What can be typed: the commands, their arguments, and the manual that `--help` prints.
+
+use crate::command::{
+    adopt::AdoptArgs, completions::CompletionsArgs, config::ConfigArgs, demo::DemoArgs,
+    develop::DevelopArgs, doctor::DoctorArgs, inbox::InboxArgs, init::InitArgs, log::LogArgs,
+    resolve::ResolveArgs, run::RunArgs, schema::SchemaArgs, validate::ValidateArgs,
+};
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Keep long-running coding agents on the road
+///
+/// Waypost remembers how far each agent got, holds it at gates that need evidence, and after a
+/// crash or a compacted context goes on exactly where things stood.
+#[derive(Debug, Parser)]
+#[command(name = "waypost", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    /// Work as if started in DIR
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub(crate) directory: Option<PathBuf>,
+
+    /// Print data as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Print only data and errors
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0   done
+  1   the work itself failed: a task, a gate's check, findings
+  2   bad input or an invalid document
+  3   refused by a rule, or reserved for a person
+  4   locked, fenced or a stale version
+  5   something is missing on this machine
+  70  a bug in waypost";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Init(InitArgs),
+    /// Show where things stand: workflow, run and inbox
+    Status,
+    Log(LogArgs),
+    Inbox(InboxArgs),
+    Develop(DevelopArgs),
+    Run(RunArgs),
+    Resolve(ResolveArgs),
+    Adopt(AdoptArgs),
+    Validate(ValidateArgs),
+    Schema(SchemaArgs),
+    Doctor(DoctorArgs),
+    Config(ConfigArgs),
+    Completions(CompletionsArgs),
+    Demo(DemoArgs),
+    /// Print the reference of all commands as Markdown
+    #[command(hide = true)]
+    Reference,
+}

@@ -1,0 +1,36 @@
+//! `waypost adopt`: makes a state file the start of a journal.
+
+use super::say_notices;
+use crate::{Context, error::CliError};
+use serde_json::json;
+use std::{path::PathBuf, process::ExitCode};
+use waypost_engine::{EngineError, Project, StoreError, identify};
+
+/// Make a state file that was found without a journal the start of one
+///
+/// For `.develop-workflow/state.json` and `.claude/orchestrate-state.json`. Reserved for a person,
+/// who vouches for what the file says.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AdoptArgs {
+    /// The state file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+pub(crate) fn run(context: &Context, args: &AdoptArgs) -> Result<ExitCode, CliError> {
+    let path = context.path(&args.file);
+    // A journal that has vanished is no reason to refuse: this is the way back.
+    let mut project = match Project::open_unreconciled(&context.directory, identify()) {
+        Err(EngineError::Store(StoreError::Vanished { .. })) => {
+            Project::find(&context.directory, identify())?
+        }
+        opened => opened?,
+    };
+    let kind = project.adopt(&path)?;
+    say_notices(context, &mut project);
+    if context.out.json {
+        context.out.json(&json!({ "adopted": path, "kind": kind.name() }))?;
+    }
+    context.out.done(format!("adopted {} as the start of the journal", path.display()));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,339 @@
+//! `waypost develop`: one feature through its phases and gates.
+
+use super::{open, say_notices};
+use crate::{
+    Context,
+    error::{CliError, Kind},
+    show::workflow as show_workflow,
+};
+use clap::{Subcommand, ValueEnum};
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+};
+use waypost_engine::{EngineError, GateClaim, Project};
+use waypost_model::{
+    id::CheckpointId,
+    retry::FailureClass,
+    workflow::{CheckpointStep, Command, GateName, Strategy},
+};
+
+/// Bring one feature through DESIGN, REVIEW, IMPLEMENT and PR
+///
+/// Phases follow each other only when their gates are passed, and a gate is passed with evidence.
+/// The state is shown in .develop-workflow/state.json.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DevelopArgs {
+    #[command(subcommand)]
+    action: DevelopAction,
+}
+
+#[derive(Debug, Subcommand)]
+enum DevelopAction {
+    /// Start a feature
+    Start {
+        /// What is to be built, in a line
+        feature: String,
+    },
+    /// Show phase, gates, checkpoints and what comes next
+    Status,
+    /// Enter the next phase
+    Advance {
+        /// A checkpoint of the implementation; may be repeated (DESIGN to REVIEW)
+        #[arg(long = "checkpoint", value_name = "ID")]
+        checkpoints: Vec<String>,
+        /// The checkpoint contract (DESIGN to REVIEW)
+        #[arg(long, value_name = "FILE", conflicts_with = "checkpoints")]
+        contract: Option<PathBuf>,
+        /// How the implementation is divided (REVIEW to IMPLEMENT)
+        #[arg(long)]
+        strategy: Option<StrategyWord>,
+    },
+    /// Go back one phase; its gate and all later ones close again
+    Back,
+    /// Pass or reset a gate
+    #[command(subcommand)]
+    Gate(GateAction),
+    /// Work on a checkpoint of the implementation
+    #[command(subcommand)]
+    Checkpoint(CheckpointAction),
+    /// Keep a checkpoint contract for the feature (in DESIGN)
+    Contract {
+        /// The contract, YAML
+        file: PathBuf,
+    },
+    /// Take the feature up again
+    Resume {
+        /// What to start if there is nothing to take up
+        feature: Option<String>,
+        /// Go on where it stood
+        #[arg(long = "continue")]
+        go_on: bool,
+        /// Begin anew, with the same feature unless one is given; reserved for a person
+        #[arg(long, value_name = "FEATURE", num_args = 0..=1, conflicts_with = "go_on")]
+        restart: Option<Option<String>>,
+    },
+    /// Switch the gates off until `resume`; reserved for a person
+    Suspend {
+        /// Why
+        #[arg(long)]
+        reason: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum GateAction {
+    /// Pass a gate, if what it needs holds
+    ///
+    /// What it needs is set in waypost.toml, [workflow.gates.NAME]: a check that Waypost runs, a
+    /// review, a person. With nothing set, a report of the agent is enough for the first two gates.
+    Pass {
+        /// review_clean_pass, architect_verified or re_review_clean
+        name: String,
+        /// A report with a line `Blocking: N`, or JSON {"blocking": N}
+        #[arg(long, value_name = "FILE")]
+        report: Option<PathBuf>,
+        /// Confirm without being asked, for a person
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Close a gate again
+    Reset {
+        /// review_clean_pass, architect_verified or re_review_clean
+        name: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum CheckpointAction {
+    /// Start a checkpoint
+    Start { id: String },
+    /// Run its validation and pass it if that holds
+    Pass { id: String },
+    /// Count a failed try; past the limit it escalates
+    Fail {
+        id: String,
+        /// Why: transient, validation, dependency, resource (ENV_ISSUE), structural
+        /// (DESIGN_MISMATCH) or critical; what another try cannot mend escalates at once
+        #[arg(long, default_value = "transient")]
+        class: String,
+    },
+    /// Hand it to a person
+    Escalate { id: String },
+    /// Give an escalated checkpoint a new round of tries; reserved for a person
+    Reopen { id: String },
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum StrategyWord {
+    Direct,
+    Subagent,
+    AgentTeams,
+}
+
+impl From<StrategyWord> for Strategy {
+    fn from(word: StrategyWord) -> Self {
+        match word {
+            StrategyWord::Direct => Self::Direct,
+            StrategyWord::Subagent => Self::Subagent,
+            StrategyWord::AgentTeams => Self::AgentTeams,
+        }
+    }
+}
+
+pub(crate) fn run(context: &Context, args: &DevelopArgs) -> Result<ExitCode, CliError> {
+    let mut project = open(context)?;
+    let max_iterations = project.configuration().values.workflow.max_iterations;
+    match &args.action {
+        DevelopAction::Status => {}
+        DevelopAction::Start { feature } => {
+            project.develop(Command::Start { feature: feature.clone(), max_iterations })?;
+        }
+        DevelopAction::Advance { checkpoints, contract, strategy } => {
+            let contract = contract.as_ref().map(|path| context.path(path));
+            let contract =
+                contract.as_deref().map(|path| project.read_contract(path)).transpose()?;
+            let checkpoints =
+                checkpoints.iter().map(|id| parse_id(id)).collect::<Result<_, _>>()?;
+            let strategy = strategy.map(Strategy::from);
+            project.develop(Command::Advance { checkpoints, contract, strategy })?;
+        }
+        DevelopAction::Back => project.develop(Command::Back)?,
+        DevelopAction::Gate(action) => gate(context, &mut project, action)?,
+        DevelopAction::Checkpoint(action) => checkpoint(&mut project, action)?,
+        DevelopAction::Contract { file } => {
+            let contract = project.read_contract(&context.path(file))?;
+            project.develop(Command::SetContract { contract })?;
+        }
+        DevelopAction::Resume { feature, go_on, restart } => {
+            let wish = match restart {
+                Some(name) => Some(Wish::Restart(name.clone())),
+                None if *go_on => Some(Wish::GoOn),
+                None => None,
+            };
+            resume(context, &mut project, feature.as_ref(), wish)?;
+        }
+        DevelopAction::Suspend { reason } => {
+            project.develop(Command::Suspend { reason: reason.clone() })?;
+        }
+    }
+    say_notices(context, &mut project);
+    report(context, &mut project)
+}
+
+/// Prints how the workflow stands; every command ends with it.
+fn report(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> {
+    let workflow = project.workflow()?;
+    if context.out.json {
+        context.out.json(&show_workflow::json(workflow.feature.as_ref()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    match &workflow.feature {
+        Some(feature) if !context.out.quiet => context.out.raw(&show_workflow::text(feature))?,
+        Some(_) => {}
+        None => {
+            context.out.note("no workflow is active; `waypost develop start FEATURE` begins one");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn gate(context: &Context, project: &mut Project, action: &GateAction) -> Result<(), CliError> {
+    match action {
+        GateAction::Reset { name } => {
+            let gate = parse_gate(name)?;
+            project.develop(Command::ResetGate { gate })?;
+        }
+        GateAction::Pass { name, report, yes } => {
+            let gate = parse_gate(name)?;
+            let is_confirmed = project.actor().is_person()
+                && (*yes || wants_confirmation(project, gate, report.is_some()) && confirm(gate)?);
+            let report = report.as_ref().map(|path| context.path(path));
+            let claim = GateClaim { report: report.as_deref(), is_confirmed };
+            let passed = project.pass_gate(gate, claim, &mut io::stderr());
+            let again = format!("mend it, then `waypost develop gate pass {gate}`");
+            passed.map_err(|error| with_next(error, again))?;
+        }
+    }
+    Ok(())
+}
+
+/// Says what comes after a check that did not pass.
+fn with_next(error: EngineError, next: String) -> CliError {
+    match error {
+        EngineError::CheckFailed { .. } => CliError::from(error).next(next),
+        other => other.into(),
+    }
+}
+
+/// A person is asked where the configuration wants one, or where nothing else is given.
+fn wants_confirmation(project: &Project, gate: GateName, has_report: bool) -> bool {
+    let needs = project.configuration().values.workflow.requirement(gate);
+    needs.human || (!has_report && needs.check.is_none() && !needs.review)
+}
+
+fn confirm(gate: GateName) -> Result<bool, CliError> {
+    Ok(matches!(ask(&format!("Do you confirm {gate}? [y/N]"))?.as_deref(), Some("y" | "Y" | "yes")))
+}
+
+/// Asks at the terminal; nobody there, no answer.
+fn ask(question: &str) -> Result<Option<String>, CliError> {
+    if !io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    let mut stderr = anstream::stderr();
+    write!(stderr, "{question} ")?;
+    stderr.flush()?;
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    Ok(Some(line.trim().to_owned()))
+}
+
+fn checkpoint(project: &mut Project, action: &CheckpointAction) -> Result<(), CliError> {
+    let (id, step) = match action {
+        CheckpointAction::Pass { id } => {
+            let passed = project.pass_checkpoint(&parse_id(id)?, &mut io::stderr());
+            let next = format!("mend it, or `waypost develop checkpoint fail {id}`");
+            return passed.map_err(|error| with_next(error, next));
+        }
+        CheckpointAction::Start { id } => (id, CheckpointStep::Start),
+        CheckpointAction::Fail { id, class } => {
+            let class = FailureClass::from_word(class).ok_or_else(|| {
+                CliError::bad_input(format!("`{class}` is no class of failure")).hint(
+                    "one of transient, validation, dependency, resource, structural, critical, \
+                     ENV_ISSUE, DESIGN_MISMATCH",
+                )
+            })?;
+            (id, CheckpointStep::Fail { class })
+        }
+        CheckpointAction::Escalate { id } => (id, CheckpointStep::Escalate),
+        CheckpointAction::Reopen { id } => (id, CheckpointStep::Reopen),
+    };
+    Ok(project.develop(Command::Checkpoint { id: parse_id(id)?, step })?)
+}
+
+/// What somebody wants on resuming.
+enum Wish {
+    GoOn,
+    Restart(Option<String>),
+}
+
+fn resume(
+    context: &Context,
+    project: &mut Project,
+    feature: Option<&String>,
+    wish: Option<Wish>,
+) -> Result<(), CliError> {
+    let max_iterations = project.configuration().values.workflow.max_iterations;
+    let found = project.workflow()?.feature.as_ref();
+    let Some(found) = found.filter(|found| !found.is_done()) else {
+        if found.is_some() {
+            context.out.note("the previous feature is done; this starts anew");
+        }
+        let asked = match feature {
+            Some(feature) => Some(feature.clone()),
+            None => ask("What is to be built?")?.filter(|text| !text.is_empty()),
+        };
+        let Some(feature) = asked else {
+            return Err(CliError::new(Kind::Refused, "there is nothing to resume")
+                .next("waypost develop start FEATURE"));
+        };
+        return Ok(project.develop(Command::Start { feature, max_iterations })?);
+    };
+    context.out.note(show_workflow::resumed(found));
+    let wish = match wish {
+        Some(wish) => wish,
+        None => match ask("[c]ontinue, or start from the [b]eginning?")?.as_deref() {
+            Some("c" | "continue" | "") => Wish::GoOn,
+            Some("b" | "beginning") => Wish::Restart(None),
+            Some(other) => {
+                return Err(CliError::bad_input(format!("`{other}` is neither c nor b")));
+            }
+            None => {
+                return Err(CliError::new(Kind::Refused, "say how to go on")
+                    .next("waypost develop resume --continue"));
+            }
+        },
+    };
+    match wish {
+        Wish::GoOn => project.develop(Command::Resume)?,
+        Wish::Restart(name) => {
+            let feature = name.or_else(|| feature.cloned());
+            project.develop(Command::Restart { feature, max_iterations })?;
+        }
+    }
+    Ok(())
+}
+
+fn parse_id(text: &str) -> Result<CheckpointId, CliError> {
+    text.parse().map_err(|error: waypost_model::id::BadId| CliError::bad_input(error.to_string()))
+}
+
+fn parse_gate(name: &str) -> Result<GateName, CliError> {
+    GateName::from_word(name).ok_or_else(|| {
+        let names: Vec<&str> = GateName::ALL.iter().map(|gate| gate.as_str()).collect();
+        CliError::bad_input(format!("`{name}` is no gate"))
+            .hint(format!("one of {}", names.join(", ")))
+    })
+}

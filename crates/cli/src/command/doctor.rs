@@ -1,0 +1,69 @@
+//! `waypost doctor`: what is wrong here, and what to do.
+
+use crate::{
+    Context,
+    error::{CliError, Kind},
+    output::{CYAN, GREEN, RED, YELLOW, styled},
+};
+use serde_json::json;
+use std::process::ExitCode;
+use waypost_engine::{Doctor, Finding, Health, identify};
+
+/// Look the project over and say what to do
+///
+/// Checks the journal entry by entry, the windows, the configuration and git's view. Exits 1 if
+/// something is wrong.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DoctorArgs {
+    /// Mend what can be mended without loss
+    #[arg(long)]
+    fix: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<ExitCode, CliError> {
+    let doctor = Doctor::new(&context.directory, identify())?;
+    let mut findings = doctor.examine();
+    if args.fix {
+        for repair in findings.iter().filter_map(|finding| finding.repair.as_ref()) {
+            let done = doctor.repair(repair)?;
+            context.out.note(format!("{} {done}", styled(GREEN, "fixed:")));
+        }
+        findings = doctor.examine();
+    }
+    if context.out.json {
+        let rows: Vec<_> = findings.iter().map(finding_json).collect();
+        context.out.json(&rows)?;
+    } else {
+        findings.iter().try_for_each(|finding| print(context, finding))?;
+    }
+    let is_bad = findings.iter().any(|finding| finding.verdict == Health::Bad);
+    Ok(if is_bad { ExitCode::from(Kind::Failed as u8) } else { ExitCode::SUCCESS })
+}
+
+fn print(context: &Context, finding: &Finding) -> Result<(), CliError> {
+    let word = match finding.verdict {
+        Health::Good => styled(GREEN, "ok  "),
+        Health::Note => styled(YELLOW, "note"),
+        Health::Bad => styled(RED, "bad "),
+    };
+    context.out.line(format!("{word} {:14} {}", finding.subject, finding.text))?;
+    if let Some(remedy) = &finding.remedy {
+        context.out.line(format!("     {:14} {} {remedy}", "", styled(CYAN, "hint:")))?;
+    }
+    Ok(())
+}
+
+fn finding_json(finding: &Finding) -> serde_json::Value {
+    let verdict = match finding.verdict {
+        Health::Good => "ok",
+        Health::Note => "note",
+        Health::Bad => "bad",
+    };
+    json!({
+        "subject": finding.subject,
+        "verdict": verdict,
+        "text": finding.text,
+        "remedy": finding.remedy,
+        "fixable": finding.repair.is_some(),
+    })
+}

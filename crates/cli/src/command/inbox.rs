@@ -1,0 +1,156 @@
+//! `waypost inbox`: everything that waits for a person.
+
+use super::{open, say_notices};
+use crate::{
+    Context,
+    error::CliError,
+    output::{BOLD, CYAN, DIM, styled},
+    show,
+};
+use serde_json::{Value, json};
+use std::{fs, io::Read as _, path::PathBuf, process::ExitCode};
+use waypost_model::{
+    id::{BadId, EntryId},
+    inbox::Entry,
+};
+
+/// See and answer what waits for a person
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct InboxArgs {
+    #[command(subcommand)]
+    action: Option<InboxAction>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum InboxAction {
+    /// List what waits, oldest first
+    List,
+    /// Show one entry in full
+    Show {
+        /// Its id, as in q3
+        id: String,
+    },
+    /// Answer an entry
+    ///
+    /// Reserved for a person. The answer is recorded and carried out at once.
+    Answer {
+        /// Its id, as in q3
+        id: String,
+        /// The answer; without it, from --file or standard input
+        text: Option<String>,
+        /// Read the answer from a file, `-` for standard input
+        #[arg(long, conflicts_with = "text")]
+        file: Option<PathBuf>,
+    },
+}
+
+pub(crate) fn run(context: &Context, args: &InboxArgs) -> Result<ExitCode, CliError> {
+    match &args.action {
+        None | Some(InboxAction::List) => list(context),
+        Some(InboxAction::Show { id }) => show_entry(context, id),
+        Some(InboxAction::Answer { id, text, file }) => {
+            let text = read_answer(context, text.as_ref(), file.as_ref())?;
+            answer(context, id, &text)
+        }
+    }
+}
+
+fn list(context: &Context) -> Result<ExitCode, CliError> {
+    let mut project = open(context)?;
+    let inbox = project.inbox()?;
+    if context.out.json {
+        let entries: Vec<Value> = inbox.open().iter().map(entry_json).collect();
+        context.out.json(&entries)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if inbox.open().is_empty() {
+        context.out.note("nothing waits for you");
+    }
+    let now = project.clock().now();
+    for entry in inbox.open() {
+        let age = show::duration(now.since(entry.since));
+        let id = styled(BOLD, format!("{:5}", entry.id));
+        context.out.line(format!(
+            "{id} {}  {}",
+            entry.question.title,
+            styled(DIM, format!("{age} ago"))
+        ))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_entry(context: &Context, id: &str) -> Result<ExitCode, CliError> {
+    let mut project = open(context)?;
+    let inbox = project.inbox()?;
+    let entry = find(inbox.open(), id)?;
+    if context.out.json {
+        context.out.json(&entry_json(entry))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let question = &entry.question;
+    context.out.line(format!("{} {}", styled(BOLD, &entry.id), styled(BOLD, &question.title)))?;
+    context.out.line(styled(DIM, format!("{} · since {}", question.subject, entry.since)))?;
+    context.out.line(format!("\n{}", question.text))?;
+    let choices =
+        if question.choices.is_empty() { "TEXT".into() } else { question.choices.join("|") };
+    let command = format!("waypost inbox answer {} {choices}", entry.id);
+    context.out.line(format!("\n{} {command}", styled(CYAN, "answer:")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn answer(context: &Context, id: &str, text: &str) -> Result<ExitCode, CliError> {
+    let mut project = open(context)?;
+    let id: EntryId = id.parse().map_err(bad_id)?;
+    project.answer(&id, text)?;
+    say_notices(context, &mut project);
+    if context.out.json {
+        context.out.json(&json!({ "answered": id, "text": text.trim() }))?;
+    }
+    context.out.done(format!("answered {id}"));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read_answer(
+    context: &Context,
+    text: Option<&String>,
+    file: Option<&PathBuf>,
+) -> Result<String, CliError> {
+    let unreadable =
+        |error: std::io::Error| CliError::bad_input(format!("cannot read the answer: {error}"));
+    match (text, file) {
+        (Some(text), _) => Ok(text.clone()),
+        (None, Some(path)) if path.as_os_str() != "-" => {
+            fs::read_to_string(context.path(path)).map_err(unreadable)
+        }
+        (None, _) => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map_err(unreadable)?;
+            Ok(text)
+        }
+    }
+}
+
+fn find<'a>(entries: &'a [Entry], id: &str) -> Result<&'a Entry, CliError> {
+    let id: EntryId = id.parse().map_err(bad_id)?;
+    entries.iter().find(|entry| entry.id == id).ok_or_else(|| {
+        CliError::bad_input(format!("{id} is not waiting in the inbox")).next("waypost inbox")
+    })
+}
+
+fn bad_id(error: BadId) -> CliError {
+    CliError::bad_input(error.to_string()).next("waypost inbox")
+}
+
+/// An entry as data.
+pub(crate) fn entry_json(entry: &Entry) -> Value {
+    json!({
+        "id": entry.id,
+        "since": entry.since.to_string(),
+        "kind": entry.question.kind,
+        "subject": entry.question.subject,
+        "title": entry.question.title,
+        "text": entry.question.text,
+        "choices": entry.question.choices,
+    })
+}

@@ -1,0 +1,127 @@
+//! `waypost log`: what happened, from the journal.
+
+use super::open;
+use crate::{
+    Context,
+    error::CliError,
+    output::{CYAN, DIM, styled},
+};
+use serde_json::{Value, json};
+use std::{process::ExitCode, thread, time::Duration};
+use waypost_engine::Recorded;
+
+/// How often a followed log is looked at; the engine's own rhythm.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Fields of an event that are too long for a line.
+const LONG_FIELDS: [&str; 4] = ["plan", "contract", "feature", "settings"];
+
+/// Show what happened
+///
+/// Every event of every machine with its number, time and giver, oldest first.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LogArgs {
+    /// Only events about this task, checkpoint, inbox entry or stream
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+
+    /// How many of the newest events
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
+    limit: usize,
+
+    /// Go on printing as more happens
+    #[arg(long, short)]
+    follow: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &LogArgs) -> Result<ExitCode, CliError> {
+    let mut project = open(context)?;
+    let wanted = |entry: &Recorded| args.id.as_ref().is_none_or(|id| is_about(entry, id));
+    let mut last = 0;
+    for entry in project.log(args.limit, wanted)? {
+        last = entry.seq;
+        print(context, &entry)?;
+    }
+    if last == 0 && !args.follow {
+        context.out.note(match &args.id {
+            Some(id) => format!("nothing in the journal is about {id}"),
+            None => "nothing has happened yet".to_owned(),
+        });
+    }
+    if !args.follow {
+        return Ok(ExitCode::SUCCESS);
+    }
+    loop {
+        thread::sleep(FOLLOW_INTERVAL);
+        for entry in project.log_after(last)? {
+            last = entry.seq;
+            if wanted(&entry) {
+                print(context, &entry)?;
+            }
+        }
+    }
+}
+
+/// Whether an entry belongs to the stream or names the id; `run:T1.3` asks for both.
+fn is_about(entry: &Recorded, id: &str) -> bool {
+    let body = body(entry);
+    let names = |id: &str| {
+        ["id", "gate", "phase"].iter().any(|field| match &body[*field] {
+            Value::String(text) => text == id,
+            Value::Number(number) => number.to_string() == id,
+            _ => false,
+        })
+    };
+    let stream = entry.stream.as_str();
+    let in_part = |part: &str, id: &str| stream.split(':').next() == Some(part) && names(id);
+    stream == id || names(id) || id.split_once(':').is_some_and(|(part, id)| in_part(part, id))
+}
+
+/// What an event says: `{"task_started": {…}}` without the word that is its kind.
+fn body(entry: &Recorded) -> Value {
+    let mut event = serde_json::from_str(&entry.body).unwrap_or(Value::Null);
+    event.get_mut(&entry.kind).map_or(Value::Null, Value::take)
+}
+
+fn print(context: &Context, entry: &Recorded) -> Result<(), CliError> {
+    if context.out.json {
+        return Ok(context.out.json(&json!({
+            "seq": entry.seq,
+            "stream": entry.stream,
+            "stream_seq": entry.stream_seq,
+            "at": entry.at.to_string(),
+            "actor": entry.actor,
+            "kind": entry.kind,
+            "body": body(entry),
+        }))?);
+    }
+    let number = styled(DIM, format!("{:>6} {}", entry.seq, entry.at));
+    let kind = styled(CYAN, &entry.kind);
+    let details = details(&body(entry));
+    let actor = styled(DIM, format!("by {}", entry.actor));
+    Ok(context.out.line(format!("{number} {} {kind} {details}{actor}", entry.stream))?)
+}
+
+/// The short fields of an event as `name=value`.
+fn details(body: &Value) -> String {
+    let Value::Object(fields) = body else { return String::new() };
+    let shown = |value: &Value| match value {
+        Value::String(text) if text.contains(' ') => format!("{text:?}"),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    fields
+        .iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(name, value)| match value {
+            Value::Object(_) if LONG_FIELDS.contains(&name.as_str()) => format!("{name}=… "),
+            Value::Object(question) if name == "question" => {
+                format!("{} ", shown(question.get("title").unwrap_or(&Value::Null)))
+            }
+            Value::Object(evidence) if evidence.contains_key("kind") => {
+                format!("{name}={} ", shown(&evidence["kind"]))
+            }
+            value => format!("{name}={} ", shown(value)),
+        })
+        .collect()
+}

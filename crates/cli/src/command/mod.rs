@@ -1,0 +1,33 @@
+//! One file per command: its arguments, which are its manual, and what it does.
+
+pub(crate) mod adopt;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod demo;
+pub(crate) mod develop;
+pub(crate) mod doctor;
+pub(crate) mod inbox;
+pub(crate) mod init;
+pub(crate) mod log;
+pub(crate) mod reference;
+pub(crate) mod resolve;
+pub(crate) mod run;
+pub(crate) mod schema;
+pub(crate) mod status;
+pub(crate) mod validate;
+
+use crate::{Context, error::CliError};
+use waypost_engine::{Project, identify};
+
+/// Opens the project around the working folder, and says what has to be said about it.
+pub(crate) fn open(context: &Context) -> Result<Project, CliError> {
+    let mut project = Project::open(&context.directory, identify())?;
+    say_notices(context, &mut project);
+    Ok(project)
+}
+
+pub(crate) fn say_notices(context: &Context, project: &mut Project) {
+    for notice in project.take_notices() {
+        context.out.warning(notice);
+    }
+}

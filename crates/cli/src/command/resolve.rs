@@ -1,0 +1,133 @@
+//! `waypost resolve`: what to do next, in the seed's one-line protocol.
+
+use super::{open, say_notices};
+use crate::{Context, error::CliError};
+use serde_json::json;
+use std::process::ExitCode;
+use waypost_engine::{EngineError, Project};
+use waypost_model::run::{Active, PhaseStage, TaskStatus};
+
+/// Answer RESOLVE_NEXT: which tasks are ready
+///
+/// Prints READY:ID,ID, WAIT, PHASE_DONE:n, PHASE_FAILED:n, ALL_DONE or ERROR:code. Begins the run
+/// if there is none. With :PHASE:n only that phase counts; with :FORCE tasks that wait before
+/// their next try are ready too.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ResolveArgs {
+    /// `RESOLVE_NEXT`, then `:PHASE:n` and `:FORCE` as needed
+    #[arg(default_value = "RESOLVE_NEXT")]
+    request: String,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Request {
+    phase: Option<u32>,
+    force: bool,
+}
+
+pub(crate) fn run(context: &Context, args: &ResolveArgs) -> Result<ExitCode, CliError> {
+    let Some(request) = parse(&args.request) else {
+        return Err(CliError::bad_input(format!("`{}` is no request", args.request))
+            .hint("RESOLVE_NEXT, RESOLVE_NEXT:PHASE:1 or RESOLVE_NEXT:FORCE"));
+    };
+    let mut project = open(context)?;
+    let (line, failure) = match answer(&mut project, &request) {
+        Ok(line) => (line, None),
+        Err(error) => (format!("ERROR:{}", code(&error)), Some(error)),
+    };
+    say_notices(context, &mut project);
+    if context.out.json {
+        context.out.json(&json!({ "answer": line }))?;
+    } else {
+        context.out.line(line)?;
+    }
+    match failure {
+        Some(error) => Err(error.into()),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn parse(text: &str) -> Option<Request> {
+    let mut parts = text.split(':');
+    let mut request = Request { phase: None, force: false };
+    if parts.next() != Some("RESOLVE_NEXT") {
+        return None;
+    }
+    while let Some(part) = parts.next() {
+        match part {
+            "PHASE" => request.phase = Some(parts.next()?.parse().ok()?),
+            "FORCE" => request.force = true,
+            _ => return None,
+        }
+    }
+    Some(request)
+}
+
+fn answer(project: &mut Project, request: &Request) -> Result<String, EngineError> {
+    project.drive_run(Vec::new(), None)?;
+    let now = project.clock().now();
+    let Some(active) = project.run()?.active() else { return Ok("ALL_DONE".into()) };
+    let in_phase = |phase: u32| request.phase.is_none_or(|wanted| wanted == phase);
+    let ready: Vec<&str> = active
+        .ready()
+        .filter(|view| in_phase(view.planned.phase))
+        .filter(|view| request.force || !active.is_delayed(&view.planned.id, now))
+        .map(|view| view.planned.id.as_str())
+        .collect();
+    if !ready.is_empty() {
+        return Ok(format!("READY:{}", ready.join(",")));
+    }
+    let closed = request.phase.and_then(|phase| closing(active, phase));
+    Ok(match closed {
+        Some(line) => line,
+        None if active.is_over() && active.count(TaskStatus::Failed) == 0 => "ALL_DONE".into(),
+        None if active.is_over() => {
+            closing(active, active.current_phase()).unwrap_or_else(|| "ALL_DONE".into())
+        }
+        None => "WAIT".into(),
+    })
+}
+
+/// How a phase ended, if it has.
+fn closing(active: &Active, phase: u32) -> Option<String> {
+    let progress = active.progress(phase);
+    let is_ending =
+        matches!(active.phase(phase)?, PhaseStage::Closed { .. } | PhaseStage::Ending { .. });
+    is_ending.then(|| match progress.completed == progress.total {
+        true => format!("PHASE_DONE:{phase}"),
+        false => format!("PHASE_FAILED:{phase}"),
+    })
+}
+
+/// The seed's word for what went wrong.
+fn code(error: &EngineError) -> &str {
+    match error {
+        EngineError::Invalid(file) => file.diagnostics.first().map_or("PARSE_FAIL", |it| it.code),
+        EngineError::BadInput { message, .. } if message.starts_with("TASKS_NOT_FOUND") => {
+            "TASKS_NOT_FOUND"
+        }
+        _ => "STATE_CORRUPT",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_read_in_any_order() {
+        let table = [
+            ("RESOLVE_NEXT", Some((None, false))),
+            ("RESOLVE_NEXT:PHASE:2", Some((Some(2), false))),
+            ("RESOLVE_NEXT:PHASE:0:FORCE", Some((Some(0), true))),
+            ("RESOLVE_NEXT:FORCE", Some((None, true))),
+            ("RESOLVE_NEXT:PHASE", None),
+            ("RESOLVE_NEXT:PHASE:x", None),
+            ("NEXT", None),
+        ];
+        for (text, want) in table {
+            let want = want.map(|(phase, force)| Request { phase, force });
+            assert_eq!(parse(text), want, "{text}");
+        }
+    }
+}

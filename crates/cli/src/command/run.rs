@@ -1,0 +1,226 @@
+//! `waypost run`: the tasks of TASKS.md.
+
+use super::{open, say_notices};
+use crate::{Context, error::CliError, show::run as show_run};
+use clap::Subcommand;
+use serde_json::json;
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+use waypost_engine::{EngineError, Project};
+use waypost_model::{
+    id::{BadId, TaskId},
+    retry::FailureClass,
+    run::{Active, Command, Failure, Run, TaskStatus},
+};
+
+/// Work through the tasks of TASKS.md
+///
+/// An agent session can be the executor itself: ask for what is ready, start it, and say how it
+/// ended. The state is shown in .claude/orchestrate-state.json.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    #[command(subcommand)]
+    action: RunAction,
+
+    /// The file with the tasks; else docs/planning/06-tasks.md, docs/planning/TASKS.md, TASKS.md
+    #[arg(long, value_name = "FILE", global = true)]
+    tasks: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum RunAction {
+    /// Show phases, counts, and what failed or is blocked
+    Status,
+    /// List the tasks that may be started now, the most urgent first
+    Next {
+        /// How many at most
+        #[arg(short = 'n', long, value_name = "COUNT")]
+        limit: Option<usize>,
+    },
+    /// Start a task; begins the run if there is none
+    Start {
+        /// The task, as in T1.3
+        id: String,
+    },
+    /// Run a task's verify commands and complete it if they pass
+    Done {
+        /// The task, as in T1.3
+        id: String,
+        /// The attempt that speaks, as `start` told it; an older one is refused
+        #[arg(long, env = "WAYPOST_ATTEMPT")]
+        attempt: Option<u32>,
+    },
+    /// Say that a task failed; it is tried again until its retries are used up
+    Fail {
+        /// The task, as in T1.3
+        id: String,
+        /// What went wrong
+        #[arg(long, default_value = "")]
+        reason: String,
+        /// transient, validation, dependency, resource, structural or critical; what another try
+        /// cannot mend fails at once
+        #[arg(long, default_value = "transient")]
+        class: String,
+        /// The attempt that speaks, as `start` told it; an older one is refused
+        #[arg(long, env = "WAYPOST_ATTEMPT")]
+        attempt: Option<u32>,
+    },
+    /// Open a failed task again, with all its retries; what it blocked is lifted
+    Retry {
+        /// The task, as in T1.3
+        id: String,
+    },
+    /// Take a task out: it counts as failed
+    Skip {
+        /// The task, as in T1.3
+        id: String,
+        /// Count it as completed instead; reserved for a person
+        #[arg(long)]
+        satisfy: bool,
+    },
+}
+
+pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliError> {
+    let mut project = open(context)?;
+    let tasks = args.tasks.as_ref().map(|path| context.path(path));
+    let tasks = tasks.as_deref();
+    let (id, command) = match &args.action {
+        RunAction::Status => return status(context, &mut project, tasks),
+        RunAction::Next { limit } => return next(context, &mut project, tasks, *limit),
+        RunAction::Start { id } => (id, Command::Start { id: parse_id(id)? }),
+        RunAction::Done { id, attempt } => return done(context, &mut project, id, *attempt),
+        RunAction::Fail { id, reason, class, attempt } => {
+            let failure = Failure {
+                text: reason.clone(),
+                class: parse_class(class)?,
+                signature: String::new(),
+            };
+            (id, Command::Fail { id: parse_id(id)?, attempt: *attempt, failure })
+        }
+        RunAction::Retry { id } => (id, Command::Retry { id: parse_id(id)? }),
+        RunAction::Skip { id, satisfy: true } => (id, Command::Satisfy { id: parse_id(id)? }),
+        RunAction::Skip { id, satisfy: false } => (id, Command::Skip { id: parse_id(id)? }),
+    };
+    let id = parse_id(id)?;
+    project.drive_run(vec![command], tasks)?;
+    say_notices(context, &mut project);
+    report(context, &mut project, &id)
+}
+
+fn done(
+    context: &Context,
+    project: &mut Project,
+    id: &str,
+    attempt: Option<u32>,
+) -> Result<ExitCode, CliError> {
+    let id = parse_id(id)?;
+    match project.finish_task(&id, attempt, &mut io::stderr()) {
+        Err(error @ EngineError::CheckFailed { .. }) => {
+            let next = format!("mend it, or `waypost run fail {id} --reason TEXT`");
+            return Err(CliError::from(error).next(next));
+        }
+        outcome => outcome?,
+    }
+    say_notices(context, project);
+    report(context, project, &id)
+}
+
+/// Says how the task stands now.
+fn report(context: &Context, project: &mut Project, id: &TaskId) -> Result<ExitCode, CliError> {
+    let now = project.clock().now();
+    let run = project.run()?;
+    let Some((active, view)) = run.active().and_then(|it| Some((it, it.task(id)?))) else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    let task = active.summarize(&view);
+    if context.out.json {
+        let mut value = show_run::task_json(&task);
+        value["run_over"] = json!(active.is_over());
+        context.out.json(&value)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    context.out.note(show_run::task_line(&task, now));
+    if active.is_over() {
+        context.out.note(show_run::ending(&active.summary()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn status(
+    context: &Context,
+    project: &mut Project,
+    tasks: Option<&Path>,
+) -> Result<ExitCode, CliError> {
+    let begun = project.run_summary()?;
+    let is_preview = begun.is_none();
+    let run = match begun {
+        Some(run) => run,
+        None => preview(&project.preview_run(tasks)?).summary(),
+    };
+    if context.out.json {
+        let mut value = show_run::json(&run);
+        value["begun"] = json!(!is_preview);
+        context.out.json(&value)?;
+    } else {
+        context.out.raw(&show_run::text(&run))?;
+        if is_preview {
+            context.out.note("the run has not begun; `waypost run start ID` begins it");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn next(
+    context: &Context,
+    project: &mut Project,
+    tasks: Option<&Path>,
+    limit: Option<usize>,
+) -> Result<ExitCode, CliError> {
+    let now = project.clock().now();
+    let (run, mut ready) = match project.run_summary()? {
+        Some(run) => (run, project.ready_tasks()?),
+        None => {
+            let run = project.preview_run(tasks)?;
+            (preview(&run).summary(), preview(&run).ready_summaries())
+        }
+    };
+    ready.retain(|task| !task.is_delayed(now));
+    ready.truncate(limit.unwrap_or(usize::MAX));
+    if context.out.json {
+        let tasks: Vec<_> = ready.iter().map(show_run::task_json).collect();
+        context.out.json(&tasks)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for task in &ready {
+        context.out.line(format!("{:10} {}", task.id, task.title))?;
+    }
+    if ready.is_empty() {
+        let running = run.count(TaskStatus::InProgress);
+        let delayed = run.count(TaskStatus::Ready);
+        context.out.note(match run.is_over {
+            true => show_run::ending(&run),
+            false => format!(
+                "nothing is ready; {running} in progress, {delayed} waiting before their next try"
+            ),
+        });
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn preview(run: &Run) -> &Active {
+    run.active().expect("a preview has begun")
+}
+
+fn parse_id(text: &str) -> Result<TaskId, CliError> {
+    text.parse().map_err(|error: BadId| CliError::bad_input(error.to_string()))
+}
+
+fn parse_class(word: &str) -> Result<FailureClass, CliError> {
+    FailureClass::from_word(word).ok_or_else(|| {
+        CliError::bad_input(format!("`{word}` is no class of failure"))
+            .hint("one of transient, validation, dependency, resource, structural, critical")
+    })
+}

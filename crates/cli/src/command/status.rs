@@ -1,0 +1,70 @@
+//! `waypost status`: where everything stands.
+
+use super::{inbox::entry_json, open};
+use crate::{
+    Context,
+    error::CliError,
+    output::{BOLD, styled},
+    show::{run as show_run, workflow as show_workflow},
+};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+
+/// How many inbox entries are shown in full.
+const ENTRIES_SHOWN: usize = 5;
+
+pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
+    let mut project = open(context)?;
+    let inbox = project.inbox()?;
+    let engine = project.engine_holder()?;
+    if context.out.json {
+        let workflow = show_workflow::json(project.workflow()?.feature.as_ref());
+        let run = project.run_summary()?.map_or(Value::Null, |run| show_run::json(&run));
+        let loose_workflow = show_workflow::json(project.loose_workflow()?.as_ref());
+        let loose_run = project.loose_run()?.map_or(Value::Null, |run| show_run::json(&run));
+        let entries: Vec<Value> = inbox.open().iter().map(entry_json).collect();
+        context.out.json(&json!({
+            "root": project.root(),
+            "workflow": workflow,
+            "run": run,
+            "not_adopted": { "workflow": loose_workflow, "run": loose_run },
+            "inbox": entries,
+            "engine": engine,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut parts = Vec::new();
+    if let Some(feature) = &project.workflow()?.feature {
+        parts.push(show_workflow::text(feature));
+    }
+    if let Some(run) = project.run_summary()? {
+        parts.push(show_run::text(&run));
+    }
+    let note = "  this is what the file says; until a person adopts it nothing follows from it\n";
+    if let Some(feature) = project.loose_workflow()? {
+        parts.push(show_workflow::standing(&feature) + note);
+    }
+    if let Some(run) = project.loose_run()? {
+        parts.push(show_run::text(&run) + note);
+    }
+    if !inbox.open().is_empty() {
+        let mut text =
+            format!("{}  {} waiting for you\n", styled(BOLD, "Inbox"), inbox.open().len());
+        for entry in inbox.open().iter().take(ENTRIES_SHOWN) {
+            text.push_str(&format_entry(entry));
+        }
+        parts.push(text);
+    }
+    if let Some(owner) = engine {
+        parts.push(format!("{}  {owner}\n", styled(BOLD, "Engine")));
+    }
+    if parts.is_empty() {
+        context.out.note("nothing is going on here; `waypost develop start FEATURE` or `waypost run next` begins something");
+    }
+    context.out.raw(&parts.join("\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn format_entry(entry: &waypost_model::inbox::Entry) -> String {
+    format!("  {:5} {}\n", entry.id.as_str(), entry.question.title)
+}

@@ -1,0 +1,61 @@
+//! `waypost validate`: checks files of all five parts.
+
+use super::schema::find_kind;
+use crate::{
+    Context,
+    error::{CliError, Kind},
+    output::{GREEN, RED, styled},
+    snippet,
+};
+use serde_json::json;
+use std::{path::PathBuf, process::ExitCode};
+use waypost_engine::{Verdict, validate_file};
+
+/// Check files against their strict schemas
+///
+/// Works for every file of the five parts, waypost.toml and TASKS.md. What a file is follows from
+/// its path, or from --kind. Exits 2 if a file is not valid; warnings do not count.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ValidateArgs {
+    /// The files
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// What the files are; see `waypost schema`
+    #[arg(long)]
+    kind: Option<String>,
+}
+
+pub(crate) fn run(context: &Context, args: &ValidateArgs) -> Result<ExitCode, CliError> {
+    let kind = args.kind.as_deref().map(find_kind).transpose()?;
+    let mut all_valid = true;
+    let mut verdicts = Vec::new();
+    for file in &args.files {
+        let mut verdict = validate_file(&context.path(file), kind)?;
+        verdict.file.path.clone_from(file);
+        all_valid &= verdict.is_valid();
+        if context.out.json {
+            verdicts.push(json!({
+                "file": file,
+                "kind": verdict.kind,
+                "valid": verdict.is_valid(),
+                "findings": verdict.file.diagnostics,
+            }));
+        } else {
+            show(context, &verdict)?;
+        }
+    }
+    if context.out.json {
+        context.out.json(&verdicts)?;
+    }
+    Ok(if all_valid { ExitCode::SUCCESS } else { ExitCode::from(Kind::BadInput as u8) })
+}
+
+fn show(context: &Context, verdict: &Verdict) -> Result<(), CliError> {
+    let path = verdict.file.path.display();
+    if !verdict.file.diagnostics.is_empty() {
+        crate::output::say(snippet::draw(&verdict.file).trim_end());
+    }
+    let word = if verdict.is_valid() { styled(GREEN, "valid") } else { styled(RED, "invalid") };
+    Ok(context.out.line(format!("{word} {path} ({})", verdict.kind))?)
+}

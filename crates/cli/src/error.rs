@@ -1,0 +1,192 @@
+//! The one error that reaches a user: kind, message, cause and hints; printed in one place.
+
+use crate::{
+    output::{CYAN, RED, say, styled},
+    snippet,
+};
+use serde_json::json;
+use std::{
+    env,
+    error::Error as _,
+    fmt::Write as _,
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+use waypost_engine::{EngineError, InvalidFile, StoreError};
+use waypost_model::machine::{Cause, Rejected};
+
+/// What kind of failure it is; each has its documented exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Whoever read the output has left, as `head` does; what was asked for is done.
+    Unheard = 0,
+    /// The work itself failed.
+    Failed = 1,
+    /// Bad input, or a document that is not valid.
+    BadInput = 2,
+    /// A rule stands against it, or it is reserved for a person.
+    Refused = 3,
+    /// Somebody else has it, or the caller is out of date.
+    Locked = 4,
+    /// Something is missing on this machine.
+    Missing = 5,
+}
+
+/// A failure of a command.
+#[derive(Debug)]
+pub(crate) struct CliError {
+    pub(crate) kind: Kind,
+    message: String,
+    hints: Vec<String>,
+    /// The command that comes next, for an agent to act on.
+    next: Option<String>,
+    files: Vec<InvalidFile>,
+}
+
+impl CliError {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hints: Vec::new(), next: None, files: Vec::new() }
+    }
+
+    pub(crate) fn bad_input(message: impl Into<String>) -> Self {
+        Self::new(Kind::BadInput, message)
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    pub(crate) fn next(mut self, command: impl Into<String>) -> Self {
+        self.next = Some(command.into());
+        self
+    }
+
+    /// Prints the error to stderr, as text or as one line of JSON.
+    pub(crate) fn report(&self, json: bool) -> ExitCode {
+        if self.kind == Kind::Unheard {
+            return ExitCode::SUCCESS;
+        }
+        if json {
+            let findings: Vec<_> = self
+                .files
+                .iter()
+                .map(|file| json!({ "file": file.path, "findings": file.diagnostics }))
+                .collect();
+            let value = json!({ "error": {
+                "code": self.kind as u8,
+                "message": self.message,
+                "hints": self.hints,
+                "next": self.next,
+                "files": findings,
+            }});
+            say(&value.to_string());
+        } else {
+            say(self.text().trim_end());
+        }
+        ExitCode::from(self.kind as u8)
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        if self.files.is_empty() {
+            let _infallible = writeln!(text, "{} {}", styled(RED, "error:"), self.message);
+        }
+        for file in &self.files {
+            text.push_str(&snippet::draw(&InvalidFile {
+                path: shorten(&file.path),
+                ..file.clone()
+            }));
+        }
+        if !self.hints.is_empty() || self.next.is_some() {
+            text.push('\n');
+        }
+        for hint in &self.hints {
+            let _infallible = writeln!(text, "{} {hint}", styled(CYAN, "hint:"));
+        }
+        if let Some(next) = &self.next {
+            let _infallible = writeln!(text, "{} {next}", styled(CYAN, "next:"));
+        }
+        text
+    }
+}
+
+/// A path as seen from the folder that the user is in, where it is below it.
+fn shorten(path: &Path) -> PathBuf {
+    let here = env::current_dir().unwrap_or_default();
+    path.strip_prefix(here).unwrap_or(path).to_owned()
+}
+
+impl From<Rejected> for CliError {
+    fn from(rejected: Rejected) -> Self {
+        let kind = match rejected.cause {
+            Cause::Rule | Cause::Reserved => Kind::Refused,
+            Cause::Fenced => Kind::Locked,
+            Cause::Unknown => Kind::BadInput,
+        };
+        let hint = match rejected.cause {
+            Cause::Reserved => Some("a person types it, with no agent program above the terminal"),
+            Cause::Fenced => Some("another attempt has taken over; leave the task to it"),
+            Cause::Rule | Cause::Unknown => None,
+        };
+        let hints = hint.into_iter().map(str::to_owned).collect();
+        Self { next: rejected.next, hints, ..Self::new(kind, rejected.message) }
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(error: StoreError) -> Self {
+        let kind = match &error {
+            StoreError::Moved { .. } | StoreError::Changed { .. } | StoreError::Busy { .. } => {
+                Kind::Locked
+            }
+            StoreError::NotRegular { .. } | StoreError::TooLarge { .. } => Kind::BadInput,
+            _ => Kind::Missing,
+        };
+        let mut message = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            let _infallible = write!(message, ": {cause}");
+            source = cause.source();
+        }
+        let hint = match &error {
+            StoreError::File { .. } => Some("mend that, then repeat the command"),
+            StoreError::Busy { .. } => Some("repeat the command when it is free"),
+            other => other.hint(),
+        };
+        let hints = hint.into_iter().map(str::to_owned).collect();
+        Self { hints, ..Self::new(kind, message) }
+    }
+}
+
+impl From<EngineError> for CliError {
+    fn from(error: EngineError) -> Self {
+        let message = error.to_string();
+        let with_hint = |kind, hint: Option<String>| Self {
+            hints: hint.into_iter().collect(),
+            ..Self::new(kind, message.clone())
+        };
+        match error {
+            EngineError::Rejected(rejected) => rejected.into(),
+            EngineError::Store(error) => error.into(),
+            EngineError::Invalid(file) => {
+                let files = vec![*file];
+                Self { files, ..Self::new(Kind::BadInput, message) }
+            }
+            EngineError::BadInput { hint, .. } => with_hint(Kind::BadInput, hint),
+            EngineError::Missing { hint, .. } => with_hint(Kind::Missing, hint),
+            EngineError::CheckFailed { .. } => with_hint(Kind::Failed, None),
+        }
+    }
+}
+
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> Self {
+        let kind = match error.kind() {
+            io::ErrorKind::BrokenPipe => Kind::Unheard,
+            _ => Kind::Missing,
+        };
+        Self::new(kind, format!("cannot print: {error}"))
+    }
+}

@@ -1,0 +1,86 @@
+//! The `waypost` binary: reads the command line, runs one command, and turns what came of it into
+//! an exit code. The only place that decides to leave.
+
+mod args;
+mod command;
+mod error;
+mod output;
+mod show;
+mod snippet;
+
+use args::{Cli, Command};
+use clap::Parser as _;
+use error::CliError;
+use output::{Output, say};
+use std::{
+    panic::{self, AssertUnwindSafe},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+/// What a bug of ours exits with.
+const BUG: u8 = 70;
+
+/// The circumstances of a command: where it works and how it prints.
+#[derive(Debug)]
+struct Context {
+    directory: PathBuf,
+    out: Output,
+}
+
+impl Context {
+    /// A path that was typed, as seen from the folder that the command works in.
+    fn path(&self, typed: &Path) -> PathBuf {
+        if self.directory == Path::new(".") { typed.to_owned() } else { self.directory.join(typed) }
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let json = cli.json;
+    match panic::catch_unwind(AssertUnwindSafe(|| run(cli))) {
+        Ok(Ok(code)) => code,
+        Ok(Err(error)) => error.report(json),
+        Err(_) => {
+            say("error: this is a bug in waypost; nothing that was reported as done is lost");
+            ExitCode::from(BUG)
+        }
+    }
+}
+
+/// Help and version are data; anything else that clap has to say is bad input.
+fn usage(error: &clap::Error) -> ExitCode {
+    // Nothing can be said if neither output takes text any more.
+    let _unheard = error.print();
+    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+}
+
+fn run(cli: Cli) -> Result<ExitCode, CliError> {
+    let directory = cli.directory.unwrap_or_else(|| PathBuf::from("."));
+    let out = Output { json: cli.json, quiet: cli.quiet };
+    if !directory.is_dir() {
+        let message = format!("there is no folder {}", directory.display());
+        return Err(CliError::bad_input(message));
+    }
+    let context = Context { directory, out };
+    match cli.command {
+        Command::Init(args) => command::init::run(&context, &args),
+        Command::Status => command::status::run(&context),
+        Command::Log(args) => command::log::run(&context, &args),
+        Command::Inbox(args) => command::inbox::run(&context, &args),
+        Command::Develop(args) => command::develop::run(&context, &args),
+        Command::Run(args) => command::run::run(&context, &args),
+        Command::Resolve(args) => command::resolve::run(&context, &args),
+        Command::Adopt(args) => command::adopt::run(&context, &args),
+        Command::Validate(args) => command::validate::run(&context, &args),
+        Command::Schema(args) => command::schema::run(&context, &args),
+        Command::Doctor(args) => command::doctor::run(&context, &args),
+        Command::Config(args) => command::config::run(&context, &args),
+        Command::Completions(args) => command::completions::run(&context, &args),
+        Command::Demo(args) => command::demo::run(&context, &args),
+        Command::Reference => command::reference::run(&context),
+    }
+}

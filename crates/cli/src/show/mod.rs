@@ -1,0 +1,42 @@
+//! Small pieces of text that several commands print.
+
+pub(crate) mod run;
+pub(crate) mod workflow;
+
+use std::time::Duration;
+
+/// A span in the largest unit that fits, as in `3 min`.
+pub(crate) fn duration(span: Duration) -> String {
+    match span.as_secs() {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds @ 60..3_600 => format!("{} min", seconds / 60),
+        seconds @ 3_600..86_400 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// A bar of `width` characters that is filled as far as `done` of `total`.
+pub(crate) fn bar(done: usize, total: usize, width: usize) -> String {
+    let filled = (done * width).checked_div(total).unwrap_or(0);
+    format!("[{}{}]", "#".repeat(filled), "-".repeat(width - filled))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_told_in_their_largest_unit() {
+        let table = [(5, "5 s"), (125, "2 min"), (7_300, "2 h"), (200_000, "2 d")];
+        for (seconds, want) in table {
+            assert_eq!(duration(Duration::from_secs(seconds)), want);
+        }
+    }
+
+    #[test]
+    fn a_bar_is_as_full_as_the_work() {
+        assert_eq!(bar(0, 0, 4), "[----]");
+        assert_eq!(bar(1, 2, 4), "[##--]");
+        assert_eq!(bar(2, 2, 4), "[####]");
+    }
+}

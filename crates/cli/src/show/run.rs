@@ -1,0 +1,172 @@
+//! A run as text and as data.
+
+use super::{bar, duration};
+use crate::output::{BOLD, DIM, GREEN, RED, YELLOW, styled};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use waypost_model::{
+    run::{PhaseStage, Summary, TaskStatus, TaskSummary},
+    time::Time,
+};
+
+/// How many failed tasks are shown one by one.
+const FAILED_SHOWN: usize = 10;
+const BAR_WIDTH: usize = 20;
+
+/// How the run stands, as data.
+pub(crate) fn json(run: &Summary) -> Value {
+    let phases: Vec<Value> = run
+        .phases
+        .iter()
+        .map(|phase| {
+            json!({
+                "phase": phase.number,
+                "name": phase.name,
+                "stage": stage_word(&phase.stage),
+                "total": phase.progress.total,
+                "completed": phase.progress.completed,
+                "failed": phase.progress.failed,
+                "blocked": phase.progress.blocked,
+            })
+        })
+        .collect();
+    let counts: serde_json::Map<String, Value> = TaskStatus::ALL
+        .into_iter()
+        .map(|status| (status.to_string(), json!(run.count(status))))
+        .collect();
+    json!({
+        "project": run.project,
+        "mode": run.mode.as_str(),
+        "current_phase": run.current_phase,
+        "over": run.is_over,
+        "total": run.total,
+        "counts": counts,
+        "phases": phases,
+        "in_progress": run.in_progress.iter().map(task_json).collect::<Vec<_>>(),
+        "failed": run.failed.iter().map(task_json).collect::<Vec<_>>(),
+    })
+}
+
+/// One task as data.
+pub(crate) fn task_json(task: &TaskSummary) -> Value {
+    json!({
+        "id": task.id,
+        "title": task.title,
+        "phase": task.phase,
+        "status": task.status,
+        "attempt": task.attempts,
+        "retries": task.retries,
+        "depends": task.depends,
+        "files": task.files,
+        "verify": task.verify,
+        "run": task.command,
+        "evidence": task.evidence,
+        "reason": task.reason,
+        "last_failure": task.last_failure,
+        "unblocks": task.unblocks,
+    })
+}
+
+/// How the run stands, for people.
+pub(crate) fn text(run: &Summary) -> String {
+    let mode = run.mode.as_str();
+    let mut text =
+        format!("{}  {} {}\n", styled(BOLD, "Run"), run.project, styled(DIM, format!("({mode})")));
+    let names = run.phases.iter().map(|phase| columns(&phase.name)).max().unwrap_or(0).min(30);
+    for phase in &run.phases {
+        let (number, name, progress) = (phase.number, &phase.name, phase.progress);
+        let padding = " ".repeat(names.saturating_sub(columns(name)));
+        let bar = bar(progress.completed, progress.total, BAR_WIDTH);
+        let counts = format!("{}/{}", progress.completed, progress.total);
+        let _infallible = writeln!(
+            text,
+            "  phase {number:<3} {name}{padding}  {bar} {counts:>9}  {}{}",
+            stage_text(&phase.stage),
+            trouble(progress.failed, progress.blocked),
+        );
+    }
+    let counts: Vec<String> = TaskStatus::ALL
+        .into_iter()
+        .filter(|status| run.count(*status) > 0)
+        .map(|status| format!("{} {status}", run.count(status)))
+        .collect();
+    let _infallible = writeln!(text, "  {}", counts.join(" · "));
+    for task in run.in_progress.iter().take(FAILED_SHOWN) {
+        let _infallible =
+            writeln!(text, "  {} {} {}", styled(YELLOW, "running"), task.id, task.title);
+    }
+    for task in run.failed.iter().take(FAILED_SHOWN) {
+        let why = task.last_failure.as_deref().unwrap_or_default();
+        let _infallible = writeln!(text, "  {} {} {why}", styled(RED, "failed"), task.id);
+    }
+    if run.is_over {
+        let _infallible = writeln!(text, "  {}", ending(run));
+    }
+    text
+}
+
+/// One line about a task after something happened to it.
+pub(crate) fn task_line(task: &TaskSummary, now: Time) -> String {
+    let id = &task.id;
+    match (task.status, &task.last_failure) {
+        (TaskStatus::InProgress, _) => format!("{id} is in progress, attempt {}", task.attempts),
+        (TaskStatus::Completed, _) => {
+            let evidence = task.evidence.as_ref().map(ToString::to_string).unwrap_or_default();
+            format!("{id} is completed ({evidence})")
+        }
+        (TaskStatus::Ready, _) if task.is_delayed(now) => format!(
+            "{id} failed; it is tried again (retry {}) in {}",
+            task.retries,
+            duration(task.not_before.unwrap_or(now).since(now))
+        ),
+        (TaskStatus::Failed, Some(failure)) => format!("{id} has failed: {failure}"),
+        (status, _) => format!("{id} is {status}"),
+    }
+}
+
+/// How a run that is over ended, and what can be done about it.
+pub(crate) fn ending(run: &Summary) -> String {
+    let Some(first) = run.failed.first() else {
+        let text = match run.total {
+            1 => "the one task is done".to_owned(),
+            count => format!("all {count} tasks are done"),
+        };
+        return styled(GREEN, text);
+    };
+    format!(
+        "the run is over: {} failed, {} blocked by that; go on with `waypost run retry {}`",
+        run.failed.len(),
+        run.count(TaskStatus::Blocked),
+        first.id
+    )
+}
+
+fn stage_word(stage: &PhaseStage) -> &'static str {
+    match stage {
+        PhaseStage::Waiting => "waiting",
+        PhaseStage::Open { .. } => "open",
+        PhaseStage::Ending { .. } => "ending",
+        PhaseStage::Closed { .. } => "closed",
+    }
+}
+
+fn stage_text(stage: &PhaseStage) -> String {
+    match stage {
+        PhaseStage::Waiting => styled(DIM, "waiting"),
+        PhaseStage::Open { .. } => "open".into(),
+        PhaseStage::Ending { .. } => styled(YELLOW, "waits for you"),
+        PhaseStage::Closed { .. } => styled(GREEN, "closed"),
+    }
+}
+
+fn trouble(failed: usize, blocked: usize) -> String {
+    let part = |count: usize, word: &str| {
+        if count == 0 { String::new() } else { format!(", {count} {word}") }
+    };
+    format!("{}{}", part(failed, "failed"), part(blocked, "blocked"))
+}
+
+/// How wide a text is on a terminal.
+fn columns(text: &str) -> usize {
+    text.chars().map(crate::snippet::width).sum()
+}

@@ -1,0 +1,119 @@
+//! A workflow as text and as data.
+
+use crate::output::{BOLD, DIM, GREEN, RED, YELLOW, styled};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use waypost_model::workflow::{Checkpoint, CheckpointStatus, Feature, GateName, Phase};
+
+/// How the workflow stands, as data: the window's own fields and what goes beyond them.
+pub(crate) fn json(feature: Option<&Feature>) -> Value {
+    let Some(feature) = feature else { return Value::Null };
+    let evidence: serde_json::Map<String, Value> = feature
+        .passes
+        .iter()
+        .map(|pass| {
+            (pass.gate.to_string(), json!({ "at": pass.at.to_string(), "evidence": pass.evidence }))
+        })
+        .collect();
+    json!({
+        "state": feature.render(),
+        "evidence": evidence,
+        "suspended": feature.suspended.as_ref().map(|it| &it.reason),
+        "next": feature.next_commands(),
+    })
+}
+
+/// How the workflow stands and what comes next, for people.
+pub(crate) fn text(feature: &Feature) -> String {
+    let mut text = standing(feature);
+    for (position, command) in feature.next_commands().iter().take(3).enumerate() {
+        let label = if position == 0 { "next" } else { "" };
+        let _infallible = writeln!(text, "  {label:12} {command}");
+    }
+    text
+}
+
+/// How the workflow stands.
+pub(crate) fn standing(feature: &Feature) -> String {
+    let mut text = format!("{}  {}\n", styled(BOLD, "Workflow"), feature.name);
+    let _infallible = writeln!(text, "  phase        {}", phases(feature.phase));
+    if let Some(strategy) = feature.strategy {
+        let _infallible = writeln!(text, "  strategy     {strategy}");
+    }
+    for (position, gate) in GateName::ALL.into_iter().enumerate() {
+        let label = if position == 0 { "gates" } else { "" };
+        let _infallible = writeln!(text, "  {label:12} {}", gate_line(feature, gate));
+    }
+    for (position, (id, checkpoint)) in feature.checkpoints.iter().enumerate() {
+        let label = if position == 0 { "checkpoints" } else { "" };
+        let line = checkpoint_line(checkpoint, feature.max_iterations);
+        let _infallible = writeln!(text, "  {label:12} {id}  {line}");
+    }
+    if let Some(suspension) = &feature.suspended {
+        let line = format!("gates are off since {}: {}", suspension.since, suspension.reason);
+        let _infallible = writeln!(text, "  {}    {line}", styled(YELLOW, "suspended"));
+    }
+    text
+}
+
+/// The report on taking a feature up again.
+pub(crate) fn resumed(feature: &Feature) -> String {
+    let gates: Vec<String> = GateName::ALL
+        .into_iter()
+        .map(|gate| format!("{gate}={}", feature.has_passed(gate)))
+        .collect();
+    let checkpoints: Vec<String> = feature
+        .checkpoints
+        .iter()
+        .map(|(id, checkpoint)| match checkpoint.status {
+            CheckpointStatus::InProgress => {
+                format!(
+                    "{id} in_progress (iter {}/{})",
+                    checkpoint.iteration, feature.max_iterations
+                )
+            }
+            status => format!("{id} {status}"),
+        })
+        .collect();
+    let mut text = format!("Previous session: '{}', phase {}\n", feature.name, feature.phase);
+    let _infallible = write!(text, "Gates: {}", gates.join(", "));
+    if !checkpoints.is_empty() {
+        let _infallible = write!(text, "\nCheckpoints: {}", checkpoints.join(", "));
+    }
+    text
+}
+
+/// All phases in a line, the present one marked.
+fn phases(present: Phase) -> String {
+    let each = |phase: Phase| match phase.cmp(&present) {
+        std::cmp::Ordering::Less => styled(GREEN, phase),
+        std::cmp::Ordering::Equal => styled(BOLD, format!("[{phase}]")),
+        std::cmp::Ordering::Greater => styled(DIM, phase),
+    };
+    Phase::ALL.map(each).join(" → ")
+}
+
+fn gate_line(feature: &Feature, gate: GateName) -> String {
+    match feature.passes.iter().find(|pass| pass.gate == gate) {
+        None => format!("{} {gate}", styled(RED, "closed")),
+        Some(pass) => {
+            let evidence: Vec<String> = pass.evidence.iter().map(ToString::to_string).collect();
+            let evidence = styled(DIM, format!("({})", evidence.join(", ")));
+            format!("{} {gate} {evidence}", styled(GREEN, "passed"))
+        }
+    }
+}
+
+fn checkpoint_line(checkpoint: &Checkpoint, limit: u32) -> String {
+    let evidence = checkpoint.evidence.as_ref().map(|it| styled(DIM, format!(" ({it})")));
+    match checkpoint.status {
+        CheckpointStatus::Pending => styled(DIM, "pending"),
+        CheckpointStatus::InProgress => {
+            format!("in_progress, try {} of {limit}", checkpoint.iteration)
+        }
+        CheckpointStatus::Passed => {
+            format!("{}{}", styled(GREEN, "passed"), evidence.unwrap_or_default())
+        }
+        CheckpointStatus::Escalated => styled(RED, "escalated"),
+    }
+}

@@ -1,0 +1,20 @@
+//! Proves the command line and the windows with the real binary.
+//!
+//! One binary for all of it, because each links the whole program. Every test has a folder of its
+//! own with its own home, and the environment of whoever runs the tests is kept out.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests start the program and play the parts of editors, git and careless users"
+)]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this crate is tests")]
+
+mod actors;
+mod errors;
+mod exit_codes;
+mod faults_many_processes;
+mod harness;
+mod other;
+mod output;
+mod terminal;
+mod windows;
+mod wiring;

@@ -1,0 +1,65 @@
+//! Playing the person: the program below a pseudo-terminal, through `script` of util-linux.
+//!
+//! Only somebody at a terminal without an agent program above counts as a person. Where that
+//! cannot be played (no `script`, or the tests themselves run below an agent program), tests that
+//! need it say so and pass.
+
+use crate::harness::{BINARY, Project, Ran};
+use std::{fs, io::Write as _, process::Stdio, sync::OnceLock};
+
+/// Says aloud that a test cannot show anything here.
+pub(crate) fn nobody_is_here() -> bool {
+    static REASON: OnceLock<Option<String>> = OnceLock::new();
+    let reason = REASON.get_or_init(|| {
+        let project = Project::plain();
+        let script = project.command("script", &project.root).arg("--version").output();
+        if !script.is_ok_and(|script| script.status.success()) {
+            return Some("`script` of util-linux is not here".into());
+        }
+        project.as_person("develop start probe");
+        let actor = project.log()[0]["actor"].as_str().unwrap_or_default().to_owned();
+        (!actor.starts_with("user:")).then(|| format!("below a terminal this is {actor}"))
+    });
+    if let Some(reason) = reason {
+        println!("skipped: {reason}");
+    }
+    reason.is_some()
+}
+
+impl Project {
+    /// Runs a line as a person; nothing is typed.
+    pub(crate) fn as_person(&self, line: &str) -> Ran {
+        self.typing(line, "")
+    }
+
+    /// Runs a line as a person who types `answers`. Output goes to files, so that both streams
+    /// can be told apart; the terminal is there all the same.
+    pub(crate) fn typing(&self, line: &str, answers: &str) -> Ran {
+        let (out, err) = (self.base().join("person.out"), self.base().join("person.err"));
+        let shell = format!("{BINARY} {line} >{} 2>{}", out.display(), err.display());
+        let code = self.below_terminal(&shell, answers).code;
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        Ran { code, stdout: read(out), stderr: read(err) }
+    }
+
+    /// As `as_person`; anything but success is a failure of the test.
+    #[track_caller]
+    pub(crate) fn person_must(&self, line: &str) -> Ran {
+        let ran = self.as_person(line);
+        assert_eq!(ran.code, 0, "waypost {line}, by a person\n{ran}");
+        ran
+    }
+
+    /// Runs a shell command below a terminal; all it prints is in `stdout`.
+    pub(crate) fn below_terminal(&self, shell: &str, typed: &str) -> Ran {
+        let mut command = self.command("script", &self.root);
+        command.args(["-q", "-e", "-c", shell, "/dev/null"]).env("TERM", "xterm-256color");
+        command.env("SHELL", "/bin/sh");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut keyboard = child.stdin.take().unwrap();
+        keyboard.write_all(typed.as_bytes()).unwrap();
+        drop(keyboard);
+        child.wait_with_output().unwrap().into()
+    }
+}

@@ -17,7 +17,7 @@ use waypost_model::{
     evidence::Evidence,
     id::TaskId,
     retry::FailureClass,
-    run::{Command as RunCommand, Failure, TaskStatus},
+    run::{Command as RunCommand, Failure},
     workflow::{CheckpointStep, Command as WorkflowCommand, GateName},
 };
 
@@ -158,12 +158,8 @@ fn walk_run(context: &Context, folder: &Path, person: &Actor) -> Result<(), CliE
     project.drive_run(Vec::new(), None)?;
     let engine = Engine::start(project, "demo")?;
     let handle = engine.handle();
-    let mut ready: Vec<TaskId> = Vec::new();
-    loop {
-        ready.extend(ready_tasks(folder, person)?);
-        let Some(id) = ready.pop() else { break };
+    while let Some(id) = next_ready(folder, person)? {
         work_on(context, &handle, &id)?;
-        ready.clear();
     }
     let Some(mut project) = engine.stop() else { return Ok(()) };
     if let Some(run) = project.run_summary()? {
@@ -172,15 +168,11 @@ fn walk_run(context: &Context, folder: &Path, person: &Actor) -> Result<(), CliE
     Ok(())
 }
 
-/// What is ready, the most urgent last.
-fn ready_tasks(folder: &Path, person: &Actor) -> Result<Vec<TaskId>, CliError> {
+/// The most urgent task that is ready.
+fn next_ready(folder: &Path, person: &Actor) -> Result<Option<TaskId>, CliError> {
     let mut project = Project::open(folder, person.clone())?;
-    let Some(active) = project.run()?.active() else { return Ok(Vec::new()) };
-    let is_open = |status: TaskStatus| status == TaskStatus::Ready;
-    let ready = active.ready().filter(|view| is_open(view.status));
-    let mut ids: Vec<TaskId> = ready.map(|view| view.planned.id.clone()).collect();
-    ids.reverse();
-    Ok(ids)
+    let active = project.run()?.active();
+    Ok(active.and_then(|active| active.ready().next()).map(|view| view.planned.id.clone()))
 }
 
 fn work_on(context: &Context, handle: &Handle, id: &TaskId) -> Result<(), CliError> {

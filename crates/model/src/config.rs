@@ -31,6 +31,10 @@ pub struct WorkflowConfig {
     pub push_early: bool,
     /// What may be written in DESIGN and REVIEW once those are closed ground.
     pub design_paths: Vec<String>,
+    /// Tools of other makers (MCP) that write files, by their full names.
+    pub writing_tools: Vec<String>,
+    /// Tell an agent once that a checkpoint is open when it wants to stop.
+    pub hold_stop: bool,
     /// What each gate needs.
     pub gates: GatesConfig,
 }
@@ -73,6 +77,8 @@ pub struct RunConfig {
     pub max_iterations: u32,
     /// Ends a task early when the same error comes up this often in a row; 0 is never.
     pub same_error_limit: u32,
+    /// Variables of the environment that tasks get beside the usual harmless ones.
+    pub environment: Vec<String>,
     /// A Slack webhook, or `env:NAME` to take it from the environment; empty: none.
     pub slack_webhook_url: String,
 }
@@ -84,6 +90,8 @@ impl Default for WorkflowConfig {
             strict: false,
             push_early: false,
             design_paths: vec!["docs/**".into(), "*.md".into()],
+            writing_tools: Vec::new(),
+            hold_stop: true,
             gates: GatesConfig::default(),
         }
     }
@@ -98,6 +106,7 @@ impl Default for RunConfig {
             retry_limit: settings.retry_limit,
             max_iterations: settings.max_iterations,
             same_error_limit: settings.same_error_limit,
+            environment: Vec::new(),
             slack_webhook_url: String::new(),
         }
     }

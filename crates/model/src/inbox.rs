@@ -36,6 +36,8 @@ pub struct Question {
 pub enum QuestionKind {
     /// A checkpoint is out of retries.
     Escalation,
+    /// A gate wants a person's word.
+    Gate,
     /// A phase has ended and the run waits to go on.
     PhaseEnd,
     /// An edit of a window waits for a person to take it over.

@@ -16,4 +16,5 @@ pub mod ordered;
 pub mod retry;
 pub mod run;
 pub mod time;
+pub mod verdict;
 pub mod workflow;

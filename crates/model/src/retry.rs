@@ -86,7 +86,7 @@ pub struct Policy {
 
 /// What to do after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Outlook {
     Again { delay: Duration },
     GiveUp,
 }
@@ -129,14 +129,14 @@ impl Policy {
 
     /// Decides after a failure of `class` when `used` retries were already made; `key` names what
     /// is retried, so that its delays differ from its neighbours'.
-    pub fn after(&self, used: u32, class: FailureClass, key: &str) -> Verdict {
+    pub fn after(&self, used: u32, class: FailureClass, key: &str) -> Outlook {
         if used >= self.limit || !class.is_retryable() {
-            return Verdict::GiveUp;
+            return Outlook::GiveUp;
         }
         let doubled = self.first_delay.saturating_mul(1u32.checked_shl(used).unwrap_or(u32::MAX));
         let delay = doubled.min(self.longest_delay);
         let spread = delay.mul_f64(f64::from(self.jitter_percent) / 100.0);
-        Verdict::Again { delay: delay + spread.mul_f64(fraction(key, used)) }
+        Outlook::Again { delay: delay + spread.mul_f64(fraction(key, used)) }
     }
 }
 
@@ -157,8 +157,8 @@ mod tests {
     fn delays_double_up_to_their_longest() {
         let delays: Vec<u64> = (0..4)
             .map(|used| match Policy::of(Scope::Step).after(used, FailureClass::Transient, "s") {
-                Verdict::Again { delay } => delay.as_secs(),
-                Verdict::GiveUp => 0,
+                Outlook::Again { delay } => delay.as_secs(),
+                Outlook::GiveUp => 0,
             })
             .collect();
         assert_eq!(delays, [2, 4, 8, 0]);
@@ -168,9 +168,9 @@ mod tests {
     fn jitter_is_bounded_and_repeats() {
         let policy = Policy::of(Scope::Task);
         for used in 0..10 {
-            let verdict = policy.after(used, FailureClass::Validation, "T1.3");
-            assert_eq!(verdict, policy.after(used, FailureClass::Validation, "T1.3"));
-            let Verdict::Again { delay } = verdict else {
+            let outlook = policy.after(used, FailureClass::Validation, "T1.3");
+            assert_eq!(outlook, policy.after(used, FailureClass::Validation, "T1.3"));
+            let Outlook::Again { delay } = outlook else {
                 panic!("retry {used} is within the limit")
             };
             let plain = Duration::from_secs((2 << used).min(120));
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn what_another_try_cannot_mend_is_given_up_at_once() {
         for class in [FailureClass::Structural, FailureClass::Resource, FailureClass::Critical] {
-            assert_eq!(Policy::of(Scope::Task).after(0, class, "T1"), Verdict::GiveUp);
+            assert_eq!(Policy::of(Scope::Task).after(0, class, "T1"), Outlook::GiveUp);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     evidence::Evidence,
     id::TaskId,
     machine::{Asked, Decision, Effect, Machine, Rejected},
-    retry::{FailureClass, Policy, Scope, Verdict},
+    retry::{FailureClass, Outlook, Policy, Scope},
     run::{
         Active, Depends, EndStep, FailReason, LastFailure, Mode, PhaseStage, Plan, Progress, Run,
         Settings, TaskStatus, TaskView,
@@ -44,6 +44,11 @@ pub enum Command {
     /// not be joined is tried once more.
     Resume,
     Start {
+        id: TaskId,
+    },
+    /// By Waypost: as `Start`, ahead of the slot that the task will run in, so that the start is
+    /// durable together with what freed the slot.
+    Claim {
         id: TaskId,
     },
     /// `attempt` fences off whoever speaks for an older one; none is given by a person.
@@ -101,6 +106,24 @@ pub enum Command {
         completed: Vec<TaskId>,
         failed: Vec<TaskId>,
     },
+}
+
+impl Command {
+    /// The task that the command is about.
+    pub fn task(&self) -> Option<&TaskId> {
+        match self {
+            Self::Start { id }
+            | Self::Claim { id }
+            | Self::Done { id, .. }
+            | Self::Fail { id, .. }
+            | Self::Interrupt { id, .. }
+            | Self::Retry { id }
+            | Self::Skip { id }
+            | Self::Satisfy { id }
+            | Self::Revert { id } => Some(id),
+            _ => None,
+        }
+    }
 }
 
 /// How an attempt failed.
@@ -242,6 +265,7 @@ impl Active {
                 Ok(Decision::events([Event::Configured { settings: settings.clone() }]))
             }
             Command::Start { id } => self.start(id, asked.now),
+            Command::Claim { id } => self.claim(id, asked),
             Command::Done { id, attempt, evidence } => self.done(id, *attempt, evidence),
             Command::Fail { id, attempt, failure } => self.fail(id, *attempt, failure, asked.now),
             Command::Interrupt { id, attempt } => self.give_back(id, *attempt),
@@ -283,6 +307,27 @@ impl Active {
     }
 
     fn start(&self, id: &TaskId, now: Time) -> Result<Decision<Event>, Rejected> {
+        let limit = self.core.settings.max_parallel as usize;
+        let view = self.find(id)?;
+        if view.status == TaskStatus::Ready && limit > 0 && self.graph.running() >= limit {
+            return Err(Rejected::rule(format!(
+                "{} tasks are in progress, and max_parallel is {limit}",
+                self.graph.running()
+            ))
+            .next(STATUS));
+        }
+        self.started(id, now)
+    }
+
+    fn claim(&self, id: &TaskId, asked: &Asked<'_>) -> Result<Decision<Event>, Rejected> {
+        if *asked.by != Actor::Waypost {
+            return Err(Rejected::rule("tasks are claimed by Waypost alone")
+                .next(format!("waypost run start {id}")));
+        }
+        self.started(id, asked.now)
+    }
+
+    fn started(&self, id: &TaskId, now: Time) -> Result<Decision<Event>, Rejected> {
         let view = self.find(id)?;
         if view.status != TaskStatus::Ready {
             return Err(self.not_ready(&view));
@@ -292,14 +337,6 @@ impl Active {
             let seconds = until.since(now).as_secs() + 1;
             return Err(Rejected::rule(format!("{id} waits {seconds} s before its next try"))
                 .next(format!("waypost run retry {id}")));
-        }
-        let limit = self.core.settings.max_parallel as usize;
-        if limit > 0 && self.graph.running() >= limit {
-            return Err(Rejected::rule(format!(
-                "{} tasks are in progress, and max_parallel is {limit}",
-                self.graph.running()
-            ))
-            .next(STATUS));
         }
         let attempt = view.attempts + 1;
         Ok(Decision::events([Event::TaskStarted { id: id.clone(), attempt }]))
@@ -416,9 +453,9 @@ impl Active {
             return Ok(give_up(FailReason::SameError));
         }
         Ok(match self.policy().after(view.retries, failure.class, id.as_str()) {
-            Verdict::GiveUp if failure.class.is_retryable() => give_up(FailReason::Exhausted),
-            Verdict::GiveUp => give_up(FailReason::Hopeless),
-            Verdict::Again { delay } => {
+            Outlook::GiveUp if failure.class.is_retryable() => give_up(FailReason::Exhausted),
+            Outlook::GiveUp => give_up(FailReason::Hopeless),
+            Outlook::Again { delay } => {
                 let not_before = now.plus(delay);
                 let signature = failure.signature.clone();
                 Decision::events([Event::AttemptFailed { id, text, signature, not_before }])

@@ -7,6 +7,7 @@ mod plan;
 mod planning;
 mod state;
 mod summary;
+mod waves;
 mod window;
 
 #[cfg(test)]

@@ -141,6 +141,19 @@ pub enum FailReason {
     Reverted,
 }
 
+impl fmt::Display for FailReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Exhausted => "every retry was used",
+            Self::SameError => "the same error kept coming",
+            Self::Hopeless => "another try could not help",
+            Self::Skipped => "skipped",
+            Self::Forced => "set in the state file",
+            Self::Reverted => "its work was taken out",
+        })
+    }
+}
+
 /// What the last failed attempt left.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LastFailure {

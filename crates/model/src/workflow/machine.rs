@@ -18,12 +18,13 @@ use crate::{
     id::CheckpointId,
     inbox::{Question, QuestionKind},
     machine::{Asked, Decision, Effect, Machine, Rejected},
-    retry::{FailureClass, Policy, Scope, Verdict},
+    retry::{FailureClass, Outlook, Policy, Scope},
     time::Time,
     workflow::{
-        Checkpoint, CheckpointContract, CheckpointStatus, Feature, GateName, Pass, Phase,
+        Checkpoint, CheckpointContract, CheckpointStatus, Claim, Feature, GateName, Phase,
         Requirement, Rights, RightsSettings, Strategy, Suspension, Workflow,
         advice::{BACK, next_step},
+        gate,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -45,10 +46,20 @@ pub enum Command {
     SetContract {
         contract: CheckpointContract,
     },
+    /// Where only a person's word is missing, it is asked for in the inbox.
     PassGate {
         gate: GateName,
-        evidence: Vec<Evidence>,
+        claim: Claim,
         needs: Requirement,
+    },
+    /// By a person: what was asked for a gate is given. `tree` is the content as it is now.
+    ConfirmGate {
+        gate: GateName,
+        tree: Option<String>,
+    },
+    /// By a person: what was asked for a gate is not given.
+    DeclineGate {
+        gate: GateName,
     },
     ResetGate {
         gate: GateName,
@@ -91,21 +102,71 @@ pub enum CheckpointStep {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    Started { feature: String, max_iterations: u32 },
-    CheckpointsSet { ids: Vec<CheckpointId> },
-    ContractSet { contract: CheckpointContract },
-    PhaseEntered { phase: Phase, strategy: Option<Strategy> },
-    WentBack { phase: Phase, commits_held: bool },
-    GatePassed { gate: GateName, evidence: Vec<Evidence> },
-    GateReset { gate: GateName, why: GateReset },
-    CheckpointStarted { id: CheckpointId },
-    CheckpointPassed { id: CheckpointId, evidence: Evidence },
-    CheckpointFailed { id: CheckpointId, iteration: u32, class: FailureClass },
-    CheckpointEscalated { id: CheckpointId, class: FailureClass },
-    CheckpointReopened { id: CheckpointId },
-    Suspended { reason: String, by: Actor },
+    Started {
+        feature: String,
+        max_iterations: u32,
+    },
+    CheckpointsSet {
+        ids: Vec<CheckpointId>,
+    },
+    ContractSet {
+        contract: CheckpointContract,
+    },
+    PhaseEntered {
+        phase: Phase,
+        strategy: Option<Strategy>,
+    },
+    WentBack {
+        phase: Phase,
+        commits_held: bool,
+    },
+    GatePassed {
+        gate: GateName,
+        evidence: Vec<Evidence>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<String>,
+    },
+    /// All but a person's word is there; it was asked for.
+    GateAsked {
+        gate: GateName,
+        evidence: Vec<Evidence>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tree: Option<String>,
+    },
+    GateDeclined {
+        gate: GateName,
+    },
+    GateReset {
+        gate: GateName,
+        why: GateReset,
+    },
+    CheckpointStarted {
+        id: CheckpointId,
+    },
+    CheckpointPassed {
+        id: CheckpointId,
+        evidence: Evidence,
+    },
+    CheckpointFailed {
+        id: CheckpointId,
+        iteration: u32,
+        class: FailureClass,
+    },
+    CheckpointEscalated {
+        id: CheckpointId,
+        class: FailureClass,
+    },
+    CheckpointReopened {
+        id: CheckpointId,
+    },
+    Suspended {
+        reason: String,
+        by: Actor,
+    },
     Resumed,
-    Adopted { feature: Box<Feature> },
+    Adopted {
+        feature: Box<Feature>,
+    },
 }
 
 /// Why a gate is closed again.
@@ -122,7 +183,8 @@ impl Machine for Workflow {
     type Event = Event;
 
     const KIND: &'static str = "workflow";
-    const FORMAT: u32 = 1;
+    // 2: a gate may be asked for.
+    const FORMAT: u32 = 2;
 
     fn start() -> Self {
         Self::default()
@@ -174,6 +236,8 @@ impl Machine for Workflow {
             Event::PhaseEntered { .. } => "phase_entered",
             Event::WentBack { .. } => "went_back",
             Event::GatePassed { .. } => "gate_passed",
+            Event::GateAsked { .. } => "gate_asked",
+            Event::GateDeclined { .. } => "gate_declined",
             Event::GateReset { .. } => "gate_reset",
             Event::CheckpointStarted { .. } => "checkpoint_started",
             Event::CheckpointPassed { .. } => "checkpoint_passed",
@@ -211,7 +275,7 @@ fn restart(
     if !by.is_person() {
         return Err(Rejected::reserved("restarting a workflow"));
     }
-    let settled = settle_escalations(found);
+    let settled = settle_questions(found);
     let event = started(name.unwrap_or(&found.name), max_iterations)?;
     Ok(settled.into_iter().fold(Decision::events([event]), Decision::with))
 }
@@ -227,12 +291,14 @@ fn adopt(found: Option<&Feature>, file: &Feature, by: &Actor) -> Result<Decision
     Ok(Decision::events([Event::Adopted { feature: Box::new(file.clone()) }]))
 }
 
-fn settle_escalations(feature: &Feature) -> Vec<Effect> {
+/// Takes back what was asked about a feature.
+fn settle_questions(feature: &Feature) -> Vec<Effect> {
     let escalated = |(_, checkpoint): &(&CheckpointId, &Checkpoint)| {
         checkpoint.status == CheckpointStatus::Escalated
     };
     let settle = |id: &CheckpointId| Effect::Settle { subject: subject(id) };
-    feature.checkpoints.iter().filter(escalated).map(|(id, _)| settle(id)).collect()
+    let escalated = feature.checkpoints.iter().filter(escalated).map(|(id, _)| settle(id));
+    escalated.chain(feature.waiting.iter().map(|waiting| gate::settle(waiting.gate))).collect()
 }
 
 /// What an inbox entry about a checkpoint is about.
@@ -260,18 +326,18 @@ impl Feature {
             },
             Command::Back => self.back(),
             Command::SetContract { contract } => self.set_contract(contract),
-            Command::PassGate { gate, evidence, needs } => {
-                self.check_owner(*gate)?;
-                needs.judge(*gate, evidence, asked.by)?;
-                Ok(self.pass_gate(*gate, evidence))
+            Command::PassGate { gate, claim, needs } => {
+                self.pass_or_ask(*gate, claim, needs, asked.by)
             }
+            Command::ConfirmGate { gate, tree } => {
+                self.confirm_gate(*gate, tree.as_ref(), asked.by)
+            }
+            Command::DeclineGate { gate } => self.decline_gate(*gate, asked.by),
             Command::ResetGate { gate } => Ok(self.reset_gate(*gate, GateReset::Asked)),
             Command::GateStale { gate } => Ok(self.reset_gate(*gate, GateReset::Stale)),
             Command::Checkpoint { id, step } => self.step(id, step, asked.by),
             Command::Suspend { reason } => self.suspend(reason, asked.by),
-            Command::Resume => {
-                Ok(Decision::events(self.suspended.as_ref().map(|_| Event::Resumed)))
-            }
+            Command::Resume => Ok(self.take_up()),
             Command::Start { .. } | Command::Restart { .. } | Command::Adopt { .. } => {
                 Err(Rejected::rule("a workflow is already active"))
             }
@@ -307,7 +373,7 @@ impl Feature {
         events.push(Event::CheckpointsSet { ids });
         events.push(Event::PhaseEntered { phase: Phase::Review, strategy: None });
         // What was asked about checkpoints that are replaced needs no answer any more.
-        Ok(settle_escalations(self).into_iter().fold(Decision::events(events), Decision::with))
+        Ok(settle_questions(self).into_iter().fold(Decision::events(events), Decision::with))
     }
 
     fn enter_implement(&self, strategy: Option<Strategy>) -> Result<Decision<Event>, Rejected> {
@@ -336,19 +402,6 @@ impl Feature {
         Ok(Decision::events([Event::PhaseEntered { phase: Phase::Done, strategy: self.strategy }]))
     }
 
-    fn needs_gates(&self, gates: &[GateName], target: &str) -> Result<(), Rejected> {
-        let closed: Vec<&str> = gates
-            .iter()
-            .filter(|gate| !self.has_passed(**gate))
-            .map(|gate| gate.as_str())
-            .collect();
-        if closed.is_empty() {
-            return Ok(());
-        }
-        let message = format!("{target} needs {}", closed.join(" and "));
-        Err(Rejected::rule(message).next(self.next_command()))
-    }
-
     fn usual_strategy(&self) -> Strategy {
         match self.checkpoints.len() {
             0 | 1 => Strategy::Direct,
@@ -371,7 +424,8 @@ impl Feature {
         // A suspension lends rights; what it lends must not outlive it.
         let commits = Rights::by_gates(self, RightsSettings::default()).commit;
         let went = Event::WentBack { phase, commits_held: self.commits_held || !commits };
-        Ok(Decision::events(closing.chain([went])))
+        let settled = self.waiting.iter().map(|waiting| gate::settle(waiting.gate));
+        Ok(settled.fold(Decision::events(closing.chain([went])), Decision::with))
     }
 
     fn set_contract(&self, contract: &CheckpointContract) -> Result<Decision<Event>, Rejected> {
@@ -381,26 +435,6 @@ impl Feature {
         }
         check_contract(contract)?;
         Ok(Decision::events([Event::ContractSet { contract: contract.clone() }]))
-    }
-
-    /// A gate is passed in the phase that owns it and nowhere else.
-    fn check_owner(&self, gate: GateName) -> Result<(), Rejected> {
-        let owner = gate.phase();
-        if self.phase == owner {
-            return Ok(());
-        }
-        let message = format!("{gate} is passed in {owner}, and this is {}", self.phase);
-        let next = if self.phase < owner { self.next_command() } else { BACK.to_owned() };
-        Err(Rejected::rule(message).next(next))
-    }
-
-    fn pass_gate(&self, gate: GateName, evidence: &[Evidence]) -> Decision<Event> {
-        let passed = Event::GatePassed { gate, evidence: evidence.to_vec() };
-        Decision::events((!self.has_passed(gate)).then_some(passed))
-    }
-
-    fn reset_gate(&self, gate: GateName, why: GateReset) -> Decision<Event> {
-        Decision::events(self.has_passed(gate).then_some(Event::GateReset { gate, why }))
     }
 
     fn step(
@@ -491,27 +525,41 @@ impl Feature {
         let policy = Policy::of(Scope::Checkpoint).limit(self.max_iterations.saturating_sub(1));
         let used = iteration.saturating_sub(1);
         match policy.after(used, class, id.as_str()) {
-            Verdict::Again { .. } => {
+            Outlook::Again { .. } => {
                 Decision::events([Event::CheckpointFailed { id, iteration: iteration + 1, class }])
             }
-            Verdict::GiveUp => self.escalate(id, class),
+            Outlook::GiveUp => self.escalate(id, class),
         }
     }
 
     fn escalate(&self, id: CheckpointId, class: FailureClass) -> Decision<Event> {
-        let question = Question {
+        let ask = self.ask_about(&id, &format!("was escalated ({})", class.as_str()));
+        Decision::events([Event::CheckpointEscalated { id, class }]).with(ask)
+    }
+
+    fn ask_about(&self, id: &CheckpointId, what: &str) -> Effect {
+        Effect::Ask(Question {
             kind: QuestionKind::Escalation,
-            subject: subject(&id),
+            subject: subject(id),
             title: format!("checkpoint {id} of `{}` was escalated", self.name),
             text: format!(
-                "Checkpoint {id} of `{}` was escalated ({}). Look at it, then `reopen` it for a new \
-                 round of tries, or `leave` it as it is.",
-                self.name,
-                class.as_str()
+                "Checkpoint {id} of `{}` {what}. Look at it, then `reopen` it for a new round of \
+                 tries, or `leave` it as it is.",
+                self.name
             ),
             choices: vec!["reopen".into(), "leave".into()],
+        })
+    }
+
+    /// Ends a suspension, and asks again about what was escalated and left.
+    fn take_up(&self) -> Decision<Event> {
+        let is_escalated = |(_, checkpoint): &(&CheckpointId, &Checkpoint)| {
+            self.phase == Phase::Implement && checkpoint.status == CheckpointStatus::Escalated
         };
-        Decision::events([Event::CheckpointEscalated { id, class }]).with(Effect::Ask(question))
+        let resumed = Decision::events(self.suspended.as_ref().map(|_| Event::Resumed));
+        let escalated = self.checkpoints.iter().filter(is_escalated);
+        let asks = escalated.map(|(id, _)| self.ask_about(id, "is still escalated"));
+        asks.fold(resumed, Decision::with)
     }
 
     fn suspend(&self, reason: &str, by: &Actor) -> Result<Decision<Event>, Rejected> {
@@ -545,20 +593,20 @@ impl Feature {
                 self.strategy = *strategy;
                 self.was_in_implement |= *phase == Phase::Implement;
                 self.commits_held = false;
+                self.waiting.clear();
             }
             Event::WentBack { phase, commits_held } => {
                 self.phase = *phase;
                 self.commits_held = *commits_held;
+                self.waiting.clear();
                 if *phase < Phase::Implement {
                     self.strategy = None;
                 }
             }
-            Event::GatePassed { gate, evidence } => {
-                self.passes.push(Pass { gate: *gate, evidence: evidence.clone(), at });
-                self.passes.sort_by_key(|pass| pass.gate);
-                self.commits_held = false;
-            }
-            Event::GateReset { gate, .. } => self.passes.retain(|pass| pass.gate != *gate),
+            Event::GatePassed { .. }
+            | Event::GateAsked { .. }
+            | Event::GateDeclined { .. }
+            | Event::GateReset { .. } => self.apply_to_gate(event, at),
             Event::Suspended { reason, by } => {
                 self.suspended =
                     Some(Suspension { reason: reason.clone(), by: by.clone(), since: at });

@@ -2,7 +2,9 @@
 
 mod advice;
 mod contract;
+mod gate;
 mod machine;
+mod record;
 mod requirement;
 mod rights;
 mod state;
@@ -13,9 +15,11 @@ mod tests;
 
 pub use contract::{CheckpointContract, ContractCheckpoint, Validation};
 pub use machine::{CheckpointStep, Command, Event, GateReset};
+pub use record::{BadRecord, GateRecord, Held, RECORD_SIZE_MAX, Watched};
 pub use requirement::Requirement;
 pub use rights::{Rights, RightsSettings};
 pub use state::{
-    Checkpoint, CheckpointStatus, Feature, GateName, Pass, Phase, Strategy, Suspension, Workflow,
+    Checkpoint, CheckpointStatus, Claim, Feature, GateName, Pass, Phase, Strategy, Suspension,
+    Waiting, Workflow,
 };
 pub use window::{CheckpointRow, Gates, WorkflowState, translate};

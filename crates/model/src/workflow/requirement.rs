@@ -16,14 +16,23 @@ pub struct Requirement {
     pub human: bool,
 }
 
+/// What evidence amounts to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Judgement {
+    Enough,
+    /// Only a person's word is missing.
+    NeedsPerson,
+}
+
 impl Requirement {
-    /// Refuses evidence that is not enough for the gate; names what is missing.
+    /// Refuses evidence that is not enough for the gate, and names what is missing; a person's
+    /// word can still be asked for.
     pub(super) fn judge(
         &self,
         gate: GateName,
         evidence: &[Evidence],
         by: &Actor,
-    ) -> Result<(), Rejected> {
+    ) -> Result<Judgement, Rejected> {
         let has = |kind: fn(&Evidence) -> bool| evidence.iter().any(kind);
         let has_human = has(|piece| matches!(piece, Evidence::Human { .. }));
         if has_human && matches!(by, Actor::Agent { .. }) {
@@ -48,14 +57,19 @@ impl Requirement {
                 .next("waypost develop review"));
         }
         if self.human && !has_human {
-            return Err(Rejected::rule(format!("{gate} needs a person's confirmation"))
-                .next(format!("a person runs `waypost develop gate pass {gate}`")));
+            return Ok(Judgement::NeedsPerson);
         }
         if self.is_configured() || has_human || has_review {
-            return Ok(());
+            return Ok(Judgement::Enough);
         }
         let has_report = has(|piece| matches!(piece, Evidence::SelfReported { .. }));
-        if has_report && gate != GateName::ReReviewClean { Ok(()) } else { Err(unmet(gate)) }
+        match gate {
+            // The last gate opens the way out, so an agent's own word is never enough for it.
+            GateName::ReReviewClean => Ok(Judgement::NeedsPerson),
+            _ if has_report => Ok(Judgement::Enough),
+            _ => Err(Rejected::rule(format!("{gate} needs a report with `Blocking: 0`"))
+                .next(format!("waypost develop gate pass {gate} --report FILE"))),
+        }
     }
 
     fn is_configured(&self) -> bool {
@@ -71,15 +85,4 @@ fn blocking(piece: &Evidence) -> Option<u32> {
         }
         _ => None,
     }
-}
-
-/// What is missing where nothing is configured and nothing that counts was given.
-fn unmet(gate: GateName) -> Rejected {
-    // The last gate opens the way out, so an agent's own word is never enough for it.
-    if gate == GateName::ReReviewClean {
-        let next = format!("set check, review or human in [workflow.gates.{gate}] of waypost.toml");
-        return Rejected::rule(format!("{gate} needs a check, a review or a person")).next(next);
-    }
-    Rejected::rule(format!("{gate} needs a report with `Blocking: 0`"))
-        .next(format!("waypost develop gate pass {gate} --report FILE"))
 }

@@ -28,6 +28,14 @@ impl Rights {
     pub const ALL: Self =
         Self { write: true, write_design: true, commit: true, push_branch: true, publish: true };
 
+    pub const NONE: Self = Self {
+        write: false,
+        write_design: false,
+        commit: false,
+        push_branch: false,
+        publish: false,
+    };
+
     /// The rights under a workflow.
     pub fn under(feature: &Feature, settings: RightsSettings) -> Self {
         if feature.suspended.is_some() { Self::ALL } else { Self::by_gates(feature, settings) }
@@ -38,13 +46,7 @@ impl Rights {
         let reviewed = feature.has_passed(GateName::ReviewCleanPass);
         let verified = reviewed && feature.has_passed(GateName::ArchitectVerified);
         let clean = verified && feature.has_passed(GateName::ReReviewClean);
-        let none = Self {
-            write: false,
-            write_design: false,
-            commit: false,
-            push_branch: false,
-            publish: false,
-        };
+        let none = Self::NONE;
         match feature.phase {
             Phase::Design | Phase::Review => {
                 let free = !feature.was_in_implement && !settings.strict;
@@ -66,6 +68,34 @@ impl Rights {
             },
             Phase::Done => Self::ALL,
         }
+    }
+
+    /// What is allowed, each in a word.
+    pub fn words(self) -> Vec<&'static str> {
+        let all = [
+            (self.write, "write"),
+            (self.write_design, "write_design"),
+            (self.commit, "commit"),
+            (self.push_branch, "push_branch"),
+            (self.publish, "publish"),
+        ];
+        all.into_iter().filter(|(is_allowed, _)| *is_allowed).map(|(_, word)| word).collect()
+    }
+
+    /// The rights that `words` names; none if one of them is no right.
+    pub fn from_words<'a>(words: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let mut rights = Self::NONE;
+        for word in words {
+            match word {
+                "write" => rights.write = true,
+                "write_design" => rights.write_design = true,
+                "commit" => rights.commit = true,
+                "push_branch" => rights.push_branch = true,
+                "publish" => rights.publish = true,
+                _ => return None,
+            }
+        }
+        Some(rights)
     }
 
     /// Whether nothing about commits, pushes and pull requests is allowed that `other` forbids.

@@ -27,6 +27,9 @@ pub struct Feature {
     pub updated_at: Time,
     /// Passed gates; a gate that is not here is closed.
     pub passes: Vec<Pass>,
+    /// Gates for which only a person's word is missing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<Waiting>,
     pub checkpoints: Ordered<CheckpointId, Checkpoint>,
     pub contract: Option<CheckpointContract>,
     /// How often a checkpoint is tried before it escalates.
@@ -43,7 +46,27 @@ pub struct Feature {
 pub struct Pass {
     pub gate: GateName,
     pub evidence: Vec<Evidence>,
+    /// The content of the work tree that the evidence is about; none outside git.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
     pub at: Time,
+}
+
+/// What somebody brings along for a gate.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claim {
+    pub evidence: Vec<Evidence>,
+    /// The content of the work tree at that moment, where it can be told.
+    pub tree: Option<String>,
+}
+
+/// A gate that waits for a person's word, and what else stands behind it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    pub gate: GateName,
+    pub evidence: Vec<Evidence>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
 }
 
 /// The gate is switched off by a person.
@@ -210,6 +233,7 @@ impl Feature {
             started_at: at,
             updated_at: at,
             passes: Vec::new(),
+            waiting: Vec::new(),
             checkpoints: Ordered::default(),
             contract: None,
             max_iterations,
@@ -221,6 +245,12 @@ impl Feature {
 
     pub fn has_passed(&self, gate: GateName) -> bool {
         self.passes.iter().any(|pass| pass.gate == gate)
+    }
+
+    /// Whether a gate was passed for other content than `tree`.
+    pub fn is_stale(&self, gate: GateName, tree: &str) -> bool {
+        let pass = self.passes.iter().find(|pass| pass.gate == gate);
+        pass.and_then(|pass| pass.tree.as_deref()).is_some_and(|bound| bound != tree)
     }
 
     /// The gates that are still closed, in their order.

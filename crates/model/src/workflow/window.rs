@@ -147,7 +147,7 @@ impl WorkflowState {
         feature.passes = GateName::ALL
             .into_iter()
             .filter(|gate| self.gates.get(*gate))
-            .map(|gate| Pass { gate, evidence: evidence(), at: feature.updated_at })
+            .map(|gate| Pass { gate, evidence: evidence(), tree: None, at: feature.updated_at })
             .collect();
         feature.checkpoints = self
             .checkpoints

@@ -1,8 +1,8 @@
 //! What passes a gate, and what passed gates allow.
 
 use super::{
-    Event, GateName, Requirement, TO_DONE, TO_IMPLEMENT, TO_PR, TO_REVIEW, Walk, agent, check,
-    person, report, summary,
+    Claim, Event, GateName, Requirement, TO_DONE, TO_IMPLEMENT, TO_PR, TO_REVIEW, Walk, agent,
+    check, person, report, summary,
 };
 use crate::{
     actor::Actor,
@@ -40,7 +40,8 @@ fn owner(gate: GateName) -> &'static str {
 #[track_caller]
 fn judged(gate: GateName, configured: &str, evidence: &[Evidence], by: &Actor) -> String {
     let evidence = evidence.to_vec();
-    let command = Command::PassGate { gate, evidence, needs: needs(configured) };
+    let command =
+        Command::PassGate { gate, claim: Claim { evidence, tree: None }, needs: needs(configured) };
     match Walk::of(owner(gate)).give(&command, by) {
         Ok(Decision { events, .. }) if matches!(events[..], [Event::GatePassed { .. }]) => {
             "passed".to_owned()
@@ -53,8 +54,7 @@ fn judged(gate: GateName, configured: &str, evidence: &[Evidence], by: &Actor) -
 fn a_gate_is_passed_by_what_is_configured_for_it() {
     let no_test = "refused: GATE needs `cargo test` to pass → waypost develop gate pass GATE";
     let no_review = "refused: GATE needs a review made by Waypost → waypost develop review";
-    let no_human = "refused: GATE needs a person's confirmation → \
-                    a person runs `waypost develop gate pass GATE`";
+    let no_human = "refused: GATE needs your confirmation → waypost develop gate pass GATE --yes";
     let blocked =
         "refused: GATE needs a review with 0 blocking; this has 2 → waypost develop review";
     #[rustfmt::skip]
@@ -88,8 +88,8 @@ fn a_gate_is_passed_by_what_is_configured_for_it() {
 fn where_nothing_is_configured_an_agents_own_report_is_enough_but_for_the_last_gate() {
     let needs_report = "refused: GATE needs a report with `Blocking: 0` → \
                         waypost develop gate pass GATE --report FILE";
-    let needs_more = "refused: re_review_clean needs a check, a review or a person → \
-                      set check, review or human in [workflow.gates.re_review_clean] of waypost.toml";
+    let needs_more =
+        "gate_asked re_review_clean; ask: re_review_clean of `chat` waits for your word";
     let blocked =
         "refused: GATE needs a review with 0 blocking; this has 2 → waypost develop review";
     #[rustfmt::skip]
@@ -223,4 +223,78 @@ fn commits_held_by_going_back_come_free_with_a_gate() {
     let plain = RightsSettings::default();
     assert_eq!(rights(&format!("{held}; gate reset architect_verified"), plain), "wd---");
     assert_eq!(rights(&format!("{held}; gate pass architect_verified"), plain), "wdc--");
+}
+
+#[test]
+fn what_lacks_only_a_persons_word_waits_in_the_inbox() {
+    let asked = |gate| Command::PassGate {
+        gate,
+        claim: Claim { evidence: vec![check("cargo test")], tree: Some("t1".into()) },
+        needs: needs("check human"),
+    };
+    for gate in GateName::ALL {
+        let mut walk = Walk::of(owner(gate));
+        let question = format!("gate_asked {gate}; ask: {gate} of `chat` waits for your word");
+        assert_eq!(summary(&walk.give(&asked(gate), &agent())), question);
+        assert!(!walk.feature().has_passed(gate));
+        assert_eq!(walk.inbox.open().len(), 1);
+
+        let confirm = |tree: &str| Command::ConfirmGate { gate, tree: Some(tree.into()) };
+        let reserved = "refused: confirming a gate is reserved for a person at a terminal";
+        assert_eq!(summary(&walk.give(&confirm("t1"), &agent())), reserved);
+        let moved = format!(
+            "refused: files have changed since {gate} was asked for → waypost develop gate pass {gate}"
+        );
+        assert_eq!(summary(&walk.give(&confirm("t2"), &person())), moved);
+        let passed = format!(
+            "gate_passed {gate} (check `cargo test`, confirmed by user:mina); settle gate/{gate}"
+        );
+        assert_eq!(summary(&walk.give(&confirm("t1"), &person())), passed);
+        assert!(walk.feature().has_passed(gate));
+        assert!(walk.inbox.open().is_empty());
+        assert!(!walk.feature().is_stale(gate, "t1"));
+        assert!(walk.feature().is_stale(gate, "t2"));
+    }
+}
+
+#[test]
+fn a_question_about_a_gate_ends_with_its_phase_or_a_no() {
+    let ask = Command::PassGate {
+        gate: GateName::ReReviewClean,
+        claim: Claim::default(),
+        needs: Requirement::default(),
+    };
+    let mut walk = Walk::of(TO_PR);
+    walk.give(&ask, &agent()).unwrap();
+    let decline = Command::DeclineGate { gate: GateName::ReReviewClean };
+    assert_eq!(
+        summary(&walk.give(&decline, &agent())),
+        "refused: declining a gate is reserved for a person at a terminal"
+    );
+    assert_eq!(
+        summary(&walk.give(&decline, &person())),
+        "gate_declined re_review_clean; settle gate/re_review_clean"
+    );
+    assert!(walk.feature().waiting.is_empty());
+
+    let mut walk = Walk::of(TO_PR);
+    walk.give(&ask, &agent()).unwrap();
+    walk.say("back").unwrap();
+    assert!(walk.feature().waiting.is_empty());
+    assert!(walk.inbox.open().is_empty());
+}
+
+#[test]
+fn passing_again_counts_only_for_other_content() {
+    let pass = |tree: &str| Command::PassGate {
+        gate: GateName::ReviewCleanPass,
+        claim: Claim { evidence: vec![report(0)], tree: Some(tree.into()) },
+        needs: Requirement::default(),
+    };
+    let mut walk = Walk::of(TO_REVIEW);
+    let passed = "gate_passed review_clean_pass (self-reported in review.md)";
+    assert_eq!(summary(&walk.give(&pass("t1"), &agent())), passed);
+    assert_eq!(summary(&walk.give(&pass("t1"), &agent())), "nothing");
+    assert_eq!(summary(&walk.give(&pass("t2"), &agent())), passed);
+    assert_eq!(walk.feature().passes.len(), 1);
 }

@@ -12,8 +12,8 @@ mod rules;
 mod translating;
 
 use super::{
-    CheckpointContract, CheckpointRow, CheckpointStep, Command, ContractCheckpoint, Event, Feature,
-    GateName, Gates, Phase, Requirement, Strategy, Validation, Workflow, WorkflowState,
+    CheckpointContract, CheckpointRow, CheckpointStep, Claim, Command, ContractCheckpoint, Event,
+    Feature, GateName, Gates, Phase, Requirement, Strategy, Validation, Workflow, WorkflowState,
 };
 use crate::{
     actor::Actor,
@@ -142,6 +142,8 @@ fn command(line: &str) -> Command {
         ["back"] => Command::Back,
         ["contract"] => Command::SetContract { contract: chain(&["cp-1", "cp-2"]) },
         ["gate", "pass", gate] => pass(gate, usual_evidence(gate), usual_needs(gate)),
+        ["gate", "confirm", gate] => Command::ConfirmGate { gate: gate_name(gate), tree: None },
+        ["gate", "decline", gate] => Command::DeclineGate { gate: gate_name(gate) },
         ["gate", "reset", gate] => Command::ResetGate { gate: gate_name(gate) },
         ["gate", "stale", gate] => Command::GateStale { gate: gate_name(gate) },
         ["checkpoint", verb, name, rest @ ..] => {
@@ -196,7 +198,7 @@ fn gate_name(word: &str) -> GateName {
 }
 
 fn pass(gate: &str, evidence: Vec<Evidence>, needs: Requirement) -> Command {
-    Command::PassGate { gate: gate_name(gate), evidence, needs }
+    Command::PassGate { gate: gate_name(gate), claim: Claim { evidence, tree: None }, needs }
 }
 
 /// A report of the agent itself where that is enough, else a check.
@@ -277,10 +279,11 @@ fn event_line(event: &Event) -> String {
         Event::PhaseEntered { phase, strategy: Some(strategy) } => format!("{phase} {strategy}"),
         Event::WentBack { phase, commits_held: false } => phase.to_string(),
         Event::WentBack { phase, commits_held: true } => format!("{phase}, commits held"),
-        Event::GatePassed { gate, evidence } => {
+        Event::GatePassed { gate, evidence, .. } => {
             let evidence: Vec<String> = evidence.iter().map(ToString::to_string).collect();
             format!("{gate} ({})", evidence.join(", "))
         }
+        Event::GateAsked { gate, .. } | Event::GateDeclined { gate } => gate.to_string(),
         Event::GateReset { gate, why } => format!("{gate} ({why:?})"),
         Event::CheckpointStarted { id } | Event::CheckpointReopened { id } => id.to_string(),
         Event::CheckpointPassed { id, evidence } => format!("{id} ({evidence})"),

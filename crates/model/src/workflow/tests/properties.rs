@@ -1,8 +1,8 @@
 //! What holds whatever anybody does, in whatever order.
 
 use super::{
-    CheckpointRow, Command, Event, GateName, Phase, Requirement, Walk, Workflow, WorkflowState,
-    agent, check, command, person, report,
+    CheckpointRow, Claim, Command, Event, GateName, Phase, Requirement, Walk, Workflow,
+    WorkflowState, agent, check, command, person, report,
 };
 use crate::document::Document as _;
 use crate::{
@@ -27,7 +27,7 @@ enum Move {
     Given(Actor, Box<Command>),
 }
 
-const LINES: [&str; 33] = [
+const LINES: [&str; 36] = [
     "start chat",
     "advance",
     "advance cp-1 cp-2",
@@ -41,6 +41,9 @@ const LINES: [&str; 33] = [
     "gate reset architect_verified",
     "gate reset re_review_clean",
     "gate stale re_review_clean",
+    "gate confirm review_clean_pass",
+    "gate confirm re_review_clean",
+    "gate decline re_review_clean",
     "checkpoint start cp-1",
     "checkpoint start cp-2",
     "checkpoint pass cp-1",
@@ -81,8 +84,10 @@ fn gate_passes() -> impl Strategy<Value = Command> {
     let needs = (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(check, review, human)| {
         Requirement { check: check.then(|| "cargo test".to_owned()), review, human }
     });
-    (select(GateName::ALL.to_vec()), evidence, needs)
-        .prop_map(|(gate, evidence, needs)| Command::PassGate { gate, evidence, needs })
+    (select(GateName::ALL.to_vec()), evidence, needs).prop_map(|(gate, evidence, needs)| {
+        let claim = Claim { evidence, tree: None };
+        Command::PassGate { gate, claim, needs }
+    })
 }
 
 fn commands() -> impl Strategy<Value = Command> {
@@ -100,7 +105,11 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
     // Otherwise a suspension would hardly ever outlive a change of phase.
     let reserved = select(vec!["suspend hotfix", "resume", "restart", "adopt"])
         .prop_map(|line| Move::Given(person(), command(line).into()));
-    prop::collection::vec(prop_oneof![9 => Just(Move::Forward), 9 => given, 1 => reserved], 0..40)
+    let word = (select(vec!["confirm", "decline"]), select(GateName::ALL.to_vec()))
+        .prop_map(|(word, gate)| command(&format!("gate {word} {gate}")))
+        .prop_map(|command| Move::Given(person(), command.into()));
+    let any = prop_oneof![9 => Just(Move::Forward), 9 => given, 1 => reserved, 3 => word];
+    prop::collection::vec(any, 0..40)
 }
 
 /// What somebody who wants to be done would do next.
@@ -234,6 +243,10 @@ proptest! {
             for pass in after.passes.iter().filter(|pass| !was_passed(pass.gate)) {
                 match &step.command {
                     Command::PassGate { gate, .. } => prop_assert_eq!(*gate, pass.gate),
+                    Command::ConfirmGate { gate, .. } => {
+                        prop_assert_eq!(*gate, pass.gate);
+                        prop_assert!(step.by.is_person());
+                    }
                     Command::Adopt { .. } => prop_assert!(step.by.is_person()),
                     other => prop_assert!(false, "{:?} passed {}", other, pass.gate),
                 }
@@ -287,9 +300,10 @@ proptest! {
         })?;
     }
 
-    /// The inbox holds a question for each escalated checkpoint, and no other.
+    /// The inbox holds a question for each escalated checkpoint and each gate that waits for a
+    /// person, and no other.
     #[test]
-    fn exactly_the_escalated_wait_in_the_inbox(moves in moves()) {
+    fn exactly_what_waits_for_a_person_is_in_the_inbox(moves in moves()) {
         walk_through(moves, |walk, _| {
             let asked: BTreeSet<String> =
                 walk.inbox.open().iter().map(|entry| entry.question.subject.clone()).collect();
@@ -297,7 +311,9 @@ proptest! {
             let escalated = checkpoints
                 .filter(|(_, each)| each.status == CheckpointStatus::Escalated)
                 .map(|(id, _)| format!("checkpoint/{id}"));
-            prop_assert_eq!(asked, escalated.collect::<BTreeSet<_>>());
+            let gates = walk.state.feature.iter().flat_map(|it| it.waiting.iter());
+            let gates = gates.map(|waiting| format!("gate/{}", waiting.gate));
+            prop_assert_eq!(asked, escalated.chain(gates).collect::<BTreeSet<_>>());
             Ok(())
         })?;
     }
@@ -395,7 +411,7 @@ fn random_walks_reach_every_phase_and_every_event() {
     let config = ProptestConfig { rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() };
     let mut runner = TestRunner::new(config);
     let (mut phases, mut events) = (BTreeSet::new(), BTreeSet::new());
-    for _ in 0..300 {
+    for _ in 0..1_000 {
         let moves = moves().new_tree(&mut runner).unwrap().current();
         walk_through(moves, |walk, step| {
             phases.extend(walk.state.feature.as_ref().map(|feature| feature.phase));
@@ -405,5 +421,5 @@ fn random_walks_reach_every_phase_and_every_event() {
         .unwrap();
     }
     assert_eq!(phases.into_iter().collect::<Vec<_>>(), Phase::ALL);
-    assert_eq!(events.len(), 15, "{events:?}");
+    assert_eq!(events.len(), 17, "{events:?}");
 }

@@ -441,3 +441,19 @@ fn a_file_is_adopted_only_where_the_journal_is_empty() {
         refuses(script, "person: adopt", &want);
     }
 }
+
+#[test]
+fn taking_the_work_up_again_asks_about_what_was_escalated_and_left() {
+    let mut walk = Walk::of(TO_IMPLEMENT);
+    walk.say("checkpoint start cp-1").unwrap();
+    walk.say("checkpoint escalate cp-1").unwrap();
+    let id = walk.inbox.open()[0].id.clone();
+    let answer = crate::inbox::Command::Answer { id, text: "leave".into() };
+    let asked = Asked { by: &person(), now: walk.now };
+    for event in walk.inbox.decide(&answer, &asked).unwrap().events {
+        walk.inbox.apply(&event, walk.now);
+    }
+    assert!(walk.inbox.open().is_empty());
+    assert_eq!(summary(&walk.say("resume")), "ask: checkpoint cp-1 of `chat` was escalated");
+    assert_eq!(walk.inbox.open().len(), 1);
+}

@@ -58,13 +58,50 @@ pub enum Branch {
 /// What the judge asks of the disk; the answers decide what a script or an alias means.
 pub trait Look: Sync {
     /// The script at a path, which is relative to the event's folder or absolute.
-    fn script(&self, path: &str) -> Script;
-    /// What a git alias stands for, without the leading `alias.`.
+    fn script(&self, path: &str, reader: Reader) -> Script;
+    /// What a git alias stands for, without the leading `alias.`; with a NUL in it, that is not
+    /// known.
     fn git_alias(&self, name: &str) -> Option<String>;
-    /// The shell lines behind the named target of a task runner (`make`, `npm`, `just`).
-    fn recipe(&self, runner: Runner, name: &str) -> Script;
-    /// Whether a path is protected beyond those that are known by name.
-    fn is_protected(&self, path: &str) -> bool;
+    /// The shell lines behind the named target of a task runner.
+    fn recipe(&self, recipe: &Recipe<'_>) -> Script;
+    /// Whether writing a path touches a protected file beyond those that are known by name.
+    fn is_protected(&self, path: &str, reach: Reach) -> bool;
+}
+
+/// A variable that no command can set: its value is never known. An answer of [`Look`] has it in
+/// place of what only the run will tell.
+pub const UNKNOWN_VARIABLE: &str = "WAYPOST_UNKNOWN";
+
+/// Who reads a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// It is started like any program; its first line says what it is for.
+    Kernel,
+    /// A shell is told to read it, whatever its first line says.
+    Shell,
+}
+
+/// What a write does to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// It writes this file.
+    File,
+    /// It removes or moves it, with everything below.
+    Below,
+}
+
+/// What a task runner is asked to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Recipe<'a> {
+    pub runner: Runner,
+    /// Where it runs, relative to the event's folder or absolute; may be empty.
+    pub folder: &'a str,
+    /// The file that has the recipes, if it is named.
+    pub file: Option<&'a str>,
+    /// The target; empty for the one that the runner takes by itself.
+    pub name: &'a str,
+    /// Variables of the command line, as `NAME=VALUE`.
+    pub settings: &'a [String],
 }
 
 /// A file that a command runs.

@@ -8,20 +8,15 @@
 pub(crate) fn commands(text: &str, quotes: bool) -> Option<Vec<String>> {
     let chars: Vec<char> = text.chars().collect();
     let mut found = Vec::new();
-    let (mut at, mut double) = (0, false);
+    let mut nesting = Nesting { open: Vec::new(), quotes };
+    let mut at = 0;
     while let Some(&char) = chars.get(at) {
         let next = chars.get(at + 1).copied();
         match (char, next) {
-            ('\\', _) => at += 2,
-            ('\'', _) if quotes && !double => at = single_end(&chars, at + 1)? + 1,
-            ('"', _) if quotes => {
-                double = !double;
-                at += 1;
-            }
             // Arithmetic is no command, but may hold some: only its beginning is passed.
             ('$', Some('(')) if is_arithmetic(&chars, at + 2)? => at += 3,
             ('$', Some('(')) => at = cut(&chars, at + 2, close(&chars, at + 2)?, &mut found),
-            ('<' | '>', Some('(')) if quotes && !double => {
+            ('<' | '>', Some('(')) if quotes && !nesting.is_quoted() => {
                 at = cut(&chars, at + 2, close(&chars, at + 2)?, &mut found);
             }
             ('$', Some('{')) if matches!(chars.get(at + 2), Some(' ' | '|' | '\t' | '\n')) => {
@@ -33,10 +28,48 @@ pub(crate) fn commands(text: &str, quotes: bool) -> Option<Vec<String>> {
                 found.push(unescaped(&chars[at + 1..end]));
                 at = end + 1;
             }
-            _ => at += 1,
+            _ => at = nesting.pass(&chars, at)?,
         }
     }
     Some(found)
+}
+
+/// What is open at one point of a text, the innermost last: `(`, `{` of a parameter, and `"`.
+struct Nesting {
+    open: Vec<char>,
+    /// Whether quotes are more than letters.
+    quotes: bool,
+}
+
+impl Nesting {
+    fn top(&self) -> Option<char> {
+        self.open.last().copied()
+    }
+
+    /// Whether double quotes are open, be it around a parameter in whose default we are: there,
+    /// a single quote is a letter.
+    fn is_quoted(&self) -> bool {
+        self.open.iter().rev().take_while(|&&char| char != '(').any(|&char| char == '"')
+    }
+
+    /// Passes over one letter, or a quoted text as a whole, and returns where it ends.
+    fn pass(&mut self, chars: &[char], at: usize) -> Option<usize> {
+        let quotes = self.quotes && !self.is_quoted();
+        match (chars[at], chars.get(at + 1)) {
+            ('\\', _) | ('$', Some('$')) => return Some(at + 2),
+            ('\'', _) if quotes => return Some(single_end(chars, at + 1)? + 1),
+            ('$', Some('\'')) if quotes => return Some(escaped_end(chars, at + 2, '\'')? + 1),
+            ('$', Some('{')) => {
+                self.open.push('{');
+                return Some(at + 2);
+            }
+            ('"', _) if self.quotes && self.top() == Some('"') => drop(self.open.pop()),
+            ('"', _) if self.quotes => self.open.push('"'),
+            ('}', _) if self.top() == Some('{') => drop(self.open.pop()),
+            _ => {}
+        }
+        Some(at + 1)
+    }
 }
 
 /// Whether `$(`, which ends before `start`, opens arithmetic: the next parenthesis opens and closes
@@ -59,11 +92,16 @@ fn single_end(chars: &[char], start: usize) -> Option<usize> {
 }
 
 fn backtick_end(chars: &[char], start: usize) -> Option<usize> {
+    escaped_end(chars, start, '`')
+}
+
+/// Where `end` stands without a backslash before it.
+fn escaped_end(chars: &[char], start: usize, end: char) -> Option<usize> {
     let mut at = start;
     while let Some(&char) = chars.get(at) {
         match char {
             '\\' => at += 2,
-            '`' => return Some(at),
+            _ if char == end => return Some(at),
             _ => at += 1,
         }
     }
@@ -85,26 +123,24 @@ fn unescaped(chars: &[char]) -> String {
 
 /// The parenthesis that closes what was opened before `start`.
 fn close(chars: &[char], start: usize) -> Option<usize> {
-    // What is open at this point, the innermost last: parentheses and double quotes.
-    let mut open = vec!['('];
+    let mut nesting = Nesting { open: vec!['('], quotes: true };
     let mut at = start;
     while let Some(&char) = chars.get(at) {
-        let in_quotes = open.last() == Some(&'"');
-        match char {
-            '\\' => at += 1,
-            '\'' if !in_quotes => at = single_end(chars, at + 1)?,
-            '"' if in_quotes => drop(open.pop()),
-            '"' => open.push('"'),
-            '(' if !in_quotes || chars[at - 1] == '$' => open.push('('),
-            ')' if !in_quotes => {
-                open.pop();
-                if open.is_empty() {
+        match (char, nesting.top()) {
+            ('(', top) if top == Some('(') || "$<>".contains(chars[at - 1]) => {
+                nesting.open.push('(');
+                at += 1;
+            }
+            (')', Some('(')) => {
+                nesting.open.pop();
+                if nesting.open.is_empty() {
                     return Some(at);
                 }
+                at += 1;
             }
-            _ => {}
+            ('`', _) => at = backtick_end(chars, at + 1)? + 1,
+            _ => at = nesting.pass(chars, at)?,
         }
-        at += 1;
     }
     None
 }
@@ -127,6 +163,11 @@ mod tests {
         check("$((a) )", true, &["(a) "]);
         check("$((a); (b))", true, &["(a); (b)"]);
         check("${ a; }", true, &["a; "]);
+        check("\"${x:-\"'$(a)'\"}\"", true, &["a"]);
+        check("\"${x:-\"b\"'$(a)'}\" '$(c)'", true, &["a"]);
+        check("${x:-$'\\'' $(a) ''}", true, &["a"]);
+        check("\"$'$(a)'\" $$'$(b)'", true, &["a"]);
+        check("$(a \"${x:-\"b)\"}\" ${y:-)} `c )`)", true, &["a \"${x:-\"b)\"}\" ${y:-)} `c )`"]);
         assert_eq!(commands("$(a", true), None);
     }
 }

@@ -119,7 +119,10 @@ impl Walk<'_> {
             return;
         }
         let asks = ["POST", "PUT", "PATCH", "DELETE"].iter().any(|verb| text.contains(verb))
-            || has(arguments, &["-d", "--data", "--data-raw", "--json", "--post-data", "-F"]);
+            || ["--data", "--post", "--json", "--form", "--upload-file"]
+                .iter()
+                .any(|name| arguments.iter().any(|it| it.starts_with(name)))
+            || has(arguments, &["-d", "-F", "-T", "-K", "--config"]);
         if asks && text.contains("graphql") {
             self.note_publish(words);
         } else if asks {

@@ -10,17 +10,55 @@ use crate::word::UNKNOWN;
 const GLOBAL_VALUED: &[&str] =
     &["--git-dir", "--work-tree", "--namespace", "--super-prefix", "--exec-path", "--attr-source"];
 
-/// Settings whose value git runs as a command.
-const RUN_SETTINGS: &[&str] = &[
-    "core.pager",
-    "core.editor",
-    "core.sshcommand",
-    "core.fsmonitor",
-    "core.askpass",
-    "sequence.editor",
-    "diff.external",
-    "credential.helper",
-    "gpg.program",
+/// Settings whose value git runs as a command: the section, and the key that ends the name.
+const RUN_SETTINGS: &[(&str, &str)] = &[
+    ("browser", "cmd"),
+    ("core", "alternaterefscommand"),
+    ("core", "askpass"),
+    ("core", "editor"),
+    ("core", "fsmonitor"),
+    ("core", "gitproxy"),
+    ("core", "pager"),
+    ("core", "sshcommand"),
+    ("credential", "helper"),
+    ("diff", "command"),
+    ("diff", "external"),
+    ("diff", "textconv"),
+    ("difftool", "cmd"),
+    ("filter", "clean"),
+    ("filter", "process"),
+    ("filter", "smudge"),
+    ("gpg", "program"),
+    ("interactive", "difffilter"),
+    ("man", "cmd"),
+    ("merge", "driver"),
+    ("mergetool", "cmd"),
+    ("pager", ""),
+    ("remote", "receivepack"),
+    ("remote", "uploadpack"),
+    ("sendemail", "sendmailcmd"),
+    ("sequence", "editor"),
+    ("tar", "command"),
+    ("trailer", "cmd"),
+    ("trailer", "command"),
+    ("uploadpack", "packobjectshook"),
+];
+
+/// Commands that only look, or change nothing that a gate is about. Git takes no alias of such a
+/// name, so that none has to be looked for.
+#[rustfmt::skip]
+const READING: &[&str] = &[
+    "add", "annotate", "blame", "branch", "bugreport", "cat-file", "check-attr", "check-ignore", "check-mailmap",
+    "check-ref-format", "cherry", "column", "commit-graph", "count-objects", "credential", "credential-cache",
+    "credential-store", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "fast-export",
+    "fetch", "fetch-pack", "fmt-merge-msg", "for-each-ref", "fsck", "gc", "get-tar-commit-id", "grep", "hash-object",
+    "help", "hook", "index-pack", "init", "init-db", "interpret-trailers", "log", "ls-files", "ls-remote", "ls-tree",
+    "mailinfo", "mailsplit", "maintenance", "merge-base", "merge-tree", "mktag", "mktree", "multi-pack-index", "name-rev",
+    "notes", "pack-objects", "pack-refs", "patch-id", "pickaxe", "prune", "prune-packed", "range-diff", "reflog", "refs",
+    "remote", "repack", "replace", "request-pull", "rerere", "rev-list", "rev-parse", "shortlog", "show", "show-branch",
+    "show-index", "show-ref", "stage", "status", "stripspace", "symbolic-ref", "tag", "unpack-objects", "update-index",
+    "update-server-info", "upload-archive", "upload-pack", "var", "verify-commit", "verify-pack", "verify-tag", "version",
+    "whatchanged", "write-tree",
 ];
 
 impl Walk<'_> {
@@ -33,6 +71,11 @@ impl Walk<'_> {
                 "-C" => self.shell.folder = joined(&self.shell.folder, next.unwrap_or("\0")),
                 "-c" => self.setting(next.unwrap_or_default(), words),
                 "--config-env" => self.unknowable("git takes a setting from the environment"),
+                it if it.starts_with("--exec-path=") => {
+                    self.unknowable("git is told to take its commands from elsewhere");
+                    at += 1;
+                    continue;
+                }
                 it if GLOBAL_VALUED.contains(&it) => {}
                 it if it.starts_with("--config-env=") => {
                     self.unknowable("git takes a setting from the environment");
@@ -57,12 +100,17 @@ impl Walk<'_> {
         if command.contains([UNKNOWN, '*', '?', '[']) {
             return self.unknowable(&format!("what `{words}` does is only known at run time"));
         }
+        self.transport(command, rest);
+        self.outputs(command, rest, words);
         match command {
             "push" => self.push(rest, words),
             "send-pack" | "http-push" => self.note_push(Branch::Unknown, words),
             "commit" if has(rest, &["--dry-run"]) => {}
+            "hash-object" if has(rest, &["-w"]) && value(rest, &["-t"]) == Some("commit") => {
+                self.note_commit(words);
+            }
             "commit" | "commit-tree" | "fast-import" | "filter-branch" | "filter-repo"
-            | "update-ref" => self.note_commit(words),
+            | "replay" | "update-ref" => self.note_commit(words),
             "merge" | "pull" | "rebase" | "am" | "cherry-pick" | "revert" => {
                 self.history(command, rest, words);
             }
@@ -73,12 +121,54 @@ impl Walk<'_> {
                 self.text(&rest[start..].join(" "));
             }
             "bisect" if rest.first().is_some_and(|it| it == "run") => self.program(&rest[1..]),
+            "for-each-repo" => {
+                let start = crate::options::skip(rest, &["--config"]);
+                self.git(rest.get(start..).unwrap_or_default(), words);
+            }
+            "merge-index" => {
+                let start = crate::options::skip(rest, &[]);
+                self.program(rest.get(start..).unwrap_or_default());
+            }
+            "remote-ext" => rest.iter().skip(1).for_each(|line| self.text(line)),
             "difftool" | "mergetool" => {
                 let line = value(rest, &["-x", "--extcmd"]).map(str::to_owned);
                 line.iter().for_each(|line| self.text(line));
             }
+            _ if READING.contains(&command) => {}
             _ if self.work_tree(command, rest, words) => {}
             _ => self.git_alias(command, rest, words),
+        }
+    }
+
+    /// Judges the programs that a command is told to start on the way to the other side.
+    fn transport(&mut self, command: &str, rest: &[String]) {
+        let names: &[&str] = match command {
+            "fetch" | "pull" | "ls-remote" | "fetch-pack" => &["--upload-pack"],
+            "clone" => &["--upload-pack", "-u"],
+            "push" | "send-pack" => &["--receive-pack", "--exec"],
+            "archive" => &["--exec"],
+            "grep" => &["-O", "--open-files-in-pager"],
+            _ => &[],
+        };
+        for line in crate::options::values(rest, names) {
+            self.apart(|walk| walk.text(line));
+        }
+        for (_, line) in rest.iter().filter_map(|it| it.split_once("ext::")) {
+            self.apart(|walk| walk.text(line));
+        }
+    }
+
+    /// Notes the files that commands write which otherwise only look.
+    fn outputs(&mut self, command: &str, rest: &[String], words: &str) {
+        let names: &[&str] = match command {
+            "archive" => &["--output", "-o"],
+            "diff" | "log" | "show" | "diff-tree" | "diff-index" | "diff-files" | "range-diff"
+            | "whatchanged" | "format-patch" | "shortlog" => &["--output"],
+            _ => return,
+        };
+        let own: Vec<String> = rest.iter().take_while(|it| *it != "--").cloned().collect();
+        for path in crate::options::values(&own, names) {
+            self.write(path, words, false);
         }
     }
 
@@ -119,9 +209,10 @@ impl Walk<'_> {
 
     /// Commands that bring other commits in: they write the work tree and mostly commit.
     fn history(&mut self, command: &str, rest: &[String], words: &str) {
-        if let Some(line) = value(rest, &["--exec", "-x"]).filter(|_| command == "rebase") {
-            let line = line.to_owned();
-            self.text(&line);
+        if command == "rebase" {
+            for line in crate::options::values(rest, &["--exec", "-x"]) {
+                self.apart(|walk| walk.text(line));
+            }
         }
         self.write_unknown(words);
         let only_writes = ["--abort", "--quit", "--ff-only", "--no-commit", "--squash"];
@@ -160,23 +251,59 @@ impl Walk<'_> {
             "clean" => !has(rest, &["-n", "--dry-run"]),
             "rm" => !has(rest, &["--cached", "--dry-run", "-n"]),
             "mv" => !has(rest, &["--dry-run", "-n"]),
-            "apply" => !has(rest, &["--check", "--stat", "--numstat", "--summary", "--cached"]),
+            "apply" => {
+                let writes =
+                    !has(rest, &["--check", "--stat", "--numstat", "--summary", "--cached"]);
+                let files =
+                    positionals(rest, &["-p", "-C", "--exclude", "--include", "--directory"]);
+                if writes {
+                    self.patched(&files, words);
+                }
+                writes
+            }
             "stash" => {
                 !matches!(sub, Some("list" | "show" | "drop" | "clear" | "create" | "store"))
             }
             "bisect" => !matches!(sub, Some("log" | "view" | "visualize")),
             "worktree" => matches!(sub, Some("add" | "remove" | "move")),
             "submodule" => !matches!(sub, None | Some("status" | "summary")),
-            "clone" | "read-tree" | "checkout-index" | "merge-file" | "sparse-checkout" => true,
+            "clone" | "read-tree" | "checkout-index" | "merge-file" | "sparse-checkout"
+            | "merge-recursive" | "merge-ours" | "merge-subtree" | "unpack-file" => true,
             "format-patch" => !has(rest, &["--stdout"]),
             "archive" => has(rest, &["-o", "--output"]),
-            "bundle" => sub == Some("create"),
+            "bundle" => {
+                let path = positionals(rest, &[]).get(1).copied();
+                path.iter().for_each(|path| self.touched(path, words));
+                sub == Some("create")
+            }
             _ => return false,
         };
         if writes {
             self.written_paths(command, rest, words);
         }
+        // The hooks' settings are ignored files.
+        let takes_ignored = match command {
+            "clean" => has(rest, &["-x", "-X"]),
+            "stash" => has(rest, &["-a", "--all"]),
+            _ => false,
+        };
+        if writes && takes_ignored {
+            self.take_ignored(command, rest, words);
+        }
         true
+    }
+
+    /// Notes what goes where ignored files go too: everything, unless paths are named.
+    fn take_ignored(&mut self, command: &str, rest: &[String], words: &str) {
+        let named = positionals(rest, &["-e", "--exclude", "-m", "--message"]);
+        let paths = match named.as_slice() {
+            ["push" | "save", paths @ ..] if command == "stash" => paths,
+            paths => paths,
+        };
+        if paths.is_empty() {
+            self.write(".claude/settings.local.json", words, false);
+        }
+        paths.iter().for_each(|path| self.write(path, words, true));
     }
 
     /// Notes the paths that a command names; where it names none, it chooses them itself.
@@ -215,7 +342,11 @@ impl Walk<'_> {
         if let Some(alias) = name.strip_prefix("alias.") {
             self.git_aliases.insert(alias.to_owned(), text.to_owned());
         }
-        if RUN_SETTINGS.contains(&name.as_str()) && !text.is_empty() {
+        let section = name.split('.').next().unwrap_or_default();
+        let key = name.rsplit('.').next().unwrap_or_default();
+        let is_run =
+            |(one, other): &(&str, &str)| *one == section && (*other == key || other.is_empty());
+        if RUN_SETTINGS.iter().any(is_run) && !text.is_empty() {
             self.apart(|walk| walk.text(text.trim_start_matches('!')));
         }
     }
@@ -230,6 +361,13 @@ impl Walk<'_> {
         }
         let named = positionals(rest, VALUED);
         let is_removal = rest.iter().any(|it| it.starts_with("--unset") || it.starts_with("--re"));
+        let is_question = matches!(named.as_slice(), [] | ["get" | "list", ..]);
+        if let Some(path) = value(rest, &["-f", "--file"])
+            && !is_question
+            && (named.len() > 1 || is_removal)
+        {
+            self.write(path, words, false);
+        }
         match named.as_slice() {
             ["get" | "list", ..] => {}
             ["edit", ..] => self.write(".git/config", words, false),
@@ -252,7 +390,14 @@ impl Walk<'_> {
 
     fn git_alias(&mut self, command: &str, rest: &[String], words: &str) {
         let own = self.git_aliases.get(&command.to_ascii_lowercase()).cloned();
-        let Some(text) = own.or_else(|| self.context.look.git_alias(command)) else { return };
+        if own.is_none() && !self.look_once() {
+            return;
+        }
+        let Some(text) = own.or_else(|| self.context.look.git_alias(command)) else {
+            // Then it is a program of somebody's, of the name `git-…`.
+            return self
+                .unknowable(&format!("`git {command}` is no command that git has by itself"));
+        };
         if text.contains(UNKNOWN) {
             return self.unknowable(&format!("the alias in `{words}` is only known at run time"));
         }

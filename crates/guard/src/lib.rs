@@ -7,8 +7,10 @@
 //! Pure: no file, no process, no clock. What has to be read comes through [`Look`].
 
 mod deed;
+mod documents;
 mod embedded;
 mod files;
+mod filters;
 mod forge;
 mod git;
 mod options;
@@ -19,11 +21,15 @@ mod program;
 mod protected;
 mod refusal;
 mod scripts;
+mod starters;
 mod tool;
 mod walk;
 mod word;
 
-pub use deed::{Branch, Context, Deed, Look, Push, Runner, Script, Target, Write};
+pub use deed::{
+    Branch, Context, Deed, Look, Push, Reach, Reader, Recipe, Runner, Script, Target,
+    UNKNOWN_VARIABLE, Write,
+};
 pub use refusal::{Refusal, Rule, Standing, refusal};
-pub use tool::judge_tool;
-pub use walk::judge_shell;
+pub use tool::{PARSED_FIELDS, judge_tool};
+pub use walk::{judge_shell, started_programs};

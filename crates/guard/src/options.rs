@@ -56,6 +56,13 @@ fn is(argument: &str, name: &str) -> bool {
     }
 }
 
+/// The values of every use of an option.
+pub(crate) fn values<'a>(arguments: &'a [String], names: &[&str]) -> Vec<&'a str> {
+    let is_use = |at: &usize| names.iter().any(|name| arguments[*at].starts_with(name));
+    let places = (0..arguments.len()).filter(is_use);
+    places.filter_map(|at| value(&arguments[at..arguments.len().min(at + 2)], names)).collect()
+}
+
 /// The value of an option: `--name value`, `--name=value`, `-n value` or `-nvalue`.
 pub(crate) fn value<'a>(arguments: &'a [String], names: &[&str]) -> Option<&'a str> {
     arguments.iter().enumerate().find_map(|(at, argument)| {

@@ -5,6 +5,7 @@
 use rable::{Node, NodeKind};
 
 use crate::parse::{needs_room, parse};
+use crate::walk::TEXT_LIMIT;
 use crate::word::{Scope, UNKNOWN, expand, expand_whole};
 
 /// Outputs inside outputs beyond this are not worked out: each level is read once more for every
@@ -88,6 +89,9 @@ fn printf(arguments: &[String]) -> Option<String> {
     let values = if values.is_empty() { &empty } else { values };
     let mut text = String::new();
     for round in values.chunks(places) {
+        if text.len() > TEXT_LIMIT {
+            return None;
+        }
         for (index, piece) in pieces.iter().enumerate() {
             text.push_str(piece);
             if index < places {

@@ -6,6 +6,8 @@
 
 use rable::Node;
 
+use crate::documents;
+
 /// Parentheses that may be open at once: at this depth the parser still takes milliseconds.
 const OPEN_LIMIT: usize = 40;
 
@@ -34,17 +36,24 @@ const COMPOUNDS: &[&str] = &[
 pub(crate) enum Unparsed {
     Invalid,
     TooDeep,
+    /// It may not mean what the tree says.
+    Unsure,
 }
 
 /// The syntax tree of a text.
 pub(crate) fn parse(text: &str) -> Result<Vec<Node>, Unparsed> {
     let is_deep = separators(text) > SEPARATOR_LIMIT
         || compounds(text) > COMPOUND_LIMIT
-        || most_open(text) > OPEN_LIMIT;
+        || most_open(text) > OPEN_LIMIT
+        || is_tangled(text);
     if is_deep {
         return Err(Unparsed::TooDeep);
     }
-    rable::parse(text, false).map_err(|_| Unparsed::Invalid)
+    let nodes = rable::parse(text, false).map_err(|_| Unparsed::Invalid)?;
+    if text.contains("<<") && documents::is_one_empty(&nodes) {
+        return Err(Unparsed::Unsure);
+    }
+    Ok(nodes)
 }
 
 /// Whether a text may need a stack of [`STACK`] bytes.
@@ -61,6 +70,20 @@ fn compounds(text: &str) -> usize {
     let is_break = |char: char| char.is_whitespace() || ";&|()`\"'$<>".contains(char);
     let words = text.split(is_break).filter(|word| COMPOUNDS.contains(word)).count();
     words + text.matches('{').count() + text.matches("()").count()
+}
+
+/// Whether backticks and other substitutions or quotes may stand inside each other many times over.
+/// The parser tries each of them in several ways, so that its time doubles with every level; with
+/// quotes that are left open between backticks it grows with the third power.
+fn is_tangled(text: &str) -> bool {
+    const BACKTICKS: usize = 16;
+    const OTHERS: usize = 8;
+    const OPEN_QUOTES: usize = 40;
+    let count = |opening: &str| text.matches(opening).count();
+    let others = count("$(") + count("${") + count("<(") + count(">(");
+    let is_open = |piece: &&str| piece.matches('"').count() % 2 == 1;
+    (count("`") > BACKTICKS && others > OTHERS)
+        || text.split('`').filter(is_open).count() > OPEN_QUOTES
 }
 
 /// What quotes a letter, as far as the group it stands in shows.
@@ -141,5 +164,9 @@ mod tests {
         check("{ ", ";}", 90, None);
         check("{ ", ";}", 2000, Some(Unparsed::TooDeep));
         check("true; ", "", 9000, Some(Unparsed::TooDeep));
+        check("`$(", ")`", 17, Some(Unparsed::TooDeep));
+        check("${x:-`", "`}", 17, Some(Unparsed::TooDeep));
+        check("`<(", ")`", 17, Some(Unparsed::TooDeep));
+        check("\"`", "`\"", 30, Some(Unparsed::TooDeep));
     }
 }

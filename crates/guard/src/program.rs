@@ -1,11 +1,11 @@
 //! What starting a program with known arguments means: built-in commands, shells, and programs that
 //! start others. What a program does by itself is in `git`, `forge`, `files` and `scripts`.
 
-use crate::deed::Script;
+use crate::deed::{Reader, Script, UNKNOWN_VARIABLE};
 use crate::options;
 use crate::parse::{Unparsed, parse};
 use crate::protected::joined;
-use crate::walk::{Input, MEANINGS, Walk, spoken};
+use crate::walk::{Input, MEANINGS, Walk, spoken, with_settings};
 use crate::word::UNKNOWN;
 
 /// A program that runs the command in its arguments.
@@ -21,42 +21,45 @@ struct Prefix {
 const PREFIXES: &[Prefix] = &[
     Prefix { name: "builtin", valued: &[], own: 0 },
     Prefix { name: "busybox", valued: &[], own: 0 },
+    Prefix { name: "catchsegv", valued: &[], own: 0 },
     Prefix { name: "caffeinate", valued: &["-t", "-w"], own: 0 },
     Prefix { name: "chronic", valued: &[], own: 0 },
+    Prefix { name: "chroot", valued: &[], own: 1 },
     Prefix { name: "chrt", valued: &["-T", "-P", "-D"], own: 1 },
     Prefix { name: "command", valued: &[], own: 0 },
+    Prefix { name: "dbus-run-session", valued: &["--config-file"], own: 0 },
     Prefix { name: "doas", valued: &["-u", "-C"], own: 0 },
     Prefix { name: "exec", valued: &["-a"], own: 0 },
+    Prefix { name: "fakeroot", valued: &["-l", "-s", "-i", "-b"], own: 0 },
+    Prefix { name: "faketime", valued: &[], own: 1 },
+    Prefix { name: "gosu", valued: &[], own: 1 },
     Prefix { name: "ionice", valued: &["-c", "-n", "--class", "--classdata"], own: 0 },
     Prefix { name: "ltrace", valued: &["-e", "-o", "-p", "-u"], own: 0 },
     Prefix { name: "nice", valued: &["-n", "--adjustment"], own: 0 },
     Prefix { name: "noglob", valued: &[], own: 0 },
     Prefix { name: "nohup", valued: &[], own: 0 },
+    Prefix { name: "pkexec", valued: &["--user"], own: 0 },
+    Prefix { name: "rlwrap", valued: &["-a", "-b", "-f", "-H", "-s"], own: 0 },
+    Prefix { name: "setarch", valued: &[], own: 1 },
+    Prefix { name: "setpriv", valued: &[], own: 0 },
     Prefix { name: "setsid", valued: &[], own: 0 },
     Prefix { name: "stdbuf", valued: &["-i", "-o", "-e", "--input", "--output", "--error"], own: 0 },
     Prefix { name: "strace", valued: &["-e", "-o", "-p", "-u", "-E", "-s"], own: 0 },
     Prefix { name: "sudo", valued: &["-u", "-g", "-h", "-p", "-C", "-T", "-U", "-r", "-t", "-D", "-R", "--user", "--group", "--chdir", "--prompt", "--host"], own: 0 },
+    Prefix { name: "systemd-run", valued: &["-p", "--property", "-u", "--unit", "-E", "--setenv", "-M", "-H", "--slice", "--uid", "--gid", "--description"], own: 0 },
     Prefix { name: "taskset", valued: &[], own: 1 },
     Prefix { name: "time", valued: &["-o", "-f", "--output", "--format"], own: 0 },
     Prefix { name: "timeout", valued: &["-s", "-k", "--signal", "--kill-after"], own: 1 },
     Prefix { name: "unbuffer", valued: &[], own: 0 },
+    Prefix { name: "unshare", valued: &["-R", "-w", "-S", "-G"], own: 0 },
+    Prefix { name: "xvfb-run", valued: &["-e", "-f", "-n", "-p", "-s"], own: 0 },
 ];
 
-const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "mksh", "fish", "rbash"];
+/// Those among them that make it somebody else's command, with another home.
+const OTHER_USER: &[&str] = &["sudo", "doas", "gosu", "pkexec", "chroot", "setpriv"];
 
-/// Programs whose arguments are lines for a shell.
-const SHELL_LINES: &[&str] = &[
-    "watch",
-    "parallel",
-    "ssh",
-    "tmux",
-    "screen",
-    "su",
-    "script",
-    "nix-shell",
-    "entr",
-    "hyperfine",
-];
+pub(crate) const SHELLS: &[&str] =
+    &["sh", "bash", "zsh", "dash", "ksh", "ash", "mksh", "fish", "rbash"];
 
 /// Programs that take words as words: what they are given only mentions a command.
 #[rustfmt::skip]
@@ -65,24 +68,31 @@ const READERS: &[&str] = &[
     "help", "info", "test", "[", "cat", "bat", "less", "more", "head", "tail", "wc", "ls", "sort", "uniq", "cut",
     "tr", "diff", "cmp", "comm", "jq", "yq", "apt", "apt-get", "brew", "dnf", "yum", "apk", "pacman", "true",
     "false", ":", "sleep", "exit", "return", "pwd", "basename", "dirname", "stat", "file", "seq", "date", "expr",
-    "kill", "pgrep", "pkill", "ps", "fd", "tree", "mkdir", "logger", "notify-send", "say", "cowsay", "tldr",
+    "kill", "pgrep", "pkill", "ps", "fd", "tree", "mkdir", "logger", "notify-send", "say", "cowsay", "tldr", "xxd",
+    "hexdump", "od", "sha256sum", "sha1sum", "md5sum", "cksum", "b2sum", "strings", "nl", "tac", "rev", "column", "fold",
+    "paste", "join", "du", "df", "realpath", "readlink", "zcat", "xzcat", "zgrep", "delta", "batcat", "most", "eza", "exa", "lsd",
 ];
 
 /// Options after which a program of any kind may take a line for a shell.
-const LINE_OPTIONS: &[&str] = &["-c", "--command", "--run", "--exec", "-x", "--cmd", "--call"];
+const LINE_OPTIONS: &[&str] =
+    &["-ex", "-c", "--command", "--run", "--exec", "-x", "--cmd", "--call"];
 
-/// What changes a repository or what others see of it.
-const FORGES: &[&str] = &["git", "gh", "hub", "glab", "jj", "hg"];
+/// What changes a repository or what others see of it, and our own program.
+const FORGES: &[&str] = &["git", "gh", "hub", "glab", "jj", "hg", "waypost"];
 
 impl Walk<'_> {
     /// Judges the start of a program.
     pub(crate) fn program(&mut self, fields: &[String]) {
-        self.deed.steps += fields.len() as u64;
-        self.deeper(|walk| walk.start(fields));
+        if self.spend(fields.len()) {
+            self.deeper(|walk| walk.start(fields));
+        }
     }
 
     fn start(&mut self, fields: &[String]) {
         let Some((word, arguments)) = fields.split_first() else { return };
+        if let Some(programs) = &mut self.programs {
+            programs.push(word.clone());
+        }
         self.call(word, arguments);
         self.alias(word, arguments);
         self.beyond_functions(fields);
@@ -100,6 +110,7 @@ impl Walk<'_> {
         // Some file systems and systems do not care for case or add an ending.
         let name = word.rsplit('/').next().unwrap_or(word).to_ascii_lowercase();
         let name = name.strip_suffix(".exe").unwrap_or(&name);
+        self.options_that_run(name, arguments);
         let is_settled = self.builtin(name, arguments)
             || self.prefix(name, arguments)
             || self.starter(name, fields)
@@ -163,7 +174,16 @@ impl Walk<'_> {
     }
 
     fn builtin(&mut self, name: &str, arguments: &[String]) -> bool {
+        if matches!(
+            name,
+            "let" | "read" | "unset" | "test" | "[" | "printf" | "declare" | "typeset"
+        ) {
+            arguments.iter().for_each(|argument| self.index(argument));
+        }
         match name {
+            "hash" if options::has(arguments, &["-p"]) => {
+                self.unknowable("a name is given to another program");
+            }
             "cd" | "pushd" => {
                 let target = options::positionals(arguments, &[]).first().copied().unwrap_or("~");
                 let target = if target == "-" { "\0" } else { target };
@@ -173,6 +193,11 @@ impl Walk<'_> {
             "export" | "declare" | "local" | "readonly" | "typeset" => {
                 arguments.iter().for_each(|argument| self.environment(argument));
                 arguments.iter().for_each(|argument| self.assign(argument));
+                if options::has(arguments, &["-f"]) && options::has(arguments, &["-x"])
+                    || name == "export" && options::has(arguments, &["-f"])
+                {
+                    self.shell.scope.choose("ENV");
+                }
                 if name != "export" && name != "readonly" && options::has(arguments, &["-n"]) {
                     self.unknowable("one variable is given the name of another");
                 }
@@ -209,7 +234,7 @@ impl Walk<'_> {
                 action.iter().for_each(|text| self.text(text));
             }
             "source" | "." => match arguments.first() {
-                Some(path) => self.script(path, &arguments[1..]),
+                Some(path) => self.script(path, &arguments[1..], Reader::Shell),
                 None => return false,
             },
             _ => return false,
@@ -233,11 +258,18 @@ impl Walk<'_> {
         start += self.assignments(arguments.get(start..).unwrap_or_default());
         let rest = arguments.get(start..).unwrap_or_default();
         let own = &arguments[..start.min(arguments.len())];
+        let scope = self.shell.scope.clone();
+        if OTHER_USER.contains(&name) {
+            self.shell.scope.choose("HOME");
+        }
         if matches!(name, "sudo" | "doas") && options::has(own, &["-s", "-i", "--shell", "--login"])
         {
             self.apart(|walk| walk.text(&rest.join(" ")));
         }
         self.deeper(|walk| walk.beyond_functions(rest));
+        if OTHER_USER.contains(&name) {
+            self.shell.scope = scope;
+        }
         true
     }
 
@@ -248,113 +280,37 @@ impl Walk<'_> {
     }
 
     fn env(&mut self, arguments: &[String]) {
-        if let Some(line) = options::value(arguments, &["-S", "--split-string"]) {
-            return self.text(line);
+        const VALUED: &[&str] = &["-u", "--unset", "-C", "--chdir", "-a", "--argv0"];
+        let outer = self.shell.clone();
+        let mut start = options::skip(arguments, VALUED).min(arguments.len());
+        let own = &arguments[..start];
+        let is_bare = arguments.get(start).is_some_and(|it| it == "-");
+        start += usize::from(is_bare);
+        if let Some(folder) = options::value(own, &["-C", "--chdir"]) {
+            self.shell.folder = joined(&self.shell.folder, folder);
         }
-        let mut start = options::skip(arguments, &["-u", "--unset", "-C", "--chdir"]);
-        start += self.assignments(arguments.get(start..).unwrap_or_default());
-        self.program(&arguments[start..]);
-    }
-
-    /// Programs that start others in ways of their own.
-    fn starter(&mut self, name: &str, fields: &[String]) -> bool {
-        let arguments = &fields[1..];
-        match name {
-            "xargs" => self.xargs(arguments),
-            "find" | "gfind" => self.find(fields),
-            "at" | "batch" => self.shell_input(name),
-            "flock" => {
-                let start = options::skip(arguments, &["-w", "-E", "--timeout"]) + 1;
-                let rest = arguments.get(start..).unwrap_or_default();
-                match options::value(rest, &["-c", "--command"]) {
-                    Some(line) => self.text(line),
-                    None => self.program(rest),
-                }
-            }
-            "parallel" if !arguments.iter().any(|it| it.contains(' ')) => {
-                let start = options::skip(arguments, &["-j", "-n", "-N", "-a", "--jobs"]);
-                let rest = arguments.get(start..).unwrap_or_default();
-                let rest = rest.iter().take_while(|it| !it.starts_with(":::"));
-                let mut command: Vec<_> = rest.map(|it| it.replace("{}", "\0")).collect();
-                command.push(UNKNOWN.to_string());
-                self.program(&command);
-            }
-            _ if SHELLS.contains(&name) => self.shell_program(name, arguments),
-            _ if SHELL_LINES.contains(&name) => {
-                let start = options::skip(arguments, &["-n", "-p", "-i", "-l", "-o", "-j"]);
-                let lines = arguments.iter().skip(start).filter(|it| it.contains(' '));
-                lines.for_each(|line| self.perhaps_line(line));
-                self.stranger(arguments);
-            }
-            _ => return false,
+        if is_bare || options::has(own, &["-i", "--ignore-environment", "-u", "--unset"]) {
+            self.shell.scope.choose("HOME");
         }
-        true
-    }
-
-    fn xargs(&mut self, arguments: &[String]) {
-        const VALUED: &[&str] = &[
-            "-I",
-            "-n",
-            "-P",
-            "-L",
-            "-d",
-            "-a",
-            "-E",
-            "-s",
-            "--max-args",
-            "--max-procs",
-            "--delimiter",
-            "--arg-file",
-            "--max-lines",
-        ];
-        let start = options::skip(arguments, VALUED);
-        let placeholder =
-            options::value(&arguments[..start.min(arguments.len())], &["-I", "--replace"]);
-        let own = &arguments[..start.min(arguments.len())];
-        let is_default = own.iter().any(|it| it == "-i" || it == "--replace");
-        let placeholder = if is_default { Some("{}") } else { placeholder };
-        let command = arguments.get(start..).unwrap_or_default().iter();
-        let mut command: Vec<String> = match placeholder {
-            Some(mark) => command.map(|it| it.replace(mark, "\0")).collect(),
-            None => command.cloned().chain([UNKNOWN.to_string()]).collect(),
-        };
-        if command.len() == 1 && placeholder.is_none() {
-            // Without a command it echoes.
-            command.clear();
-        }
-        let outer = std::mem::replace(&mut self.shell.input, Input::Unknown);
-        self.program(&command);
-        self.shell.input = outer;
-    }
-
-    fn find(&mut self, fields: &[String]) {
-        let words = spoken(fields);
-        let mut at = 1;
-        while let Some(argument) = fields.get(at) {
-            at += 1;
-            match argument.as_str() {
-                "-delete" => self.write_unknown(&words),
-                "-fprint" | "-fprintf" | "-fls" => {
-                    let path = fields.get(at).map_or("\0", String::as_str);
-                    self.write(path, &words, false);
-                }
-                "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                    let rest = fields.get(at..).unwrap_or_default();
-                    let end =
-                        rest.iter().position(|it| it == ";" || it == "+").unwrap_or(rest.len());
-                    let command: Vec<_> =
-                        rest[..end].iter().map(|it| it.replace("{}", "\0")).collect();
-                    self.program(&command);
-                    at += end;
-                }
-                _ => {}
+        match split_string(arguments) {
+            Some((line, rest)) => self.text_with(&line, rest),
+            None => {
+                let count = self.assignments(&arguments[start..]);
+                let (settings, command) = arguments[start..].split_at(count);
+                self.program(&with_settings(command.to_vec(), settings));
             }
         }
+        self.shell.scope = outer.scope;
+        self.shell.folder = outer.folder;
     }
 
-    fn shell_program(&mut self, name: &str, arguments: &[String]) {
+    pub(crate) fn shell_program(&mut self, name: &str, arguments: &[String]) {
         let mut at = 0;
         let (mut is_line, mut is_input) = (false, false);
+        // Without executing, a script is only checked.
+        if matches!(arguments.first().map(String::as_str), Some("--version" | "--help" | "-n")) {
+            return;
+        }
         while let Some(argument) = arguments.get(at) {
             match argument.as_str() {
                 "--" | "-" => {
@@ -382,7 +338,9 @@ impl Walk<'_> {
                 walk.shell.scope.set("0", rest.get(1).cloned());
                 walk.text(line);
             }
-            Some(path) if !is_input && path != "/dev/stdin" => walk.script(path, &rest[1..]),
+            Some(path) if !is_input && path != "/dev/stdin" => {
+                walk.script(path, &rest[1..], Reader::Shell);
+            }
             _ => {
                 walk.shell.scope.arguments = arguments_after(0);
                 walk.shell_input(name);
@@ -391,14 +349,17 @@ impl Walk<'_> {
     }
 
     /// A shell that reads its commands from standard input.
-    fn shell_input(&mut self, name: &str) {
+    pub(crate) fn shell_input(&mut self, name: &str) {
         match self.shell.input.clone() {
-            Input::Inherited => {}
+            // Later keystrokes reach it without being judged.
+            Input::Inherited => {
+                self.unknowable(&format!("`{name}` would take commands that come later"));
+            }
             Input::Text(text) => self.apart(|walk| {
                 walk.shell.input = Input::Unknown;
                 walk.text(&text);
             }),
-            Input::File(path) => self.script(&path, &[]),
+            Input::File(path) => self.script(&path, &[], Reader::Shell),
             Input::Unknown => {
                 self.unknowable(&format!("what is piped into `{name}` is only known at run time"));
             }
@@ -406,7 +367,7 @@ impl Walk<'_> {
     }
 
     /// Judges a text that may be a line for a shell, or something else altogether.
-    fn perhaps_line(&mut self, text: &str) {
+    pub(crate) fn perhaps_line(&mut self, text: &str) {
         let before = self.deed.unknowable.clone();
         self.apart(|walk| walk.text(text));
         let is_read = !self.wants_room && !text.contains(UNKNOWN);
@@ -416,7 +377,11 @@ impl Walk<'_> {
     }
 
     /// A program that we do not know: a command among its arguments counts as started.
-    fn stranger(&mut self, arguments: &[String]) {
+    pub(crate) fn stranger(&mut self, arguments: &[String]) {
+        for argument in arguments {
+            let path = argument.rsplit('=').next().unwrap_or(argument);
+            self.touched(path, &spoken(arguments));
+        }
         for (at, argument) in arguments.iter().enumerate() {
             let name = argument.rsplit('/').next().unwrap_or(argument);
             if FORGES.contains(&name) || (SHELLS.contains(&name) && at + 1 < arguments.len()) {
@@ -437,7 +402,7 @@ impl Walk<'_> {
     }
 
     /// Judges a script of the project.
-    pub(crate) fn script(&mut self, path: &str, arguments: &[String]) {
+    pub(crate) fn script(&mut self, path: &str, arguments: &[String], reader: Reader) {
         if path.contains(UNKNOWN) || self.shell.folder.contains(UNKNOWN) {
             return self.unknowable("which script is run is only known at run time");
         }
@@ -448,7 +413,10 @@ impl Walk<'_> {
         if is_fresh {
             return self.unknowable(&format!("{path} is written by the same command that runs it"));
         }
-        let found = self.context.look.script(&path);
+        if reader == Reader::Kernel && is_wrapper(&path) || !self.look_once() {
+            return;
+        }
+        let found = self.context.look.script(&path, reader);
         self.lines(found, &path, arguments);
     }
 
@@ -464,6 +432,7 @@ impl Walk<'_> {
             }
             Script::Shell(text) => {
                 self.script_depth += 1;
+                self.bring_in(&text);
                 let outer = self.shell.scope.arguments.replace(arguments.to_vec().into());
                 self.text(&text);
                 self.shell.scope.arguments = outer;
@@ -471,6 +440,33 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// Whether a script of the project is one of those that only start a build or a test runner, which
+/// are allowed by name.
+fn is_wrapper(path: &str) -> bool {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    matches!(name, "gradlew" | "mvnw") || folder.ends_with("node_modules/.bin")
+}
+
+/// The text of `env -S`, alone or behind other letters, and what follows it.
+fn split_string(arguments: &[String]) -> Option<(String, &[String])> {
+    for (at, argument) in arguments.iter().enumerate() {
+        let rest = match argument.strip_prefix("--split-string") {
+            Some(rest) => rest.strip_prefix('=').unwrap_or(rest),
+            None if !argument.starts_with('-') || argument.starts_with("--") => break,
+            None => match argument.split_once('S') {
+                Some((_, rest)) => rest,
+                None => continue,
+            },
+        };
+        let (line, after) = match rest {
+            "" => (arguments.get(at + 1).cloned()?, at + 2),
+            _ => (rest.to_owned(), at + 1),
+        };
+        return Some((line, arguments.get(after..).unwrap_or_default()));
+    }
+    None
 }
 
 fn is_assignment(text: &str) -> bool {
@@ -483,6 +479,7 @@ fn is_assignment(text: &str) -> bool {
 
 fn quoted(text: &str) -> String {
     // What is unknown stays so, as a variable that nothing sets.
-    let inner = text.replace('\'', "'\\''").replace(UNKNOWN, "'\"$WAYPOST_UNKNOWN\"'");
+    let unknown = format!("'\"${UNKNOWN_VARIABLE}\"'");
+    let inner = text.replace('\'', "'\\''").replace(UNKNOWN, &unknown);
     format!("'{inner}'")
 }

@@ -16,6 +16,7 @@ const PATHS: &[&[&str]] = &[
     &[".claude", "settings.json"],
     &[".claude", "settings.local.json"],
     &[".codex", "hooks.json"],
+    &[".codex", "config.toml"],
     &[".gemini", "settings.json"],
 ];
 
@@ -23,10 +24,19 @@ const PATHS: &[&[&str]] = &[
 const NAMES: &[&str] =
     &["state.json", "journal.db", "settings.json", "settings.local.json", "hooks.json"];
 
+/// The beginnings of what is not known by name.
+const GLOB: [char; 5] = ['*', '?', '[', '{', UNKNOWN];
+
 /// Whether a path is a file descriptor or device, so that writing it changes no file.
 pub(crate) fn is_device(path: &str) -> bool {
     matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "/dev/zero" | "-")
         || path.starts_with("/dev/fd/")
+}
+
+/// Whether writing a path moves a branch.
+pub(crate) fn is_ref(path: &str) -> bool {
+    let mut rest = path.split('/').skip_while(|part| *part != ".git").skip(1);
+    matches!(rest.next(), Some("refs" | "HEAD" | "packed-refs" | "reftable"))
 }
 
 /// A path below a folder, without `.` and `..` where they can be resolved.
@@ -59,14 +69,30 @@ pub(crate) fn is_protected(path: &str, removes: bool) -> bool {
     }
     PATHS.iter().any(|names| {
         let starts = 0..parts.len();
-        starts.clone().any(|start| is_at(&parts[start..], names))
+        starts.clone().any(|start| is_at(&parts[start..], names) && !is_in_folder(&parts, start))
             || (removes && starts.into_iter().any(|start| is_above(&parts[start..], names)))
     }) || (removes && matches!(path, "." | "*" | "/"))
 }
 
 /// Whether a path that begins with `parts` is `names` or below it.
 fn is_at(parts: &[&str], names: &[&str]) -> bool {
-    parts.len() >= names.len() && parts.iter().zip(names).all(|(part, name)| matches(part, name))
+    // A glob with something below it stands for a folder.
+    let is_folder = parts.len() > names.len() && parts[names.len() - 1].contains(GLOB);
+    let is_file = |name: &&str| name.contains('.') && !name.starts_with('.');
+    parts.len() >= names.len()
+        && !(is_folder && names.last().is_some_and(is_file))
+        && parts.iter().zip(names).all(|(part, name)| matches(part, name))
+}
+
+/// Whether a glob that could stand for anything is in a folder that is named: whether one of ours is
+/// in there, the disk says.
+fn is_in_folder(parts: &[&str], start: usize) -> bool {
+    let is_open = |part: &str| part == ".." || part.contains(GLOB);
+    parts[start].starts_with(['*', '?', '[', '{'])
+        && parts[start].ends_with(['*', '?', ']', '}'])
+        && start > 0
+        && !parts[..start].iter().any(|part| part.contains(UNKNOWN))
+        && !is_open(parts[0])
 }
 
 /// Whether `parts` end at a folder that holds `names`.
@@ -76,7 +102,6 @@ fn is_above(parts: &[&str], names: &[&str]) -> bool {
 
 /// Whether a component can stand for `name`. File systems may ignore case, so we do.
 fn matches(part: &str, name: &str) -> bool {
-    const GLOB: [char; 5] = ['*', '?', '[', '{', UNKNOWN];
     let (part, name) = (part.to_ascii_lowercase(), name.to_ascii_lowercase());
     let Some(first) = part.find(GLOB) else { return part == name };
     let end = part.rfind(['*', '?', ']', '}', UNKNOWN]).map_or(part.len(), |at| at + 1);

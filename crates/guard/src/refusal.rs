@@ -16,7 +16,9 @@ pub struct Standing<'a> {
     pub closed: &'a [GateName],
     /// The command that leads on from here.
     pub next: &'a str,
+    /// `None`: not known; `main` and `master` count as default then.
     pub default_branch: Option<&'a str>,
+    /// The branch that a push without one moves, if it is known.
     pub current_branch: Option<&'a str>,
     /// Whether a path is one of the design's, which are free in DESIGN and REVIEW.
     pub is_design: &'a dyn Fn(&str) -> bool,
@@ -40,6 +42,20 @@ pub enum Rule {
     Commit,
     Write,
     Unknowable,
+}
+
+impl Rule {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Protected => "protected",
+            Self::Reserved => "reserved",
+            Self::Publish => "publish",
+            Self::Push => "push",
+            Self::Commit => "commit",
+            Self::Write => "write",
+            Self::Unknowable => "unknowable",
+        }
+    }
 }
 
 impl std::fmt::Debug for Standing<'_> {
@@ -78,8 +94,8 @@ pub fn refusal(deed: &Deed, standing: &Standing<'_>) -> Option<Refusal> {
     }
     let reason = deed.unknowable.as_ref().filter(|_| rights != Rights::ALL)?;
     let message = format!(
-        "what this does cannot be told, because {reason}; while a gate is closed (phase {}) write \
-         the command out plainly, or run `{}` first",
+        "what this does cannot be told, because {reason}; until all gates are passed (phase {}) \
+         write such a command out plainly; next: `{}`",
         standing.phase, standing.next
     );
     refused(Rule::Unknowable, message)
@@ -92,8 +108,11 @@ impl Standing<'_> {
             Branch::Current => self.current_branch,
             Branch::Unknown => None,
         };
-        // A branch counts as another one only if both are known.
-        let is_other = branch.zip(self.default_branch).is_some_and(|(one, other)| one != other);
+        let is_default = |name: &str| match self.default_branch {
+            Some(default) => name == default,
+            None => matches!(name, "main" | "master"),
+        };
+        let is_other = branch.is_some_and(|name| !is_default(name));
         self.rights.publish || (self.rights.push_branch && is_other)
     }
 

@@ -14,6 +14,9 @@ const PATH_FIELDS: &[&str] =
 /// Fields in which a tool names the folder that it runs in.
 const FOLDER_FIELDS: &[&str] = &["workdir", "cwd", "dir_path", "directory"];
 
+/// Fields whose text is parsed; all others are only names.
+pub const PARSED_FIELDS: &[&str] = &["command", "cmd", "chars", "input", "patch"];
+
 /// Fields in which a patch is given.
 const PATCH_FIELDS: &[&str] = &["input", "patch", "command"];
 
@@ -25,7 +28,7 @@ pub fn judge_tool(name: &str, fields: &[(&str, &str)], context: &Context<'_>) ->
         names.iter().find_map(find).map(|(_, text)| *text)
     };
     judge(context, |walk| match name {
-        "Bash" | "run_shell_command" | "exec_command" | "shell" | "shell_command"
+        "Bash" | "Monitor" | "run_shell_command" | "exec_command" | "shell" | "shell_command"
         | "local_shell" => {
             if let Some(folder) = first(FOLDER_FIELDS) {
                 walk.shell.folder = joined("", folder);

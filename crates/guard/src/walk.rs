@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use rable::{ListItem, ListOperator, Node, NodeKind};
 
-use crate::deed::{Context, Deed, Target, Write};
+use crate::deed::{Context, Deed, Reach, Target, Write};
 use crate::embedded;
 use crate::output::{input_text, output_of};
 use crate::parse::{STACK, Unparsed, needs_room, parse};
@@ -23,9 +24,16 @@ pub(crate) const TEXT_LIMIT: usize = 64 * 1024;
 /// Commands within commands beyond this are refused; it also keeps the stack small.
 const DEPTH_LIMIT: u32 = 48;
 
-/// Functions that call functions can do exponentially much; this is some ten times what the
-/// longest text that is read costs by itself.
-const STEP_LIMIT: u64 = 1_000_000;
+/// Steps that each byte of a command, a script or a recipe may cost. A plain one costs less than
+/// ten; functions that call functions can cost exponentially much, and a judge that takes too long
+/// does not refuse.
+const STEPS_PER_BYTE: u64 = 64;
+
+/// Steps besides, for short texts with functions and loops.
+const STEPS_FREE: u64 = 20_000;
+
+/// Scripts, recipes and aliases that are looked for: each costs reads of files.
+const LOOKS: u32 = 100;
 
 /// Bodies of one function or texts of one alias: all are judged at every use.
 pub(crate) const MEANINGS: usize = 4;
@@ -54,6 +62,20 @@ pub(crate) struct Shell {
 /// Judges a shell command.
 pub fn judge_shell(command: &str, context: &Context<'_>) -> Deed {
     judge(context, |walk| walk.text(command))
+}
+
+/// Judges a shell command, and lists the programs that it would start as their names come out.
+///
+/// For tests that compare what is found here with what another parser finds.
+pub fn started_programs(command: &str, context: &Context<'_>) -> (Deed, Vec<String>) {
+    let programs = Mutex::new(Vec::new());
+    let deed = judge(context, |walk| {
+        walk.programs = Some(Vec::new());
+        walk.text(command);
+        let mut programs = programs.lock().unwrap_or_else(PoisonError::into_inner);
+        *programs = walk.programs.take().unwrap_or_default();
+    });
+    (deed, programs.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Judges by a walk, which is begun anew with a larger stack if it turns out to need one.
@@ -87,6 +109,12 @@ pub(crate) struct Walk<'c> {
     pub(crate) git_aliases: BTreeMap<String, String>,
     pub(crate) depth: u32,
     pub(crate) script_depth: u32,
+    /// Every program that was met, if somebody wants to know.
+    pub(crate) programs: Option<Vec<String>>,
+    /// The steps that may be taken.
+    budget: u64,
+    is_spent: bool,
+    looks: u32,
     in_loop: bool,
     has_room: bool,
     /// A text was met that this stack may be too small for, and left unread.
@@ -106,6 +134,10 @@ impl<'c> Walk<'c> {
             git_aliases: BTreeMap::new(),
             depth: 0,
             script_depth: 0,
+            programs: None,
+            budget: STEPS_FREE,
+            is_spent: false,
+            looks: 0,
             in_loop: false,
             has_room: false,
             wants_room: false,
@@ -124,14 +156,17 @@ impl<'c> Walk<'c> {
             self.wants_room = true;
             return;
         }
-        self.deed.steps += text.len() as u64;
-        if self.is_exhausted() {
+        if self.depth == 0 {
+            self.budget += STEPS_PER_BYTE * text.len() as u64;
+        }
+        if !self.spend(text.len()) {
             return;
         }
         self.deeper(|walk| match parse(text) {
             Ok(nodes) => nodes.iter().for_each(|node| walk.node(node)),
             Err(Unparsed::Invalid) => walk.unknowable("it is not valid bash"),
             Err(Unparsed::TooDeep) => walk.unknowable(TOO_DEEP),
+            Err(Unparsed::Unsure) => walk.unknowable("a here-document in it is empty"),
         });
     }
 
@@ -155,8 +190,12 @@ impl<'c> Walk<'c> {
             return;
         }
         let path = protected::joined(&self.shell.folder, path);
+        if protected::is_ref(&path) {
+            self.note_commit(words);
+        }
+        let reach = if removes { Reach::Below } else { Reach::File };
         let is_protected = protected::is_protected(&path, removes)
-            || (!path.contains(UNKNOWN) && self.context.look.is_protected(&path));
+            || (!path.contains(UNKNOWN) && self.context.look.is_protected(&path, reach));
         let is_unknown = path.contains(UNKNOWN);
         let target = if is_unknown { Target::Unknown } else { Target::Path(path.clone()) };
         let write = Write { target, words: words.to_owned() };
@@ -192,17 +231,34 @@ impl<'c> Walk<'c> {
         }
     }
 
-    fn is_exhausted(&mut self) -> bool {
-        let is_exhausted = self.deed.steps > STEP_LIMIT;
-        if is_exhausted {
+    /// Counts work before it is done; false if there has been too much of it.
+    pub(crate) fn spend(&mut self, steps: usize) -> bool {
+        let total = self.deed.steps + steps as u64;
+        self.is_spent |= total > self.budget;
+        if self.is_spent {
             self.unknowable("it does too much to follow");
+            return false;
         }
-        is_exhausted
+        self.deed.steps = total;
+        true
+    }
+
+    /// Allows the work that a text costs which the command brings in.
+    pub(crate) fn bring_in(&mut self, text: &str) {
+        self.budget += STEPS_PER_BYTE * text.len() as u64;
+    }
+
+    /// Counts a look at the disk; false if there have been too many.
+    pub(crate) fn look_once(&mut self) -> bool {
+        self.looks += 1;
+        if self.looks > LOOKS {
+            self.unknowable("it runs too many scripts to follow");
+        }
+        self.looks <= LOOKS
     }
 
     pub(crate) fn node(&mut self, node: &Node) {
-        self.deed.steps += 1;
-        if !self.is_exhausted() {
+        if self.spend(1) {
             self.deeper(|walk| walk.kind(&node.kind));
         }
     }
@@ -340,6 +396,16 @@ impl<'c> Walk<'c> {
     }
 
     fn condition(&mut self, node: &Node) {
+        if let NodeKind::BinaryTest { op, left, right } = &node.kind
+            && op.starts_with('-')
+        {
+            [left, right].into_iter().for_each(|term| self.expression(term));
+        }
+        if let NodeKind::UnaryTest { op, operand } = &node.kind
+            && op == "-v"
+        {
+            self.expression(operand);
+        }
         match &node.kind {
             NodeKind::CondTerm { value, .. } => self.inside(value),
             NodeKind::UnaryTest { operand, .. } | NodeKind::CondNot { operand } => {
@@ -354,6 +420,13 @@ impl<'c> Walk<'c> {
             }),
             NodeKind::Word { .. } => drop(self.fields(node)),
             _ => {}
+        }
+    }
+
+    /// A term that bash takes for an expression.
+    fn expression(&mut self, term: &Node) {
+        if let NodeKind::CondTerm { value, .. } | NodeKind::Word { value, .. } = &term.kind {
+            self.index(value);
         }
     }
 
@@ -389,11 +462,18 @@ impl<'c> Walk<'c> {
         if let Some(input) = self.redirects(redirects, &spoken) {
             self.shell.input = input;
         }
-        values.iter().for_each(|text| self.environment(text));
         if fields.is_empty() {
+            values.iter().for_each(|text| self.environment(text));
             values.iter().for_each(|text| self.assign(text));
         } else {
-            self.program(&fields);
+            let before = (self.shell.scope.chosen.clone(), self.shell.scope.led.clone());
+            values.iter().for_each(|text| self.environment(text));
+            let choices = self.shell.scope.choices;
+            self.program(&with_settings(fields, &values));
+            // What was set for this command alone is as it was, unless the command set more.
+            if self.shell.scope.choices == choices {
+                (self.shell.scope.chosen, self.shell.scope.led) = before;
+            }
         }
         self.shell.input = outer;
     }
@@ -402,22 +482,37 @@ impl<'c> Walk<'c> {
     pub(crate) fn environment(&mut self, text: &str) {
         const RUN: &[&str] = &[
             "BASH_ENV",
+            "BROWSER",
             "EDITOR",
+            "GH_BROWSER",
+            "GH_EDITOR",
+            "GH_PAGER",
             "GIT_ASKPASS",
             "GIT_EDITOR",
             "GIT_EXTERNAL_DIFF",
             "GIT_PAGER",
+            "GIT_PROXY_COMMAND",
             "GIT_SEQUENCE_EDITOR",
             "GIT_SSH",
             "GIT_SSH_COMMAND",
+            "LESSCLOSE",
+            "LESSOPEN",
+            "MANPAGER",
             "PAGER",
             "PROMPT_COMMAND",
+            "RSYNC_RSH",
+            "SSH_ASKPASS",
+            "SUDO_ASKPASS",
             "VISUAL",
         ];
         let Some((name, value)) = text.split_once('=') else { return };
         if RUN.contains(&name) {
-            self.apart(|walk| walk.text(value));
+            self.apart(|walk| walk.text(value.trim_start_matches(['|', '-', '!'])));
         }
+        if name == "PS4" || name == "PS1" {
+            self.inside(value);
+        }
+        self.shell.scope.choose(name);
         let is_setting = ["COUNT", "KEY_", "VALUE_", "PARAMETERS"]
             .iter()
             .any(|end| name.strip_prefix("GIT_CONFIG_").is_some_and(|rest| rest.starts_with(end)));
@@ -426,9 +521,18 @@ impl<'c> Walk<'c> {
         }
     }
 
+    /// Judges the commands in a text that may be taken for an expression: where one names an element
+    /// of an array, bash runs what makes the index, quoted or not.
+    pub(crate) fn index(&mut self, text: &str) {
+        if text.contains('[') && (text.contains("$(") || text.contains('`')) {
+            self.embedded(embedded::commands(text, false));
+        }
+    }
+
     /// Notes `NAME=VALUE`; anything more than that makes the variable unknown.
     pub(crate) fn assign(&mut self, text: &str) {
         let Some((name, value)) = text.split_once('=') else { return };
+        self.index(value);
         let is_plain = !value.contains(UNKNOWN) && !value.starts_with('(');
         let base = name.trim_end_matches('+').split('[').next().unwrap_or_default();
         let value = (is_plain && base == name).then(|| value.to_owned());
@@ -437,9 +541,13 @@ impl<'c> Walk<'c> {
 
     /// The fields of a word, after judging the commands that run to make them.
     fn fields(&mut self, word: &Node) -> Vec<String> {
+        if !self.spend(1) {
+            return Vec::new();
+        }
         let scope = self.shell.scope.clone();
         let mut expansion = expand(word, &scope);
         let fields = std::mem::take(&mut expansion.fields);
+        self.spend(fields.len() + fields.iter().map(String::len).sum::<usize>());
         self.expanded(expansion);
         fields
     }
@@ -447,12 +555,12 @@ impl<'c> Walk<'c> {
     fn whole(&mut self, word: &Node) -> String {
         let scope = self.shell.scope.clone();
         let (text, expansion) = expand_whole(word, &scope);
+        self.spend(text.len());
         self.expanded(expansion);
         text
     }
 
     fn expanded(&mut self, expansion: Expansion<'_>) {
-        self.deed.steps += 1;
         if expansion.unreadable {
             self.unknowable("it holds a substitution that cannot be read");
         }
@@ -508,6 +616,14 @@ impl<'c> Walk<'c> {
         }
         input
     }
+}
+
+/// The fields of a command, with the variables that are set for it where it takes them as its own.
+pub(crate) fn with_settings(mut fields: Vec<String>, settings: &[String]) -> Vec<String> {
+    if fields.first().is_some_and(|name| matches!(name.as_str(), "make" | "gmake")) {
+        fields.extend_from_slice(settings);
+    }
+    fields
 }
 
 /// The commands of a list in their order, each with the operator after it. The parser nests a list

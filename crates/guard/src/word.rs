@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use rable::{Node, NodeKind};
 
+use crate::deed::UNKNOWN_VARIABLE;
 use crate::embedded;
 use crate::output::output_of;
 
@@ -15,15 +16,31 @@ use crate::output::output_of;
 pub(crate) const UNKNOWN: char = '\0';
 
 /// Variables that are followed: each branch compares them all.
-const VARIABLES: usize = 200;
+const VARIABLES: usize = 100;
+
+/// The longest name of a variable that is followed.
+const NAME_LIMIT: usize = 100;
+
+/// The longest value that is followed: doubled now and again, a short one fills any memory.
+const VALUE_LIMIT: usize = 8 * 1024;
+
+/// The longest text that a word is expanded to.
+const EXPANSION_LIMIT: usize = 128 * 1024;
 
 /// The shell's variables, as far as the command itself sets them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     /// `None`: set to something that is not known. Absent: whatever the environment says.
-    pub(crate) variables: Rc<BTreeMap<String, Option<String>>>,
+    pub(crate) variables: Rc<BTreeMap<String, Option<Rc<str>>>>,
     /// The positional parameters, where a function or `bash -c` was given some.
     pub(crate) arguments: Option<Rc<Vec<String>>>,
+    /// A variable by which `waypost` finds its configuration, if the command sets one.
+    pub(crate) chosen: Option<Rc<str>>,
+    /// A variable by which programs find programs, if the command sets one: a check that `waypost`
+    /// runs would then be another.
+    pub(crate) led: Option<Rc<str>>,
+    /// How often the command has set such a variable.
+    pub(crate) choices: u32,
     /// How many outputs are being worked out inside one another.
     pub(crate) nesting: u8,
     /// Inside backticks, where an escaped backtick opens another command.
@@ -32,12 +49,29 @@ pub(crate) struct Scope {
 
 impl Scope {
     pub(crate) fn set(&mut self, name: &str, value: Option<String>) {
+        self.choose(name);
         // What is not noted is not known, so forgetting is safe; separators alone must be noted.
         let is_new = !self.variables.contains_key(name);
-        if is_new && name != "IFS" && self.variables.len() >= VARIABLES {
+        let is_many = self.variables.len() >= VARIABLES || name.len() > NAME_LIMIT;
+        if is_new && name != "IFS" && is_many {
             return;
         }
+        let value = value.filter(|value| value.len() <= VALUE_LIMIT).map(Rc::from);
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
+    }
+
+    /// Notes that a variable is set, if it says which configuration `waypost` takes.
+    pub(crate) fn choose(&mut self, name: &str) {
+        let is_ours = matches!(name, "HOME" | "XDG_CONFIG_HOME" | "XDG_STATE_HOME")
+            || name.starts_with("WAYPOST_");
+        if is_ours {
+            self.choices += 1;
+            self.chosen.get_or_insert_with(|| name.into());
+        }
+        if matches!(name, "PATH" | "BASH_ENV" | "ENV" | "SHELL") || name.starts_with("LD_") {
+            self.choices += 1;
+            self.led.get_or_insert_with(|| name.into());
+        }
     }
 
     fn get(&self, name: &str) -> Option<String> {
@@ -47,14 +81,24 @@ impl Scope {
             return Some(arguments.get(index).cloned().unwrap_or_default());
         }
         match self.variables.get(name) {
-            Some(value) => value.clone(),
+            _ if name == UNKNOWN_VARIABLE => None,
+            Some(value) => value.as_deref().map(str::to_owned),
             None if name == "IFS" => Some(" \t\n".to_owned()),
+            // As a path it is the same, and paths are what it is used for.
+            None if name == "HOME" && self.chosen.is_none() => Some("~".to_owned()),
             None => None,
         }
     }
 
     /// Keeps what both ways agree on; a variable that differs is known no more.
     pub(crate) fn merge(&mut self, other: &Self) {
+        if self.chosen.is_none() {
+            self.chosen.clone_from(&other.chosen);
+            self.choices = self.choices.max(other.choices);
+        }
+        if self.led.is_none() {
+            self.led.clone_from(&other.led);
+        }
         if Rc::ptr_eq(&self.variables, &other.variables) {
             return;
         }
@@ -112,13 +156,21 @@ struct Expander<'a, 's> {
     double: bool,
     /// The field being built; `None` while there is not even an empty one.
     field: Option<String>,
+    /// What has been made so far, in bytes.
+    size: usize,
     done: Expansion<'a>,
 }
 
 impl<'a> Expander<'a, '_> {
     fn run(word: &'a Node, scope: &Scope, splits: bool) -> Expansion<'a> {
-        let mut expander =
-            Expander { scope, splits, double: false, field: None, done: Expansion::default() };
+        let mut expander = Expander {
+            scope,
+            splits,
+            double: false,
+            field: None,
+            size: 0,
+            done: Expansion::default(),
+        };
         let NodeKind::Word { value, parts, .. } = &word.kind else {
             expander.done.unreadable = true;
             return expander.done;
@@ -181,7 +233,13 @@ impl<'a> Expander<'a, '_> {
     }
 
     fn add(&mut self, text: &str) {
-        self.field.get_or_insert_default().push_str(text);
+        // Even an empty field is something, for there may be many.
+        self.size += text.len() + 1;
+        if self.size <= EXPANSION_LIMIT {
+            self.field.get_or_insert_default().push_str(text);
+        } else {
+            self.done.unreadable = true;
+        }
     }
 
     /// Text as it stands in the source, quotes and all.
@@ -221,11 +279,14 @@ impl<'a> Expander<'a, '_> {
     }
 
     fn push(&mut self, char: char) {
-        self.field.get_or_insert_default().push(char);
+        self.add(char.encode_utf8(&mut [0; 4]));
     }
 
     fn value(&mut self, value: Option<String>) {
         let Some(value) = value else { return self.add(&UNKNOWN.to_string()) };
+        if self.size > EXPANSION_LIMIT {
+            return;
+        }
         if self.double || !self.splits {
             return self.add(&value);
         }
@@ -252,6 +313,9 @@ impl<'a> Expander<'a, '_> {
             return self.add(&arguments.join(" "));
         }
         for (index, argument) in arguments.iter().enumerate() {
+            if self.size > EXPANSION_LIMIT {
+                break;
+            }
             if index > 0 {
                 let whole = self.field.take();
                 self.done.fields.extend(whole);

@@ -1,6 +1,7 @@
 //! What has to hold for any command: no wrapping hides a deed, no text breaks the judge, and the
 //! work grows with the length alone.
 
+mod kept;
 mod world;
 
 use proptest::prelude::*;
@@ -74,6 +75,28 @@ fn is_kept(before: &str, after: &str) -> bool {
         .all(|word| after.split(' ').any(|other| other == word || other == "unknowable"))
 }
 
+/// The same bounds as those of the fuzz target: see `fuzz/fuzz_targets/shell.rs`.
+fn assert_bounded(text: &str) {
+    let deed = judged(text);
+    let most = STEPS_PER_BYTE * text.len() as u64 + STEPS_MORE;
+    assert!(deed.steps <= most, "{} steps for {} bytes: {text:?}", deed.steps, text.len());
+}
+
+/// What the judge allows itself for each byte.
+const STEPS_PER_BYTE: u64 = 64;
+
+/// What it allows itself besides, with the scripts and recipes that a text may name.
+const STEPS_MORE: u64 = 30_000;
+
+#[test]
+fn every_kept_text_is_judged_within_bounds() {
+    for (name, text) in kept::corpus() {
+        let deed = judged(&text);
+        let most = STEPS_PER_BYTE * text.len() as u64 + STEPS_MORE;
+        assert!(deed.steps <= most, "{name}: {} steps for {} bytes", deed.steps, text.len());
+    }
+}
+
 proptest! {
     #[test]
     fn no_wrapping_hides_a_deed(
@@ -102,14 +125,35 @@ proptest! {
 
     #[test]
     fn no_text_breaks_the_judge(text in "\\PC{0,200}") {
-        judged(&text);
+        assert_bounded(&text);
     }
 
     #[test]
     fn no_shell_like_text_breaks_the_judge(
         pieces in prop::collection::vec(prop::sample::select(PIECES), 0..40),
     ) {
-        judged(&pieces.concat());
+        assert_bounded(&pieces.concat());
+    }
+
+    #[test]
+    fn no_bytes_break_the_judge(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        assert_bounded(&String::from_utf8_lossy(&bytes));
+    }
+
+    #[test]
+    fn no_change_of_a_kept_text_breaks_the_judge(
+        which in any::<prop::sample::Index>(),
+        cut in any::<(prop::sample::Index, prop::sample::Index)>(),
+        piece in prop::sample::select(PIECES),
+    ) {
+        let corpus = kept::corpus();
+        let text: Vec<char> = which.get(&corpus).1.chars().collect();
+        let (one, other) = (cut.0.index(text.len() + 1), cut.1.index(text.len() + 1));
+        let changed: String = text[..one].iter().copied()
+            .chain(piece.chars())
+            .chain(text[other..].iter().copied())
+            .collect();
+        assert_bounded(&changed);
     }
 }
 
@@ -193,6 +237,34 @@ fn work_that_explodes_is_given_up() {
     let levels: String = (0..15).map(level).collect();
     let text = format!("f0() {{ true; }}\n{levels}f15\n");
     assert_eq!(verdict(&judged(&text)), "unknowable");
+}
+
+#[test]
+fn what_grows_by_doubling_is_given_up() {
+    let check = |text: &str, want: &str| {
+        assert_bounded(text);
+        assert_eq!(verdict(&judged(text)), want, "{text:.40}");
+    };
+    let doubling = "x=$x$x; ".repeat(60);
+    check(&format!("x=git; {doubling} $x push"), "unknowable");
+    check(&format!("x=git; {doubling} echo $x"), "ok");
+    check(
+        &format!("set -- git; {} \"$@\" push", "set -- \"$@\" \"$@\"; ".repeat(60)),
+        "unknowable",
+    );
+    check(&format!("set -- ''; {} true", "set -- \"$@\" \"$@\"; ".repeat(60)), "unknowable");
+    let long = "a".repeat(7000);
+    check(&format!("x={long}; echo {}", "$x".repeat(10_000)), "unknowable");
+    check(&format!("echo $(printf '{long}%s' {}) | sh", "a ".repeat(20_000)), "unknowable");
+    let name = "n".repeat(50_000);
+    check(&format!("{name}=git; ${name} push"), "unknowable");
+}
+
+#[test]
+fn many_scripts_are_not_looked_for() {
+    assert_eq!(verdict(&judged(&"./test.sh\n".repeat(100))), "ok");
+    assert_eq!(verdict(&judged(&"./test.sh\n".repeat(101))), "unknowable");
+    assert_eq!(verdict(&judged(&format!("make {}", "test ".repeat(9000)))), "unknowable");
 }
 
 #[test]

@@ -26,6 +26,7 @@ fn tools_are_judged_by_name_and_fields() {
     check("write", "write_file", &[("file_path", "a.txt")]);
     check("write protected", "replace", &[("file_path", "waypost.toml")]);
     check("push", "Bash", &[("command", "git push"), ("description", "x")]);
+    check("push", "Monitor", &[("command", "git push"), ("description", "x")]);
     check("push", "run_shell_command", &[("command", "git push")]);
     check("push", "exec_command", &[("cmd", "git push")]);
     check("push", "run_shell_command", &[("command", "./release"), ("directory", "scripts")]);
@@ -93,4 +94,28 @@ fn a_refusal_says_what_is_missing() {
         writeln!(text, "{phase} {passed}: {command}\n    {answer}").unwrap();
     }
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_default_branch_that_is_not_known_is_one_of_two() {
+    let rights = Rights { publish: false, ..Rights::ALL };
+    let check = |default: Option<&str>, current: Option<&str>, command: &str, want: bool| {
+        let standing = Standing {
+            rights,
+            phase: Phase::Implement,
+            closed: &[],
+            next: "waypost develop status",
+            default_branch: default,
+            current_branch: current,
+            is_design: &|_| false,
+        };
+        let is_allowed = refusal(&judged(command), &standing).is_none();
+        assert_eq!(is_allowed, want, "{command} of {default:?} on {current:?}");
+    };
+    check(None, Some("topic"), "git push", true);
+    check(None, Some("main"), "git push", false);
+    check(None, Some("topic"), "git push origin master", false);
+    check(None, None, "git push", false);
+    check(Some("dev"), Some("main"), "git push", true);
+    check(Some("dev"), Some("main"), "git push origin dev", false);
 }

@@ -1,15 +1,17 @@
 //! A project in memory: the scripts, aliases and targets that the commands of the tests use.
 
-use waypost_guard::{Context, Deed, Look, Runner, Script, judge_shell};
+use waypost_guard::{Context, Deed, Look, Reach, Reader, Recipe, Runner, Script, judge_shell};
 
 /// The project of the tests.
 #[derive(Debug)]
 pub(crate) struct World;
 
 impl Look for World {
-    fn script(&self, path: &str) -> Script {
+    fn script(&self, path: &str, reader: Reader) -> Script {
         let text = match path {
-            "release.sh" | "scripts/release" => "#!/bin/sh\nset -e\ngit push \"$@\"\n",
+            "release.sh" | "scripts/release" | "sub/run.sh" => {
+                "#!/bin/sh\nset -e\ngit push \"$@\"\n"
+            }
             "test.sh" => "#!/bin/bash\ncargo test\n",
             "deep1.sh" => "./deep2.sh",
             "deep2.sh" => "./deep3.sh",
@@ -19,8 +21,17 @@ impl Look for World {
             "loop.sh" => "./loop.sh",
             "args.sh" => "git \"$1\"",
             "env.sh" => "export TOOL=git",
+            "evil.patch" => {
+                "--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- a/waypost.toml\n+++ b/waypost.toml\n"
+            }
+            "fix.patch" => "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+            "run.sed" => "1e git push\n",
+            "plain.sed" => "# We write\ns/a/b/\n",
+            "run.awk" => "BEGIN { system(\"git push\") }\n",
             "huge.sh" => return Script::TooLong,
-            "tool.py" | "target/debug/app" | "gradlew" => return Script::Other,
+            "trick.py" if reader == Reader::Shell => "#!/usr/bin/python3\ngit push",
+            "tool.py" | "trick.py" | "target/debug/app" => return Script::Other,
+            "gradlew" => "exec \"$JAVACMD\" \"$@\"",
             "/dev/null" => return Script::Other,
             _ if path.starts_with("/usr/") || path.starts_with('~') => return Script::Other,
             _ => return Script::Absent,
@@ -40,20 +51,27 @@ impl Look for World {
         Some(text.to_owned())
     }
 
-    fn recipe(&self, runner: Runner, name: &str) -> Script {
-        let text = match (runner, name) {
-            (Runner::Make, "deploy") | (Runner::Npm, "release") | (Runner::Just, "ship") => {
-                "git push"
-            }
-            (Runner::Npm, "postbuild") => "gh pr create --fill",
-            (Runner::Make, "" | "test") | (Runner::Npm, "test" | "build") => "cargo test",
+    fn recipe(&self, recipe: &Recipe<'_>) -> Script {
+        let text = match (recipe.runner, recipe.folder, recipe.name) {
+            _ if recipe.file.is_some_and(|file| file != "tools/dev.just") => return Script::Absent,
+            (Runner::Make, "." | "sub", "deploy") => "git push",
+            (Runner::Make, ".", "set") if recipe.settings == ["A=b"] => "git push",
+            (Runner::Make, ".", "below") => "make -C sub here",
+            (Runner::Make, "sub", "here") => "./run.sh",
+            (Runner::Npm, "." | "web" | "packages/app", "release") => "git push",
+            (Runner::Just, ".", "ship") => "git push",
+            (Runner::Just, "sub", "") => "git push",
+            (Runner::Npm, ".", "postbuild" | "pretest:ci") => "gh pr create --fill",
+            (Runner::Npm, "fresh", "prepare") => "git push",
+            (Runner::Make, _, "" | "test" | "set")
+            | (Runner::Npm, _, "test" | "build" | "test:ci") => "cargo test",
             _ => return Script::Absent,
         };
         Script::Shell(text.to_owned())
     }
 
-    fn is_protected(&self, path: &str) -> bool {
-        path == "vault.db"
+    fn is_protected(&self, path: &str, reach: Reach) -> bool {
+        path == "vault.db" || (path == "vault" && reach == Reach::Below)
     }
 }
 

@@ -1,8 +1,25 @@
 //! All we know of foreign agent programs. Pure: no process is started and nothing is read here.
 //!
-//! Only this crate knows the name of an agent product. Command lines, streams and hook payloads
-//! join it when they are needed.
+//! Only this crate knows the name of an agent product and of its fields: by which names the
+//! programs run, what they tell a hook and understand as its answer, how a hook is registered in
+//! their settings, how they are started and fed, what they say, and how that is answered.
 
+mod adapter;
+pub mod answer;
+mod endpoint;
+pub mod hook;
+pub mod launch;
+pub mod limits;
+mod product;
 mod program;
+pub mod protocol;
+pub mod registration;
+mod rpc;
+mod shell;
+pub mod statusline;
+pub mod stream;
 
+pub use adapter::Adapter;
+pub use endpoint::{claude_environment, codex_config, codex_environment};
+pub use product::Product;
 pub use program::recognise;

@@ -1,0 +1,50 @@
+//! One event as all programs mean it.
+
+use crate::product::Product;
+
+/// Variables in which programs tell a hook what they take for the project.
+pub const PROJECT_VARIABLES: [&str; 2] = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"];
+
+/// Something that an agent program tells its hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub product: Product,
+    /// The event as the program names it; answers have to repeat it.
+    pub name: String,
+    pub moment: Moment,
+    /// The conversation.
+    pub session: Option<String>,
+    /// The folder that the program works in.
+    pub folder: Option<String>,
+    /// Set while a subagent acts.
+    pub subagent: Option<String>,
+}
+
+/// When the event comes, and what matters about it then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// A tool is about to be used; it can be refused.
+    BeforeTool(ToolCall),
+    /// A tool was used, with success or without.
+    AfterTool(ToolCall),
+    /// A conversation begins or goes on: `startup`, `resume`, `compact`, `clear` and others.
+    SessionStart { source: String },
+    /// The conversation is about to be compacted: `manual` or `auto`.
+    BeforeCompaction { trigger: String },
+    /// The agent is about to end its turn; `is_held` if a hook has kept it from that before.
+    Stop { is_held: Option<bool> },
+    /// A subagent is about to end. `kind` is empty where a compaction ends instead of an agent.
+    SubagentStop { is_held: Option<bool>, kind: String },
+    /// Nothing that we have an answer for.
+    Other,
+}
+
+/// The use of a tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolCall {
+    pub id: Option<String>,
+    pub name: String,
+    /// The tool's input, all values as text. A list of words is one text, each word quoted for
+    /// the shell; what is neither text nor such a list is JSON.
+    pub fields: Vec<(String, String)>,
+}

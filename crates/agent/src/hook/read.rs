@@ -1,0 +1,154 @@
+//! Reading an event from what a program writes to its hook.
+
+use super::event::{Event, Moment, ToolCall};
+use crate::{product::Product, shell};
+use serde_json::{Map, Value};
+
+/// The largest event that is read: more than any tool call that a model writes in one go.
+pub const INPUT_SIZE_MAX: usize = 8 << 20;
+
+/// The field that a tool's input gets where it is no object.
+const WHOLE_INPUT: &str = "input";
+
+/// Why an event cannot be understood.
+#[derive(Debug, thiserror::Error)]
+pub enum BadEvent {
+    #[error("the event is larger than {INPUT_SIZE_MAX} bytes")]
+    TooLarge,
+    #[error("the event is not JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+    #[error("the event is not a JSON object")]
+    NotAnObject,
+    #[error("the event has no `hook_event_name`")]
+    Unnamed,
+    #[error("the event {event} names no tool")]
+    NoTool { event: String },
+}
+
+/// Reads an event. Without a product, the event itself tells whose it is.
+///
+/// An unknown event about a tool that has not run yet counts as `BeforeTool`, so that a program
+/// that renames its events is not let through.
+pub fn read(product: Option<Product>, input: &[u8]) -> Result<Event, BadEvent> {
+    if input.len() > INPUT_SIZE_MAX {
+        return Err(BadEvent::TooLarge);
+    }
+    let value = serde_json::from_slice(input).or_else(|error| {
+        let mended = without_halves(input);
+        if mended == input { Err(error) } else { serde_json::from_slice(&mended) }
+    })?;
+    let Value::Object(fields) = value else { return Err(BadEvent::NotAnObject) };
+    let name = text(&fields, "hook_event_name").ok_or(BadEvent::Unnamed)?;
+    Ok(Event {
+        product: product.unwrap_or_else(|| product_of(&name, &fields)),
+        moment: moment(&name, &fields)?,
+        session: text(&fields, "session_id"),
+        folder: text(&fields, "cwd"),
+        subagent: text(&fields, "agent_id"),
+        name,
+    })
+}
+
+fn moment(name: &str, fields: &Map<String, Value>) -> Result<Moment, BadEvent> {
+    let or_empty = |key| text(fields, key).unwrap_or_default();
+    let is_held = fields.get("stop_hook_active").and_then(Value::as_bool);
+    Ok(match name {
+        "PreToolUse" | "BeforeTool" | "PermissionRequest" => {
+            let call = tool_call(fields);
+            let nameless = || BadEvent::NoTool { event: name.to_owned() };
+            Moment::BeforeTool(call.ok_or_else(nameless)?)
+        }
+        "PostToolUse" | "PostToolUseFailure" | "AfterTool" => {
+            Moment::AfterTool(tool_call(fields).unwrap_or_default())
+        }
+        "SessionStart" => Moment::SessionStart { source: or_empty("source") },
+        "PreCompact" | "PreCompress" => Moment::BeforeCompaction { trigger: or_empty("trigger") },
+        "Stop" | "AfterAgent" => Moment::Stop { is_held },
+        "SubagentStop" => Moment::SubagentStop { is_held, kind: or_empty("agent_type") },
+        _ => match tool_call(fields) {
+            Some(call) if !has_run(fields) => Moment::BeforeTool(call),
+            _ => Moment::Other,
+        },
+    })
+}
+
+/// Whether the tool that an event is about has run already, or was denied without us.
+fn has_run(fields: &Map<String, Value>) -> bool {
+    ["tool_response", "error"].iter().any(|key| fields.contains_key(*key))
+}
+
+fn tool_call(fields: &Map<String, Value>) -> Option<ToolCall> {
+    let input = match fields.get("tool_input") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Object(input)) => {
+            input.iter().map(|(key, value)| (key.clone(), as_text(value))).collect()
+        }
+        Some(other) => vec![(WHOLE_INPUT.to_owned(), as_text(other))],
+    };
+    let id = text(fields, "tool_use_id");
+    Some(ToolCall { id, name: text(fields, "tool_name")?, fields: input })
+}
+
+fn as_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let words: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+            words.map_or_else(|| value.to_string(), shell::join)
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A text that is there and not empty.
+fn text(fields: &Map<String, Value>, key: &str) -> Option<String> {
+    fields.get(key)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// Replaces halves of surrogate pairs, which JSON of JavaScript may hold where a text was cut, by
+/// the character that such a program itself writes for them.
+pub(crate) fn without_halves(input: &[u8]) -> Vec<u8> {
+    const REPLACED: &[u8] = br"\ufffd";
+    let mut mended = Vec::with_capacity(input.len());
+    let mut rest = input;
+    while let Some(&first) = rest.first() {
+        let length = match (escaped(rest), rest.get(6..).and_then(escaped)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => {
+                mended.extend_from_slice(REPLACED);
+                rest = &rest[REPLACED.len()..];
+                continue;
+            }
+            // What stands behind a backslash is no start of an escape.
+            _ if first == b'\\' => 2.min(rest.len()),
+            _ => 1,
+        };
+        mended.extend_from_slice(&rest[..length]);
+        rest = &rest[length..];
+    }
+    mended
+}
+
+/// The number of an escape such as `\u00fc` at the start of a text.
+fn escaped(text: &[u8]) -> Option<u32> {
+    let digits = text.strip_prefix(br"\u")?.get(..4)?;
+    let is_hex = digits.iter().all(u8::is_ascii_hexdigit);
+    let digits = str::from_utf8(digits).ok().filter(|_| is_hex)?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+/// Codex and Claude Code share their event names and answers, so taking one for the other does
+/// no harm.
+fn product_of(name: &str, fields: &Map<String, Value>) -> Product {
+    let is_gemini = name.starts_with("Before")
+        || name.starts_with("After")
+        || name == "PreCompress"
+        || fields.contains_key("timestamp");
+    if is_gemini {
+        Product::Gemini
+    } else if fields.contains_key("turn_id") {
+        Product::Codex
+    } else {
+        Product::Claude
+    }
+}

@@ -1,0 +1,130 @@
+//! Answers in the form that each program understands.
+//!
+//! Codex refuses answers with keys that it does not know, so nothing is said that is not needed.
+
+use super::event::{Event, Moment};
+use crate::product::Product;
+use serde_json::{Value, json};
+
+/// Programs cut texts at 10,000 characters; ours end before, and say that they were cut.
+const TEXT_LENGTH_MAX: usize = 9_000;
+
+/// The exit code that every program takes for "no", with the reason on stderr.
+const BLOCKED: u8 = 2;
+
+/// What is answered to an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing is to be said.
+    Silent,
+    /// The tool must not be used.
+    Refuse(String),
+    /// Something that the model should know.
+    Context(String),
+    /// The agent should go on instead of ending.
+    Hold(String),
+}
+
+/// What a hook prints, and its exit code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    pub stdout: String,
+    pub stderr: String,
+    pub code: u8,
+}
+
+impl Reply {
+    fn silent() -> Self {
+        Self { stdout: String::new(), stderr: String::new(), code: 0 }
+    }
+
+    fn json(value: &Value) -> Self {
+        Self { stdout: format!("{value}\n"), ..Self::silent() }
+    }
+
+    /// Heard by whoever looks at the program's log; stops nothing.
+    fn aside(text: &str) -> Self {
+        Self { stderr: format!("{text}\n"), ..Self::silent() }
+    }
+
+    fn blocked(text: &str) -> Self {
+        Self { stderr: format!("{text}\n"), code: BLOCKED, ..Self::silent() }
+    }
+}
+
+impl Event {
+    /// Puts an answer into the form that the program expects at this event.
+    ///
+    /// An answer that the moment has no place for is not lost: a refusal after the fact becomes
+    /// context, and anything else is said on stderr without stopping the program.
+    pub fn reply(&self, answer: &Answer) -> Reply {
+        match (&self.moment, answer) {
+            (_, Answer::Silent) => Reply::silent(),
+            (Moment::BeforeTool(_), Answer::Refuse(reason) | Answer::Hold(reason)) => {
+                self.refusal(&shortened(reason))
+            }
+            (
+                Moment::SessionStart { .. } | Moment::AfterTool(_),
+                Answer::Context(text) | Answer::Refuse(text) | Answer::Hold(text),
+            ) => Reply::json(&json!({ "hookSpecificOutput": {
+                "hookEventName": self.name,
+                "additionalContext": shortened(text),
+            }})),
+            (Moment::Stop { .. } | Moment::SubagentStop { .. }, Answer::Hold(reason)) => {
+                let decision = self.block_word();
+                Reply::json(&json!({ "decision": decision, "reason": shortened(reason) }))
+            }
+            (_, Answer::Refuse(text) | Answer::Context(text) | Answer::Hold(text)) => {
+                Reply::aside(&shortened(text))
+            }
+        }
+    }
+
+    fn refusal(&self, reason: &str) -> Reply {
+        match (self.product, self.name.as_str()) {
+            (Product::Gemini, "BeforeTool") => {
+                Reply::json(&json!({ "decision": self.block_word(), "reason": reason }))
+            }
+            (Product::Claude | Product::Codex, "PreToolUse") => {
+                Reply::json(&json!({ "hookSpecificOutput": {
+                    "hookEventName": self.name,
+                    "permissionDecision": "deny",
+                    "permissionDecisionReason": reason,
+                }}))
+            }
+            // The one event at which the exit code is not heard.
+            (Product::Claude | Product::Codex, "PermissionRequest") => {
+                Reply::json(&json!({ "hookSpecificOutput": {
+                    "hookEventName": self.name,
+                    "decision": { "behavior": "deny", "message": reason },
+                }}))
+            }
+            // What JSON an event that we do not know wants cannot be known either.
+            _ => Reply::blocked(reason),
+        }
+    }
+
+    fn block_word(&self) -> &'static str {
+        match self.product {
+            Product::Claude | Product::Codex => "block",
+            Product::Gemini => "deny",
+        }
+    }
+}
+
+/// The answer to an event that could not be read: the exit code, which blocks in every program.
+///
+/// There is no JSON with it. All programs take the reason from stderr then, and an answer in the
+/// form of the wrong event would be an error of its own.
+pub fn refuse_unread(_product: Option<Product>, reason: &str) -> Reply {
+    Reply::blocked(&shortened(reason))
+}
+
+fn shortened(text: &str) -> String {
+    const CUT: &str = " […]";
+    if text.chars().count() <= TEXT_LENGTH_MAX {
+        return text.to_owned();
+    }
+    let kept = text.chars().take(TEXT_LENGTH_MAX - CUT.chars().count());
+    kept.chain(CUT.chars()).collect()
+}

@@ -1,0 +1,108 @@
+//! How agent programs are started: from one plain order to a command line, an environment and the
+//! first lines of input. Nothing is started here.
+//!
+//! A prompt is never an argument: other users of the machine can read those, and a text that
+//! begins with a dash would be an option.
+
+mod acp;
+mod claude;
+mod codex;
+
+use crate::adapter::Adapter;
+
+/// What a program is to do, and within what bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// The program and arguments that choose what of it runs: `claude`, `gemini --acp`.
+    pub program: Vec<String>,
+    /// The first message. Empty where a call that was put off is to go on: Claude Code then goes
+    /// on by itself, and would take a message for another turn.
+    pub task: String,
+    pub conversation: Conversation,
+    pub model: Option<String>,
+    /// Kept by the program only where [`Adapter::keeps_limits`].
+    pub turns_max: Option<u32>,
+    /// For this process alone, not for earlier ones of the conversation. See `turns_max`.
+    pub budget_cents: Option<u64>,
+    /// The work tree. The process has to be started in it as well.
+    pub folder: String,
+    /// Folders beside the work tree that may be written.
+    pub more_folders: Vec<String>,
+    pub access: Access,
+    /// Tools that need no permission, in the program's own notation; for Claude Code only.
+    pub allowed_tools: Vec<String>,
+    pub prompts: Prompts,
+    /// A settings file outside the project, with the hook in it: for Claude Code.
+    pub settings: Option<String>,
+    /// The words of the hook's program: for Codex, which takes no settings file.
+    pub hook: Vec<String>,
+}
+
+/// Which conversation a process works in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conversation {
+    /// A new one. Claude Code gives it this id, a UUID that was never used before; other programs
+    /// choose one themselves and say it.
+    New { id: String },
+    /// One that was begun earlier, by the id that the program knows it by.
+    Resume { id: String },
+}
+
+/// What a program may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    /// Edits in its folders without asking; for all else it asks.
+    Edit,
+    /// Everything, without asking: somebody else fences the program in.
+    Unfenced,
+}
+
+/// Who answers when the program wants a permission or asks a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prompts {
+    /// We are asked in the stream.
+    Asked,
+    /// Nobody: what would need an answer is refused.
+    Refused,
+}
+
+/// How to start a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    pub program: Vec<String>,
+    /// Variables to set.
+    pub environment: Vec<(&'static str, String)>,
+    /// Variables that must not be inherited: they tell a program that it runs inside another one,
+    /// or switch hooks off.
+    pub without: Vec<&'static str>,
+    /// The first lines of input, without the break at the end of each. Where the input is closed
+    /// behind them, they are plain text that may have breaks of its own.
+    pub stdin: Vec<String>,
+    pub opening: Opening,
+}
+
+/// What is to be done with the input after the first lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// The task is in the first lines; the input stays open for messages and answers, and is
+    /// closed when the work is done.
+    Said,
+    /// The task is in the first lines, and the program begins only when the input is closed.
+    Closed,
+    /// The task is sent as a message once the program has said what the conversation's id is.
+    AfterSession,
+}
+
+/// The command line, environment and first input for an order.
+pub fn launch(adapter: Adapter, order: &Order) -> Launch {
+    match adapter {
+        Adapter::Claude => claude::launch(order),
+        Adapter::Codex => codex::server(order),
+        Adapter::CodexExec => codex::exec(order),
+        Adapter::Acp => acp::launch(order),
+    }
+}
+
+#[cfg(test)]
+mod tests;

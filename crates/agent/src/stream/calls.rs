@@ -1,0 +1,58 @@
+//! The tool calls of a stream that have no result yet.
+
+use super::json::{gist, shortened};
+use super::said::Said;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A program runs a handful of tools at once. Whatever opens more and closes none must not make
+/// us grow.
+const OPEN_MAX: usize = 10_000;
+
+/// Long enough for a command, short enough for a line of a log.
+const GIST_LENGTH_MAX: usize = 200;
+
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    open: BTreeMap<String, String>,
+}
+
+impl Calls {
+    /// A call began; nothing if that is known already.
+    pub(super) fn begin(&mut self, id: &str, name: &str, input: &Value) -> Option<Said> {
+        let is_known = self.open.contains_key(id);
+        if is_known {
+            return None;
+        }
+        let input = gist(input, GIST_LENGTH_MAX);
+        if self.open.len() < OPEN_MAX {
+            let told = if input.is_empty() { name.to_owned() } else { format!("{name}: {input}") };
+            self.open.insert(id.to_owned(), told);
+        }
+        let name = shortened(name, GIST_LENGTH_MAX);
+        Some(Said::ToolCall { id: id.to_owned(), name, input })
+    }
+
+    pub(super) fn end(&mut self, id: &str, is_error: bool) -> Said {
+        self.open.remove(id);
+        Said::ToolResult { id: id.to_owned(), is_error }
+    }
+
+    pub(super) fn is_open(&self, id: &str) -> bool {
+        self.open.contains_key(id)
+    }
+
+    pub(super) fn are_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// What an open call is about.
+    pub(super) fn told(&self, id: &str) -> Option<&str> {
+        self.open.get(id).map(String::as_str)
+    }
+
+    /// Forgets what a turn left open.
+    pub(super) fn clear(&mut self) {
+        self.open.clear();
+    }
+}

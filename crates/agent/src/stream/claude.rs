@@ -1,0 +1,254 @@
+//! Claude Code's `stream-json`.
+
+use super::calls::Calls;
+use super::json::{gist, items, number, owned, shortened, text};
+use super::said::{Ask, AskItem, AskKind, Choice, End, LimitStatus, Said, Usage, Why};
+use super::{ALLOW, DENY, DETAIL_LENGTH_MAX, TEXT_LENGTH_MAX};
+use crate::limits::{self, Reset};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use waypost_model::time::Time;
+
+/// The author of messages that the program makes up itself, such as an error of the API.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// The tool with which the model asks a person.
+pub(crate) const ASK_TOOL: &str = "AskUserQuestion";
+
+#[derive(Debug, Default)]
+pub(super) struct Claude {
+    session: Option<String>,
+    calls: Calls,
+    /// What works in the background: subagents and commands.
+    tasks: BTreeSet<String>,
+    /// Whether this turn ran into a limit.
+    is_limited: bool,
+}
+
+impl Claude {
+    pub(super) fn hear(&mut self, line: &Value, raw: &str, said: &mut Vec<Said>) {
+        match line["type"].as_str().unwrap_or_default() {
+            "system" => self.system(line, said),
+            "assistant" => self.assistant(line, said),
+            "user" => self.user(line, said),
+            "result" => self.result(line, raw, said),
+            "rate_limit_event" => said.extend(rate_limit(&line["rate_limit_info"])),
+            "control_request" => said.extend(ask(line, raw, Some(&self.calls)).map(Said::Asked)),
+            "control_cancel_request" => {
+                said.push(Said::Withdrawn { request: owned(line, "request_id") });
+            }
+            _ => {}
+        }
+    }
+
+    fn system(&mut self, line: &Value, said: &mut Vec<Said>) {
+        let task = || owned(line, "task_id");
+        match line["subtype"].as_str().unwrap_or_default() {
+            "init" => {
+                let session = text(line, "session_id").map(str::to_owned);
+                if session != self.session {
+                    said.extend(session.clone().map(|id| Said::Session { id }));
+                    self.session = session;
+                }
+                said.push(Said::TurnBegan { id: None });
+            }
+            "api_retry" if line["error_status"] == 429 || line["error"] == "rate_limit" => {
+                let delay = Duration::from_millis(number(line, "retry_delay_ms"));
+                let resets = Some(Reset::After(delay));
+                said.push(Said::RateLimit { status: LimitStatus::Retrying, resets });
+            }
+            "background_tasks_changed" => {
+                let tasks = items(&line["tasks"]).iter();
+                self.tasks = tasks.map(|task| owned(task, "task_id")).collect();
+            }
+            "task_started" if line["is_backgrounded"] == true => {
+                self.tasks.insert(task());
+            }
+            "task_notification" => {
+                self.tasks.remove(&task());
+            }
+            _ => {}
+        }
+    }
+
+    fn assistant(&mut self, line: &Value, said: &mut Vec<Said>) {
+        let message = &line["message"];
+        let is_made_up = message["model"] == SYNTHETIC || !line["error"].is_null();
+        let is_ours = line["parent_tool_use_id"].is_null();
+        for block in items(&message["content"]) {
+            match block["type"].as_str().unwrap_or_default() {
+                "text" if is_made_up => self.problem(line, &owned(block, "text"), said),
+                "text" if is_ours => {
+                    said.extend(text(block, "text").map(|it| Said::Text(it.into())));
+                }
+                "tool_use" => {
+                    let (id, name) = (owned(block, "id"), owned(block, "name"));
+                    said.extend(self.calls.begin(&id, &name, &block["input"]));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A message of the program about itself: of interest only where it is about a limit.
+    fn problem(&mut self, line: &Value, told: &str, said: &mut Vec<Said>) {
+        let limit = limits::read(told);
+        if limit.is_some() || line["error"] == "rate_limit" {
+            self.is_limited = true;
+            let resets = limit.and_then(|limit| limit.resets);
+            said.push(Said::RateLimit { status: LimitStatus::Rejected, resets });
+        }
+    }
+
+    fn user(&mut self, line: &Value, said: &mut Vec<Said>) {
+        for block in items(&line["message"]["content"]) {
+            if block["type"] == "tool_result" || !block["tool_use_id"].is_null() {
+                let is_error = block["is_error"] == true;
+                said.push(self.calls.end(&owned(block, "tool_use_id"), is_error));
+            }
+        }
+    }
+
+    fn result(&mut self, line: &Value, raw: &str, said: &mut Vec<Said>) {
+        let errors = items(&line["errors"]).iter().filter_map(Value::as_str);
+        let errors = errors.collect::<Vec<_>>().join("; ");
+        let detail = text(line, "result").map_or(errors, str::to_owned);
+        let why = self.why(line, &detail);
+        if why == Why::RateLimited && !self.is_limited {
+            let resets = limits::read(&detail).and_then(|limit| limit.resets);
+            said.push(Said::RateLimit { status: LimitStatus::Rejected, resets });
+        }
+        said.extend(usage(line).map(Said::Usage));
+        if why == Why::Deferred {
+            said.extend(deferred(line, raw).map(Said::Asked));
+        }
+        said.push(Said::Ended(End { why, detail: shortened(&detail, DETAIL_LENGTH_MAX) }));
+        self.is_limited = false;
+        if why != Why::Background {
+            self.calls.clear();
+        }
+    }
+
+    fn why(&self, line: &Value, detail: &str) -> Why {
+        let is_aborted = || owned(line, "terminal_reason").starts_with("aborted");
+        if self.is_limited || line["api_error_status"] == 429 {
+            return Why::RateLimited;
+        }
+        if line["is_error"] != false || line["subtype"] != "success" {
+            return match line["subtype"].as_str() {
+                Some("error_max_turns") => Why::TurnLimit,
+                Some("error_max_budget_usd") => Why::Budget,
+                _ if is_aborted() => Why::Interrupted,
+                _ if limits::read(detail).is_some() => Why::RateLimited,
+                _ => Why::Error,
+            };
+        }
+        match line["stop_reason"].as_str() {
+            Some("tool_deferred" | "tool_deferred_unavailable") => Why::Deferred,
+            Some("refusal") => Why::Refused,
+            _ if !self.tasks.is_empty() => Why::Background,
+            Some("tool_use") => Why::OpenTool,
+            _ if self.calls.are_open() => Why::OpenTool,
+            _ => Why::Done,
+        }
+    }
+}
+
+/// The sum over all models; none where nothing was counted, as after a start that failed.
+fn usage(line: &Value) -> Option<Usage> {
+    let models = line["modelUsage"].as_object().filter(|models| !models.is_empty())?;
+    let sum = |key| models.values().map(|model| number(model, key)).fold(0, u64::saturating_add);
+    let (cached, written) = (sum("cacheReadInputTokens"), sum("cacheCreationInputTokens"));
+    Some(Usage {
+        input: sum("inputTokens").saturating_add(cached).saturating_add(written),
+        output: sum("outputTokens"),
+        cached,
+        cost_usd: line["total_cost_usd"].as_f64(),
+    })
+}
+
+fn rate_limit(told: &Value) -> Option<Said> {
+    let status = match told["status"].as_str()? {
+        "allowed" => LimitStatus::Allowed,
+        "allowed_warning" => LimitStatus::Warning,
+        "rejected" => LimitStatus::Rejected,
+        _ => return None,
+    };
+    let resets = told["resetsAt"].as_i64().map(|at| Reset::At(seconds(at)));
+    Some(Said::RateLimit { status, resets })
+}
+
+pub(super) fn seconds(at: i64) -> Time {
+    Time::from_millis(at.saturating_mul(1_000))
+}
+
+/// The question in a control request.
+pub(super) fn ask(line: &Value, raw: &str, calls: Option<&Calls>) -> Option<Ask> {
+    let request = &line["request"];
+    let id = text(line, "request_id")?;
+    let kind = owned(request, "subtype");
+    if kind != "can_use_tool" {
+        let item = AskItem { key: kind.clone(), text: kind, choices: Vec::new(), is_many: false };
+        return Some(new_ask(id, AskKind::Unknown, "", vec![item], raw));
+    }
+    let tool = owned(request, "tool_name");
+    let input = &request["input"];
+    if tool == ASK_TOOL {
+        return Some(new_ask(id, AskKind::Question, &tool, questions(input), raw));
+    }
+    let told = match gist(input, TEXT_LENGTH_MAX) {
+        gist if gist.is_empty() => {
+            let call = calls.and_then(|calls| calls.told(request["tool_use_id"].as_str()?));
+            call.unwrap_or(&tool).to_owned()
+        }
+        gist => format!("{tool}: {gist}"),
+    };
+    Some(new_ask(id, AskKind::Permission, &tool, vec![permission(&told)], raw))
+}
+
+/// The question behind a call that was put off. It is answered by the hook when the conversation
+/// is resumed.
+pub(super) fn deferred(line: &Value, raw: &str) -> Option<Ask> {
+    let call = &line["deferred_tool_use"];
+    let (id, tool) = (text(call, "id")?, owned(call, "name"));
+    if tool == ASK_TOOL {
+        return Some(new_ask(id, AskKind::Question, &tool, questions(&call["input"]), raw));
+    }
+    let told = format!("{tool}: {}", gist(&call["input"], TEXT_LENGTH_MAX));
+    Some(new_ask(id, AskKind::Permission, &tool, vec![permission(&told)], raw))
+}
+
+fn new_ask(id: &str, kind: AskKind, tool: &str, items: Vec<AskItem>, raw: &str) -> Ask {
+    Ask { request: id.to_owned(), kind, tool: tool.to_owned(), items, raw: raw.to_owned() }
+}
+
+pub(super) fn permission(told: &str) -> AskItem {
+    let choice = |id: &str, label: &str| Choice { id: id.to_owned(), label: label.to_owned() };
+    let choices = vec![choice(ALLOW, "Allow"), choice(DENY, "Refuse")];
+    let text = shortened(told, TEXT_LENGTH_MAX);
+    AskItem { key: String::new(), text, choices, is_many: false }
+}
+
+fn questions(input: &Value) -> Vec<AskItem> {
+    let item = |question: &Value| AskItem {
+        key: owned(question, "question"),
+        text: owned(question, "question"),
+        choices: options(&question["options"]),
+        is_many: question["multiSelect"] == true,
+    };
+    items(&input["questions"]).iter().map(item).collect()
+}
+
+/// Choices that are named by their label.
+pub(super) fn options(list: &Value) -> Vec<Choice> {
+    let choice = |option: &Value| {
+        let label = owned(option, "label");
+        let shown = match text(option, "description") {
+            Some(description) => format!("{label}: {description}"),
+            None => label.clone(),
+        };
+        Choice { id: label, label: shown }
+    };
+    items(list).iter().map(choice).collect()
+}

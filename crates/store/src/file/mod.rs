@@ -122,6 +122,19 @@ pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), StoreError> {
     sync_parent(path)
 }
 
+/// Like `replace`, with the permissions of the file that stands there.
+pub fn rewrite(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    make_parent(path)?;
+    let old = regular_stat(path)?;
+    let temp = Temp::written(path, bytes, SHARED)?;
+    if let Some(old) = old {
+        temp.set_mode(Mode::from_raw_mode(old.st_mode))?;
+    }
+    temp.sync()?;
+    temp.rename_to(path)?;
+    sync_parent(path)
+}
+
 /// Like `replace`, for files that mean nothing after a power cut.
 pub fn replace_volatile(path: &Path, bytes: &[u8], mode: u32) -> Result<(), StoreError> {
     make_parent(path)?;
@@ -150,8 +163,8 @@ pub(crate) fn move_aside(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(aside)
 }
 
-/// Moves `from` to `to` unless something stands there.
-pub(crate) fn move_new(from: &Path, to: &Path) -> Result<bool, StoreError> {
+/// Moves `from` to `to` unless something stands there; a symbolic link is moved as it is.
+pub fn move_new(from: &Path, to: &Path) -> Result<bool, StoreError> {
     match temp::place_new(from, to) {
         Ok(()) => sync_parent(to).map(|()| true),
         Err(Errno::EXIST) => Ok(false),
@@ -164,6 +177,15 @@ pub fn remove(path: &Path) -> Result<(), StoreError> {
     match std::fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(StoreError::file("remove", path, e)),
         _ => Ok(()),
+    }
+}
+
+/// As `remove`, and after a power cut it is still gone.
+pub fn remove_durably(path: &Path) -> Result<(), StoreError> {
+    match std::fs::remove_file(path) {
+        Ok(()) => sync_parent(path),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(StoreError::file("remove", path, e)),
     }
 }
 
@@ -221,12 +243,12 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Makes a folder that only the user may enter, with its parents.
-pub(crate) fn make_private_folder(path: &Path) -> Result<(), StoreError> {
+pub fn make_private_folder(path: &Path) -> Result<(), StoreError> {
     make_folder(path, FOLDER_PRIVATE)
 }
 
 /// The regular files of a folder by name, in order; a missing folder has none.
-pub(crate) fn list(folder: &Path) -> Result<Vec<String>, StoreError> {
+pub fn list(folder: &Path) -> Result<Vec<String>, StoreError> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -246,7 +268,7 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<String>, StoreError> {
 }
 
 /// Moves a file to a name that is free or may be overwritten, durably.
-pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
+pub fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
     rustix::fs::rename(from, to).map_err(|e| StoreError::file("rename", from, e))?;
     sync_parent(to)
 }

@@ -57,6 +57,24 @@ fn only_regular_files_are_read() {
 }
 
 #[test]
+fn rewriting_keeps_the_permissions() {
+    let folder = folder();
+    let path = folder.path().join("below/settings.json");
+    rewrite(&path, b"one").unwrap();
+    for mode in [0o600, 0o664, 0o444] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        rewrite(&path, format!("{mode:o}").as_bytes()).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, mode);
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{mode:o}"));
+    }
+    assert_eq!(names(path.parent().unwrap()), ["settings.json"]);
+    for (path, what) in special_files(folder.path()) {
+        let error = rewrite(&path, b"x").unwrap_err().to_string();
+        assert_eq!(error, format!("{} is {what}, not a regular file", path.display()));
+    }
+}
+
+#[test]
 fn only_regular_files_are_replaced() {
     let folder = folder();
     let special = special_files(folder.path());

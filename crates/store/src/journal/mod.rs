@@ -67,6 +67,11 @@ impl Journal {
         &self.id
     }
 
+    /// The folder that it is in.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().expect("a journal is a file in a folder")
+    }
+
     pub fn created(&self) -> Time {
         self.created
     }

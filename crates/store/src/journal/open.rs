@@ -5,7 +5,7 @@ use super::{
     failure::failed,
     lock_path,
     schema::{self, APPLICATION_ID},
-    session::Session,
+    session::{self, Session},
     view::View,
 };
 use crate::{
@@ -76,7 +76,11 @@ impl Journal {
             // What is read has the current shape, so the journal is brought up to date first.
             drop(Self::open_to_write(path.clone())?);
         }
-        Self::from_parts(db, path)
+        let past = session::last_seq(&session_path(&path))?;
+        let mut journal = Self::from_parts(db, path)?;
+        let last_seq = journal.view()?.last_seq()?;
+        refuse_lost(&journal.path, last_seq, past)?;
+        Ok(journal)
     }
 
     fn open_to_write(path: PathBuf) -> Result<Self, StoreError> {
@@ -89,14 +93,7 @@ impl Journal {
         let (session, past) = Session::begin(&session_path(&path))?;
         let mut journal = Self::from_parts(db, path)?;
         let last_seq = journal.view()?.last_seq()?;
-        if last_seq < past.last_seq {
-            let detail = format!(
-                "entries {} to {} are gone; was `journal.db-wal` removed?",
-                last_seq + 1,
-                past.last_seq
-            );
-            return Err(StoreError::corrupt(&journal.path, detail));
-        }
+        refuse_lost(&journal.path, last_seq, past.last_seq)?;
         if !past.orderly {
             journal.check = check_after_crash(&journal.db, &journal.path)?;
         }
@@ -115,6 +112,16 @@ impl Journal {
         drop(view);
         Ok(Self { db, path, id, created, check: Check::NotNeeded, session: None })
     }
+}
+
+/// Refuses a journal that has fewer entries than it had.
+fn refuse_lost(path: &Path, last_seq: u64, past: u64) -> Result<(), StoreError> {
+    if last_seq >= past {
+        return Ok(());
+    }
+    let detail =
+        format!("entries {} to {past} are gone; was `journal.db-wal` removed?", last_seq + 1);
+    Err(StoreError::corrupt(path, detail))
 }
 
 pub(super) fn path_in(state: &Path) -> PathBuf {

@@ -74,6 +74,11 @@ impl Session {
     }
 }
 
+/// How many entries the journal has had when it was last closed; with fewer, some are gone.
+pub(super) fn last_seq(path: &Path) -> Result<u64, StoreError> {
+    Ok(read(path)?.map_or(0, |marker| marker.last_seq))
+}
+
 /// Notes that a journal with this last entry was put in place and nobody has it open.
 pub(super) fn reset(path: &Path, last_seq: u64) -> Result<(), StoreError> {
     let Some(lock) = FileLock::try_acquire(path)? else {

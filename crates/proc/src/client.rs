@@ -1,0 +1,294 @@
+//! The engine's end of a keeper.
+//!
+//! All of it can be used from several threads: one may wait for reports while another asks.
+
+use crate::{
+    clock,
+    error::ProcError,
+    keeper::READY,
+    place::Place,
+    process::Identity,
+    spec::{Report, Spec, Stop},
+    wire::{self, Lines, Request, VERSION, Welcome},
+};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    net::{RecvFlags, recv},
+};
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io::{self, Write as _},
+    net::Shutdown,
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net::UnixStream,
+    },
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long a keeper may take to begin, on a machine that has much else to do.
+const START_PATIENCE: Duration = Duration::from_secs(30);
+/// How long it may take to answer or to take a request; it never does anything else for long.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a keeper that is not needed any more may take to end.
+const END_PATIENCE: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+const PIECE_SIZE: usize = 64 << 10;
+
+/// A keeper that answers.
+///
+/// When this is dropped, the keeper goes on with what runs, starts nothing new, and ends by itself.
+#[derive(Debug)]
+pub struct Keeper {
+    place: Place,
+    stream: UnixStream,
+    writing: Mutex<()>,
+    reading: Mutex<Lines>,
+    /// The keeper's process if it was started here, to take it away when it has ended.
+    process: Mutex<Option<Child>>,
+}
+
+impl Keeper {
+    /// Starts `program… FOLDER/ID` and waits until it answers.
+    pub fn start(folder: &Path, program: &[OsString]) -> Result<Self, ProcError> {
+        let place = Place::create(folder)?;
+        let started = launch(&place, program).and_then(|process| {
+            let connected = Self::connect(&place)?;
+            let keeper = connected.ok_or_else(|| ProcError::Gone { id: place.id.clone() })?;
+            *lock(&keeper.process) = Some(process);
+            Ok(keeper)
+        });
+        if started.is_err() {
+            // Nothing was started in it, so nothing can be lost with it.
+            let _left_over = place.remove();
+        }
+        started
+    }
+
+    /// Connects to a keeper that runs; `None`: nobody listens.
+    ///
+    /// Its whole past is there when this returns: the next call of [`Self::next`] gives it.
+    pub(crate) fn connect(place: &Place) -> Result<Option<Self>, ProcError> {
+        let Some(stream) = place.connect()? else { return Ok(None) };
+        let set = stream.set_write_timeout(Some(ANSWER_PATIENCE));
+        set.map_err(|e| ProcError::system("set the timeout of a socket", e))?;
+        let keeper = Self {
+            place: place.clone(),
+            stream,
+            writing: Mutex::new(()),
+            reading: Mutex::new(Lines::default()),
+            process: Mutex::new(None),
+        };
+        keeper.send(&wire::line(&Request::Hello { version: VERSION, from: 0 }))?;
+        keeper.read_past()?;
+        Ok(Some(keeper))
+    }
+
+    fn read_past(&self) -> Result<(), ProcError> {
+        let deadline = clock::now() + ANSWER_PATIENCE;
+        let mut lines = lock(&self.reading);
+        let welcome = loop {
+            self.receive(&mut lines, deadline)?;
+            if let Some(welcome) = lines.next::<Welcome>()? {
+                break welcome;
+            }
+        };
+        if welcome.version != VERSION {
+            let (id, found) = (self.place.id.clone(), welcome.version);
+            return Err(ProcError::OtherVersion { id, found, known: VERSION });
+        }
+        while (lines.waiting() as u64) < welcome.spool {
+            self.receive(&mut lines, deadline)?;
+        }
+        Ok(())
+    }
+
+    pub fn id(&self) -> &str {
+        &self.place.id
+    }
+
+    /// The keeper's own process; `None`: it is gone.
+    pub fn process(&self) -> Option<Identity> {
+        self.place.owner().map(|owner| owner.process).filter(|process| process.is_alive())
+    }
+
+    /// How many children may run at once; the others wait in the keeper. 0, as at the start: any
+    /// number.
+    pub fn set_slots(&self, slots: usize) -> Result<(), ProcError> {
+        self.send(&wire::line(&Request::Slots(slots)))
+    }
+
+    /// Starts children, in this order. Each is answered by a report that it started or was refused.
+    pub fn spawn(&self, specs: Vec<Spec>) -> Result<(), ProcError> {
+        let mut lines = Vec::with_capacity(specs.len() * 1024);
+        for spec in specs {
+            wire::write_line(&mut lines, &Request::Spawn(Box::new(spec)));
+        }
+        self.send(&lines)
+    }
+
+    /// Ends a child's whole tree: SIGTERM, SIGCONT, its grace, SIGKILL. One that still waits for
+    /// its turn is withdrawn; one that has ended already is left alone.
+    pub fn stop(&self, id: &str, why: Stop) -> Result<(), ProcError> {
+        self.send(&wire::line(&Request::Stop { id: id.to_owned(), why }))
+    }
+
+    /// Makes a child's whole tree stand still; its limits do so too.
+    pub fn pause(&self, id: &str) -> Result<(), ProcError> {
+        self.send(&wire::line(&Request::Pause { id: id.to_owned() }))
+    }
+
+    pub fn resume(&self, id: &str) -> Result<(), ProcError> {
+        self.send(&wire::line(&Request::Resume { id: id.to_owned() }))
+    }
+
+    /// Everything that has come, in order; waits up to `timeout` if nothing has.
+    pub fn next(&self, timeout: Duration) -> Result<Vec<Report>, ProcError> {
+        let deadline = clock::after(clock::now(), timeout);
+        let mut lines = lock(&self.reading);
+        loop {
+            self.receive_what_is_there(&mut lines)?;
+            let mut reports = Vec::new();
+            while let Some(report) = lines.next()? {
+                reports.push(report);
+            }
+            if !reports.is_empty() || !self.wait(deadline)? {
+                return Ok(reports);
+            }
+        }
+    }
+
+    /// Ends a keeper that has nothing left to keep, and removes its folder. If it turns out that it
+    /// has, it is left to itself, as if this had been dropped.
+    pub fn close(self) -> Result<(), ProcError> {
+        let hung_up = self.stream.shutdown(Shutdown::Both);
+        hung_up.map_err(|e| ProcError::system("hang up", e))?;
+        let deadline = clock::now() + END_PATIENCE;
+        // Its lock is free a moment before it is gone.
+        while self.process().is_some() {
+            if clock::now() >= deadline {
+                return Ok(());
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+        if let Some(mut process) = lock(&self.process).take() {
+            process.wait().map_err(|e| ProcError::system("wait for a keeper", e))?;
+        }
+        match self.place.try_lock()? {
+            Some(_held) => self.place.remove(),
+            None => Ok(()),
+        }
+    }
+
+    fn send(&self, lines: &[u8]) -> Result<(), ProcError> {
+        let _turn = lock(&self.writing);
+        (&self.stream).write_all(lines).map_err(|_| self.gone())
+    }
+
+    /// Receives something, waiting for it until `deadline`.
+    fn receive(&self, lines: &mut Lines, deadline: Instant) -> Result<(), ProcError> {
+        if self.wait(deadline)? {
+            return self.receive_what_is_there(lines);
+        }
+        Err(ProcError::protocol(format!("the keeper {} is silent", self.place.id)))
+    }
+
+    fn receive_what_is_there(&self, lines: &mut Lines) -> Result<(), ProcError> {
+        let mut piece = [0; PIECE_SIZE];
+        let mut is_empty = true;
+        loop {
+            match recv(&self.stream, &mut piece[..], RecvFlags::DONTWAIT) {
+                // What came before the end still counts.
+                Ok((0, _)) if !is_empty => return Ok(()),
+                Ok((0, _)) => return Err(self.gone()),
+                Ok((count, _)) => lines.push(&piece[..count]),
+                Err(Errno::INTR) => continue,
+                Err(Errno::WOULDBLOCK) => return Ok(()),
+                Err(_) if !is_empty => return Ok(()),
+                Err(_) => return Err(self.gone()),
+            }
+            is_empty = false;
+        }
+    }
+
+    /// Whether something came before `deadline`.
+    fn wait(&self, deadline: Instant) -> Result<bool, ProcError> {
+        wait_for(&self.stream, deadline)
+    }
+
+    fn gone(&self) -> ProcError {
+        ProcError::Gone { id: self.place.id.clone() }
+    }
+}
+
+/// To wait for several keepers at once. What is readable may be half a report.
+impl AsFd for Keeper {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+/// A thread that panicked while it held the lock has left nothing half-done in it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn wait_for(source: &impl AsFd, deadline: Instant) -> Result<bool, ProcError> {
+    loop {
+        let left = deadline.saturating_duration_since(clock::now());
+        let timeout = Timespec::try_from(left).ok();
+        let mut sources = [PollFd::new(source, PollFlags::IN)];
+        match poll(&mut sources, timeout.as_ref()) {
+            Ok(count) => return Ok(count > 0),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(ProcError::system("wait for a keeper", e)),
+        }
+    }
+}
+
+/// Starts the keeper's process and waits for the word that it listens.
+fn launch(place: &Place, program: &[OsString]) -> Result<Child, ProcError> {
+    let failed = |detail: String| {
+        let words: Vec<_> = program.iter().map(|word| word.to_string_lossy()).collect();
+        ProcError::Start { program: words.join(" "), detail }
+    };
+    let (name, arguments) =
+        program.split_first().ok_or_else(|| failed("no program is given".into()))?;
+    let stderr = place.stderr();
+    let errors = File::create_new(&stderr).map_err(|e| ProcError::file("make", &stderr, e))?;
+    #[expect(clippy::disallowed_methods, reason = "a keeper starts what has to be kept")]
+    let mut command = Command::new(name);
+    // Not in a process group of its own: the leader of one cannot make a session.
+    command.args(arguments).arg(&place.folder).current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
+    let mut process = command.spawn().map_err(|e| failed(e.to_string()))?;
+    let word = process.stdout.take().map_or_else(Vec::new, read_word);
+    if word == READY {
+        return Ok(process);
+    }
+    let killed = process.kill().and_then(|()| process.wait());
+    let said = fs::read_to_string(&stderr).unwrap_or_default();
+    Err(failed(match (said.trim(), killed) {
+        ("", Ok(status)) => format!("it ended with {status}"),
+        ("", Err(e)) => e.to_string(),
+        (said, _) => said.to_owned(),
+    }))
+}
+
+fn read_word(mut output: impl io::Read + AsFd) -> Vec<u8> {
+    let deadline = clock::now() + START_PATIENCE;
+    let (mut word, mut piece) = (Vec::new(), [0; READY.len()]);
+    while word.len() < READY.len() && matches!(wait_for(&output, deadline), Ok(true)) {
+        match output.read(&mut piece) {
+            Ok(0) | Err(_) => break,
+            Ok(count) => word.extend_from_slice(&piece[..count]),
+        }
+    }
+    word
+}

@@ -1,0 +1,204 @@
+//! From a spec to a process: which program, with or without a shell, and what a failure means.
+//!
+//! Programs are looked up here, in the child's own `PATH`: the standard library would do that by
+//! copying this whole process first, which costs more than everything else together.
+
+use crate::spec::{CHILD_VARIABLE, KEEPER_VARIABLE, Program, Refusal, Spec};
+use rustix::{fs::Access, io::Errno};
+use std::{
+    ffi::{OsStr, OsString},
+    io::{self, PipeWriter},
+    os::unix::{ffi::OsStrExt as _, process::CommandExt as _},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+const SHELL: &str = "/bin/sh";
+/// Where programs are looked for if the child has no `PATH`.
+const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// First words that mean something else to a shell than the program of that name.
+const SHELL_WORDS: &[&str] = &[
+    ".", ":", "[", "alias", "bg", "break", "builtin", "case", "cd", "command", "continue",
+    "declare", "do", "done", "echo", "elif", "else", "esac", "eval", "exec", "exit", "export",
+    "fg", "fi", "for", "function", "getopts", "hash", "if", "in", "jobs", "kill", "let", "local",
+    "printf", "pwd", "read", "readonly", "return", "select", "set", "shift", "source", "test",
+    "then", "time", "times", "trap", "type", "typeset", "ulimit", "umask", "unalias", "unset",
+    "until", "wait", "while",
+];
+
+/// Starts the child with `output` as its stdout and stderr.
+pub(crate) fn start(spec: &Spec, keeper: &str, output: PipeWriter) -> Result<Child, Refusal> {
+    if !spec.folder.is_absolute() {
+        return Err(impossible(format!("{} is not absolute", spec.folder.display())));
+    }
+    let path = spec.environment.iter().rev().find(|(name, _)| name == "PATH");
+    let path = path.map_or(PATH_DEFAULT, |(_, value)| value);
+    let found = |name: &OsStr| look_up(name, &spec.folder, path);
+    match &spec.program {
+        Program::Argv(words) => {
+            let Some(name) = words.first() else {
+                return Err(impossible("no program is given".into()));
+            };
+            let program = found(name)
+                .ok_or_else(|| impossible(format!("there is no program {}", name.display())))?;
+            spawn(spec, keeper, &program, words, output).map_err(|e| refusal(spec, &e))
+        }
+        Program::Shell(text) => {
+            if let Some(words) = plain_words(text)
+                && let Some(program) = found(&words[0])
+            {
+                let copy = output.try_clone().map_err(|e| refusal(spec, &e))?;
+                match spawn(spec, keeper, &program, &words, copy) {
+                    // Only a shell runs a script that does not say by what.
+                    Err(e) if e.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) => {}
+                    started => return started.map_err(|e| refusal(spec, &e)),
+                }
+            }
+            let words = ["sh", "-c", text].map(OsString::from);
+            let started = spawn(spec, keeper, Path::new(SHELL), &words, output);
+            started.map_err(|e| refusal(spec, &e))
+        }
+    }
+}
+
+fn spawn(
+    spec: &Spec,
+    keeper: &str,
+    program: &Path,
+    words: &[OsString],
+    output: PipeWriter,
+) -> io::Result<Child> {
+    #[expect(clippy::disallowed_methods, reason = "this is the place where processes are started")]
+    let mut command = Command::new(program);
+    command.arg0(&words[0]).args(&words[1..]).current_dir(&spec.folder).process_group(0);
+    command.env_clear().envs(spec.environment.iter().map(|(name, value)| (name, value)));
+    command.env(KEEPER_VARIABLE, keeper).env(CHILD_VARIABLE, &spec.id);
+    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+    command.spawn()
+}
+
+fn impossible(detail: String) -> Refusal {
+    Refusal::Impossible { detail }
+}
+
+/// Tells what another try can mend from what it cannot.
+pub(crate) fn refusal(spec: &Spec, error: &io::Error) -> Refusal {
+    let detail = match error.kind() {
+        io::ErrorKind::NotFound if !spec.folder.is_dir() => {
+            format!("there is no folder {}", spec.folder.display())
+        }
+        _ => error.to_string(),
+    };
+    let code = error.raw_os_error().map(Errno::from_raw_os_error);
+    match code {
+        Some(
+            Errno::AGAIN
+            | Errno::NOMEM
+            | Errno::MFILE
+            | Errno::NFILE
+            | Errno::TXTBSY
+            | Errno::NOSPC,
+        ) => Refusal::Busy { detail },
+        _ => Refusal::Impossible { detail },
+    }
+}
+
+/// The file that a program's name means in a folder and a `PATH`, as `execvp` sees it.
+fn look_up(name: &OsStr, folder: &Path, path: &str) -> Option<PathBuf> {
+    if name.is_empty() {
+        return None;
+    }
+    if name.as_bytes().contains(&b'/') {
+        // Whatever is wrong with it, starting it will say so.
+        return Some(folder.join(name));
+    }
+    let candidates = path.split(':').map(|entry| folder.join(entry).join(name));
+    candidates.into_iter().find(|file| {
+        rustix::fs::access(file, Access::EXEC_OK).is_ok()
+            && file.metadata().is_ok_and(|f| f.is_file())
+    })
+}
+
+/// The words of a text in which a shell would find nothing to do but start them.
+fn plain_words(text: &str) -> Option<Vec<OsString>> {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./:=@%+, \t".contains(c);
+    let text = text.trim_matches([' ', '\t', '\n']);
+    if !text.chars().all(is_plain) {
+        return None;
+    }
+    let words: Vec<&str> = text.split([' ', '\t']).filter(|word| !word.is_empty()).collect();
+    let first = words.first()?;
+    if first.contains('=') || SHELL_WORDS.contains(first) {
+        return None;
+    }
+    Some(words.into_iter().map(OsString::from).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn only_what_a_shell_would_merely_start_goes_without_one() {
+        let plain = |text: &str| {
+            plain_words(text).map(|words| words.join(OsStr::new("|")).into_string().unwrap())
+        };
+        let table = [
+            ("true", Some("true")),
+            ("  cargo test -p x --all=1\n", Some("cargo|test|-p|x|--all=1")),
+            ("./a.sh\t한글", Some("./a.sh|한글")),
+            ("", None),
+            ("A=1 true", None),
+            ("cd /tmp", None),
+            ("exit 3", None),
+            ("echo -n x", None),
+            ("a | b", None),
+            ("a && b", None),
+            ("a; b", None),
+            ("a\nb", None),
+            ("a > b", None),
+            ("a 'b'", None),
+            ("a $B", None),
+            ("a ~/b", None),
+            ("a *.c", None),
+            ("a # b", None),
+            ("a {b,c}", None),
+            ("a \\b", None),
+            ("! a", None),
+        ];
+        for (text, want) in table {
+            assert_eq!(plain(text).as_deref(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_shells_words_are_sorted_for_the_eye() {
+        assert!(SHELL_WORDS.is_sorted());
+    }
+
+    #[test]
+    fn a_program_is_found_as_execvp_finds_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        for (name, mode) in [("one/tool", 0o644), ("two/tool", 0o755), ("here", 0o755)] {
+            let file = at.join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            drop(std::fs::File::create(&file).unwrap());
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        std::fs::create_dir_all(at.join("one/folder")).unwrap();
+        let check = |name: &str, path: &str, want: Option<&str>| {
+            let want = want.map(|want| at.join(want));
+            assert_eq!(look_up(OsStr::new(name), at, path), want, "{name} in {path}");
+        };
+        check("tool", "one:two", Some("two/tool"));
+        check("folder", "one", None);
+        check("here", "", Some("here"));
+        check("here", "one:two", None);
+        check("./here", "one", Some("./here"));
+        check("no/such", "one", Some("no/such"));
+        check("", "one", None);
+    }
+}

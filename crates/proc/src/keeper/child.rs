@@ -1,0 +1,323 @@
+//! One child of a keeper: how it stands, what it may still use, and what is done to its tree.
+
+use crate::{
+    capture::Capture,
+    clock,
+    process::{self, Identity, Process},
+    spec::{Ended, How, Limits, Spec, Stop},
+};
+use rustix::{io::Errno, process::Signal};
+use std::{
+    collections::HashSet,
+    io::PipeReader,
+    os::fd::OwnedFd,
+    time::{Duration, Instant},
+};
+
+/// How long what a child left behind may take to end by itself: a `tee` has to write its last.
+const DRAIN: Duration = Duration::from_secs(1);
+/// How long the system may take to end what was killed.
+const KILL_PATIENCE: Duration = Duration::from_secs(10);
+/// More than a pipe holds by default; a flood must not keep the keeper from its other children.
+const READS_MAX: usize = 4;
+/// The most that a pipe can hold, for the last look into it.
+const LAST_READS_MAX: usize = 32;
+
+#[derive(Debug)]
+pub(super) struct Child {
+    pub(super) id: String,
+    pub(super) identity: Identity,
+    /// `None`: its first process has ended.
+    pub(super) pidfd: Option<OwnedFd>,
+    /// `None`: everybody has closed the other end.
+    pub(super) pipe: Option<PipeReader>,
+    capture: Capture,
+    limits: Limits,
+    started: Instant,
+    /// When it last wrote something.
+    heard: Instant,
+    exit: Option<(How, Instant)>,
+    why: Option<Stop>,
+    pub(super) phase: Phase,
+    pause: Pause,
+    paused: Duration,
+    /// Who was asked already to end, or to stand still.
+    asked: HashSet<Identity>,
+    left: u32,
+    forced: bool,
+    survivors: u32,
+}
+
+/// Where a child is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Running,
+    /// Its first process has ended; others, or somebody at its pipe, are still there.
+    Draining {
+        until: Instant,
+    },
+    /// All of it was asked to end.
+    Stopping {
+        kill_at: Instant,
+    },
+    /// All of it is being killed.
+    Killing {
+        give_up_at: Instant,
+    },
+}
+
+/// Whether a child is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pause {
+    No,
+    /// Some of it may still move.
+    Begun {
+        since: Instant,
+    },
+    /// All of it stands still.
+    Complete {
+        since: Instant,
+    },
+    /// It has to be let go.
+    Over,
+}
+
+/// What came of looking after a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Care {
+    /// Nothing to do before this.
+    Until(Option<Instant>),
+    /// Its tree has to be looked at again soon.
+    Again,
+    Over,
+}
+
+impl Child {
+    pub(super) fn new(spec: Spec, identity: Identity, pidfd: OwnedFd, pipe: PipeReader) -> Self {
+        let now = clock::now();
+        Self {
+            identity,
+            pidfd: Some(pidfd),
+            pipe: Some(pipe),
+            capture: Capture::new(spec.log, spec.limits.log_size),
+            limits: spec.limits,
+            id: spec.id,
+            started: now,
+            heard: now,
+            exit: None,
+            why: None,
+            phase: Phase::Running,
+            pause: Pause::No,
+            paused: Duration::ZERO,
+            asked: HashSet::new(),
+            left: 0,
+            forced: false,
+            survivors: 0,
+        }
+    }
+
+    /// Whether a process is in the group or the session that this child leads.
+    ///
+    /// The system gives the number to nobody else while either has a member.
+    pub(super) fn is_leader_of(&self, process: &Process) -> bool {
+        process.group == self.identity.pid || process.session == self.identity.pid
+    }
+
+    /// Takes some of what is in the pipe.
+    pub(super) fn hear(&mut self, buffer: &mut [u8], now: Instant) {
+        self.read(buffer, READS_MAX, now);
+    }
+
+    fn read(&mut self, buffer: &mut [u8], reads_max: usize, now: Instant) {
+        for _ in 0..reads_max {
+            let Some(pipe) = &self.pipe else { return };
+            match rustix::io::read(pipe, &mut *buffer) {
+                Ok(0) => self.pipe = None,
+                Ok(count) => {
+                    self.heard = now;
+                    self.capture.take(&buffer[..count]);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK) => return,
+                Err(_) => self.pipe = None,
+            }
+        }
+    }
+
+    /// Its first process has ended.
+    pub(super) fn exited(&mut self, how: How, now: Instant) {
+        self.pidfd = None;
+        self.exit = Some((how, now));
+        if self.phase == Phase::Running {
+            self.pause = Pause::No;
+            self.phase = Phase::Draining { until: now + DRAIN };
+        }
+    }
+
+    pub(super) fn has_exited(&self) -> bool {
+        self.exit.is_some()
+    }
+
+    /// Whether nobody needs to look at its tree now.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.phase == Phase::Running && matches!(self.pause, Pause::No | Pause::Complete { .. })
+    }
+
+    /// Begins to stop it; what it is stopped for first counts.
+    pub(super) fn stop(&mut self, why: Stop, now: Instant) {
+        if let Phase::Running | Phase::Draining { .. } = self.phase {
+            self.why = self.why.or_else(|| self.exit.is_none().then_some(why));
+            self.begin_to_stop(now);
+        }
+    }
+
+    fn begin_to_stop(&mut self, now: Instant) {
+        self.phase = Phase::Stopping { kill_at: clock::after(now, self.limits.grace) };
+        self.pause = Pause::No;
+        self.asked.clear();
+    }
+
+    pub(super) fn pause(&mut self, now: Instant) {
+        if self.phase == Phase::Running && matches!(self.pause, Pause::No | Pause::Over) {
+            self.pause = Pause::Begun { since: now };
+            self.asked.clear();
+        }
+    }
+
+    pub(super) fn resume(&mut self, now: Instant) {
+        if let Pause::Begun { since } | Pause::Complete { since } = self.pause {
+            let time = now - since;
+            self.paused += time;
+            self.heard += time;
+            self.pause = Pause::Over;
+        }
+    }
+
+    /// Looks after it, given what is alive of its tree.
+    pub(super) fn attend(&mut self, members: &[Process], now: Instant) -> Care {
+        if self.phase == Phase::Running
+            && let Some(why) = self.overdue(now)
+        {
+            self.stop(why, now);
+        }
+        match self.phase {
+            Phase::Running => self.keep(members),
+            Phase::Draining { .. } if members.is_empty() && self.pipe.is_none() => Care::Over,
+            // Somebody outside of its tree was given its pipe; that is no reason to wait longer.
+            Phase::Draining { until } if now >= until && members.is_empty() => Care::Over,
+            Phase::Draining { until } if now >= until => {
+                self.left = count(members);
+                self.begin_to_stop(now);
+                self.ask(members)
+            }
+            Phase::Draining { .. } => Care::Again,
+            Phase::Stopping { .. } | Phase::Killing { .. }
+                if members.is_empty() && self.has_exited() =>
+            {
+                Care::Over
+            }
+            Phase::Stopping { kill_at } if now >= kill_at => {
+                self.forced = true;
+                self.phase = Phase::Killing { give_up_at: now + KILL_PATIENCE };
+                kill(members)
+            }
+            Phase::Stopping { .. } => self.ask(members),
+            Phase::Killing { give_up_at } if now >= give_up_at => {
+                self.survivors = count(members);
+                Care::Over
+            }
+            Phase::Killing { .. } => kill(members),
+        }
+    }
+
+    /// Asks those to end that were not asked yet; a stopped process has to run to hear it.
+    fn ask(&mut self, members: &[Process]) -> Care {
+        for process in members {
+            if self.asked.insert(process.identity) {
+                process::signal(process.identity, Signal::TERM);
+                process::signal(process.identity, Signal::CONT);
+            }
+        }
+        Care::Again
+    }
+
+    /// Holds what is paused and says until when nothing is to be done.
+    fn keep(&mut self, members: &[Process]) -> Care {
+        let since = match self.pause {
+            Pause::No => return Care::Until(self.deadline()),
+            Pause::Complete { .. } => return Care::Until(None),
+            Pause::Over => {
+                for process in members {
+                    process::signal(process.identity, Signal::CONT);
+                }
+                self.pause = Pause::No;
+                return Care::Until(self.deadline());
+            }
+            Pause::Begun { since } => since,
+        };
+        let moving: Vec<_> = members.iter().filter(|process| !process.is_stopped()).collect();
+        if moving.is_empty() && !members.is_empty() {
+            self.pause = Pause::Complete { since };
+            return Care::Until(None);
+        }
+        for process in moving {
+            // Asked politely first; whoever does not stand still at the next look has no choice.
+            let first = self.asked.insert(process.identity);
+            let signal = if first { Signal::TSTP } else { Signal::STOP };
+            process::signal(process.identity, signal);
+        }
+        Care::Again
+    }
+
+    fn overdue(&self, now: Instant) -> Option<Stop> {
+        let is_past = |deadline: Option<Instant>| deadline.is_some_and(|deadline| now >= deadline);
+        match self.pause {
+            Pause::Begun { .. } | Pause::Complete { .. } => None,
+            _ if is_past(self.time_deadline()) => Some(Stop::TimedOut),
+            _ if is_past(self.stall_deadline()) => Some(Stop::Stalled),
+            _ => None,
+        }
+    }
+
+    /// When the first of its limits is reached, if nothing changes.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.time_deadline().into_iter().chain(self.stall_deadline()).min()
+    }
+
+    fn time_deadline(&self) -> Option<Instant> {
+        Some(clock::after(self.started, self.limits.time?.saturating_add(self.paused)))
+    }
+
+    fn stall_deadline(&self) -> Option<Instant> {
+        Some(clock::after(self.heard, self.limits.stall?))
+    }
+
+    /// Takes the last of its output and tells its end.
+    pub(super) fn finish(mut self, buffer: &mut [u8], now: Instant) -> (String, Ended) {
+        self.read(buffer, LAST_READS_MAX, now);
+        let (exit, at) = self.exit.unwrap_or((How::Stopped, now));
+        let captured = self.capture.finish();
+        let ended = Ended {
+            how: self.why.map_or(exit, How::from),
+            tail: captured.tail,
+            output: captured.output,
+            dropped: captured.dropped,
+            duration_ms: u64::try_from((at - self.started).as_millis()).unwrap_or(u64::MAX),
+            left: self.left,
+            forced: self.forced,
+            survivors: self.survivors,
+        };
+        (self.id, ended)
+    }
+}
+
+fn kill(members: &[Process]) -> Care {
+    for process in members {
+        process::signal(process.identity, Signal::KILL);
+    }
+    Care::Again
+}
+
+fn count(members: &[Process]) -> u32 {
+    u32::try_from(members.len()).unwrap_or(u32::MAX)
+}

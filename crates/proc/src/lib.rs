@@ -1,0 +1,40 @@
+//! Process trees: started, watched, limited, stopped as a whole, and found again after a crash.
+//!
+//! A **keeper** is a process of ours that starts children for an engine and outlives it. The
+//! engine speaks to it through [`Keeper`]; the keeper itself is [`serve`]. Whatever must survive
+//! the engine stands in the keeper's spool before the engine hears of it, so that a new engine
+//! learns from [`find`] what happened while nobody listened.
+//!
+//! - A child's tree is everything that descends from it, also what made a session of its own or
+//!   lost its parent: the keeper is the subreaper of all of them. An end is reported when the
+//!   whole tree is gone, never before.
+//! - No signal is sent by number alone: each goes through a pidfd whose process was compared with
+//!   the start time that was seen.
+//! - An end that was not seen is never made up. A keeper that is killed may lose one.
+//! - Memory does not grow with output; what a log may not keep is counted.
+//!
+//! Deliberately not here: what a child is for, whether its end is a success, retries, and any
+//! policy on how many run. Linux only.
+
+mod capture;
+mod client;
+mod clock;
+mod command;
+mod error;
+mod found;
+mod keeper;
+mod octets;
+mod place;
+mod process;
+mod spec;
+mod spool;
+mod wire;
+
+pub use client::Keeper;
+pub use error::ProcError;
+pub use found::{Dead, Found, find};
+pub use keeper::serve;
+pub use process::Identity;
+pub use spec::{
+    CHILD_VARIABLE, Ended, How, KEEPER_VARIABLE, Limits, Program, Refusal, Report, Spec, Stop,
+};

@@ -1,0 +1,160 @@
+//! What is asked of a keeper, and what it tells: the words that engine and keeper share.
+//!
+//! All of it is also what stands in the spool; a serde name here is a format.
+
+use crate::octets;
+use serde::{Deserialize, Serialize};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+/// The variable by which everything below a keeper can be recognised.
+pub const KEEPER_VARIABLE: &str = "WAYPOST_KEEPER";
+/// The variable that says which child of its keeper a process belongs to.
+pub const CHILD_VARIABLE: &str = "WAYPOST_CHILD";
+
+/// One child.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spec {
+    /// Unique in its keeper's life, as `T1.3#2` is.
+    pub id: String,
+    pub program: Program,
+    /// Where it works; absolute.
+    #[serde(with = "octets::path")]
+    pub folder: PathBuf,
+    /// All of its environment; the keeper adds [`KEEPER_VARIABLE`] and [`CHILD_VARIABLE`].
+    pub environment: Vec<(String, String)>,
+    /// Where stdout and stderr go together; made at its first byte, absolute.
+    #[serde(with = "octets::path")]
+    pub log: PathBuf,
+    pub limits: Limits,
+}
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Program {
+    /// A program, looked for in the child's own `PATH`, and its arguments.
+    #[serde(with = "octets::words")]
+    Argv(Vec<OsString>),
+    /// A text for `sh -c`; started without the shell where that is the same.
+    Shell(String),
+}
+
+/// What a child may use up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// From start to end, pauses not counted.
+    pub time: Option<Duration>,
+    /// Without any output, pauses not counted.
+    pub stall: Option<Duration>,
+    /// From the request to stop until what is left is killed.
+    pub grace: Duration,
+    /// How much of the output the log keeps: the beginning and a rolling end.
+    pub log_size: u64,
+    /// Set right after the start; the first instructions of a program run without it.
+    pub open_files: Option<u64>,
+    /// Counts all processes of the user, as the operating system does; not enforced for root.
+    pub processes: Option<u64>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            time: None,
+            stall: None,
+            grace: Duration::from_secs(10),
+            log_size: 16 << 20,
+            open_files: None,
+            processes: None,
+        }
+    }
+}
+
+/// Why a child is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// Somebody asked for it.
+    Asked,
+    /// It ran for too long.
+    TimedOut,
+    /// It said nothing for too long.
+    Stalled,
+}
+
+/// What a keeper tells, in the order in which it happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Report {
+    /// It runs. `start` is in clock ticks since boot and makes `pid` unique.
+    Started { id: String, pid: u32, start: u64 },
+    /// It and everything below it is gone.
+    Ended { id: String, ended: Ended },
+    /// It was never started.
+    Refused { id: String, why: Refusal },
+}
+
+impl Report {
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Started { id, .. } | Self::Ended { id, .. } | Self::Refused { id, .. } => id,
+        }
+    }
+}
+
+/// Why a child was not started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// The machine has no process, memory or file left for it; later it may.
+    Busy { detail: String },
+    /// Trying again would not help: no such program, no such folder.
+    Impossible { detail: String },
+    /// It was stopped, or its engine went away, before its turn came.
+    Withdrawn,
+}
+
+/// How a child came to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    pub how: How,
+    /// The last 8 KB of its output.
+    #[serde(with = "octets::bytes", default, skip_serializing_if = "Vec::is_empty")]
+    pub tail: Vec<u8>,
+    /// Bytes that it wrote.
+    pub output: u64,
+    /// Bytes of these that the log does not have.
+    pub dropped: u64,
+    pub duration_ms: u64,
+    /// Processes that it left running when it ended by itself, and that were stopped then.
+    #[serde(default)]
+    pub left: u32,
+    /// Whether SIGKILL was needed.
+    #[serde(default)]
+    pub forced: bool,
+    /// Processes that not even SIGKILL ended in time: another user's, or stuck in the kernel.
+    #[serde(default)]
+    pub survivors: u32,
+}
+
+/// What ended a child's first process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// By itself, with this code.
+    Exited(i32),
+    /// By a signal that was not ours.
+    Signalled(i32),
+    TimedOut,
+    Stalled,
+    Stopped,
+}
+
+impl From<Stop> for How {
+    fn from(why: Stop) -> Self {
+        match why {
+            Stop::Asked => Self::Stopped,
+            Stop::TimedOut => Self::TimedOut,
+            Stop::Stalled => Self::Stalled,
+        }
+    }
+}

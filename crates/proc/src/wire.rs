@@ -1,0 +1,165 @@
+//! What engine and keeper say to each other: lines of JSON over a Unix socket.
+//!
+//! The engine begins with [`Request::Hello`]; the keeper answers with one [`Welcome`] and from
+//! then on sends its spool from the place that was asked for, byte by byte. So there is one format
+//! for what is told and for what is kept, and nothing is told that is not kept.
+
+use crate::{error::ProcError, spec::Spec, spec::Stop};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+pub(crate) const VERSION: u32 = 1;
+/// An environment of the largest size that Linux takes fits, a runaway writer does not.
+pub(crate) const LINE_LENGTH_MAX: usize = 8 << 20;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Request {
+    Hello {
+        version: u32,
+        from: u64,
+    },
+    /// How many children may run at once; 0: any number.
+    Slots(usize),
+    Spawn(Box<Spec>),
+    Stop {
+        id: String,
+        why: Stop,
+    },
+    Pause {
+        id: String,
+    },
+    Resume {
+        id: String,
+    },
+}
+
+/// The keeper's first line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Welcome {
+    pub(crate) version: u32,
+    /// How long the spool is now; what stands before it is the past.
+    pub(crate) spool: u64,
+}
+
+pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
+    let mut line = Vec::with_capacity(128);
+    write_line(&mut line, value);
+    line
+}
+
+pub(crate) fn write_line(to: &mut Vec<u8>, value: &impl Serialize) {
+    serde_json::to_writer(&mut *to, value).expect("these are plain data and memory takes them");
+    to.push(b'\n');
+}
+
+/// Bytes that come in pieces, and the lines in them.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    bytes: Vec<u8>,
+    /// What stands before it was taken already.
+    taken: usize,
+    /// What stands before it has no line end, so a long line is searched only once.
+    searched: usize,
+}
+
+impl Lines {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        if self.taken > 0 {
+            self.bytes.drain(..self.taken);
+            self.searched -= self.taken;
+            self.taken = 0;
+        }
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// How many bytes were pushed and not taken.
+    pub(crate) fn waiting(&self) -> usize {
+        self.bytes.len() - self.taken
+    }
+
+    /// The next whole line; `None`: not there yet.
+    pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ProcError> {
+        let Some(length) = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n')
+        else {
+            self.searched = self.bytes.len();
+            if self.bytes.len() - self.taken > LINE_LENGTH_MAX {
+                return Err(ProcError::protocol("received a line that is too long"));
+            }
+            return Ok(None);
+        };
+        let end = self.searched + length;
+        let line = &self.bytes[self.taken..end];
+        let value = serde_json::from_slice(line)
+            .map_err(|e| ProcError::protocol(format!("received a line that is not ours: {e}")));
+        (self.taken, self.searched) = (end + 1, end + 1);
+        value.map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Ended, How, Report};
+    use proptest::prelude::*;
+
+    fn report(tail: Vec<u8>) -> Report {
+        let ended = Ended {
+            how: How::Exited(3),
+            tail,
+            output: 7,
+            dropped: 0,
+            duration_ms: 12,
+            left: 0,
+            forced: false,
+            survivors: 0,
+        };
+        Report::Ended { id: "T1.3#2".into(), ended }
+    }
+
+    #[test]
+    fn a_report_is_one_line_that_people_can_read() {
+        let text = String::from_utf8(line(&report(b"no such file\n".to_vec()))).unwrap();
+        assert_eq!(
+            text,
+            "{\"ended\":{\"id\":\"T1.3#2\",\"ended\":{\"how\":{\"exited\":3},\
+             \"tail\":\"no such file\\n\",\"output\":7,\"dropped\":0,\"duration_ms\":12,\
+             \"left\":0,\"forced\":false,\"survivors\":0}}}\n"
+        );
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused_when_it_is_too_long() {
+        let mut lines = Lines::default();
+        lines.push(&vec![b'x'; LINE_LENGTH_MAX]);
+        assert!(matches!(lines.next::<Report>(), Ok(None)));
+        lines.push(b"xx");
+        assert!(lines.next::<Report>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_the_same_however_they_are_cut(
+            tails in prop::collection::vec(any::<Vec<u8>>(), 1..4),
+            cuts in prop::collection::vec(1usize..40, 1..20),
+        ) {
+            let reports: Vec<Report> = tails.into_iter().map(report).collect();
+            let mut bytes = Vec::new();
+            for report in &reports {
+                write_line(&mut bytes, report);
+            }
+            let (mut lines, mut found, mut rest) = (Lines::default(), Vec::new(), &bytes[..]);
+            for cut in cuts.into_iter().cycle() {
+                let (piece, after) = rest.split_at(cut.min(rest.len()));
+                lines.push(piece);
+                rest = after;
+                while let Some(report) = lines.next::<Report>().unwrap() {
+                    found.push(report);
+                }
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            prop_assert_eq!(found, reports);
+        }
+    }
+}

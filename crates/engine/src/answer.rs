@@ -2,10 +2,10 @@
 
 use crate::{error::EngineError, ledger::MachineCommand, project::Project, windows};
 use waypost_model::{
-    id::EntryId,
+    id::{EntryId, StreamName},
     inbox::{self, Entry, QuestionKind},
     run,
-    workflow::{self, CheckpointStep},
+    workflow::{self, CheckpointStep, GateName},
 };
 
 impl Project {
@@ -29,6 +29,10 @@ impl Project {
         let subject = entry.question.subject.as_str();
         Ok(match entry.question.kind {
             QuestionKind::Escalation if is("reopen") => reopen(subject).into_iter().collect(),
+            QuestionKind::Gate if is("confirm") => {
+                self.confirm_gate(subject)?.into_iter().collect()
+            }
+            QuestionKind::Gate => decline(subject).into_iter().collect(),
             QuestionKind::PhaseEnd if is("continue") => approve(subject).into_iter().collect(),
             QuestionKind::WaitingEdit if is("accept") => windows::accept_edit(self, subject)?,
             QuestionKind::Escalation
@@ -37,6 +41,28 @@ impl Project {
             | QuestionKind::RefusedEdit => Vec::new(),
         })
     }
+}
+
+impl Project {
+    /// What a person confirms is about the files of the work tree that the workflow is in.
+    fn confirm_gate(&self, subject: &str) -> Result<Option<MachineCommand>, EngineError> {
+        let Some((stream, gate)) = gate_of(subject) else { return Ok(None) };
+        let tree = stream.as_str().split_once(':').map_or("main", |(_, tree)| tree);
+        let tree = self.content_of_tree(tree)?;
+        let command = workflow::Command::ConfirmGate { gate, tree };
+        Ok(Some(MachineCommand::Workflow { stream, command }))
+    }
+}
+
+fn decline(subject: &str) -> Option<MachineCommand> {
+    let (stream, gate) = gate_of(subject)?;
+    Some(MachineCommand::Workflow { stream, command: workflow::Command::DeclineGate { gate } })
+}
+
+/// `workflow:TREE/gate/NAME`
+fn gate_of(subject: &str) -> Option<(StreamName, GateName)> {
+    let (stream, gate) = subject.rsplit_once("/gate/")?;
+    Some((stream.parse().ok()?, GateName::from_word(gate)?))
 }
 
 /// `workflow:TREE/checkpoint/ID`

@@ -16,8 +16,9 @@ use waypost_store::{file, parse};
 /// The largest configuration file that is read.
 const FILE_SIZE_MAX: u64 = 1 << 20;
 
-/// The environment variables that configure something start with one of these.
-const ENVIRONMENT_PREFIXES: [&str; 2] = ["WAYPOST_RUN_", "WAYPOST_WORKFLOW_"];
+/// The environment variables that configure something start with this. What holds an agent at its
+/// gates is not among it: the agent chooses the environment of the commands it runs.
+const ENVIRONMENT_PREFIX: &str = "WAYPOST_RUN_";
 
 /// The configuration that holds, and where each value came from.
 #[derive(Clone, Debug)]
@@ -103,7 +104,7 @@ impl Configuration {
     }
 
     fn overlay_variable(&mut self, name: &str, text: &str) -> Result<(), EngineError> {
-        if !ENVIRONMENT_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+        if !name.starts_with(ENVIRONMENT_PREFIX) {
             return Ok(());
         }
         let known = flatten(&self.merged);

@@ -1,6 +1,12 @@
 //! Looking a project over: what is wrong, what to do, and what can be mended without loss.
 
-use crate::{config::Configuration, error::EngineError, home::Home, project::Project};
+use crate::{
+    config::Configuration,
+    error::EngineError,
+    home::Home,
+    init::{HookHealth, examine_hooks},
+    project::Project,
+};
 use std::path::Path;
 use waypost_model::{actor::Actor, machine::Rejected};
 use waypost_store::{
@@ -66,6 +72,7 @@ impl<'a> Doctor<'a> {
         findings.push(self.examine_config());
         findings.push(self.examine_engine());
         findings.extend(self.examine_exclude());
+        findings.extend(self.examine_hooks());
         findings.extend(self.examine_windows(is_sound));
         findings
     }
@@ -191,6 +198,15 @@ impl<'a> Doctor<'a> {
                 Finding::note("git", text).remedy("`waypost init`, or `waypost doctor --fix`");
             Finding { repair: Some(Repair::Exclude), ..finding }
         })
+    }
+
+    fn examine_hooks(&self) -> Vec<Finding> {
+        let Ok(project) = Project::find(self.start, self.actor.clone()) else { return Vec::new() };
+        let HookHealth { sound, faults } = examine_hooks(&project);
+        let good = (!sound.is_empty()).then(|| Finding::good("hooks", sound.join(", ")));
+        let remedy = "`waypost init` puts it back; `waypost init --remove` takes all of them out";
+        let bad = faults.into_iter().map(|text| Finding::bad("hooks", text).remedy(remedy));
+        good.into_iter().chain(bad).collect()
     }
 
     /// Opening the project brings its windows into step; what that has to say is worth a line.

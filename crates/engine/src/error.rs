@@ -12,6 +12,9 @@ pub enum EngineError {
     /// The disk, the journal or another process stands against it.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The processes of tasks cannot be kept.
+    #[error(transparent)]
+    Proc(#[from] waypost_proc::ProcError),
     /// A file that somebody wrote cannot be used as it is.
     #[error("{} is not valid", .0.path.display())]
     Invalid(Box<InvalidFile>),

@@ -6,7 +6,7 @@ use waypost_model::{
     evidence::Evidence,
     id::{CheckpointId, TaskId},
     run::{self, TaskStatus},
-    workflow::{CheckpointStep, Command, GateName, Validation},
+    workflow::{CheckpointStep, Claim, Command, GateName, Validation},
 };
 use waypost_store::file;
 
@@ -40,15 +40,20 @@ impl Project {
         }
         // A gate that could not be passed anyway is refused before its check is run.
         let is_due = self.workflow()?.feature.as_ref().is_some_and(|it| it.phase == gate.phase());
+        let tree = if is_due { self.content()? } else { None };
         if let Some(command) = needs.check.as_ref().filter(|_| is_due) {
             let result = check::run(command, self.root(), echo)?;
             if !result.passed {
                 let (command, outcome) = (command.clone(), result.outcome);
                 return Err(EngineError::CheckFailed { command, outcome });
             }
-            evidence.push(Evidence::Check { command: command.clone(), tree: None });
+            if self.content()? != tree {
+                let outcome = "it changed files that are not ignored; run it again".to_owned();
+                return Err(EngineError::CheckFailed { command: command.clone(), outcome });
+            }
+            evidence.push(Evidence::Check { command: command.clone(), tree: tree.clone() });
         }
-        self.develop(Command::PassGate { gate, evidence, needs })
+        self.develop(Command::PassGate { gate, claim: Claim { evidence, tree }, needs })
     }
 
     /// Runs the checkpoint's validation, where its contract has one, and passes it if that holds.

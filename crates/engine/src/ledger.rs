@@ -4,8 +4,8 @@
 //! when a transaction fails after something was applied, the ledger forgets everything and loads
 //! again.
 
-use crate::error::EngineError;
-use std::collections::HashMap;
+use crate::{error::EngineError, gate};
+use std::{collections::HashMap, path::PathBuf};
 use waypost_model::{
     actor::Actor,
     id::StreamName,
@@ -13,6 +13,7 @@ use waypost_model::{
     machine::{Asked, Effect, Machine, Rejected},
     run::{self, Run},
     time::Time,
+    verdict::{self, Verdicts},
     workflow::{self, Workflow},
 };
 use waypost_store::{
@@ -32,6 +33,7 @@ pub(crate) struct Ledger {
     workflows: HashMap<StreamName, Loaded<Workflow>>,
     run: Option<Loaded<Run>>,
     inbox: Option<Loaded<Inbox>>,
+    verdicts: Option<Loaded<Verdicts>>,
 }
 
 /// A machine's state with its place in the journal.
@@ -206,10 +208,18 @@ impl Ledger {
         refresh(&mut self.inbox, view, &inbox_stream())
     }
 
+    pub(crate) fn verdicts(
+        &mut self,
+        view: &View<'_>,
+    ) -> Result<&mut Loaded<Verdicts>, StoreError> {
+        refresh(&mut self.verdicts, view, &verdicts_stream())
+    }
+
     fn snapshot_if_due(&mut self, tx: &mut Transaction<'_>) -> Result<(), StoreError> {
         self.workflows.values_mut().try_for_each(|loaded| loaded.snapshot_if_due(tx))?;
         self.run.iter_mut().try_for_each(|loaded| loaded.snapshot_if_due(tx))?;
-        self.inbox.iter_mut().try_for_each(|loaded| loaded.snapshot_if_due(tx))
+        self.inbox.iter_mut().try_for_each(|loaded| loaded.snapshot_if_due(tx))?;
+        self.verdicts.iter_mut().try_for_each(|loaded| loaded.snapshot_if_due(tx))
     }
 
     /// Forgets everything: the journal is the truth.
@@ -228,6 +238,11 @@ pub(crate) fn inbox_stream() -> StreamName {
     Inbox::KIND.parse().expect("a machine's kind names a stream")
 }
 
+/// The stream of what the hook answered.
+pub(crate) fn verdicts_stream() -> StreamName {
+    Verdicts::KIND.parse().expect("a machine's kind names a stream")
+}
+
 /// The stream of the workflow of one work tree.
 pub(crate) fn workflow_stream(tree: &str) -> StreamName {
     format!("{}:{tree}", Workflow::KIND).parse().expect("a work tree has a name")
@@ -239,6 +254,7 @@ pub enum MachineCommand {
     Workflow { stream: StreamName, command: workflow::Command },
     Run(run::Command),
     Inbox(inbox::Command),
+    Verdicts(verdict::Command),
 }
 
 /// One transaction over the machines: all of its commands land, or none.
@@ -249,6 +265,8 @@ pub(crate) struct Work<'a> {
     actor: &'a Actor,
     now: Time,
     queued: usize,
+    /// The journal's folder.
+    state: PathBuf,
     /// Recorded together when everything is decided.
     fresh: Vec<Fresh<'a>>,
 }
@@ -260,8 +278,9 @@ impl<'a> Work<'a> {
         actor: &'a Actor,
         now: Time,
     ) -> Result<Self, StoreError> {
+        let state = journal.folder().to_owned();
         let tx = journal.transaction()?;
-        Ok(Self { ledger, tx, actor, now, queued: 0, fresh: Vec::new() })
+        Ok(Self { ledger, tx, actor, now, queued: 0, state, fresh: Vec::new() })
     }
 
     /// Acts for somebody else within the same transaction.
@@ -284,6 +303,10 @@ impl<'a> Work<'a> {
             }
             MachineCommand::Inbox(command) => {
                 let loaded = ledger.inbox(&tx.view())?;
+                handle(loaded, command, &asked, fresh)?
+            }
+            MachineCommand::Verdicts(command) => {
+                let loaded = ledger.verdicts(&tx.view())?;
                 handle(loaded, command, &asked, fresh)?
             }
         };
@@ -325,8 +348,11 @@ impl<'a> Work<'a> {
 
     /// Makes everything durable.
     pub(crate) fn commit(self) -> Result<(), StoreError> {
-        let Self { ledger, mut tx, fresh, .. } = self;
-        record(&mut tx, &fresh)
+        let Self { ledger, mut tx, fresh, state, .. } = self;
+        // Whoever holds an agent by a gate record must not do so by one that is about to be old.
+        let invalidated = fresh.iter().try_for_each(|it| gate::invalidate(&state, &it.stream));
+        invalidated
+            .and_then(|()| record(&mut tx, &fresh))
             .and_then(|()| ledger.snapshot_if_due(&mut tx))
             .and_then(|()| tx.commit())
             .inspect_err(|_| ledger.forget())

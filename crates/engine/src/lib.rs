@@ -9,9 +9,13 @@ mod answer;
 mod check;
 mod clock;
 mod config;
+mod content;
 mod doctor;
 mod error;
 mod evidence;
+mod execute;
+mod gate;
+mod git;
 mod home;
 mod init;
 mod ledger;
@@ -21,6 +25,8 @@ mod service;
 mod summary;
 mod tasks;
 mod validate;
+mod verdicts;
+mod why;
 mod windows;
 
 pub use actor::identify;
@@ -29,14 +35,18 @@ pub use config::{Configuration, Origin, Setting, Sources};
 pub use doctor::{Doctor, Finding, Health, Repair};
 pub use error::{EngineError, InvalidFile};
 pub use evidence::GateClaim;
+pub use execute::{Audience, Happening, RunEnd, RunOptions, Running, Wish};
 pub use home::Home;
-pub use init::InitReport;
+pub use init::{AgentSetup, Change, GitHookSetup, InitOptions, InitReport, Removal, Removed};
 pub use ledger::MachineCommand;
 pub use project::Project;
 pub use service::{Engine, Handle};
 pub use tasks::TasksSource;
-pub use validate::{Verdict, schema, validate_file};
+pub use validate::{Validity, schema, validate_file};
+pub use waypost_agent::{Product, registration::Sharing};
+pub use waypost_proc::{ProcError, serve as keep};
 pub use waypost_store::{StoreError, journal::Recorded, lock::Owner};
+pub use why::{Reason, Why};
 
 /// Puts `bytes` at `path` in one step, as all files of ours are written.
 pub fn write_file(path: &std::path::Path, bytes: &[u8]) -> Result<(), EngineError> {

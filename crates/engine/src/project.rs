@@ -92,6 +92,9 @@ impl Project {
     /// Finds the project, opens its journal if it has one, and takes up edits of its windows.
     pub fn open(start: &Path, actor: Actor) -> Result<Self, EngineError> {
         let mut project = Self::open_unreconciled(start, actor)?;
+        if let Err(error) = project.take_verdicts() {
+            project.notice(format!("what the hook wrote down was not taken in: {error}"));
+        }
         windows::reconcile(&mut project)?;
         Ok(project)
     }
@@ -164,7 +167,7 @@ impl Project {
         Ok(())
     }
 
-    fn refuse_vanished(&self) -> Result<(), EngineError> {
+    pub(crate) fn refuse_vanished(&self) -> Result<(), EngineError> {
         match self.projects().map(|projects| projects.missing(&self.place)) {
             None | Some(StoreError::Missing { .. }) => Ok(()),
             Some(error) => Err(error.into()),
@@ -245,6 +248,9 @@ impl Project {
         service::wake(&self.place);
         windows::render(self)?;
         summary::keep(self);
+        if commands.iter().any(|it| matches!(it, MachineCommand::Workflow { .. })) {
+            self.renew_gate_record();
+        }
         self.back_up_if_due();
         Ok(())
     }
@@ -282,6 +288,33 @@ impl Project {
             }
         }
         Ok(work.commit()?)
+    }
+
+    /// Decides each command by itself in one transaction: a refusal of one leaves the others. What
+    /// was refused is returned in words. Nothing is rendered.
+    pub(crate) fn commit_each(
+        &mut self,
+        by: &Actor,
+        commands: &[MachineCommand],
+    ) -> Result<Vec<String>, EngineError> {
+        let now = self.clock.now();
+        self.ensure_journal()?;
+        let Self { journal, ledger, .. } = self;
+        let journal = journal.as_mut().expect("a journal was made sure of");
+        let mut work = Work::begin(ledger, journal, by, now)?;
+        let mut refused = Vec::new();
+        for command in commands {
+            match work.handle(command) {
+                Ok(()) => {}
+                Err(EngineError::Rejected(rejected)) => refused.push(rejected.to_string()),
+                Err(error) => {
+                    work.abandon();
+                    return Err(error);
+                }
+            }
+        }
+        work.commit()?;
+        Ok(refused)
     }
 
     /// Who runs the engine of this project, in words, if anybody does.
@@ -330,6 +363,11 @@ impl Project {
             Some(journal) => Ok(journal.view()?.feed(after, LOG_PAGE)?),
             None => Ok(Vec::new()),
         }
+    }
+
+    /// Where the output of a task's attempt is kept.
+    pub fn task_log(&self, id: &waypost_model::id::TaskId, attempt: u32) -> PathBuf {
+        crate::execute::log_path(&self.place.state, id, attempt)
     }
 
     /// The stream of the run, as the log names it.

@@ -23,12 +23,14 @@ fn folders(project: &Project) -> Vec<PathBuf> {
     let state = &project.place.state;
     let windows = state.join("windows");
     let mut found = vec![state.clone()];
-    found.extend(["backups", "refused", "waiting", "documents"].map(|name| state.join(name)));
+    found.extend(
+        ["backups", "refused", "waiting", "documents", "gate"].map(|name| state.join(name)),
+    );
     found.extend(entries(&windows).into_iter().filter(|path| path.is_dir()));
     found.push(windows);
     found.push(project.root().join(".develop-workflow"));
     found.extend(project.main_root().map(|root| root.join(".claude")));
-    found.extend(project.place.git_common.as_ref().map(|git| git.join("info")));
+    found.extend(project.setup_folders());
     found.extend(project.projects_folder());
     found
 }

@@ -13,13 +13,13 @@ const FILE_SIZE_MAX: u64 = 64 << 20;
 
 /// What a file turned out to be.
 #[derive(Clone, Debug)]
-pub struct Verdict {
+pub struct Validity {
     /// The kind's name; `tasks` for a TASKS.md.
     pub kind: &'static str,
     pub file: InvalidFile,
 }
 
-impl Verdict {
+impl Validity {
     /// Whether the file can be used; warnings do not stop it.
     pub fn is_valid(&self) -> bool {
         self.file.diagnostics.iter().all(|finding| finding.severity < Severity::Error)
@@ -27,7 +27,7 @@ impl Verdict {
 }
 
 /// Validates one file; its kind follows from its path unless it is given.
-pub fn validate_file(path: &Path, kind: Option<Kind>) -> Result<Verdict, EngineError> {
+pub fn validate_file(path: &Path, kind: Option<Kind>) -> Result<Validity, EngineError> {
     let bytes = file::read_bounded(path, FILE_SIZE_MAX)?
         .ok_or_else(|| EngineError::bad_input(format!("there is no {}", path.display())))?;
     let is_markdown = path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("md"));
@@ -39,7 +39,7 @@ pub fn validate_file(path: &Path, kind: Option<Kind>) -> Result<Verdict, EngineE
         None => return Err(unknown_kind(path)),
     };
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    Ok(Verdict { kind, file: InvalidFile { path: path.to_owned(), text, diagnostics } })
+    Ok(Validity { kind, file: InvalidFile { path: path.to_owned(), text, diagnostics } })
 }
 
 fn validate_tasks(bytes: &[u8]) -> Vec<Diagnostic> {

@@ -1,0 +1,231 @@
+//! The content of a work tree as one name: what a gate's evidence is about.
+//!
+//! Tracked files and untracked ones that are not ignored, Waypost's own files apart. Git computes
+//! it with an index of ours, which also remembers what has not changed since; the user's index is
+//! not touched. Objects that git writes on the way go to a folder of ours and are removed.
+//!
+//! What the repository's configuration says about which files to look at, and how closely, does not
+//! count: an agent may write that. Git knows a file again by its times in whole seconds, so what has
+//! changed since the last look began is read anew.
+
+use crate::{error::EngineError, git::Git, project::Project};
+use std::{
+    fs,
+    io::Write as _,
+    os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
+    path::{Path, PathBuf},
+};
+use waypost_store::{
+    file,
+    lock::FileLock,
+    place::{Place, TreeName},
+};
+
+/// What belongs to Waypost and its windows, and says nothing about the work.
+const OWN: [&str; 4] = [
+    ".develop-workflow",
+    ".claude/orchestrate-state.json",
+    ".claude/settings.local.json",
+    ".waypost",
+];
+
+/// Where a run's work trees are. A project may have a folder of that name; what it tracks in there
+/// is its work.
+const TREES: &str = "worktree";
+
+impl Project {
+    /// The content of this work tree; none outside git, where nothing can be committed.
+    pub(crate) fn content(&self) -> Result<Option<String>, EngineError> {
+        content_of(&self.place)
+    }
+
+    /// The content of any work tree of this repository.
+    pub(crate) fn content_of_tree(&self, tree: &str) -> Result<Option<String>, EngineError> {
+        if tree == self.place.tree.as_str() {
+            return self.content();
+        }
+        let Some(git) = &self.place.git_common else { return Ok(None) };
+        let root = if tree == TreeName::main().as_str() {
+            git.parent().map(Path::to_owned)
+        } else {
+            let pointer =
+                file::read_bounded(&git.join("worktrees").join(tree).join("gitdir"), 4_096)?;
+            let pointer = pointer.and_then(|bytes| String::from_utf8(bytes).ok());
+            pointer.and_then(|text| Some(Path::new(text.trim()).parent()?.to_owned()))
+        };
+        match root {
+            Some(root) => content_of(&Place::find(&root)?),
+            None => Err(EngineError::bad_input(format!("there is no work tree {tree}"))),
+        }
+    }
+}
+
+/// How git looks at files, whatever the repository's configuration says.
+const CLOSELY: [&str; 10] = [
+    "core.checkStat=default",
+    "core.fileMode=true",
+    "core.ignoreStat=false",
+    "core.safecrlf=false",
+    "core.sparseCheckout=false",
+    "core.splitIndex=false",
+    "core.trustctime=true",
+    "core.untrackedCache=false",
+    "index.sparse=false",
+    "advice.addEmbeddedRepo=false",
+];
+
+fn content_of(place: &Place) -> Result<Option<String>, EngineError> {
+    let Some(common) = place.git_common.as_ref().filter(|_| place.root.join(".git").exists())
+    else {
+        return Ok(None);
+    };
+    let scratch = Scratch::take(place)?;
+    let user = git_at(&place.root)?;
+    let own = user
+        .clone()
+        .variable("GIT_INDEX_FILE", scratch.folder.join("index"))
+        .variable("GIT_OBJECT_DIRECTORY", scratch.folder.join("objects"))
+        .variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", common.join("objects"));
+    let look = Looking { root: &place.root, user, own, scratch: &scratch };
+    let found = look.name().or_else(|_| {
+        // The index may be at fault; without one everything is read.
+        file::remove(&scratch.folder.join("index"))?;
+        look.name()
+    });
+    found.map(Some)
+}
+
+/// Git for the work tree at `root`, whatever is configured as its place.
+fn git_at(root: &Path) -> Result<Git, EngineError> {
+    let mut git = Git::at(root).variable("GIT_WORK_TREE", root).variable("GIT_NO_LAZY_FETCH", "1");
+    for setting in CLOSELY {
+        git = git.setting(setting);
+    }
+    for filter in filters(root)? {
+        // A filter is a program of the repository's; what it would make of a file is its business.
+        for rest in ["clean=", "process=", "required=false"] {
+            git = git.setting(format!("filter.{filter}.{rest}"));
+        }
+    }
+    Ok(git)
+}
+
+/// One look at a work tree.
+struct Looking<'a> {
+    root: &'a Path,
+    /// Git with the user's index.
+    user: Git,
+    /// Git with ours.
+    own: Git,
+    scratch: &'a Scratch,
+}
+
+impl Looking<'_> {
+    fn name(&self) -> Result<String, EngineError> {
+        let ignored = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
+        let changed = self.paths(&self.own, &["ls-files", "-z"], |path| self.is_fresh(path))?;
+        self.scratch.put("began", b"now")?;
+        self.forget(&changed)?;
+        self.own.text(&["add", "--all", "--", "."])?;
+        // What is ignored counts if it is tracked, and then only.
+        self.forget(&self.paths(&self.own, &ignored, |_| true)?)?;
+        let removal = ["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--"];
+        self.own.text(&[removal.as_slice(), OWN.as_slice(), &[TREES]].concat())?;
+        let is_own = |path: &Path| OWN.iter().any(|own| path.starts_with(self.root.join(own)));
+        let is_there = |path: &Path| path.symlink_metadata().is_ok_and(|it| !it.is_dir());
+        let is_wanted = |path: &Path| is_there(path) && !is_own(path);
+        let mut tracked = self.paths(&self.user, &ignored, is_wanted)?;
+        if self.root.join(TREES).exists() {
+            tracked.extend(self.paths(&self.user, &["ls-files", "-z", "--", TREES], is_wanted)?);
+        }
+        self.with_paths(&["add", "--force"], &tracked)?;
+        self.own.text(&["write-tree", "--missing-ok"])
+    }
+
+    /// The paths that git lists and that are `wanted`, each with a NUL behind it.
+    fn paths(
+        &self,
+        git: &Git,
+        arguments: &[&str],
+        wanted: impl Fn(&Path) -> bool,
+    ) -> Result<Vec<u8>, EngineError> {
+        let listed = git.bytes(arguments)?;
+        let paths = listed.split_inclusive(|byte| *byte == 0).filter(|path| {
+            let path = std::ffi::OsStr::from_bytes(path.strip_suffix(b"\0").unwrap_or(path));
+            wanted(&self.root.join(path))
+        });
+        Ok(paths.collect::<Vec<_>>().concat())
+    }
+
+    /// Whether a file may have changed since the last look began.
+    fn is_fresh(&self, path: &Path) -> bool {
+        let began = self.scratch.folder.join("began").metadata().map(|began| began.mtime());
+        let changed = path.symlink_metadata().map(|found| found.ctime());
+        matches!((began, changed), (Ok(began), Ok(changed)) if changed >= began)
+    }
+
+    /// Takes paths out of our index.
+    fn forget(&self, paths: &[u8]) -> Result<(), EngineError> {
+        self.with_paths(&["rm", "--cached", "--quiet", "--force", "--ignore-unmatch"], paths)
+    }
+
+    /// Runs git on a list of paths; nothing for none.
+    fn with_paths(&self, arguments: &[&str], paths: &[u8]) -> Result<(), EngineError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let list = self.scratch.put("paths", paths)?;
+        let from = format!("--pathspec-from-file={}", list.display());
+        let literal = self.own.clone().variable("GIT_LITERAL_PATHSPECS", "1");
+        literal.text(&[arguments, &[&from, "--pathspec-file-nul"]].concat()).map(drop)
+    }
+}
+
+/// The names of all filters that are configured.
+fn filters(root: &Path) -> Result<Vec<String>, EngineError> {
+    let keys = ["config", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$"];
+    let found = Git::at(root).try_text(&keys)?.unwrap_or_default();
+    let name = |key: &str| Some(key.strip_prefix("filter.")?.rsplit_once('.')?.0.to_owned());
+    let mut names: Vec<String> = found.lines().filter_map(name).collect();
+    names.sort();
+    names.dedup();
+    match names.iter().find(|name| name.contains(['=', '\n'])) {
+        Some(name) => Err(EngineError::bad_input(format!("git's filter `{name}` has an odd name"))),
+        None => Ok(names),
+    }
+}
+
+/// A folder of ours for git to work in, one process at a time.
+struct Scratch {
+    folder: PathBuf,
+    _turn: FileLock,
+}
+
+impl Scratch {
+    fn take(place: &Place) -> Result<Self, EngineError> {
+        let folder = place.state.join("scratch").join(place.tree.as_str());
+        file::make_private_folder(&folder.join("objects"))?;
+        let turn = FileLock::acquire(&folder.join("lock"))?;
+        // What a git that was killed has left would keep every later one from working.
+        file::remove(&folder.join("index.lock"))?;
+        Ok(Self { folder, _turn: turn })
+    }
+
+    /// Writes a file that nobody else reads while it is our turn.
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, EngineError> {
+        let path = self.folder.join(name);
+        let written = fs::File::create(&path).and_then(|mut file| file.write_all(bytes));
+        let message = |error| format!("cannot write {}: {error}", path.display());
+        match written {
+            Ok(()) => Ok(path),
+            Err(error) => Err(EngineError::Missing { message: message(error), hint: None }),
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What stays costs space only, and goes next time.
+        let _kept = fs::remove_dir_all(self.folder.join("objects"));
+    }
+}

@@ -1,0 +1,180 @@
+//! Taking up after an engine that died: what its keepers did since, and what is still running.
+//!
+//! A keeper that lives is taken over with its children. One that died has left a spool, which says
+//! what ended while nobody listened, and perhaps processes, which are killed before anything of
+//! theirs is started anew. An attempt of which nothing is known waits again.
+
+use super::{RunOptions, attempt::Attempt};
+use crate::{error::EngineError, project::Project};
+use std::{collections::BTreeMap, time::Duration};
+use waypost_model::run::{self, TaskStatus};
+use waypost_proc::{Dead, Found, Keeper, Report, Stop, find};
+
+/// How long what a dead keeper left has to end by itself.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What an executor begins with.
+pub(super) struct Recovered {
+    keeper: Keeper,
+    left: Left,
+}
+
+impl Recovered {
+    pub(super) fn split(self) -> (Keeper, Left) {
+        (self.keeper, self.left)
+    }
+}
+
+/// What was found of earlier keepers and engines.
+pub(super) struct Left {
+    /// Children that run, or whose end was not heard, by their names.
+    pub(super) running: BTreeMap<String, Attempt>,
+    /// Ends that nobody has heard.
+    pub(super) reports: Vec<Report>,
+    /// Attempts of which nothing is known.
+    pub(super) lost: Vec<run::Command>,
+    /// Keepers that died: forgotten when what they told is recorded.
+    pub(super) dead: Vec<Dead>,
+}
+
+/// The last that is known of one attempt.
+#[derive(Debug)]
+struct Trace {
+    name: String,
+    step: usize,
+    end: Option<Report>,
+    /// Its keeper lives, so without an end it is running.
+    is_kept: bool,
+}
+
+/// The last traces of all attempts, by task and number.
+type Traces = BTreeMap<(String, u32), Trace>;
+
+pub(super) fn recover(
+    project: &mut Project,
+    options: &RunOptions,
+) -> Result<Recovered, EngineError> {
+    let folder = project.place.state.join("keepers");
+    let mut alive: Option<Keeper> = None;
+    let (mut traces, mut buried) = (Traces::new(), Vec::new());
+    for found in find(&folder)? {
+        match found {
+            // A second one cannot have been ours; whatever it has will be lost, and its children
+            // are stopped by ending it.
+            Found::Alive(keeper) if alive.is_none() => {
+                follow(&mut traces, keeper.next(Duration::ZERO)?, true);
+                alive = Some(keeper);
+            }
+            Found::Alive(keeper) => {
+                for report in keeper.next(Duration::ZERO)? {
+                    keeper.stop(report.id(), Stop::Asked)?;
+                }
+            }
+            // Its tasks run; beginning them here too would run them twice.
+            Found::Foreign { id, .. } => {
+                return Err(EngineError::missing(
+                    format!("{id} was started by another version of waypost and still works"),
+                    "wait until its tasks have ended, or go on with that version",
+                ));
+            }
+            Found::Dead(dead) => {
+                follow(&mut traces, dead.reports.clone(), false);
+                dead.reap(GRACE)?;
+                buried.push(dead);
+            }
+        }
+    }
+    let keeper = match alive {
+        Some(keeper) => keeper,
+        None => Keeper::start(&folder, &options.keeper)?,
+    };
+    let mut recovered = adopt(project, keeper, traces)?;
+    recovered.left.dead = buried;
+    Ok(recovered)
+}
+
+fn follow(traces: &mut Traces, reports: Vec<Report>, is_kept: bool) {
+    for report in reports {
+        let name = report.id().to_owned();
+        let Some((id, attempt, step)) = read_name(&name) else { continue };
+        let key = (id.to_owned(), attempt);
+        if traces.get(&key).is_some_and(|trace| trace.step > step) {
+            continue;
+        }
+        let end = (!matches!(report, Report::Started { .. })).then_some(report);
+        traces.insert(key, Trace { name, step, end, is_kept });
+    }
+}
+
+/// `T1.3#2` is the task's command, `T1.3#2/1` its first verify command.
+fn read_name(name: &str) -> Option<(&str, u32, usize)> {
+    let (id, rest) = name.split_once('#')?;
+    match rest.split_once('/') {
+        Some((attempt, step)) => Some((id, attempt.parse().ok()?, step.parse().ok()?)),
+        None => Some((id, rest.parse().ok()?, 0)),
+    }
+}
+
+/// Goes through what is under way as far as the journal knows: it runs, it has ended unheard, or
+/// it is lost. Children of attempts that are over are stopped.
+fn adopt(
+    project: &mut Project,
+    keeper: Keeper,
+    mut traces: Traces,
+) -> Result<Recovered, EngineError> {
+    let (root, state) = (project.root().to_owned(), project.place.state.clone());
+    let allowed = project.configuration().values.run.environment.clone();
+    let now = project.clock.now();
+    let (mut running, mut reports, mut lost) = (BTreeMap::new(), Vec::new(), Vec::new());
+    if let Some(active) = project.run()?.active() {
+        for view in active.tasks().filter(|view| view.status == TaskStatus::InProgress) {
+            let key = (view.planned.id.to_string(), view.attempts);
+            match traces.remove(&key) {
+                Some(trace) if trace.is_kept || trace.end.is_some() => {
+                    let attempt = Attempt::new(&view, &root, &state, &allowed);
+                    running.insert(trace.name, attempt.at_step(trace.step, now));
+                    reports.extend(trace.end);
+                }
+                _ => lost.push(run::Command::Interrupt {
+                    id: view.planned.id.clone(),
+                    attempt: Some(view.attempts),
+                }),
+            }
+        }
+    }
+    for trace in traces.values().filter(|trace| trace.is_kept && trace.end.is_none()) {
+        keeper.stop(&trace.name, Stop::Asked)?;
+    }
+    Ok(Recovered { keeper, left: Left { running, reports, lost, dead: Vec::new() } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn started(id: &str) -> Report {
+        Report::Started { id: id.into(), pid: 1, start: 1 }
+    }
+
+    #[test]
+    fn only_the_last_step_of_an_attempt_counts() {
+        let refused =
+            Report::Refused { id: "T1.1#1".into(), why: waypost_proc::Refusal::Withdrawn };
+        let mut traces = Traces::new();
+        follow(&mut traces, vec![started("T1.1#1"), refused, started("T1.1#1/1")], true);
+        follow(&mut traces, vec![started("T1.2#3")], false);
+        let told: Vec<_> = traces
+            .values()
+            .map(|trace| (trace.name.as_str(), trace.step, trace.end.is_some(), trace.is_kept))
+            .collect();
+        assert_eq!(told, [("T1.1#1/1", 1, false, true), ("T1.2#3", 0, false, false)]);
+    }
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        assert_eq!(read_name("T1.3#2"), Some(("T1.3", 2, 0)));
+        assert_eq!(read_name("P2-S1-V#10/3"), Some(("P2-S1-V", 10, 3)));
+        assert_eq!(read_name("T1.3"), None);
+        assert_eq!(read_name("T1.3#x"), None);
+    }
+}

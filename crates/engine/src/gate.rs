@@ -1,0 +1,171 @@
+//! What the hook stands on: the gate record of a work tree, and whether a gate still holds.
+//!
+//! The record is compiled from the journal and the configuration. Every commit that touches a
+//! workflow removes it first (`ledger.rs`) and writes it anew afterwards; it also names the files
+//! it was compiled from, so that one which lands late is seen to be old.
+
+use crate::{error::EngineError, ledger::MachineCommand, project::Project};
+use std::{io, mem, path::Path};
+use waypost_model::{
+    actor::Actor,
+    id::StreamName,
+    machine::Machine as _,
+    workflow::{self, GateName, GateRecord, Held, Phase, RECORD_SIZE_MAX, Watched, Workflow},
+};
+use waypost_store::{
+    StoreError,
+    file::{self, Mark},
+    journal::{Journal, Mode},
+    place::Place,
+};
+
+/// The folder of the records, beside the journal.
+const FOLDER: &str = "gate";
+
+impl Project {
+    /// Opens the project to judge a tool call: nothing is changed, and nobody is waited for.
+    pub fn open_to_judge(start: &Path) -> Result<Self, EngineError> {
+        let unknown = Actor::Agent { id: "unknown".into(), attempt: 0 };
+        let mut project = Self::find(start, unknown)?;
+        match Journal::open(&project.place, Mode::ReadOnly) {
+            Ok(journal) => project.journal = Some(journal),
+            Err(StoreError::Missing { .. }) => project.refuse_vanished()?,
+            Err(error) => return Err(error.into()),
+        }
+        Ok(project)
+    }
+
+    /// Whether a workflow may be active around `start`, although it cannot be read: there is a
+    /// journal's folder, or something in its place, or there was one.
+    pub fn may_be_held(start: &Path, error: &EngineError) -> bool {
+        if matches!(error, EngineError::Store(StoreError::Vanished { .. })) {
+            return true;
+        }
+        let Ok(place) = Place::find(start) else { return true };
+        let found = place.state.symlink_metadata();
+        !matches!(found, Err(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// How the workflow of this work tree holds an agent now, from the journal itself.
+    pub fn gate_record(&mut self) -> Result<GateRecord, EngineError> {
+        // What is watched is looked at first: a change in between makes the record an old one.
+        let watched = self.watched()?;
+        let settings = self.configuration().values.workflow.clone();
+        let feature = self.workflow()?.feature.as_ref();
+        let held = feature.and_then(|feature| Held::by(feature, settings.rights()));
+        let complete = |held| Held {
+            design_paths: settings.design_paths.clone(),
+            writing_tools: settings.writing_tools.clone(),
+            ..held
+        };
+        Ok(GateRecord { watched, held: held.map(complete) })
+    }
+
+    /// Puts a record beside the journal. Whatever stands against it costs only time: without a
+    /// record the journal is read.
+    pub fn keep_gate_record(&self, record: &GateRecord) {
+        let path = path_of(&self.place, self.place.tree.as_str());
+        let Some(text) = record.render().filter(|_| self.has_journal()) else { return };
+        let found = file::read_bounded(&path, RECORD_SIZE_MAX as u64);
+        if found.is_ok_and(|found| found.as_deref() == Some(text.as_bytes())) {
+            return;
+        }
+        if file::replace_volatile(&path, text.as_bytes(), file::PRIVATE).is_err() {
+            let _gone_or_never_there = file::remove(&path);
+        }
+    }
+
+    /// Compiles the record anew after a commit that may have touched the workflow.
+    pub(crate) fn renew_gate_record(&mut self) {
+        if let Ok(record) = self.gate_record() {
+            self.keep_gate_record(&record);
+        }
+    }
+
+    /// The files that a record follows from.
+    fn watched(&self) -> Result<Vec<Watched>, EngineError> {
+        let state = &self.place.state;
+        let user = self.home.config_file();
+        let project = Some(self.place.root.join("waypost.toml"));
+        // Every commit writes to the log; of the journal itself only its being there matters.
+        let journal = look_at(&state.join("journal.db"))?;
+        let mut found = vec![Watched { content: None, ..journal }];
+        found.push(look_at(&state.join("journal.db-wal"))?);
+        for path in [project, user].into_iter().flatten() {
+            found.push(look_at(&path)?);
+        }
+        Ok(found)
+    }
+
+    /// Closes a gate whose evidence is about other content than there is now; says whether it did.
+    pub fn close_if_stale(&mut self, gate: GateName) -> Result<bool, EngineError> {
+        let is_bound = |pass: &workflow::Pass| pass.gate == gate && pass.tree.is_some();
+        let feature = self.workflow()?.feature.as_ref();
+        if !feature.is_some_and(|feature| feature.passes.iter().any(is_bound)) {
+            return Ok(false);
+        }
+        let Some(tree) = self.content()? else { return Ok(false) };
+        let feature = self.workflow()?.feature.as_ref();
+        if !feature.is_some_and(|feature| feature.is_stale(gate, &tree)) {
+            return Ok(false);
+        }
+        let stream = self.workflow_stream();
+        let command = workflow::Command::GateStale { gate };
+        self.by_waypost(&[MachineCommand::Workflow { stream, command }])?;
+        Ok(true)
+    }
+
+    /// Enters the next phase; out of PR only with a last gate that still holds for the files.
+    pub fn advance(&mut self, command: workflow::Command) -> Result<(), EngineError> {
+        let phase = self.workflow()?.feature.as_ref().map(|feature| feature.phase);
+        if phase == Some(Phase::Pr) {
+            self.close_if_stale(GateName::ReReviewClean)?;
+        }
+        self.develop(command)
+    }
+
+    /// Takes the feature up again. REVIEW and PR begin again, so what their gate was passed for
+    /// has to be what is there.
+    pub fn take_up(&mut self) -> Result<(), EngineError> {
+        let phase = self.workflow()?.feature.as_ref().map(|feature| feature.phase);
+        let gate = phase.filter(|phase| *phase != Phase::Implement).and_then(Phase::gate);
+        if let Some(gate) = gate {
+            self.close_if_stale(gate)?;
+        }
+        self.develop(workflow::Command::Resume)
+    }
+
+    /// Gives commands in Waypost's own name.
+    pub(crate) fn by_waypost(&mut self, commands: &[MachineCommand]) -> Result<(), EngineError> {
+        if self.journal.is_some() {
+            // It may have been opened to read only.
+            self.journal = Some(Journal::open(&self.place, Mode::ReadWrite)?);
+        }
+        let asked_by = mem::replace(&mut self.actor, Actor::Waypost);
+        let outcome = self.command(commands);
+        self.actor = asked_by;
+        outcome
+    }
+}
+
+/// Removes the record of the work tree that a workflow's stream belongs to, durably: after a power
+/// cut it must not be there beside a journal that has gone on.
+pub(crate) fn invalidate(state: &Path, stream: &StreamName) -> Result<(), StoreError> {
+    match stream.as_str().split_once(':') {
+        Some((Workflow::KIND, tree)) => file::remove_durably(&state.join(FOLDER).join(tree)),
+        _ => Ok(()),
+    }
+}
+
+fn path_of(place: &Place, tree: &str) -> std::path::PathBuf {
+    place.state.join(FOLDER).join(tree)
+}
+
+fn look_at(path: &Path) -> Result<Watched, EngineError> {
+    let mark = Mark::of(path)?;
+    Ok(Watched {
+        path: path.to_str().unwrap_or("\n").to_owned(),
+        inode: mark.as_ref().map(|mark| mark.ino),
+        content: mark.as_ref().map(|mark| (mark.size, mark.mtime_ns)),
+    })
+}

@@ -1,0 +1,183 @@
+//! Keeping our files out of git's sight: a block of lines in `.git/info/exclude`, or in
+//! `.gitignore` for everybody.
+//!
+//! The block is marked, and its first line says how the file ended before it, so that taking it
+//! out gives back every byte.
+
+use super::{agents, record::Record};
+use crate::{error::EngineError, project::Project};
+use std::path::{Path, PathBuf};
+use waypost_agent::registration::Sharing;
+use waypost_store::file;
+
+/// Files of ours that git should neither track nor show as untracked.
+const EXCLUDED: [&str; 3] =
+    ["/.develop-workflow/", "/.claude/orchestrate-state.json*", "/worktree/"];
+
+/// The largest exclude file that is edited.
+const SIZE_MAX: u64 = 1 << 20;
+
+const BEGIN: &[u8] = b"# waypost init: begin";
+/// The file was made for the block.
+const BEGIN_NEW: &[u8] = b"# waypost init: begin of a new file";
+/// The line before the block had no end.
+const BEGIN_OPEN: &[u8] = b"# waypost init: begin after an open line";
+const END: &[u8] = b"# waypost init: end";
+
+/// Adds what is missing and takes out what is not needed any more; returns what was missing.
+pub(super) fn update(project: &Project, sharing: Sharing) -> Result<Vec<String>, EngineError> {
+    let missing = missing(project)?;
+    let Some(private) = private_path(project) else { return Ok(Vec::new()) };
+    let shared = shared_path(project);
+    if sharing == Sharing::Shared {
+        set_block(project, &shared, &EXCLUDED.map(str::to_owned))?;
+    }
+    let everywhere = shared_lines(project);
+    let mut wanted = needed(project);
+    wanted.retain(|line| !everywhere.iter().any(|found| found == line.as_bytes()));
+    set_block(project, &private, &wanted)?;
+    Ok(missing)
+}
+
+/// What git would show as untracked; nothing outside git.
+pub(super) fn missing(project: &Project) -> Result<Vec<String>, EngineError> {
+    let Some(private) = private_path(project) else { return Ok(Vec::new()) };
+    let mut found = lines(&read(&private)?.unwrap_or_default());
+    found.extend(shared_lines(project));
+    let mut needed = needed(project);
+    needed.retain(|line| !found.iter().any(|found| found == line.as_bytes()));
+    Ok(needed)
+}
+
+/// Where this user's lines are; `None` outside git.
+pub(super) fn private_path(project: &Project) -> Option<PathBuf> {
+    project.place().git_common.as_ref().map(|git| git.join("info/exclude"))
+}
+
+/// Where everybody's lines are.
+pub(super) fn shared_path(project: &Project) -> PathBuf {
+    project.root().join(".gitignore")
+}
+
+/// The lines that hold for everybody. Git does not follow a link there, and neither do we.
+fn shared_lines(project: &Project) -> Vec<Vec<u8>> {
+    let text = read(&shared_path(project)).ok().flatten();
+    lines(&text.unwrap_or_default())
+}
+
+/// Takes our block out of a file; whether there was one.
+pub(super) fn clear(path: &Path) -> Result<bool, EngineError> {
+    if path.is_symlink() {
+        return Ok(false);
+    }
+    let Some(text) = read(path)? else { return Ok(false) };
+    match without_block(&text) {
+        Some(base) if base == text => return Ok(false),
+        Some(base) => file::rewrite(path, &base)?,
+        None => file::remove(path)?,
+    }
+    Ok(true)
+}
+
+/// Our files, and the settings that hold a hook with a path of this machine.
+fn needed(project: &Project) -> Vec<String> {
+    let settings = agents::private_settings(project).into_iter().map(|file| format!("/{file}"));
+    EXCLUDED.into_iter().map(str::to_owned).chain(settings).collect()
+}
+
+/// Brings our block up to date; what the user has written himself is not repeated in it.
+fn set_block(project: &Project, path: &Path, wanted: &[String]) -> Result<(), EngineError> {
+    let text = read(path)?;
+    let base = text.as_deref().and_then(without_block);
+    let own = base.as_deref().map(lines).unwrap_or_default();
+    let is_new = |line: &&str| !own.iter().any(|found| found == line.as_bytes());
+    let wanted: Vec<&str> = wanted.iter().map(String::as_str).filter(is_new).collect();
+    let with = with_block(base.as_deref(), &wanted);
+    if with == text {
+        return Ok(());
+    }
+    file::clear_remains(path.parent().unwrap_or(path));
+    match with {
+        Some(with) => {
+            Record::note_folders(project, path)?;
+            Ok(file::rewrite(path, &with)?)
+        }
+        None => Ok(file::remove(path)?),
+    }
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>, EngineError> {
+    Ok(file::read_bounded(path, SIZE_MAX)?)
+}
+
+/// The lines of a text, without white space around them.
+fn lines(text: &[u8]) -> Vec<Vec<u8>> {
+    text.split(|byte| *byte == b'\n').map(|line| line.trim_ascii().to_vec()).collect()
+}
+
+/// A text with our block at its end.
+fn with_block(base: Option<&[u8]>, wanted: &[&str]) -> Option<Vec<u8>> {
+    if wanted.is_empty() {
+        return base.map(<[u8]>::to_vec);
+    }
+    let (mut text, begin) = match base {
+        None => (Vec::new(), BEGIN_NEW),
+        Some(base) if base.is_empty() || base.ends_with(b"\n") => (base.to_vec(), BEGIN),
+        Some(base) => ([base, b"\n"].concat(), BEGIN_OPEN),
+    };
+    let wanted = wanted.iter().map(|line| line.as_bytes());
+    for line in [begin].into_iter().chain(wanted).chain([END]) {
+        text.extend_from_slice(line);
+        text.push(b'\n');
+    }
+    Some(text)
+}
+
+/// A text without our block; `None` if the file was made for it and has nothing else.
+fn without_block(text: &[u8]) -> Option<Vec<u8>> {
+    let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+    let is = |line: &[u8], mark: &[u8]| line.trim_ascii() == mark;
+    let is_begin = |line: &&[u8]| [BEGIN, BEGIN_NEW, BEGIN_OPEN].iter().any(|mark| is(line, mark));
+    let Some(start) = lines.iter().position(is_begin) else { return Some(text.to_vec()) };
+    let end = lines[start..].iter().position(|line| is(line, END));
+    // Whoever took the end away wanted the block's own lines to stay.
+    let end = start + end.unwrap_or(0) + 1;
+    let (mut before, after) = (lines[..start].concat(), lines[end..].concat());
+    if is(lines[start], BEGIN_OPEN) && after.is_empty() && before.ends_with(b"\n") {
+        before.pop();
+    }
+    before.extend(after);
+    (!before.is_empty() || !is(lines[start], BEGIN_NEW)).then_some(before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_put_in_comes_out_to_the_byte() {
+        let list: [Option<&[u8]>; 7] = [
+            None,
+            Some(b""),
+            Some(b"\n"),
+            Some(b"a\nb"),
+            Some(b"a\r\nb\r\n"),
+            Some(b"\xff\n\n"),
+            Some(b"# waypost\n "),
+        ];
+        for base in list {
+            let with = with_block(base, &["/x/", "/y"]).unwrap();
+            assert_eq!(without_block(&with).as_deref(), base);
+            assert_eq!(with_block(base, &[]).as_deref(), base);
+        }
+    }
+
+    #[test]
+    fn what_others_write_around_the_block_stays() {
+        let with = with_block(Some(b"a"), &["/x/"]).unwrap();
+        let with = [b"first\n", &with[..], b"last"].concat();
+        assert_eq!(without_block(&with).unwrap(), b"first\na\nlast");
+        let with = with_block(None, &["/x/"]).unwrap();
+        assert_eq!(without_block(&[&with[..], b"last\n"].concat()).unwrap(), b"last\n");
+    }
+}

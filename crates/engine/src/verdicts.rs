@@ -1,0 +1,70 @@
+//! Takes what the hook wrote down into the journal.
+//!
+//! The hook appends to `verdicts.jsonl` under a shared lock. Here the file is moved aside under
+//! the exclusive one, so that nobody writes to it any more, read, committed, and removed. A hook
+//! that finds it locked writes a file of its own, which is taken in likewise. A file that was
+//! committed and not removed is known by its name and not counted twice.
+
+use crate::{error::EngineError, ledger::MachineCommand, project::Project};
+use std::path::{Path, PathBuf};
+use waypost_model::verdict::{self, Verdict, Verdicts};
+use waypost_store::{file, lock::FileLock};
+
+/// Where the hook writes.
+const FILE: &str = "verdicts.jsonl";
+
+/// How the files are called that were moved aside.
+const ASIDE: &str = "verdicts-";
+
+/// The most that is read of one file; the hook stops long before that.
+const FILE_SIZE_MAX: u64 = 64 << 20;
+
+impl Project {
+    /// What the journal knows of the hook.
+    pub fn verdicts(&mut self) -> Result<Verdicts, EngineError> {
+        let Some(journal) = &mut self.journal else { return Ok(Verdicts::default()) };
+        Ok(self.ledger.verdicts(&journal.view()?)?.state.clone())
+    }
+
+    /// Takes everything in that the hook has written since; quick where there is nothing.
+    pub(crate) fn take_verdicts(&mut self) -> Result<(), EngineError> {
+        let path = self.place.state.join(FILE);
+        if self.journal.is_none() {
+            return Ok(());
+        }
+        if file::Mark::of(&path)?.is_some_and(|mark| mark.size > 0) {
+            self.move_aside(&path)?;
+        }
+        for source in file::list(&self.place.state)? {
+            if source.starts_with(ASIDE) {
+                self.take_file(&source)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn move_aside(&self, path: &Path) -> Result<PathBuf, EngineError> {
+        let _alone = FileLock::acquire(path)?;
+        let name = format!("{ASIDE}{}-{}.jsonl", self.clock.now().millis(), std::process::id());
+        let aside = self.place.state.join(name);
+        file::rename(path, &aside)?;
+        Ok(aside)
+    }
+
+    fn take_file(&mut self, source: &str) -> Result<(), EngineError> {
+        let path = self.place.state.join(source);
+        let Some(bytes) = file::read_bounded(&path, FILE_SIZE_MAX)? else { return Ok(()) };
+        let text = String::from_utf8_lossy(&bytes);
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        let read: Vec<Option<Verdict>> =
+            lines.map(|line| serde_json::from_str(line).ok()).collect();
+        let lost = read.iter().filter(|verdict| verdict.is_none()).count();
+        if lost > 0 {
+            self.notice(format!("{lost} lines of the hook's log could not be read"));
+        }
+        let verdicts = read.into_iter().flatten().collect();
+        let command = verdict::Command { source: source.to_owned(), verdicts };
+        self.by_waypost(&[MachineCommand::Verdicts(command)])?;
+        Ok(file::remove(&path)?)
+    }
+}

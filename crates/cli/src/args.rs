@@ -2,8 +2,9 @@
 
 use crate::command::{
     adopt::AdoptArgs, completions::CompletionsArgs, config::ConfigArgs, demo::DemoArgs,
-    develop::DevelopArgs, doctor::DoctorArgs, inbox::InboxArgs, init::InitArgs, log::LogArgs,
-    resolve::ResolveArgs, run::RunArgs, schema::SchemaArgs, validate::ValidateArgs,
+    develop::DevelopArgs, doctor::DoctorArgs, hook::HookArgs, inbox::InboxArgs, init::InitArgs,
+    log::LogArgs, resolve::ResolveArgs, run::RunArgs, schema::SchemaArgs, sim::SimArgs,
+    statusline::StatuslineArgs, validate::ValidateArgs, why::WhyArgs,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -47,6 +48,7 @@ pub(crate) enum Command {
     /// Show where things stand: workflow, run and inbox
     Status,
     Log(LogArgs),
+    Why(WhyArgs),
     Inbox(InboxArgs),
     Develop(DevelopArgs),
     Run(RunArgs),
@@ -56,8 +58,11 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     Doctor(DoctorArgs),
     Config(ConfigArgs),
+    Hook(HookArgs),
+    Statusline(StatuslineArgs),
     Completions(CompletionsArgs),
     Demo(DemoArgs),
+    Sim(SimArgs),
     /// Print the reference of all commands as Markdown
     #[command(hide = true)]
     Reference,

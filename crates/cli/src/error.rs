@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use waypost_engine::{EngineError, InvalidFile, StoreError};
+use waypost_engine::{EngineError, InvalidFile, ProcError, StoreError};
 use waypost_model::machine::{Cause, Rejected};
 
 /// What kind of failure it is; each has its documented exit code.
@@ -177,6 +177,8 @@ impl From<EngineError> for CliError {
             EngineError::BadInput { hint, .. } => with_hint(Kind::BadInput, hint),
             EngineError::Missing { hint, .. } => with_hint(Kind::Missing, hint),
             EngineError::CheckFailed { .. } => with_hint(Kind::Failed, None),
+            EngineError::Proc(ProcError::Busy { .. }) => with_hint(Kind::Locked, None),
+            EngineError::Proc(_) => with_hint(Kind::Missing, None),
         }
     }
 }

@@ -13,6 +13,7 @@ use clap::Parser as _;
 use error::CliError;
 use output::{Output, say};
 use std::{
+    env,
     panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -36,6 +37,18 @@ impl Context {
 }
 
 fn main() -> ExitCode {
+    // Every tool call of an agent may wait for this one, so nothing else is done before it.
+    let mut words = env::args().skip(1);
+    let first = words.next();
+    if first.as_deref() == Some("keeper") {
+        return command::keeper::serve(words.next().as_deref());
+    }
+    if first.is_some_and(|word| word == "hook") {
+        let words: Vec<String> = words.collect();
+        if words.first().is_none_or(|word| !word.starts_with('-')) {
+            return command::hook::answer(&words);
+        }
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
@@ -70,6 +83,7 @@ fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Init(args) => command::init::run(&context, &args),
         Command::Status => command::status::run(&context),
         Command::Log(args) => command::log::run(&context, &args),
+        Command::Why(args) => command::why::run(&context, &args),
         Command::Inbox(args) => command::inbox::run(&context, &args),
         Command::Develop(args) => command::develop::run(&context, &args),
         Command::Run(args) => command::run::run(&context, &args),
@@ -79,8 +93,11 @@ fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Schema(args) => command::schema::run(&context, &args),
         Command::Doctor(args) => command::doctor::run(&context, &args),
         Command::Config(args) => command::config::run(&context, &args),
+        Command::Hook(args) => command::hook::run(&args),
+        Command::Statusline(_) => command::statusline::run(&context),
         Command::Completions(args) => command::completions::run(&context, &args),
         Command::Demo(args) => command::demo::run(&context, &args),
+        Command::Sim(args) => command::sim::run(&context, &args),
         Command::Reference => command::reference::run(&context),
     }
 }

@@ -1,17 +1,13 @@
 //! `waypost develop`: one feature through its phases and gates.
 
-use super::{open, say_notices};
+use super::{ask, open, say_notices};
 use crate::{
     Context,
     error::{CliError, Kind},
     show::workflow as show_workflow,
 };
 use clap::{Subcommand, ValueEnum};
-use std::{
-    io::{self, IsTerminal as _, Write as _},
-    path::PathBuf,
-    process::ExitCode,
-};
+use std::{io, path::PathBuf, process::ExitCode};
 use waypost_engine::{EngineError, GateClaim, Project};
 use waypost_model::{
     id::CheckpointId,
@@ -157,7 +153,7 @@ pub(crate) fn run(context: &Context, args: &DevelopArgs) -> Result<ExitCode, Cli
             let checkpoints =
                 checkpoints.iter().map(|id| parse_id(id)).collect::<Result<_, _>>()?;
             let strategy = strategy.map(Strategy::from);
-            project.develop(Command::Advance { checkpoints, contract, strategy })?;
+            project.advance(Command::Advance { checkpoints, contract, strategy })?;
         }
         DevelopAction::Back => project.develop(Command::Back)?,
         DevelopAction::Gate(action) => gate(context, &mut project, action)?,
@@ -214,9 +210,25 @@ fn gate(context: &Context, project: &mut Project, action: &GateAction) -> Result
             let passed = project.pass_gate(gate, claim, &mut io::stderr());
             let again = format!("mend it, then `waypost develop gate pass {gate}`");
             passed.map_err(|error| with_next(error, again))?;
+            say_if_asked(project, gate)?;
         }
     }
     Ok(())
+}
+
+/// A gate that lacks a person's word is not passed: it was asked for, and that is said.
+fn say_if_asked(project: &mut Project, gate: GateName) -> Result<(), CliError> {
+    let feature = project.workflow()?.feature.as_ref();
+    if feature.is_none_or(|feature| feature.waiting_for(gate).is_none()) {
+        return Ok(());
+    }
+    let subject = format!("{}/gate/{gate}", project.workflow_stream());
+    let inbox = project.inbox()?;
+    let entry = inbox.open().iter().find(|entry| entry.question.subject == subject);
+    let id = entry.map_or("ID", |entry| entry.id.as_str());
+    let message = format!("{gate} waits for a person's word, asked for in the inbox as {id}");
+    let next = format!("a person runs `waypost inbox answer {id} confirm`");
+    Err(CliError::new(Kind::Refused, message).next(next))
 }
 
 /// Says what comes after a check that did not pass.
@@ -235,19 +247,6 @@ fn wants_confirmation(project: &Project, gate: GateName, has_report: bool) -> bo
 
 fn confirm(gate: GateName) -> Result<bool, CliError> {
     Ok(matches!(ask(&format!("Do you confirm {gate}? [y/N]"))?.as_deref(), Some("y" | "Y" | "yes")))
-}
-
-/// Asks at the terminal; nobody there, no answer.
-fn ask(question: &str) -> Result<Option<String>, CliError> {
-    if !io::stdin().is_terminal() {
-        return Ok(None);
-    }
-    let mut stderr = anstream::stderr();
-    write!(stderr, "{question} ")?;
-    stderr.flush()?;
-    let mut line = String::new();
-    io::stdin().read_line(&mut line)?;
-    Ok(Some(line.trim().to_owned()))
 }
 
 fn checkpoint(project: &mut Project, action: &CheckpointAction) -> Result<(), CliError> {
@@ -317,7 +316,7 @@ fn resume(
         },
     };
     match wish {
-        Wish::GoOn => project.develop(Command::Resume)?,
+        Wish::GoOn => project.take_up()?,
         Wish::Restart(name) => {
             let feature = name.or_else(|| feature.cloned());
             project.develop(Command::Restart { feature, max_iterations })?;

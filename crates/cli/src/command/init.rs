@@ -1,23 +1,73 @@
-//! `waypost init`: makes a project ready.
+//! `waypost init`: makes a project ready, or takes out again what that put in.
 
 use super::{open, say_notices};
 use crate::{Context, error::CliError};
-use serde_json::json;
-use std::process::ExitCode;
-use waypost_engine::{Project, identify};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::{Value, json};
+use std::{path::Path, process::ExitCode};
+use waypost_engine::{
+    AgentSetup, Change, GitHookSetup, InitOptions, InitReport, Product, Project, Removal, Removed,
+    Sharing, identify,
+};
 
 /// Make this project ready for Waypost
 ///
-/// Makes the journal and keeps Waypost's files out of git's sight (`.git/info/exclude`). Repeating
-/// it changes nothing.
+/// Makes the journal, registers the hook that holds the gates with the agent programs, and keeps
+/// Waypost's files out of git's sight. All of it is private to you and nothing that git tracks is
+/// touched, unless `--shared` is given. Repeating it changes nothing.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InitArgs {
+    /// Register the hook with this agent program only; can be repeated
+    #[arg(long = "agent", value_name = "AGENT", value_parser = agents())]
+    agents: Vec<Product>,
+
+    /// Register the hook with no agent program
+    #[arg(long, conflicts_with = "agents")]
+    no_agents: bool,
+
+    /// Set up for everybody: in settings that git tracks, and in `.gitignore`
+    #[arg(long)]
+    shared: bool,
+
+    /// Hold the gates in git's own pre-commit and pre-push too; existing hooks are kept and asked
+    #[arg(long)]
+    git_hooks: bool,
+
+    /// Take out everything but the journal, to the last byte; reserved for a person
+    #[arg(long, conflicts_with_all = ["agents", "no_agents", "git_hooks", "fresh"])]
+    remove: bool,
+
     /// Begin a new journal where the old one is gone or damaged; reserved for a person
     #[arg(long)]
     fresh: bool,
 }
 
+fn agents() -> impl TypedValueParser<Value = Product> {
+    let words = PossibleValuesParser::new(Product::ALL.map(Product::as_str));
+    words.map(|word| Product::from_word(&word).expect("no other word is accepted"))
+}
+
+impl InitArgs {
+    fn sharing(&self) -> Sharing {
+        if self.shared { Sharing::Shared } else { Sharing::Private }
+    }
+
+    fn options(&self) -> InitOptions {
+        let agents = match (self.no_agents, self.agents.is_empty()) {
+            (true, _) => Vec::new(),
+            (false, true) => Product::ALL.to_vec(),
+            (false, false) => {
+                Product::ALL.into_iter().filter(|product| self.agents.contains(product)).collect()
+            }
+        };
+        InitOptions { agents, sharing: self.sharing(), git_hooks: self.git_hooks }
+    }
+}
+
 pub(crate) fn run(context: &Context, args: &InitArgs) -> Result<ExitCode, CliError> {
+    if args.remove {
+        return remove(context, args);
+    }
     let mut project = if args.fresh {
         let mut project = Project::find(&context.directory, identify())?;
         project.begin_anew()?;
@@ -25,7 +75,7 @@ pub(crate) fn run(context: &Context, args: &InitArgs) -> Result<ExitCode, CliErr
     } else {
         open(context)?
     };
-    let report = project.init()?;
+    let report = project.init(&args.options())?;
     say_notices(context, &mut project);
     if context.out.json {
         context.out.json(&json!({
@@ -33,20 +83,142 @@ pub(crate) fn run(context: &Context, args: &InitArgs) -> Result<ExitCode, CliErr
             "journal": project.place().state,
             "made_journal": report.made_journal,
             "excluded": report.excluded,
+            "agents": report.agents.iter().map(agent_json).collect::<Vec<_>>(),
+            "git_hooks": report.git_hooks.iter().map(git_hook_json).collect::<Vec<_>>(),
         }))?;
         return Ok(ExitCode::SUCCESS);
     }
+    say_report(context, &project, &report, args.sharing());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn say_report(context: &Context, project: &Project, report: &InitReport, sharing: Sharing) {
     let state = project.place().state.display();
     if report.made_journal {
         context.out.note(format!("made the journal in {state}"));
     } else {
         context.out.note(format!("the journal is in {state}"));
     }
+    report.agents.iter().for_each(|setup| say_agent(context, setup));
+    report.git_hooks.iter().for_each(|setup| say_git_hook(context, setup));
     if !report.excluded.is_empty() {
         context.out.note(format!("git now ignores {}", report.excluded.join(", ")));
+    }
+    let is_new = |setup: &&AgentSetup| matches!(setup.change, Change::Added | Change::Updated);
+    let files: Vec<&str> = report.agents.iter().filter(is_new).map(|setup| setup.file).collect();
+    if sharing == Sharing::Shared && !files.is_empty() {
+        context.out.note(format!(
+            "commit {} and .gitignore; whoever clones this needs `waypost-hook` on the PATH",
+            files.join(", ")
+        ));
     }
     context
         .out
         .note("next: `waypost develop start FEATURE`, or write a TASKS.md and `waypost run next`");
+}
+
+fn say_agent(context: &Context, setup: &AgentSetup) {
+    let AgentSetup { product, file, change } = setup;
+    let title = product.title();
+    let said = match change {
+        Change::Added => format!("{title}: the hook is in {file}"),
+        Change::Updated => format!("{title}: the hook in {file} is up to date again"),
+        Change::Unchanged => return,
+        Change::Tracked => format!(
+            "{title}: {file} is tracked by git and was left alone; `waypost init --shared` puts \
+             the hook there for everybody"
+        ),
+    };
+    context.out.note(said);
+    if let Some(trust) = product.trust().filter(|_| *change != Change::Tracked) {
+        context.out.note(format!("  {trust}"));
+    }
+}
+
+fn say_git_hook(context: &Context, setup: &GitHookSetup) {
+    let GitHookSetup { name, path, change, earlier } = setup;
+    let said = match change {
+        Change::Added => format!("git: the {name} hook is in {}", path.display()),
+        Change::Updated => format!("git: the {name} hook is up to date again"),
+        Change::Unchanged | Change::Tracked => return,
+    };
+    let kept = earlier.as_deref().map(|earlier| {
+        let name = earlier.file_name().unwrap_or_default().display();
+        format!("; the earlier one is kept as {name} and asked first")
+    });
+    context.out.note(format!("{said}{}", kept.unwrap_or_default()));
+}
+
+fn remove(context: &Context, args: &InitArgs) -> Result<ExitCode, CliError> {
+    let mut project = Project::find(&context.directory, identify())?;
+    let removed = project.remove_setup(args.sharing())?;
+    say_notices(context, &mut project);
+    let state = &project.place().state;
+    if context.out.json {
+        let rows: Vec<Value> = removed.iter().map(removed_json).collect();
+        context.out.json(&json!({ "removed": rows, "journal": state }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for each in &removed {
+        context.out.note(removed_text(each, project.root()));
+    }
+    if removed.is_empty() {
+        context.out.note("there is nothing of Waypost's to take out");
+    }
+    context.out.note(format!("the journal stays in {}", state.display()));
     Ok(ExitCode::SUCCESS)
+}
+
+fn removed_text(removed: &Removed, root: &Path) -> String {
+    let path = removed.path.strip_prefix(root).unwrap_or(&removed.path).display();
+    match removed.removal {
+        Removal::Cleaned => format!("took Waypost's part out of {path}"),
+        Removal::Gone => format!("removed {path}"),
+        Removal::Restored => format!("put the earlier {path} back"),
+        Removal::Tracked => format!(
+            "{path} is tracked by git and was left alone; `waypost init --remove --shared` takes \
+             Waypost's part out"
+        ),
+        Removal::Blocked => format!(
+            "{path} is not Waypost's and was left alone; an earlier one is kept as \
+             {path}.before-waypost"
+        ),
+    }
+}
+
+fn change_word(change: Change) -> &'static str {
+    match change {
+        Change::Added => "added",
+        Change::Updated => "updated",
+        Change::Unchanged => "unchanged",
+        Change::Tracked => "tracked",
+    }
+}
+
+fn agent_json(setup: &AgentSetup) -> Value {
+    json!({
+        "agent": setup.product.as_str(),
+        "file": setup.file,
+        "change": change_word(setup.change),
+    })
+}
+
+fn git_hook_json(setup: &GitHookSetup) -> Value {
+    json!({
+        "hook": setup.name,
+        "file": setup.path,
+        "change": change_word(setup.change),
+        "earlier": setup.earlier,
+    })
+}
+
+fn removed_json(removed: &Removed) -> Value {
+    let done = match removed.removal {
+        Removal::Cleaned => "cleaned",
+        Removal::Gone => "removed",
+        Removal::Restored => "restored",
+        Removal::Tracked => "tracked",
+        Removal::Blocked => "blocked",
+    };
+    json!({ "file": removed.path, "done": done })
 }

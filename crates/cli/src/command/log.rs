@@ -7,8 +7,9 @@ use crate::{
     output::{CYAN, DIM, styled},
 };
 use serde_json::{Value, json};
-use std::{process::ExitCode, thread, time::Duration};
+use std::{fmt::Write as _, process::ExitCode, thread, time::Duration};
 use waypost_engine::Recorded;
+use waypost_model::verdict::{Outcome, Verdict};
 
 /// How often a followed log is looked at; the engine's own rhythm.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(100);
@@ -29,6 +30,10 @@ pub(crate) struct LogArgs {
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
     limit: usize,
 
+    /// Only what the hook refused: when, to whom, why
+    #[arg(long)]
+    refused: bool,
+
     /// Go on printing as more happens
     #[arg(long, short)]
     follow: bool,
@@ -36,7 +41,10 @@ pub(crate) struct LogArgs {
 
 pub(crate) fn run(context: &Context, args: &LogArgs) -> Result<ExitCode, CliError> {
     let mut project = open(context)?;
-    let wanted = |entry: &Recorded| args.id.as_ref().is_none_or(|id| is_about(entry, id));
+    let wanted = |entry: &Recorded| {
+        let is_refusal = entry.stream.as_str() == "verdicts" && entry.kind == "refused";
+        (is_refusal || !args.refused) && args.id.as_ref().is_none_or(|id| is_about(entry, id))
+    };
     let mut last = 0;
     for entry in project.log(args.limit, wanted)? {
         last = entry.seq;
@@ -44,6 +52,7 @@ pub(crate) fn run(context: &Context, args: &LogArgs) -> Result<ExitCode, CliErro
     }
     if last == 0 && !args.follow {
         context.out.note(match &args.id {
+            _ if args.refused => "nothing was refused".to_owned(),
             Some(id) => format!("nothing in the journal is about {id}"),
             None => "nothing has happened yet".to_owned(),
         });
@@ -97,9 +106,35 @@ fn print(context: &Context, entry: &Recorded) -> Result<(), CliError> {
     }
     let number = styled(DIM, format!("{:>6} {}", entry.seq, entry.at));
     let kind = styled(CYAN, &entry.kind);
-    let details = details(&body(entry));
+    let body = body(entry);
+    if let Ok(verdict) = serde_json::from_value::<Verdict>(body.clone()) {
+        let number = styled(DIM, format!("{:>6} {}", entry.seq, verdict.at));
+        return Ok(context.out.line(format!(
+            "{number} {} {kind} {}",
+            entry.stream,
+            told(&verdict)
+        ))?);
+    }
+    let details = details(&body);
     let actor = styled(DIM, format!("by {}", entry.actor));
     Ok(context.out.line(format!("{number} {} {kind} {details}{actor}", entry.stream))?)
+}
+
+/// A verdict in a line: who was told what.
+fn told(verdict: &Verdict) -> String {
+    let what = match &verdict.outcome {
+        Outcome::Refused { tool, rule, message, .. } => format!("{tool} ({rule}): {message}"),
+        Outcome::Allowed { tool, .. } => tool.clone(),
+        Outcome::Started { source } => source.clone(),
+        Outcome::Compacted { trigger } => trigger.clone(),
+        Outcome::Held { message } => message.clone(),
+    };
+    let mut whom = verdict.program.clone();
+    let parts = [("session", &verdict.session), ("subagent", &verdict.subagent)];
+    for (name, id) in parts.into_iter().filter_map(|(name, id)| Some((name, id.as_ref()?))) {
+        let _infallible = write!(whom, " {name} {id}");
+    }
+    format!("{}: {what}", styled(DIM, whom))
 }
 
 /// The short fields of an event as `name=value`.

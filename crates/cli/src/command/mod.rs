@@ -6,17 +6,23 @@ pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod develop;
 pub(crate) mod doctor;
+pub(crate) mod hook;
 pub(crate) mod inbox;
 pub(crate) mod init;
+pub(crate) mod keeper;
 pub(crate) mod log;
 pub(crate) mod reference;
 pub(crate) mod resolve;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod sim;
 pub(crate) mod status;
+pub(crate) mod statusline;
 pub(crate) mod validate;
+pub(crate) mod why;
 
 use crate::{Context, error::CliError};
+use std::io::{self, IsTerminal as _, Write as _};
 use waypost_engine::{Project, identify};
 
 /// Opens the project around the working folder, and says what has to be said about it.
@@ -24,6 +30,19 @@ pub(crate) fn open(context: &Context) -> Result<Project, CliError> {
     let mut project = Project::open(&context.directory, identify())?;
     say_notices(context, &mut project);
     Ok(project)
+}
+
+/// Asks at the terminal; nobody there, no answer.
+pub(crate) fn ask(question: &str) -> Result<Option<String>, CliError> {
+    if !io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    let mut stderr = anstream::stderr();
+    write!(stderr, "{question} ")?;
+    stderr.flush()?;
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    Ok(Some(line.trim().to_owned()))
 }
 
 pub(crate) fn say_notices(context: &Context, project: &mut Project) {

@@ -9,7 +9,7 @@ use crate::{
 };
 use serde_json::json;
 use std::{path::PathBuf, process::ExitCode};
-use waypost_engine::{Verdict, validate_file};
+use waypost_engine::{Validity, validate_file};
 
 /// Check files against their strict schemas
 ///
@@ -29,33 +29,33 @@ pub(crate) struct ValidateArgs {
 pub(crate) fn run(context: &Context, args: &ValidateArgs) -> Result<ExitCode, CliError> {
     let kind = args.kind.as_deref().map(find_kind).transpose()?;
     let mut all_valid = true;
-    let mut verdicts = Vec::new();
+    let mut found = Vec::new();
     for file in &args.files {
-        let mut verdict = validate_file(&context.path(file), kind)?;
-        verdict.file.path.clone_from(file);
-        all_valid &= verdict.is_valid();
+        let mut validity = validate_file(&context.path(file), kind)?;
+        validity.file.path.clone_from(file);
+        all_valid &= validity.is_valid();
         if context.out.json {
-            verdicts.push(json!({
+            found.push(json!({
                 "file": file,
-                "kind": verdict.kind,
-                "valid": verdict.is_valid(),
-                "findings": verdict.file.diagnostics,
+                "kind": validity.kind,
+                "valid": validity.is_valid(),
+                "findings": validity.file.diagnostics,
             }));
         } else {
-            show(context, &verdict)?;
+            show(context, &validity)?;
         }
     }
     if context.out.json {
-        context.out.json(&verdicts)?;
+        context.out.json(&found)?;
     }
     Ok(if all_valid { ExitCode::SUCCESS } else { ExitCode::from(Kind::BadInput as u8) })
 }
 
-fn show(context: &Context, verdict: &Verdict) -> Result<(), CliError> {
-    let path = verdict.file.path.display();
-    if !verdict.file.diagnostics.is_empty() {
-        crate::output::say(snippet::draw(&verdict.file).trim_end());
+fn show(context: &Context, validity: &Validity) -> Result<(), CliError> {
+    let path = validity.file.path.display();
+    if !validity.file.diagnostics.is_empty() {
+        crate::output::say(snippet::draw(&validity.file).trim_end());
     }
-    let word = if verdict.is_valid() { styled(GREEN, "valid") } else { styled(RED, "invalid") };
-    Ok(context.out.line(format!("{word} {path} ({})", verdict.kind))?)
+    let word = if validity.is_valid() { styled(GREEN, "valid") } else { styled(RED, "invalid") };
+    Ok(context.out.line(format!("{word} {path} ({})", validity.kind))?)
 }

@@ -1,5 +1,6 @@
 //! Small pieces of text that several commands print.
 
+pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod workflow;
 

@@ -3,7 +3,7 @@
 use crate::output::{BOLD, DIM, GREEN, RED, YELLOW, styled};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use waypost_model::workflow::{Checkpoint, CheckpointStatus, Feature, GateName, Phase};
+use waypost_model::workflow::{Checkpoint, CheckpointStatus, Feature, GateName, Phase, Rights};
 
 /// How the workflow stands, as data: the window's own fields and what goes beyond them.
 pub(crate) fn json(feature: Option<&Feature>) -> Value {
@@ -62,24 +62,65 @@ pub(crate) fn resumed(feature: &Feature) -> String {
         .into_iter()
         .map(|gate| format!("{gate}={}", feature.has_passed(gate)))
         .collect();
-    let checkpoints: Vec<String> = feature
-        .checkpoints
-        .iter()
-        .map(|(id, checkpoint)| match checkpoint.status {
-            CheckpointStatus::InProgress => {
-                format!(
-                    "{id} in_progress (iter {}/{})",
-                    checkpoint.iteration, feature.max_iterations
-                )
-            }
-            status => format!("{id} {status}"),
-        })
-        .collect();
     let mut text = format!("Previous session: '{}', phase {}\n", feature.name, feature.phase);
     let _infallible = write!(text, "Gates: {}", gates.join(", "));
-    if !checkpoints.is_empty() {
-        let _infallible = write!(text, "\nCheckpoints: {}", checkpoints.join(", "));
+    if !feature.checkpoints.is_empty() {
+        let _infallible = write!(text, "\nCheckpoints: {}", checkpoints(feature));
     }
+    text
+}
+
+/// All checkpoints in a line, as the seed reports them.
+fn checkpoints(feature: &Feature) -> String {
+    let each = |(id, checkpoint): (_, &Checkpoint)| match checkpoint.status {
+        CheckpointStatus::InProgress => {
+            format!("{id} in_progress (iter {}/{})", checkpoint.iteration, feature.max_iterations)
+        }
+        status => format!("{id} {status}"),
+    };
+    let each: Vec<String> = feature.checkpoints.iter().map(each).collect();
+    each.join(", ")
+}
+
+/// The state as facts for a model's context, in a few lines.
+pub(crate) fn context(feature: &Feature, rights: Rights) -> String {
+    let passed = |gate| match feature.passes.iter().find(|pass| pass.gate == gate) {
+        Some(pass) => {
+            let evidence: Vec<String> = pass.evidence.iter().map(ToString::to_string).collect();
+            format!("{gate} passed ({})", evidence.join(", "))
+        }
+        None => format!("{gate} closed"),
+    };
+    let all = [
+        (rights.write, "writing files"),
+        (rights.commit, "committing"),
+        (rights.push_branch, "pushing branches"),
+        (rights.publish, "pull requests and pushes to the default branch"),
+    ];
+    let words = |wanted: bool| {
+        let some: Vec<&str> =
+            all.iter().filter(|(is, _)| *is == wanted).map(|(_, word)| *word).collect();
+        if some.is_empty() { "nothing".to_owned() } else { some.join(", ") }
+    };
+    let mut text = format!(
+        "Waypost holds this work tree at gates. Feature: {}. Phase: {}.\n",
+        feature.name, feature.phase
+    );
+    let _infallible = writeln!(text, "Gates: {}.", GateName::ALL.map(passed).join("; "));
+    if !feature.checkpoints.is_empty() {
+        let _infallible = writeln!(text, "Checkpoints: {}.", checkpoints(feature));
+    }
+    if let Some(suspension) = &feature.suspended {
+        let _infallible = writeln!(text, "The gates are suspended: {}.", suspension.reason);
+    }
+    let _infallible = writeln!(text, "Open now: {}. Closed: {}.", words(true), words(false));
+    let next: Vec<String> =
+        feature.next_commands().iter().map(|command| format!("`{command}`")).collect();
+    let _infallible = writeln!(text, "Next: {}.", next.join(", "));
+    text.push_str(
+        "`waypost develop status` shows this again; .develop-workflow/state.json only shows it, \
+         commands change it.",
+    );
     text
 }
 

@@ -164,6 +164,7 @@ fn what_is_reserved_for_a_person_is_3() {
         "inbox answer q1 reopen",
         "adopt .develop-workflow/state.json",
         "init --fresh",
+        "init --remove",
     ];
     assert_snapshot!("reserved", check_all(&project, 3, &lines));
     let run = Project::running();

@@ -10,11 +10,15 @@
 
 mod actors;
 mod errors;
+mod execute;
 mod exit_codes;
 mod faults_many_processes;
 mod harness;
+mod hook;
+mod init;
 mod other;
 mod output;
+mod sim;
 mod terminal;
 mod windows;
 mod wiring;

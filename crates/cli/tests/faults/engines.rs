@@ -21,7 +21,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use waypost_engine::{Engine, EngineError, MachineCommand, Project, StoreError};
+use waypost_engine::{Engine, EngineError, InitOptions, MachineCommand, Project, StoreError};
 use waypost_model::{actor::Actor, evidence::Evidence, id::TaskId, run::Command as RunCommand};
 
 /// Tells the second copy which project it is for.
@@ -221,7 +221,7 @@ fn inside_begin_anew() {
     let Some(folder) = env::var_os(PROJECT) else { return };
     let mut project = Project::find(&PathBuf::from(folder), Actor::User("test".into())).unwrap();
     project.begin_anew().unwrap();
-    assert!(!project.init().unwrap().made_journal);
+    assert!(!project.init(&InitOptions::default()).unwrap().made_journal);
 }
 
 #[test]

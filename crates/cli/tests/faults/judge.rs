@@ -30,6 +30,9 @@ pub(crate) enum Verdict {
 const WINDOWS: [&str; 2] = [WORKFLOW, RUN];
 /// Files that are never written by any of the commands.
 const INPUTS: [&str; 2] = ["TASKS.md", "review.md"];
+/// Settings of agent programs, in which the whole hook is registered or nothing.
+const SETTINGS: [&str; 3] =
+    [".claude/settings.local.json", ".codex/hooks.json", ".gemini/settings.json"];
 const EXCLUDE: &str = ".git/info/exclude";
 
 impl Before {
@@ -105,7 +108,14 @@ fn every_file_is_whole(site: &Site, before: &Before) {
     }
     let exclude = fs::read_to_string(site.path(EXCLUDE)).unwrap_or_default();
     let lines = exclude.lines().filter(|line| line.starts_with('/')).count();
-    assert!(exclude.is_empty() || (lines == 3 && exclude.ends_with('\n')), "{exclude:?}");
+    let is_whole = (3..=6).contains(&lines) && exclude.ends_with("\n# waypost init: end\n");
+    assert!(exclude.is_empty() || is_whole, "{exclude:?}");
+    for name in SETTINGS {
+        let Ok(text) = fs::read_to_string(site.path(name)) else { continue };
+        let settings: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let events = settings["hooks"].as_object().map_or(0, serde_json::Map::len);
+        assert!(events >= 5, "{name} has a part of the hook only: {text}");
+    }
     let backup = site.path(&format!("{RUN}.bak"));
     if let Ok(bytes) = fs::read(backup) {
         assert!(renderings.contains(&bytes), "the .bak is no rendering");

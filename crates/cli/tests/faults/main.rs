@@ -10,6 +10,7 @@
     reason = "tests start processes, write files and look at the clock as users and systems do"
 )]
 
+mod chaos;
 mod clock;
 mod damage;
 mod engines;

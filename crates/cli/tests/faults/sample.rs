@@ -22,7 +22,7 @@ pub(crate) fn sample<T: Clone>(points: &[T], count: usize, kind: impl Fn(&T) -> 
     let mut kinds: Vec<&str> = points.iter().map(&kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let mut random = Random(seed());
+    let mut random = Random::new();
     let mut taken = Vec::new();
     for wanted in kinds {
         let group: Vec<&T> = points.iter().filter(|point| kind(point) == wanted).collect();
@@ -37,10 +37,14 @@ pub(crate) fn sample<T: Clone>(points: &[T], count: usize, kind: impl Fn(&T) -> 
 }
 
 /// A small generator: good enough to choose points, and the same everywhere.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn new() -> Self {
+        Self(seed())
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         (mixed ^ (mixed >> 27)) >> 16

@@ -66,7 +66,7 @@ pub(crate) const ALL: &[Scenario] = &[
         name: "init on a fresh project",
         setup: &[],
         edit: None,
-        command: "init",
+        command: "init --git-hooks",
         records: &[],
         again: 0,
     },

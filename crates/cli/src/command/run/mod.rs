@@ -1,8 +1,13 @@
 //! `waypost run`: the tasks of TASKS.md.
 
+mod execute;
+mod live;
+mod logs;
+
 use super::{open, say_notices};
 use crate::{Context, error::CliError, show::run as show_run};
 use clap::Subcommand;
+use execute::ExecuteArgs;
 use serde_json::json;
 use std::{
     io,
@@ -18,12 +23,18 @@ use waypost_model::{
 
 /// Work through the tasks of TASKS.md
 ///
-/// An agent session can be the executor itself: ask for what is ready, start it, and say how it
-/// ended. The state is shown in .claude/orchestrate-state.json.
+/// Without a command, runs them: phase by phase, as many at once as may be, each with its own
+/// `run:` command, again after a failure, until nothing is left. Ctrl-C once lets running tasks
+/// finish, twice stops them. An agent session can be the executor itself: ask for what is ready,
+/// start it, and say how it ended. The state is shown in .claude/orchestrate-state.json.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct RunArgs {
     #[command(subcommand)]
-    action: RunAction,
+    action: Option<RunAction>,
+
+    #[command(flatten)]
+    execute: ExecuteArgs,
 
     /// The file with the tasks; else docs/planning/06-tasks.md, docs/planning/TASKS.md, TASKS.md
     #[arg(long, value_name = "FILE", global = true)]
@@ -73,6 +84,17 @@ enum RunAction {
         /// The task, as in T1.3
         id: String,
     },
+    /// Print what a task's last attempt has printed
+    Logs {
+        /// The task, as in T1.3
+        id: String,
+        /// An earlier attempt
+        #[arg(long, value_name = "N")]
+        attempt: Option<u32>,
+        /// Go on printing while it runs
+        #[arg(long, short)]
+        follow: bool,
+    },
     /// Take a task out: it counts as failed
     Skip {
         /// The task, as in T1.3
@@ -87,7 +109,13 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
     let mut project = open(context)?;
     let tasks = args.tasks.as_ref().map(|path| context.path(path));
     let tasks = tasks.as_deref();
-    let (id, command) = match &args.action {
+    let Some(action) = &args.action else {
+        return execute::run(context, project, &args.execute, tasks);
+    };
+    let (id, command) = match action {
+        RunAction::Logs { id, attempt, follow } => {
+            return logs::run(context, &mut project, id, *attempt, *follow);
+        }
         RunAction::Status => return status(context, &mut project, tasks),
         RunAction::Next { limit } => return next(context, &mut project, tasks, *limit),
         RunAction::Start { id } => (id, Command::Start { id: parse_id(id)? }),
@@ -214,7 +242,7 @@ fn preview(run: &Run) -> &Active {
     run.active().expect("a preview has begun")
 }
 
-fn parse_id(text: &str) -> Result<TaskId, CliError> {
+pub(crate) fn parse_id(text: &str) -> Result<TaskId, CliError> {
     text.parse().map_err(|error: BadId| CliError::bad_input(error.to_string()))
 }
 

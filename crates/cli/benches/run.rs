@@ -1,0 +1,177 @@
+//! What the executor costs per task: no-op tasks in chains of three, two at a time, beside `ninja`
+//! and `make` on the same graph.
+//!
+//! Prints one JSON object per measurement on stdout and all else on stderr. Every transition of ours
+//! is durable and every end is in the journal; theirs are not. `WAYPOST_BENCH_PROGRAMS` names the
+//! folder of the programs as `cargo xtask dist` builds them; `WAYPOST_BENCH_QUICK=1` makes it small
+//! enough to see that it works.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a benchmark measures time, starts processes and prints"
+)]
+
+use serde_json::json;
+use std::{
+    env,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// How long chains are.
+const CHAIN: usize = 3;
+const PARALLEL: &str = "2";
+
+fn main() {
+    let is_quick = env::var_os("WAYPOST_BENCH_QUICK").is_some();
+    let sizes: &[(usize, usize)] =
+        if is_quick { &[(60, 1), (120, 1)] } else { &[(1_000, 5), (10_000, 3), (100_000, 1)] };
+    let mut per_task = Vec::new();
+    for &(tasks, rounds) in sizes {
+        let mut times: [Vec<Duration>; 3] = Default::default();
+        let mut peak = 0;
+        for _ in 0..rounds {
+            let site = Site::begin(tasks);
+            let (took, memory) = site.waypost();
+            times[0].push(took);
+            peak = peak.max(memory);
+            for (at, line) in
+                [(1, &["ninja", "-j", PARALLEL][..]), (2, &["make", "-s", "-j", PARALLEL])]
+            {
+                if is_there(line[0]) {
+                    times[at].push(site.other(line));
+                }
+            }
+        }
+        let [ours, ninja, make] = times.map(|times| median(times).map(|it| it.as_secs_f64() * 1e3));
+        let ours = ours.unwrap();
+        for (name, other, target) in
+            [("ninja", ninja, (tasks == 10_000).then_some("<= 1.0")), ("make", make, None)]
+        {
+            let name = format!("{tasks} no-op tasks, 2 at a time, beside {name}");
+            report(&name, ours, other, "ms", target);
+        }
+        per_task.push((tasks, ours / tasks as f64, peak));
+    }
+    let ((small, first, low), (large, last, high)) = (per_task[0], *per_task.last().unwrap());
+    let target = (!is_quick).then_some("<= 1.3");
+    let name = format!("per task, {large} beside {small}");
+    report(&name, last, Some(first), "ms", target);
+    let bytes = high.saturating_sub(low) as f64 * 1024.0 / (large - small) as f64;
+    report(
+        "memory per waiting task, beside 1 KB",
+        bytes,
+        Some(1024.0),
+        "bytes",
+        target.map(|_| "<= 1.0"),
+    );
+}
+
+/// The same graph for all three.
+struct Site {
+    folder: TempDir,
+    home: TempDir,
+}
+
+impl Site {
+    fn begin(tasks: usize) -> Self {
+        let folder = || tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let site = Self { folder: folder(), home: folder() };
+        for part in ["objects", "refs"] {
+            fs::create_dir_all(site.path(".git").join(part)).unwrap();
+        }
+        fs::write(site.path(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        let mut ours = String::from("# Bench\n\n## Phase 1: All\n\n");
+        let mut ninja = String::from("rule r\n  command = true\n");
+        let (mut make, mut all) = (String::new(), String::new());
+        for task in 1..=tasks {
+            let before = (task % CHAIN != 1).then(|| task - 1);
+            let depends = before.map_or_else(|| "none".into(), |it| format!("T1.{it}"));
+            writeln!(ours, "- [ ] T1.{task}: No-op\n  - run: `true`\n  - depends: {depends}")
+                .unwrap();
+            let wanted = before.map_or_else(String::new, |it| format!("t{it}"));
+            writeln!(ninja, "build t{task}: r {wanted}").unwrap();
+            writeln!(make, "t{task}: {wanted}\n\t@true").unwrap();
+            write!(all, " t{task}").unwrap();
+        }
+        fs::write(site.path("TASKS.md"), ours).unwrap();
+        fs::write(site.path("build.ninja"), ninja).unwrap();
+        fs::write(site.path("Makefile"), format!(".PHONY: all{all}\nall:{all}\n{make}")).unwrap();
+        site
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs the tasks; how long that took, and the most memory the engine had, in KB.
+    fn waypost(&self) -> (Duration, u64) {
+        let folder = env::var_os("WAYPOST_BENCH_PROGRAMS").map(PathBuf::from);
+        let built = PathBuf::from(env!("CARGO_BIN_EXE_waypost"));
+        let mut command = quiet(folder.map_or(built, |folder| folder.join("waypost")));
+        command.args(["run", "--quiet", "--max-parallel", PARALLEL]);
+        command.current_dir(self.folder.path()).env("HOME", self.home.path());
+        command.env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
+        let start = Instant::now();
+        let mut child = command.spawn().unwrap();
+        let peak = watch(&mut child);
+        (start.elapsed(), peak)
+    }
+
+    fn other(&self, line: &[&str]) -> Duration {
+        let start = Instant::now();
+        let status = quiet(line[0]).args(&line[1..]).current_dir(self.folder.path()).status();
+        assert!(status.unwrap().success(), "{line:?}");
+        start.elapsed()
+    }
+}
+
+/// Waits for a process and returns the most memory it had, in KB.
+fn watch(child: &mut Child) -> u64 {
+    let mut peak = 0;
+    loop {
+        let text = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let found = line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok());
+        peak = peak.max(found.unwrap_or(0));
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "{status}");
+            return peak;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn quiet(program: impl AsRef<Path>) -> Command {
+    let mut command = Command::new(program.as_ref());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn is_there(program: &str) -> bool {
+    quiet("which").arg(program).status().is_ok_and(|status| status.success())
+}
+
+fn median(mut times: Vec<Duration>) -> Option<Duration> {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied()
+}
+
+fn report(name: &str, ours: f64, other: Option<f64>, unit: &str, target: Option<&str>) {
+    let Some(other) = other else {
+        eprintln!("skipped: {name}: it is not installed");
+        return;
+    };
+    let ratio = ours / other;
+    println!(
+        "{}",
+        json!({"name": name, "ours": ours, "other": other, "unit": unit, "ratio": ratio, "target": target})
+    );
+}

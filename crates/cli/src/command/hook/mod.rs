@@ -1,0 +1,161 @@
+//! `waypost hook`: answers the events of agent programs from the journal itself.
+//!
+//! `waypost-hook` answers most tool calls alone and comes here for the rest. Whatever goes wrong
+//! ends as a refusal while a workflow is or may be active: agent programs take a crash, a strange
+//! exit code and silence for a yes.
+
+mod git;
+mod session;
+mod tool;
+
+use crate::{error::CliError, output::say};
+use std::{
+    io::{self, Read as _, Write as _},
+    panic::{self, AssertUnwindSafe},
+    path::Path,
+    process::ExitCode,
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+use waypost_agent::hook::{
+    Answer, Event, INPUT_SIZE_MAX, Moment, Product, Reply, read, refuse_unread,
+};
+use waypost_engine::{Clock, Project};
+use waypost_hook::{Spot, folders, log};
+use waypost_model::verdict::Outcome;
+
+/// How long a judgement may take. Agent programs wait for a minute and then take silence for a yes;
+/// a lock that somebody keeps, or a file that takes minutes to read, must not become one.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// As much as the main thread has.
+const STACK: usize = 8 << 20;
+
+/// Answer an event of an agent program or of git
+///
+/// Agent programs and git's own hooks call this; `waypost init` registers it. The event is read
+/// from standard input as the program sends it, and answered in its own form.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HookArgs {
+    /// claude, codex or gemini; or `git pre-commit`, `git pre-push` and what git gives them
+    #[arg(value_name = "PROGRAM", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+pub(crate) fn run(args: &HookArgs) -> Result<ExitCode, CliError> {
+    Ok(answer(&args.words))
+}
+
+/// Answers without a look at other arguments; also the way in that skips reading the command line.
+pub(crate) fn answer(words: &[String]) -> ExitCode {
+    if words.first().is_some_and(|word| word == "git") {
+        return git::answer(&words[1..]);
+    }
+    let product = words.first().and_then(|word| Product::from_word(word));
+    let answered = panic::catch_unwind(AssertUnwindSafe(|| reply(product)));
+    let failed = || refuse_unread(product, "`waypost hook` has failed; this is a bug");
+    let reply = answered.unwrap_or_else(|_| failed());
+    // An answer that nobody takes cannot be given in another way.
+    let _unheard = io::stderr().write_all(reply.stderr.as_bytes());
+    let _unheard = io::stdout().write_all(reply.stdout.as_bytes());
+    ExitCode::from(reply.code)
+}
+
+fn reply(product: Option<Product>) -> Reply {
+    let mut input = Vec::new();
+    let limit = INPUT_SIZE_MAX as u64 + 1;
+    let is_read = io::stdin().take(limit).read_to_end(&mut input);
+    let event = match is_read {
+        Ok(_) => read(product, &input).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    match event {
+        Ok(event) if matches!(event.moment, Moment::BeforeTool(_)) => {
+            let refused = |reason: &str| event.reply(&Answer::Refuse(reason.to_owned()));
+            let (late, failed) = (
+                refused("the gate did not answer in time; `waypost doctor` says more"),
+                refused("`waypost hook` has failed; this is a bug"),
+            );
+            within(PATIENCE, move || event.reply(&consider(&event)), late).unwrap_or(failed)
+        }
+        Ok(event) => event.reply(&consider(&event)),
+        Err(error) => match folders(None).iter().any(|folder| tool::is_held(folder)) {
+            true => refuse_unread(product, &format!("the event cannot be read: {error}")),
+            false => Reply { stdout: String::new(), stderr: String::new(), code: 0 },
+        },
+    }
+}
+
+/// What `work` comes to, or `late` if it takes too long; it ends with the process then. None if it
+/// panics.
+fn within<T: Send + 'static>(
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+    late: T,
+) -> Option<T> {
+    let (done, wait) = mpsc::sync_channel(1);
+    let thread = thread::Builder::new().stack_size(STACK);
+    // Nobody listens any more if it comes late.
+    thread.spawn(move || drop(done.send(work()))).ok()?;
+    match wait.recv_timeout(limit) {
+        Ok(value) => Some(value),
+        Err(mpsc::RecvTimeoutError::Timeout) => Some(late),
+        Err(mpsc::RecvTimeoutError::Disconnected) => None,
+    }
+}
+
+fn consider(event: &Event) -> Answer {
+    match &event.moment {
+        Moment::BeforeTool(call) => tool::before(event, call),
+        Moment::AfterTool(_) => session::after_tool(event),
+        Moment::SessionStart { source } => session::start(event, source),
+        Moment::BeforeCompaction { trigger } => session::compaction(event, trigger),
+        Moment::Stop { is_held } => session::stop(event, *is_held),
+        // Compacting a conversation looks like the end of a subagent without a kind.
+        Moment::SubagentStop { is_held, kind } if !kind.is_empty() => {
+            session::stop(event, *is_held)
+        }
+        Moment::SubagentStop { .. } | Moment::Other => Answer::Silent,
+    }
+}
+
+/// Writes down what was answered.
+fn note(event: &Event, spot: &Spot, outcome: Outcome) {
+    log::note(spot, event, Clock.now(), outcome);
+}
+
+/// The place of a project as the judgement knows it.
+fn spot(project: &Project) -> Spot {
+    let place = project.place();
+    Spot {
+        root: place.root.clone(),
+        git_common: place.git_common.clone(),
+        state: place.state.clone(),
+        tree: place.tree.to_string(),
+    }
+}
+
+/// The folder that an event is about; it exists.
+fn folder(event: &Event) -> Option<std::path::PathBuf> {
+    folders(Some(event)).into_iter().next()
+}
+
+/// Says on standard error what an agent program does not listen to.
+fn complain(start: &Path, error: &dyn std::fmt::Display) {
+    say(&format!("waypost: {}: {error}", start.display()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_does_not_end_is_answered_for() {
+        let (_keep, never) = mpsc::channel::<&str>();
+        let stuck = move || never.recv().unwrap_or("done");
+        assert_eq!(within(Duration::ZERO, stuck, "late"), Some("late"));
+        assert_eq!(within(PATIENCE, || "done", "late"), Some("done"));
+        assert_eq!(within(PATIENCE, || panic!("no"), "late"), None);
+    }
+}

@@ -1,0 +1,58 @@
+//! `waypost why`: what holds a task, and the event that made it so.
+
+use super::open;
+use crate::{
+    Context,
+    error::CliError,
+    output::{BOLD, DIM, styled},
+};
+use serde_json::json;
+use std::process::ExitCode;
+
+/// Say what holds a task
+///
+/// A dependency, a failure behind it, a phase, a delay, a limit, a question; each with the event of
+/// the journal that made it so, and the command that leads on.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WhyArgs {
+    /// The task, as in T1.3 or run:T1.3
+    id: String,
+}
+
+pub(crate) fn run(context: &Context, args: &WhyArgs) -> Result<ExitCode, CliError> {
+    let mut project = open(context)?;
+    let id = args.id.strip_prefix("run:").unwrap_or(&args.id);
+    let why = project.why(&super::run::parse_id(id)?)?;
+    if context.out.json {
+        let reasons: Vec<_> = why
+            .reasons
+            .iter()
+            .map(|reason| {
+                json!({
+                    "text": reason.text,
+                    "event": reason.event.as_ref().map(|it| json!({
+                        "seq": it.seq, "kind": it.kind, "at": it.at.to_string(), "actor": it.actor,
+                    })),
+                    "next": reason.next,
+                })
+            })
+            .collect();
+        context.out.json(&json!({ "id": why.id, "status": why.status, "reasons": reasons }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    context.out.line(format!("{} is {}", styled(BOLD, &why.id), why.status))?;
+    for reason in &why.reasons {
+        context.out.line(format!("  {}", reason.text))?;
+        if let Some(event) = &reason.event {
+            let told = format!(
+                "    event {} {} at {} by {}",
+                event.seq, event.kind, event.at, event.actor
+            );
+            context.out.line(styled(DIM, told))?;
+        }
+        if let Some(next) = &reason.next {
+            context.out.line(styled(DIM, format!("    next: {next}")))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,302 @@
+//! `waypost run`: the tasks of TASKS.md really run.
+
+use crate::harness::{BINARY, Project, Ran};
+use serde_json::json;
+use std::{
+    fmt::Write as _,
+    fs,
+    process::{Child, Stdio},
+    thread,
+    time::Duration,
+};
+
+/// Two phases; each task writes its own name into `done.txt`.
+const TASKS: &str = "\
+# Tasks: shop
+
+## Phase 1: Ground
+
+- [ ] T1.1: Lay the ground
+  - run: `echo T1.1 >> done.txt`
+- [ ] T1.2: Choose the tools
+  - run: `echo T1.2 >> done.txt`
+  - depends: T1.1
+  - verify: `grep -q T1.2 done.txt`
+
+## Phase 2: Cart
+
+- [ ] T2.1: Put things into the cart
+  - run: `echo T2.1 >> done.txt; echo said by T2.1`
+";
+
+fn with(tasks: &str) -> Project {
+    let project = Project::git();
+    project.write("TASKS.md", tasks);
+    project
+}
+
+/// A task in a file of its own phase.
+fn one(command: &str) -> Project {
+    with(&format!("# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: Only\n  - run: `{command}`\n"))
+}
+
+fn status(project: &Project, id: &str) -> String {
+    let why = project.json(&format!("why {id}"));
+    why["status"].as_str().unwrap().to_owned()
+}
+
+/// Starts a run and leaves it running.
+fn begin(project: &Project, line: &str) -> Child {
+    let mut command = project.command(BINARY, &project.root);
+    command.args(crate::harness::words(line)).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+fn wait_for(what: &str, is_there: impl Fn() -> bool) {
+    for _ in 0..600 {
+        if is_there() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    panic!("waited in vain for {what}");
+}
+
+/// The processes that carry `mark` in their command line.
+fn alive(mark: &str) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(mark)
+    })
+    .collect()
+}
+
+fn kill(pid: u32, signal: &str) {
+    let project = Project::plain();
+    let ran = project.command("kill", &project.root).args([signal, &pid.to_string()]).output();
+    assert!(ran.unwrap().status.success());
+}
+
+#[test]
+fn all_phases_are_worked_through() {
+    let project = with(TASKS);
+    let ran = project.run("run");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.read("done.txt"), "T1.1\nT1.2\nT2.1\n");
+    insta::assert_snapshot!("worked_through", project.tell("run", &ran));
+    assert_eq!(project.must("run logs T2.1").stdout, "said by T2.1\n");
+    let log = project.log();
+    let completed: Vec<_> = log
+        .iter()
+        .filter(|entry| entry["kind"] == "task_completed")
+        .map(|entry| (entry["body"]["id"].clone(), entry["body"]["evidence"]["kind"].clone()))
+        .collect();
+    let want = [("T1.1", "unverified"), ("T1.2", "check"), ("T2.1", "unverified")];
+    assert_eq!(completed, want.map(|(id, kind)| (json!(id), json!(kind))));
+    // Nothing is done twice.
+    assert_eq!(project.run("run --resume").code, 0);
+    assert_eq!(project.read("done.txt"), "T1.1\nT1.2\nT2.1\n");
+}
+
+#[test]
+fn a_failure_blocks_what_depends_on_it_and_nothing_else() {
+    let project = with(
+        "# Tasks: shop\n\n## Phase 1: One\n\n\
+         - [ ] T1.1: Breaks\n  - run: `echo no such luck; exit 3`\n\
+         - [ ] T1.2: Waits for it\n  - run: `echo T1.2 >> done.txt`\n  - depends: T1.1\n\
+         - [ ] T1.3: Does not\n  - run: `echo T1.3 >> done.txt`\n  - depends: none\n",
+    );
+    let ran = project.run("run --retry-limit 0 --max-parallel 1");
+    assert_eq!(ran.code, 1, "{ran}");
+    assert_eq!(project.read("done.txt"), "T1.3\n");
+    assert!(ran.stderr.contains("waypost run retry T1.1"), "{ran}");
+    let told = project.transcript(&["why T1.1", "why T1.2", "why T1.3"]);
+    insta::assert_snapshot!("why", told);
+}
+
+#[test]
+fn what_failed_is_tried_again() {
+    let project = one("test -e tried || { touch tried; exit 1; }");
+    let ran = project.run("run --retry-limit 1");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.stderr.contains("is tried again: exit code 1"), "{ran}");
+    assert_eq!(project.json("run status")["counts"]["completed"], 1);
+}
+
+#[test]
+fn success_is_not_the_exit_code_alone() {
+    let table = [
+        ("echo FAIL:T1.1:no disk", "no disk"),
+        ("true`\n  - verify: `false", "`false` did not pass"),
+        ("kill -9 $$", "ended by signal 9"),
+        ("sleep 60`\n  - timeout: `1", "its time was over"),
+    ];
+    for (command, reason) in table {
+        let project = one(command);
+        let ran = project.run("run --retry-limit 0");
+        assert_eq!(ran.code, 1, "{command}: {ran}");
+        assert!(ran.stderr.contains(reason), "{command}: {ran}");
+    }
+    let nothing = with("# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: Only words\n");
+    let ran = nothing.run("run");
+    assert!(ran.code == 1 && ran.stderr.contains("it has no command"), "{ran}");
+}
+
+#[test]
+fn only_so_many_run_at_once() {
+    let mut tasks = String::from("# Tasks: shop\n\n## Phase 1: One\n\n");
+    for number in 1..=6 {
+        writeln!(tasks, "- [ ] T1.{number}: Alone\n  - depends: none").unwrap();
+        writeln!(tasks, "  - run: `mkdir lock && sleep 0.05 && rmdir lock`").unwrap();
+    }
+    let project = with(&tasks);
+    let ran = project.run("run --max-parallel 1 --retry-limit 0");
+    assert_eq!(ran.code, 0, "{ran}");
+}
+
+#[test]
+fn tasks_get_no_secrets_and_know_who_they_are() {
+    let project = one("env > env.txt").variable("AWS_SECRET_ACCESS_KEY", "s3cret");
+    project.must("run");
+    let environment = project.read("env.txt");
+    assert!(!environment.contains("s3cret"), "{environment}");
+    for line in ["WAYPOST_TASK=T1.1\n", "WAYPOST_ATTEMPT=1\n", "PATH="] {
+        assert!(environment.contains(line), "{line}: {environment}");
+    }
+    let wanted = one("env > env.txt").variable("DEPLOY_TARGET", "staging");
+    wanted.write("waypost.toml", "[run]\nenvironment = [\"DEPLOY_TARGET\"]\n");
+    wanted.must("run");
+    assert!(wanted.read("env.txt").contains("DEPLOY_TARGET=staging\n"));
+}
+
+#[test]
+fn a_second_run_is_told_who_runs_the_first() {
+    let project = one("touch begun; sleep 30");
+    let mut first = begin(&project, "run");
+    wait_for("the task", || project.path("begun").exists());
+    let second = project.run("run --resume");
+    assert_eq!(second.code, 4, "{second}");
+    assert_eq!(status(&project, "T1.1"), "in_progress");
+    kill(first.id(), "-INT");
+    thread::sleep(Duration::from_millis(300));
+    kill(first.id(), "-INT");
+    first.wait().unwrap();
+    assert_eq!(status(&project, "T1.1"), "ready", "stopped, and waits again");
+    assert!(alive(&project.root.display().to_string()).is_empty());
+}
+
+#[test]
+fn one_interrupt_lets_running_tasks_finish() {
+    let project = with(
+        "# Tasks: shop\n\n## Phase 1: One\n\n\
+         - [ ] T1.1: Runs\n  - run: `touch begun; sleep 1; touch finished`\n\
+         - [ ] T1.2: Comes after\n  - run: `touch second`\n  - depends: T1.1\n",
+    );
+    let child = begin(&project, "run");
+    wait_for("the task", || project.path("begun").exists());
+    kill(child.id(), "-INT");
+    let ran: Ran = child.wait_with_output().unwrap().into();
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(project.path("finished").exists() && !project.path("second").exists(), "{ran}");
+    assert_eq!(project.run("run").code, 3, "it wants to be told to go on");
+    project.must("run --resume");
+    assert!(project.path("second").exists());
+}
+
+#[test]
+fn an_engine_that_dies_leaves_its_tasks_running_and_the_next_takes_them_up() {
+    let project = one("echo begun >> begun; sleep 2; echo finished >> finished");
+    let mut engine = begin(&project, "run");
+    wait_for("the task", || project.path("begun").exists());
+    kill(engine.id(), "-9");
+    engine.wait().unwrap();
+    let ran = project.run("run --resume");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(
+        (project.read("begun"), project.read("finished")),
+        ("begun\n".into(), "finished\n".into())
+    );
+    assert_eq!(status(&project, "T1.1"), "completed");
+}
+
+#[test]
+fn what_ended_while_nobody_listened_is_not_done_again() {
+    let project = one("echo begun >> begun; sleep 1; echo finished >> finished");
+    let mut engine = begin(&project, "run");
+    wait_for("the task", || project.path("begun").exists());
+    kill(engine.id(), "-9");
+    engine.wait().unwrap();
+    wait_for("its end", || project.path("finished").exists());
+    thread::sleep(Duration::from_millis(300));
+    let ran = project.run("run --resume");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.read("begun"), "begun\n");
+}
+
+#[test]
+fn nothing_is_left_of_a_keeper_that_dies_too() {
+    let mark = "sleep 31.4159";
+    let project = one(&format!("echo begun >> begun; {mark} & setsid {mark} & wait"));
+    let mut engine = begin(&project, "run");
+    wait_for("the task", || project.path("begun").exists());
+    kill(engine.id(), "-9");
+    engine.wait().unwrap();
+    let root = project.root.display().to_string();
+    for keeper in alive("keeper").into_iter().filter(|pid| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&root)
+    }) {
+        kill(keeper, "-9");
+    }
+    project.replace("TASKS.md", &format!("{mark} & setsid {mark} & wait"), "true");
+    let ran = project.run("run --resume");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.read("begun"), "begun\nbegun\n", "it was interrupted and begun again");
+    wait_for("the end of what was left", || alive("31.4159").is_empty());
+}
+
+#[test]
+fn an_engine_goes_on_when_its_keeper_dies() {
+    let project = one("echo begun >> begun; test -e again || { touch again; sleep 30; }");
+    let engine = begin(&project, "run");
+    wait_for("the task", || project.path("again").exists());
+    let root = project.root.display().to_string();
+    for pid in alive("keeper") {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        if String::from_utf8_lossy(&line).contains(&root) {
+            kill(pid, "-9");
+        }
+    }
+    let ran: Ran = engine.wait_with_output().unwrap().into();
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.stderr.contains("the keeper has died"), "{ran}");
+    assert_eq!(project.read("begun"), "begun\nbegun\n");
+    let skipped = with(TASKS).run("run --phase 2");
+    assert_eq!(skipped.code, 3, "{skipped}");
+}
+
+#[test]
+fn a_plan_is_shown_before_it_is_run() {
+    let project = with(TASKS);
+    for format in ["table", "mermaid", "dot", "svg", "json"] {
+        let told = project.must(&format!("run --dry-run --format {format}")).stdout;
+        insta::assert_snapshot!(format!("plan_{format}"), told);
+    }
+    assert!(!project.path("done.txt").exists());
+    assert!(!project.journal().exists(), "nothing was done");
+}
+
+#[test]
+fn differences_between_tasks_md_and_the_state_are_told() {
+    let project = with(TASKS);
+    project.must("run --phase 1");
+    project.replace("TASKS.md", "- [ ] T2.1: Put", "- [x] T2.1: Put");
+    project.replace("TASKS.md", "- [ ] T1.1: Lay", "- [ ] T1.9: Lay");
+    project.replace("TASKS.md", "depends: T1.1", "depends: T1.9");
+    let ran = project.run("run --verify");
+    assert_eq!(ran.code, 1, "{ran}");
+    insta::assert_snapshot!(ran.stdout);
+    assert_eq!(project.run("run stats").code, 2);
+}

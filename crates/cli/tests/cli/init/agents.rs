@@ -1,0 +1,227 @@
+//! The hook in the settings of agent programs.
+
+use super::{differences, install, must_with, person_must_with, tree, write_script};
+use crate::{harness::Project, terminal::nobody_is_here};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use std::{fs, os::unix::fs::symlink, path::Path};
+
+const CLAUDE: &str = ".claude/settings.local.json";
+const CLAUDE_SHARED: &str = ".claude/settings.json";
+const CODEX: &str = ".codex/hooks.json";
+const GEMINI: &str = ".gemini/settings.json";
+
+/// The first command in a settings file.
+fn command(project: &Project, file: &str) -> Value {
+    let settings: Value = serde_json::from_str(&project.read(file)).unwrap();
+    let events = settings["hooks"].as_object().unwrap();
+    events.values().next().unwrap()[0]["hooks"][0]["command"].clone()
+}
+
+fn exists(project: &Project) -> [bool; 4] {
+    [CLAUDE, CLAUDE_SHARED, CODEX, GEMINI].map(|file| project.path(file).exists())
+}
+
+/// What the hook of every program has to call.
+#[track_caller]
+fn check_commands(project: &Project, program: &Path, rest: &str) {
+    let program = program.to_str().unwrap().replace('\'', r"'\''");
+    for (file, word) in [(CLAUDE, "claude"), (CODEX, "codex"), (GEMINI, "gemini")] {
+        assert_eq!(command(project, file), format!("'{program}'{rest} {word}"));
+    }
+}
+
+#[test]
+fn every_program_calls_the_installed_one_by_its_path() {
+    let project = Project::git();
+    let waypost = install(&project);
+    must_with(&project, &waypost, "init");
+    check_commands(&project, &waypost, " hook");
+    assert_eq!(project.git_command("status --porcelain"), "");
+}
+
+#[test]
+fn the_small_program_is_preferred_where_it_is_installed() {
+    let project = Project::git();
+    let waypost = install(&project);
+    let hook = waypost.with_file_name("waypost-hook");
+    write_script(&hook, 0o755, "");
+    must_with(&project, &waypost, "init");
+    check_commands(&project, &hook, "");
+}
+
+/// Whoever can say what the hook calls can say what it answers.
+#[test]
+fn only_a_person_turns_a_hook_to_another_program() {
+    let project = Project::git();
+    let waypost = install(&project);
+    must_with(&project, &waypost, "init --git-hooks");
+    let before = tree(&project);
+    let lines = ["init", "init --shared", "init --no-agents --git-hooks"];
+    assert_snapshot!("turned", project.transcript(&lines));
+    assert_eq!(differences(&project, &before, &tree(&project)), [""; 0]);
+    // One that leads nowhere holds nothing, and may be mended by anybody.
+    let moved = waypost.with_file_name("waypost2");
+    fs::rename(&waypost, &moved).unwrap();
+    must_with(&project, &moved, "init --git-hooks");
+    check_commands(&project, &moved, " hook");
+    assert!(project.read(".git/hooks/pre-push").contains("waypost2'\n"));
+    if nobody_is_here() {
+        return;
+    }
+    fs::copy(&moved, &waypost).unwrap();
+    person_must_with(&project, &waypost, "init --git-hooks");
+    check_commands(&project, &waypost, " hook");
+    person_must_with(&project, &waypost, "init --shared");
+    assert_eq!(exists(&project), [false, true, true, true]);
+}
+
+#[test]
+fn the_second_time_no_byte_changes() {
+    for line in ["init", "init --shared"] {
+        for project in [Project::git(), Project::plain()] {
+            project.must(line);
+            let before = tree(&project);
+            let again = project.json(line);
+            let changes: Vec<&Value> =
+                again["agents"].as_array().unwrap().iter().map(|it| &it["change"]).collect();
+            assert_eq!(changes, ["unchanged"; 3]);
+            assert_eq!(differences(&project, &before, &tree(&project)), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn programs_can_be_chosen() {
+    let check = |line: &str, want: [bool; 4]| {
+        let project = Project::git();
+        project.must(line);
+        assert_eq!(exists(&project), want, "{line}");
+    };
+    check("init --agent codex", [false, false, true, false]);
+    check("init --agent gemini --agent claude", [true, false, false, true]);
+    check("init --no-agents", [false, false, false, false]);
+    check("init --shared --agent claude", [false, true, false, false]);
+    let project = Project::git();
+    let lines =
+        ["init --agent cursor", "init --agent claude --no-agents", "init --remove --git-hooks"];
+    assert_snapshot!("chosen_wrongly", project.transcript(&lines));
+}
+
+/// What was registered before stays registered, and out of git's sight.
+#[test]
+fn choosing_one_program_leaves_the_others() {
+    let project = Project::git();
+    project.must("init");
+    let before = tree(&project);
+    project.must("init --no-agents");
+    project.must("init --agent codex");
+    assert_eq!(differences(&project, &before, &tree(&project)), [""; 0]);
+}
+
+#[test]
+fn what_git_tracks_is_everybodys() {
+    let project = Project::git();
+    project.write(GEMINI, "{ \"model\": \"pro\" } // mine\n");
+    project.write(CLAUDE_SHARED, "{}");
+    project.git_command("add -A");
+    if nobody_is_here() {
+        return;
+    }
+    let told = [
+        project.transcript(&["init"]),
+        project.git_command("status --porcelain"),
+        project.tell("init --shared", &project.as_person("init --shared")),
+        project.git_command("status --porcelain"),
+        project.transcript(&["init", "--json init"]),
+    ];
+    assert_snapshot!("tracked", told.join("\n"));
+    assert_eq!(exists(&project), [false, true, true, true]);
+    for (file, word) in [(CLAUDE_SHARED, "claude"), (CODEX, "codex")] {
+        assert_eq!(command(&project, file), format!("waypost-hook {word}"));
+    }
+    assert!(project.read(GEMINI).ends_with("} // mine\n"));
+    assert!(project.read(".gitignore").contains("\n/.develop-workflow/\n"));
+    let exclude = project.read(".git/info/exclude");
+    assert!(!exclude.contains("waypost"), "{exclude}");
+}
+
+#[test]
+fn settings_that_cannot_be_read_stop_it_before_anything_is_done() {
+    let project = Project::git();
+    project.write(GEMINI, "{\n  \"model\": \"pro\"\n  \"ui\": {}\n}\n");
+    let before = tree(&project);
+    assert_snapshot!("bad_settings", project.transcript(&["init"]));
+    assert_eq!(differences(&project, &before, &tree(&project)), [""; 0]);
+    project.must("init --agent claude --agent codex");
+    assert_eq!(exists(&project), [true, false, true, true]);
+}
+
+#[test]
+fn a_link_in_the_place_of_settings_is_refused() {
+    let project = Project::git();
+    fs::write(project.base().join("elsewhere.json"), "{}").unwrap();
+    fs::create_dir(project.path(".claude")).unwrap();
+    symlink("../../elsewhere.json", project.path(CLAUDE)).unwrap();
+    let before = tree(&project);
+    assert_snapshot!("linked_settings", project.transcript(&["init"]));
+    assert_eq!(differences(&project, &before, &tree(&project)), [""; 0]);
+    assert_eq!(fs::read_to_string(project.base().join("elsewhere.json")).unwrap(), "{}");
+}
+
+/// A folder that is shared by linking it is the user's own doing.
+#[test]
+fn a_linked_folder_is_followed() {
+    let project = Project::git();
+    fs::create_dir(project.base().join("shared")).unwrap();
+    symlink("../shared", project.path(".claude")).unwrap();
+    project.must("init");
+    assert!(project.base().join("shared/settings.local.json").is_file());
+}
+
+/// Git says nothing about a repository whose format it does not know.
+#[test]
+fn what_git_cannot_tell_is_not_guessed() {
+    let project = Project::git();
+    project.write(GEMINI, "{}");
+    project.git_command("config core.repositoryFormatVersion 99");
+    let before = tree(&project);
+    let ran = project.run("init");
+    assert_eq!(ran.code, 5, "{ran}");
+    assert_eq!(differences(&project, &before, &tree(&project)), [""; 0]);
+}
+
+#[test]
+fn doctor_misses_a_hook_that_is_gone() {
+    let project = Project::git();
+    let waypost = install(&project);
+    must_with(&project, &waypost, "init --git-hooks");
+    let sound = project.must("doctor").stdout;
+    project.write(CLAUDE, "{}\n");
+    fs::remove_file(project.path(CODEX)).unwrap();
+    project.replace(GEMINI, "waypost' hook gemini", "elsewhere");
+    fs::remove_file(project.path(".git/hooks/pre-push")).unwrap();
+    let gone = project.transcript(&["doctor"]);
+    must_with(&project, &waypost, "init --git-hooks");
+    fs::remove_file(&waypost).unwrap();
+    let uninstalled = project.transcript(&["doctor"]);
+    let told = [project.redact(&sound), gone, uninstalled].map(|told| {
+        told.lines().filter(|line| line.contains("hook")).collect::<Vec<_>>().join("\n")
+    });
+    assert_snapshot!("doctor_hooks", told.join("\n\n"));
+}
+
+#[test]
+fn data_tells_what_was_done() {
+    let project = Project::git();
+    let first = project.json("init --agent claude --git-hooks");
+    assert_eq!(first["agents"], json!([{ "agent": "claude", "file": CLAUDE, "change": "added" }]));
+    let hooks = project.path(".git/hooks");
+    assert_eq!(
+        first["git_hooks"],
+        json!([
+            { "hook": "pre-commit", "file": hooks.join("pre-commit"), "change": "added", "earlier": null },
+            { "hook": "pre-push", "file": hooks.join("pre-push"), "change": "added", "earlier": null },
+        ])
+    );
+}

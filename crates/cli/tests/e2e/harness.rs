@@ -1,0 +1,312 @@
+//! A project with a home of its own, an agent program in it, and the model that it talks to.
+
+use crate::program::{Agent, Programs, Ran, run};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+};
+use tempfile::TempDir;
+use waypost_agent::{claude_environment, codex_config, codex_environment};
+use waypost_sim::{Options, Script, Server};
+
+/// The feature that every workflow here is about; it is looked for in what the model is shown.
+pub(crate) const FEATURE: &str = "Rate limits for the public API";
+
+/// A window of the workflow, below the project's folder.
+pub(crate) const STATE: &str = ".develop-workflow/state.json";
+
+/// A model of Codex's list that is offered its patch tool.
+const CODEX_MODEL: &str = "gpt-5.5";
+
+/// A folder with a project, a home and a remote; it stays for a look if the test fails.
+pub(crate) struct Site {
+    agent: Agent,
+    programs: Programs,
+    folder: Option<TempDir>,
+    pub(crate) root: PathBuf,
+    /// Given to Claude Code on top of what every run has.
+    arguments: Vec<String>,
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        if let Some(folder) = self.folder.take()
+            && thread::panicking()
+        {
+            println!("left for a look: {}", folder.keep().display());
+        }
+    }
+}
+
+impl Site {
+    /// A repository with one commit, its remote, and the hook registered; nothing if the test has
+    /// to be skipped.
+    pub(crate) fn new(agent: Agent) -> Option<Self> {
+        let programs = Programs::find(agent)?;
+        fs::create_dir_all(&programs.scratch).unwrap();
+        let folder = TempDir::new_in(&programs.scratch).unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        for name in ["home", "codex", "shop"] {
+            fs::create_dir(base.join(name)).unwrap();
+        }
+        let root = base.join("shop");
+        let folder = Some(folder);
+        let site = Self { agent, programs, folder, root, arguments: Vec::new() };
+        site.git("init -q -b main .");
+        site.git("init -q --bare -b main ../remote.git");
+        site.git("remote add origin ../remote.git");
+        site.git("config branch.main.remote origin");
+        site.git("config branch.main.merge refs/heads/main");
+        site.write("README.md", "# Shop\n");
+        site.write("review.md", "Blocking: 0\n");
+        site.write("waypost.toml", "[workflow.gates.re_review_clean]\ncheck = \"true\"\n");
+        site.git("add .");
+        site.git("commit -q -m first");
+        site.waypost("init");
+        Some(site)
+    }
+
+    /// Gives Claude Code more arguments from here on.
+    pub(crate) fn with_arguments(mut self, arguments: &[&str]) -> Self {
+        self.arguments.extend(arguments.iter().map(ToString::to_string));
+        self
+    }
+
+    /// Takes the feature to IMPLEMENT, with its one checkpoint pending.
+    pub(crate) fn enter_implement(&self) {
+        self.waypost_all(&[
+            &format!("develop start|{FEATURE}"),
+            "develop advance --checkpoint cp-1",
+            "develop gate pass review_clean_pass --report review.md",
+            "develop advance",
+        ]);
+    }
+
+    /// Takes the feature from IMPLEMENT to PR, where only the last gate is closed.
+    pub(crate) fn enter_pr(&self) {
+        self.waypost_all(&[
+            "develop checkpoint start cp-1",
+            "develop checkpoint pass cp-1",
+            "develop gate pass architect_verified --report review.md",
+            "develop advance",
+        ]);
+    }
+
+    /// The base of all folders of this site.
+    fn base(&self) -> &Path {
+        self.root.parent().unwrap()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.root.join(name).display().to_string()
+    }
+
+    pub(crate) fn exists(&self, name: &str) -> bool {
+        self.root.join(name).exists()
+    }
+
+    #[track_caller]
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.root.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn remove(&self, name: &str) {
+        fs::remove_file(self.root.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.root.join(name), text).unwrap();
+    }
+
+    /// Runs `waypost`; anything but success fails the test. A last argument with spaces stands
+    /// behind a bar.
+    #[track_caller]
+    pub(crate) fn waypost(&self, line: &str) -> Ran {
+        let (words, last) = match line.split_once('|') {
+            Some((words, last)) => (words, Some(last)),
+            None => (line, None),
+        };
+        let mut command = self.command(&self.programs.bin.join("waypost"));
+        command.args(words.split(' ')).args(last);
+        let ran = run(command, "");
+        assert_eq!(ran.code, Some(0), "waypost {line}\n{ran}");
+        ran
+    }
+
+    #[track_caller]
+    pub(crate) fn waypost_all(&self, lines: &[&str]) {
+        for line in lines {
+            self.waypost(line);
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn git(&self, line: &str) -> String {
+        let mut command = self.command(Path::new("git"));
+        command.args(line.split(' '));
+        let ran = run(command, "");
+        assert_eq!(ran.code, Some(0), "git {line}\n{ran}");
+        ran.stdout
+    }
+
+    /// What has arrived in the remote: one line per branch.
+    pub(crate) fn pushed(&self) -> String {
+        self.git("--git-dir ../remote.git for-each-ref --format=%(refname)")
+    }
+
+    /// A program in an empty environment but for what it cannot do without.
+    fn command(&self, program: &Path) -> Command {
+        let bin = self.programs.bin.display();
+        let mut command = Command::new(program);
+        command.current_dir(&self.root).env_clear();
+        command.env("HOME", self.base().join("home")).env("LANG", "C.UTF-8");
+        command.env("PATH", format!("{bin}:/usr/local/bin:/usr/bin:/bin"));
+        for role in ["AUTHOR", "COMMITTER"] {
+            command.env(format!("GIT_{role}_NAME"), "Mina");
+            command.env(format!("GIT_{role}_EMAIL"), "mina@example.org");
+        }
+        command
+    }
+
+    /// The agent program itself, for commands that need no model.
+    pub(crate) fn agent(&self, arguments: &[&str]) -> Ran {
+        let mut command = self.command(&self.programs.agent);
+        command.args(arguments);
+        run(command, "")
+    }
+
+    /// Lets the agent work on a prompt while the model says `turns`, and `sub_turns` to subagents.
+    #[track_caller]
+    pub(crate) fn work(&self, turns: Value, sub_turns: Value) -> Work {
+        let model = Model::start(self, turns, sub_turns);
+        let ran = match self.agent {
+            Agent::Claude => self.claude(&model, &["go"], ""),
+            Agent::Codex => self.codex(&model),
+        };
+        assert_eq!(ran.code, Some(0), "{ran}");
+        Work { requests: model.requests(), ran }
+    }
+
+    /// Gives Claude Code several prompts in one process, each in its own turn.
+    #[track_caller]
+    pub(crate) fn converse(&self, turns: Value, prompts: &[&str]) -> Work {
+        let model = Model::start(self, turns, json!([]));
+        let line = |prompt: &&str| {
+            let message = json!({"role": "user", "content": prompt});
+            format!("{}\n", json!({"type": "user", "message": message}))
+        };
+        let input: String = prompts.iter().map(line).collect();
+        let ran = self.claude(&model, &["--input-format", "stream-json"], &input);
+        assert_eq!(ran.code, Some(0), "{ran}");
+        Work { requests: model.requests(), ran }
+    }
+
+    fn claude(&self, model: &Model, arguments: &[&str], input: &str) -> Ran {
+        let mut command = self.command(&self.programs.agent);
+        command.envs(claude_environment(model.server.address()));
+        // Root may switch permissions off only where it says that it is in a sandbox.
+        command.env("IS_SANDBOX", "1");
+        command.args(["-p", "--output-format", "stream-json", "--verbose"]);
+        command.arg("--dangerously-skip-permissions").args(&self.arguments).args(arguments);
+        run(command, input)
+    }
+
+    fn codex(&self, model: &Model) -> Ran {
+        let home = self.base().join("codex");
+        let config = codex_config(model.server.address());
+        fs::write(home.join("config.toml"), format!("model = \"{CODEX_MODEL}\"\n{config}"))
+            .unwrap();
+        let mut command = self.command(&self.programs.agent);
+        command.envs(codex_environment()).env("CODEX_HOME", home);
+        command.args(["exec", "--json", "--skip-git-repo-check"]);
+        command.arg("--dangerously-bypass-approvals-and-sandbox");
+        command.args(["--dangerously-bypass-hook-trust", "go"]);
+        run(command, "")
+    }
+}
+
+/// A scripted model with its log.
+struct Model {
+    server: Server,
+    log: PathBuf,
+}
+
+impl Model {
+    fn start(site: &Site, turns: Value, sub_turns: Value) -> Self {
+        let script = json!({"version": 1, "turns": turns, "sub_turns": sub_turns});
+        let script = Script::parse(script.to_string().as_bytes()).unwrap();
+        let log = site.base().join("requests.jsonl");
+        // Every work has a log of its own; an earlier one is done with.
+        let _none = fs::remove_file(&log);
+        let options = Options { log: Some(log.clone()), ..Options::default() };
+        Self { server: Server::start(script, &options).unwrap(), log }
+    }
+
+    fn requests(&self) -> Vec<Value> {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        lines.filter(|request: &Value| request["turn"].is_u64()).collect()
+    }
+}
+
+/// What an agent did with a prompt.
+pub(crate) struct Work {
+    pub(crate) ran: Ran,
+    /// The questions to the model as they were logged, oldest first.
+    pub(crate) requests: Vec<Value>,
+}
+
+impl Work {
+    /// What tools answered in a conversation (`main` or `sub`), in the order of the calls.
+    pub(crate) fn tool_results(&self, conversation: &str) -> Vec<String> {
+        let ours = self.requests.iter().filter(|each| each["conversation"] == conversation);
+        let Some(last) = ours.max_by_key(|each| each["turn"].as_u64()) else { return Vec::new() };
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let contents = list(&last["body"]["messages"]);
+        let blocks = contents.iter().flat_map(|message| list(&message["content"]));
+        let results = blocks.filter(|block| block["type"] == "tool_result");
+        let results = results.map(|block| block["content"].clone());
+        let outputs = list(&last["body"]["input"]);
+        let outputs = outputs.into_iter().filter(|item| !item["output"].is_null());
+        let outputs = outputs.map(|item| item["output"].clone());
+        results.chain(outputs).map(|value| plain_text(&value)).collect()
+    }
+
+    /// All that the model was shown in its request number `at`.
+    #[track_caller]
+    pub(crate) fn shown(&self, at: usize) -> String {
+        let request = self.requests.get(at);
+        let request = request.unwrap_or_else(|| panic!("no request {at}\n{}", self.ran));
+        request["body"].to_string()
+    }
+
+    /// How the model answered, request by request.
+    pub(crate) fn statuses(&self) -> Vec<u64> {
+        self.requests.iter().filter_map(|request| request["status"].as_u64()).collect()
+    }
+
+    /// How often the model was asked.
+    pub(crate) fn asked(&self) -> usize {
+        self.requests.len()
+    }
+}
+
+fn plain_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Asserts that a tool was refused by us, with every one of `words` in what the model was told.
+#[track_caller]
+pub(crate) fn assert_refused(results: &[String], at: usize, words: &[&str]) {
+    let result = results.get(at).unwrap_or_else(|| panic!("no result {at} in {results:#?}"));
+    for word in ["waypost"].iter().chain(words) {
+        assert!(result.contains(word), "result {at} lacks `{word}`: {result}");
+    }
+}

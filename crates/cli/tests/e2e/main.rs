@@ -1,0 +1,16 @@
+//! Proves with the real Claude Code and the real Codex that the hook holds.
+//!
+//! Both run against our scripted model on loopback, in an empty environment with a home of their
+//! own, so nothing here needs a network, an account or a key. `cargo xtask e2e` installs the programs
+//! and says where they are; without that every test here skips itself aloud.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests start agent programs and play the parts of git and a person"
+)]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this crate is tests")]
+
+mod claude;
+mod codex;
+mod harness;
+mod plugin;
+mod program;

@@ -1,6 +1,6 @@
 //! What the words after `cargo xtask` mean.
 //!
-//! Written by hand: seven commands with a handful of flags do not pay for an argument parser.
+//! Written by hand: nine commands with a handful of flags do not pay for an argument parser.
 
 use crate::bench::Effort;
 use crate::check::Tests;
@@ -10,12 +10,14 @@ pub(crate) const HELP: &str = "\
 usage: cargo xtask COMMAND
 
   check [--without-tests]   the whole gate: format, clippy, tidy, tests, doc tests, docs,
-                            generated files; run it before every commit
+                            generated files, agent programs; run it before every commit
   test [FILTER...]          the tests only; installs what they need on a Debian machine
   tidy                      the repository's own rules: layers, headers, file lengths, words
   gen [--check]             write the generated files, or compare them with what is there
   bench [NAME...] [--quick] measure against the alternatives; a slow result is not a failure
   faults [--seed N]         the fault suites in full
+  dist [--to FOLDER]        the programs as they are given away: small, static, quick to start
+  e2e                       the tests with the real agent programs; npm installs them into target/
   help                      this text";
 
 /// One command with its arguments.
@@ -28,6 +30,8 @@ pub(crate) enum Task {
     Generate(Mode),
     Bench { names: Vec<String>, effort: Effort },
     Faults { seed: Option<u64> },
+    Dist { to: Option<String> },
+    EndToEnd,
 }
 
 impl Task {
@@ -49,7 +53,10 @@ impl Task {
                 Ok(seed) => Ok(Self::Faults { seed: Some(seed) }),
                 Err(_) => Err(format!("`{seed}` is not a seed: a whole number is")),
             },
-            ("check" | "tidy" | "gen" | "faults", rest) => {
+            ("dist", []) => Ok(Self::Dist { to: None }),
+            ("dist", ["--to", folder]) => Ok(Self::Dist { to: Some((*folder).to_owned()) }),
+            ("e2e", []) => Ok(Self::EndToEnd),
+            ("check" | "tidy" | "gen" | "faults" | "dist" | "e2e", rest) => {
                 Err(format!("`{command}` does not take `{}`", rest.join(" ")))
             }
             _ => Err(format!("there is no command `{command}`")),
@@ -102,6 +109,9 @@ mod tests {
         );
         check("faults", Ok(Task::Faults { seed: None }));
         check("faults --seed 42", Ok(Task::Faults { seed: Some(42) }));
+        check("dist", Ok(Task::Dist { to: None }));
+        check("dist --to bin", Ok(Task::Dist { to: Some("bin".into()) }));
+        check("e2e", Ok(Task::EndToEnd));
     }
 
     #[test]
@@ -112,6 +122,7 @@ mod tests {
         check("gen --check now", Err("`gen` does not take `--check now`"));
         check("test --release", Err("`test` does not take `--release`"));
         check("bench --slow", Err("`bench` does not take `--slow`"));
+        check("e2e codex", Err("`e2e` does not take `codex`"));
         check("faults --seed", Err("`faults` does not take `--seed`"));
         check("faults --seed ten", Err("`ten` is not a seed: a whole number is"));
     }

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use crate::bench::measurement::{Measurement, table};
 use crate::command_line::{CommandLine, root, target};
+use crate::dist;
 use crate::install::{self, Purpose};
 
 /// How long the measurements may take.
@@ -39,8 +40,12 @@ struct Bench {
 /// To run one more benchmark, add its row here.
 const BENCHES: &[Bench] = &[
     Bench { name: "journal", package: "waypost-store", folder: "crates/store" },
+    Bench { name: "keeper", package: "waypost-proc", folder: "crates/proc" },
     Bench { name: "engine", package: "waypost-engine", folder: "crates/engine" },
     Bench { name: "cli", package: "waypost", folder: "crates/cli" },
+    // Measured as it is given away, because how it is linked is half of what it costs.
+    Bench { name: "hook", package: "waypost", folder: "crates/cli" },
+    Bench { name: "run", package: "waypost", folder: "crates/cli" },
 ];
 
 pub(crate) fn run(names: &[String], effort: Effort) -> Result<()> {
@@ -111,7 +116,13 @@ impl Bench {
     }
 
     fn measure(&self, effort: Effort) -> Result<Vec<Measurement>> {
-        let line = self.line(effort);
+        let line = match self.name {
+            "hook" | "run" if effort == Effort::Full => {
+                let programs = dist::build()?.display().to_string();
+                self.line(effort).variable("WAYPOST_BENCH_PROGRAMS", &programs)
+            }
+            _ => self.line(effort),
+        };
         println!("running {line}");
         let output = line.stdout()?;
         measurements(&String::from_utf8_lossy(&output))
@@ -181,7 +192,9 @@ mod tests {
         check_selected(
             &["jornal"],
             &["journal"],
-            Err("there is no benchmark `jornal`; there are: journal, engine, cli"),
+            Err(
+                "there is no benchmark `jornal`; there are: journal, keeper, engine, cli, hook, run",
+            ),
         );
         check_selected(
             &["cli"],

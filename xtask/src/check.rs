@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::command_line::CommandLine;
-use crate::{generate, test, tidy};
+use crate::{e2e, generate, test, tidy};
 
 /// Whether the gate runs the tests itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +82,7 @@ fn steps(tests: Tests) -> Vec<Step> {
                 .variable("RUSTDOCFLAGS", "-D warnings"),
         ),
         ours("generated files", "xtask gen --check", || generate::run(generate::Mode::Check)),
+        ours("agent programs", "xtask e2e", e2e::run),
     ]);
     steps
 }
@@ -104,7 +105,7 @@ mod tests {
         steps(tests).iter().map(|step| format!("{}: {}", step.name, step.again)).collect()
     }
 
-    const GATE: [&str; 7] = [
+    const GATE: [&str; 8] = [
         "format: cargo fmt --all --check",
         "clippy: cargo clippy --workspace --all-targets --quiet -- -D warnings",
         "tidy: cargo xtask tidy",
@@ -112,10 +113,11 @@ mod tests {
         "doc tests: cargo test --doc --workspace --quiet",
         "docs: RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --workspace --quiet",
         "generated files: cargo xtask gen --check",
+        "agent programs: cargo xtask e2e",
     ];
 
     #[test]
-    fn the_gate_is_these_seven_steps_in_this_order() {
+    fn the_gate_is_these_eight_steps_in_this_order() {
         assert_eq!(lines(Tests::Run), GATE);
     }
 

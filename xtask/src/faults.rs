@@ -18,7 +18,7 @@ pub(crate) fn run(seed: Option<u64>) -> Result<()> {
     Ok(())
 }
 
-/// The suites are the test binary `faults`, and in `cli` what is called `faults_…`.
+/// The suites are the test binary `faults`, in `cli` what is called `faults_…`, and the keeper's.
 fn lines(runner: Runner, seed: Option<u64>) -> Vec<CommandLine> {
     let line = |words: &str| {
         let line = CommandLine::cargo(words).variable("WAYPOST_FAULTS", "full");
@@ -32,10 +32,12 @@ fn lines(runner: Runner, seed: Option<u64>) -> Vec<CommandLine> {
         Runner::Nextest => vec![
             line("nextest run --profile faults --package waypost --test faults --test cli")
                 .with(["-E", "binary(faults) + test(faults_)"]),
+            line("nextest run --profile faults --package waypost-proc --test keeper"),
         ],
         Runner::Cargo => vec![
             line("test --package waypost --test faults"),
             line("test --package waypost --test cli faults_"),
+            line("test --package waypost-proc --test keeper"),
         ],
     }
 }
@@ -50,7 +52,7 @@ mod tests {
             lines(runner, seed).iter().map(ToString::to_string).collect()
         };
         let nextest = shown(Runner::Nextest, None);
-        assert_eq!(nextest.len(), 1);
+        assert_eq!(nextest.len(), 2);
         assert!(nextest[0].starts_with("WAYPOST_FAULTS=full cargo nextest run --profile faults"));
         assert!(nextest[0].contains("binary(faults) + test(faults_)"), "{nextest:?}");
         assert_eq!(
@@ -60,6 +62,8 @@ mod tests {
                  faults",
                 "WAYPOST_FAULTS=full WAYPOST_FAULTS_SEED=7 cargo test --package waypost --test \
                  cli faults_",
+                "WAYPOST_FAULTS=full WAYPOST_FAULTS_SEED=7 cargo test --package waypost-proc \
+                 --test keeper",
             ]
         );
     }

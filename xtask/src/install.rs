@@ -17,6 +17,7 @@ pub(crate) enum Purpose {
     Tests,
     Bench,
     Faults,
+    EndToEnd,
 }
 
 /// A program that we call, where it comes from, and what is lost without it.
@@ -34,7 +35,7 @@ const NEEDS: &[Need] = &[
     Need {
         program: "git",
         package: "git",
-        purposes: &[Purpose::Tests, Purpose::Bench, Purpose::Faults],
+        purposes: &[Purpose::Tests, Purpose::Bench, Purpose::Faults, Purpose::EndToEnd],
         lost: "everything in a repository: worktrees, merges, hooks, `init`, `run`",
     },
     Need {
@@ -72,6 +73,12 @@ const NEEDS: &[Need] = &[
         package: "ninja-build",
         purposes: &[Purpose::Bench],
         lost: "runs beside `ninja`",
+    },
+    Need {
+        program: "npm",
+        package: "npm",
+        purposes: &[Purpose::EndToEnd],
+        lost: "all tests with real agent programs",
     },
 ];
 
@@ -216,6 +223,7 @@ mod tests {
         assert_eq!(names(Purpose::Tests), ["git", "strace", "jq", "script", "flock", "make"]);
         assert_eq!(names(Purpose::Bench), ["git", "jq", "flock", "make", "ninja"]);
         assert_eq!(names(Purpose::Faults), ["git", "strace", "flock"]);
+        assert_eq!(names(Purpose::EndToEnd), ["git", "npm"]);
         assert_eq!(missing(Purpose::Tests, |_| true), Vec::<&Need>::new());
     }
 

@@ -14,6 +14,8 @@ mod arguments;
 mod bench;
 mod check;
 mod command_line;
+mod dist;
+mod e2e;
 mod faults;
 mod generate;
 mod install;
@@ -58,5 +60,7 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::Generate(mode) => generate::run(mode),
         Task::Bench { names, effort } => bench::run(&names, effort),
         Task::Faults { seed } => faults::run(seed),
+        Task::Dist { to } => dist::run(to.as_deref()),
+        Task::EndToEnd => e2e::run(),
     }
 }

@@ -31,7 +31,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         folder: "cli",
         level: 4,
-        uses: &["model", "api", "server", "engine", "agent", "guard", "sim"],
+        uses: &["model", "api", "server", "engine", "agent", "guard", "hook", "sim"],
     },
 ];
 

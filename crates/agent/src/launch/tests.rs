@@ -12,7 +12,7 @@ fn order(program: &[&str]) -> Order {
         model: None,
         turns_max: None,
         budget_cents: None,
-        folder: "/work/shop".to_owned(),
+        folder: "/proj/shop".to_owned(),
         more_folders: Vec::new(),
         access: Access::Edit,
         allowed_tools: Vec::new(),
@@ -29,7 +29,7 @@ fn full(program: &[&str]) -> Order {
         model: Some("best".to_owned()),
         turns_max: Some(40),
         budget_cents: Some(1_205),
-        more_folders: vec!["/work/shared".to_owned(), "/work/my docs".to_owned()],
+        more_folders: vec!["/proj/shared".to_owned(), "/proj/my docs".to_owned()],
         allowed_tools: vec!["Bash(cargo *)".to_owned(), "WebFetch".to_owned()],
         prompts: Prompts::Refused,
         settings: Some("/state/settings.json".to_owned()),
@@ -82,9 +82,9 @@ fn claude_is_started_with_streams_in_both_directions() {
       --max-budget-usd=12.05
       --settings=/state/settings.json
       --add-dir
-      /work/shared
+      /proj/shared
       --add-dir
-      /work/my docs
+      /proj/my docs
       --allowedTools
       Bash(cargo *)
       WebFetch
@@ -164,7 +164,7 @@ fn codex_is_started_once_for_a_message_or_as_a_server() {
       -c
       sandbox_mode="workspace-write"
       -c
-      sandbox_workspace_write.writable_roots=["/work/shared", "/work/my docs"]
+      sandbox_workspace_write.writable_roots=["/proj/shared", "/proj/my docs"]
       --dangerously-bypass-hook-trust
       -c
       hooks.PostToolUse=[{hooks = [{command = "'/my tools/waypost-hook' codex", timeout = 60, type = "command"}], matcher = "Bash|apply_patch|Write|Edit"}]
@@ -191,7 +191,7 @@ fn codex_is_started_once_for_a_message_or_as_a_server() {
     without 3
     < {"id":"initialize","jsonrpc":"2.0","method":"initialize","params":{"capabilities":{"experimentalApi":true,"requestAttestation":false},"clientInfo":{"name":"waypost","title":"Waypost","version":"0.1.0"}}}
     < {"jsonrpc":"2.0","method":"initialized","params":{}}
-    < {"id":"session","jsonrpc":"2.0","method":"thread/start","params":{"approvalPolicy":"on-request","config":{},"cwd":"/work/shop","sandbox":"workspace-write"}}
+    < {"id":"session","jsonrpc":"2.0","method":"thread/start","params":{"approvalPolicy":"on-request","config":{},"cwd":"/proj/shop","sandbox":"workspace-write"}}
     AfterSession
     "#);
     let read = Order { access: Access::Read, ..full(&["codex"]) };
@@ -201,7 +201,7 @@ fn codex_is_started_once_for_a_message_or_as_a_server() {
     without 3
     < {"id":"initialize","jsonrpc":"2.0","method":"initialize","params":{"capabilities":{"experimentalApi":true,"requestAttestation":false},"clientInfo":{"name":"waypost","title":"Waypost","version":"0.1.0"}}}
     < {"jsonrpc":"2.0","method":"initialized","params":{}}
-    < {"id":"session","jsonrpc":"2.0","method":"thread/resume","params":{"approvalPolicy":"never","config":{"bypass_hook_trust":true,"hooks":{"PostToolUse":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}],"matcher":"Bash|apply_patch|Write|Edit"}],"PreCompact":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"PreToolUse":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"SessionStart":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"Stop":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"SubagentStop":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}]}},"cwd":"/work/shop","excludeTurns":true,"model":"best","sandbox":"read-only","threadId":"01a1e186"}}
+    < {"id":"session","jsonrpc":"2.0","method":"thread/resume","params":{"approvalPolicy":"never","config":{"bypass_hook_trust":true,"hooks":{"PostToolUse":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}],"matcher":"Bash|apply_patch|Write|Edit"}],"PreCompact":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"PreToolUse":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"SessionStart":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"Stop":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"SubagentStop":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}]}},"cwd":"/proj/shop","excludeTurns":true,"model":"best","sandbox":"read-only","threadId":"01a1e186"}}
     AfterSession
     "#);
 }
@@ -213,7 +213,7 @@ fn an_acp_agent_is_asked_for_a_session() {
       --acp
     without 0
     < {"id":"initialize","jsonrpc":"2.0","method":"initialize","params":{"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false},"clientInfo":{"name":"waypost","title":"Waypost","version":"0.1.0"},"protocolVersion":1}}
-    < {"id":"session","jsonrpc":"2.0","method":"session/new","params":{"cwd":"/work/shop","mcpServers":[]}}
+    < {"id":"session","jsonrpc":"2.0","method":"session/new","params":{"cwd":"/proj/shop","mcpServers":[]}}
     AfterSession
     "#);
     assert_snapshot!(shown(Adapter::Acp, &full(&["gemini", "--acp"])), @r#"
@@ -221,7 +221,7 @@ fn an_acp_agent_is_asked_for_a_session() {
       --acp
     without 0
     < {"id":"initialize","jsonrpc":"2.0","method":"initialize","params":{"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false},"clientInfo":{"name":"waypost","title":"Waypost","version":"0.1.0"},"protocolVersion":1}}
-    < {"id":"load:01a1e186","jsonrpc":"2.0","method":"session/load","params":{"cwd":"/work/shop","mcpServers":[],"sessionId":"01a1e186"}}
+    < {"id":"load:01a1e186","jsonrpc":"2.0","method":"session/load","params":{"cwd":"/proj/shop","mcpServers":[],"sessionId":"01a1e186"}}
     AfterSession
     "#);
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 use std::{
     fmt::Write as _,
     fs,
+    io::{BufRead as _, BufReader},
     process::{Child, Stdio},
     thread,
     time::Duration,
@@ -71,6 +72,11 @@ fn alive(mark: &str) -> Vec<u32> {
         String::from_utf8_lossy(&line).contains(mark)
     })
     .collect()
+}
+
+/// The keepers of a project.
+fn keepers(project: &Project) -> Vec<u32> {
+    alive(&format!("{}/.git/waypost/keepers", project.root.display()))
 }
 
 fn kill(pid: u32, signal: &str) {
@@ -180,8 +186,12 @@ fn a_second_run_is_told_who_runs_the_first() {
     assert_eq!(second.code, 4, "{second}");
     assert_eq!(status(&project, "T1.1"), "in_progress");
     kill(first.id(), "-INT");
-    thread::sleep(Duration::from_millis(300));
+    // Two that come before the first is heard would count as one.
+    let said = BufReader::new(first.stderr.take().unwrap());
+    let mut said = said.lines().map(Result::unwrap);
+    assert!(said.any(|line| line.contains("no new tasks are started")));
     kill(first.id(), "-INT");
+    assert!(said.any(|line| line.contains("running tasks are stopped")));
     first.wait().unwrap();
     assert_eq!(status(&project, "T1.1"), "ready", "stopped, and waits again");
     assert!(alive(&project.root.display().to_string()).is_empty());
@@ -229,7 +239,8 @@ fn what_ended_while_nobody_listened_is_not_done_again() {
     kill(engine.id(), "-9");
     engine.wait().unwrap();
     wait_for("its end", || project.path("finished").exists());
-    thread::sleep(Duration::from_millis(300));
+    // With nothing left to keep and nobody there, the keeper leaves.
+    wait_for("the keeper's end", || keepers(&project).is_empty());
     let ran = project.run("run --resume");
     assert_eq!(ran.code, 0, "{ran}");
     assert_eq!(project.read("begun"), "begun\n");
@@ -243,13 +254,7 @@ fn nothing_is_left_of_a_keeper_that_dies_too() {
     wait_for("the task", || project.path("begun").exists());
     kill(engine.id(), "-9");
     engine.wait().unwrap();
-    let root = project.root.display().to_string();
-    for keeper in alive("keeper").into_iter().filter(|pid| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains(&root)
-    }) {
-        kill(keeper, "-9");
-    }
+    keepers(&project).into_iter().for_each(|keeper| kill(keeper, "-9"));
     project.replace("TASKS.md", &format!("{mark} & setsid {mark} & wait"), "true");
     let ran = project.run("run --resume");
     assert_eq!(ran.code, 0, "{ran}");
@@ -262,13 +267,7 @@ fn an_engine_goes_on_when_its_keeper_dies() {
     let project = one("echo begun >> begun; test -e again || { touch again; sleep 30; }");
     let engine = begin(&project, "run");
     wait_for("the task", || project.path("again").exists());
-    let root = project.root.display().to_string();
-    for pid in alive("keeper") {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        if String::from_utf8_lossy(&line).contains(&root) {
-            kill(pid, "-9");
-        }
-    }
+    keepers(&project).into_iter().for_each(|keeper| kill(keeper, "-9"));
     let ran: Ran = engine.wait_with_output().unwrap().into();
     assert_eq!(ran.code, 0, "{ran}");
     assert!(ran.stderr.contains("the keeper has died"), "{ran}");

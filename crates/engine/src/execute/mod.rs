@@ -295,7 +295,12 @@ impl Executor<'_> {
         let ended = std::mem::take(&mut self.ended);
         self.ended_since = None;
         self.is_shown = false;
-        let told: Vec<TaskId> = ended.iter().filter_map(|it| it.task().cloned()).collect();
+        let told: Vec<(TaskId, bool)> = ended
+            .iter()
+            .filter_map(|it| {
+                Some((it.task()?.clone(), matches!(it, run::Command::Interrupt { .. })))
+            })
+            .collect();
         let commands: Vec<MachineCommand> = ended
             .into_iter()
             .chain(claims.iter().map(|id| run::Command::Claim { id: id.clone() }))
@@ -408,17 +413,18 @@ impl Executor<'_> {
         }
     }
 
-    /// Says what became of tasks, from the state after the commit.
-    fn tell_ends(&mut self, ids: &[TaskId]) -> Result<(), EngineError> {
+    /// Says what became of tasks, from the state after the commit; with each, whether its attempt
+    /// was interrupted.
+    fn tell_ends(&mut self, ends: &[(TaskId, bool)]) -> Result<(), EngineError> {
         let Some(active) = self.project.run()?.active() else { return Ok(()) };
-        for id in ids {
+        for (id, is_interrupted) in ends {
             let Some(view) = active.task(id) else { continue };
             let id = id.clone();
             let text = || view.last_failure.map_or(String::new(), |it| it.text.clone());
             let happening = match (view.status, view.last_failure) {
                 (TaskStatus::Completed, _) => Happening::Completed { id },
                 (TaskStatus::Failed, _) => Happening::Failed { id, text: text() },
-                (_, Some(failure)) => {
+                (_, Some(failure)) if !is_interrupted => {
                     Happening::Retried { id, text: text(), not_before: failure.not_before }
                 }
                 _ => Happening::Interrupted { id, why: "it ended without a result".into() },
@@ -438,7 +444,7 @@ impl Executor<'_> {
     /// What there is to do between two batches: others' commits, wishes, windows, the audience.
     fn look_around(&mut self, now: Time) -> Result<(), EngineError> {
         self.next_look = now.plus(LOOK_INTERVAL);
-        // Twice the ends of the last tenth of a second come in one gathering when they are short.
+        // What may end while a commit is made: none of slow tasks, many of short ones.
         self.ahead = (self.pace / 4).min(AHEAD_MAX);
         self.pace = 0;
         let wish = self.audience.wish();

@@ -1,13 +1,21 @@
 //! What can be configured: the keys of `waypost.toml`, strict, with their defaults.
 
+mod agent;
+
+pub use agent::{AgentAccess, AgentConfig};
+
 use crate::{
     diagnostic::Diagnostic,
     document::{Document, Kind},
-    run::{Isolation, Mode, Settings},
+    run::{Budget, Isolation, Mode, Settings},
     workflow::{GateName, Requirement, RightsSettings},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// More dollars than anybody means.
+const MONEY_MAX: f64 = 1_000_000.0;
 
 /// The configuration of a project.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +25,8 @@ pub struct Config {
     pub workflow: WorkflowConfig,
     /// How tasks are worked on.
     pub run: RunConfig,
+    /// The programs that work on them, by name.
+    pub agents: BTreeMap<String, AgentConfig>,
 }
 
 /// `[workflow]`: how a feature is held at its gates.
@@ -77,6 +87,25 @@ pub struct RunConfig {
     pub max_iterations: u32,
     /// Ends a task early when the same error comes up this often in a row; 0 is never.
     pub same_error_limit: u32,
+    /// Who works on tasks that name no agent and have no command; empty: nobody.
+    pub agent: String,
+    /// How many model agents may work at once.
+    pub max_agents: u32,
+    /// What all model agents of a run may spend, in dollars; 0 is undecided.
+    pub budget_usd: f64,
+    /// What those of one phase may spend, in dollars; 0 is no limit.
+    pub phase_budget_usd: f64,
+    /// What those of one task may spend unless it says so itself, in dollars; 0 is no limit.
+    pub task_budget_usd: f64,
+    /// How long an attempt of a model agent may take, in seconds; 0 is no limit.
+    pub timeout_seconds: u64,
+    /// How long a model agent may say nothing, in seconds; 0 is no limit.
+    pub stall_seconds: u64,
+    /// The line by which an agent says in ralph mode that its task is complete.
+    pub completion_promise: String,
+    /// Who reviews for `waypost develop review`, and who works for `waypost develop ralph`; empty:
+    /// as `agent`.
+    pub reviewer: String,
     /// Variables of the environment that tasks get beside the usual harmless ones.
     pub environment: Vec<String>,
     /// A Slack webhook, or `env:NAME` to take it from the environment; empty: none.
@@ -106,6 +135,15 @@ impl Default for RunConfig {
             retry_limit: settings.retry_limit,
             max_iterations: settings.max_iterations,
             same_error_limit: settings.same_error_limit,
+            agent: String::new(),
+            max_agents: 4,
+            budget_usd: 0.0,
+            phase_budget_usd: 0.0,
+            task_budget_usd: 0.0,
+            timeout_seconds: 0,
+            stall_seconds: 1_800,
+            completion_promise: "TASK_DONE".to_owned(),
+            reviewer: String::new(),
             environment: Vec::new(),
             slack_webhook_url: String::new(),
         }
@@ -120,16 +158,26 @@ impl Document for Config {
         let at_least_one = [
             ("workflow.max_iterations", self.workflow.max_iterations),
             ("run.max_iterations", self.run.max_iterations),
+            ("run.max_agents", self.run.max_agents),
         ];
-        at_least_one
-            .into_iter()
-            .filter(|(_, value)| *value == 0)
-            .map(|(path, _)| {
-                Diagnostic::error("out_of_range", format!("`{path}` is 0"))
-                    .path(path)
-                    .expected("1 or more")
-            })
-            .collect()
+        let out_of_range = |path: &str, expected: &str, value: String| {
+            Diagnostic::error("out_of_range", format!("`{path}` is {value}"))
+                .path(path)
+                .expected(expected)
+        };
+        let zero = at_least_one.into_iter().filter(|(_, value)| *value == 0);
+        let mut findings: Vec<Diagnostic> =
+            zero.map(|(path, value)| out_of_range(path, "1 or more", value.to_string())).collect();
+        let money = [
+            ("run.budget_usd", self.run.budget_usd),
+            ("run.phase_budget_usd", self.run.phase_budget_usd),
+            ("run.task_budget_usd", self.run.task_budget_usd),
+        ];
+        let wrong = money.into_iter().filter(|(_, value)| !(0.0..=MONEY_MAX).contains(value));
+        findings.extend(
+            wrong.map(|(path, value)| out_of_range(path, "0 to 1000000", value.to_string())),
+        );
+        findings
     }
 }
 
@@ -160,6 +208,28 @@ impl RunConfig {
             same_error_limit: self.same_error_limit,
             isolation: Isolation::None,
             slack_webhook_url: (!slack.is_empty()).then(|| slack.to_owned()),
+            agent: said(&self.agent),
+            budget: match cents(self.budget_usd) {
+                Some(cents) => Budget::Cents(cents),
+                None => Budget::Unset,
+            },
+            completion_promise: said(&self.completion_promise),
         }
     }
+}
+
+/// A text that is not empty.
+fn said(text: &str) -> Option<String> {
+    Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// Dollars in whole cents; none for 0. Values are checked to be in range.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 0 and a hundred million"
+)]
+pub fn cents(dollars: f64) -> Option<u64> {
+    let cents = (dollars * 100.0).round().clamp(0.0, MONEY_MAX * 100.0) as u64;
+    (cents > 0).then_some(cents)
 }

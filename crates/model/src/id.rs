@@ -16,19 +16,30 @@ pub struct BadId {
     pub expected: &'static str,
 }
 
-/// Declares an id type: its name in messages, its pattern for schemas, and its check.
+/// Declares an id type: its name in messages, its pattern for schemas, and its check. Ids are passed
+/// around a lot, so a copy shares its text.
 ///
 /// The module that uses it imports `BadId`, `ID_LENGTH_MAX`, and what the ids of this one import.
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $expected:literal, $pattern:literal, $check:expr) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub struct $name(Box<str>);
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+        #[serde(try_from = "String")]
+        pub struct $name(std::sync::Arc<str>);
 
         impl $name {
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+        }
+
+        // By hand, because what serde derives with `into` copies the id first.
+        impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(
+                &self,
+                serializer: S,
+            ) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
             }
         }
 
@@ -38,7 +49,7 @@ macro_rules! text_id {
             fn try_from(text: String) -> Result<Self, BadId> {
                 let check: fn(&str) -> bool = $check;
                 if text.len() <= ID_LENGTH_MAX && check(&text) {
-                    Ok(Self(text.into_boxed_str()))
+                    Ok(Self(text.into()))
                 } else {
                     Err(BadId { kind: $kind, text, expected: $expected })
                 }
@@ -55,7 +66,7 @@ macro_rules! text_id {
 
         impl From<$name> for String {
             fn from(id: $name) -> Self {
-                id.0.into()
+                id.as_str().to_owned()
             }
         }
 

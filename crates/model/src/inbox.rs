@@ -44,6 +44,10 @@ pub enum QuestionKind {
     WaitingEdit,
     /// An edit of a window was refused; nothing but attention is asked for.
     RefusedEdit,
+    /// An agent wants to do something that it may not do without being allowed to.
+    Permission,
+    /// An agent wants to know something.
+    AgentQuestion,
 }
 
 /// What waits for a person; what was answered is in the journal.
@@ -155,7 +159,7 @@ impl Machine for Inbox {
     type Event = Event;
 
     const KIND: &'static str = "inbox";
-    const FORMAT: u32 = 1;
+    const FORMAT: u32 = 2;
 
     fn start() -> Self {
         Self::default()

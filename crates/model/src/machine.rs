@@ -121,6 +121,8 @@ pub enum Cause {
     Reserved,
     /// It comes from an attempt that is not the current one.
     Fenced,
+    /// It comes from below an attempt that is over, whatever it is about.
+    Stale,
     /// It names something that does not exist.
     Unknown,
 }
@@ -137,6 +139,10 @@ impl Rejected {
 
     pub fn fenced(message: impl Into<String>) -> Self {
         Self { cause: Cause::Fenced, message: message.into(), next: None }
+    }
+
+    pub fn stale(message: impl Into<String>) -> Self {
+        Self { cause: Cause::Stale, message: message.into(), next: None }
     }
 
     pub fn unknown(message: impl Into<String>) -> Self {

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
 /// From this many entries on an index is kept; below it, looking at each is faster and smaller.
 const INDEXED_FROM: usize = 16;
@@ -23,8 +24,9 @@ const RESERVED_MAX: usize = 1_024;
 #[derive(Clone)]
 pub struct Ordered<K, V> {
     entries: Vec<(K, V)>,
-    /// Where each key stands in `entries`; empty below `INDEXED_FROM` entries.
-    index: HashMap<K, usize>,
+    /// Where each key stands in `entries`; made when a key is first looked for among
+    /// `INDEXED_FROM` entries or more, because many maps are only written out.
+    index: OnceLock<HashMap<K, usize>>,
 }
 
 impl<K: Eq + Hash + Clone, V> Ordered<K, V> {
@@ -64,13 +66,8 @@ impl<K: Eq + Hash + Clone, V> Ordered<K, V> {
 
     /// Adds an entry whose key is known to be new.
     fn push(&mut self, key: K, value: V) {
-        let at = self.entries.len();
-        if at >= INDEXED_FROM {
-            if self.index.is_empty() {
-                let known = self.entries.iter().enumerate();
-                self.index = known.map(|(at, (key, _))| (key.clone(), at)).collect();
-            }
-            self.index.insert(key.clone(), at);
+        if let Some(index) = self.index.get_mut() {
+            index.insert(key.clone(), self.entries.len());
         }
         self.entries.push((key, value));
     }
@@ -79,15 +76,22 @@ impl<K: Eq + Hash + Clone, V> Ordered<K, V> {
     where
         K: Borrow<Q>,
     {
-        if self.index.is_empty() {
-            self.entries.iter().position(|(known, _)| known.borrow() == key)
-        } else {
-            self.index.get(key).copied()
+        if self.entries.len() < INDEXED_FROM {
+            return self.entries.iter().position(|(known, _)| known.borrow() == key);
         }
+        let index = self.index.get_or_init(|| {
+            self.entries.iter().enumerate().map(|(at, (key, _))| (key.clone(), at)).collect()
+        });
+        index.get(key).copied()
     }
 }
 
 impl<K, V> Ordered<K, V> {
+    /// Entries of which no two have the same key.
+    pub(crate) fn of_distinct(entries: impl IntoIterator<Item = (K, V)>) -> Self {
+        Self { entries: entries.into_iter().collect(), index: OnceLock::new() }
+    }
+
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&K, &V)> + DoubleEndedIterator {
         self.entries.iter().map(|(key, value)| (key, value))
     }
@@ -111,7 +115,7 @@ impl<K, V> Ordered<K, V> {
 
 impl<K, V> Default for Ordered<K, V> {
     fn default() -> Self {
-        Self { entries: Vec::new(), index: HashMap::new() }
+        Self { entries: Vec::new(), index: OnceLock::new() }
     }
 }
 

@@ -8,205 +8,41 @@ use crate::{
     evidence::Evidence,
     id::TaskId,
     machine::{Asked, Decision, Effect, Machine, Rejected},
-    retry::{FailureClass, Outlook, Policy, Scope},
+    retry::{Outlook, Policy, Scope},
     run::{
-        Active, Depends, EndStep, FailReason, LastFailure, Mode, PhaseStage, Plan, Progress, Run,
-        Settings, TaskStatus, TaskView,
+        Active, Command, Depends, Event, FailReason, Failure, LastFailure, Mode, PhaseStage,
+        Progress, Run, TaskStatus, TaskView,
         planning::{adopt, begin},
         state::{Core, Stage, Task},
     },
     time::Time,
 };
-use serde::{Deserialize, Serialize};
 
 /// Where to look when there is nothing to do but to look.
 pub(super) const STATUS: &str = "waypost run status";
-
-/// What somebody wants of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Command {
-    /// Begins a run; ticked tasks count as completed.
-    Begin {
-        plan: Plan,
-        settings: Settings,
-    },
-    /// TASKS.md has changed: tasks keep what they have by id.
-    Replan {
-        plan: Plan,
-    },
-    /// Makes the state anew from TASKS.md and from what is known to be done, such as merged work;
-    /// what the journal says of the tasks stays. By a person.
-    Rebuild {
-        plan: Plan,
-        completed: Vec<(TaskId, Evidence)>,
-    },
-    /// Goes on after an interruption: what was in progress is ready again, and a phase that could
-    /// not be joined is tried once more.
-    Resume,
-    Start {
-        id: TaskId,
-    },
-    /// By Waypost: as `Start`, ahead of the slot that the task will run in, so that the start is
-    /// durable together with what freed the slot.
-    Claim {
-        id: TaskId,
-    },
-    /// `attempt` fences off whoever speaks for an older one; none is given by a person.
-    Done {
-        id: TaskId,
-        attempt: Option<u32>,
-        evidence: Evidence,
-    },
-    Fail {
-        id: TaskId,
-        attempt: Option<u32>,
-        failure: Failure,
-    },
-    /// By Waypost: the attempt ended without a result, because it was stopped or the machine had
-    /// no room for it. The task waits; it has not failed.
-    Interrupt {
-        id: TaskId,
-        attempt: Option<u32>,
-    },
-    /// Opens a failed task again, with all its retries.
-    Retry {
-        id: TaskId,
-    },
-    /// Takes a task out: it counts as failed.
-    Skip {
-        id: TaskId,
-    },
-    /// Counts a task as completed without doing it. By a person.
-    Satisfy {
-        id: TaskId,
-    },
-    /// The work of a completed task was taken out again: it counts as failed, and what stands on
-    /// it is blocked.
-    Revert {
-        id: TaskId,
-    },
-    Configure {
-        settings: Settings,
-    },
-    /// By Waypost: all tasks of the current phase are settled, or another phase has work.
-    Follow,
-    /// By Waypost: what became of a phase's checks and merge.
-    PhaseJoined {
-        phase: u32,
-        result: Result<Option<String>, String>,
-    },
-    /// A person lets the run go on after a phase.
-    ApprovePhase {
-        phase: u32,
-    },
-    /// Makes a state file that was found without a journal the beginning of one. By a person.
-    Adopt {
-        plan: Plan,
-        settings: Settings,
-        completed: Vec<TaskId>,
-        failed: Vec<TaskId>,
-    },
-}
-
-impl Command {
-    /// The task that the command is about.
-    pub fn task(&self) -> Option<&TaskId> {
-        match self {
-            Self::Start { id }
-            | Self::Claim { id }
-            | Self::Done { id, .. }
-            | Self::Fail { id, .. }
-            | Self::Interrupt { id, .. }
-            | Self::Retry { id }
-            | Self::Skip { id }
-            | Self::Satisfy { id }
-            | Self::Revert { id } => Some(id),
-            _ => None,
-        }
-    }
-}
-
-/// How an attempt failed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Failure {
-    pub text: String,
-    pub class: FailureClass,
-    /// Exit code and last lines, digits and paths aside; empty when unknown.
-    pub signature: String,
-}
-
-/// What happened to a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Event {
-    Begun {
-        plan: Plan,
-        settings: Settings,
-    },
-    Replanned {
-        plan: Plan,
-    },
-    Configured {
-        settings: Settings,
-    },
-    TaskStarted {
-        id: TaskId,
-        attempt: u32,
-    },
-    TaskCompleted {
-        id: TaskId,
-        evidence: Evidence,
-    },
-    AttemptFailed {
-        id: TaskId,
-        text: String,
-        signature: String,
-        not_before: Time,
-    },
-    /// The attempt ended without a result; it does not count as a retry.
-    AttemptInterrupted {
-        id: TaskId,
-    },
-    TaskFailed {
-        id: TaskId,
-        reason: FailReason,
-        text: String,
-    },
-    TaskReopened {
-        id: TaskId,
-    },
-    PhaseOpened {
-        phase: u32,
-    },
-    PhaseSettled {
-        phase: u32,
-        step: EndStep,
-        merge_commit: Option<String>,
-    },
-    PhaseClosed {
-        phase: u32,
-        merge_commit: Option<String>,
-    },
-}
 
 impl Machine for Run {
     type Command = Command;
     type Event = Event;
 
     const KIND: &'static str = "run";
-    const FORMAT: u32 = 1;
+    const FORMAT: u32 = 2;
 
     fn start() -> Self {
         Self::default()
     }
 
     fn decide(&self, command: &Command, asked: &Asked<'_>) -> Result<Decision<Event>, Rejected> {
-        match (&self.active, command) {
+        let decision = match (&self.active, command) {
             (found, Command::Begin { plan, settings }) => begin(found.as_ref(), plan, settings),
             (found, Command::Adopt { .. }) => adopt(found.as_ref(), command, asked.by),
             (None, _) => Err(Rejected::rule("no run has begun").next("waypost run")),
             (Some(active), _) => active.decide(command, asked),
-        }
+        }?;
+        let active = self.active.iter();
+        let settled: Vec<Effect> =
+            active.flat_map(|active| active.settled_questions(&decision.events)).collect();
+        Ok(settled.into_iter().fold(decision, Decision::with))
     }
 
     fn apply(&mut self, event: &Event, at: Time) {
@@ -234,6 +70,13 @@ impl Machine for Run {
             Event::TaskCompleted { .. } => "task_completed",
             Event::AttemptFailed { .. } => "attempt_failed",
             Event::AttemptInterrupted { .. } => "attempt_interrupted",
+            Event::AttemptEngaged { .. } => "attempt_engaged",
+            Event::AttemptAccounted { .. } => "attempt_accounted",
+            Event::AttemptParked { .. } => "attempt_parked",
+            Event::AgentAsked { .. } => "agent_asked",
+            Event::AgentAnswered { .. } => "agent_answered",
+            Event::TaskTaken { .. } => "task_taken",
+            Event::TaskReturned { .. } => "task_returned",
             Event::TaskFailed { .. } => "task_failed",
             Event::TaskReopened { .. } => "task_reopened",
             Event::PhaseOpened { .. } => "phase_opened",
@@ -254,6 +97,16 @@ impl Machine for Run {
 
 impl Active {
     fn decide(&self, command: &Command, asked: &Asked<'_>) -> Result<Decision<Event>, Rejected> {
+        let is_ours = matches!(
+            command,
+            Command::Engage { .. }
+                | Command::Account { .. }
+                | Command::Park { .. }
+                | Command::Ask { .. }
+        );
+        if is_ours && *asked.by != Actor::Waypost {
+            return Err(Rejected::rule("agents are accounted for by Waypost alone").next(STATUS));
+        }
         match command {
             Command::Replan { plan } => self.replan(plan),
             Command::Rebuild { plan, completed } => self.rebuild(plan, completed, asked.by),
@@ -273,6 +126,15 @@ impl Active {
             Command::Skip { id } => self.skip(id),
             Command::Satisfy { id } => self.satisfy(id, asked.by),
             Command::Revert { id } => self.revert(id),
+            Command::Engage { id, attempt, conversation } => {
+                self.engage(id, *attempt, conversation)
+            }
+            Command::Account { id, account } => self.account(id, account),
+            Command::Park { id, attempt, parked } => self.park(id, *attempt, parked),
+            Command::Ask { id, attempt, key, question } => self.ask(id, *attempt, key, question),
+            Command::Answer { id, key, text } => self.answered(id, key, text, asked.by),
+            Command::TakeOver { id } => self.take_over(id, asked.by),
+            Command::HandBack { id } => self.hand_back(id, asked.by),
             Command::Follow => Ok(self.follow()),
             Command::PhaseJoined { phase, result } => self.joined(*phase, result),
             Command::ApprovePhase { phase } => self.approve(*phase, asked.by),
@@ -282,7 +144,7 @@ impl Active {
         }
     }
 
-    fn find(&self, id: &TaskId) -> Result<TaskView<'_>, Rejected> {
+    pub(super) fn find(&self, id: &TaskId) -> Result<TaskView<'_>, Rejected> {
         self.task(id).ok_or_else(|| {
             Rejected::unknown(format!("there is no task {id} in this run")).next(STATUS)
         })
@@ -332,8 +194,12 @@ impl Active {
         if view.status != TaskStatus::Ready {
             return Err(self.not_ready(&view));
         }
+        if view.waits_for_person() {
+            return Err(Rejected::rule(format!("{id} waits for a person"))
+                .next(format!("waypost why {id}")));
+        }
         if self.is_delayed(id, now) {
-            let until = view.last_failure.map_or(now, |failure| failure.not_before);
+            let until = view.not_before().unwrap_or(now);
             let seconds = until.since(now).as_secs() + 1;
             return Err(Rejected::rule(format!("{id} waits {seconds} s before its next try"))
                 .next(format!("waypost run retry {id}")));
@@ -457,9 +323,9 @@ impl Active {
             Outlook::GiveUp => give_up(FailReason::Hopeless),
             Outlook::Again { delay } => {
                 let not_before = now.plus(delay);
-                let signature = failure.signature.clone();
-                Decision::events([Event::AttemptFailed { id, text, signature, not_before }])
-                    .with(Effect::Wake { at: not_before })
+                let (signature, resumes) = (failure.signature.clone(), failure.resumes);
+                let failed = Event::AttemptFailed { id, text, signature, not_before, resumes };
+                Decision::events([failed]).with(Effect::Wake { at: not_before })
             }
         })
     }
@@ -498,7 +364,8 @@ impl Active {
 
     fn retry(&self, id: &TaskId) -> Result<Decision<Event>, Rejected> {
         let view = self.find(id)?;
-        let is_delayed = view.status == TaskStatus::Ready && view.last_failure.is_some();
+        let is_held = view.not_before().is_some() || view.waits_for_person();
+        let is_delayed = view.status == TaskStatus::Ready && is_held;
         match view.status {
             TaskStatus::Failed => Ok(Decision::events([Event::TaskReopened { id: id.clone() }])),
             _ if is_delayed => Ok(Decision::events([Event::TaskReopened { id: id.clone() }])),
@@ -578,7 +445,14 @@ impl Active {
             | Event::AttemptFailed { id, .. }
             | Event::AttemptInterrupted { id }
             | Event::TaskFailed { id, .. }
-            | Event::TaskReopened { id } => self.apply_to_task(id, event, at),
+            | Event::TaskReopened { id }
+            | Event::AttemptEngaged { id, .. }
+            | Event::AttemptAccounted { id, .. }
+            | Event::AttemptParked { id, .. }
+            | Event::AgentAsked { id, .. }
+            | Event::AgentAnswered { id, .. }
+            | Event::TaskTaken { id, .. }
+            | Event::TaskReturned { id } => self.apply_to_task(id, event, at),
         }
         if matches!(
             event,
@@ -591,10 +465,15 @@ impl Active {
 
     fn apply_to_task(&mut self, id: &TaskId, event: &Event, at: Time) {
         let Some(position) = self.graph.position(id) else { return };
-        let task = &mut self.core.tasks[position];
-        if let Stage::Running { since } = task.stage {
-            task.spent_ms += u64::try_from(at.since(since).as_millis()).unwrap_or(0);
+        if let Event::AttemptAccounted { account, .. } = event {
+            self.core.usage.add(&account.usage);
         }
+        let task = &mut self.core.tasks[position];
+        task.note_agents(event);
+        let spent = match task.stage {
+            Stage::Running { since } => u64::try_from(at.since(since).as_millis()).unwrap_or(0),
+            _ => 0,
+        };
         match event {
             Event::TaskStarted { attempt, .. } => {
                 task.stage = Stage::Running { since: at };
@@ -609,7 +488,9 @@ impl Active {
                 task.note_failure(text, signature, *not_before);
                 task.stage = Stage::Open;
             }
-            Event::AttemptInterrupted { .. } => task.stage = Stage::Open,
+            Event::AttemptInterrupted { .. } | Event::AttemptParked { .. } => {
+                task.stage = Stage::Open;
+            }
             Event::TaskFailed { reason, text, .. } => {
                 task.note_failure(text, "", at);
                 task.stage = Stage::Failed { reason: *reason };
@@ -621,6 +502,7 @@ impl Active {
             }
             _ => return,
         }
+        task.spent_ms += spent;
         let standing = task.stage.standing();
         self.graph.set(position, standing);
     }
@@ -639,7 +521,7 @@ impl Task {
 }
 
 /// Refuses whoever speaks for an attempt that is not the current one.
-fn fence(view: &TaskView<'_>, attempt: Option<u32>) -> Result<(), Rejected> {
+pub(super) fn fence(view: &TaskView<'_>, attempt: Option<u32>) -> Result<(), Rejected> {
     match attempt {
         Some(given) if given != view.attempts => Err(Rejected::fenced(format!(
             "attempt {given} of {} is not the current one, which is {}",

@@ -7,17 +7,20 @@ mod plan;
 mod planning;
 mod state;
 mod summary;
+mod trail;
 mod waves;
 mod window;
+mod words;
 
 #[cfg(test)]
 mod tests;
 
-pub use machine::{Command, Event, Failure};
 pub use plan::{Depends, Details, Plan, PlanError, PlanSource, PlannedTask, Priority};
 pub use state::{
     Active, EndStep, FailReason, Isolation, LastFailure, Mode, PhaseStage, Progress, Run, Settings,
     TaskStatus, TaskView,
 };
-pub use summary::{PhaseSummary, Summary, TaskSummary};
+pub use summary::{Estimate, PhaseSummary, Summary, TaskSummary};
+pub use trail::{Account, Budget, Conversation, Parked, Trail, Usage};
 pub use window::{Config, Execution, Metrics, PhaseCheckpoint, RunState, TaskLists, translate};
+pub use words::{Command, Event, Failure};

@@ -8,6 +8,7 @@ use crate::{
     run::{
         Active, Command, Event, FailReason, PhaseStage, Plan, Settings,
         state::{Core, Stage, Task},
+        trail::Usage,
     },
     time::Time,
 };
@@ -133,6 +134,7 @@ impl Active {
         let tasks =
             plan.tasks.iter().map(|task| known.remove(&task.id).unwrap_or_default()).collect();
         known.retain(|_, task| *task != Task::default());
+        known.values_mut().for_each(Task::forget_questions);
         let mut phases = self.core.phases;
         phases.retain(|number, _| plan.phases.contains_key(number));
         for number in plan.phases.keys() {
@@ -152,6 +154,7 @@ impl Core {
             phases: plan.phases.keys().map(|number| (*number, PhaseStage::Waiting)).collect(),
             tasks: vec![Task::default(); plan.tasks.len()],
             away: BTreeMap::new(),
+            usage: Usage::default(),
             plan,
         }
     }

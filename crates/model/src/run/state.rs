@@ -11,6 +11,7 @@ use crate::{
     run::{
         Command, Plan, PlannedTask,
         graph::{Graph, Standing},
+        trail::{Budget, Trail, Usage},
     },
     time::Time,
 };
@@ -46,6 +47,9 @@ pub(super) struct Core {
     /// and attempts go on counting.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub away: BTreeMap<TaskId, Task>,
+    /// What all agents have used up.
+    #[serde(default, skip_serializing_if = "Usage::is_nothing")]
+    pub usage: Usage,
 }
 
 /// How a run behaves.
@@ -62,6 +66,15 @@ pub struct Settings {
     pub same_error_limit: u32,
     pub isolation: Isolation,
     pub slack_webhook_url: Option<String>,
+    /// Who works on tasks that name no agent and have no command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// What all model agents together may spend.
+    #[serde(default, skip_serializing_if = "Budget::is_unset")]
+    pub budget: Budget,
+    /// The line by which an agent says in ralph mode that its task is complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_promise: Option<String>,
 }
 
 /// What happens between tasks and phases.
@@ -106,6 +119,9 @@ pub(super) struct Task {
     /// The last failure and how often it came in a row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<Box<LastFailure>>,
+    /// What model agents left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trail: Option<Box<Trail>>,
 }
 
 /// What a task did last, beyond what the graph says about it.
@@ -262,6 +278,9 @@ impl Default for Settings {
             same_error_limit: 3,
             isolation: Isolation::default(),
             slack_webhook_url: None,
+            agent: None,
+            budget: Budget::Unset,
+            completion_promise: None,
         }
     }
 }
@@ -277,6 +296,7 @@ pub struct TaskView<'a> {
     pub evidence: Option<&'a Evidence>,
     pub reason: Option<FailReason>,
     pub last_failure: Option<&'a LastFailure>,
+    pub trail: Option<&'a Trail>,
 }
 
 impl Run {
@@ -363,10 +383,15 @@ impl Active {
         self.graph.ready().map(|position| self.view(position))
     }
 
-    /// Whether a retry's delay still holds the task.
+    /// What all agents of the run have used up.
+    pub fn usage(&self) -> &Usage {
+        &self.core.usage
+    }
+
+    /// Whether the delay of a retry or a limit still holds the task.
     pub fn is_delayed(&self, id: &TaskId, now: Time) -> bool {
-        let failure = self.task(id).and_then(|view| view.last_failure);
-        failure.is_some_and(|failure| failure.not_before > now)
+        let not_before = self.task(id).and_then(|view| view.not_before());
+        not_before.is_some_and(|not_before| not_before > now)
     }
 
     pub fn count(&self, status: TaskStatus) -> usize {
@@ -402,6 +427,7 @@ impl Active {
                 _ => None,
             },
             last_failure: task.last_failure.as_deref(),
+            trail: task.trail.as_deref(),
         }
     }
 

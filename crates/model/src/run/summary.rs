@@ -5,7 +5,9 @@
 use crate::{
     evidence::Evidence,
     id::TaskId,
-    run::{Active, FailReason, Mode, PhaseStage, Progress, TaskStatus, TaskView},
+    run::{
+        Active, Budget, FailReason, Mode, PhaseStage, Progress, TaskStatus, TaskView, Trail, Usage,
+    },
     time::Time,
 };
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,11 @@ pub struct Summary {
     pub phases: Vec<PhaseSummary>,
     pub in_progress: Vec<TaskSummary>,
     pub failed: Vec<TaskSummary>,
+    /// What all agents have used up, and may.
+    #[serde(default)]
+    pub usage: Usage,
+    #[serde(default)]
+    pub budget: Budget,
 }
 
 /// How one phase stands.
@@ -53,10 +60,25 @@ pub struct TaskSummary {
     pub evidence: Option<Evidence>,
     pub reason: Option<FailReason>,
     pub last_failure: Option<String>,
-    /// The earliest time for the next attempt after a failure.
+    /// The earliest time for the next attempt after a failure or a limit.
     pub not_before: Option<Time>,
     /// What waits for it, directly.
     pub unblocks: Vec<TaskId>,
+    /// What model agents left.
+    #[serde(default)]
+    pub trail: Option<Trail>,
+}
+
+/// What the rest of a run may take, from what its tasks took so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Tasks that are left to do.
+    pub left: usize,
+    /// Tasks that the estimate is made from.
+    pub from: usize,
+    /// Working time of what is left, as if done one after another.
+    pub seconds: u64,
+    pub cost_micros: u64,
 }
 
 impl Summary {
@@ -66,7 +88,7 @@ impl Summary {
 }
 
 impl TaskSummary {
-    /// Whether a retry's delay still holds the task.
+    /// Whether the delay of a retry or a limit still holds the task.
     pub fn is_delayed(&self, now: Time) -> bool {
         self.not_before.is_some_and(|not_before| not_before > now)
     }
@@ -90,7 +112,24 @@ impl Active {
             phases: self.phases().map(phase).collect(),
             in_progress: self.all_with(TaskStatus::InProgress),
             failed: self.all_with(TaskStatus::Failed),
+            usage: *self.usage(),
+            budget: self.settings().budget,
         }
+    }
+
+    /// What is left, at the mean of what was done; none while nothing was.
+    pub fn estimate(&self) -> Option<Estimate> {
+        let done = self.tasks().filter(|it| it.status == TaskStatus::Completed && it.attempts > 0);
+        let (mut from, mut cost) = (0, 0u64);
+        for view in done {
+            from += 1;
+            cost += view.trail.map_or(0, |trail| trail.usage.cost_micros);
+        }
+        let left = [TaskStatus::Pending, TaskStatus::Ready, TaskStatus::InProgress];
+        let left: usize = left.into_iter().map(|status| self.count(status)).sum();
+        let seconds = self.average_task_seconds() * left as u64;
+        let cost_micros = cost.checked_div(from as u64)? * left as u64;
+        Some(Estimate { left, from, seconds, cost_micros })
     }
 
     /// The tasks that may be started now, the most urgent first, then as they stand in the file.
@@ -123,7 +162,8 @@ impl Active {
             evidence: view.evidence.cloned(),
             reason: view.reason,
             last_failure: view.last_failure.map(|it| it.text.clone()),
-            not_before: view.last_failure.map(|it| it.not_before),
+            not_before: view.not_before(),
+            trail: view.trail.cloned(),
             unblocks: self.dependents(&view.planned.id).into_iter().cloned().collect(),
         }
     }

@@ -194,7 +194,9 @@ impl Active {
                 last_updated: self.updated_at().into(),
             },
             tasks,
-            dependencies: stated.map(|task| (task.id.clone(), task.stated().to_vec())).collect(),
+            dependencies: Ordered::of_distinct(
+                stated.map(|task| (task.id.clone(), task.stated().to_vec())),
+            ),
             checkpoints: self
                 .phases()
                 .filter_map(|(number, stage)| {
@@ -495,7 +497,7 @@ fn translate_task(
         (Some(S::InProgress), Some(S::Failed)) => {
             let text = "failed by an edit of the state file".to_owned();
             let class = crate::retry::FailureClass::Critical;
-            let failure = Failure { text, class, signature: String::new() };
+            let failure = Failure { text, class, ..Failure::default() };
             Some(Command::Fail { id, attempt: None, failure })
         }
         (None, Some(S::Failed)) => Some(Command::Skip { id }),

@@ -59,7 +59,7 @@ impl Feature {
     }
 
     /// A gate is passed in the phase that owns it and nowhere else.
-    fn check_owner(&self, gate: GateName) -> Result<(), Rejected> {
+    pub(super) fn check_owner(&self, gate: GateName) -> Result<(), Rejected> {
         let owner = gate.phase();
         if self.phase == owner {
             return Ok(());

@@ -22,7 +22,7 @@ use crate::{
     time::Time,
     workflow::{
         Checkpoint, CheckpointContract, CheckpointStatus, Claim, Feature, GateName, Phase,
-        Requirement, Rights, RightsSettings, Strategy, Suspension, Workflow,
+        Requirement, Review, Rights, RightsSettings, Strategy, Suspension, Workflow,
         advice::{BACK, next_step},
         gate,
     },
@@ -67,6 +67,10 @@ pub enum Command {
     /// By Waypost: the content that the gate's evidence was about has changed.
     GateStale {
         gate: GateName,
+    },
+    /// By Waypost: what a reviewer found.
+    Review {
+        review: Review,
     },
     Checkpoint {
         id: CheckpointId,
@@ -140,6 +144,9 @@ pub enum Event {
         gate: GateName,
         why: GateReset,
     },
+    Reviewed {
+        review: Review,
+    },
     CheckpointStarted {
         id: CheckpointId,
     },
@@ -183,8 +190,8 @@ impl Machine for Workflow {
     type Event = Event;
 
     const KIND: &'static str = "workflow";
-    // 2: a gate may be asked for.
-    const FORMAT: u32 = 2;
+    // 2: a gate may be asked for. 3: a review is recorded.
+    const FORMAT: u32 = 3;
 
     fn start() -> Self {
         Self::default()
@@ -239,6 +246,7 @@ impl Machine for Workflow {
             Event::GateAsked { .. } => "gate_asked",
             Event::GateDeclined { .. } => "gate_declined",
             Event::GateReset { .. } => "gate_reset",
+            Event::Reviewed { .. } => "reviewed",
             Event::CheckpointStarted { .. } => "checkpoint_started",
             Event::CheckpointPassed { .. } => "checkpoint_passed",
             Event::CheckpointFailed { .. } => "checkpoint_failed",
@@ -335,6 +343,7 @@ impl Feature {
             Command::DeclineGate { gate } => self.decline_gate(*gate, asked.by),
             Command::ResetGate { gate } => Ok(self.reset_gate(*gate, GateReset::Asked)),
             Command::GateStale { gate } => Ok(self.reset_gate(*gate, GateReset::Stale)),
+            Command::Review { review } => self.note_review(review, asked.by),
             Command::Checkpoint { id, step } => self.step(id, step, asked.by),
             Command::Suspend { reason } => self.suspend(reason, asked.by),
             Command::Resume => Ok(self.take_up()),
@@ -594,11 +603,13 @@ impl Feature {
                 self.was_in_implement |= *phase == Phase::Implement;
                 self.commits_held = false;
                 self.waiting.clear();
+                self.reviews.clear();
             }
             Event::WentBack { phase, commits_held } => {
                 self.phase = *phase;
                 self.commits_held = *commits_held;
                 self.waiting.clear();
+                self.reviews.clear();
                 if *phase < Phase::Implement {
                     self.strategy = None;
                 }
@@ -607,6 +618,7 @@ impl Feature {
             | Event::GateAsked { .. }
             | Event::GateDeclined { .. }
             | Event::GateReset { .. } => self.apply_to_gate(event, at),
+            Event::Reviewed { review } => self.apply_review(review),
             Event::Suspended { reason, by } => {
                 self.suspended =
                     Some(Suspension { reason: reason.clone(), by: by.clone(), since: at });

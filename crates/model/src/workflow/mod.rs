@@ -6,6 +6,7 @@ mod gate;
 mod machine;
 mod record;
 mod requirement;
+mod review;
 mod rights;
 mod state;
 mod window;
@@ -17,6 +18,7 @@ pub use contract::{CheckpointContract, ContractCheckpoint, Validation};
 pub use machine::{CheckpointStep, Command, Event, GateReset};
 pub use record::{BadRecord, GateRecord, Held, RECORD_SIZE_MAX, Watched};
 pub use requirement::Requirement;
+pub use review::{FindingSeverity, Review, ReviewFinding};
 pub use rights::{Rights, RightsSettings};
 pub use state::{
     Checkpoint, CheckpointStatus, Claim, Feature, GateName, Pass, Phase, Strategy, Suspension,

@@ -1,8 +1,12 @@
 //! How a workflow stands.
 
 use crate::{
-    actor::Actor, evidence::Evidence, id::CheckpointId, ordered::Ordered, time::Time,
-    workflow::CheckpointContract,
+    actor::Actor,
+    evidence::Evidence,
+    id::CheckpointId,
+    ordered::Ordered,
+    time::Time,
+    workflow::{CheckpointContract, Review},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,6 +34,9 @@ pub struct Feature {
     /// Gates for which only a person's word is missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,
+    /// The newest review of each gate of this phase, whatever it found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reviews: Vec<Review>,
     pub checkpoints: Ordered<CheckpointId, Checkpoint>,
     pub contract: Option<CheckpointContract>,
     /// How often a checkpoint is tried before it escalates.
@@ -234,6 +241,7 @@ impl Feature {
             updated_at: at,
             passes: Vec::new(),
             waiting: Vec::new(),
+            reviews: Vec::new(),
             checkpoints: Ordered::default(),
             contract: None,
             max_iterations,

@@ -11,17 +11,18 @@ mod properties;
 mod random;
 mod scale;
 mod tasks;
+mod trail;
 mod window;
 
 use super::{
-    Active, Command, Depends, EndStep, Event, Failure, Isolation, Mode, PhaseStage, Plan,
-    PlannedTask, Priority, Run, Settings, TaskStatus,
+    Account, Active, Command, Conversation, Depends, EndStep, Event, Failure, Isolation, Mode,
+    Parked, PhaseStage, Plan, PlannedTask, Priority, Run, Settings, TaskStatus, Usage,
 };
 use crate::{
     actor::Actor,
     evidence::Evidence,
     id::TaskId,
-    inbox::{self, Inbox},
+    inbox::{self, Inbox, Question, QuestionKind},
     machine::{Asked, Decision, Effect, Machine as _, Rejected},
     retry::FailureClass,
     time::Time,
@@ -213,9 +214,24 @@ impl Walk {
 }
 
 fn parse(line: &str) -> (Actor, Command) {
-    match line.strip_prefix("person: ") {
-        Some(rest) => (person(), command(rest)),
-        None => (agent(), command(line)),
+    let by = [("person: ", person()), ("waypost: ", Actor::Waypost)];
+    let found = by.into_iter().find_map(|(word, by)| Some((by, line.strip_prefix(word)?)));
+    let (by, rest) = found.unwrap_or_else(|| (agent(), line));
+    (by, command(rest))
+}
+
+fn conversation(agent: &str, id: &str) -> Conversation {
+    let (agent, id) = (agent.to_owned(), id.to_owned());
+    Conversation { agent, id, is_open: true, counted: Usage::default() }
+}
+
+fn question(title: &str) -> Question {
+    Question {
+        kind: QuestionKind::Permission,
+        subject: String::new(),
+        title: title.to_owned(),
+        text: title.to_owned(),
+        choices: vec!["allow".into(), "deny".into()],
     }
 }
 
@@ -248,6 +264,33 @@ fn command(line: &str) -> Command {
             phase: phase.parse().unwrap(),
             result: Err("the merge has conflicts.".into()),
         },
+        ["engage", name, number, conversation_id] => Command::Engage {
+            id: id(name),
+            attempt: number.parse().unwrap(),
+            conversation: conversation("claude", conversation_id),
+        },
+        ["account", name, tokens] => {
+            let usage =
+                Usage { input: tokens.parse().unwrap(), cost_micros: 7, ..Usage::default() };
+            let account = Account { usage, counted: usage, result: Some("it is there".into()) };
+            Command::Account { id: id(name), account }
+        }
+        ["park", name, number, seconds] => {
+            let until = Time::from_millis(1_000 * seconds.parse::<i64>().unwrap());
+            let parked = Parked { until, why: "limit".into(), agent: "claude".into(), in_a_row: 1 };
+            Command::Park { id: id(name), attempt: number.parse().unwrap(), parked }
+        }
+        ["ask", name, number, key] => Command::Ask {
+            id: id(name),
+            attempt: number.parse().unwrap(),
+            key: (*key).to_owned(),
+            question: question("may I?"),
+        },
+        ["answer", name, key, text] => {
+            Command::Answer { id: id(name), key: (*key).to_owned(), text: (*text).to_owned() }
+        }
+        ["take", name] => Command::TakeOver { id: id(name) },
+        ["return", name] => Command::HandBack { id: id(name) },
         ["mode", word] => Command::Configure { settings: Settings { mode: mode(word), ..plain() } },
         _ => panic!("`{line}` is no command of these tests"),
     }
@@ -261,7 +304,8 @@ fn attempt(words: &[&str]) -> Option<u32> {
 fn failure(words: &[&str]) -> Failure {
     let signature = words.iter().find_map(|word| word.strip_prefix('=')).unwrap_or_default();
     let class = words.iter().find_map(|word| FailureClass::from_word(word)).unwrap_or_default();
-    Failure { text: "it broke".into(), class, signature: signature.into() }
+    let resumes = words.contains(&"resumes");
+    Failure { text: "it broke".into(), class, signature: signature.into(), resumes }
 }
 
 fn mode(word: &str) -> Mode {
@@ -306,7 +350,14 @@ fn event_line(event: &Event) -> String {
         Event::TaskFailed { id, reason, .. } => format!("{id} ({reason:?})"),
         Event::AttemptFailed { id, .. }
         | Event::AttemptInterrupted { id }
-        | Event::TaskReopened { id } => id.to_string(),
+        | Event::TaskReopened { id }
+        | Event::TaskReturned { id } => id.to_string(),
+        Event::AttemptEngaged { id, conversation } => format!("{id} in {}", conversation.id),
+        Event::AttemptAccounted { id, account } => format!("{id} {}", account.usage.tokens()),
+        Event::AttemptParked { id, parked } => format!("{id} ({})", parked.why),
+        Event::AgentAsked { id, key } => format!("{id} {key}"),
+        Event::AgentAnswered { id, key, text } => format!("{id} {key} {text}"),
+        Event::TaskTaken { id, by } => format!("{id} by {by}"),
         Event::PhaseOpened { phase } => phase.to_string(),
         Event::PhaseSettled { phase, step, .. } => format!("{phase} ({step:?})"),
         Event::PhaseClosed { phase, merge_commit: None } => phase.to_string(),

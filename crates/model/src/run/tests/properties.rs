@@ -164,7 +164,7 @@ proptest! {
         })?;
     }
 
-    /// The inbox asks about each phase that waits for a person, and about no other.
+    /// The inbox asks about each phase and each agent that waits for a person, and about no other.
     #[test]
     fn exactly_what_waits_for_a_person_is_in_the_inbox(
         plan in plans(), settings in settings(), moves in moves(),
@@ -177,7 +177,11 @@ proptest! {
                 matches!(stage, PhaseStage::Ending { step: other, .. } if *other != step)
             });
             let waits = waits.map(|(number, _)| format!("phase/{number}"));
-            prop_assert_eq!(asked, waits.collect::<BTreeSet<_>>());
+            let tasks = walk.active().tasks().filter_map(|view| Some((view.planned, view.trail?)));
+            let agents = tasks.flat_map(|(task, trail)| {
+                trail.asked.iter().map(|key| format!("task/{}/{key}", task.id))
+            });
+            prop_assert_eq!(asked, waits.chain(agents).collect::<BTreeSet<_>>());
             Ok(())
         })?;
     }
@@ -346,7 +350,7 @@ fn random_walks_reach_every_event_and_every_end() {
     let config = ProptestConfig { rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() };
     let mut runner = TestRunner::new(config);
     let (mut events, mut ends, mut overs) = (BTreeSet::new(), BTreeSet::new(), 0);
-    for _ in 0..150 {
+    for _ in 0..400 {
         let (plan, settings, moves) =
             (plans(), settings(), moves()).new_tree(&mut runner).unwrap().current();
         let isolation = settings.isolation;
@@ -362,7 +366,7 @@ fn random_walks_reach_every_event_and_every_end() {
         .unwrap();
         overs += usize::from(walk.active().is_over() && isolation != Isolation::None);
     }
-    assert_eq!(events.len(), 12, "{events:?}");
+    assert_eq!(events.len(), 19, "{events:?}");
     assert_eq!(ends.into_iter().collect::<Vec<_>>(), ["Approval", "Joining", "Stopped"]);
     assert!(overs > 0, "some walk came to its end through a merge");
 }

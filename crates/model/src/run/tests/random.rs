@@ -1,10 +1,11 @@
 //! Random plans and moves, and the run's lists computed the slow and obvious way.
 
 use super::{
-    Active, Command, Depends, EndStep, Event, Evidence, Failure, Isolation, Mode, PhaseStage, Plan,
-    PlannedTask, Priority, Settings, TaskId, TaskStatus, Walk, agent, id, person,
+    Account, Active, Command, Depends, EndStep, Event, Evidence, Failure, Isolation, Mode, Parked,
+    PhaseStage, Plan, PlannedTask, Priority, Settings, TaskId, TaskStatus, Usage, Walk, agent,
+    conversation, id, person, question,
 };
-use crate::{actor::Actor, retry::FailureClass};
+use crate::{actor::Actor, retry::FailureClass, time::Time};
 use proptest::{collection::vec, prelude::*, sample::select};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,7 +61,7 @@ pub(super) fn settings() -> impl Strategy<Value = Settings> {
                 retry_limit,
                 max_iterations,
                 same_error_limit: same,
-                slack_webhook_url: None,
+                ..Settings::default()
             }
         })
 }
@@ -96,6 +97,13 @@ pub(super) enum Verb {
     Conflict,
     Approve,
     ApproveByAgent,
+    Engage,
+    Account,
+    Park,
+    Ask,
+    Answer,
+    TakeOver,
+    HandBack,
 }
 
 pub(super) fn moves() -> impl Strategy<Value = Vec<Move>> {
@@ -105,6 +113,7 @@ pub(super) fn moves() -> impl Strategy<Value = Vec<Move>> {
         V::Start, V::Start, V::Done, V::Done, V::DoneLate, V::Fail, V::Fail, V::FailForGood,
         V::Interrupt, V::Revert, V::Retry, V::Retry, V::Retry, V::Skip, V::Satisfy, V::SatisfyByAgent, V::Resume,
         V::Joined, V::Conflict, V::Conflict, V::Approve, V::ApproveByAgent,
+        V::Engage, V::Account, V::Park, V::Ask, V::Ask, V::Answer, V::Answer, V::TakeOver, V::HandBack,
     ];
     let each = prop_oneof![
         24 => any::<prop::sample::Index>().prop_map(Move::Forward),
@@ -137,16 +146,28 @@ pub(super) fn resolve(walk: &Walk, each: Move) -> Option<(Actor, Command)> {
 pub(super) fn forward(walk: &Walk, at: prop::sample::Index) -> Option<(Actor, Command)> {
     let active = walk.active();
     let mut open: Vec<Command> = Vec::new();
+    let mut engage = None;
     let limit = active.settings().max_parallel as usize;
     let has_room = limit == 0 || active.count(TaskStatus::InProgress) < limit;
     for view in active.tasks() {
         let id = view.planned.id.clone();
         match view.status {
+            _ if view.trail.is_some_and(|trail| trail.taken_by.is_some()) => {
+                open.push(Command::HandBack { id });
+            }
+            _ if view.waits_for_person() => {
+                open.push(Command::Answer { id, key: "k1".into(), text: "allow".into() });
+            }
             TaskStatus::Ready if has_room && !active.is_delayed(&id, walk.now) => {
                 open.push(Command::Start { id });
             }
             TaskStatus::InProgress => {
                 let attempt = Some(view.attempts);
+                if view.trail.is_none() {
+                    let conversation = conversation("claude", "c1");
+                    let attempt = view.attempts;
+                    engage = Some(Command::Engage { id: id.clone(), attempt, conversation });
+                }
                 let failure = Failure::default();
                 let evidence = Evidence::Unverified;
                 open.push(Command::Done { id: id.clone(), attempt, evidence });
@@ -166,6 +187,10 @@ pub(super) fn forward(walk: &Walk, at: prop::sample::Index) -> Option<(Actor, Co
             _ => {}
         }
     }
+    // Now and then a model agent works on what is in progress.
+    if let Some(engage) = engage.filter(|_| at.index(4) == 0) {
+        return Some((Actor::Waypost, engage));
+    }
     let command = (!open.is_empty()).then(|| at.get(&open).clone())?;
     Some((person(), command))
 }
@@ -174,7 +199,12 @@ fn verb_command(active: &Active, verb: Verb, at: prop::sample::Index) -> (Actor,
     let task = at.get(&active.plan().tasks);
     let (id, phase) = (task.id.clone(), task.phase);
     let attempts = active.task(&id).map_or(0, |view| view.attempts);
-    let failure = |class| Failure { text: "broke".into(), class, signature: "E1".into() };
+    let failure = |class| Failure {
+        text: "broke".into(),
+        class,
+        signature: "E1".into(),
+        resumes: at.index(2) == 0,
+    };
     let evidence = Evidence::Unverified;
     match verb {
         Verb::Start => (agent(), Command::Start { id }),
@@ -204,8 +234,42 @@ fn verb_command(active: &Active, verb: Verb, at: prop::sample::Index) -> (Actor,
             let phase = active.current_phase();
             (Actor::Waypost, Command::PhaseJoined { phase, result: Err("conflict.".into()) })
         }
+        Verb::Engage
+        | Verb::Account
+        | Verb::Park
+        | Verb::Ask
+        | Verb::Answer
+        | Verb::TakeOver
+        | Verb::HandBack => agents_command(verb, id, attempts),
         Verb::Approve => (person(), Command::ApprovePhase { phase }),
         Verb::ApproveByAgent => (agent(), Command::ApprovePhase { phase }),
+    }
+}
+
+/// A command about a task's model agent.
+fn agents_command(verb: Verb, id: TaskId, attempt: u32) -> (Actor, Command) {
+    let key = "k1".to_owned();
+    match verb {
+        Verb::Engage => (
+            Actor::Waypost,
+            Command::Engage { id, attempt, conversation: conversation("claude", "c1") },
+        ),
+        Verb::Account => {
+            let usage = Usage { input: 10, output: 1, cached: 0, cost_micros: 5 };
+            let account = Account { usage, counted: usage, result: Some("did it".into()) };
+            (Actor::Waypost, Command::Account { id, account })
+        }
+        Verb::Park => {
+            let until = Time::from_millis(0).plus(std::time::Duration::from_secs(50));
+            let parked = Parked { until, why: "limit".into(), agent: "claude".into(), in_a_row: 1 };
+            (Actor::Waypost, Command::Park { id, attempt, parked })
+        }
+        Verb::Ask => {
+            (Actor::Waypost, Command::Ask { id, attempt, key, question: question("may I?") })
+        }
+        Verb::Answer => (person(), Command::Answer { id, key, text: "allow".into() }),
+        Verb::TakeOver => (person(), Command::TakeOver { id }),
+        _ => (person(), Command::HandBack { id }),
     }
 }
 
@@ -220,6 +284,7 @@ pub(super) fn note(standings: &mut Standings, event: &Event) {
         Event::TaskFailed { id, .. } => (id, TaskStatus::Failed),
         Event::AttemptFailed { id, .. }
         | Event::AttemptInterrupted { id }
+        | Event::AttemptParked { id, .. }
         | Event::TaskReopened { id } => (id, TaskStatus::Pending),
         _ => return,
     };

@@ -1,8 +1,8 @@
 //! What passes a gate, and what passed gates allow.
 
 use super::{
-    Claim, Event, GateName, Requirement, TO_DONE, TO_IMPLEMENT, TO_PR, TO_REVIEW, Walk, agent,
-    check, person, report, summary,
+    Claim, Event, GateName, Requirement, Review, TO_DONE, TO_IMPLEMENT, TO_PR, TO_REVIEW, Walk,
+    agent, check, person, report, reviewed, summary,
 };
 use crate::{
     actor::Actor,
@@ -297,4 +297,18 @@ fn passing_again_counts_only_for_other_content() {
     assert_eq!(summary(&walk.give(&pass("t1"), &agent())), "nothing");
     assert_eq!(summary(&walk.give(&pass("t2"), &agent())), passed);
     assert_eq!(walk.feature().passes.len(), 1);
+}
+
+#[test]
+fn a_review_is_kept_until_the_phase_changes_and_opens_nothing() {
+    let mut walk = Walk::of(&format!(
+        "{TO_REVIEW}; waypost: review review_clean_pass 2; waypost: review review_clean_pass 0"
+    ));
+    let kept: Vec<Review> = walk.feature().reviews.clone();
+    assert_eq!(kept, [reviewed("review_clean_pass", "0")]);
+    let evidence = Evidence::Review { blocking: 0, tree: Some("t1".into()) };
+    assert_eq!(kept[0].evidence(), evidence);
+    assert_eq!(walk.line(), "REVIEW - [] cp-1 pending/0, cp-2 pending/0");
+    walk.say("back").unwrap();
+    assert_eq!(walk.feature().review_of(GateName::ReviewCleanPass), None);
 }

@@ -39,7 +39,7 @@ const STATES: [(&str, &str); 13] = [
     ),
 ];
 
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 28] = [
     "start search",
     "advance",
     "advance cp-8 cp-9",
@@ -54,6 +54,9 @@ const COMMANDS: [&str; 25] = [
     "gate reset architect_verified",
     "gate reset re_review_clean",
     "gate stale re_review_clean",
+    "waypost: review review_clean_pass 1",
+    "waypost: review re_review_clean 0",
+    "person: review re_review_clean 0",
     "checkpoint start cp-1",
     "checkpoint pass cp-1",
     "checkpoint fail cp-1",

@@ -2,7 +2,7 @@
 //!
 //! Commands are written as a person or an agent would type them, so that a test reads like the
 //! story that it tells: `start chat; advance cp-1; gate pass review_clean_pass`. An agent speaks
-//! unless a line begins with `person:`.
+//! unless a line begins with `person:` or `waypost:`.
 
 mod gates;
 mod loading;
@@ -13,7 +13,8 @@ mod translating;
 
 use super::{
     CheckpointContract, CheckpointRow, CheckpointStep, Claim, Command, ContractCheckpoint, Event,
-    Feature, GateName, Gates, Phase, Requirement, Strategy, Validation, Workflow, WorkflowState,
+    Feature, FindingSeverity, GateName, Gates, Phase, Requirement, Review, ReviewFinding, Strategy,
+    Validation, Workflow, WorkflowState,
 };
 use crate::{
     actor::Actor,
@@ -127,7 +128,10 @@ impl Walk {
 fn parse(line: &str) -> (Actor, Command) {
     match line.strip_prefix("person: ") {
         Some(rest) => (person(), command(rest)),
-        None => (agent(), command(line)),
+        None => match line.strip_prefix("waypost: ") {
+            Some(rest) => (Actor::Waypost, command(rest)),
+            None => (agent(), command(line)),
+        },
     }
 }
 
@@ -146,6 +150,7 @@ fn command(line: &str) -> Command {
         ["gate", "decline", gate] => Command::DeclineGate { gate: gate_name(gate) },
         ["gate", "reset", gate] => Command::ResetGate { gate: gate_name(gate) },
         ["gate", "stale", gate] => Command::GateStale { gate: gate_name(gate) },
+        ["review", gate, blocking] => Command::Review { review: reviewed(gate, blocking) },
         ["checkpoint", verb, name, rest @ ..] => {
             Command::Checkpoint { id: id(name), step: step(verb, rest) }
         }
@@ -218,6 +223,25 @@ fn check(command: &str) -> Evidence {
     Evidence::Check { command: command.into(), tree: None }
 }
 
+/// A review with so many blocking findings and a minor one.
+fn reviewed(gate: &str, blocking: &str) -> Review {
+    let finding = |severity| ReviewFinding {
+        severity,
+        file: Some("src/chat.rs".into()),
+        line: Some(7),
+        text: "a message can be lost".into(),
+    };
+    let blocking: usize = blocking.parse().unwrap();
+    let blocking = (0..blocking).map(|_| finding(FindingSeverity::Blocking));
+    Review {
+        gate: gate_name(gate),
+        agent: "claude".into(),
+        tree: Some("t1".into()),
+        findings: blocking.chain([finding(FindingSeverity::Minor)]).collect(),
+        usage: crate::run::Usage::default(),
+    }
+}
+
 fn report(blocking: u32) -> Evidence {
     Evidence::SelfReported { blocking, report: "review.md".into() }
 }
@@ -285,6 +309,9 @@ fn event_line(event: &Event) -> String {
         }
         Event::GateAsked { gate, .. } | Event::GateDeclined { gate } => gate.to_string(),
         Event::GateReset { gate, why } => format!("{gate} ({why:?})"),
+        Event::Reviewed { review } => {
+            format!("{} ({} blocking)", review.gate, review.blocking())
+        }
         Event::CheckpointStarted { id } | Event::CheckpointReopened { id } => id.to_string(),
         Event::CheckpointPassed { id, evidence } => format!("{id} ({evidence})"),
         Event::CheckpointFailed { id, iteration, .. } => format!("{id}, iteration {iteration}"),

@@ -27,7 +27,7 @@ enum Move {
     Given(Actor, Box<Command>),
 }
 
-const LINES: [&str; 36] = [
+const LINES: [&str; 38] = [
     "start chat",
     "advance",
     "advance cp-1 cp-2",
@@ -41,6 +41,8 @@ const LINES: [&str; 36] = [
     "gate reset architect_verified",
     "gate reset re_review_clean",
     "gate stale re_review_clean",
+    "review review_clean_pass 0",
+    "review re_review_clean 1",
     "gate confirm review_clean_pass",
     "gate confirm re_review_clean",
     "gate decline re_review_clean",
@@ -108,7 +110,12 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
     let word = (select(vec!["confirm", "decline"]), select(GateName::ALL.to_vec()))
         .prop_map(|(word, gate)| command(&format!("gate {word} {gate}")))
         .prop_map(|command| Move::Given(person(), command.into()));
-    let any = prop_oneof![9 => Just(Move::Forward), 9 => given, 1 => reserved, 3 => word];
+    let review = (select(GateName::ALL.to_vec()), select(vec!["0", "2"]))
+        .prop_map(|(gate, blocking)| command(&format!("review {gate} {blocking}")))
+        .prop_map(|command| Move::Given(Actor::Waypost, command.into()));
+    let any = prop_oneof![
+        9 => Just(Move::Forward), 9 => given, 1 => reserved, 3 => word, 1 => review
+    ];
     prop::collection::vec(any, 0..40)
 }
 

@@ -1,0 +1,85 @@
+//! `[agents.NAME]`: the programs that work on tasks.
+//!
+//! What a table leaves out comes from the agent of the same name that Waypost brings along, if
+//! there is one.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[agents.NAME]`: one agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AgentConfig {
+    /// How it is spoken with: claude, codex, codex-exec or acp; empty: as the agent of this name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub adapter: String,
+    /// The program and its first arguments; empty: as the agent of this name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// The model; empty: the program's own choice.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// What it may change without asking: read, edit or unfenced.
+    pub access: AgentAccess,
+    /// Tools that need no permission, in the program's own notation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed_tools: Vec<String>,
+    /// The most turns of one attempt; 0 is no limit.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub max_turns: u32,
+    /// Variables of the environment that it gets beside the usual ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub environment: Vec<String>,
+    /// Which of the person's own settings the program reads: user, project, local.
+    pub settings: Vec<String>,
+    /// Whether the program uses the tool servers (MCP) of the person and the project.
+    pub mcp: bool,
+    /// Dollars for a million tokens of input, where the program does not tell its cost; 0 is
+    /// unknown.
+    #[serde(skip_serializing_if = "is_free")]
+    pub input_price: f64,
+    /// Dollars for a million tokens of output; see `input_price`.
+    #[serde(skip_serializing_if = "is_free")]
+    pub output_price: f64,
+}
+
+impl Default for AgentConfig {
+    fn default() -> Self {
+        Self {
+            adapter: String::new(),
+            command: Vec::new(),
+            model: String::new(),
+            access: AgentAccess::default(),
+            allowed_tools: Vec::new(),
+            max_turns: 0,
+            environment: Vec::new(),
+            settings: ["user", "project", "local"].map(str::to_owned).to_vec(),
+            mcp: true,
+            input_price: 0.0,
+            output_price: 0.0,
+        }
+    }
+}
+
+/// What an agent may change without asking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentAccess {
+    /// Nothing.
+    Read,
+    /// Files of its work tree; it asks for all else.
+    #[default]
+    Edit,
+    /// Everything, without asking.
+    Unfenced,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(value: &u32) -> bool {
+    *value == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_free(value: &f64) -> bool {
+    *value == 0.0
+}

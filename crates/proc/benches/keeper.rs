@@ -88,6 +88,7 @@ fn spec(folder: &Path, id: String, text: &str) -> Spec {
         folder: folder.to_owned(),
         environment: environment(),
         limits: Limits { time: Some(PATIENCE), stall: Some(PATIENCE), ..Limits::default() },
+        talk: None,
     }
 }
 

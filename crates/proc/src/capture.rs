@@ -79,7 +79,7 @@ impl Capture {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(create(&self.path)?),
+            none => none.insert(create(&self.path, Before::Emptied)?),
         };
         // A write that failed in the middle is written over by the next one.
         file.write_all_at(bytes, self.end)?;
@@ -169,12 +169,21 @@ fn remember(tail: &mut Vec<u8>, bytes: &[u8]) {
     tail.extend_from_slice(bytes);
 }
 
-/// Makes the log's file; a link or a pipe that stands there is not written through.
-fn create(path: &Path) -> io::Result<File> {
+/// What becomes of a file that stands where one is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    Emptied,
+    /// Nothing: then none is made.
+    Kept,
+}
+
+/// Makes a file for output; a link or a pipe that stands there is not written through.
+pub(crate) fn create(path: &Path, before: Before) -> io::Result<File> {
     let open = || {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true).mode(0o600);
+        options.create_new(before == Before::Kept);
         options.custom_flags(flags).open(path)
     };
     let file = match (open(), path.parent()) {

@@ -8,7 +8,7 @@ use crate::{
     keeper::READY,
     place::Place,
     process::Identity,
-    spec::{Report, Spec, Stop},
+    spec::{INPUT_SIZE_MAX, Report, Spec, Stop},
     wire::{self, Lines, Request, VERSION, Welcome},
 };
 use rustix::{
@@ -127,7 +127,10 @@ impl Keeper {
     /// Starts children, in this order. Each is answered by a report that it started or was refused.
     pub fn spawn(&self, specs: Vec<Spec>) -> Result<(), ProcError> {
         let mut lines = Vec::with_capacity(specs.len() * 1024);
-        for spec in specs {
+        for mut spec in specs {
+            if let Some(talk) = &mut spec.talk {
+                talk.opening = write_pieces(&mut lines, &talk.opening)?.to_vec();
+            }
             wire::write_line(&mut lines, &Request::Spawn(Box::new(spec)));
         }
         self.send(&lines)
@@ -148,6 +151,24 @@ impl Keeper {
         self.send(&wire::line(&Request::Resume { id: id.to_owned() }))
     }
 
+    /// Adds to the input of a child that is spoken with; all of it or, if this fails, perhaps
+    /// nothing. Once this has returned, the child gets it for as long as it reads and the keeper
+    /// lives, whatever becomes of this engine.
+    ///
+    /// Nothing happens if the child has ended, closed its input, or was hung up on. If it has left
+    /// more than [`INPUT_SIZE_MAX`] unread, it is stopped ([`crate::How::Deaf`]).
+    pub fn say(&self, id: &str, input: &[u8]) -> Result<(), ProcError> {
+        let mut lines = Vec::with_capacity(input.len() + 128);
+        let input = write_pieces(&mut lines, input)?.to_vec();
+        wire::write_line(&mut lines, &Request::Say { id: id.to_owned(), input });
+        self.send(&lines)
+    }
+
+    /// Closes a child's input behind all that was said.
+    pub fn hang_up(&self, id: &str) -> Result<(), ProcError> {
+        self.send(&wire::line(&Request::HangUp { id: id.to_owned() }))
+    }
+
     /// Everything that has come, in order; waits up to `timeout` if nothing has.
     pub fn next(&self, timeout: Duration) -> Result<Vec<Report>, ProcError> {
         let deadline = clock::after(clock::now(), timeout);
@@ -162,6 +183,12 @@ impl Keeper {
                 return Ok(reports);
             }
         }
+    }
+
+    /// Hangs up; what is left is where it is, and its process if it was started here.
+    pub(crate) fn into_parts(self) -> (Place, Option<Child>) {
+        let Self { place, process, .. } = self;
+        (place, process.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Ends a keeper that has nothing left to keep, and removes its folder. If it turns out that it
@@ -232,6 +259,13 @@ impl AsFd for Keeper {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
+}
+
+fn write_pieces<'a>(lines: &mut Vec<u8>, input: &'a [u8]) -> Result<&'a [u8], ProcError> {
+    if input.len() > INPUT_SIZE_MAX {
+        return Err(ProcError::TooLong { size: input.len(), max: INPUT_SIZE_MAX });
+    }
+    Ok(wire::write_pieces(lines, input))
 }
 
 /// A thread that panicked while it held the lock has left nothing half-done in it.

@@ -7,10 +7,11 @@ use crate::spec::{CHILD_VARIABLE, KEEPER_VARIABLE, Program, Refusal, Spec};
 use rustix::{fs::Access, io::Errno};
 use std::{
     ffi::{OsStr, OsString},
-    io::{self, PipeWriter},
+    fs::File,
+    io::{self, PipeReader, PipeWriter},
     os::unix::{ffi::OsStrExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command},
 };
 
 const SHELL: &str = "/bin/sh";
@@ -27,55 +28,80 @@ const SHELL_WORDS: &[&str] = &[
     "until", "wait", "while",
 ];
 
-/// Starts the child with `output` as its stdout and stderr.
-pub(crate) fn start(spec: &Spec, keeper: &str, output: PipeWriter) -> Result<Child, Refusal> {
-    if !spec.folder.is_absolute() {
-        return Err(impossible(format!("{} is not absolute", spec.folder.display())));
-    }
-    let path = spec.environment.iter().rev().find(|(name, _)| name == "PATH");
-    let path = path.map_or(PATH_DEFAULT, |(_, value)| value);
-    let found = |name: &OsStr| look_up(name, &spec.folder, path);
-    match &spec.program {
-        Program::Argv(words) => {
-            let Some(name) = words.first() else {
-                return Err(impossible("no program is given".into()));
-            };
-            let program = found(name)
-                .ok_or_else(|| impossible(format!("there is no program {}", name.display())))?;
-            spawn(spec, keeper, &program, words, output).map_err(|e| refusal(spec, &e))
-        }
-        Program::Shell(text) => {
-            if let Some(words) = plain_words(text)
-                && let Some(program) = found(&words[0])
-            {
-                let copy = output.try_clone().map_err(|e| refusal(spec, &e))?;
-                match spawn(spec, keeper, &program, &words, copy) {
-                    // Only a shell runs a script that does not say by what.
-                    Err(e) if e.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) => {}
-                    started => return started.map_err(|e| refusal(spec, &e)),
-                }
-            }
-            let words = ["sh", "-c", text].map(OsString::from);
-            let started = spawn(spec, keeper, Path::new(SHELL), &words, output);
-            started.map_err(|e| refusal(spec, &e))
-        }
-    }
+/// The child's ends of its pipes.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    /// Its stderr, and its stdout unless that is spoken with.
+    pub(crate) log: PipeWriter,
+    /// Its stdin and its stdout.
+    pub(crate) talk: Option<(PipeReader, PipeWriter)>,
 }
 
-fn spawn(
-    spec: &Spec,
-    keeper: &str,
-    program: &Path,
-    words: &[OsString],
-    output: PipeWriter,
-) -> io::Result<Child> {
-    #[expect(clippy::disallowed_methods, reason = "this is the place where processes are started")]
-    let mut command = Command::new(program);
-    command.arg0(&words[0]).args(&words[1..]).current_dir(&spec.folder).process_group(0);
-    command.env_clear().envs(spec.environment.iter().map(|(name, value)| (name, value)));
-    command.env(KEEPER_VARIABLE, keeper).env(CHILD_VARIABLE, &spec.id);
-    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
-    command.spawn()
+/// Starts the children of one keeper.
+#[derive(Debug)]
+pub(crate) struct Starter {
+    keeper: String,
+    /// What children read that are not spoken with; opening it for each would cost more than this.
+    nothing: File,
+}
+
+impl Starter {
+    pub(crate) fn new(keeper: String) -> io::Result<Self> {
+        Ok(Self { keeper, nothing: File::open("/dev/null")? })
+    }
+
+    pub(crate) fn start(&self, spec: &Spec, ends: &Ends) -> Result<Child, Refusal> {
+        if !spec.folder.is_absolute() {
+            return Err(impossible(format!("{} is not absolute", spec.folder.display())));
+        }
+        let path = spec.environment.iter().rev().find(|(name, _)| name == "PATH");
+        let path = path.map_or(PATH_DEFAULT, |(_, value)| value);
+        let found = |name: &OsStr| look_up(name, &spec.folder, path);
+        match &spec.program {
+            Program::Argv(words) => {
+                let Some(name) = words.first() else {
+                    return Err(impossible("no program is given".into()));
+                };
+                let program = found(name)
+                    .ok_or_else(|| impossible(format!("there is no program {}", name.display())))?;
+                self.spawn(spec, &program, words, ends).map_err(|e| refusal(spec, &e))
+            }
+            Program::Shell(text) => {
+                if let Some(words) = plain_words(text)
+                    && let Some(program) = found(&words[0])
+                {
+                    match self.spawn(spec, &program, &words, ends) {
+                        // Only a shell runs a script that does not say by what.
+                        Err(e) if e.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) => {}
+                        started => return started.map_err(|e| refusal(spec, &e)),
+                    }
+                }
+                let words = ["sh", "-c", text].map(OsString::from);
+                let started = self.spawn(spec, Path::new(SHELL), &words, ends);
+                started.map_err(|e| refusal(spec, &e))
+            }
+        }
+    }
+
+    fn spawn(
+        &self,
+        spec: &Spec,
+        program: &Path,
+        words: &[OsString],
+        ends: &Ends,
+    ) -> io::Result<Child> {
+        #[expect(clippy::disallowed_methods, reason = "here processes are started")]
+        let mut command = Command::new(program);
+        command.arg0(&words[0]).args(&words[1..]).current_dir(&spec.folder).process_group(0);
+        command.env_clear().envs(spec.environment.iter().map(|(name, value)| (name, value)));
+        command.env(KEEPER_VARIABLE, &self.keeper).env(CHILD_VARIABLE, &spec.id);
+        match &ends.talk {
+            Some((input, output)) => command.stdin(input.try_clone()?).stdout(output.try_clone()?),
+            None => command.stdin(self.nothing.try_clone()?).stdout(ends.log.try_clone()?),
+        };
+        command.stderr(ends.log.try_clone()?);
+        command.spawn()
+    }
 }
 
 fn impossible(detail: String) -> Refusal {
@@ -113,11 +139,14 @@ fn look_up(name: &OsStr, folder: &Path, path: &str) -> Option<PathBuf> {
         // Whatever is wrong with it, starting it will say so.
         return Some(folder.join(name));
     }
-    let candidates = path.split(':').map(|entry| folder.join(entry).join(name));
-    candidates.into_iter().find(|file| {
-        rustix::fs::access(file, Access::EXEC_OK).is_ok()
+    let mut file = PathBuf::new();
+    let is_found = path.split(':').any(|entry| {
+        file.clear();
+        file.extend([folder.as_os_str(), OsStr::new(entry), name]);
+        rustix::fs::access(&file, Access::EXEC_OK).is_ok()
             && file.metadata().is_ok_and(|f| f.is_file())
-    })
+    });
+    is_found.then_some(file)
 }
 
 /// The words of a text in which a shell would find nothing to do but start them.
@@ -185,7 +214,7 @@ mod tests {
         for (name, mode) in [("one/tool", 0o644), ("two/tool", 0o755), ("here", 0o755)] {
             let file = at.join(name);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-            drop(std::fs::File::create(&file).unwrap());
+            drop(File::create(&file).unwrap());
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
         }
         std::fs::create_dir_all(at.join("one/folder")).unwrap();

@@ -21,6 +21,9 @@ pub enum ProcError {
     /// Started by another version of this program; it ends when its children have.
     #[error("the keeper {id} speaks version {found}, this program speaks {known}")]
     OtherVersion { id: String, found: u32, known: u32 },
+    /// More than a keeper holds for a child; nothing of it was sent.
+    #[error("{size} bytes are too many to be said, {max} is the most")]
+    TooLong { size: usize, max: usize },
     #[error("{detail}")]
     Protocol { detail: String },
     /// Not even SIGKILL ended them in time: another user's, or stuck in the kernel.

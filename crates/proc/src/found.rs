@@ -1,6 +1,7 @@
 //! What a new engine finds: keepers that live and are adopted, and what dead ones left.
 
 use crate::{
+    cgroup::{Group, Home},
     client::Keeper,
     clock,
     error::ProcError,
@@ -74,31 +75,52 @@ fn look(place: Place) -> Result<Found, ProcError> {
     }
 }
 
+/// Looks at one keeper that was lost sight of, and at no other: to look at a keeper is to take it
+/// over.
+pub fn look_again(keeper: Keeper) -> Result<Found, ProcError> {
+    let (place, process) = keeper.into_parts();
+    let found = look(place)?;
+    if let (Found::Dead(_), Some(mut process)) = (&found, process) {
+        process.wait().map_err(|e| ProcError::system("wait for a keeper", e))?;
+    }
+    Ok(found)
+}
+
 impl Dead {
     /// Ends everything that the keeper had started and that still runs: SIGTERM, SIGCONT, `grace`,
-    /// SIGKILL. Returns how many there were; when it returns, none is left.
+    /// SIGKILL. Returns how many there were; when it returns, none is left, nor a control group.
     pub fn reap(&self, grace: Duration) -> Result<usize, ProcError> {
         let Some(owner) = self.place.owner() else { return Ok(0) };
         // Nothing lives through a reboot.
         if owner.boot_id != process::boot_id() {
             return Ok(0);
         }
+        let home = owner.cgroup.map(|folder| Home::at(folder.into(), &self.id));
+        let groups = home.map_or_else(Vec::new, |home| home.groups());
+        // Who is frozen does not hear that it should end.
+        groups.iter().for_each(Group::thaw);
         let begun = clock::now();
         let (kill_at, give_up_at) = (begun + grace, begun + grace + KILL_PATIENCE);
         let (mut asked, mut empty_looks) = (HashSet::new(), 0);
         loop {
-            let left = self.leftovers(owner.process, &asked)?;
+            let left = self.leftovers(owner.process, &asked, &groups)?;
             let now = clock::now();
             // What is born while the list is read can be missed once, but not by a second look
             // that finds no parent of it.
             empty_looks = if left.is_empty() { empty_looks + 1 } else { 0 };
             match left.len() {
-                0 if empty_looks == 2 => return Ok(asked.len()),
-                0 => continue,
+                0 if empty_looks < 2 => continue,
+                // A group may hold somebody whom this process cannot see.
+                0 if groups.iter().all(Group::remove) || now >= give_up_at => {
+                    return Ok(asked.len());
+                }
                 count if now >= give_up_at => {
                     return Err(ProcError::Survivors { id: self.id.clone(), count });
                 }
                 _ => {}
+            }
+            if now >= kill_at {
+                groups.iter().for_each(Group::kill);
             }
             for identity in left {
                 if asked.insert(identity) && process::signal(identity, Signal::TERM) == Sent::Yes {
@@ -117,12 +139,13 @@ impl Dead {
         self.place.remove()
     }
 
-    /// Who carries the keeper's name, who is known to have been started by it, who was seen before,
-    /// and everybody below them.
+    /// Who carries the keeper's name, who is known to have been started by it, who is in a group of
+    /// its children, who was seen before, and everybody below them.
     fn leftovers(
         &self,
         keeper: Identity,
         seen: &HashSet<Identity>,
+        groups: &[Group],
     ) -> Result<Vec<Identity>, ProcError> {
         let started: HashSet<Identity> = self
             .reports
@@ -133,6 +156,8 @@ impl Dead {
             })
             .collect();
         let all = process::all().map_err(|e| ProcError::system("list the processes", e))?;
+        // After the list of all: so a number here cannot mean somebody else there.
+        let grouped: HashSet<u32> = groups.iter().flat_map(Group::pids).collect();
         let is_ours = |process: &&Process| {
             let identity = process.identity;
             let carries = || {
@@ -141,7 +166,10 @@ impl Dead {
             };
             // Older than the keeper: whatever it carries, it was not started by it.
             identity.start >= keeper.start
-                && (seen.contains(&identity) || started.contains(&identity) || carries())
+                && (seen.contains(&identity)
+                    || started.contains(&identity)
+                    || grouped.contains(&identity.pid)
+                    || carries())
         };
         Ok(with_descendants(&all, all.iter().filter(is_ours)))
     }

@@ -12,11 +12,15 @@
 //!   the start time that was seen.
 //! - An end that was not seen is never made up. A keeper that is killed may lose one.
 //! - Memory does not grow with output; what a log may not keep is counted.
+//! - A child may be spoken with ([`Talk`]). What was said to it reaches it if the keeper lives, and
+//!   what it says stands whole in a file: both outlive the engine.
 //!
 //! Deliberately not here: what a child is for, whether its end is a success, retries, and any
 //! policy on how many run. Linux only.
 
+mod birth;
 mod capture;
+mod cgroup;
 mod client;
 mod clock;
 mod command;
@@ -28,13 +32,15 @@ mod place;
 mod process;
 mod spec;
 mod spool;
+mod stream;
 mod wire;
 
 pub use client::Keeper;
 pub use error::ProcError;
-pub use found::{Dead, Found, find};
+pub use found::{Dead, Found, find, look_again};
 pub use keeper::serve;
 pub use process::Identity;
 pub use spec::{
-    CHILD_VARIABLE, Ended, How, KEEPER_VARIABLE, Limits, Program, Refusal, Report, Spec, Stop,
+    CHILD_VARIABLE, Ended, How, INPUT_SIZE_MAX, KEEPER_VARIABLE, Limits, Program, Refusal, Report,
+    Spec, Stop, Talk,
 };

@@ -41,6 +41,9 @@ pub(crate) struct Place {
 pub(crate) struct Owner {
     pub(crate) process: Identity,
     pub(crate) boot_id: String,
+    /// The folder of the control group below which it makes its children's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cgroup: Option<String>,
 }
 
 impl Place {
@@ -107,11 +110,16 @@ impl Place {
         Ok(is_there.then_some(file))
     }
 
-    pub(crate) fn write_owner(&self, lock: &mut File) -> Result<(), ProcError> {
+    pub(crate) fn write_owner(
+        &self,
+        lock: &mut File,
+        cgroup: Option<&Path>,
+    ) -> Result<(), ProcError> {
         let process = Identity::of(std::process::id()).ok_or_else(|| {
             ProcError::protocol("this process is not in /proc, which a keeper needs")
         })?;
-        let owner = Owner { process, boot_id: process::boot_id() };
+        let cgroup = cgroup.and_then(Path::to_str).map(str::to_owned);
+        let owner = Owner { process, boot_id: process::boot_id(), cgroup };
         let text = crate::wire::line(&owner);
         lock.write_all(&text).map_err(|e| ProcError::file("write", &self.folder.join(LOCK), e))
     }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File},
     io::{self, Read as _},
+    os::unix::fs::FileExt as _,
 };
 
 /// One process for as long as this boot lasts.
@@ -106,12 +107,34 @@ pub(crate) fn all() -> io::Result<Vec<Process>> {
     Ok(processes)
 }
 
-/// The children of this process, also those that it adopted. It must have one thread only: the
-/// system keeps the list by thread.
-pub(crate) fn own_children() -> io::Result<Vec<u32>> {
-    let own = std::process::id();
-    let list = fs::read_to_string(format!("/proc/{own}/task/{own}/children"))?;
-    Ok(list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
+/// The list of this process's children, also of those that it adopted. It must have one thread
+/// only: the system keeps the list by thread.
+#[derive(Debug)]
+pub(crate) struct OwnChildren {
+    /// Kept open, because it is read whenever a child has ended. `None`: not every kernel has it.
+    list: Option<File>,
+}
+
+impl OwnChildren {
+    pub(crate) fn open() -> Self {
+        let own = std::process::id();
+        Self { list: File::open(format!("/proc/{own}/task/{own}/children")).ok() }
+    }
+
+    pub(crate) fn pids(&self) -> io::Result<Vec<u32>> {
+        let list = self.list.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        let (mut text, mut piece) = (Vec::new(), [0; 1024]);
+        loop {
+            let count = list.read_at(&mut piece, text.len() as u64)?;
+            text.extend_from_slice(&piece[..count]);
+            // The system fills what it is given, if it has as much: then this was the end.
+            if count < piece.len() {
+                break;
+            }
+        }
+        let pids = text.split(u8::is_ascii_whitespace).filter_map(|pid| str::from_utf8(pid).ok());
+        Ok(pids.filter_map(|pid| pid.parse().ok()).collect())
+    }
 }
 
 /// The value of a variable in the environment that a process was started with.

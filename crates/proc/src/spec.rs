@@ -10,6 +10,8 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 pub const KEEPER_VARIABLE: &str = "WAYPOST_KEEPER";
 /// The variable that says which child of its keeper a process belongs to.
 pub const CHILD_VARIABLE: &str = "WAYPOST_CHILD";
+/// How much of what was said to a child the keeper holds until the child takes it.
+pub const INPUT_SIZE_MAX: usize = 16 << 20;
 
 /// One child.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +28,32 @@ pub struct Spec {
     #[serde(with = "octets::path")]
     pub log: PathBuf,
     pub limits: Limits,
+    /// How it is spoken with; `None`: its input is empty, and both outputs go to the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub talk: Option<Talk>,
+}
+
+/// A conversation with a child.
+///
+/// The keeper holds its input open for as long as it lives, whoever is connected, and writes its
+/// stdout into a file that anybody may read from the beginning.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Talk {
+    /// Where stdout goes, whole and byte by byte; made before the child starts, where nothing may
+    /// be yet, absolute. stderr goes to the log.
+    ///
+    /// While the disk does not take it, the child is not read from, and its end is not told.
+    #[serde(with = "octets::path")]
+    pub stream: PathBuf,
+    /// A child that writes more than this is stopped ([`How::Flooded`]); what is beyond it is
+    /// counted as dropped.
+    pub stream_size: u64,
+    /// What it hears first; at most [`INPUT_SIZE_MAX`].
+    #[serde(with = "octets::bytes", default, skip_serializing_if = "Vec::is_empty")]
+    pub opening: Vec<u8>,
+    /// Whether its input ends behind that.
+    #[serde(default)]
+    pub is_all: bool,
 }
 
 /// What is run.
@@ -44,7 +72,7 @@ pub enum Program {
 pub struct Limits {
     /// From start to end, pauses not counted.
     pub time: Option<Duration>,
-    /// Without any output, pauses not counted.
+    /// Without any output, and without being spoken to; pauses not counted.
     pub stall: Option<Duration>,
     /// From the request to stop until what is left is killed.
     pub grace: Duration,
@@ -54,6 +82,10 @@ pub struct Limits {
     pub open_files: Option<u64>,
     /// Counts all processes of the user, as the operating system does; not enforced for root.
     pub processes: Option<u64>,
+    /// Whether it gets a control group of its own where one can be made (version 2, writable):
+    /// then a pause freezes also what signals would miss. Making one is work at every start.
+    #[serde(default)]
+    pub cgroup: bool,
 }
 
 impl Default for Limits {
@@ -65,6 +97,7 @@ impl Default for Limits {
             log_size: 16 << 20,
             open_files: None,
             processes: None,
+            cgroup: false,
         }
     }
 }
@@ -79,6 +112,10 @@ pub enum Stop {
     TimedOut,
     /// It said nothing for too long.
     Stalled,
+    /// It wrote more than [`Talk::stream_size`].
+    Flooded,
+    /// It left more than [`INPUT_SIZE_MAX`] of what was said to it unread.
+    Deaf,
 }
 
 /// What a keeper tells, in the order in which it happened.
@@ -117,12 +154,12 @@ pub enum Refusal {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     pub how: How,
-    /// The last 8 KB of its output.
+    /// The last 8 KB of its output; of its stderr, if it is spoken with.
     #[serde(with = "octets::bytes", default, skip_serializing_if = "Vec::is_empty")]
     pub tail: Vec<u8>,
-    /// Bytes that it wrote.
+    /// Bytes that it wrote, stdout and stderr together.
     pub output: u64,
-    /// Bytes of these that the log does not have.
+    /// Bytes of these that neither the log nor the stream has.
     pub dropped: u64,
     pub duration_ms: u64,
     /// Processes that it left running when it ended by itself, and that were stopped then.
@@ -147,6 +184,8 @@ pub enum How {
     TimedOut,
     Stalled,
     Stopped,
+    Flooded,
+    Deaf,
 }
 
 impl From<Stop> for How {
@@ -155,6 +194,8 @@ impl From<Stop> for How {
             Stop::Asked => Self::Stopped,
             Stop::TimedOut => Self::TimedOut,
             Stop::Stalled => Self::Stalled,
+            Stop::Flooded => Self::Flooded,
+            Stop::Deaf => Self::Deaf,
         }
     }
 }

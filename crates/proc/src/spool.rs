@@ -71,6 +71,9 @@ impl Spool {
     /// A piece of what is in the file from `offset` on.
     pub(crate) fn read(&self, offset: u64) -> Vec<u8> {
         let length = usize::try_from(self.written.saturating_sub(offset)).unwrap_or(PIECE_SIZE);
+        if length == 0 {
+            return Vec::new();
+        }
         let mut piece = vec![0; length.min(PIECE_SIZE)];
         let count = self.file.read_at(&mut piece, offset).unwrap_or(0);
         piece.truncate(count);

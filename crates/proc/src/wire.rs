@@ -4,12 +4,14 @@
 //! then on sends its spool from the place that was asked for, byte by byte. So there is one format
 //! for what is told and for what is kept, and nothing is told that is not kept.
 
-use crate::{error::ProcError, spec::Spec, spec::Stop};
+use crate::{error::ProcError, octets, spec::Spec, spec::Stop};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// An environment of the largest size that Linux takes fits, a runaway writer does not.
 pub(crate) const LINE_LENGTH_MAX: usize = 8 << 20;
+/// How much input one line carries; as JSON it may become six times as long.
+const PIECE_SIZE: usize = 256 << 10;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -31,6 +33,17 @@ pub(crate) enum Request {
     Resume {
         id: String,
     },
+    /// Stands before the opening of the next [`Self::Spawn`], or the input of the next
+    /// [`Self::Say`]. Without that it is nothing: half a message is worse than none.
+    Piece(#[serde(with = "octets::bytes")] Vec<u8>),
+    Say {
+        id: String,
+        #[serde(with = "octets::bytes")]
+        input: Vec<u8>,
+    },
+    HangUp {
+        id: String,
+    },
 }
 
 /// The keeper's first line.
@@ -50,6 +63,18 @@ pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
 pub(crate) fn write_line(to: &mut Vec<u8>, value: &impl Serialize) {
     serde_json::to_writer(&mut *to, value).expect("these are plain data and memory takes them");
     to.push(b'\n');
+}
+
+/// Writes all of a long input but its last piece, and returns that.
+pub(crate) fn write_pieces<'a>(to: &mut Vec<u8>, input: &'a [u8]) -> &'a [u8] {
+    let mut rest = input;
+    while let Some((piece, after)) = rest.split_at_checked(PIECE_SIZE)
+        && !after.is_empty()
+    {
+        write_line(to, &Request::Piece(piece.to_vec()));
+        rest = after;
+    }
+    rest
 }
 
 /// Bytes that come in pieces, and the lines in them.

@@ -1,7 +1,9 @@
 //! One child of a keeper: how it stands, what it may still use, and what is done to its tree.
 
+use super::speech::Speech;
 use crate::{
     capture::Capture,
+    cgroup::Group,
     clock,
     process::{self, Identity, Process},
     spec::{Ended, How, Limits, Spec, Stop},
@@ -29,12 +31,16 @@ pub(super) struct Child {
     pub(super) identity: Identity,
     /// `None`: its first process has ended.
     pub(super) pidfd: Option<OwnedFd>,
-    /// `None`: everybody has closed the other end.
-    pub(super) pipe: Option<PipeReader>,
+    /// To its log; `None`: everybody has closed the other end.
+    pipe: Option<PipeReader>,
     capture: Capture,
+    /// `None`: it is not spoken with.
+    pub(super) speech: Option<Speech>,
+    /// `None`: it has none, and its tree is all that is known of it.
+    group: Option<Group>,
     limits: Limits,
     started: Instant,
-    /// When it last wrote something.
+    /// When it last wrote or was told something.
     heard: Instant,
     exit: Option<(How, Instant)>,
     why: Option<Stop>,
@@ -92,13 +98,28 @@ pub(super) enum Care {
     Over,
 }
 
+/// The keeper's ends of a child's pipes.
+#[derive(Debug)]
+pub(super) struct Ears {
+    pub(super) log: PipeReader,
+    pub(super) speech: Option<Speech>,
+}
+
 impl Child {
-    pub(super) fn new(spec: Spec, identity: Identity, pidfd: OwnedFd, pipe: PipeReader) -> Self {
+    pub(super) fn new(
+        spec: Spec,
+        identity: Identity,
+        pidfd: OwnedFd,
+        ears: Ears,
+        group: Option<Group>,
+    ) -> Self {
         let now = clock::now();
         Self {
             identity,
             pidfd: Some(pidfd),
-            pipe: Some(pipe),
+            pipe: Some(ears.log),
+            speech: ears.speech,
+            group,
             capture: Capture::new(spec.log, spec.limits.log_size),
             limits: spec.limits,
             id: spec.id,
@@ -123,9 +144,64 @@ impl Child {
         process.group == self.identity.pid || process.session == self.identity.pid
     }
 
-    /// Takes some of what is in the pipe.
+    /// Whether a process is in the control group of this child.
+    pub(super) fn is_group_of(&self, process: &Process) -> bool {
+        let group = self.group.as_ref();
+        group.is_some_and(|group| group.pids().contains(&process.identity.pid))
+    }
+
+    /// Whether it, or somebody who was given its pipes, may still write.
+    pub(super) fn is_open(&self) -> bool {
+        self.pipe.is_some() || self.speech.as_ref().is_some_and(|speech| speech.pipe.is_some())
+    }
+
+    /// Whether something that it wrote waits for the disk.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.speech.as_ref().is_some_and(|speech| !speech.is_written())
+    }
+
+    /// Tries the disk again; says whether it has everything now. Meanwhile the child cannot write,
+    /// so that its silence is not its own.
+    pub(super) fn flush(&mut self, now: Instant) -> bool {
+        self.heard = now;
+        self.speech.as_mut().is_none_or(Speech::flush)
+    }
+
+    /// Takes some of what it has written.
     pub(super) fn hear(&mut self, buffer: &mut [u8], now: Instant) {
         self.read(buffer, READS_MAX, now);
+        self.listen(buffer, READS_MAX, now);
+    }
+
+    /// Takes the last of it.
+    pub(super) fn hear_all(&mut self, buffer: &mut [u8], now: Instant) {
+        self.read(buffer, LAST_READS_MAX, now);
+        self.listen(buffer, LAST_READS_MAX, now);
+    }
+
+    fn listen(&mut self, buffer: &mut [u8], reads_max: usize, now: Instant) {
+        let Some(speech) = &mut self.speech else { return };
+        if speech.hear(buffer, reads_max) {
+            self.heard = now;
+        }
+        if speech.counts().1 > 0 {
+            self.stop(Stop::Flooded, now);
+        }
+    }
+
+    pub(super) fn say(&mut self, input: &[u8], now: Instant) {
+        self.heard = now;
+        if let Some(speech) = &mut self.speech
+            && !speech.say(input)
+        {
+            self.stop(Stop::Deaf, now);
+        }
+    }
+
+    pub(super) fn hang_up(&mut self) {
+        if let Some(speech) = &mut self.speech {
+            speech.hang_up();
+        }
     }
 
     fn read(&mut self, buffer: &mut [u8], reads_max: usize, now: Instant) {
@@ -148,6 +224,9 @@ impl Child {
     pub(super) fn exited(&mut self, how: How, now: Instant) {
         self.pidfd = None;
         self.exit = Some((how, now));
+        if let Some(speech) = &mut self.speech {
+            speech.close();
+        }
         if self.phase == Phase::Running {
             self.pause = Pause::No;
             self.phase = Phase::Draining { until: now + DRAIN };
@@ -175,6 +254,8 @@ impl Child {
         self.phase = Phase::Stopping { kill_at: clock::after(now, self.limits.grace) };
         self.pause = Pause::No;
         self.asked.clear();
+        // Who is frozen does not hear that it should end.
+        self.group.as_ref().inspect(|group| group.thaw());
     }
 
     pub(super) fn pause(&mut self, now: Instant) {
@@ -202,7 +283,7 @@ impl Child {
         }
         match self.phase {
             Phase::Running => self.keep(members),
-            Phase::Draining { .. } if members.is_empty() && self.pipe.is_none() => Care::Over,
+            Phase::Draining { .. } if members.is_empty() && !self.is_open() => Care::Over,
             // Somebody outside of its tree was given its pipe; that is no reason to wait longer.
             Phase::Draining { until } if now >= until && members.is_empty() => Care::Over,
             Phase::Draining { until } if now >= until => {
@@ -219,14 +300,14 @@ impl Child {
             Phase::Stopping { kill_at } if now >= kill_at => {
                 self.forced = true;
                 self.phase = Phase::Killing { give_up_at: now + KILL_PATIENCE };
-                kill(members)
+                self.kill(members)
             }
             Phase::Stopping { .. } => self.ask(members),
             Phase::Killing { give_up_at } if now >= give_up_at => {
                 self.survivors = count(members);
                 Care::Over
             }
-            Phase::Killing { .. } => kill(members),
+            Phase::Killing { .. } => self.kill(members),
         }
     }
 
@@ -247,16 +328,19 @@ impl Child {
             Pause::No => return Care::Until(self.deadline()),
             Pause::Complete { .. } => return Care::Until(None),
             Pause::Over => {
-                for process in members {
-                    process::signal(process.identity, Signal::CONT);
-                }
+                self.let_go(members);
                 self.pause = Pause::No;
                 return Care::Until(self.deadline());
             }
             Pause::Begun { since } => since,
         };
-        let moving: Vec<_> = members.iter().filter(|process| !process.is_stopped()).collect();
-        if moving.is_empty() && !members.is_empty() {
+        let frozen = self.group.as_ref().filter(|group| group.freeze());
+        let inside = frozen.map(Group::pids).unwrap_or_default();
+        let is_inside = |process: &Process| inside.contains(&process.identity.pid);
+        let moving: Vec<_> =
+            members.iter().filter(|it| !it.is_stopped() && !is_inside(it)).collect();
+        let is_frozen = inside.is_empty() || frozen.is_some_and(Group::is_frozen);
+        if moving.is_empty() && !members.is_empty() && is_frozen {
             self.pause = Pause::Complete { since };
             return Care::Until(None);
         }
@@ -265,6 +349,25 @@ impl Child {
             let first = self.asked.insert(process.identity);
             let signal = if first { Signal::TSTP } else { Signal::STOP };
             process::signal(process.identity, signal);
+        }
+        Care::Again
+    }
+
+    /// Ends a pause. With a group only those were stopped by us that are not in it; others may
+    /// stand still for reasons of their own.
+    fn let_go(&self, members: &[Process]) {
+        self.group.as_ref().inspect(|group| group.thaw());
+        for process in members {
+            if self.group.is_none() || self.asked.contains(&process.identity) {
+                process::signal(process.identity, Signal::CONT);
+            }
+        }
+    }
+
+    fn kill(&self, members: &[Process]) -> Care {
+        self.group.as_ref().inspect(|group| group.kill());
+        for process in members {
+            process::signal(process.identity, Signal::KILL);
         }
         Care::Again
     }
@@ -292,30 +395,25 @@ impl Child {
         Some(clock::after(self.heard, self.limits.stall?))
     }
 
-    /// Takes the last of its output and tells its end.
-    pub(super) fn finish(mut self, buffer: &mut [u8], now: Instant) -> (String, Ended) {
-        self.read(buffer, LAST_READS_MAX, now);
+    /// Tells its end, and what is to be removed.
+    pub(super) fn finish(self, now: Instant) -> (String, Ended, Option<Group>) {
         let (exit, at) = self.exit.unwrap_or((How::Stopped, now));
         let captured = self.capture.finish();
+        let (said, excess) = self.speech.map_or((0, 0), |speech| speech.counts());
+        // One that ended before it could be stopped has said too much all the same.
+        let why = self.why.or_else(|| (excess > 0).then_some(Stop::Flooded));
         let ended = Ended {
-            how: self.why.map_or(exit, How::from),
+            how: why.map_or(exit, How::from),
             tail: captured.tail,
-            output: captured.output,
-            dropped: captured.dropped,
+            output: captured.output + said,
+            dropped: captured.dropped + excess,
             duration_ms: u64::try_from((at - self.started).as_millis()).unwrap_or(u64::MAX),
             left: self.left,
             forced: self.forced,
             survivors: self.survivors,
         };
-        (self.id, ended)
+        (self.id, ended, self.group)
     }
-}
-
-fn kill(members: &[Process]) -> Care {
-    for process in members {
-        process::signal(process.identity, Signal::KILL);
-    }
-    Care::Again
 }
 
 fn count(members: &[Process]) -> u32 {

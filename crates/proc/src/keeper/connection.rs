@@ -4,6 +4,7 @@
 
 use crate::{
     error::ProcError,
+    spec::INPUT_SIZE_MAX,
     spool::Spool,
     wire::{Lines, Request},
 };
@@ -23,6 +24,8 @@ pub(super) struct Connection {
     /// When it came.
     pub(super) since: Instant,
     lines: Lines,
+    /// What stands before the next input; see [`Request::Piece`].
+    pieces: Vec<u8>,
     /// Bytes on their way to the socket.
     out: Vec<u8>,
     /// How much of the spool has gone into `out`.
@@ -33,39 +36,67 @@ pub(super) struct Connection {
 #[derive(Debug)]
 pub(super) struct Received {
     pub(super) requests: Vec<Request>,
-    /// Whether the other side has hung up, or says what we do not understand.
-    pub(super) is_over: bool,
+    pub(super) after: After,
+}
+
+/// What is to be expected of the other side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// There may be more already.
+    More,
+    /// Nothing more is there yet.
+    Silence,
+    /// It has hung up, or says what we do not understand.
+    Over,
 }
 
 impl Connection {
     pub(super) fn new(stream: UnixStream, since: Instant) -> Self {
-        Self { stream, since, lines: Lines::default(), out: Vec::new(), offset: NOTHING }
+        let (lines, pieces, out) = (Lines::default(), Vec::new(), Vec::new());
+        Self { stream, since, lines, pieces, out, offset: NOTHING }
     }
 
-    /// Everything that can be read now.
+    /// Some of what can be read now; all of it could be more than memory holds.
     pub(super) fn receive(&mut self) -> Received {
         let mut piece = [0; PIECE_SIZE];
-        let mut received = Received { requests: Vec::new(), is_over: false };
-        loop {
-            match recv(&self.stream, &mut piece[..], RecvFlags::DONTWAIT) {
-                Ok((0, _)) => received.is_over = true,
-                Ok((count, _)) => {
-                    self.lines.push(&piece[..count]);
-                    if self.take_lines(&mut received.requests).is_ok() {
-                        continue;
-                    }
-                    received.is_over = true;
+        let mut requests = Vec::new();
+        let after = match recv(&self.stream, &mut piece[..], RecvFlags::DONTWAIT) {
+            Ok((0, _)) => After::Over,
+            Ok((count, _)) => {
+                self.lines.push(&piece[..count]);
+                match self.take_lines(&mut requests) {
+                    Ok(()) => After::More,
+                    Err(_) => After::Over,
                 }
-                Err(Errno::INTR) => continue,
-                Err(Errno::WOULDBLOCK) => {}
-                Err(_) => received.is_over = true,
             }
-            return received;
-        }
+            Err(Errno::INTR) => After::More,
+            Err(Errno::WOULDBLOCK) => After::Silence,
+            Err(_) => After::Over,
+        };
+        Received { requests, after }
     }
 
+    /// Whole requests, with the pieces of their input put together.
     fn take_lines(&mut self, to: &mut Vec<Request>) -> Result<(), ProcError> {
-        while let Some(request) = self.lines.next()? {
+        while let Some(mut request) = self.lines.next()? {
+            let input = match &mut request {
+                Request::Piece(piece) if self.pieces.len() + piece.len() > INPUT_SIZE_MAX => {
+                    return Err(ProcError::protocol("received an input that is too long"));
+                }
+                Request::Piece(piece) => {
+                    self.pieces.append(piece);
+                    continue;
+                }
+                Request::Say { input, .. } => Some(input),
+                Request::Spawn(spec) => spec.talk.as_mut().map(|talk| &mut talk.opening),
+                _ => None,
+            };
+            if let Some(input) = input
+                && !self.pieces.is_empty()
+            {
+                self.pieces.append(input);
+                *input = std::mem::take(&mut self.pieces);
+            }
             to.push(request);
         }
         Ok(())

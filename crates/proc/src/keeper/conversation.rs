@@ -2,12 +2,12 @@
 
 use super::{
     child::Child,
-    connection::{Connection, NOTHING},
+    connection::{After, Connection, NOTHING},
     keeping::{Keeping, Source},
 };
 use crate::{
     place,
-    spec::{Refusal, Spec, Stop},
+    spec::{INPUT_SIZE_MAX, Refusal, Spec, Stop},
     wire::{self, Request, VERSION, Welcome},
 };
 use rustix::{
@@ -23,6 +23,13 @@ use std::{
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// More than any engine claims ahead; beyond it the machine counts as busy.
 const QUEUE_LENGTH_MAX: usize = 10_000;
+/// With fewer than this, slots could run dry before the engine has heard and sent more.
+const QUEUE_LENGTH_MIN: usize = 4;
+/// How long the engine is not told what has happened while others wait for their turn: a blink to
+/// a person, and tens of short children.
+const GATHER: Duration = Duration::from_millis(5);
+/// How much is gathered at most.
+const UNTOLD_SIZE_MAX: usize = 64 << 10;
 const CONNECTIONS_MAX: usize = 8;
 /// How long somebody may be connected without saying who it is.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
@@ -80,28 +87,44 @@ impl Keeping {
     }
 
     pub(super) fn converse(&mut self, number: u64, now: Instant) {
-        let Some(connection) = self.connections.get_mut(&number) else { return };
-        let received = connection.receive();
-        for request in received.requests {
-            match request {
-                Request::Hello { version, from } => self.welcome(number, version, from),
-                _ if self.engine != Some(number) => return self.hang_up(number),
-                request => self.serve(request, now),
+        loop {
+            let Some(connection) = self.connections.get_mut(&number) else { return };
+            let received = connection.receive();
+            for request in received.requests {
+                match request {
+                    Request::Hello { version, from } => {
+                        self.replace_engine(number, version, now);
+                        self.welcome(number, version, from);
+                    }
+                    _ if self.engine != Some(number) => return self.hang_up(number),
+                    request => self.serve(request, now),
+                }
             }
-        }
-        if received.is_over {
-            self.hang_up(number);
+            match received.after {
+                After::More => {}
+                After::Silence => return,
+                After::Over => return self.hang_up(number),
+            }
         }
     }
 
-    /// The newest engine counts: an older one is dead or has been replaced.
+    /// The newest engine counts: an older one is dead or has been replaced. What it said before
+    /// that still holds.
+    fn replace_engine(&mut self, number: u64, version: u32, now: Instant) {
+        let earlier = self.engine.filter(|earlier| *earlier != number && version == VERSION);
+        if let Some(earlier) = earlier {
+            self.hear_out(earlier, now);
+        }
+    }
+
+    /// Hangs up on an engine, but not before all is read that it has said.
+    fn hear_out(&mut self, number: u64, now: Instant) {
+        self.converse(number, now);
+        self.hang_up(number);
+    }
+
     fn welcome(&mut self, number: u64, version: u32, from: u64) {
         let welcome = wire::line(&Welcome { version: VERSION, spool: self.spool.length() });
-        if version == VERSION
-            && let Some(earlier) = self.engine.filter(|earlier| *earlier != number)
-        {
-            self.hang_up(earlier);
-        }
         let Some(connection) = self.connections.get_mut(&number) else { return };
         // One that speaks another version is told so, and nothing else.
         let from = if version == VERSION { from } else { NOTHING };
@@ -126,12 +149,30 @@ impl Keeping {
 
     pub(super) fn tell(&mut self, now: Instant) {
         let fresh = self.spool.flush();
-        let Some(number) = self.engine else { return self.tell_strangers(now) };
-        let Some(connection) = self.connections.get_mut(&number) else { return };
-        if connection.pump(&self.spool, &fresh).is_err() {
-            self.hang_up(number);
+        self.untold.extend_from_slice(&fresh);
+        if !self.gathers(now) {
+            self.tell_engine(now);
         }
         self.tell_strangers(now);
+    }
+
+    /// Whether the engine is told later: it does better to hear of many ends at once, and as long
+    /// as others wait here for their turn, nothing has to wait for it.
+    fn gathers(&mut self, now: Instant) -> bool {
+        let is_possible = !self.untold.is_empty()
+            && self.untold.len() < UNTOLD_SIZE_MAX
+            && self.queue.len() >= QUEUE_LENGTH_MIN;
+        is_possible && now < *self.tell_at.get_or_insert(now + GATHER)
+    }
+
+    fn tell_engine(&mut self, now: Instant) {
+        self.tell_at = None;
+        let untold = std::mem::take(&mut self.untold);
+        let Some(number) = self.engine else { return };
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        if connection.pump(&self.spool, &untold).is_err() {
+            self.hear_out(number, now);
+        }
     }
 
     /// Those who said nothing or speak another version.
@@ -146,12 +187,18 @@ impl Keeping {
 
     fn serve(&mut self, request: Request, now: Instant) {
         match request {
-            Request::Hello { .. } => {}
+            // Both were dealt with when they came.
+            Request::Hello { .. } | Request::Piece(_) => {}
             Request::Slots(slots) => self.slots = slots,
             Request::Spawn(spec) => self.enqueue(*spec),
             Request::Stop { id, why } => self.stop(&id, why, now),
             Request::Pause { id } => self.change(&id, now, Child::pause),
             Request::Resume { id } => self.change(&id, now, Child::resume),
+            Request::Say { id, input } => self.say(&id, &input, now),
+            Request::HangUp { id } => match self.waiting(&id).and_then(|spec| spec.talk.as_mut()) {
+                Some(talk) => talk.is_all = true,
+                None => self.change(&id, now, |child, _| child.hang_up()),
+            },
         }
     }
 
@@ -161,6 +208,30 @@ impl Keeping {
         if let Some(child) = self.by_id.get(id).and_then(|key| self.children.get_mut(key)) {
             act(child, now);
             self.wake_at(now);
+        }
+    }
+
+    /// One that waits for its turn.
+    fn waiting(&mut self, id: &str) -> Option<&mut Spec> {
+        if !self.queued.contains(id) {
+            return None;
+        }
+        self.queue.iter_mut().find(|spec| spec.id == id)
+    }
+
+    fn say(&mut self, id: &str, input: &[u8], now: Instant) {
+        let Some(spec) = self.waiting(id) else {
+            return self.change(id, now, |child, now| child.say(input, now));
+        };
+        match &mut spec.talk {
+            Some(talk) if !talk.is_all && talk.opening.len() + input.len() <= INPUT_SIZE_MAX => {
+                talk.opening.extend_from_slice(input);
+            }
+            Some(talk) if !talk.is_all => {
+                let detail = "more was said to it than is held for it".to_owned();
+                self.withdraw(id, Refusal::Impossible { detail });
+            }
+            _ => {}
         }
     }
 
@@ -178,10 +249,15 @@ impl Keeping {
     }
 
     fn stop(&mut self, id: &str, why: Stop, now: Instant) {
-        if self.queued.remove(id) {
-            self.queue.retain(|spec| spec.id != id);
-            return self.refuse(id.to_owned(), Refusal::Withdrawn);
+        if self.queued.contains(id) {
+            return self.withdraw(id, Refusal::Withdrawn);
         }
         self.change(id, now, |child, now| child.stop(why, now));
+    }
+
+    fn withdraw(&mut self, id: &str, why: Refusal) {
+        self.queued.remove(id);
+        self.queue.retain(|spec| spec.id != id);
+        self.refuse(id.to_owned(), why);
     }
 }

@@ -1,13 +1,13 @@
 //! Whose a process is: every process below the keeper belongs to one of its children.
 //!
 //! While its parents live, that follows from them. An orphan is adopted by the keeper; then it is
-//! known from an earlier look, or by its group, its session or its environment. One that has
-//! wiped all of that belongs to a child that was there when it began; once there is no such child
+//! known from an earlier look, or by its group, its session, its environment or its control group.
+//! One that has wiped all of that belongs to a child that was there when it began; once there is no such child
 //! left, it is nobody's, and is not let live.
 
 use super::child::Child;
 use crate::{
-    process::{self, Identity, Process},
+    process::{self, Identity, OwnChildren, Process},
     spec::{CHILD_VARIABLE, KEEPER_VARIABLE},
 };
 use std::{
@@ -41,12 +41,23 @@ enum Top {
 pub(super) struct Kinship {
     keeper: String,
     own_pid: u32,
+    own_children: OwnChildren,
     known: HashMap<Identity, Key>,
 }
 
 impl Kinship {
     pub(super) fn new(keeper: &str) -> Self {
-        Self { keeper: keeper.to_owned(), own_pid: std::process::id(), known: HashMap::new() }
+        Self {
+            keeper: keeper.to_owned(),
+            own_pid: std::process::id(),
+            own_children: OwnChildren::open(),
+            known: HashMap::new(),
+        }
+    }
+
+    /// The children of the keeper's own process, also those that it adopted.
+    pub(super) fn own_children(&self) -> io::Result<Vec<u32>> {
+        self.own_children.pids()
     }
 
     /// Looks at all processes. Nothing alive below the keeper is missed: what is born while the
@@ -55,7 +66,7 @@ impl Kinship {
         let mut processes = process::all()?;
         let seen: HashSet<u32> = processes.iter().map(|process| process.identity.pid).collect();
         // Not every kernel has the list; then a second look at everything serves as well.
-        let adopted = match process::own_children() {
+        let adopted = match self.own_children() {
             Ok(pids) => pids,
             Err(_) => process::all()?.iter().map(|process| process.identity.pid).collect(),
         };
@@ -120,7 +131,8 @@ impl Kinship {
             .filter(|key| children.contains_key(key))
             .or_else(|| key(&|child| child.identity == process.identity))
             .or_else(|| key(&|child| child.is_leader_of(process)))
-            .or_else(|| self.by_environment(process).and_then(|id| key(&|child| child.id == id)));
+            .or_else(|| self.by_environment(process).and_then(|id| key(&|child| child.id == id)))
+            .or_else(|| key(&|child| child.is_group_of(process)));
         if let Some(key) = found {
             return Top::Child(key);
         }

@@ -3,15 +3,19 @@
 //! What happened is written into the spool at the end of each turn, and only then told.
 
 use super::{
-    Files,
-    child::{Child, Phase},
+    Files, Means,
+    child::{Child, Ears, Phase},
     connection::Connection,
     family::{Key, Kinship},
+    speech::Speech,
 };
 use crate::{
-    clock, command,
+    birth::Births,
+    cgroup::{Group, Home},
+    clock,
+    command::{self, Ends, Starter},
     error::ProcError,
-    process::{self, Identity, Process},
+    process::Identity,
     spec::{How, Refusal, Report, Spec},
     spool::Spool,
 };
@@ -38,6 +42,8 @@ const TURN_MAX: Duration = Duration::from_secs(1);
 const STARTS_PER_TURN: usize = 8;
 /// A pipe, a pidfd and a log.
 const FILES_PER_CHILD: u64 = 3;
+/// Two more pipes and a stream.
+const FILES_PER_SPEECH: u64 = 3;
 /// Our own files, and those that are open while a child is being started.
 const FILES_RESERVED: u64 = 24;
 const BUFFER_SIZE: usize = 64 << 10;
@@ -47,7 +53,12 @@ const BUFFER_SIZE: usize = 64 << 10;
 pub(super) enum Source {
     Listener,
     Connection(u64),
+    /// What goes to the log.
     Output(Key),
+    /// What is said by one that is spoken with.
+    Stream(Key),
+    /// Room for what is said to it.
+    Input(Key),
     End,
 }
 
@@ -56,25 +67,30 @@ impl Source {
         EventData::new_u64(match self {
             Self::Listener => 0,
             Self::End => 1,
-            Self::Connection(number) => number << 2 | 2,
-            Self::Output(key) => key << 2 | 3,
+            Self::Connection(number) => number << 3 | 2,
+            Self::Output(key) => key << 3 | 3,
+            Self::Stream(key) => key << 3 | 4,
+            Self::Input(key) => key << 3 | 5,
         })
     }
 
     fn of(event: &Event) -> Self {
         let data = event.data.u64();
-        match data & 3 {
+        match data & 7 {
             0 => Self::Listener,
             1 => Self::End,
-            2 => Self::Connection(data >> 2),
-            _ => Self::Output(data >> 2),
+            2 => Self::Connection(data >> 3),
+            3 => Self::Output(data >> 3),
+            4 => Self::Stream(data >> 3),
+            _ => Self::Input(data >> 3),
         }
     }
 }
 
 #[derive(Debug)]
 pub(super) struct Keeping {
-    id: String,
+    starter: Starter,
+    births: Births,
     pub(super) epoll: OwnedFd,
     pub(super) listener: UnixListener,
     /// Nobody is accepted before this; `None`: everybody is.
@@ -86,12 +102,20 @@ pub(super) struct Keeping {
     pub(super) children: HashMap<Key, Child>,
     pub(super) by_id: HashMap<String, Key>,
     by_pid: HashMap<u32, Key>,
+    /// Those whose stream the disk does not take; they are not read from.
+    stuck: HashSet<Key>,
     pub(super) queue: VecDeque<Spec>,
     /// The ids in the queue.
     pub(super) queued: HashSet<String>,
     pub(super) slots: usize,
     pub(super) spool: Spool,
+    /// The end of the spool that the engine was not told yet, and when it has to be.
+    pub(super) untold: Vec<u8>,
+    pub(super) tell_at: Option<Instant>,
     files: Files,
+    home: Option<Home>,
+    /// Groups of children that are gone, with somebody in them whom no signal has ended yet.
+    groups: Vec<Group>,
     pub(super) kinship: Kinship,
     /// Those that belong to nobody any more, and when they are killed.
     pub(super) strays: HashMap<Identity, Instant>,
@@ -107,19 +131,15 @@ pub(super) struct Keeping {
 }
 
 impl Keeping {
-    pub(super) fn new(
-        id: String,
-        listener: UnixListener,
-        spool: Spool,
-        files: Files,
-    ) -> Result<Self, ProcError> {
+    pub(super) fn new(id: String, listener: UnixListener, means: Means) -> Result<Self, ProcError> {
         let failed = |e| ProcError::system("wait for events", io::Error::from(e));
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
         listener.set_nonblocking(true).map_err(|e| ProcError::system("listen", e))?;
         epoll::add(&epoll, &listener, Source::Listener.data(), EventFlags::IN).map_err(failed)?;
         Ok(Self {
             kinship: Kinship::new(&id),
-            id,
+            births: Births::default(),
+            starter: Starter::new(id).map_err(|e| ProcError::system("open /dev/null", e))?,
             epoll,
             listener,
             deaf_until: None,
@@ -129,11 +149,16 @@ impl Keeping {
             children: HashMap::new(),
             by_id: HashMap::new(),
             by_pid: HashMap::new(),
+            stuck: HashSet::new(),
             queue: VecDeque::new(),
             queued: HashSet::new(),
             slots: 0,
-            spool,
-            files,
+            spool: means.spool,
+            untold: Vec::new(),
+            tell_at: None,
+            files: means.files,
+            home: means.home,
+            groups: Vec::new(),
             strays: HashMap::new(),
             has_orphans: false,
             is_reap_due: false,
@@ -161,7 +186,8 @@ impl Keeping {
                 match Source::of(event) {
                     Source::Listener => self.accept(now),
                     Source::Connection(number) => self.converse(number, now),
-                    Source::Output(key) => self.hear(key, now),
+                    Source::Output(key) | Source::Stream(key) => self.hear(key, now),
+                    Source::Input(key) => self.speak(key),
                     Source::End => has_ended = true,
                 }
             }
@@ -169,7 +195,9 @@ impl Keeping {
                 last_reap = now;
                 self.is_reap_due = false;
                 self.reap(now);
+                self.groups.retain(|group| !group.remove());
             }
+            self.try_disk_again(now);
             if self.wake.is_some_and(|wake| now >= wake) {
                 self.attend(now);
             }
@@ -183,9 +211,10 @@ impl Keeping {
     }
 
     fn timeout(&self, now: Instant) -> Timespec {
-        let wait = match self.wake {
+        let next = self.wake.into_iter().chain(self.tell_at).min();
+        let wait = match next {
             _ if self.can_start() => Duration::ZERO,
-            Some(wake) => wake.saturating_duration_since(now).min(TURN_MAX),
+            Some(next) => next.saturating_duration_since(now).min(TURN_MAX),
             None => TURN_MAX,
         };
         Timespec::try_from(wait).expect("a second fits")
@@ -204,6 +233,7 @@ impl Keeping {
             && self.strays.is_empty()
             && self.spool.is_written()
             && !self.has_orphans
+            && self.groups.is_empty()
     }
 
     pub(super) fn number(&mut self) -> u64 {
@@ -234,39 +264,72 @@ impl Keeping {
     }
 
     fn start(&mut self, spec: Spec) -> Result<(), Refusal> {
-        let files = (self.children.len() as u64 + 1) * FILES_PER_CHILD + FILES_RESERVED;
-        if files > self.files.own {
+        let talkers = self.children.values().filter(|child| child.speech.is_some()).count() as u64;
+        let files = (self.children.len() as u64 + 1) * FILES_PER_CHILD
+            + (talkers + u64::from(spec.talk.is_some())) * FILES_PER_SPEECH;
+        if files + FILES_RESERVED > self.files.own {
             let detail = "no more files can be opened".to_owned();
             return Err(Refusal::Busy { detail });
         }
-        let failed = |e: io::Error| command::refusal(&spec, &e);
-        let (pipe, output) = io::pipe().map_err(failed)?;
-        rustix::io::ioctl_fionbio(&pipe, true).map_err(|e| failed(e.into()))?;
         let key = self.number();
-        let data = Source::Output(key).data();
-        epoll::add(&self.epoll, &pipe, data, EventFlags::IN).map_err(|e| failed(e.into()))?;
-        let mut process = command::start(&spec, &self.id, output)?;
-        let pid = process.id();
-        let pidfd = match self.watch(pid) {
-            Ok(pidfd) => pidfd,
-            Err(e) => {
-                // It is not ended yet or not taken away yet, so the number is still its own.
-                drop(process.kill().and_then(|()| process.wait()));
-                return Err(failed(e.into()));
+        let (ears, ends) = self.pipes(key, &spec).map_err(|e| command::refusal(&spec, &e))?;
+        let before = clock::ticks();
+        let (pid, pidfd) = self.begin(&spec, &ends).inspect_err(|_| {
+            if let Some(talk) = &spec.talk {
+                Speech::undo(talk);
             }
-        };
+        })?;
         self.limit(pid, &spec);
-        let start = Process::read(pid).ok().flatten().map_or(0, |found| found.identity.start);
-        let identity = Identity { pid, start };
+        let identity = Identity { pid, start: self.births.of(pid, before) };
         self.spool.add(&Report::Started { id: spec.id.clone(), pid, start: identity.start });
         self.by_id.insert(spec.id.clone(), key);
         self.by_pid.insert(pid, key);
-        let child = Child::new(spec, identity, pidfd, pipe);
+        let home = self.home.as_ref().filter(|_| spec.limits.cgroup);
+        let group = home.and_then(|home| home.make(key, pid));
+        let child = Child::new(spec, identity, pidfd, ears, group);
         if let Some(deadline) = child.deadline() {
             self.wake_at(deadline);
         }
         self.children.insert(key, child);
+        self.speak(key);
         Ok(())
+    }
+
+    /// A child's pipes, both ends; ours are watched.
+    fn pipes(&self, key: Key, spec: &Spec) -> io::Result<(Ears, Ends)> {
+        let (log, child_log) = io::pipe()?;
+        rustix::io::ioctl_fionbio(&log, true)?;
+        epoll::add(&self.epoll, &log, Source::Output(key).data(), EventFlags::IN)?;
+        let mut ends = Ends { log: child_log, talk: None };
+        let Some(talk) = &spec.talk else { return Ok((Ears { log, speech: None }, ends)) };
+        let speech = Speech::begin(talk, &mut ends)?;
+        self.watch_speech(key, &speech).inspect_err(|_| Speech::undo(talk))?;
+        Ok((Ears { log, speech: Some(speech) }, ends))
+    }
+
+    fn watch_speech(&self, key: Key, speech: &Speech) -> io::Result<()> {
+        if let Some(pipe) = &speech.pipe {
+            epoll::add(&self.epoll, pipe, Source::Stream(key).data(), EventFlags::IN)?;
+        }
+        if let Some(input) = &speech.input {
+            // There is room most of the time; only when it comes back is worth an event.
+            let flags = EventFlags::OUT | EventFlags::ET;
+            epoll::add(&self.epoll, input, Source::Input(key).data(), flags)?;
+        }
+        Ok(())
+    }
+
+    fn begin(&self, spec: &Spec, ends: &Ends) -> Result<(u32, OwnedFd), Refusal> {
+        let mut process = self.starter.start(spec, ends)?;
+        let pid = process.id();
+        match self.watch(pid) {
+            Ok(pidfd) => Ok((pid, pidfd)),
+            Err(e) => {
+                // It is not ended yet or not taken away yet, so the number is still its own.
+                drop(process.kill().and_then(|()| process.wait()));
+                Err(command::refusal(spec, &e.into()))
+            }
+        }
     }
 
     fn watch(&self, pid: u32) -> Result<OwnedFd, Errno> {
@@ -291,10 +354,50 @@ impl Keeping {
     }
 
     fn hear(&mut self, key: Key, now: Instant) {
-        if let Some(child) = self.children.get_mut(&key) {
-            child.hear(&mut self.buffer, now);
-            if child.pipe.is_none() && child.has_exited() {
-                self.wake_at(now);
+        let Some(child) = self.children.get_mut(&key) else { return };
+        let was_quiet = child.is_quiet();
+        child.hear(&mut self.buffer, now);
+        let is_due = !child.is_open() && child.has_exited() || was_quiet && !child.is_quiet();
+        if is_due {
+            self.wake_at(now);
+        }
+        self.hold_if_stuck(key);
+    }
+
+    fn speak(&mut self, key: Key) {
+        if let Some(speech) = self.children.get_mut(&key).and_then(|child| child.speech.as_mut()) {
+            speech.speak();
+        }
+    }
+
+    /// Reads no more from a child whose stream the disk does not take: its pipe fills up, and it
+    /// waits as it would for any slow reader.
+    fn hold_if_stuck(&mut self, key: Key) -> bool {
+        let Some(child) = self.children.get(&key).filter(|child| child.is_stuck()) else {
+            return false;
+        };
+        if self.stuck.insert(key)
+            && let Some(pipe) = child.speech.as_ref().and_then(|speech| speech.pipe.as_ref())
+        {
+            let _unwatched_already = epoll::delete(&self.epoll, pipe);
+        }
+        true
+    }
+
+    fn try_disk_again(&mut self, now: Instant) {
+        for key in std::mem::take(&mut self.stuck) {
+            let Some(child) = self.children.get_mut(&key) else { continue };
+            let pipe = match child.flush(now) {
+                true => child.speech.as_ref().and_then(|speech| speech.pipe.as_ref()),
+                false => {
+                    self.stuck.insert(key);
+                    continue;
+                }
+            };
+            let data = Source::Stream(key).data();
+            match pipe.map_or(Ok(()), |pipe| epoll::add(&self.epoll, pipe, data, EventFlags::IN)) {
+                Ok(()) | Err(Errno::EXIST) => self.wake_at(now),
+                Err(_) => drop(self.stuck.insert(key)),
             }
         }
     }
@@ -330,7 +433,7 @@ impl Keeping {
         for key in ended {
             let child = &self.children[&key];
             match child.phase {
-                Phase::Draining { until } if child.pipe.is_some() => self.wake_at(until),
+                Phase::Draining { until } if child.is_open() => self.wake_at(until),
                 Phase::Draining { .. } => self.finish(key, now),
                 _ => self.wake_at(now),
             }
@@ -339,7 +442,7 @@ impl Keeping {
 
     /// Whether the keeper has children that it did not start.
     fn adopted(&self) -> bool {
-        match process::own_children() {
+        match self.kinship.own_children() {
             Ok(pids) => pids.iter().any(|pid| !self.by_pid.contains_key(pid)),
             // Unknown: then everything is looked at.
             Err(_) => true,
@@ -347,13 +450,24 @@ impl Keeping {
     }
 
     pub(super) fn finish(&mut self, key: Key, now: Instant) {
+        if let Some(child) = self.children.get_mut(&key) {
+            child.hear_all(&mut self.buffer, now);
+        }
+        // Its end would say that all of its words are there.
+        if self.hold_if_stuck(key) {
+            return;
+        }
         let Some(child) = self.children.remove(&key) else { return };
         self.by_id.remove(&child.id);
         // One that could not be killed is taken away as an orphan when it ends after all.
         if self.by_pid.get(&child.identity.pid) == Some(&key) {
             self.by_pid.remove(&child.identity.pid);
         }
-        let (id, ended) = child.finish(&mut self.buffer, now);
+        let (id, ended, group) = child.finish(now);
+        if let Some(group) = group {
+            group.kill();
+            self.groups.extend(Some(group).filter(|group| !group.remove()));
+        }
         self.spool.add(&Report::Ended { id, ended });
     }
 }

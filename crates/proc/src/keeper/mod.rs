@@ -9,8 +9,9 @@ mod connection;
 mod conversation;
 mod family;
 mod keeping;
+mod speech;
 
-use crate::{error::ProcError, place::Place, spool::Spool};
+use crate::{cgroup::Home, error::ProcError, place::Place, spool::Spool};
 use keeping::Keeping;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{fs::File, path::Path};
@@ -27,13 +28,24 @@ pub fn serve(folder: &Path) -> Result<(), ProcError> {
     let itself = Some(rustix::process::getpid());
     rustix::process::set_child_subreaper(itself)
         .map_err(|e| ProcError::system("become the parent of orphans", e))?;
-    place.write_owner(&mut lock)?;
+    let home = Home::of(&place.id);
+    place.write_owner(&mut lock, home.as_ref().map(|home| home.folder.as_path()))?;
     let spool = Spool::create(&place.spool())?;
     let listener = place.listen()?;
     let files = raise_limits();
-    let keeping = Keeping::new(place.id, listener, spool, files)?;
+    let means = Means { spool, files, home };
+    let keeping = Keeping::new(place.id, listener, means)?;
     tell_ready();
     keeping.run()
+}
+
+/// What a keeper works with.
+#[derive(Debug)]
+struct Means {
+    spool: Spool,
+    files: Files,
+    /// `None`: there are no control groups here.
+    home: Option<Home>,
 }
 
 /// How many files this process may open, and how many its children are given.

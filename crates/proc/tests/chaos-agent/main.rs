@@ -12,7 +12,7 @@
 use std::{
     env,
     ffi::OsString,
-    io::{self, Write as _},
+    io::{self, Read as _, Write as _},
     os::unix::process::CommandExt as _,
     path::Path,
     process::{Command, Stdio, exit},
@@ -43,6 +43,7 @@ fn main() {
         }
         ["bomb", count, token] => bomb(count.parse().unwrap(), token),
         ["flood", count, ..] => flood(count.parse().unwrap()),
+        ["echo", ..] => echo(),
         ["bytes", ..] => io::stdout().write_all(&bytes()).unwrap(),
         ["write", file, seconds] => {
             thread::sleep(Duration::from_secs_f64(seconds.parse().unwrap()));
@@ -114,6 +115,19 @@ fn flood(mut count: usize) {
     }
 }
 
+/// Says what it hears, at once.
+fn echo() {
+    let (mut input, mut output, mut piece) = (io::stdin().lock(), io::stdout().lock(), [0; 4096]);
+    loop {
+        let count = input.read(&mut piece).unwrap();
+        if count == 0 {
+            return;
+        }
+        output.write_all(&piece[..count]).unwrap();
+        output.flush().unwrap();
+    }
+}
+
 /// Every byte, broken code points, colours.
 fn bytes() -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..=255).collect();
@@ -136,6 +150,7 @@ fn engine(folder: &Path, token: &str) {
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         log: folder.join(format!("{id}.log")),
         limits: Limits { grace: Duration::from_millis(100), ..Limits::default() },
+        talk: None,
     };
     keeper.set_slots(2).unwrap();
     let gate = folder.join("gate").into_os_string().into_string().unwrap();

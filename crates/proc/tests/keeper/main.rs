@@ -5,9 +5,11 @@
 #![expect(clippy::unwrap_used, reason = "all of this crate is tests")]
 
 mod adoption;
+mod freezer;
 mod limits;
 mod output;
 mod running;
 mod shortage;
 mod site;
+mod talk;
 mod trees;

@@ -48,6 +48,7 @@ impl Site {
             environment: vec![("PATH".into(), env::var("PATH").unwrap())],
             log: self.log(id),
             limits: Limits { grace: Duration::from_millis(200), ..Limits::default() },
+            talk: None,
         }
     }
 
@@ -81,6 +82,15 @@ impl Site {
             line.split(|byte| *byte == 0).any(|word| word == self.token.as_bytes())
         };
         pids().filter(carries).collect()
+    }
+
+    /// How each of them stands, as the system calls it: `S` for asleep, `T` for stopped.
+    pub(crate) fn states(&self) -> Vec<char> {
+        let state = |pid: u32| -> Option<char> {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            stat.rsplit_once(") ")?.1.chars().next()
+        };
+        self.alive().into_iter().filter_map(state).collect()
     }
 
     pub(crate) fn assert_nothing_lives(&self) {

@@ -110,14 +110,6 @@ fn serial_what_ends_soon_by_itself_is_waited_for() {
     assert!(site.folder.path().join("done").exists());
 }
 
-fn states(site: &Site) -> Vec<char> {
-    let state = |pid: u32| -> Option<char> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        stat.rsplit_once(") ")?.1.chars().next()
-    };
-    site.alive().into_iter().filter_map(state).collect()
-}
-
 #[test]
 fn serial_a_paused_tree_stands_still_and_goes_on() {
     let site = Site::new();
@@ -129,12 +121,12 @@ fn serial_a_paused_tree_stands_still_and_goes_on() {
     site.wait_for_up("tree", 5);
     for _ in 0..2 {
         keeper.pause("tree").unwrap();
-        until(|| states(&site) == ['T'; 5]);
+        until(|| site.states() == ['T'; 5]);
         keeper.resume("tree").unwrap();
-        until(|| !states(&site).contains(&'T'));
+        until(|| !site.states().contains(&'T'));
     }
     keeper.pause("tree").unwrap();
-    until(|| states(&site) == ['T'; 5]);
+    until(|| site.states() == ['T'; 5]);
     keeper.stop("tree", Stop::Asked).unwrap();
     end(&keeper, "tree");
     site.assert_nothing_lives();

@@ -1,0 +1,127 @@
+//! A conversation with a child: what is said to it and what it says, from the keeper's side.
+//!
+//! Never blocks. What the child does not take yet is held here, within a limit; what the disk does
+//! not take yet keeps the child from writing more.
+
+use crate::{
+    command::Ends,
+    spec::{INPUT_SIZE_MAX, Talk},
+    stream::Stream,
+};
+use rustix::io::Errno;
+use std::{
+    collections::VecDeque,
+    fs,
+    io::{self, PipeReader, PipeWriter},
+};
+
+#[derive(Debug)]
+pub(super) struct Speech {
+    /// The child's stdin; `None`: closed, by us or by the child.
+    pub(super) input: Option<PipeWriter>,
+    /// What was said and has not been taken.
+    unheard: VecDeque<u8>,
+    /// Whether nothing will be added to that.
+    is_all: bool,
+    /// The child's stdout; `None`: everybody has closed the other end.
+    pub(super) pipe: Option<PipeReader>,
+    stream: Stream,
+}
+
+impl Speech {
+    /// Makes the stream's file and both pipes, and puts the child's ends into `ends`.
+    pub(super) fn begin(talk: &Talk, ends: &mut Ends) -> io::Result<Self> {
+        let (child_input, input) = io::pipe()?;
+        let (pipe, child_output) = io::pipe()?;
+        rustix::io::ioctl_fionbio(&input, true)?;
+        rustix::io::ioctl_fionbio(&pipe, true)?;
+        // The file comes last: whoever fails before has left nothing.
+        let stream = Stream::create(&talk.stream, talk.stream_size)?;
+        ends.talk = Some((child_input, child_output));
+        let unheard = talk.opening.iter().copied().collect();
+        Ok(Self { input: Some(input), unheard, is_all: talk.is_all, pipe: Some(pipe), stream })
+    }
+
+    /// Takes the stream's file away again, for a child that was not started after all.
+    pub(super) fn undo(talk: &Talk) {
+        let _left_empty = fs::remove_file(&talk.stream);
+    }
+
+    /// Whether there was room for it.
+    pub(super) fn say(&mut self, input: &[u8]) -> bool {
+        if self.input.is_none() || self.is_all {
+            return true;
+        }
+        if self.unheard.len() + input.len() > INPUT_SIZE_MAX {
+            return false;
+        }
+        self.unheard.extend(input);
+        self.speak();
+        true
+    }
+
+    pub(super) fn hang_up(&mut self) {
+        self.is_all = true;
+        self.speak();
+    }
+
+    /// Gives the child as much as it takes now.
+    pub(super) fn speak(&mut self) {
+        while let Some(input) = &self.input {
+            let (next, _) = self.unheard.as_slices();
+            if next.is_empty() {
+                self.unheard = VecDeque::new();
+                if self.is_all {
+                    self.input = None;
+                }
+                return;
+            }
+            match rustix::io::write(input, next) {
+                Ok(count) => drop(self.unheard.drain(..count)),
+                Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK) => return,
+                // Nobody reads it any more, which is the child's own affair.
+                Err(_) => self.close(),
+            }
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        self.input = None;
+        self.unheard = VecDeque::new();
+    }
+
+    /// Takes some of what the child has written; says whether there was any. Nothing is taken
+    /// while something of before waits for the disk.
+    pub(super) fn hear(&mut self, buffer: &mut [u8], reads_max: usize) -> bool {
+        let mut has_come = false;
+        for _ in 0..reads_max {
+            let Some(pipe) = self.pipe.as_ref().filter(|_| self.stream.is_written()) else { break };
+            match rustix::io::read(pipe, &mut *buffer) {
+                Ok(0) => self.pipe = None,
+                Ok(count) => {
+                    has_come = true;
+                    self.stream.take(&buffer[..count]);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK) => break,
+                Err(_) => self.pipe = None,
+            }
+        }
+        has_come
+    }
+
+    /// Tries the disk again; says whether it has everything now.
+    pub(super) fn flush(&mut self) -> bool {
+        self.stream.flush()
+    }
+
+    pub(super) fn is_written(&self) -> bool {
+        self.stream.is_written()
+    }
+
+    /// Bytes that came, and those of them that were too many.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.stream.output(), self.stream.excess())
+    }
+}

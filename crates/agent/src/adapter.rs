@@ -32,6 +32,46 @@ impl Adapter {
         Self::ALL.into_iter().find(|adapter| adapter.as_str() == word)
     }
 
+    /// Variables by which a person signs in at the program's service or finds a way to it. They are
+    /// secrets in part, and for the program alone.
+    pub fn variables(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => &[
+                "ANTHROPIC_API_KEY",
+                "ANTHROPIC_AUTH_TOKEN",
+                "ANTHROPIC_BASE_URL",
+                "ANTHROPIC_CUSTOM_HEADERS",
+                "ANTHROPIC_MODEL",
+                "AWS_BEARER_TOKEN_BEDROCK",
+                "AWS_PROFILE",
+                "AWS_REGION",
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+                "CLAUDE_CODE_OAUTH_TOKEN",
+                "CLAUDE_CODE_USE_BEDROCK",
+                "CLAUDE_CODE_USE_VERTEX",
+                "CLAUDE_CONFIG_DIR",
+                "DISABLE_ERROR_REPORTING",
+                "DISABLE_TELEMETRY",
+            ],
+            Self::Codex | Self::CodexExec => {
+                &["CODEX_API_KEY", "CODEX_HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL"]
+            }
+            Self::Acp => &[
+                "GEMINI_API_KEY",
+                "GEMINI_CLI_HOME",
+                "GOOGLE_API_KEY",
+                "GOOGLE_CLOUD_LOCATION",
+                "GOOGLE_CLOUD_PROJECT",
+                "GOOGLE_GEMINI_BASE_URL",
+            ],
+        }
+    }
+
+    /// Whether the program ends by itself when its input is closed.
+    pub fn ends_with_input(self) -> bool {
+        matches!(self, Self::Claude | Self::CodexExec)
+    }
+
     /// Whether the program itself ends at the limits of turns and money that it is started with.
     /// Of all others somebody else has to keep count.
     pub fn keeps_limits(self) -> bool {

@@ -1,5 +1,7 @@
 //! How an agent program is told to talk to another model server than its own.
 
+use crate::adapter::Adapter;
+use serde_json::json;
 use std::net::SocketAddr;
 
 /// A key that no service knows; the programs want one before they ask anything.
@@ -7,6 +9,9 @@ const KEY: &str = "sk-sim-000";
 
 /// The variable that [`codex_config`] makes Codex read its key from.
 const CODEX_KEY: &str = "SIM_MODEL_KEY";
+
+/// A model of Codex's list whose tools are offered one by one in each request.
+const CODEX_MODEL: &str = "gpt-5.5";
 
 /// The environment in which Claude Code talks to `server`, and to nobody else.
 pub fn claude_environment(server: SocketAddr) -> Vec<(&'static str, String)> {
@@ -37,6 +42,59 @@ pub fn codex_config(server: SocketAddr) -> String {
          wire_api = \"responses\"\n\
          env_key = \"{CODEX_KEY}\"\n"
     )
+}
+
+/// What makes a program talk to another model server, whatever its own settings say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pointed {
+    /// Arguments that stand before all others.
+    pub arguments: Vec<String>,
+    pub environment: Vec<(String, String)>,
+    /// Variables that say where the program's own settings are; these it keeps.
+    pub folders: &'static [&'static str],
+}
+
+/// How a program is pointed to `server`; none where that is not known.
+pub fn pointed(adapter: Adapter, server: SocketAddr) -> Option<Pointed> {
+    let owned = |pairs: Vec<(&str, String)>| {
+        pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    };
+    match adapter {
+        Adapter::Claude => Some(Pointed {
+            arguments: Vec::new(),
+            environment: owned(claude_environment(server)),
+            folders: &["CLAUDE_CONFIG_DIR"],
+        }),
+        Adapter::Codex | Adapter::CodexExec => {
+            let settings = [
+                format!("model=\"{CODEX_MODEL}\""),
+                "model_provider=\"sim\"".to_owned(),
+                "model_providers.sim.name=\"sim\"".to_owned(),
+                format!("model_providers.sim.base_url=\"http://{server}/v1\""),
+                "model_providers.sim.wire_api=\"responses\"".to_owned(),
+                format!("model_providers.sim.env_key=\"{CODEX_KEY}\""),
+            ];
+            Some(Pointed {
+                arguments: settings.into_iter().flat_map(|it| ["-c".to_owned(), it]).collect(),
+                environment: owned(codex_environment()),
+                folders: &["CODEX_HOME"],
+            })
+        }
+        Adapter::Acp => None,
+    }
+}
+
+/// The tool by which a model runs a shell command, and its input as JSON.
+pub fn shell_call(adapter: Adapter, command: &str) -> Option<(&'static str, String)> {
+    match adapter {
+        Adapter::Claude => {
+            Some(("Bash", json!({"command": command, "description": "Run it"}).to_string()))
+        }
+        Adapter::Codex | Adapter::CodexExec => {
+            Some(("exec_command", json!({"cmd": command}).to_string()))
+        }
+        Adapter::Acp => None,
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 mod adapter;
 pub mod answer;
-mod endpoint;
+pub mod endpoint;
 pub mod hook;
 pub mod launch;
 pub mod limits;

@@ -18,8 +18,18 @@ const WITHOUT: &[&str] = &[
     "CLAUDE_PROJECT_DIR",
 ];
 
-/// Tools that change files, and the one that leaves the mode in which nothing is changed.
-const WRITING_TOOLS: &[&str] = &["Edit", "Write", "NotebookEdit", "ExitPlanMode"];
+/// Tools that change files, the one that leaves the mode in which nothing is changed, and those
+/// that this mode lets pass although they leave a branch or a file in the project.
+const WRITING_TOOLS: &[&str] = &[
+    "Edit",
+    "Write",
+    "NotebookEdit",
+    "ExitPlanMode",
+    "EnterWorktree",
+    "CronCreate",
+    "CronDelete",
+    "ScheduleWakeup",
+];
 
 pub(super) fn launch(order: &Order) -> Launch {
     let mut program = order.program.clone();
@@ -43,6 +53,8 @@ pub(super) fn launch(order: &Order) -> Launch {
         ("max-turns", order.turns_max.map(|turns| turns.to_string())),
         ("max-budget-usd", order.budget_cents.map(dollars)),
         ("settings", order.settings.clone()),
+        ("setting-sources", order.setting_sources.clone()),
+        ("json-schema", order.schema.clone()),
     ];
     for (name, value) in options {
         add(&value
@@ -50,6 +62,9 @@ pub(super) fn launch(order: &Order) -> Launch {
             .iter()
             .map(String::as_str)
             .collect::<Vec<_>>());
+    }
+    if !order.has_mcp {
+        add(&["--strict-mcp-config"]);
     }
     for folder in &order.more_folders {
         add(&["--add-dir", folder]);

@@ -81,6 +81,10 @@ fn thread(order: &Order) -> (&'static str, Value) {
         config.insert("bypass_hook_trust".to_owned(), json!(true));
         config.insert("hooks".to_owned(), Value::Object(hooks));
     }
+    if order.prompts == Prompts::Asked {
+        // Without it the model is offered the tool and told that it is unavailable.
+        config.insert("features.default_mode_request_user_input".to_owned(), json!(true));
+    }
     if let Some(folders) = writable(order) {
         config.insert("sandbox_workspace_write.writable_roots".to_owned(), folders);
     }

@@ -32,10 +32,16 @@ pub struct Order {
     /// Tools that need no permission, in the program's own notation; for Claude Code only.
     pub allowed_tools: Vec<String>,
     pub prompts: Prompts,
+    /// Which of the person's own settings count, in the program's own words; for Claude Code only.
+    pub setting_sources: Option<String>,
+    /// Whether the program starts the tool servers (MCP) of its own settings; for Claude Code only.
+    pub has_mcp: bool,
     /// A settings file outside the project, with the hook in it: for Claude Code.
     pub settings: Option<String>,
     /// The words of the hook's program: for Codex, which takes no settings file.
     pub hook: Vec<String>,
+    /// The JSON schema of its last words; for Claude Code only.
+    pub schema: Option<String>,
 }
 
 /// Which conversation a process works in.
@@ -102,6 +108,20 @@ pub fn launch(adapter: Adapter, order: &Order) -> Launch {
         Adapter::CodexExec => codex::exec(order),
         Adapter::Acp => acp::launch(order),
     }
+}
+
+/// The words by which a person opens a conversation at a terminal; none where the program cannot.
+pub fn interactive(
+    adapter: Adapter,
+    program: &[String],
+    conversation: &str,
+) -> Option<Vec<String>> {
+    let words: &[&str] = match adapter {
+        Adapter::Claude => &["--resume", conversation],
+        Adapter::Codex | Adapter::CodexExec => &["resume", conversation],
+        Adapter::Acp => return None,
+    };
+    Some(program.iter().cloned().chain(words.iter().map(ToString::to_string)).collect())
 }
 
 #[cfg(test)]

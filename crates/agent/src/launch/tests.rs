@@ -17,8 +17,11 @@ fn order(program: &[&str]) -> Order {
         access: Access::Edit,
         allowed_tools: Vec::new(),
         prompts: Prompts::Asked,
+        setting_sources: None,
+        has_mcp: true,
         settings: None,
         hook: Vec::new(),
+        schema: None,
     }
 }
 
@@ -32,8 +35,11 @@ fn full(program: &[&str]) -> Order {
         more_folders: vec!["/proj/shared".to_owned(), "/proj/my docs".to_owned()],
         allowed_tools: vec!["Bash(cargo *)".to_owned(), "WebFetch".to_owned()],
         prompts: Prompts::Refused,
+        setting_sources: Some("user,local".to_owned()),
+        has_mcp: false,
         settings: Some("/state/settings.json".to_owned()),
         hook: vec!["/my tools/waypost-hook".to_owned()],
+        schema: Some("{\"type\":\"object\"}".to_owned()),
         ..order(program)
     }
 }
@@ -81,6 +87,9 @@ fn claude_is_started_with_streams_in_both_directions() {
       --max-turns=40
       --max-budget-usd=12.05
       --settings=/state/settings.json
+      --setting-sources=user,local
+      --json-schema={"type":"object"}
+      --strict-mcp-config
       --add-dir
       /proj/shared
       --add-dir
@@ -112,6 +121,10 @@ fn claude_may_read_only_or_do_everything() {
       Write
       NotebookEdit
       ExitPlanMode
+      EnterWorktree
+      CronCreate
+      CronDelete
+      ScheduleWakeup
     with DISABLE_AUTOUPDATER=1
     without 11
     < {"message":{"content":"Write the \"parser\"\nand test it","role":"user"},"type":"user"}
@@ -191,7 +204,7 @@ fn codex_is_started_once_for_a_message_or_as_a_server() {
     without 3
     < {"id":"initialize","jsonrpc":"2.0","method":"initialize","params":{"capabilities":{"experimentalApi":true,"requestAttestation":false},"clientInfo":{"name":"waypost","title":"Waypost","version":"0.1.0"}}}
     < {"jsonrpc":"2.0","method":"initialized","params":{}}
-    < {"id":"session","jsonrpc":"2.0","method":"thread/start","params":{"approvalPolicy":"on-request","config":{},"cwd":"/proj/shop","sandbox":"workspace-write"}}
+    < {"id":"session","jsonrpc":"2.0","method":"thread/start","params":{"approvalPolicy":"on-request","config":{"features.default_mode_request_user_input":true},"cwd":"/proj/shop","sandbox":"workspace-write"}}
     AfterSession
     "#);
     let read = Order { access: Access::Read, ..full(&["codex"]) };
@@ -238,4 +251,16 @@ fn the_task_is_never_an_argument() {
         let order = Order { task: "--help".to_owned(), ..order(&["program"]) };
         assert!(!launch(adapter, &order).program.contains(&order.task), "{adapter}");
     }
+}
+
+#[test]
+fn a_person_opens_a_conversation_in_the_programs_own_words() {
+    let words = |adapter, program: &str| {
+        let words = interactive(adapter, &[program.to_owned()], "c1");
+        words.map(|words| words.join(" "))
+    };
+    assert_eq!(words(Adapter::Claude, "claude").as_deref(), Some("claude --resume c1"));
+    assert_eq!(words(Adapter::Codex, "codex").as_deref(), Some("codex resume c1"));
+    assert_eq!(words(Adapter::CodexExec, "codex").as_deref(), Some("codex resume c1"));
+    assert_eq!(words(Adapter::Acp, "gemini"), None);
 }

@@ -120,6 +120,10 @@ impl Claude {
             said.push(Said::RateLimit { status: LimitStatus::Rejected, resets });
         }
         said.extend(usage(line).map(Said::Usage));
+        // What was asked for in a form is said in that form, and by the agent itself.
+        if line["structured_output"].is_object() {
+            said.push(Said::Text(line["structured_output"].to_string()));
+        }
         if why == Why::Deferred {
             said.extend(deferred(line, raw).map(Said::Asked));
         }
@@ -148,7 +152,8 @@ impl Claude {
             Some("tool_deferred" | "tool_deferred_unavailable") => Why::Deferred,
             Some("refusal") => Why::Refused,
             _ if !self.tasks.is_empty() => Why::Background,
-            Some("tool_use") => Why::OpenTool,
+            // The tool that takes the form ends the turn, and nothing is said after it.
+            Some("tool_use") if !line["structured_output"].is_object() => Why::OpenTool,
             _ if self.calls.are_open() => Why::OpenTool,
             _ => Why::Done,
         }

@@ -15,9 +15,10 @@ pub(crate) struct Log(Option<Mutex<File>>);
 
 /// How a request was understood, for its line in the log.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Understood {
+pub(crate) struct Understood<'a> {
     pub(crate) protocol: Option<&'static str>,
-    pub(crate) turn: Option<(&'static str, usize)>,
+    /// What its conversation is called, and the number of the turn.
+    pub(crate) turn: Option<(&'a str, usize)>,
     pub(crate) status: u16,
 }
 
@@ -32,7 +33,7 @@ impl Log {
         &self,
         request: &Request,
         body: &Value,
-        understood: Understood,
+        understood: Understood<'_>,
     ) -> io::Result<()> {
         let Some(file) = &self.0 else { return Ok(()) };
         let mut line = json!({

@@ -45,14 +45,17 @@ pub(crate) struct Wanted<'a> {
 pub(crate) fn conversation<'a>(
     script: &Script,
     has_tools: bool,
-    mut opening: impl Iterator<Item = &'a Value>,
+    opening: impl Iterator<Item = &'a Value>,
 ) -> Conversation {
+    let opening: Vec<&Value> = opening.collect();
+    let has = |marker: &str| opening.iter().any(|content| mentions(content, marker));
     if !has_tools {
         Conversation::Side
-    } else if opening.any(|content| mentions(content, &script.sub_marker)) {
+    } else if has(&script.sub_marker) {
         Conversation::Sub
     } else {
-        Conversation::Main
+        let marked = script.marked.iter().position(|marked| has(&marked.marker));
+        marked.map_or(Conversation::Main, Conversation::Marked)
     }
 }
 

@@ -11,6 +11,8 @@
 //!      "error": {"status": 529, "times": 2},
 //!      "usage": {"input_tokens": 1200, "cached_input_tokens": 1000, "output_tokens": 80}}
 //!   ],
+//!   "conversations": [{"marker": "TASK_ID: T1.2",
+//!                      "turns": [{"blocks": [{"text": "Later."}], "until": "/tmp/go"}]}],
 //!   "sub_turns": [{"blocks": [{"text": "I am the subagent."}]}],
 //!   "sub_marker": "SUBAGENT",
 //!   "side_text": "ok"
@@ -18,21 +20,15 @@
 //! ```
 //!
 //! The turn is chosen by how often the model has spoken in the conversation of the request, so a
-//! request that is repeated gets the same answer. A tool's input is an object; a text is for tools
-//! that take free text, which only the Responses API has.
+//! request that is repeated gets the same answer. Conversations are told apart by a marker in what
+//! the user said before the model's first answer; one without any has the plain `turns`. A tool's
+//! input is an object; a text is for tools that take free text, which only the Responses API has.
 
+use crate::source::{self, Checked};
 use serde::Deserialize;
 use serde_json::Value;
-use waypost_model::diagnostic::{Diagnostic, Place};
-
-/// The version of the format that is read here.
-const VERSION: u64 = 1;
-
-/// A script that a person writes has some kilobytes; more is a mistake.
-const BYTES_MAX: usize = 8 * 1024 * 1024;
-
-/// Agent programs give up on an answer after some minutes; a longer delay tests nothing more.
-const DELAY_MS_MAX: u64 = 10 * 60 * 1000;
+use std::path::PathBuf;
+use waypost_model::diagnostic::Diagnostic;
 
 /// The errors that a program is expected to live with: too many requests, a fault, overload.
 const STATUSES: &[u16] = &[429, 500, 503, 529];
@@ -43,15 +39,24 @@ const SUB_MARKER: &str = "SUBAGENT";
 /// What the model says once the script has ended.
 const END_TEXT: &str = "The script has no more turns.";
 
-/// What the model says, in both conversations.
+/// What the model says, in all conversations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
     pub turns: Vec<Turn>,
+    /// For conversations that begin with a marker in a user's message; the first that fits counts.
+    pub marked: Vec<Marked>,
     /// For conversations that begin with the marker in a user's message.
     pub sub_turns: Vec<Turn>,
     pub sub_marker: String,
     /// The answer to a request that offers no tools, as programs send to find a title.
     pub side_text: String,
+}
+
+/// What the model says in conversations that begin with a marker.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Marked {
+    pub marker: String,
+    pub turns: Vec<Turn>,
 }
 
 /// One answer of the model.
@@ -60,6 +65,8 @@ pub struct Turn {
     pub blocks: Vec<Block>,
     /// How long the model thinks before it says anything.
     pub delay_ms: u64,
+    /// A file that has to be there before the model says anything.
+    pub until: Option<PathBuf>,
     pub trouble: Option<Trouble>,
     pub usage: Usage,
 }
@@ -107,30 +114,17 @@ impl Default for Usage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Conversation {
     Main,
+    /// The marked conversation of this number in the script.
+    Marked(usize),
     Sub,
     /// A request without tools; it has no turns.
     Side,
 }
 
-impl Conversation {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Main => "main",
-            Self::Sub => "sub",
-            Self::Side => "side",
-        }
-    }
-}
-
 impl Script {
     /// Reads a script; every fault that can be told at once is told.
     pub fn parse(bytes: &[u8]) -> Result<Self, Vec<Diagnostic>> {
-        if bytes.len() > BYTES_MAX {
-            let message = format!("the script has {} bytes", bytes.len());
-            let finding = Diagnostic::error("too_large", message);
-            return Err(vec![finding.expected(format!("at most {BYTES_MAX}"))]);
-        }
-        let raw: RawScript = serde_json::from_slice(bytes).map_err(|error| vec![unread(&error)])?;
+        let raw: RawScript = source::read(bytes, "waypost sim model")?;
         raw.settle()
     }
 
@@ -138,10 +132,21 @@ impl Script {
     pub(crate) fn turn(&self, conversation: Conversation, index: usize) -> Turn {
         let turns = match conversation {
             Conversation::Main => &self.turns,
+            Conversation::Marked(at) => &self.marked[at].turns,
             Conversation::Sub => &self.sub_turns,
             Conversation::Side => return Turn::text(&self.side_text),
         };
         turns.get(index).cloned().unwrap_or_else(|| Turn::text(END_TEXT))
+    }
+
+    /// What a conversation is called in the log.
+    pub(crate) fn name(&self, conversation: Conversation) -> &str {
+        match conversation {
+            Conversation::Main => "main",
+            Conversation::Marked(at) => &self.marked[at].marker,
+            Conversation::Sub => "sub",
+            Conversation::Side => "side",
+        }
     }
 }
 
@@ -159,9 +164,18 @@ struct RawScript {
     version: u64,
     turns: Vec<RawTurn>,
     #[serde(default)]
+    conversations: Vec<RawConversation>,
+    #[serde(default)]
     sub_turns: Vec<RawTurn>,
     sub_marker: Option<String>,
     side_text: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawConversation {
+    marker: String,
+    turns: Vec<RawTurn>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -170,6 +184,7 @@ struct RawTurn {
     blocks: Vec<RawBlock>,
     #[serde(default)]
     delay_ms: u64,
+    until: Option<PathBuf>,
     error: Option<RawTrouble>,
     usage: Option<Usage>,
 }
@@ -192,11 +207,7 @@ struct RawTrouble {
 impl RawScript {
     fn settle(self) -> Result<Script, Vec<Diagnostic>> {
         let mut findings = Vec::new();
-        if self.version != VERSION {
-            let message = format!("version {} is not known", self.version);
-            let finding = Diagnostic::error("unknown_version", message).path("version");
-            findings.push(finding.expected(VERSION.to_string()));
-        }
+        source::check_version(self.version, &mut findings);
         if self.turns.is_empty() {
             let finding = Diagnostic::error("no_turns", "there is no turn").path("turns");
             findings
@@ -204,12 +215,21 @@ impl RawScript {
         }
         let marker = self.sub_marker.unwrap_or_else(|| SUB_MARKER.to_owned());
         if marker.is_empty() {
-            let finding = Diagnostic::error("empty_marker", "the marker is empty");
-            let finding = finding.path("sub_marker");
-            findings.push(finding.hint("a text that stands in the prompt of subagents only"));
+            findings.push(empty_marker("sub_marker", "of subagents only"));
+        }
+        let mut marked = Vec::new();
+        for (index, RawConversation { marker, turns }) in self.conversations.into_iter().enumerate()
+        {
+            let path = format!("conversations[{index}]");
+            if marker.is_empty() {
+                findings.push(empty_marker(&format!("{path}.marker"), "of this conversation only"));
+            }
+            let turns = settle_turns(turns, &format!("{path}.turns"), &mut findings);
+            marked.push(Marked { marker, turns });
         }
         let script = Script {
             turns: settle_turns(self.turns, "turns", &mut findings),
+            marked,
             sub_turns: settle_turns(self.sub_turns, "sub_turns", &mut findings),
             sub_marker: marker,
             side_text: self.side_text.unwrap_or_else(|| "ok".to_owned()),
@@ -218,8 +238,10 @@ impl RawScript {
     }
 }
 
-/// A part of the script, or what is wrong with it.
-type Checked<T> = Result<T, Box<Diagnostic>>;
+fn empty_marker(path: &str, whose: &str) -> Diagnostic {
+    let finding = Diagnostic::error("empty_marker", "the marker is empty").path(path);
+    finding.hint(format!("a text that stands in the prompt {whose}"))
+}
 
 fn settle_turns(raw: Vec<RawTurn>, name: &str, findings: &mut Vec<Diagnostic>) -> Vec<Turn> {
     let mut turns = Vec::new();
@@ -238,17 +260,14 @@ fn settle_turn(raw: RawTurn, path: &str) -> Checked<Turn> {
         let finding = finding.path(format!("{path}.blocks"));
         return Err(Box::new(finding.hint("a text block, such as {\"text\": \"Done.\"}")));
     }
-    if raw.delay_ms > DELAY_MS_MAX {
-        let message = format!("a delay of {} ms is too long", raw.delay_ms);
-        let finding = Diagnostic::error("too_long", message).path(format!("{path}.delay_ms"));
-        return Err(Box::new(finding.expected(format!("at most {DELAY_MS_MAX}"))));
-    }
+    source::check_delay(raw.delay_ms, &format!("{path}.delay_ms"))?;
     let trouble = raw.error.map(|error| settle_trouble(&error, path)).transpose()?;
     let mut blocks = Vec::new();
     for (index, block) in raw.blocks.into_iter().enumerate() {
         blocks.push(settle_block(block, &format!("{path}.blocks[{index}]"))?);
     }
-    Ok(Turn { blocks, delay_ms: raw.delay_ms, trouble, usage: raw.usage.unwrap_or_default() })
+    let (delay_ms, until) = (raw.delay_ms, raw.until);
+    Ok(Turn { blocks, delay_ms, until, trouble, usage: raw.usage.unwrap_or_default() })
 }
 
 fn settle_trouble(raw: &RawTrouble, path: &str) -> Checked<Trouble> {
@@ -279,20 +298,6 @@ fn settle_block(raw: RawBlock, path: &str) -> Checked<Block> {
             Err(finding("no_input", "the tool has no input"))
         }
         _ => Err(finding("bad_block", "the block is neither a text nor a tool call")),
-    }
-}
-
-/// What serde says, without the place that it appends: the place is data.
-fn unread(error: &serde_json::Error) -> Diagnostic {
-    let text = error.to_string();
-    let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
-    let code = if error.is_data() { "bad_value" } else { "bad_json" };
-    let finding = Diagnostic::error(code, message);
-    let finding = finding.hint("`waypost sim model --help` shows the format");
-    let place = |value: usize| u32::try_from(value.max(1)).unwrap_or(u32::MAX);
-    match error.line() {
-        0 => finding,
-        line => finding.at(Place { line: place(line), column: place(error.column()), length: 1 }),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::log::{Log, Understood};
 use crate::messages::{self, Messages};
 use crate::protocol::{Protocol, Question, Reply, Wanted};
 use crate::responses::Responses;
-use crate::{Conversation, Script, Usage};
+use crate::{Conversation, Script, Turn, Usage};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{self, BufReader, Write};
@@ -21,6 +21,9 @@ const CONNECTIONS_MAX: usize = 64;
 
 /// A request comes over loopback in one go; a client that stalls must not keep its thread for ever.
 const STALL_MAX: Duration = Duration::from_secs(30);
+
+/// How often a file that a turn waits for is looked for.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Where to listen and what to keep.
 #[derive(Clone, Debug, Default)]
@@ -178,7 +181,7 @@ impl Shared {
         let question = protocol.question(&self.script, &body);
         let (reply, turn) = match question {
             Ok(question) => {
-                let turn = (question.conversation.as_str(), question.index);
+                let turn = (self.script.name(question.conversation), question.index);
                 (self.reply(protocol, &body, question), Some(turn))
             }
             Err(message) => (Reply::Json(400, protocol.error(400, message)), None),
@@ -187,12 +190,21 @@ impl Shared {
         let understood = Understood { protocol: Some(protocol.name()), turn, status };
         self.log.write(request, &body, understood)?;
         if let Ok(question) = question {
-            let turn = self.script.turn(question.conversation, question.index);
-            thread::sleep(Duration::from_millis(turn.delay_ms));
+            self.think(&self.script.turn(question.conversation, question.index));
         }
         match reply {
             Reply::Json(status, body) => http::write_json(output, status, &body),
             Reply::Events(events) => http::write_events(output, &events),
+        }
+    }
+
+    /// Waits for as long as the turn says.
+    fn think(&self, turn: &Turn) {
+        thread::sleep(Duration::from_millis(turn.delay_ms));
+        let Some(file) = &turn.until else { return };
+        let is_over = || self.is_stopping.load(Ordering::SeqCst) || file.exists();
+        while !is_over() {
+            thread::sleep(LOOK_INTERVAL);
         }
     }
 

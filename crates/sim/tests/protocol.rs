@@ -55,6 +55,10 @@ fn two_turns() -> Value {
             },
             {"blocks": [{"text": "Done."}]},
         ],
+        "conversations": [
+            {"marker": "TASK_ID: T1.1\n", "turns": [{"blocks": [{"text": "I am at T1.1."}]}]},
+            {"marker": "T1", "turns": [{"blocks": [{"text": "I am at the rest."}]}]},
+        ],
         "sub_turns": [{"blocks": [{"text": "I am below."}]}],
     })
 }
@@ -160,6 +164,10 @@ fn the_turn_follows_from_the_request_alone_in_both_protocols() {
         ("go", 2, end),
         ("you are the SUBAGENT", 0, "I am below."),
         ("you are the SUBAGENT", 1, end),
+        ("TASK_ID: T1.1\ngo", 0, "I am at T1.1."),
+        ("TASK_ID: T1.1\ngo", 1, end),
+        ("TASK_ID: T1.12\ngo", 0, "I am at the rest."),
+        ("SUBAGENT of TASK_ID: T1.1\n", 0, "I am below."),
     ];
     for (prompt, count, want) in table {
         let got = said(&server, "/v1/messages", &messages(prompt, count));
@@ -173,6 +181,25 @@ fn the_turn_follows_from_the_request_alone_in_both_protocols() {
         request.as_object_mut().unwrap().remove("tools");
         assert_eq!(said(&server, path, &request), "ok", "a title for {path}");
     }
+}
+
+#[test]
+fn a_turn_waits_for_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (go, log) = (folder.path().join("go"), folder.path().join("log"));
+    let turns = json!([{"blocks": [{"text": "at last"}], "until": go}]);
+    let server = start(&json!({"version": 1, "turns": turns}), Some(&log));
+    let told = std::thread::scope(|scope| {
+        let told = scope.spawn(|| said(&server, "/v1/messages", &messages("go", 0)));
+        // The request is logged before the model thinks about it.
+        while std::fs::read_to_string(&log).unwrap_or_default().is_empty() {
+            std::thread::yield_now();
+        }
+        assert!(!told.is_finished());
+        drop(std::fs::File::create(&go).unwrap());
+        told.join().unwrap()
+    });
+    assert_eq!(told, "at last");
 }
 
 #[test]

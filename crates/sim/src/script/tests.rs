@@ -21,6 +21,7 @@ fn a_full_script_is_read() {
                 "usage": {"input_tokens": 3, "cached_input_tokens": 2, "output_tokens": 1},
             },
         ],
+        "conversations": [{"marker": "T1.2", "turns": [{"blocks": [{"text": "c"}], "until": "/go"}]}],
         "sub_turns": [{"blocks": [{"text": "b"}], "error": {"status": 429}}],
         "sub_marker": "BELOW",
         "side_text": "title",
@@ -34,10 +35,19 @@ fn a_full_script_is_read() {
             Turn {
                 blocks: vec![patch],
                 delay_ms: 7,
+                until: None,
                 trouble: Some(Trouble { status: 529, times: 2 }),
                 usage: Usage { input_tokens: 3, cached_input_tokens: 2, output_tokens: 1 },
             },
         ],
+        marked: vec![Marked {
+            marker: "T1.2".to_owned(),
+            turns: vec![Turn {
+                blocks: vec![text("c")],
+                until: Some("/go".into()),
+                ..Turn::default()
+            }],
+        }],
         sub_turns: vec![Turn {
             blocks: vec![text("b")],
             trouble: Some(Trouble { status: 429, times: 1 }),
@@ -52,11 +62,14 @@ fn a_full_script_is_read() {
 #[test]
 fn a_turn_is_found_by_its_number_and_the_end_is_said() {
     let source = r#"{"version": 1, "turns": [{"blocks": [{"text": "a"}]}],
+        "conversations": [{"marker": "m", "turns": [{"blocks": [{"text": "c"}]}]}],
         "sub_turns": [{"blocks": [{"text": "b"}]}]}"#;
     let script = Script::parse(source.as_bytes()).unwrap();
     let table = [
         (Conversation::Main, 0, "a"),
         (Conversation::Main, 1, END_TEXT),
+        (Conversation::Marked(0), 0, "c"),
+        (Conversation::Marked(0), 1, END_TEXT),
         (Conversation::Sub, 0, "b"),
         (Conversation::Sub, 9, END_TEXT),
         (Conversation::Side, 5, "ok"),
@@ -73,6 +86,8 @@ fn a_bad_script_is_refused_with_its_place_and_a_remedy() {
         "{",
         "{\"version\": 1}",
         "{\"version\": 1, \"turns\": [],\n  \"sub_marker\": \"\"}",
+        r#"{"version": 1, "turns": [{"blocks": [{"text": "a"}]}], "conversations": [
+            {"marker": "", "turns": [{"blocks": []}]}]}"#,
         "{\"version\": 2, \"turns\": [{\"blocks\": []}]}",
         "{\"version\": 1, \"turns\": [\n  {\"blocks\": [{\"test\": \"a\"}]}]}",
         "{\"version\": 1, \"turns\": [\n  {\"blocks\": \"a\"}]}",
@@ -105,6 +120,6 @@ fn a_bad_script_is_refused_with_its_place_and_a_remedy() {
 
 #[test]
 fn a_script_of_many_megabytes_is_not_read() {
-    let findings = Script::parse(&vec![b' '; BYTES_MAX + 1]).unwrap_err();
+    let findings = Script::parse(&vec![b' '; source::BYTES_MAX + 1]).unwrap_err();
     assert_eq!(findings[0].code, "too_large");
 }

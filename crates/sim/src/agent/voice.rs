@@ -1,0 +1,234 @@
+//! How programs speak: what a scripted agent does, as the lines of each protocol.
+//!
+//! A voice is pure: lines of JSON in, lines of JSON out. It does not know the script.
+
+use super::script::Spent;
+use super::sessions::Conversation;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::Duration;
+use waypost_model::time::Time;
+
+/// Lines of output, in order.
+pub(super) type Lines = Vec<Value>;
+
+/// What somebody said to the program.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Heard {
+    /// Begin a conversation, or resume the one of that id.
+    Open {
+        resume: Option<String>,
+        request: Value,
+    },
+    Message(Message),
+    /// The answer to a request of ours.
+    Answer {
+        request: String,
+        reply: Reply,
+    },
+    /// Stop the turn; the lines say that this was heard.
+    Interrupt(Lines),
+    /// Something that is answered at once and changes nothing.
+    Other(Lines),
+}
+
+/// A message to the agent.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Message {
+    pub(super) text: String,
+    /// The id of the request that it came with; null where the protocol has none.
+    pub(super) request: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    Allowed,
+    Denied(String),
+    Answered(String),
+}
+
+/// The use of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) number: u64,
+    pub(super) tool: String,
+    /// In one line.
+    pub(super) input: String,
+    /// What is written, where the tool writes a file.
+    pub(super) change: Option<Change>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+    pub(super) is_new: bool,
+}
+
+/// What kind of tool it is, as far as protocols tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Shell,
+    Edit,
+    Read,
+    Search,
+    Fetch,
+    Other,
+}
+
+impl Call {
+    pub(super) fn kind(&self) -> Kind {
+        match self.tool.as_str() {
+            "Bash" => Kind::Shell,
+            "Write" | "Edit" | "NotebookEdit" => Kind::Edit,
+            "Read" => Kind::Read,
+            "Grep" | "Glob" | "WebSearch" => Kind::Search,
+            "WebFetch" => Kind::Fetch,
+            _ => Kind::Other,
+        }
+    }
+
+    /// The input of the tool, with the field that a tool of that name has.
+    pub(super) fn fields(&self) -> Value {
+        if let Some(change) = &self.change {
+            return json!({"file_path": change.path, "content": change.text});
+        }
+        let field = match (self.kind(), self.tool.as_str()) {
+            (Kind::Shell, _) => "command",
+            (Kind::Edit | Kind::Read, _) => "file_path",
+            (_, "WebSearch") => "query",
+            (Kind::Search, _) => "pattern",
+            (Kind::Fetch, _) => "url",
+            (_, "Agent" | "Task") => "prompt",
+            _ => "description",
+        };
+        if self.input.is_empty() { json!({}) } else { json!({field: self.input}) }
+    }
+
+    /// What a person is told that the call is about.
+    pub(super) fn about(&self) -> String {
+        match (&self.change, self.kind()) {
+            (Some(change), _) => change.path.display().to_string(),
+            (None, Kind::Other) => format!("{} {}", self.tool, self.input).trim().to_owned(),
+            (None, _) => self.input.clone(),
+        }
+    }
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) output: String,
+    /// The exit code, where it was a command; else 1 is an error.
+    pub(super) code: u8,
+}
+
+impl Outcome {
+    pub(super) fn ok(output: impl Into<String>) -> Self {
+        Self { output: output.into(), code: 0 }
+    }
+
+    pub(super) fn error(output: impl Into<String>) -> Self {
+        Self { output: output.into(), code: 1 }
+    }
+
+    pub(super) fn is_error(&self) -> bool {
+        self.code != 0
+    }
+}
+
+/// A question to a person, which is a tool as well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Question {
+    pub(super) number: u64,
+    pub(super) text: String,
+    pub(super) choices: Vec<String>,
+}
+
+/// What becomes of the wish to ask.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Asking {
+    /// The answer will carry this name.
+    Asked { request: String, lines: Lines },
+    /// Nobody has to be asked.
+    Granted,
+    /// Nobody can be asked.
+    Refused { reason: String, lines: Lines },
+    /// The program has no means to ask: the agent asks in its text.
+    InText,
+}
+
+/// A limit that was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limit {
+    pub(super) resets_in: Duration,
+    pub(super) resets_at: Time,
+}
+
+impl Limit {
+    /// Whole seconds since 1970, at or after the instant.
+    pub(super) fn resets_at_s(self) -> i64 {
+        self.resets_at.millis().saturating_add(999).div_euclid(1_000)
+    }
+}
+
+/// How a turn ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Done,
+    /// Somebody stopped it, within a call where there is one.
+    Interrupted(Option<Call>),
+    Limited(Limit),
+}
+
+/// What a turn's end reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Report {
+    pub(super) end: End,
+    pub(super) last_text: String,
+    /// In this turn.
+    pub(super) spent: Spent,
+    /// In the whole conversation, this turn included.
+    pub(super) total: Spent,
+    /// How often the model was asked.
+    pub(super) steps: u64,
+}
+
+/// One of the protocols.
+pub(super) trait Voice {
+    /// Whether the program ends at once when its input is closed, be it in the middle of a turn.
+    fn is_server(&self) -> bool {
+        false
+    }
+
+    fn hear(&mut self, line: &Value) -> Heard;
+
+    /// A conversation is opened, or cannot be.
+    fn opened(&mut self, request: &Value, found: Result<&Conversation, &str>) -> Lines;
+
+    fn began(&mut self, message: &Message, turn: u64) -> Lines;
+
+    fn text(&mut self, number: u64, text: &str) -> Lines;
+
+    fn call(&mut self, call: &Call) -> Lines;
+
+    fn result(&mut self, call: &Call, outcome: &Outcome) -> Lines;
+
+    /// Asks whether a call that was told of may be made.
+    fn permission(&mut self, call: &Call) -> Asking;
+
+    /// What became of a call that was asked for. The output of one that was refused is the reason.
+    fn decided(&mut self, call: &Call, is_allowed: bool, reason: &str) -> Lines;
+
+    fn question(&mut self, question: &Question) -> Asking;
+
+    /// The answer came; none if it was refused.
+    fn answered(&mut self, question: &Question, answer: Result<&str, &str>) -> Lines;
+
+    fn ended(&mut self, report: &Report) -> Lines;
+
+    /// The code with which the program ends by itself.
+    fn exit_code(&self) -> u8 {
+        0
+    }
+}

@@ -5,6 +5,7 @@
 //! uses the same judgement.
 
 mod design;
+pub mod fence;
 mod folders;
 mod judge;
 pub mod log;

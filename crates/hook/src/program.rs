@@ -5,7 +5,7 @@
 //! no database, no configuration, no threads. Whatever goes wrong in here ends as a refusal where
 //! a journal is near, never as silence, which agent programs take for a yes.
 
-use crate::{Case, Spot, Standing, folders, log};
+use crate::{Case, Spot, Standing, fence, folders, log};
 use std::{
     env,
     ffi::OsStr,
@@ -42,6 +42,9 @@ fn answer(product: Option<Product>, words: &[String]) -> Reply {
     let mut input = Vec::with_capacity(4 << 10);
     let limit = INPUT_SIZE_MAX as u64 + 1;
     let is_read = io::stdin().take(limit).read_to_end(&mut input).is_ok();
+    if let Some(reply) = fence::refuse(product, is_read.then_some(input.as_slice()), now) {
+        return reply;
+    }
     if is_read
         && let Ok(event) = read(product, &input)
         && let Moment::BeforeTool(call) = &event.moment

@@ -14,6 +14,9 @@ pub(super) const DEPTH_MAX: usize = 32;
 /// Cells of a table row that are kept: a field's row has two, and a third shows that it is none.
 const CELLS_MAX: usize = 3;
 
+/// How many blocks most items have: a line, and the fields below it.
+const BLOCKS_USUAL: usize = 2;
+
 /// The blocks of a text.
 #[derive(Debug)]
 pub(super) struct Outline {
@@ -149,7 +152,11 @@ impl Builder<'_> {
                 self.too_deep.get_or_insert(span);
             }
             Tag::Item => {
-                self.open.push(Open::Item(Item { span, tick_box: None, blocks: Vec::new() }));
+                self.open.push(Open::Item(Item {
+                    span,
+                    tick_box: None,
+                    blocks: Vec::with_capacity(BLOCKS_USUAL),
+                }));
             }
             Tag::CodeBlock(kind) => {
                 self.flush();
@@ -228,7 +235,7 @@ impl Builder<'_> {
     }
 
     fn line(&mut self) -> &mut Line {
-        let lines = self.inline.get_or_insert_default();
+        let lines = self.inline.get_or_insert_with(|| Vec::with_capacity(1));
         if lines.is_empty() {
             lines.push(Line::default());
         }

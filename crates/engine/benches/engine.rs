@@ -130,7 +130,7 @@ impl Bench {
 
     fn fail(&self, task: usize) -> MachineCommand {
         let text = "assertion failed: left == right".to_owned();
-        let failure = Failure { text, class: FailureClass::Structural, signature: String::new() };
+        let failure = Failure { text, class: FailureClass::Structural, ..Failure::default() };
         MachineCommand::Run(run::Command::Fail { id: self.id(task), attempt: None, failure })
     }
 

@@ -3,6 +3,7 @@
 //! A person is a process with a controlling terminal and no agent program among its ancestors;
 //! everything else is an agent, whatever its environment says.
 
+use crate::fence;
 use std::{env, fs};
 use waypost_model::actor::Actor;
 
@@ -15,10 +16,7 @@ pub fn identify() -> Actor {
         Ancestry { agent: None, has_terminal: true, is_whole: true } => Actor::User(user_name()),
         Ancestry { agent, .. } => Actor::Agent {
             id: agent.unwrap_or("unknown").to_owned(),
-            attempt: env::var("WAYPOST_ATTEMPT")
-                .ok()
-                .and_then(|text| text.parse().ok())
-                .unwrap_or(0),
+            attempt: env::var(fence::ATTEMPT).ok().and_then(|text| text.parse().ok()).unwrap_or(0),
         },
     }
 }

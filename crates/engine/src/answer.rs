@@ -1,14 +1,35 @@
 //! What an answer from the inbox means for the machine that asked.
 
-use crate::{error::EngineError, ledger::MachineCommand, project::Project, windows};
+use crate::{
+    error::EngineError,
+    ledger::{MachineCommand, inbox_stream},
+    project::Project,
+    windows,
+};
 use waypost_model::{
     id::{EntryId, StreamName},
     inbox::{self, Entry, QuestionKind},
     run,
     workflow::{self, CheckpointStep, GateName},
 };
+use waypost_store::journal::Recorded;
 
 impl Project {
+    /// What a person has answered to a question that is not open any more; none: it was taken back.
+    pub(crate) fn inbox_answer(&mut self, id: &EntryId) -> Result<Option<String>, EngineError> {
+        let stream = inbox_stream();
+        let read = |body: &str| serde_json::from_str::<inbox::Event>(body).ok();
+        let is_answer = |entry: &Recorded| {
+            entry.stream == stream
+                && matches!(read(&entry.body), Some(inbox::Event::Answered { id: found, .. }) if found == *id)
+        };
+        let found = self.log(1, is_answer)?.pop();
+        Ok(match found.and_then(|entry| read(&entry.body)) {
+            Some(inbox::Event::Answered { text, .. }) => Some(text),
+            _ => None,
+        })
+    }
+
     /// Records an answer and carries out what it means, in one transaction.
     pub fn answer(&mut self, id: &EntryId, text: &str) -> Result<(), EngineError> {
         let inbox = self.inbox()?;
@@ -35,6 +56,9 @@ impl Project {
             QuestionKind::Gate => decline(subject).into_iter().collect(),
             QuestionKind::PhaseEnd if is("continue") => approve(subject).into_iter().collect(),
             QuestionKind::WaitingEdit if is("accept") => windows::accept_edit(self, subject)?,
+            QuestionKind::Permission | QuestionKind::AgentQuestion => {
+                tell_agent(subject, &entry.question.choices, text).into_iter().collect()
+            }
             QuestionKind::Escalation
             | QuestionKind::PhaseEnd
             | QuestionKind::WaitingEdit
@@ -77,4 +101,13 @@ fn reopen(subject: &str) -> Option<MachineCommand> {
 fn approve(subject: &str) -> Option<MachineCommand> {
     let phase = subject.strip_prefix("run/phase/")?.parse().ok()?;
     Some(MachineCommand::Run(run::Command::ApprovePhase { phase }))
+}
+
+/// `run/task/ID/KEY`. The agent hears a choice in the words in which it was offered.
+fn tell_agent(subject: &str, choices: &[String], text: &str) -> Option<MachineCommand> {
+    let (id, key) = subject.strip_prefix("run/task/")?.split_once('/')?;
+    let same = |choice: &&String| choice.to_lowercase() == text.to_lowercase();
+    let text = choices.iter().find(same).map_or(text, String::as_str).to_owned();
+    let (id, key) = (id.parse().ok()?, key.to_owned());
+    Some(MachineCommand::Run(run::Command::Answer { id, key, text }))
 }

@@ -22,6 +22,13 @@ impl Clock {
     }
 }
 
+/// The offset of a named zone, or of this place, at an instant.
+pub(crate) fn offset_at(zone: Option<&str>, at: Time) -> Offset {
+    let instant = jiff::Timestamp::from_millisecond(at.millis()).unwrap_or_default();
+    let named = zone.and_then(|name| TimeZone::get(name).ok());
+    named.unwrap_or_else(TimeZone::system).to_offset(instant)
+}
+
 fn local_offset(wall: civil::DateTime) -> Offset {
     let zone = TimeZone::system();
     zone.to_ambiguous_timestamp(wall)

@@ -96,7 +96,7 @@ fn content_of(place: &Place) -> Result<Option<String>, EngineError> {
 }
 
 /// Git for the work tree at `root`, whatever is configured as its place.
-fn git_at(root: &Path) -> Result<Git, EngineError> {
+pub(crate) fn git_at(root: &Path) -> Result<Git, EngineError> {
     let mut git = Git::at(root).variable("GIT_WORK_TREE", root).variable("GIT_NO_LAZY_FETCH", "1");
     for setting in CLOSELY {
         git = git.setting(setting);

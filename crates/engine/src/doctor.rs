@@ -82,6 +82,11 @@ impl<'a> Doctor<'a> {
         match repair {
             Repair::RestoreJournal => self.restore_journal(),
             Repair::Exclude => {
+                // Without its journal the project is mended all the same.
+                if let Ok(mut project) = Project::open_unreconciled(self.start, self.actor.clone())
+                {
+                    project.refuse_stale()?;
+                }
                 let added = Project::find(self.start, self.actor.clone())?.exclude()?;
                 Ok(format!("git now ignores {}", added.join(", ")))
             }

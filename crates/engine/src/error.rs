@@ -24,6 +24,9 @@ pub enum EngineError {
     /// Something is not there that has to be.
     #[error("{message}")]
     Missing { message: String, hint: Option<String> },
+    /// What an agent was sent to do came to nothing.
+    #[error("{message}")]
+    Failed { message: String, hint: Option<String> },
     /// A command that Waypost ran as a check did not pass.
     #[error("`{command}` did not pass: {outcome}")]
     CheckFailed { command: String, outcome: String },

@@ -30,6 +30,7 @@ impl Project {
         claim: GateClaim<'_>,
         echo: &mut dyn io::Write,
     ) -> Result<(), EngineError> {
+        self.refuse_stale()?;
         let needs = self.configuration().values.workflow.requirement(gate);
         let mut evidence = Vec::new();
         if let Some(path) = claim.report {
@@ -41,6 +42,7 @@ impl Project {
         // A gate that could not be passed anyway is refused before its check is run.
         let is_due = self.workflow()?.feature.as_ref().is_some_and(|it| it.phase == gate.phase());
         let tree = if is_due { self.content()? } else { None };
+        evidence.extend(self.review_evidence(gate, tree.as_ref())?);
         if let Some(command) = needs.check.as_ref().filter(|_| is_due) {
             let result = check::run(command, self.root(), echo)?;
             if !result.passed {
@@ -56,21 +58,46 @@ impl Project {
         self.develop(Command::PassGate { gate, claim: Claim { evidence, tree }, needs })
     }
 
+    /// What a review of this very content says. One that found something blocking stands against
+    /// the gate; a person may pass it all the same where the configuration wants no review.
+    fn review_evidence(
+        &mut self,
+        gate: GateName,
+        tree: Option<&String>,
+    ) -> Result<Option<Evidence>, EngineError> {
+        let is_needed = self.configuration().values.workflow.requirement(gate).review;
+        let binds = is_needed || !self.actor().is_person();
+        let feature = self.workflow()?.feature.as_ref();
+        let review = feature.and_then(|it| it.review_of(gate));
+        let review = review.filter(|it| it.tree.as_ref() == tree);
+        Ok(review.filter(|it| it.blocking() == 0 || binds).map(|it| it.evidence()))
+    }
+
     /// Runs the checkpoint's validation, where its contract has one, and passes it if that holds.
     pub fn pass_checkpoint(
         &mut self,
         id: &CheckpointId,
         echo: &mut dyn io::Write,
     ) -> Result<(), EngineError> {
+        self.refuse_stale()?;
+        let evidence = self.check_checkpoint(id, echo)?;
+        let step = CheckpointStep::Pass { evidence };
+        self.develop(Command::Checkpoint { id: id.clone(), step })
+    }
+
+    /// Runs the checkpoint's validation, where its contract has one; what that shows.
+    pub(crate) fn check_checkpoint(
+        &mut self,
+        id: &CheckpointId,
+        echo: &mut dyn io::Write,
+    ) -> Result<Evidence, EngineError> {
         let feature = self.workflow()?.feature.as_ref();
         let contract = feature.and_then(|feature| feature.contract.as_ref());
         let validation = contract.and_then(|it| it.checkpoint(id)).map(|it| it.validation.clone());
-        let evidence = match validation {
-            Some(validation) => self.validate_checkpoint(&validation, echo)?,
-            None => Evidence::Claimed,
-        };
-        let step = CheckpointStep::Pass { evidence };
-        self.develop(Command::Checkpoint { id: id.clone(), step })
+        match validation {
+            Some(validation) => self.validate_checkpoint(&validation, echo),
+            None => Ok(Evidence::Claimed),
+        }
     }
 
     /// Runs the task's verify commands, where it has some, and completes it if they all pass.
@@ -80,6 +107,7 @@ impl Project {
         attempt: Option<u32>,
         echo: &mut dyn io::Write,
     ) -> Result<(), EngineError> {
+        self.refuse_stale()?;
         let view = self.run()?.active().and_then(|active| active.task(id));
         // Nothing is run for a task that could not be completed anyway.
         let is_due = view.is_some_and(|view| view.status == TaskStatus::InProgress);

@@ -117,6 +117,7 @@ impl Project {
 
     /// Enters the next phase; out of PR only with a last gate that still holds for the files.
     pub fn advance(&mut self, command: workflow::Command) -> Result<(), EngineError> {
+        self.refuse_stale()?;
         let phase = self.workflow()?.feature.as_ref().map(|feature| feature.phase);
         if phase == Some(Phase::Pr) {
             self.close_if_stale(GateName::ReReviewClean)?;
@@ -127,6 +128,7 @@ impl Project {
     /// Takes the feature up again. REVIEW and PR begin again, so what their gate was passed for
     /// has to be what is there.
     pub fn take_up(&mut self) -> Result<(), EngineError> {
+        self.refuse_stale()?;
         let phase = self.workflow()?.feature.as_ref().map(|feature| feature.phase);
         let gate = phase.filter(|phase| *phase != Phase::Implement).and_then(Phase::gate);
         if let Some(gate) = gate {

@@ -4,7 +4,7 @@
 //! when a transaction fails after something was applied, the ledger forgets everything and loads
 //! again.
 
-use crate::{error::EngineError, gate};
+use crate::{error::EngineError, fence::Fence, gate};
 use std::{collections::HashMap, path::PathBuf};
 use waypost_model::{
     actor::Actor,
@@ -204,6 +204,11 @@ impl Ledger {
         refresh(&mut self.run, view, &run_stream())
     }
 
+    /// The run as it was loaded or changed last.
+    pub(crate) fn run_seen(&self) -> Option<&Run> {
+        self.run.as_ref().map(|loaded| &loaded.state)
+    }
+
     pub(crate) fn inbox(&mut self, view: &View<'_>) -> Result<&mut Loaded<Inbox>, StoreError> {
         refresh(&mut self.inbox, view, &inbox_stream())
     }
@@ -267,6 +272,8 @@ pub(crate) struct Work<'a> {
     queued: usize,
     /// The journal's folder.
     state: PathBuf,
+    /// Whether the run was brought up to date: in a transaction nobody else can change it again.
+    knows_run: bool,
     /// Recorded together when everything is decided.
     fresh: Vec<Fresh<'a>>,
 }
@@ -280,7 +287,8 @@ impl<'a> Work<'a> {
     ) -> Result<Self, StoreError> {
         let state = journal.folder().to_owned();
         let tx = journal.transaction()?;
-        Ok(Self { ledger, tx, actor, now, queued: 0, state, fresh: Vec::new() })
+        let (queued, knows_run, fresh) = (0, false, Vec::new());
+        Ok(Self { ledger, tx, actor, now, queued, state, knows_run, fresh })
     }
 
     /// Acts for somebody else within the same transaction.
@@ -288,9 +296,34 @@ impl<'a> Work<'a> {
         (self.actor, self.now) = (actor, now);
     }
 
+    /// Refuses an attempt that is over, as the run stands in this transaction.
+    pub(crate) fn check(&mut self, fence: &Fence) -> Result<(), EngineError> {
+        Ok(fence.check(self.run()?)?)
+    }
+
+    /// The run as it stands in this transaction.
+    pub(crate) fn run(&mut self) -> Result<&Run, StoreError> {
+        Ok(&current_run(self.ledger, &self.tx, &mut self.knows_run)?.state)
+    }
+
+    /// Decides each command by itself; what was refused is added in words.
+    pub(crate) fn handle_each(
+        &mut self,
+        commands: &[MachineCommand],
+        refused: &mut Vec<String>,
+    ) -> Result<(), EngineError> {
+        commands.iter().try_for_each(|command| match self.handle(command) {
+            Err(EngineError::Rejected(rejected)) => {
+                refused.push(rejected.to_string());
+                Ok(())
+            }
+            other => other,
+        })
+    }
+
     /// Decides one command. After a refusal nothing of this command has happened.
     pub(crate) fn handle(&mut self, command: &MachineCommand) -> Result<(), EngineError> {
-        let Self { ledger, tx, actor, now, fresh, .. } = self;
+        let Self { ledger, tx, actor, now, knows_run, fresh, .. } = self;
         let asked = Asked { by: actor, now: *now };
         let (stream, head, effects) = match command {
             MachineCommand::Workflow { stream, command } => {
@@ -298,7 +331,7 @@ impl<'a> Work<'a> {
                 handle(loaded, command, &asked, fresh)?
             }
             MachineCommand::Run(command) => {
-                let loaded = ledger.run(&tx.view())?;
+                let loaded = current_run(ledger, tx, knows_run)?;
                 handle(loaded, command, &asked, fresh)?
             }
             MachineCommand::Inbox(command) => {
@@ -362,6 +395,19 @@ impl<'a> Work<'a> {
     pub(crate) fn abandon(self) {
         self.ledger.forget();
     }
+}
+
+/// The run, brought up to date once in a transaction.
+fn current_run<'a>(
+    ledger: &'a mut Ledger,
+    tx: &Transaction<'_>,
+    is_known: &mut bool,
+) -> Result<&'a mut Loaded<Run>, StoreError> {
+    if !*is_known {
+        ledger.run(&tx.view())?;
+        *is_known = true;
+    }
+    Ok(ledger.run.as_mut().expect("it was just loaded"))
 }
 
 fn handle<'a, M: Machine>(

@@ -5,7 +5,9 @@
 
 mod actor;
 mod adopt;
+mod agent;
 mod answer;
+mod background;
 mod check;
 mod clock;
 mod config;
@@ -14,13 +16,18 @@ mod doctor;
 mod error;
 mod evidence;
 mod execute;
+mod fence;
 mod gate;
 mod git;
 mod home;
 mod init;
 mod ledger;
+mod open;
 mod project;
+mod ralph;
 mod remains;
+mod review;
+mod scratch;
 mod service;
 mod summary;
 mod tasks;
@@ -30,16 +37,24 @@ mod why;
 mod windows;
 
 pub use actor::identify;
+pub use agent::{
+    Agent, AgentCheck, CANARY, GateHealth, Installed, Onlooker, Transcript, canary_call,
+};
+pub use background::{Begun, Haste, RunLog};
 pub use clock::Clock;
 pub use config::{Configuration, Origin, Setting, Sources};
 pub use doctor::{Doctor, Finding, Health, Repair};
 pub use error::{EngineError, InvalidFile};
 pub use evidence::GateClaim;
-pub use execute::{Audience, Happening, RunEnd, RunOptions, Running, Wish};
+pub use execute::{AgentView, Audience, Happening, RunEnd, RunOptions, Running, Wish};
 pub use home::Home;
 pub use init::{AgentSetup, Change, GitHookSetup, InitOptions, InitReport, Removal, Removed};
 pub use ledger::MachineCommand;
+pub use open::Opened;
 pub use project::Project;
+pub use ralph::{RalphEnd, RalphOptions};
+pub use review::ReviewOptions;
+pub use scratch::make_scratch;
 pub use service::{Engine, Handle};
 pub use tasks::TasksSource;
 pub use validate::{Validity, schema, validate_file};

@@ -7,6 +7,7 @@ use crate::{
     clock::Clock,
     config::{Configuration, Sources},
     error::EngineError,
+    fence::{self, Fence},
     home::Home,
     ledger::{Ledger, MachineCommand, Work, run_stream, workflow_stream},
     remains, service, summary, windows,
@@ -20,8 +21,9 @@ use std::{
 };
 use waypost_model::{
     actor::Actor,
-    id::StreamName,
+    id::{StreamName, TaskId},
     inbox::Inbox,
+    machine::Rejected,
     run::{self, Run},
     time::Time,
     workflow::{self, Workflow},
@@ -49,6 +51,8 @@ const LOG_PAGE: usize = 1_000;
 pub struct Project {
     pub(crate) place: Place,
     pub(crate) actor: Actor,
+    /// The attempt that this process is below.
+    pub(crate) fence: Option<Fence>,
     pub(crate) clock: Clock,
     pub(crate) journal: Option<Journal>,
     pub(crate) ledger: Ledger,
@@ -57,6 +61,8 @@ pub struct Project {
     /// Tells whether others have committed since.
     seen_version: u64,
     notices: Vec<String>,
+    /// Whether others wait for this process: then it does not wait for a lock of another tool.
+    pub(crate) is_hurried: bool,
     /// Notices that were taken: a command opens and shows, and both may find the same.
     said: Vec<String>,
 }
@@ -76,6 +82,7 @@ impl Project {
                 .collect(),
         })?;
         Ok(Self {
+            fence: Fence::from_environment(&place.state),
             place,
             actor,
             clock: Clock,
@@ -85,6 +92,7 @@ impl Project {
             home,
             seen_version: 0,
             notices: Vec::new(),
+            is_hurried: false,
             said: Vec::new(),
         })
     }
@@ -92,6 +100,12 @@ impl Project {
     /// Finds the project, opens its journal if it has one, and takes up edits of its windows.
     pub fn open(start: &Path, actor: Actor) -> Result<Self, EngineError> {
         let mut project = Self::open_unreconciled(start, actor)?;
+        // An attempt that is over may look. What others have left for the next command is not its
+        // to take up or to refuse.
+        match project.refuse_stale() {
+            Err(EngineError::Rejected(_)) => return Ok(project),
+            looked => looked?,
+        }
         if let Err(error) = project.take_verdicts() {
             project.notice(format!("what the hook wrote down was not taken in: {error}"));
         }
@@ -225,6 +239,15 @@ impl Project {
         Ok(&self.ledger.run(&journal.view()?)?.state)
     }
 
+    /// The run as it was when it was last looked at or changed from here, without asking the
+    /// journal whether others have gone on since.
+    pub(crate) fn run_seen(&mut self) -> Result<&Run, EngineError> {
+        if self.ledger.run_seen().is_none() {
+            self.run()?;
+        }
+        Ok(self.ledger.run_seen().unwrap_or(const { &Run::none() }))
+    }
+
     /// What waits for a person.
     pub fn inbox(&mut self) -> Result<Inbox, EngineError> {
         let Some(journal) = &mut self.journal else { return Ok(Inbox::default()) };
@@ -277,25 +300,63 @@ impl Project {
     /// As `command`, without rendering.
     pub(crate) fn commit(&mut self, commands: &[MachineCommand]) -> Result<(), EngineError> {
         let now = self.clock.now();
+        if self.journal.is_none() {
+            // No journal is made for somebody who may not write to it.
+            self.refuse_stale()?;
+        }
         self.ensure_journal()?;
-        let Self { journal, ledger, actor, .. } = self;
+        let Self { journal, ledger, actor, fence, .. } = self;
         let journal = journal.as_mut().expect("a journal was made sure of");
         let mut work = Work::begin(ledger, journal, actor, now)?;
-        for command in commands {
-            if let Err(error) = work.handle(command) {
-                work.abandon();
-                return Err(error);
-            }
+        let fence = fence.as_ref().filter(|_| *actor != Actor::Waypost);
+        let fenced = fence.map_or(Ok(()), |fence| work.check(fence));
+        let decided =
+            fenced.and_then(|()| commands.iter().try_for_each(|command| work.handle(command)));
+        if let Err(error) = decided {
+            work.abandon();
+            return Err(error);
         }
         Ok(work.commit()?)
     }
 
-    /// Decides each command by itself in one transaction: a refusal of one leaves the others. What
-    /// was refused is returned in words. Nothing is rendered.
+    /// Refuses whoever is below an attempt that is over; for what is done before a commit, or
+    /// without one. A commit looks again by itself.
+    pub fn refuse_stale(&mut self) -> Result<(), EngineError> {
+        let Some(fence) = self.fence.clone() else { return Ok(()) };
+        Ok(fence.check(self.run()?)?)
+    }
+
+    /// The attempt at `id` that speaks: the one that was named, else the one that this process is
+    /// below. An agent speaks for no other.
+    pub fn speaking_attempt(
+        &mut self,
+        id: &TaskId,
+        named: Option<u32>,
+    ) -> Result<Option<u32>, EngineError> {
+        self.refuse_stale()?;
+        let own = self.fence.as_ref().and_then(|fence| fence.attempt_at(id));
+        match (own, named) {
+            (Some(own), Some(named)) if own != named && !self.actor.is_person() => {
+                let message = format!("attempt {own} of {id} does not speak for attempt {named}");
+                Err(Rejected::rule(message).into())
+            }
+            _ => Ok(named.or(own).or_else(fence::lone_attempt)),
+        }
+    }
+
+    /// Whether this process is below an attempt of this project's run.
+    pub fn is_in_attempt(&self) -> bool {
+        self.fence.is_some()
+    }
+
+    /// Decides each command by itself in one transaction, and then those that follow from how the
+    /// run stands after them: a refusal of one leaves the others. What was refused is returned in
+    /// words. Nothing is rendered.
     pub(crate) fn commit_each(
         &mut self,
         by: &Actor,
         commands: &[MachineCommand],
+        follow: impl FnOnce(&Run) -> Vec<MachineCommand>,
     ) -> Result<Vec<String>, EngineError> {
         let now = self.clock.now();
         self.ensure_journal()?;
@@ -303,15 +364,13 @@ impl Project {
         let journal = journal.as_mut().expect("a journal was made sure of");
         let mut work = Work::begin(ledger, journal, by, now)?;
         let mut refused = Vec::new();
-        for command in commands {
-            match work.handle(command) {
-                Ok(()) => {}
-                Err(EngineError::Rejected(rejected)) => refused.push(rejected.to_string()),
-                Err(error) => {
-                    work.abandon();
-                    return Err(error);
-                }
-            }
+        let decided = work
+            .handle_each(commands, &mut refused)
+            .and_then(|()| Ok(follow(work.run()?)))
+            .and_then(|commands| work.handle_each(&commands, &mut refused));
+        if let Err(error) = decided {
+            work.abandon();
+            return Err(error);
         }
         work.commit()?;
         Ok(refused)
@@ -366,7 +425,7 @@ impl Project {
     }
 
     /// Where the output of a task's attempt is kept.
-    pub fn task_log(&self, id: &waypost_model::id::TaskId, attempt: u32) -> PathBuf {
+    pub fn task_log(&self, id: &TaskId, attempt: u32) -> PathBuf {
         crate::execute::log_path(&self.place.state, id, attempt)
     }
 

@@ -1,11 +1,15 @@
 //! Finding and reading TASKS.md, and keeping a run in step with it.
 
 use crate::{error::EngineError, ledger::MachineCommand, project::Project};
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 use waypost_model::{
     diagnostic::Diagnostic,
+    id::TaskId,
     machine::Asked,
-    run::{self, Plan, PlanSource, Run},
+    run::{self, Plan, PlanSource, Run, TaskStatus},
 };
 use waypost_store::{file, hash, tasks_md};
 
@@ -14,6 +18,15 @@ const USUAL_PLACES: [&str; 3] = ["docs/planning/06-tasks.md", "docs/planning/TAS
 
 /// The largest TASKS.md that is read.
 const FILE_SIZE_MAX: u64 = 10 << 20;
+
+/// What becomes of a task that is worked on and no longer in TASKS.md.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Removed {
+    /// The new TASKS.md waits until it has ended.
+    Awaited,
+    /// Its attempt ends without a result.
+    GivenUp,
+}
 
 /// A TASKS.md that was read.
 #[derive(Clone, Debug)]
@@ -64,13 +77,32 @@ impl Project {
     }
 
     /// Gives commands to the run, beginning it first if there is none, and taking up a TASKS.md
-    /// that has changed since.
+    /// that has changed since; not while a task is worked on that is no longer in it.
     pub fn drive_run(
         &mut self,
         commands: Vec<run::Command>,
         file: Option<&Path>,
     ) -> Result<(), EngineError> {
-        let first = self.begin_or_replan(file)?;
+        self.drive(commands, file, Removed::Awaited)
+    }
+
+    /// As `drive_run`, for whoever is about to be the engine: nobody else works on the run, so what
+    /// is no longer in TASKS.md is not worked on either.
+    pub fn take_up_run(
+        &mut self,
+        commands: Vec<run::Command>,
+        file: Option<&Path>,
+    ) -> Result<(), EngineError> {
+        self.drive(commands, file, Removed::GivenUp)
+    }
+
+    fn drive(
+        &mut self,
+        commands: Vec<run::Command>,
+        file: Option<&Path>,
+        removed: Removed,
+    ) -> Result<(), EngineError> {
+        let first = self.begin_or_replan(file, removed)?;
         let commands: Vec<MachineCommand> =
             first.into_iter().chain(commands).map(MachineCommand::Run).collect();
         self.command(&commands)
@@ -79,31 +111,32 @@ impl Project {
     fn begin_or_replan(
         &mut self,
         file: Option<&Path>,
-    ) -> Result<Option<run::Command>, EngineError> {
+        removed: Removed,
+    ) -> Result<Vec<run::Command>, EngineError> {
         let settings = self.configuration().values.run.settings();
         let source = match self.run()?.active() {
             None => {
                 let read = self.read_tasks(file)?;
                 self.note_warnings(&read);
-                return Ok(Some(run::Command::Begin { plan: read.plan, settings }));
+                return Ok(vec![run::Command::Begin { plan: read.plan, settings }]);
             }
             Some(active) => active.plan().source.clone(),
         };
         let path = file.map(Path::to_owned);
         let path = path.or_else(|| source.as_ref().map(|source| self.root().join(&source.path)));
-        let Some(path) = path else { return Ok(None) };
+        let Some(path) = path else { return Ok(Vec::new()) };
         let has_changed = match file::read_bounded(&path, FILE_SIZE_MAX) {
             Ok(Some(bytes)) => source.is_none_or(|source| source.hash != hash::sha256_hex(&bytes)),
             // A file that is gone or cannot be read leaves the run as it is.
             Ok(None) | Err(_) => false,
         };
         if !has_changed {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         match self.read_tasks(Some(&path)) {
             Ok(read) => {
                 self.note_warnings(&read);
-                self.replan(read.plan)
+                self.replan(read.plan, removed)
             }
             Err(EngineError::Invalid(invalid)) => {
                 let first = invalid.diagnostics.first().map_or("", |finding| &finding.message);
@@ -111,7 +144,7 @@ impl Project {
                     "{} has changed and cannot be read ({first}); the run goes on with what it has",
                     path.display()
                 ));
-                Ok(None)
+                Ok(Vec::new())
             }
             Err(error) => Err(error),
         }
@@ -124,20 +157,38 @@ impl Project {
         }
     }
 
-    fn replan(&mut self, plan: Plan) -> Result<Option<run::Command>, EngineError> {
-        let Some(active) = self.run()?.active() else { return Ok(None) };
+    fn replan(&mut self, plan: Plan, removed: Removed) -> Result<Vec<run::Command>, EngineError> {
+        let Some(active) = self.run()?.active() else { return Ok(Vec::new()) };
         if active.plan().is_same_work(&plan) {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        let is_known = |id: &_| active.task(id).is_some();
-        let added = plan.tasks.iter().filter(|task| !is_known(&task.id)).count();
+        let planned: HashSet<&TaskId> = plan.tasks.iter().map(|task| &task.id).collect();
+        let is_lost = |view: &run::TaskView<'_>| {
+            view.status == TaskStatus::InProgress && !planned.contains(&view.planned.id)
+        };
+        let lost: Vec<(TaskId, u32)> = active
+            .tasks()
+            .filter(is_lost)
+            .map(|view| (view.planned.id.clone(), view.attempts))
+            .collect();
+        let added = plan.tasks.iter().filter(|task| active.task(&task.id).is_none()).count();
         let kept = plan.tasks.len() - added;
-        let removed = active.plan().tasks.len() - kept;
+        let gone = active.plan().tasks.len() - kept;
         let name =
             plan.source.as_ref().map_or("TASKS.md", |source| source.path.as_str()).to_owned();
+        if let Some((id, _)) = lost.first().filter(|_| removed == Removed::Awaited) {
+            self.notice(format!(
+                "{name} has changed and no longer has {id}, which is in progress; it is taken up \
+                 when that has ended"
+            ));
+            return Ok(Vec::new());
+        }
         self.notice(format!(
-            "{name} has changed: {added} tasks added, {removed} removed, {kept} kept"
+            "{name} has changed: {added} tasks added, {gone} removed, {kept} kept"
         ));
-        Ok(Some(run::Command::Replan { plan }))
+        let given_up = lost
+            .into_iter()
+            .map(|(id, attempt)| run::Command::Interrupt { id, attempt: Some(attempt) });
+        Ok(given_up.chain([run::Command::Replan { plan }]).collect())
     }
 }

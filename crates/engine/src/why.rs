@@ -110,7 +110,10 @@ fn drafts(active: &Active, view: &TaskView<'_>, now: Time) -> Vec<Draft> {
         }
         TaskStatus::InProgress => {
             let text = format!("attempt {} is under way", view.attempts);
-            vec![Draft::new(text).about(id).next(format!("waypost run logs {id} --follow"))]
+            let next = format!("waypost run logs {id} --follow");
+            let mut drafts = person(view);
+            drafts.push(Draft::new(text).about(id).next(next));
+            drafts
         }
         TaskStatus::Failed => {
             let reason = view.reason.map_or_else(String::new, |it| format!(" ({it})"));
@@ -124,7 +127,12 @@ fn drafts(active: &Active, view: &TaskView<'_>, now: Time) -> Vec<Draft> {
 
 fn ready(active: &Active, view: &TaskView<'_>, now: Time, tail: &str) -> Vec<Draft> {
     let id = &view.planned.id;
-    let mut drafts = Vec::new();
+    let mut drafts = person(view);
+    let parked = view.trail.and_then(|trail| trail.parked.as_ref());
+    if let Some(parked) = parked.filter(|parked| parked.until > now) {
+        let text = format!("it waits until {}: {}", parked.until, parked.why);
+        drafts.push(Draft::new(text).about(id).next(format!("waypost run retry {id}")));
+    }
     if let Some(failure) = view.last_failure.filter(|failure| failure.not_before > now) {
         let seconds = failure.not_before.since(now).as_secs() + 1;
         let text = format!("it waits {seconds} s before its next try, after: {tail}");
@@ -139,6 +147,25 @@ fn ready(active: &Active, view: &TaskView<'_>, now: Time, tail: &str) -> Vec<Dra
     }
     if drafts.is_empty() {
         drafts.push(Draft::new("it is ready").next(format!("waypost run start {id}")));
+    }
+    drafts
+}
+
+/// What a person has to do before the task can go on.
+fn person(view: &TaskView<'_>) -> Vec<Draft> {
+    let id = &view.planned.id;
+    let Some(trail) = view.trail else { return Vec::new() };
+    let mut drafts = Vec::new();
+    if !trail.asked.is_empty() {
+        let text = match trail.asked.len() {
+            1 => "a question of its agent waits in the inbox".to_owned(),
+            count => format!("{count} questions of its agent wait in the inbox"),
+        };
+        drafts.push(Draft::new(text).about(id).next("waypost inbox"));
+    }
+    if let Some(name) = &trail.taken_by {
+        let text = format!("{name} has its conversation open");
+        drafts.push(Draft::new(text).about(id).next(format!("waypost open {id}")));
     }
     drafts
 }

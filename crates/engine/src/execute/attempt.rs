@@ -1,26 +1,25 @@
 //! One attempt at a task: which command comes next, and what its end means.
 //!
-//! The task's own command first, then its verify commands one after another, all in the project's
-//! folder. Only a shell is known here; it succeeds by exit code 0, and says `FAIL:ID:REASON` if it
-//! has failed all the same.
+//! The task's own command or a model agent first, then its verify commands one after another, all
+//! in the project's folder. A shell succeeds by exit code 0, and says `FAIL:ID:REASON` if it has
+//! failed all the same; whether an agent has succeeded is for `conclude` to say.
 
-use super::Running;
+use super::{Running, brief::plain, signature::signature};
+use crate::{agent::SHELL, project::Project};
 use std::{
     env,
     path::{Path, PathBuf},
+    rc::Rc,
     time::Duration,
 };
 use waypost_model::{
     evidence::Evidence,
     id::TaskId,
     retry::FailureClass,
-    run::{Command, Failure, TaskView},
+    run::{Command, Failure, PlannedTask, Settings, TaskView},
     time::Time,
 };
 use waypost_proc::{Ended, How, Limits, Program, Refusal, Spec};
-
-/// The agent of tasks that name none.
-const SHELL: &str = "shell";
 
 /// How much of a child's last line is kept as the reason of a failure.
 const REASON_LENGTH_MAX: usize = 300;
@@ -50,41 +49,76 @@ pub(super) struct Attempt {
     pub(super) number: u32,
     /// Since when its first process runs.
     since: Option<Time>,
-    agent: Option<String>,
-    /// The task's command, if it has one, then what verifies it.
-    command: Option<String>,
-    verify: Vec<String>,
+    work: Work<String>,
+    pub(super) verify: Vec<String>,
     /// How many of the verify commands have been started.
     verified: usize,
-    limits: Limits,
-    root: PathBuf,
-    log: PathBuf,
-    environment: Vec<(String, String)>,
+    pub(super) limits: Limits,
+    pub(super) place: Rc<Workplace>,
+    pub(super) log: PathBuf,
+}
+
+/// Who does the work of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Work<T> {
+    /// A command for the shell.
+    Command(T),
+    /// A model agent, by its name.
+    Agent(T),
+    /// Nobody; why not.
+    Nobody(&'static str),
+}
+
+impl<'a> Work<&'a str> {
+    pub(super) fn of(task: &'a PlannedTask, settings: &'a Settings) -> Self {
+        let details = task.details.as_deref();
+        let agent = details.and_then(|it| it.agent.as_deref());
+        let command = details.and_then(|it| it.command.as_deref());
+        match (agent, command, settings.agent.as_deref()) {
+            (Some(SHELL), None, _) | (None, None, Some(SHELL)) => {
+                Self::Nobody("it has no command: give it a `run:` field or a fenced `sh` block")
+            }
+            (Some(SHELL) | None, Some(command), _) => Self::Command(command),
+            (Some(agent), _, _) | (None, None, Some(agent)) => Self::Agent(agent),
+            (None, None, None) => Self::Nobody(
+                "it has neither a command nor an agent: give it a `run:` or an `agent:` field, \
+                 or give the run `--agent NAME`",
+            ),
+        }
+    }
+
+    fn owned(self) -> Work<String> {
+        match self {
+            Self::Command(command) => Work::Command(command.to_owned()),
+            Self::Agent(name) => Work::Agent(name.to_owned()),
+            Self::Nobody(why) => Work::Nobody(why),
+        }
+    }
 }
 
 /// What comes next.
 #[derive(Debug)]
 pub(super) enum Step {
     Run(Box<Spec>),
+    /// A model agent has to be started.
+    Engage(String),
     Over(Box<Command>),
 }
 
 impl Attempt {
-    pub(super) fn new(view: &TaskView<'_>, root: &Path, state: &Path, allowed: &[String]) -> Self {
+    pub(super) fn new(view: &TaskView<'_>, settings: &Settings, place: &Rc<Workplace>) -> Self {
         let details = view.planned.details.as_deref();
         let id = view.planned.id.clone();
         let timeout = details.and_then(|it| it.timeout_seconds).map(Duration::from_secs);
         Self {
             number: view.attempts,
             since: None,
-            agent: details.and_then(|it| it.agent.clone()),
-            command: details.and_then(|it| it.command.clone()),
+            work: Work::of(view.planned, settings).owned(),
             verify: details.map(|it| it.verify.clone()).unwrap_or_default(),
             verified: 0,
             limits: Limits { time: timeout, ..Limits::default() },
-            root: root.to_owned(),
-            log: log_path(state, &id, view.attempts),
-            environment: environment(&id, view.attempts, allowed),
+            place: Rc::clone(place),
+            log: log_path(&place.state, &id, view.attempts),
             id,
         }
     }
@@ -103,6 +137,7 @@ impl Attempt {
             attempt: self.number,
             since: self.since?,
             is_verifying: self.verified > 0,
+            agent: None,
         })
     }
 
@@ -114,24 +149,23 @@ impl Attempt {
     }
 
     /// What the keeper calls the child that is being worked on now.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         match self.verified {
             0 => format!("{}#{}", self.id, self.number),
             step => format!("{}#{}/{step}", self.id, self.number),
         }
     }
 
+    /// Whether a model agent works on it.
+    pub(super) fn has_agent(&self) -> bool {
+        matches!(self.work, Work::Agent(_))
+    }
+
     pub(super) fn begin(&mut self) -> Step {
-        if let Some(agent) = self.agent.as_deref().filter(|agent| *agent != SHELL) {
-            return self
-                .fail(FailureClass::Structural, &format!("there is no agent `{agent}` yet"));
-        }
-        match self.command.clone() {
-            Some(command) => self.run(command),
-            None => self.fail(
-                FailureClass::Structural,
-                "it has no command: give it a `run:` field or a fenced `sh` block",
-            ),
+        match self.work.clone() {
+            Work::Command(command) => self.run(command),
+            Work::Agent(name) => Step::Engage(name),
+            Work::Nobody(why) => self.fail(FailureClass::Structural, why),
         }
     }
 
@@ -139,11 +173,20 @@ impl Attempt {
         Step::Run(Box::new(Spec {
             id: self.name(),
             program: Program::Shell(command),
-            folder: self.root.clone(),
-            environment: self.environment.clone(),
+            folder: self.place.root.clone(),
+            environment: self.environment(),
             log: self.log.clone(),
             limits: self.limits,
+            talk: None,
         }))
+    }
+
+    /// All that its children find in their environment.
+    pub(super) fn environment(&self) -> Vec<(String, String)> {
+        let (task, attempt) = (self.id.to_string(), self.number.to_string());
+        let ours = [("WAYPOST_TASK", task), ("WAYPOST_ATTEMPT", attempt)];
+        let ours = ours.map(|(name, value)| (name.to_owned(), value));
+        self.place.environment.iter().cloned().chain(ours).collect()
     }
 
     /// What the end of a child means.
@@ -164,12 +207,24 @@ impl Attempt {
                     0 => FailureClass::Transient,
                     _ => FailureClass::Validation,
                 };
-                self.fail(class, &format!("{what}{}", reason(ended.how, &said)))
+                let failure = Failure {
+                    text: format!("{what}{}", reason(ended.how, &said)),
+                    class,
+                    // A shell that fails in the same way may still be waiting for something.
+                    signature: if self.has_agent() {
+                        signature(&how(ended.how), &said)
+                    } else {
+                        String::new()
+                    },
+                    resumes: false,
+                };
+                self.fail_with(failure)
             }
         }
     }
 
-    fn next(&mut self) -> Step {
+    /// What comes after the work, or after a verify command that has passed.
+    pub(super) fn next(&mut self) -> Step {
         if let Some(command) = self.verify.get(self.verified).cloned() {
             self.verified += 1;
             return self.run(command);
@@ -194,10 +249,12 @@ impl Attempt {
         Command::Interrupt { id: self.id.clone(), attempt: Some(self.number) }
     }
 
-    fn fail(&self, class: FailureClass, text: &str) -> Step {
+    pub(super) fn fail(&self, class: FailureClass, text: &str) -> Step {
+        self.fail_with(Failure { text: text.to_owned(), class, ..Failure::default() })
+    }
+
+    pub(super) fn fail_with(&self, failure: Failure) -> Step {
         let (id, attempt) = (self.id.clone(), Some(self.number));
-        // A shell that fails in the same way may still be waiting for something.
-        let failure = Failure { text: text.to_owned(), class, signature: String::new() };
         Step::Over(Box::new(Command::Fail { id, attempt, failure }))
     }
 
@@ -221,15 +278,41 @@ pub(crate) fn log_path(state: &Path, id: &TaskId, attempt: u32) -> PathBuf {
     state.join("logs").join(id.as_str()).join(format!("{attempt}.log"))
 }
 
-/// How a child ended, with the last thing it said.
-fn reason(how: How, said: &str) -> String {
-    let how = match how {
+/// Where attempts work, and what all of them get.
+#[derive(Debug)]
+pub(super) struct Workplace {
+    pub(super) root: PathBuf,
+    pub(super) state: PathBuf,
+    /// What they have of our environment.
+    environment: Vec<(String, String)>,
+}
+
+impl Workplace {
+    pub(super) fn of(project: &Project) -> Rc<Self> {
+        Rc::new(Self {
+            root: project.root().to_owned(),
+            state: project.place.state.clone(),
+            environment: usual_environment(&project.configuration().values.run.environment),
+        })
+    }
+}
+
+/// How a child ended, in words.
+pub(super) fn how(how: How) -> String {
+    match how {
         How::Exited(code) => format!("exit code {code}"),
         How::Signalled(signal) => format!("ended by signal {signal}"),
         How::TimedOut => "its time was over".to_owned(),
         How::Stalled => "it said nothing for too long".to_owned(),
         How::Stopped => "stopped".to_owned(),
-    };
+        How::Flooded => "it wrote more than it may".to_owned(),
+        How::Deaf => "it did not read what was said to it".to_owned(),
+    }
+}
+
+/// How a child ended, with the last thing it said.
+pub(crate) fn reason(ended: How, said: &str) -> String {
+    let how = how(ended);
     let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
     match last {
         Some(last) => format!("{how}: {}", shortened(last)),
@@ -237,23 +320,23 @@ fn reason(how: How, said: &str) -> String {
     }
 }
 
-fn shortened(text: &str) -> String {
+pub(super) fn shortened(text: &str) -> String {
+    let text = plain(text);
     match text.char_indices().nth(REASON_LENGTH_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
+        None => text,
     }
 }
 
-fn environment(id: &TaskId, attempt: u32, allowed: &[String]) -> Vec<(String, String)> {
+/// What every child gets of our environment, and what is allowed besides.
+pub(crate) fn usual_environment(allowed: &[String]) -> Vec<(String, String)> {
     let is_allowed = |name: &str| {
         INHERITED.contains(&name)
             || name.starts_with("LC_")
             || allowed.iter().any(|allowed| allowed == name)
     };
-    let ours = [("WAYPOST_TASK", id.to_string()), ("WAYPOST_ATTEMPT", attempt.to_string())];
     env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| is_allowed(name))
-        .chain(ours.map(|(name, value)| (name.to_owned(), value)))
         .collect()
 }

@@ -5,25 +5,47 @@
 //! may die at any instant: the next one finds them again (`recover`).
 //!
 //! Starts are claimed in the transaction that records ends, a few ahead of the free slots while
-//! tasks end quickly, and ends are gathered for a moment. So a run of many short tasks costs one
-//! commit for many of them, and a slow one is shown as it is.
+//! tasks end quickly, and the keeper gathers ends for a moment while it has others to start. So a
+//! run of many short tasks costs one commit for many of them, and a slow one is shown as it is.
 
+mod adopted;
+mod agents;
+pub(crate) mod ask;
 mod attempt;
+mod audience;
+mod brief;
+mod claims;
+mod conclude;
 mod recover;
+mod signature;
+mod worker;
 
-use crate::{error::EngineError, ledger::MachineCommand, project::Project, summary, windows};
-pub(crate) use attempt::log_path;
-use attempt::{Attempt, Step};
-use std::{collections::BTreeMap, time::Duration};
+use crate::{
+    agent::Remains, error::EngineError, ledger::MachineCommand, project::Project, summary, windows,
+};
+use attempt::{Attempt, Step, Work, Workplace};
+pub(crate) use attempt::{log_path, reason as ended_in_words, usual_environment};
+pub use audience::{AgentView, Audience, Happening, Running, Wish};
+use claims::Room;
+use conclude::Halt;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    time::Duration,
+};
 use waypost_model::{
     actor::Actor,
     id::TaskId,
     machine::Rejected,
-    run::{self, Active, PhaseStage, TaskStatus},
+    run::{self, Active, Budget, PhaseStage, TaskStatus},
     time::Time,
 };
 use waypost_proc::{Keeper, ProcError, Report, Stop};
-use waypost_store::lock::{EngineLock, Owner};
+use waypost_store::{
+    StoreError,
+    lock::{EngineLock, Owner},
+};
+use worker::Worker;
 
 /// How many keepers may die on one execution before something is wrong with the machine.
 const KEEPERS_MAX: usize = 20;
@@ -34,18 +56,15 @@ const SLOTS_MAX: usize = 128;
 /// The most tasks that are claimed ahead of free slots.
 const AHEAD_MAX: usize = 64;
 
-/// With fewer claims left than this, ends are recorded at once: slots would run dry.
-const AHEAD_MIN: usize = 4;
-
-/// How long ends are gathered while there is claimed work.
-const GATHER: Duration = Duration::from_millis(5);
-
 /// How often commits of others are looked for, and the audience is told how things stand.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
+/// A look that is so late was not delayed by work.
+const JUMP_MIN: Duration = Duration::from_secs(60);
+
 /// The shortest time between two renderings, and the part of all time that they may take.
-const RENDER_INTERVAL: Duration = Duration::from_millis(250);
-const RENDER_SHARE: u32 = 20;
+const RENDER_INTERVAL: Duration = Duration::from_millis(500);
+const RENDER_SHARE: u32 = 50;
 
 /// How a run is executed.
 #[derive(Clone, Debug, Default)]
@@ -54,65 +73,8 @@ pub struct RunOptions {
     pub keeper: Vec<std::ffi::OsString>,
     /// Only this phase.
     pub phase: Option<u32>,
-}
-
-/// What somebody who watches a run is told.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Happening {
-    Started {
-        id: TaskId,
-        attempt: u32,
-    },
-    Completed {
-        id: TaskId,
-    },
-    /// It is tried again.
-    Retried {
-        id: TaskId,
-        text: String,
-        not_before: Time,
-    },
-    Failed {
-        id: TaskId,
-        text: String,
-    },
-    /// The attempt ended without a result; the task waits again.
-    Interrupted {
-        id: TaskId,
-        why: String,
-    },
-    PhaseClosed {
-        phase: u32,
-    },
-    Note(String),
-}
-
-/// What somebody who watches wants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wish {
-    #[default]
-    GoOn,
-    /// Running tasks finish, none is started.
-    Finish,
-    /// Running tasks are stopped and wait again.
-    Stop,
-}
-
-/// Somebody who watches a run.
-pub trait Audience {
-    fn tell(&mut self, happening: &Happening);
-    /// Called about ten times a second.
-    fn look(&mut self, active: &Active, running: &[Running<'_>], now: Time);
-    fn wish(&mut self) -> Wish;
-}
-
-/// A task that is being worked on.
-#[derive(Clone, Copy, Debug)]
-pub struct Running<'a> {
-    pub id: &'a TaskId,
-    pub attempt: u32,
-    pub since: Time,
-    pub is_verifying: bool,
+    /// Whether to wait for as long as it takes when nobody but a person can go on.
+    pub waits: bool,
 }
 
 /// How an execution ended.
@@ -122,6 +84,10 @@ pub enum RunEnd {
     Over,
     /// A person has to answer first.
     Waits { phase: u32 },
+    /// Nothing can go on before a person has answered what is in the inbox.
+    Asks,
+    /// Model agents have work, and may not spend more.
+    OutOfMoney,
     /// The phase that was asked for is done.
     PhaseDone,
     /// It was asked to end.
@@ -131,20 +97,28 @@ pub enum RunEnd {
 struct Executor<'a> {
     project: Project,
     keeper: Keeper,
+    place: Rc<Workplace>,
     options: &'a RunOptions,
     audience: &'a mut dyn Audience,
     /// Claimed, and not given to the keeper yet.
     claimed: Vec<Attempt>,
     /// Given to the keeper, by the child's name; some of them wait for a slot there.
     running: BTreeMap<String, Attempt>,
+    /// Model agents at work, by their tasks.
+    workers: BTreeMap<TaskId, Worker>,
+    /// What is left of agents whose end is not recorded yet.
+    remains: Vec<Remains>,
+    /// Until when agents of a name are not started, because of a limit.
+    limited: BTreeMap<String, Time>,
+    is_out_of_money: bool,
     /// How many slots the keeper knows of.
     slots_told: usize,
-    /// Ends that are not recorded yet, and since when there are some.
+    /// Ends that are not recorded yet.
     ended: Vec<run::Command>,
-    ended_since: Option<Time>,
-    /// How many attempts ended since the last look: a measure of how far ahead to claim.
+    /// How many attempts ended since the last look, and between that and the one before it: a
+    /// measure of how far ahead to claim.
     pace: usize,
-    ahead: usize,
+    pace_before: usize,
     wish: Wish,
     next_look: Time,
     next_rendering: Time,
@@ -170,10 +144,13 @@ impl Project {
         self.ensure_journal()?;
         let owner = Owner::this_process("run", self.clock.now());
         let lock = EngineLock::acquire(&self.place, &owner)?;
-        let recovered = recover::recover(&mut self, options)?;
+        self.check_agents()?;
+        let adopted = adopted::adopt_agents(&mut self, options)?;
+        let recovered = recover::recover(&mut self, options, &adopted.tasks)?;
         let (keeper, found) = recovered.split();
         let now = self.clock.now();
         let mut executor = Executor {
+            place: Workplace::of(&self),
             project: self,
             keeper,
             options,
@@ -181,19 +158,26 @@ impl Project {
             claimed: Vec::new(),
             slots_told: 0,
             running: BTreeMap::new(),
-            ended_since: None,
+            workers: BTreeMap::new(),
+            remains: Vec::new(),
+            limited: BTreeMap::new(),
+            is_out_of_money: false,
             ended: Vec::new(),
             pace: 0,
-            ahead: 0,
+            pace_before: 0,
             wish: Wish::GoOn,
             next_look: now,
-            next_rendering: now,
+            // What was there before the first claims has been shown already.
+            next_rendering: now.plus(RENDER_INTERVAL),
             is_shown: false,
             known: Known::default(),
             _lock: lock,
         };
+        executor.take_agents(adopted)?;
         executor.take_over(found)?;
+        executor.project.is_hurried = true;
         let end = executor.work_with_keepers()?;
+        executor.project.is_hurried = false;
         executor.show()?;
         let Executor { project, keeper, .. } = executor;
         keeper.close()?;
@@ -210,7 +194,9 @@ impl Executor<'_> {
                     self.audience.tell(&Happening::Note("the keeper has died; going on".into()));
                     // What was claimed and not given away is in progress as far as anybody knows.
                     self.claimed.clear();
-                    let recovered = recover::recover(&mut self.project, self.options)?;
+                    self.running.clear();
+                    let apart: BTreeSet<TaskId> = self.workers.keys().cloned().collect();
+                    let recovered = recover::recover(&mut self.project, self.options, &apart)?;
                     let (keeper, found) = recovered.split();
                     self.keeper = keeper;
                     self.slots_told = 0;
@@ -222,11 +208,30 @@ impl Executor<'_> {
         self.work()
     }
 
+    /// Takes over agents that were found at work, and what became of others.
+    fn take_agents(&mut self, adopted: adopted::Adopted) -> Result<(), EngineError> {
+        let now = self.project.clock.now();
+        if let Some(active) = self.project.run()?.active() {
+            let parked = active.tasks().filter_map(|view| view.trail?.parked.clone());
+            for parked in parked.filter(|parked| parked.until > now) {
+                let until = self.limited.entry(parked.agent).or_insert(parked.until);
+                *until = parked.until.max(*until);
+            }
+        }
+        for worker in adopted.workers {
+            self.workers.insert(worker.attempt.id.clone(), worker);
+        }
+        self.remains.extend(adopted.remains);
+        adopted.endings.into_iter().try_for_each(|ending| self.conclude(ending, now))?;
+        self.keep_budget()
+    }
+
     /// Takes over what was found: what runs, what has ended unheard, and what is lost.
     fn take_over(&mut self, found: recover::Left) -> Result<(), EngineError> {
         // Ends that were heard are recorded first: then they are not found to be lost.
-        self.running = found.running;
-        let heard: Vec<TaskId> = self.ended.iter().filter_map(|it| it.task().cloned()).collect();
+        self.running.extend(found.running);
+        let ends = self.ended.iter().filter(|it| !matches!(it, run::Command::Account { .. }));
+        let heard: Vec<TaskId> = ends.filter_map(|it| it.task().cloned()).collect();
         let is_heard = |command: &run::Command| command.task().is_some_and(|id| heard.contains(id));
         self.running.retain(|_, attempt| !heard.contains(&attempt.id));
         for command in found.lost.into_iter().filter(|command| !is_heard(command)) {
@@ -245,103 +250,131 @@ impl Executor<'_> {
     fn work(&mut self) -> Result<RunEnd, EngineError> {
         loop {
             let now = self.project.clock.now();
+            self.follow_clock(now);
             if now >= self.next_look {
                 self.look_around(now)?;
             }
-            if self.is_time_to_record(now)? {
+            if !self.ended.is_empty() || self.running.len() < self.slots()? {
                 self.record(now)?;
             }
             self.give_to_keeper()?;
-            let is_idle =
-                self.running.is_empty() && self.claimed.is_empty() && self.ended.is_empty();
+            let is_idle = self.running.is_empty()
+                && self.claimed.is_empty()
+                && self.ended.is_empty()
+                && !self.workers.values().any(Worker::is_busy);
             if is_idle && let Some(end) = self.end()? {
-                return Ok(end);
+                if self.workers.is_empty() {
+                    return Ok(end);
+                }
+                // They wait for a person: what they asked is in the inbox, and they come back.
+                self.workers.values_mut().try_for_each(|worker| worker.halt(Halt::Given))?;
             }
-            let reports = self.keeper.next(self.patience(now))?;
+            let reports = self.keeper.next(self.next_look.since(now))?;
             for report in reports {
                 self.take(report)?;
             }
         }
     }
 
-    fn slots(&mut self) -> Result<usize, EngineError> {
-        let limit = self.project.run()?.active().map_or(0, |it| it.settings().max_parallel);
-        Ok(if limit == 0 { SLOTS_MAX } else { (limit as usize).min(SLOTS_MAX) })
-    }
-
-    /// How long to wait for news.
-    fn patience(&self, now: Time) -> Duration {
-        let look = self.next_look.since(now);
-        match self.ended_since {
-            Some(since) => GATHER.saturating_sub(now.since(since)).min(look),
-            None => look,
+    /// A clock that was set, or a machine that slept: nobody has worked or waited meanwhile.
+    fn follow_clock(&mut self, now: Time) {
+        let (late, early) = (now.since(self.next_look), self.next_look.since(now));
+        if early <= LOOK_INTERVAL && late <= JUMP_MIN {
+            return;
         }
+        self.next_rendering = now;
+        let to = std::mem::replace(&mut self.next_look, now);
+        self.workers.values_mut().for_each(|worker| worker.shift(to, now));
     }
 
-    /// Whether ends have waited long enough, or slots are about to run dry.
-    fn is_time_to_record(&mut self, now: Time) -> Result<bool, EngineError> {
-        let slots = self.slots()?;
-        let ahead = self.running.len().saturating_sub(slots);
-        let is_due = self.ended_since.is_some_and(|since| now.since(since) >= GATHER);
-        Ok(is_due || (ahead < AHEAD_MIN && (!self.ended.is_empty() || self.running.len() < slots)))
+    fn slots(&mut self) -> Result<usize, EngineError> {
+        let limit = self.project.run_seen()?.active().map_or(0, |it| it.settings().max_parallel);
+        Ok(if limit == 0 { SLOTS_MAX } else { (limit as usize).min(SLOTS_MAX) })
     }
 
     /// Records what has ended and claims what comes next, in one transaction.
     fn record(&mut self, now: Time) -> Result<(), EngineError> {
-        let claims = self.wanted(now)?;
-        if self.ended.is_empty() && claims.is_empty() {
+        let room = self.room(now)?;
+        let (workers, running) = (&self.workers, &self.running);
+        let has_process = |id: &TaskId| {
+            workers.contains_key(id) || running.values().any(|attempt| attempt.id == *id)
+        };
+        let run = self.project.run_seen()?;
+        if self.ended.is_empty() && room.claims(run, has_process).is_empty() {
             return Ok(());
         }
         let ended = std::mem::take(&mut self.ended);
-        self.ended_since = None;
         self.is_shown = false;
         let told: Vec<(TaskId, bool)> = ended
             .iter()
             .filter_map(|it| {
-                Some((it.task()?.clone(), matches!(it, run::Command::Interrupt { .. })))
+                let is_end = !matches!(it, run::Command::Account { .. });
+                let is_interrupted = matches!(it, run::Command::Interrupt { .. });
+                Some((it.task().filter(|_| is_end)?.clone(), is_interrupted))
             })
             .collect();
-        let commands: Vec<MachineCommand> = ended
-            .into_iter()
-            .chain(claims.iter().map(|id| run::Command::Claim { id: id.clone() }))
-            .map(MachineCommand::Run)
-            .collect();
-        for refused in self.project.commit_each(&Actor::Waypost, &commands)? {
+        let commands: Vec<MachineCommand> = ended.into_iter().map(MachineCommand::Run).collect();
+        let mut claims = Vec::new();
+        // What the ends have made ready is claimed with them.
+        let refused = self.project.commit_each(&Actor::Waypost, &commands, |run| {
+            claims = room.claims(run, has_process);
+            let commands = claims.iter().map(|id| run::Command::Claim { id: id.clone() });
+            commands.map(MachineCommand::Run).collect()
+        })?;
+        for refused in refused {
             self.audience.tell(&Happening::Note(refused));
         }
+        // Before that, whoever came after us would have to find them.
+        self.remains.drain(..).try_for_each(Remains::forget)?;
         self.tell_ends(&told)?;
         self.take_claims(&claims)
     }
 
-    /// The tasks to claim: for free slots, and some ahead of them while tasks end quickly.
-    fn wanted(&mut self, now: Time) -> Result<Vec<TaskId>, EngineError> {
-        if self.wish != Wish::GoOn {
-            return Ok(Vec::new());
-        }
+    /// What there is room for now.
+    fn room(&mut self, now: Time) -> Result<Room, EngineError> {
         let slots = self.slots()?;
-        let taken = self.running.len() + self.claimed.len();
-        // What has ended is still among the running ones of the machine, and frees its slot now.
-        let wanted = (slots + self.ahead).saturating_sub(taken);
-        let only = self.options.phase;
-        let Some(active) = self.project.run()?.active() else { return Ok(Vec::new()) };
-        let is_ours = |view: &run::TaskView<'_>| {
-            only.is_none_or(|phase| view.planned.phase == phase)
-                && view.last_failure.is_none_or(|failure| failure.not_before <= now)
+        let busy = self.workers.values().filter(|worker| worker.is_busy()).count();
+        let taken = self.running.len() + self.claimed.len() + busy;
+        // The keeper knows nothing of agents: beside them it gets no more than has a slot.
+        let ahead = if busy == 0 { self.ahead() } else { 0 };
+        let mut room = Room {
+            // What has ended is still in progress in the machine, and frees its slot now.
+            commands: (slots + ahead).saturating_sub(taken),
+            agents: self.agents_free(busy),
+            slots: slots.saturating_sub(taken),
+            phase: self.options.phase,
+            limited: self.limited.clone(),
+            now,
         };
-        let ready = active.ready().filter(is_ours).take(wanted);
-        Ok(ready.map(|view| view.planned.id.clone()).collect())
+        if self.wish != Wish::GoOn {
+            (room.commands, room.agents) = (0, 0);
+        }
+        Ok(room)
+    }
+
+    /// How many tasks to claim beyond the free slots: what may end while a commit is made, which is
+    /// none of slow tasks and many of short ones.
+    fn ahead(&self) -> usize {
+        (self.pace.max(self.pace_before) / 2).min(AHEAD_MAX)
+    }
+
+    /// How many more agents may start; those that wait for a person take no slot.
+    fn agents_free(&self, busy: usize) -> usize {
+        if self.is_out_of_money {
+            return 0;
+        }
+        let limit = self.project.configuration().values.run.max_agents as usize;
+        let claimed = self.claimed.iter().filter(|attempt| attempt.has_agent()).count();
+        limit.saturating_sub(busy + claimed)
     }
 
     fn take_claims(&mut self, claims: &[TaskId]) -> Result<(), EngineError> {
-        let root = self.project.root().to_owned();
-        let state = self.project.place.state.clone();
-        let allowed = self.project.configuration().values.run.environment.clone();
-        let Some(active) = self.project.run()?.active() else { return Ok(()) };
+        let Some(active) = self.project.run_seen()?.active() else { return Ok(()) };
         for id in claims {
             // One that was refused has not become ours.
             let claimed = active.task(id).filter(|view| view.status == TaskStatus::InProgress);
             if let Some(view) = claimed {
-                self.claimed.push(Attempt::new(&view, &root, &state, &allowed));
+                self.claimed.push(Attempt::new(&view, active.settings(), &self.place));
             }
         }
         Ok(())
@@ -361,6 +394,7 @@ impl Executor<'_> {
                     self.running.insert(spec.id.clone(), attempt);
                     specs.push(*spec);
                 }
+                Step::Engage(name) => self.engage(attempt, &name)?,
                 Step::Over(command) => self.end_with(*command),
             }
         }
@@ -371,14 +405,12 @@ impl Executor<'_> {
     }
 
     fn end_with(&mut self, command: run::Command) {
-        let now = self.project.clock.now();
         self.ended.push(command);
-        self.ended_since.get_or_insert(now);
         self.pace += 1;
     }
 
     fn take(&mut self, report: Report) -> Result<(), EngineError> {
-        let (name, step) = match report {
+        let (attempt, step) = match report {
             Report::Started { id, .. } => {
                 self.started(&id);
                 return Ok(());
@@ -394,11 +426,19 @@ impl Executor<'_> {
                 (attempt, step)
             }
         };
+        self.follow(attempt, step)
+    }
+
+    /// Does what comes next for an attempt.
+    fn follow(&mut self, attempt: Attempt, step: Step) -> Result<(), EngineError> {
         match step {
+            // Whoever wants everything to stop does not want it verified first.
+            Step::Run(_) if self.wish == Wish::Stop => self.end_with(attempt.interrupt()),
             Step::Run(spec) => {
-                self.running.insert(spec.id.clone(), name);
+                self.running.insert(spec.id.clone(), attempt);
                 self.keeper.spawn(vec![*spec])?;
             }
+            Step::Engage(name) => self.engage(attempt, &name)?,
             Step::Over(command) => self.end_with(*command),
         }
         Ok(())
@@ -416,7 +456,8 @@ impl Executor<'_> {
     /// Says what became of tasks, from the state after the commit; with each, whether its attempt
     /// was interrupted.
     fn tell_ends(&mut self, ends: &[(TaskId, bool)]) -> Result<(), EngineError> {
-        let Some(active) = self.project.run()?.active() else { return Ok(()) };
+        let now = self.project.clock.now();
+        let Some(active) = self.project.run_seen()?.active() else { return Ok(()) };
         for (id, is_interrupted) in ends {
             let Some(view) = active.task(id) else { continue };
             let id = id.clone();
@@ -424,8 +465,14 @@ impl Executor<'_> {
             let happening = match (view.status, view.last_failure) {
                 (TaskStatus::Completed, _) => Happening::Completed { id },
                 (TaskStatus::Failed, _) => Happening::Failed { id, text: text() },
-                (_, Some(failure)) if !is_interrupted => {
+                _ if let Some(parked) = parked(&view, now) => {
+                    Happening::Parked { id, why: parked.why.clone(), until: parked.until }
+                }
+                (_, Some(failure)) if !is_interrupted && !view.waits_for_person() => {
                     Happening::Retried { id, text: text(), not_before: failure.not_before }
+                }
+                _ if view.waits_for_person() => {
+                    Happening::Interrupted { id, why: "a person has to answer first".into() }
                 }
                 _ => Happening::Interrupted { id, why: "it ended without a result".into() },
             };
@@ -444,9 +491,7 @@ impl Executor<'_> {
     /// What there is to do between two batches: others' commits, wishes, windows, the audience.
     fn look_around(&mut self, now: Time) -> Result<(), EngineError> {
         self.next_look = now.plus(LOOK_INTERVAL);
-        // What may end while a commit is made: none of slow tasks, many of short ones.
-        self.ahead = (self.pace / 4).min(AHEAD_MAX);
-        self.pace = 0;
+        self.pace_before = std::mem::take(&mut self.pace);
         let wish = self.audience.wish();
         if wish > self.wish {
             self.wish = wish;
@@ -456,11 +501,13 @@ impl Executor<'_> {
             self.is_shown = false;
             self.stop_what_is_not_ours()?;
         }
+        self.attend_workers(now)?;
         if !self.is_shown && now >= self.next_rendering {
             self.show()?;
         }
+        let agents = self.workers.values().map(Worker::running);
         let running: Vec<Running<'_>> =
-            self.running.values().filter_map(Attempt::running).collect();
+            self.running.values().filter_map(Attempt::running).chain(agents).collect();
         if let Some(active) = self.project.run()?.active() {
             self.audience.look(active, &running, now);
         }
@@ -477,22 +524,19 @@ impl Executor<'_> {
                 self.keeper.stop(name, Stop::Asked)?;
             }
         }
-        Ok(())
+        let agents = self.workers.values_mut();
+        agents.filter(|it| wish == Wish::Stop || it.waits()).try_for_each(|it| it.halt(Halt::Given))
     }
 
     /// Somebody else has ended an attempt of ours (skipped it, completed it): its process goes.
     fn stop_what_is_not_ours(&mut self) -> Result<(), EngineError> {
         let Some(active) = self.project.run()?.active() else { return Ok(()) };
-        let is_ours = |attempt: &Attempt| {
-            active.task(&attempt.id).is_some_and(|view| {
-                view.status == TaskStatus::InProgress && view.attempts == attempt.number
-            })
-        };
-        let lost = self.running.iter().filter(|(_, attempt)| !is_ours(attempt));
+        let lost = self.running.iter().filter(|(_, attempt)| !is_at(active, attempt));
         for (name, _) in lost {
             self.keeper.stop(name, Stop::Asked)?;
         }
-        Ok(())
+        let agents = self.workers.values_mut().filter(|worker| !is_at(active, &worker.attempt));
+        agents.into_iter().try_for_each(|worker| worker.halt(Halt::Given))
     }
 
     /// Whether the execution is over, now that nothing runs and nothing is claimed.
@@ -522,20 +566,107 @@ impl Executor<'_> {
         if self.wish != Wish::GoOn {
             return Ok(Some(RunEnd::Stopped));
         }
-        // Something is ready, or will be when a retry's delay is over; else somebody outside works.
-        Ok(None)
+        self.standstill()
+    }
+
+    /// Why nothing goes on, if only somebody outside can change that.
+    fn standstill(&mut self) -> Result<Option<RunEnd>, EngineError> {
+        let Some(active) = self.project.run()?.active() else { return Ok(Some(RunEnd::Over)) };
+        let settings = active.settings();
+        let is_agents =
+            |view: &run::TaskView<'_>| matches!(Work::of(view.planned, settings), Work::Agent(_));
+        let is_ours = |id: &TaskId| self.workers.contains_key(id);
+        // Somebody outside works on a task: what it leads to is not known yet.
+        let is_outside = active.count(TaskStatus::InProgress) > self.workers.len();
+        if is_outside {
+            return Ok(None);
+        }
+        let mut ready = active.ready().filter(|view| !is_ours(&view.planned.id)).peekable();
+        let is_asking = !self.workers.is_empty();
+        if ready.peek().is_none() {
+            return Ok(Some(RunEnd::Asks).filter(|_| is_asking && !self.options.waits));
+        }
+        let (mut asks, mut money) = (is_asking, false);
+        for view in ready {
+            match () {
+                () if view.waits_for_person() => asks = true,
+                () if self.is_out_of_money && is_agents(&view) => money = true,
+                // It is about to be started, or will be when a delay is over.
+                () => return Ok(None),
+            }
+        }
+        Ok(match (money, asks) {
+            (true, _) => Some(RunEnd::OutOfMoney),
+            (false, true) => Some(RunEnd::Asks).filter(|_| !self.options.waits),
+            (false, false) => None,
+        })
     }
 
     fn show(&mut self) -> Result<(), EngineError> {
         let start = self.project.clock.now();
-        windows::render(&mut self.project)?;
+        match windows::render(&mut self.project) {
+            Ok(()) => self.is_shown = true,
+            // Another tool holds the file's lock; tasks do not wait for that.
+            Err(EngineError::Store(StoreError::Busy { .. })) => self.is_shown = false,
+            Err(error) => return Err(error),
+        }
         summary::keep(&mut self.project);
-        self.is_shown = true;
         for notice in self.project.take_notices() {
             self.audience.tell(&Happening::Note(notice));
         }
         let end = self.project.clock.now();
         self.next_rendering = end.plus(RENDER_INTERVAL.max(end.since(start) * RENDER_SHARE));
         Ok(())
+    }
+}
+
+/// Whether a task is at this attempt.
+fn is_at(active: &Active, attempt: &Attempt) -> bool {
+    let view = active.task(&attempt.id);
+    view.is_some_and(|it| it.status == TaskStatus::InProgress && it.attempts == attempt.number)
+}
+
+/// The limit that holds a task now.
+fn parked<'a>(view: &run::TaskView<'a>, now: Time) -> Option<&'a run::Parked> {
+    view.trail.and_then(|trail| trail.parked.as_ref()).filter(|parked| parked.until > now)
+}
+
+impl Project {
+    /// Refuses a run whose agents are unknown, or which nobody has given a budget.
+    fn check_agents(&mut self) -> Result<(), EngineError> {
+        let Some(active) = self.run()?.active() else { return Ok(()) };
+        let settings = active.settings();
+        let is_open = |view: &run::TaskView<'_>| {
+            !matches!(view.status, TaskStatus::Completed | TaskStatus::Failed)
+        };
+        let work = active.tasks().filter(is_open).map(|view| Work::of(view.planned, settings));
+        let names: BTreeSet<String> = work
+            .filter_map(|work| match work {
+                Work::Agent(name) => Some(name.to_owned()),
+                Work::Command(_) | Work::Nobody(_) => None,
+            })
+            .collect();
+        let budget = settings.budget;
+        let mut paid = None;
+        for name in names {
+            let agent = self.agent(&name)?;
+            if !agent.is_free() {
+                if matches!(budget, Budget::Cents(_)) && agent.has_unknown_cost() {
+                    self.notice(format!(
+                        "{name} does not tell what it costs: the budget does not hold it; \
+                         `input_price` and `output_price` in `[agents.{name}]` make it count"
+                    ));
+                }
+                paid = Some(name);
+            }
+        }
+        match paid {
+            Some(name) if budget == Budget::Unset => Err(Rejected::rule(format!(
+                "the run has tasks for {name}, and nobody has said what it may spend"
+            ))
+            .next("waypost run --budget USD, or --no-budget")
+            .into()),
+            _ => Ok(()),
+        }
     }
 }

@@ -4,10 +4,19 @@
 //! what ended while nobody listened, and perhaps processes, which are killed before anything of
 //! theirs is started anew. An attempt of which nothing is known waits again.
 
-use super::{RunOptions, attempt::Attempt};
+use super::{
+    RunOptions,
+    attempt::{Attempt, Workplace},
+};
 use crate::{error::EngineError, project::Project};
-use std::{collections::BTreeMap, time::Duration};
-use waypost_model::run::{self, TaskStatus};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+use waypost_model::{
+    id::TaskId,
+    run::{self, TaskStatus},
+};
 use waypost_proc::{Dead, Found, Keeper, Report, Stop, find};
 
 /// How long what a dead keeper left has to end by itself.
@@ -50,9 +59,11 @@ struct Trace {
 /// The last traces of all attempts, by task and number.
 type Traces = BTreeMap<(String, u32), Trace>;
 
+/// Tasks that agents are known to work on, `apart`, are not looked for.
 pub(super) fn recover(
     project: &mut Project,
     options: &RunOptions,
+    apart: &BTreeSet<TaskId>,
 ) -> Result<Recovered, EngineError> {
     let folder = project.place.state.join("keepers");
     let mut alive: Option<Keeper> = None;
@@ -88,7 +99,7 @@ pub(super) fn recover(
         Some(keeper) => keeper,
         None => Keeper::start(&folder, &options.keeper)?,
     };
-    let mut recovered = adopt(project, keeper, traces)?;
+    let mut recovered = adopt(project, keeper, traces, apart)?;
     recovered.left.dead = buried;
     Ok(recovered)
 }
@@ -107,7 +118,7 @@ fn follow(traces: &mut Traces, reports: Vec<Report>, is_kept: bool) {
 }
 
 /// `T1.3#2` is the task's command, `T1.3#2/1` its first verify command.
-fn read_name(name: &str) -> Option<(&str, u32, usize)> {
+pub(super) fn read_name(name: &str) -> Option<(&str, u32, usize)> {
     let (id, rest) = name.split_once('#')?;
     match rest.split_once('/') {
         Some((attempt, step)) => Some((id, attempt.parse().ok()?, step.parse().ok()?)),
@@ -121,17 +132,20 @@ fn adopt(
     project: &mut Project,
     keeper: Keeper,
     mut traces: Traces,
+    apart: &BTreeSet<TaskId>,
 ) -> Result<Recovered, EngineError> {
-    let (root, state) = (project.root().to_owned(), project.place.state.clone());
-    let allowed = project.configuration().values.run.environment.clone();
+    let place = Workplace::of(project);
     let now = project.clock.now();
     let (mut running, mut reports, mut lost) = (BTreeMap::new(), Vec::new(), Vec::new());
     if let Some(active) = project.run()?.active() {
-        for view in active.tasks().filter(|view| view.status == TaskStatus::InProgress) {
+        let is_open = |view: &run::TaskView<'_>| {
+            view.status == TaskStatus::InProgress && !apart.contains(&view.planned.id)
+        };
+        for view in active.tasks().filter(is_open) {
             let key = (view.planned.id.to_string(), view.attempts);
             match traces.remove(&key) {
                 Some(trace) if trace.is_kept || trace.end.is_some() => {
-                    let attempt = Attempt::new(&view, &root, &state, &allowed);
+                    let attempt = Attempt::new(&view, active.settings(), &place);
                     running.insert(trace.name, attempt.at_step(trace.step, now));
                     reports.extend(trace.end);
                 }

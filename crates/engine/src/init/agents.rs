@@ -263,6 +263,11 @@ fn is_bare_name(program: &[String]) -> bool {
     program.first().is_some_and(|word| !word.contains('/'))
 }
 
+/// The program that answers, for agents that we start ourselves.
+pub(crate) fn hook_program() -> Result<Vec<String>, EngineError> {
+    program(Sharing::Private)
+}
+
 /// The words that start the program that answers: the small one where it is installed.
 fn program(sharing: Sharing) -> Result<Vec<String>, EngineError> {
     if sharing == Sharing::Shared {
@@ -277,7 +282,7 @@ fn program(sharing: Sharing) -> Result<Vec<String>, EngineError> {
 }
 
 /// The path of the running program. Under another name its hooks could not be told from others'.
-pub(super) fn own_path() -> Result<String, EngineError> {
+pub(crate) fn own_path() -> Result<String, EngineError> {
     let path = std::env::current_exe().ok();
     let is_known = |path: &PathBuf| {
         path.file_name()

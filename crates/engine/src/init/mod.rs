@@ -11,6 +11,7 @@ mod record;
 mod remove;
 
 pub use agents::{AgentSetup, Change};
+pub(crate) use agents::{hook_program, own_path};
 pub use git_hooks::GitHookSetup;
 pub(crate) use health::{HookHealth, examine_hooks};
 pub use remove::{Removal, Removed};
@@ -54,6 +55,7 @@ pub struct InitReport {
 impl Project {
     /// Makes the project ready; safe to repeat.
     pub fn init(&mut self, options: &InitOptions) -> Result<InitReport, EngineError> {
+        self.refuse_stale()?;
         let hooks =
             if options.git_hooks { git_hooks::plan(self, options.sharing)? } else { Vec::new() };
         let agents = agents::plan(self, options)?;

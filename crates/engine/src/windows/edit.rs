@@ -11,6 +11,7 @@ use waypost_model::{
     actor::Actor,
     diagnostic::Diagnostic,
     inbox::{self, Question, QuestionKind},
+    machine::Cause,
     run::RunState,
     workflow::CheckpointStep,
 };
@@ -72,6 +73,10 @@ pub(super) fn consider<F: Face>(
             Ok(()) => {
                 project.notice(format!("took up an edit of {path}: {}", summary(&commands)));
                 Ok(())
+            }
+            // The attempt ended just now: the edit is left to whoever comes next.
+            Err(EngineError::Rejected(rejected)) if rejected.cause == Cause::Stale => {
+                Err(rejected.into())
             }
             Err(EngineError::Rejected(rejected)) => {
                 refuse::<F>(project, archive, bytes, &[rejected.message])

@@ -246,12 +246,16 @@ fn put<F: Face>(
 ) -> Result<Exchanged, EngineError> {
     let Some(lock_path) = F::seed_lock(path) else { return Ok(file::exchange(path, bytes)?) };
     let (clock, start) = (project.clock, project.clock.now());
+    let patience = if project.is_hurried { Duration::ZERO } else { SEED_LOCK_PATIENCE };
     let owner = Owner::this_process("waypost", start);
     let request =
         SeedRequest { place: &project.place, path: &lock_path, owner: &owner, now: start };
     let mut wait = |span: Duration| -> Option<Time> {
+        if patience.is_zero() {
+            return None;
+        }
         thread::sleep(span);
-        Some(clock.now()).filter(|now| now.since(start) < SEED_LOCK_PATIENCE)
+        Some(clock.now()).filter(|now| now.since(start) < patience)
     };
     let lock = SeedLock::acquire(&request, &mut wait)?;
     let mut exchanged = file::exchange(path, bytes)?;

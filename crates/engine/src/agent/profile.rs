@@ -1,0 +1,203 @@
+//! The agents that can be named: those that Waypost brings along, changed and added to by the
+//! configuration.
+
+use crate::{error::EngineError, init, project::Project};
+use std::{env, path::PathBuf};
+use waypost_agent::{
+    Adapter, Product,
+    launch::{Access, Conversation, Order, Prompts},
+    registration::{self, HookProgram},
+};
+use waypost_model::config::{AgentAccess, AgentConfig};
+use waypost_store::file;
+
+/// The name of the agent that runs a task's own command.
+pub(crate) const SHELL: &str = "shell";
+
+/// The agents that need no configuration: name, way to speak, program.
+const KNOWN: [(&str, Adapter, &[&str]); 5] = [
+    ("claude", Adapter::Claude, &["claude"]),
+    ("codex", Adapter::Codex, &["codex"]),
+    ("codex-exec", Adapter::CodexExec, &["codex"]),
+    ("gemini", Adapter::Acp, &["gemini", "--acp"]),
+    (SIM, Adapter::Claude, &[]),
+];
+
+/// What Claude Code is told beside the hook: where nothing may be changed, no safety check of the
+/// program's own decides that something may be after all.
+const SETTINGS: &str = "{\n  \"useAutoModeDuringPlan\": false\n}\n";
+
+/// The scripted agent inside Waypost itself.
+const SIM: &str = "sim";
+
+/// An agent that can be given work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Agent {
+    pub name: String,
+    pub adapter: Adapter,
+    /// The program and its first arguments.
+    pub command: Vec<String>,
+    pub config: AgentConfig,
+}
+
+/// An agent, and where its program is.
+#[derive(Clone, Debug)]
+pub struct Installed {
+    pub agent: Agent,
+    /// None: there is no such program in `PATH`.
+    pub program: Option<PathBuf>,
+}
+
+impl Installed {
+    /// What the program says of its version; it is started for that.
+    pub fn version(&self) -> Option<String> {
+        self.program.as_deref().and_then(super::version)
+    }
+}
+
+impl Project {
+    /// The agent of a name.
+    pub fn agent(&self, name: &str) -> Result<Agent, EngineError> {
+        let config = self.configuration().values.agents.get(name);
+        let known = KNOWN.iter().find(|(known, ..)| *known == name);
+        if config.is_none() && known.is_none() {
+            let names: Vec<String> = self.agent_names();
+            return Err(EngineError::BadInput {
+                message: format!("there is no agent `{name}`"),
+                hint: Some(format!(
+                    "known are {SHELL}, {}; others are tables `[agents.NAME]` in waypost.toml",
+                    names.join(", ")
+                )),
+            });
+        }
+        let config = config.cloned().unwrap_or_default();
+        let adapter = match config.adapter.as_str() {
+            "" => known.map(|(_, adapter, _)| *adapter),
+            word => Some(Adapter::from_word(word).ok_or_else(|| no_adapter(name, word))?),
+        };
+        let adapter = adapter.ok_or_else(|| no_adapter(name, ""))?;
+        let command = match known {
+            _ if !config.command.is_empty() => config.command.clone(),
+            Some((SIM, ..)) => simulated(adapter)?,
+            Some((_, _, command)) => command.iter().map(ToString::to_string).collect(),
+            None => {
+                let message = format!("the agent `{name}` has no `command`");
+                let hint = Some(format!("give it one in `[agents.{name}]` of waypost.toml"));
+                return Err(EngineError::BadInput { message, hint });
+            }
+        };
+        Ok(Agent { name: name.to_owned(), adapter, command, config })
+    }
+
+    /// The names of all agents but the shell.
+    fn agent_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = KNOWN.map(|(name, ..)| name.to_owned()).to_vec();
+        names.extend(self.configuration().values.agents.keys().cloned());
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// All agents, and where their programs are.
+    pub fn agents(&self) -> Result<Vec<Installed>, EngineError> {
+        let names = self.agent_names().into_iter();
+        names
+            .map(|name| {
+                let agent = self.agent(&name)?;
+                let program = agent.command.first().and_then(|word| find_program(word));
+                Ok(Installed { agent, program })
+            })
+            .collect()
+    }
+
+    /// The hook's program, for agents that we start.
+    pub(crate) fn hook_words(&self) -> Result<Vec<String>, EngineError> {
+        init::hook_program()
+    }
+
+    /// The settings file with our hook, outside of the project: an agent can empty the project's.
+    pub(crate) fn agent_settings(&self, words: &[String]) -> Result<PathBuf, EngineError> {
+        let text = registration::register(Product::Claude, Some(SETTINGS), &HookProgram { words });
+        let text = text.map_err(|error| EngineError::bad_input(format!("{error:?}")))?;
+        let path = self.place.state.join("agents").join("claude-settings.json");
+        file::replace(&path, text.as_bytes(), file::PRIVATE)?;
+        Ok(path)
+    }
+}
+
+fn no_adapter(name: &str, word: &str) -> EngineError {
+    let known: Vec<&str> = Adapter::ALL.iter().map(|adapter| adapter.as_str()).collect();
+    EngineError::BadInput {
+        message: match word {
+            "" => format!("the agent `{name}` has no `adapter`"),
+            word => format!("the agent `{name}` has the unknown adapter `{word}`"),
+        },
+        hint: Some(format!("one of {}", known.join(", "))),
+    }
+}
+
+/// This program as an agent that follows a script.
+fn simulated(adapter: Adapter) -> Result<Vec<String>, EngineError> {
+    let words = ["sim", "agent", "--speak", adapter.as_str(), "--"];
+    let own = init::own_path()?;
+    Ok([own].into_iter().chain(words.map(str::to_owned)).collect())
+}
+
+/// Where a program is, as a shell finds it.
+fn find_program(word: &str) -> Option<PathBuf> {
+    use rustix::fs::{Access, access};
+    let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+    if word.contains('/') {
+        return Some(PathBuf::from(word)).filter(is_program);
+    }
+    let folders = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&folders).map(|folder| folder.join(word)).find(is_program)
+}
+
+impl Agent {
+    /// What the agent may change when somebody gives it work that changes files.
+    pub(crate) fn access(&self) -> Access {
+        match self.config.access {
+            AgentAccess::Read => Access::Read,
+            AgentAccess::Edit => Access::Edit,
+            AgentAccess::Unfenced => Access::Unfenced,
+        }
+    }
+
+    /// An order in a conversation, with all that the configuration says.
+    pub(crate) fn order(&self, folder: String, conversation: Conversation) -> Order {
+        let said = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let sources = self.config.settings.join(",");
+        let is_all = sources == "user,project,local";
+        Order {
+            program: self.command.clone(),
+            task: String::new(),
+            conversation,
+            model: said(&self.config.model),
+            turns_max: Some(self.config.max_turns).filter(|turns| *turns > 0),
+            budget_cents: None,
+            folder,
+            more_folders: Vec::new(),
+            access: self.access(),
+            allowed_tools: self.config.allowed_tools.clone(),
+            prompts: Prompts::Asked,
+            setting_sources: (!is_all).then_some(sources),
+            has_mcp: self.config.mcp,
+            settings: None,
+            hook: Vec::new(),
+            schema: None,
+        }
+    }
+
+    /// Whether it costs nothing.
+    pub(crate) fn is_free(&self) -> bool {
+        self.name == SIM
+    }
+
+    /// Whether nobody would know what it costs.
+    pub(crate) fn has_unknown_cost(&self) -> bool {
+        !self.adapter.keeps_limits()
+            && self.config.input_price == 0.0
+            && self.config.output_price == 0.0
+    }
+}

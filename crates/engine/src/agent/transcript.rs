@@ -1,0 +1,66 @@
+//! What an agent said and did, in lines for people.
+
+use super::talking::{Stream, stream_path};
+use crate::{error::EngineError, project::Project};
+use std::fmt::Write as _;
+use waypost_agent::{
+    Adapter,
+    stream::{LimitStatus, Reader, Said, Why},
+};
+use waypost_model::id::TaskId;
+
+/// The stream of one attempt, from its beginning on.
+#[derive(Debug)]
+pub struct Transcript {
+    stream: Stream,
+    reader: Reader,
+}
+
+impl Project {
+    /// What the agent of an attempt said; none if no agent worked on it.
+    pub fn transcript(&self, id: &TaskId, attempt: u32) -> Option<Transcript> {
+        let log = self.task_log(id, attempt);
+        let mut adapters = Adapter::ALL.into_iter();
+        let adapter = adapters.find(|adapter| stream_path(&log, *adapter).exists())?;
+        let stream = Stream::new(stream_path(&log, adapter));
+        Some(Transcript { stream, reader: Reader::new(adapter) })
+    }
+}
+
+impl Transcript {
+    /// What was said since this was last called.
+    pub fn news(&mut self) -> Result<String, EngineError> {
+        let mut text = String::new();
+        loop {
+            let bytes = self.stream.read().map_err(|error| {
+                EngineError::missing(format!("cannot read what was said: {error}"), "try again")
+            })?;
+            if bytes.is_empty() {
+                return Ok(text);
+            }
+            for said in self.reader.read(&bytes) {
+                tell(&mut text, &said);
+            }
+        }
+    }
+}
+
+fn tell(text: &mut String, said: &Said) {
+    let _infallible = match said {
+        Said::Text(words) => writeln!(text, "{}", words.trim_end()),
+        Said::ToolCall { name, input, .. } => writeln!(text, "→ {name} {input}"),
+        Said::ToolResult { is_error: true, .. } => writeln!(text, "  (an error)"),
+        Said::Asked(ask) => {
+            let items: Vec<&str> = ask.items.iter().map(|item| item.text.as_str()).collect();
+            writeln!(text, "? {} {}", ask.tool, items.join(" / "))
+        }
+        Said::RateLimit { status: LimitStatus::Rejected, .. } => {
+            writeln!(text, "[a limit of the service]")
+        }
+        Said::Ended(end) if end.why != Why::Done => {
+            writeln!(text, "[the turn ended: {:?}] {}", end.why, end.detail)
+        }
+        Said::Cut { bytes } => writeln!(text, "[a line of {bytes} bytes was cut]"),
+        _ => Ok(()),
+    };
+}

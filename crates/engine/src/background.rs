@@ -1,0 +1,291 @@
+//! A run that goes on in a process of its own, and ending one from outside.
+//!
+//! Whoever starts it waits until it is at work or has failed, and may then go. The process is in a
+//! session of its own, so that neither a closed terminal nor the end of an agent's conversation
+//! takes it along. What it says goes to a log beside the journal, of which there is never more than
+//! two files of a limited size.
+//!
+//! A running engine is asked to end as Ctrl-C asks it: by a signal, through a handle that was
+//! compared with the owner of the engine lock, so that it never meets another process.
+
+use crate::{clock::Clock, error::EngineError, fence, project::Project};
+use rustix::{
+    fs::OFlags,
+    io::Errno,
+    process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
+};
+use std::{
+    ffi::OsString,
+    fs::{File, OpenOptions},
+    os::unix::{fs::OpenOptionsExt as _, process::ExitStatusExt as _},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
+use waypost_model::machine::Rejected;
+use waypost_store::{
+    StoreError, file,
+    lock::{EngineLock, Owner},
+    place::Place,
+};
+
+/// Some ten thousand lines; more is not read by anybody, and the journal has it all.
+const LOG_SIZE_MAX: u64 = 1 << 20;
+
+/// The most that is read of a log; what comes at once is rarely more than a part of this.
+const LOG_READ_MAX: u64 = 16 << 20;
+
+/// How often is looked whether a process has begun, or ended.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long a process may take to begin: it may have to kill what a dead one has left.
+const BEGIN_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long an engine may hold its lock without having written its name.
+const NAME_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What an engine says of itself in its lock; no other kind is asked to end.
+const RUNS: &str = "run";
+
+/// Variables that belong to an attempt: a run that was started below one is not a part of it.
+const OF_AN_ATTEMPT: [&str; 4] = [fence::TASK, fence::ATTEMPT, fence::FILE, "WAYPOST_KEEPER"];
+
+/// What became of a process that was to go on in the background.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// It is at work.
+    Working { pid: u32 },
+    /// It has ended already, with this exit code and these words.
+    Ended { code: u8, said: String },
+}
+
+/// How soon an engine is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Haste {
+    /// Running tasks finish.
+    Finish,
+    /// Running tasks are stopped and wait again.
+    Now,
+}
+
+/// What a background run says, beside the journal.
+#[derive(Clone, Debug)]
+pub struct RunLog {
+    path: PathBuf,
+}
+
+impl RunLog {
+    pub fn of(place: &Place) -> Self {
+        Self { path: place.state.join("run.log") }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn earlier(&self) -> PathBuf {
+        self.path.with_extension("log.1")
+    }
+
+    /// Begins a new log; the one before it is kept.
+    fn begin(&self) -> Result<File, StoreError> {
+        if file::Mark::of(&self.path)?.is_some() {
+            file::rename(&self.path, &self.earlier())?;
+        }
+        let mut options = OpenOptions::new();
+        // Whatever is written goes to the end, also after the log was emptied.
+        options.append(true).create_new(true).mode(file::PRIVATE);
+        options.open(&self.path).map_err(|source| self.error("make", source))
+    }
+
+    fn read(&self) -> String {
+        let bytes = file::read_bounded(&self.path, LOG_READ_MAX).ok().flatten();
+        String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
+    }
+
+    /// Moves what was said to the earlier log when there is much of it. For the process whose
+    /// output goes there, which says nothing meanwhile.
+    pub fn keep_small(&self) -> Result<(), EngineError> {
+        if file::Mark::of(&self.path)?.is_none_or(|mark| mark.size <= LOG_SIZE_MAX) {
+            return Ok(());
+        }
+        // What is too large to be kept is lost: the limit is more important.
+        if let Ok(Some(bytes)) = file::read_bounded(&self.path, LOG_READ_MAX) {
+            file::replace_volatile(&self.earlier(), &bytes, file::PRIVATE)?;
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+        let emptied = options.open(&self.path).and_then(|log| log.set_len(0));
+        Ok(emptied.map_err(|source| self.error("empty", source))?)
+    }
+
+    fn error(&self, action: &'static str, source: std::io::Error) -> StoreError {
+        StoreError::File { action, path: self.path.clone(), source }
+    }
+}
+
+impl Project {
+    /// Starts `program` in the background, and waits until it has said `word` on a line of its own
+    /// or has ended. It has to make itself a session, and the engine.
+    pub fn start_in_background(
+        &mut self,
+        program: &[OsString],
+        word: &str,
+    ) -> Result<Begun, EngineError> {
+        self.refuse_stale()?;
+        self.refuse_second_engine()?;
+        let log = RunLog::of(&self.place);
+        let mut child = spawn(program, &log)?;
+        let (pid, start) = (child.id(), self.clock.now());
+        loop {
+            let status = child.try_wait().map_err(|error| cannot_start(&error))?;
+            if let Some(status) = status {
+                let killed = || status.signal().map_or(1, |signal| 128 + signal);
+                let code = u8::try_from(status.code().unwrap_or_else(killed)).unwrap_or(1);
+                return Ok(Begun::Ended { code, said: log.read() });
+            }
+            if log.read().lines().any(|line| line == word) {
+                return Ok(Begun::Working { pid });
+            }
+            if self.clock.now().since(start) > BEGIN_PATIENCE {
+                return Err(EngineError::missing(
+                    format!("process {pid} has not begun to work"),
+                    format!("{} has what it said", log.path.display()),
+                ));
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Refuses to go on where an engine is at work already, before anything is changed.
+    pub fn refuse_second_engine(&self) -> Result<(), EngineError> {
+        match self.engine_owner()? {
+            Some(owner) => {
+                let (what, holder) =
+                    ("the engine of this project".to_owned(), Some(Box::new(owner)));
+                Err(StoreError::Busy { what, holder }.into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Who is the engine of this project.
+    fn engine_owner(&self) -> Result<Option<Owner>, EngineError> {
+        let start = self.clock.now();
+        loop {
+            match EngineLock::holder(&self.place) {
+                // It has just begun and writes its name any moment.
+                Err(StoreError::Busy { .. }) if Clock.now().since(start) < NAME_PATIENCE => {
+                    thread::sleep(POLL);
+                }
+                found => return Ok(found?),
+            }
+        }
+    }
+
+    /// Asks the run that is at work to end; none if nothing is.
+    pub fn ask_engine_to_end(&self, haste: Haste) -> Result<Option<Owner>, EngineError> {
+        let Some(owner) = self.engine_owner()? else { return Ok(None) };
+        if owner.runs != RUNS {
+            let message = format!("the engine of this project is {owner}, which is no run");
+            return Err(Rejected::rule(message).into());
+        }
+        // Two signals of one kind may arrive as one.
+        let signals = match haste {
+            Haste::Finish => &[Signal::INT][..],
+            Haste::Now => &[Signal::INT, Signal::TERM],
+        };
+        match send(&owner, signals) {
+            Ok(()) => Ok(Some(owner)),
+            // It has ended meanwhile, which is what was asked for.
+            Err(Errno::SRCH) if self.has_engine_ended(&owner)? => Ok(Some(owner)),
+            Err(Errno::SRCH) => Err(EngineError::missing(
+                format!("the engine lock names {owner}, which is not there, and is held"),
+                "`waypost doctor` says more",
+            )),
+            Err(error) => Err(EngineError::missing(
+                format!("{owner} cannot be asked to end: {error}"),
+                "whoever started it can end it",
+            )),
+        }
+    }
+
+    /// Whether the engine has let go of the project.
+    pub fn has_engine_ended(&self, owner: &Owner) -> Result<bool, EngineError> {
+        Ok(self.engine_owner()?.as_ref() != Some(owner))
+    }
+}
+
+fn spawn(program: &[OsString], log: &RunLog) -> Result<Child, EngineError> {
+    let (name, arguments) =
+        program.split_first().ok_or_else(|| EngineError::bad_input("no program is given"))?;
+    let said = log.begin()?;
+    let twin = said.try_clone().map_err(|source| log.error("open", source))?;
+    #[expect(clippy::disallowed_methods, reason = "the engine starts its own successor")]
+    let mut command = Command::new(name);
+    // Not in a process group of its own: the leader of one cannot make a session.
+    command.args(arguments).current_dir("/");
+    for name in OF_AN_ATTEMPT {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::null()).stdout(said).stderr(twin);
+    command.spawn().map_err(|error| cannot_start(&error))
+}
+
+fn cannot_start(error: &std::io::Error) -> EngineError {
+    EngineError::missing(
+        format!("the background process cannot be started: {error}"),
+        "run it in the foreground: `waypost run --resume`",
+    )
+}
+
+/// Signals exactly this process: once the handle is open it means one process for good.
+fn send(owner: &Owner, signals: &[Signal]) -> Result<(), Errno> {
+    let pid = i32::try_from(owner.pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+    let handle = pidfd_open(pid, PidfdFlags::empty())?;
+    if !owner.is_alive() {
+        return Err(Errno::SRCH);
+    }
+    signals.iter().try_for_each(|signal| pidfd_send_signal(&handle, *signal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{fs, io::Write as _};
+
+    #[test]
+    fn there_are_never_more_than_two_logs_of_a_limited_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = RunLog { path: folder.path().join("run.log") };
+        log.begin().unwrap().write_all(b"first\n").unwrap();
+        let mut said = log.begin().unwrap();
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!((read("run.log.1"), read("run.log")), ("first\n".into(), String::new()));
+
+        said.write_all(b"short\n").unwrap();
+        log.keep_small().unwrap();
+        assert_eq!((read("run.log.1"), read("run.log")), ("first\n".into(), "short\n".into()));
+
+        let long = vec![b'x'; usize::try_from(LOG_SIZE_MAX).unwrap()];
+        said.write_all(&long).unwrap();
+        log.keep_small().unwrap();
+        said.write_all(b"after\n").unwrap();
+        assert_eq!(read("run.log"), "after\n");
+        assert_eq!(read("run.log.1").len(), "short\n".len() + long.len());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn no_process_is_signalled_but_the_one_that_is_meant() {
+        let ours = Owner::this_process("run", Clock.now());
+        let later = Owner { started: ours.started + 1, ..ours.clone() };
+        let rebooted = Owner { boot_id: "another".into(), ..ours.clone() };
+        let none = Owner { pid: u32::MAX, ..ours };
+        // A signal that reached this process would end it.
+        for owner in [later, rebooted, none] {
+            assert_eq!(send(&owner, &[Signal::KILL]), Err(Errno::SRCH));
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Taking up agents after an engine that died: those that still work, and those that have ended
+//! since.
+//!
+//! What an agent has said is read again from its stream, so whoever takes it over knows as much as
+//! the engine that died. One whose attempt is not the task's any more is ended before anything of
+//! its task is started anew.
+
+use super::{
+    RunOptions,
+    agents::Ending,
+    attempt::{Attempt, Work, Workplace},
+    brief,
+    recover::read_name,
+    worker::{Bounds, Worker, before_path},
+};
+use crate::{
+    agent::{
+        Agent, Heard, Meter, ProcessEnd, Remains, Talking, agents_folder, bury, end_child,
+        heard_in, stream_path,
+    },
+    error::EngineError,
+    project::Project,
+};
+use std::{collections::BTreeSet, fs, time::Duration};
+use waypost_agent::Adapter;
+use waypost_model::{
+    id::TaskId,
+    run::{TaskStatus, Usage},
+    time::Time,
+};
+use waypost_proc::{Found, Keeper, find};
+
+/// What was found of agents.
+#[derive(Default)]
+pub(super) struct Adopted {
+    pub(super) workers: Vec<Worker>,
+    pub(super) endings: Vec<Ending>,
+    /// What is left of those that have ended.
+    pub(super) remains: Vec<Remains>,
+    /// The tasks of both.
+    pub(super) tasks: BTreeSet<TaskId>,
+}
+
+/// An attempt that an agent was working on.
+struct Known {
+    attempt: Attempt,
+    agent: Agent,
+    counted: Usage,
+    since: Time,
+    message: String,
+    bounds: Bounds,
+    /// The content of the work tree at the start, where it was looked at.
+    before: Option<String>,
+}
+
+pub(super) fn adopt_agents(
+    project: &mut Project,
+    _options: &RunOptions,
+) -> Result<Adopted, EngineError> {
+    let mut adopted = Adopted::default();
+    for found in find(&agents_folder(&project.place.state))? {
+        match found {
+            Found::Alive(keeper) => adopt(project, keeper, &mut adopted)?,
+            Found::Foreign { id, .. } => {
+                return Err(EngineError::missing(
+                    format!("{id} was started by another version of waypost and still works"),
+                    "wait until its agent has ended, or go on with that version",
+                ));
+            }
+            Found::Dead(dead) => {
+                let name = dead.reports.first().map(|report| report.id().to_owned());
+                let Some(name) = name else {
+                    dead.reap(Duration::ZERO)?;
+                    dead.remove()?;
+                    continue;
+                };
+                let ended = bury(&dead, &name)?;
+                let Some(known) = known(project, &name)? else {
+                    dead.remove()?;
+                    continue;
+                };
+                let heard = heard_in(&known.attempt.log, known.agent.adapter);
+                let end = ended.map_or(ProcessEnd::Lost, ProcessEnd::Ended);
+                let has_changed = project.has_changed(known.before.as_deref())?;
+                adopted.end(known, heard, end, has_changed);
+                adopted.remains.push(Remains::Dead(dead));
+            }
+        }
+    }
+    Ok(adopted)
+}
+
+impl Adopted {
+    fn end(&mut self, known: Known, heard: Heard, end: ProcessEnd, has_changed: Option<bool>) {
+        let Known { attempt, agent, counted, .. } = known;
+        let mut meter = Meter::new(counted);
+        if let Some(counted) = &heard.counted {
+            meter.read(counted, &agent);
+        }
+        self.tasks.insert(attempt.id.clone());
+        let halt = None;
+        self.endings.push(Ending { attempt, agent, meter, heard, end, halt, has_changed });
+    }
+}
+
+fn adopt(project: &mut Project, keeper: Keeper, adopted: &mut Adopted) -> Result<(), EngineError> {
+    let now = project.clock.now();
+    let reports = keeper.next(Duration::ZERO)?;
+    // Nothing was given to it yet: it ends by itself.
+    let Some(name) = reports.first().map(|report| report.id().to_owned()) else { return Ok(()) };
+    let Some(known) = known(project, &name)? else {
+        // Its attempt is over: it has to be gone before its task is begun anew.
+        end_child(&keeper, &name, reports)?;
+        return Ok(keeper.close()?);
+    };
+    let Known { attempt, agent, counted, since, message, bounds, before } = known;
+    let mut talking = Talking::adopt(name, agent.adapter, keeper, &attempt.log, message)?;
+    talking.note(reports);
+    adopted.tasks.insert(attempt.id.clone());
+    let mut worker = Worker::new(attempt, agent, talking, Meter::new(counted), (since, now));
+    worker.bounds = bounds;
+    worker.before = before;
+    adopted.workers.push(worker);
+    Ok(())
+}
+
+/// The attempt behind a child's name, if it is the one that the task is at.
+fn known(project: &mut Project, name: &str) -> Result<Option<Known>, EngineError> {
+    let Some((id, number, 0)) = read_name(name) else { return Ok(None) };
+    let Ok(id) = id.parse::<TaskId>() else { return Ok(None) };
+    let place = Workplace::of(project);
+    let config = project.configuration().values.run.clone();
+    let now = project.clock.now();
+    let Some(active) = project.run()?.active() else { return Ok(None) };
+    let view = active
+        .task(&id)
+        .filter(|view| view.status == TaskStatus::InProgress && view.attempts == number);
+    let Some(view) = view else { return Ok(None) };
+    let Work::Agent(agent) = Work::of(view.planned, active.settings()) else { return Ok(None) };
+    let agent = agent.to_owned();
+    let conversation = view.trail.and_then(|trail| trail.conversation.as_ref());
+    // The task is another agent's by now.
+    if conversation.is_some_and(|it| it.agent != agent) {
+        return Ok(None);
+    }
+    let counted = conversation.map_or_else(Usage::default, |it| it.counted);
+    let attempt = Attempt::new(&view, active.settings(), &place);
+    let bounds = Bounds::of(&attempt, &view, &config);
+    let message = brief::first(active, &view, &attempt, &place.state);
+    // Nobody knows how long it has waited for a person; that does not count.
+    let since = match view.waits_for_person() {
+        true => now,
+        false => view.since.unwrap_or_else(|| active.updated_at()),
+    };
+    let Ok(agent) = project.agent(&agent) else { return Ok(None) };
+    let speaks_otherwise = |adapter: &Adapter| {
+        *adapter != agent.adapter && stream_path(&attempt.log, *adapter).exists()
+    };
+    if Adapter::ALL.iter().any(speaks_otherwise) {
+        return Ok(None);
+    }
+    let before = fs::read_to_string(before_path(&attempt.log)).ok();
+    Ok(Some(Known { attempt, agent, counted, since, message, bounds, before }))
+}

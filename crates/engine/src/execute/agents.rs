@@ -1,0 +1,527 @@
+//! The executor's part with model agents: starting them, hearing them, asking for them, and taking
+//! what became of their work.
+
+use super::{
+    Executor, Happening, Wish,
+    ask::{self, text_key, text_question},
+    attempt::{Attempt, Step, log_path},
+    brief,
+    conclude::{BUDGET_USED_UP, Case, Halt, Verdict, result},
+    is_at,
+    worker::{Bounds, Worker, before_path},
+};
+use crate::{
+    agent::{
+        Agent, Call, Heard, Meter, ProcessEnd, Talking, agents_folder, heard_in, inherited,
+        new_uuid,
+    },
+    error::EngineError,
+    ledger::MachineCommand,
+    project::Project,
+};
+use std::{path::PathBuf, time::Duration};
+use waypost_agent::{
+    Adapter,
+    answer::Answer,
+    launch::{Conversation, Order, Prompts},
+    protocol::{self, Signal},
+    stream::AskKind,
+};
+use waypost_model::{
+    actor::Actor,
+    config,
+    id::TaskId,
+    inbox::Question,
+    retry::FailureClass,
+    run::{self, Account, Budget, Parked, Trail},
+    time::Time,
+};
+use waypost_proc::ProcError;
+use waypost_store::file;
+
+/// How long a task waits when the machine has no room for its agent.
+const NO_ROOM: Duration = Duration::from_secs(5);
+
+/// An attempt with the conversation it is to work in.
+struct Assignment {
+    agent: Agent,
+    conversation: Conversation,
+    meter: Meter,
+    message: String,
+    model: Option<String>,
+    bounds: Bounds,
+    budget_cents: Option<u64>,
+}
+
+impl Executor<'_> {
+    /// Puts an agent to work on an attempt.
+    pub(super) fn engage(&mut self, attempt: Attempt, name: &str) -> Result<(), EngineError> {
+        let now = self.project.clock.now();
+        let agent = match self.project.agent(name) {
+            Ok(agent) => agent,
+            Err(error) => {
+                let step = attempt.fail(FailureClass::Structural, &error.to_string());
+                return self.follow(attempt, step);
+            }
+        };
+        let Some(given) = self.assign(&attempt, agent)? else { return Ok(()) };
+        if given.bounds.micros == Some(0) {
+            let step = attempt.fail(FailureClass::Resource, BUDGET_USED_UP);
+            return self.follow(attempt, step);
+        }
+        self.note_conversation(&attempt, &given)?;
+        write_fence(&self.project, &attempt)?;
+        let before = if attempt.verify.is_empty() { self.project.content()? } else { None };
+        if let Some(before) = &before {
+            file::replace(&before_path(&attempt.log), before.as_bytes(), file::PRIVATE)?;
+        }
+        let started = self.start(&attempt, &given);
+        let talking = match started {
+            Ok(talking) => talking,
+            Err(EngineError::Proc(error @ ProcError::TooLong { .. })) => {
+                let step = attempt.fail(FailureClass::Structural, &error.to_string());
+                return self.follow(attempt, step);
+            }
+            Err(EngineError::Proc(error)) => {
+                let parked = Parked {
+                    until: now.plus(NO_ROOM),
+                    why: format!("no room for its agent: {error}"),
+                    agent: String::new(),
+                    in_a_row: 1,
+                };
+                let (id, attempt) = (attempt.id.clone(), attempt.number);
+                self.end_with(run::Command::Park { id, attempt, parked });
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let id = attempt.id.clone();
+        self.audience.tell(&Happening::Started { id: id.clone(), attempt: attempt.number });
+        let mut worker = Worker::new(attempt, given.agent, talking, given.meter, (now, now));
+        worker.bounds = given.bounds;
+        worker.before = before;
+        self.workers.insert(id, worker);
+        Ok(())
+    }
+
+    /// Finds out in which conversation an attempt goes on, what its agent is told, and what it may
+    /// use up.
+    fn assign(
+        &mut self,
+        attempt: &Attempt,
+        agent: Agent,
+    ) -> Result<Option<Assignment>, EngineError> {
+        let state = self.project.place.state.clone();
+        let config = self.project.configuration().values.run.clone();
+        let left = self.money_left()?;
+        let Some(active) = self.project.run()?.active() else { return Ok(None) };
+        let Some(view) = active.task(&attempt.id) else { return Ok(None) };
+        let open = view.trail.and_then(|trail| trail.conversation.as_ref());
+        let open = open.filter(|it| it.is_open && it.agent == agent.name);
+        let (conversation, meter, message) = match open {
+            Some(open) => (
+                Conversation::Resume { id: open.id.clone() },
+                Meter::new(open.counted),
+                brief::again(active, &view, attempt),
+            ),
+            None => (
+                Conversation::New { id: new_uuid() },
+                Meter::default(),
+                brief::first(active, &view, attempt, &state),
+            ),
+        };
+        let details = view.planned.details.as_deref();
+        let bounds = Bounds::of(attempt, &view, &config);
+        // A program that keeps count itself ends before we would notice.
+        let budget_cents =
+            bounds.micros.into_iter().chain(left).min().map(|micros| micros.div_ceil(10_000));
+        let model = details.and_then(|it| it.model.clone());
+        Ok(Some(Assignment { agent, conversation, meter, message, model, bounds, budget_cents }))
+    }
+
+    /// Records the conversation before its process exists, where its name is ours to choose.
+    fn note_conversation(
+        &mut self,
+        attempt: &Attempt,
+        given: &Assignment,
+    ) -> Result<(), EngineError> {
+        match &given.conversation {
+            Conversation::New { id } if given.agent.adapter == Adapter::Claude => {
+                self.engaged(attempt, &given.agent, id.clone())
+            }
+            Conversation::New { .. } | Conversation::Resume { .. } => Ok(()),
+        }
+    }
+
+    fn engaged(&mut self, attempt: &Attempt, agent: &Agent, id: String) -> Result<(), EngineError> {
+        let conversation = run::Conversation {
+            agent: agent.name.clone(),
+            id,
+            is_open: true,
+            counted: run::Usage::default(),
+        };
+        let (id, attempt) = (attempt.id.clone(), attempt.number);
+        self.commit(vec![run::Command::Engage { id, attempt, conversation }])
+    }
+
+    fn start(&mut self, attempt: &Attempt, given: &Assignment) -> Result<Talking, EngineError> {
+        let state = self.project.place.state.clone();
+        let folder = attempt.place.root.to_string_lossy().into_owned();
+        let order = given.agent.order(folder, given.conversation.clone());
+        let words = self.project.hook_words()?;
+        let settings = match given.agent.adapter {
+            Adapter::Claude => Some(self.project.agent_settings(&words)?),
+            _ => None,
+        };
+        let order = Order {
+            task: given.message.clone(),
+            model: given.model.clone().or(order.model),
+            budget_cents: given.budget_cents,
+            prompts: match given.agent.adapter {
+                Adapter::CodexExec => Prompts::Refused,
+                _ => Prompts::Asked,
+            },
+            settings: settings.map(|path| path.to_string_lossy().into_owned()),
+            hook: match given.agent.adapter {
+                Adapter::Codex | Adapter::CodexExec => words,
+                Adapter::Claude | Adapter::Acp => Vec::new(),
+            },
+            ..order
+        };
+        let mut environment = attempt.environment();
+        environment.extend(inherited(&given.agent));
+        let fence = fence_path(&self.project, &attempt.id).to_string_lossy().into_owned();
+        environment.push(("WAYPOST_FENCE".to_owned(), fence));
+        let call = Call {
+            id: attempt.name(),
+            agent: &given.agent,
+            order: &order,
+            folder: attempt.place.root.clone(),
+            environment,
+            log: attempt.log.clone(),
+        };
+        Talking::start(&agents_folder(&state), &self.options.keeper, call)
+    }
+
+    /// Looks after every agent that is at work.
+    pub(super) fn attend_workers(&mut self, now: Time) -> Result<(), EngineError> {
+        let ids: Vec<TaskId> = self.workers.keys().cloned().collect();
+        for id in ids {
+            let Some(mut worker) = self.workers.remove(&id) else { continue };
+            worker.look(now)?;
+            if worker.talking.end().is_some() {
+                self.conclude_worker(worker, now)?;
+                continue;
+            }
+            // One that has to go is not listened to any more.
+            if worker.halt.is_none() {
+                self.note_session(&worker.attempt, &worker.agent, &worker.talking.heard)?;
+                self.attend_questions(&mut worker, now)?;
+            }
+            worker.keep_bounds(now)?;
+            self.workers.insert(id, worker);
+        }
+        self.keep_budget()
+    }
+
+    /// Records a conversation that the program has named.
+    fn note_session(
+        &mut self,
+        attempt: &Attempt,
+        agent: &Agent,
+        heard: &Heard,
+    ) -> Result<(), EngineError> {
+        let Some(session) = heard.session.clone() else { return Ok(()) };
+        let known = self.trail(&attempt.id)?.and_then(|trail| trail.conversation);
+        if known.is_some_and(|it| it.id == session && it.agent == agent.name) {
+            return Ok(());
+        }
+        self.engaged(attempt, agent, session)
+    }
+
+    fn trail(&mut self, id: &TaskId) -> Result<Option<Trail>, EngineError> {
+        let active = self.project.run()?.active();
+        Ok(active.and_then(|active| active.task(id)).and_then(|view| view.trail.cloned()))
+    }
+
+    /// Puts an agent's questions into the inbox, and tells it the answers that are there. An agent
+    /// whose turn is over and that has none is dismissed.
+    fn attend_questions(&mut self, worker: &mut Worker, now: Time) -> Result<(), EngineError> {
+        let trail = self.trail(&worker.attempt.id)?;
+        let is_over = worker.talking.heard.end.is_some();
+        // Others may have taken the slot of one that waited.
+        let may_go_on = !worker.waits() || self.has_room()?;
+        let trail = trail.as_ref();
+        let open = match is_over {
+            true => self.attend_text_questions(worker, trail, may_go_on)?,
+            false => self.attend_asks(worker, trail, may_go_on)?,
+        };
+        worker.set_waits(open.is_waiting, now);
+        worker.is_held = open.is_held;
+        for (key, question) in open.new {
+            let title = question.title.clone();
+            let (id, attempt) = (worker.attempt.id.clone(), worker.attempt.number);
+            self.commit(vec![run::Command::Ask { id: id.clone(), attempt, key, question }])?;
+            self.audience.tell(&Happening::Asked { id, title });
+        }
+        if worker.talking.heard.end.is_some() && !open.is_waiting {
+            worker.dismiss(now)?;
+        }
+        if open.is_waiting && self.wish != Wish::GoOn {
+            // Whoever ends the run will not answer now.
+            worker.halt(Halt::Given)?;
+        }
+        Ok(())
+    }
+
+    /// Questions of the program, which hold it up in the middle of a turn.
+    fn attend_asks(
+        &mut self,
+        worker: &mut Worker,
+        trail: Option<&Trail>,
+        may_go_on: bool,
+    ) -> Result<Open, EngineError> {
+        let mut open = Open::default();
+        let asks: Vec<_> = worker.talking.heard.asks.values().cloned().collect();
+        for asked in asks {
+            if !worker.talking.can_answer(&asked) {
+                worker.halt(Halt::Unanswerable)?;
+                return Ok(open);
+            }
+            if asked.kind == AskKind::Unknown || asked.items.is_empty() {
+                let reason = "Waypost does not know this request".to_owned();
+                worker.talking.answer(&asked, &Answer::Deny { reason })?;
+                continue;
+            }
+            match ask::answer(&asked, trail) {
+                Some(answer) if may_go_on => {
+                    worker.talking.answer(&asked, &answer)?;
+                    continue;
+                }
+                Some(_) => open.is_held = true,
+                None => {}
+            }
+            open.is_waiting = true;
+            let questions = ask::questions(&asked, &worker.attempt.id, &worker.agent.name);
+            let new = ask::keys(&asked).into_iter().zip(questions);
+            open.new.extend(new.filter(|(key, _)| !is_known(trail, key)));
+        }
+        Ok(open)
+    }
+
+    /// Questions in the agent's own words, for which it has ended its turn.
+    fn attend_text_questions(
+        &mut self,
+        worker: &mut Worker,
+        trail: Option<&Trail>,
+        may_go_on: bool,
+    ) -> Result<Open, EngineError> {
+        let mut open = Open::default();
+        let signals = worker.talking.heard.signals.iter();
+        let wanted: Vec<protocol::Question> = signals
+            .filter_map(|signal| match signal {
+                Signal::Question(question) if question.is_required => Some(question.clone()),
+                _ => None,
+            })
+            .collect();
+        if wanted.is_empty() {
+            return Ok(open);
+        }
+        let answer = |it: &protocol::Question| trail?.answers.get(&text_key(it)).cloned();
+        let answers: Option<Vec<String>> = wanted.iter().map(answer).collect();
+        if answers.is_some() && !may_go_on {
+            (open.is_waiting, open.is_held) = (true, true);
+            return Ok(open);
+        }
+        if let Some(answers) = answers {
+            let told = wanted.iter().zip(answers);
+            let told = told.map(|(it, answer)| format!("{}\nAnswer: {answer}", it.question));
+            let is_heard = worker.talking.say(&told.collect::<Vec<_>>().join("\n\n"))?;
+            if !is_heard {
+                // It hears the answer when its conversation is taken up again.
+                worker.halt(Halt::Given)?;
+            }
+            return Ok(open);
+        }
+        open.is_waiting = true;
+        for question in &wanted {
+            let (id, agent) = (&worker.attempt.id, &worker.agent.name);
+            let (key, question) = (text_key(question), text_question(question, id, agent));
+            if !is_known(trail, &key) {
+                open.new.push((key, question));
+            }
+        }
+        Ok(open)
+    }
+
+    fn conclude_worker(&mut self, worker: Worker, now: Time) -> Result<(), EngineError> {
+        let Worker { attempt, agent, talking, meter, halt, before, .. } = worker;
+        let (end, heard, remains) = talking.close()?;
+        self.remains.push(remains);
+        let has_changed = self.project.has_changed(before.as_deref())?;
+        self.conclude(Ending { attempt, agent, meter, heard, end, halt, has_changed }, now)
+    }
+
+    /// Takes what became of an agent's work.
+    pub(super) fn conclude(&mut self, ending: Ending, now: Time) -> Result<(), EngineError> {
+        let Ending { mut attempt, agent, meter, mut heard, end, halt, has_changed } = ending;
+        // It may have come to its end before anybody heard the conversation's name.
+        self.note_session(&attempt, &agent, &heard)?;
+        heard.tool_calls += self.earlier_tool_calls(&attempt, &agent, &heard);
+        let trail = self.trail(&attempt.id)?;
+        let parked_before = trail.and_then(|trail| trail.parked).map_or(0, |it| it.in_a_row);
+        let Some(active) = self.project.run()?.active() else { return Ok(()) };
+        let case = Case {
+            attempt: &attempt,
+            agent: &agent,
+            settings: active.settings(),
+            heard: &heard,
+            end: &end,
+            halt,
+            has_changed,
+            parked_before,
+            now,
+        };
+        let verdict = case.verdict();
+        let (id, number) = (attempt.id.clone(), attempt.number);
+        let account =
+            Account { usage: meter.spent(), counted: meter.counted(), result: result(&heard) };
+        self.ended.push(run::Command::Account { id: id.clone(), account });
+        // The fence of a later attempt is not ours to take away.
+        let active = self.project.run()?.active();
+        if !active.is_some_and(|active| is_at(active, &attempt)) {
+            return Ok(());
+        }
+        file::remove(&fence_path(&self.project, &id))?;
+        let step = match verdict {
+            Verdict::Done => {
+                attempt.started(now);
+                attempt.next()
+            }
+            Verdict::Failed(failure) => attempt.fail_with(failure),
+            Verdict::Interrupted => Step::Over(Box::new(attempt.interrupt())),
+            Verdict::Parked(parked) => {
+                self.limited.insert(parked.agent.clone(), parked.until);
+                let (id, attempt) = (id, number);
+                Step::Over(Box::new(run::Command::Park { id, attempt, parked }))
+            }
+        };
+        self.follow(attempt, step)
+    }
+
+    /// How many tools were used in this conversation before its present process: one that goes on
+    /// where it was interrupted may have nothing left to do.
+    fn earlier_tool_calls(&self, attempt: &Attempt, agent: &Agent, heard: &Heard) -> u32 {
+        let state = &self.project.place.state;
+        let is_asked = heard.tool_calls == 0 && heard.session.is_some();
+        let numbers = (1..attempt.number).filter(|_| is_asked);
+        let earlier = numbers
+            .map(|number| heard_in(&log_path(state, &attempt.id, number), agent.adapter))
+            .filter(|earlier| earlier.session == heard.session);
+        earlier.map(|earlier| earlier.tool_calls).sum()
+    }
+
+    /// What is left of what the run may spend, in millionths of a dollar; none: no limit.
+    fn money_left(&mut self) -> Result<Option<u64>, EngineError> {
+        let phase_cents = config::cents(self.project.configuration().values.run.phase_budget_usd);
+        let working: u64 = self.workers.values().map(|worker| worker.spent().cost_micros).sum();
+        // What has ended and is not recorded yet was spent, too.
+        let ended = self.ended.iter().map(|command| match command {
+            run::Command::Account { account, .. } => account.usage.cost_micros,
+            _ => 0,
+        });
+        let working = working.saturating_add(ended.sum());
+        let Some(active) = self.project.run()?.active() else { return Ok(None) };
+        let left = |cents: u64, spent: u64| {
+            cents.saturating_mul(10_000).saturating_sub(spent.saturating_add(working))
+        };
+        let run = match active.settings().budget {
+            Budget::Cents(cents) => Some(left(cents, active.usage().cost_micros)),
+            Budget::Unset | Budget::Unlimited => None,
+        };
+        let phase = phase_cents.map(|cents| {
+            let current = active.current_phase();
+            let of_phase = active.tasks().filter(|view| view.planned.phase == current);
+            let spent = of_phase.filter_map(|view| view.trail).map(|it| it.usage.cost_micros).sum();
+            left(cents, spent)
+        });
+        Ok(run.into_iter().chain(phase).min())
+    }
+
+    /// Ends all agents when the run may not spend more.
+    pub(super) fn keep_budget(&mut self) -> Result<(), EngineError> {
+        if self.is_out_of_money || self.money_left()? != Some(0) {
+            return Ok(());
+        }
+        self.is_out_of_money = true;
+        self.audience.tell(&Happening::Note("the budget is used up".into()));
+        // Whoever is done already costs nothing more.
+        let mut busy = self.workers.values_mut().filter(|it| it.talking.heard.end.is_none());
+        busy.try_for_each(|worker| worker.halt(Halt::RunBudget))
+    }
+
+    /// Whether another agent may work.
+    fn has_room(&mut self) -> Result<bool, EngineError> {
+        let slots = self.slots()?;
+        let limit = self.project.configuration().values.run.max_agents as usize;
+        let busy = self.workers.values().filter(|worker| !worker.waits()).count();
+        let claimed = self.claimed.iter().filter(|attempt| attempt.has_agent()).count();
+        let taken = self.running.len() + self.claimed.len();
+        Ok(busy + claimed < limit && busy + taken < slots)
+    }
+
+    fn commit(&mut self, commands: Vec<run::Command>) -> Result<(), EngineError> {
+        let commands: Vec<MachineCommand> = commands.into_iter().map(MachineCommand::Run).collect();
+        self.is_shown = false;
+        for refused in self.project.commit_each(&Actor::Waypost, &commands, |_| Vec::new())? {
+            self.audience.tell(&Happening::Note(refused));
+        }
+        Ok(())
+    }
+}
+
+/// Questions that have no answer.
+#[derive(Default)]
+struct Open {
+    is_waiting: bool,
+    /// There are answers, and no slot to go on with them.
+    is_held: bool,
+    /// Those that the inbox does not have yet, with their keys.
+    new: Vec<(String, Question)>,
+}
+
+fn is_known(trail: Option<&Trail>, key: &str) -> bool {
+    trail.is_some_and(|it| it.asked.contains(key) || it.answers.contains_key(key))
+}
+
+/// The end of an agent's process, with everything that tells what it means.
+pub(super) struct Ending {
+    pub(super) attempt: Attempt,
+    pub(super) agent: Agent,
+    pub(super) meter: Meter,
+    pub(super) heard: Heard,
+    pub(super) end: ProcessEnd,
+    pub(super) halt: Option<Halt>,
+    pub(super) has_changed: Option<bool>,
+}
+
+/// The file that says which attempt of a task is the live one.
+fn fence_path(project: &Project, id: &TaskId) -> PathBuf {
+    project.place.state.join("fences").join(id.as_str())
+}
+
+fn write_fence(project: &Project, attempt: &Attempt) -> Result<(), EngineError> {
+    let number = attempt.number.to_string();
+    Ok(file::replace(&fence_path(project, &attempt.id), number.as_bytes(), file::PRIVATE)?)
+}
+
+impl Project {
+    /// Whether the work tree is another than `before`, where that is known.
+    pub(super) fn has_changed(
+        &mut self,
+        before: Option<&str>,
+    ) -> Result<Option<bool>, EngineError> {
+        let Some(before) = before else { return Ok(None) };
+        Ok(Some(self.content()?.is_some_and(|content| content != before)))
+    }
+}

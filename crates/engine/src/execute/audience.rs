@@ -1,0 +1,91 @@
+//! Somebody who watches a run: what is told, what is asked.
+
+use waypost_model::{
+    id::TaskId,
+    run::{Active, Usage},
+    time::Time,
+};
+
+/// What somebody who watches a run is told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Happening {
+    Started {
+        id: TaskId,
+        attempt: u32,
+    },
+    Completed {
+        id: TaskId,
+    },
+    /// It is tried again.
+    Retried {
+        id: TaskId,
+        text: String,
+        not_before: Time,
+    },
+    Failed {
+        id: TaskId,
+        text: String,
+    },
+    /// The attempt ended without a result; the task waits again.
+    Interrupted {
+        id: TaskId,
+        why: String,
+    },
+    /// It waits until a limit of its agent is over.
+    Parked {
+        id: TaskId,
+        why: String,
+        until: Time,
+    },
+    /// Its agent needs a person.
+    Asked {
+        id: TaskId,
+        title: String,
+    },
+    PhaseClosed {
+        phase: u32,
+    },
+    Note(String),
+}
+
+/// What somebody who watches wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wish {
+    #[default]
+    GoOn,
+    /// Running tasks finish, none is started.
+    Finish,
+    /// Running tasks are stopped and wait again.
+    Stop,
+}
+
+/// Somebody who watches a run.
+pub trait Audience {
+    fn tell(&mut self, happening: &Happening);
+    /// Called about ten times a second.
+    fn look(&mut self, active: &Active, running: &[Running<'_>], now: Time);
+    fn wish(&mut self) -> Wish;
+}
+
+/// A task that is being worked on.
+#[derive(Clone, Copy, Debug)]
+pub struct Running<'a> {
+    pub id: &'a TaskId,
+    pub attempt: u32,
+    pub since: Time,
+    pub is_verifying: bool,
+    /// The model agent that works on it.
+    pub agent: Option<AgentView<'a>>,
+}
+
+/// A model agent at work.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentView<'a> {
+    pub name: &'a str,
+    /// What it does now, in a few words.
+    pub doing: &'a str,
+    /// What it has used up for this attempt so far.
+    pub usage: Usage,
+    /// Whether it waits for a person.
+    pub waits: bool,
+}

@@ -1,0 +1,221 @@
+//! What an agent is told about its task: the work itself, what it stands on, how earlier attempts
+//! fared, and how to end.
+//!
+//! The first lines are the seed's: `TASK_ID:`, `WORKTREE:`, `META:`.
+
+use super::attempt::{Attempt, log_path};
+use std::{
+    fmt::Write as _,
+    fs::File,
+    io::{Read as _, Seek as _, SeekFrom},
+    path::Path,
+};
+use waypost_model::{
+    id::TaskId,
+    run::{Active, Depends, Mode, TaskView},
+};
+
+/// How many results of tasks before are told, and how long each may be.
+const RESULTS_MAX: usize = 20;
+const RESULT_LENGTH_MAX: usize = 400;
+
+/// How much of an earlier attempt's output is told.
+const OUTPUT_SIZE_MAX: u64 = 4 << 10;
+
+/// Before this retry an attempt is as the first; from here on the failure is analysed.
+const ANALYSED_FROM: u32 = 4;
+/// From here on it is debugged.
+const DEBUGGED_FROM: u32 = 7;
+
+/// The first message of a conversation about a task.
+pub(super) fn first(
+    active: &Active,
+    view: &TaskView<'_>,
+    attempt: &Attempt,
+    state: &Path,
+) -> String {
+    let mut text = head(active, view, attempt);
+    describe(&mut text, view);
+    stand_on(&mut text, active, view);
+    match active.settings().mode {
+        Mode::Ralph => earlier_pass(&mut text, view, state),
+        Mode::Normal | Mode::UltraThin => earlier_failures(&mut text, active, view, state),
+    }
+    ending(&mut text, active, view, attempt);
+    text
+}
+
+/// The message with which a conversation goes on that was interrupted.
+pub(super) fn again(active: &Active, view: &TaskView<'_>, attempt: &Attempt) -> String {
+    let mut text = head(active, view, attempt);
+    let id = &view.planned.id;
+    let _infallible = writeln!(
+        text,
+        "\nYour work on {id} was interrupted. Look at how things stand, and go on from there."
+    );
+    if let Some(failure) = view.last_failure {
+        let _infallible = writeln!(text, "The last that is known: {}", failure.text);
+    }
+    for answer in view.trail.iter().flat_map(|trail| trail.answers.values()) {
+        let _infallible = writeln!(text, "A person has answered your question: {answer}");
+    }
+    ending(&mut text, active, view, attempt);
+    text
+}
+
+fn head(active: &Active, view: &TaskView<'_>, attempt: &Attempt) -> String {
+    let phase = view.planned.phase;
+    let name = active.plan().phases.get(&phase).map_or("", String::as_str);
+    let details = view.planned.details.as_deref();
+    let files = details.map(|it| it.files.join(", ")).filter(|files| !files.is_empty());
+    let spec = details.and_then(|it| it.spec.clone());
+    let mut meta = format!("phase {phase} ({name}), attempt {}", attempt.number);
+    for (word, value) in [("files", files), ("spec", spec)] {
+        if let Some(value) = value {
+            let _infallible = write!(meta, ", {word}: {value}");
+        }
+    }
+    let id = &view.planned.id;
+    format!("TASK_ID: {id}\nWORKTREE: {}\nMETA: {meta}\n", attempt.place.root.display())
+}
+
+fn describe(text: &mut String, view: &TaskView<'_>) {
+    let _infallible = writeln!(text, "\n# {}: {}", view.planned.id, view.planned.title);
+    let body = view.planned.details.as_deref().map_or("", |it| it.body.trim());
+    if !body.is_empty() {
+        let _infallible = writeln!(text, "\n{body}");
+    }
+}
+
+/// What the tasks before have produced.
+fn stand_on(text: &mut String, active: &Active, view: &TaskView<'_>) {
+    let before: Vec<TaskView<'_>> = match &view.planned.depends {
+        Depends::On(ids) => ids.iter().filter_map(|id| active.task(id)).collect(),
+        Depends::PhaseBefore => {
+            let mut phases = active.plan().phases.range(..view.planned.phase);
+            let before = phases.next_back().map(|(number, _)| *number);
+            active.tasks().filter(|it| Some(it.planned.phase) == before).collect()
+        }
+    };
+    if before.is_empty() {
+        return;
+    }
+    text.push_str("\n## What it stands on\n\n");
+    for view in before.iter().take(RESULTS_MAX) {
+        let result = view.trail.and_then(|trail| trail.result.as_deref());
+        let result = result.map(|it| format!(": {}", one_line(it, RESULT_LENGTH_MAX)));
+        let (id, title) = (&view.planned.id, &view.planned.title);
+        let _infallible = writeln!(text, "- {id} {title}{}", result.unwrap_or_default());
+    }
+    if before.len() > RESULTS_MAX {
+        let _infallible = writeln!(text, "- and {} more", before.len() - RESULTS_MAX);
+    }
+}
+
+/// Earlier failures, told the more fully the more there were.
+fn earlier_failures(text: &mut String, active: &Active, view: &TaskView<'_>, state: &Path) {
+    let retry = view.retries;
+    let Some(failure) = view.last_failure.filter(|_| retry >= ANALYSED_FROM) else { return };
+    let is_last = retry >= active.settings().retry_limit;
+    let _infallible =
+        writeln!(text, "\n## Earlier attempts\n\nThis is retry {retry}. {}", failure.text);
+    if let Some(output) = output(state, &view.planned.id, view.attempts.saturating_sub(1)) {
+        let _infallible = writeln!(text, "\nThe end of the last attempt's output:\n\n{output}");
+    }
+    text.push_str(
+        "\nBefore you change anything, say in one sentence what made the earlier attempts fail, \
+         and choose another way if the same one has failed twice.\n",
+    );
+    if retry >= DEBUGGED_FROM {
+        text.push_str(
+            "\nDebug it: make the failure happen in the smallest way you can, look at what really \
+             happens instead of what should, change one thing at a time, and check after each \
+             change. Undo changes of earlier attempts that did not help.\n",
+        );
+    }
+    if is_last {
+        text.push_str(
+            "\nThis is the last attempt. If it cannot be done, say exactly what stands in the way \
+             and what a person has to decide or provide.\n",
+        );
+        for attempt in 1..view.attempts.saturating_sub(1) {
+            if let Some(output) = output(state, &view.planned.id, attempt) {
+                let last = output.lines().rev().take(3).collect::<Vec<_>>();
+                let last: Vec<&str> = last.into_iter().rev().collect();
+                let _infallible = writeln!(text, "- attempt {attempt}: {}", last.join(" / "));
+            }
+        }
+    }
+}
+
+/// In ralph mode: what the pass before has said and how it was found wanting.
+fn earlier_pass(text: &mut String, view: &TaskView<'_>, state: &Path) {
+    if view.attempts <= 1 {
+        return;
+    }
+    let _infallible = writeln!(text, "\n## The pass before\n\nThis is pass {}.", view.attempts);
+    if let Some(failure) = view.last_failure {
+        let _infallible = writeln!(text, "It is not done yet: {}", failure.text);
+    }
+    if let Some(result) = view.trail.and_then(|trail| trail.result.as_deref()) {
+        let _infallible = writeln!(text, "\nWhat was said at its end:\n\n{result}");
+    }
+    if let Some(output) = output(state, &view.planned.id, view.attempts - 1) {
+        let _infallible = writeln!(text, "\nThe end of its output:\n\n{output}");
+    }
+}
+
+fn ending(text: &mut String, active: &Active, view: &TaskView<'_>, attempt: &Attempt) {
+    let id = &view.planned.id;
+    text.push_str("\n## How to end\n\nWork on this task alone, and only below WORKTREE.\n");
+    if !attempt.verify.is_empty() {
+        text.push_str("Waypost runs these commands afterwards; all of them have to pass:\n\n");
+        for command in &attempt.verify {
+            let _infallible = writeln!(text, "    {command}");
+        }
+        text.push('\n');
+    }
+    let promise = active.settings().completion_promise.as_deref();
+    if let (Mode::Ralph, Some(promise)) = (active.settings().mode, promise) {
+        let _infallible = writeln!(
+            text,
+            "Only when all of it is really complete, say so with this line by itself:\n\n{promise}\n"
+        );
+    }
+    let _infallible = writeln!(
+        text,
+        "When it is done, end your last message with one sentence on what you did and, on a line \
+         of its own:\n\nDONE:{id}\n\nIf it cannot be done:\n\nFAIL:{id}:the reason"
+    );
+}
+
+/// The end of what an attempt wrote, if it wrote anything.
+fn output(state: &Path, id: &TaskId, attempt: u32) -> Option<String> {
+    let mut file = File::open(log_path(state, id, attempt)).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(OUTPUT_SIZE_MAX))).ok()?;
+    let mut bytes = Vec::new();
+    file.take(OUTPUT_SIZE_MAX).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+    let quoted: Vec<String> = text.lines().map(|line| format!("    {line}")).collect();
+    (!text.is_empty()).then(|| quoted.join("\n"))
+}
+
+/// A text on one line, at most so long.
+pub(super) fn one_line(text: &str, length: usize) -> String {
+    let words = plain(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(length) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words,
+    }
+}
+
+/// An agent's words without what a terminal obeys or what makes text look like another.
+pub(super) fn plain(text: &str) -> String {
+    let is_kept = |char: &char| match char {
+        '\n' | '\t' => true,
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => false,
+        char => !char.is_control(),
+    };
+    text.chars().filter(is_kept).collect()
+}

@@ -1,0 +1,216 @@
+//! The attempt that this process belongs to, and whether it is still the one that counts.
+//!
+//! Everything below an attempt has its task and its number in the environment. Once the task is
+//! worked on by another attempt, or not at all, whatever still runs of the older one may look and
+//! change nothing. It is decided in the transaction of what it wants to change, so that clocks and
+//! pauses do not matter.
+//!
+//! This keeps a late attempt from doing harm. It is no wall: whoever changes its own environment
+//! is not held by it.
+
+use std::{env, ffi::OsString, path::Path};
+use waypost_model::{
+    id::TaskId,
+    machine::Rejected,
+    run::{Run, TaskStatus},
+};
+
+/// The task that an attempt works on.
+pub(crate) const TASK: &str = "WAYPOST_TASK";
+/// The attempt's number.
+pub(crate) const ATTEMPT: &str = "WAYPOST_ATTEMPT";
+/// The file with the number of the task's live attempt, which the hook looks at.
+pub(crate) const FILE: &str = "WAYPOST_FENCE";
+
+/// An attempt as the environment names it; the words may be anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fence {
+    task: String,
+    attempt: String,
+}
+
+impl Fence {
+    /// The attempt that this process is below; none outside of one of the project whose journal is
+    /// in `state`.
+    pub(crate) fn from_environment(state: &Path) -> Option<Self> {
+        Self::read(state, |name| env::var_os(name))
+    }
+
+    fn read(state: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
+        let word = |name| variable(name).filter(|value| !value.is_empty());
+        let (task, attempt) = (word(TASK)?, word(ATTEMPT)?);
+        // A task may work on another project, which knows nothing of it.
+        if word(FILE).is_some_and(|file| !Path::new(&file).starts_with(state)) {
+            return None;
+        }
+        let text = |word: OsString| word.to_string_lossy().into_owned();
+        Some(Self { task: text(task), attempt: text(attempt) })
+    }
+
+    /// Refuses an attempt that is not the one which works on its task.
+    pub(crate) fn check(&self, run: &Run) -> Result<(), Rejected> {
+        let Self { task, attempt } = self;
+        let id: Option<TaskId> = task.parse().ok();
+        let view = run.active().zip(id.as_ref()).and_then(|(active, id)| active.task(id));
+        let why = match view {
+            None => "it is not in this run".to_owned(),
+            Some(view) if view.status != TaskStatus::InProgress => {
+                format!("the task is {}", view.status)
+            }
+            Some(view) if view.attempts.to_string() != *attempt => {
+                format!("attempt {} works on it", view.attempts)
+            }
+            Some(_) => return Ok(()),
+        };
+        Err(Rejected::stale(format!(
+            "attempt {attempt} of {task} is over: {why}; nothing was changed"
+        )))
+    }
+
+    /// The number of the attempt at `id`, if that is the task.
+    pub(crate) fn attempt_at(&self, id: &TaskId) -> Option<u32> {
+        (self.task == id.as_str()).then(|| self.attempt.parse().ok())?
+    }
+}
+
+/// The number of an attempt whose task is not said; it is taken for the one that is spoken of.
+pub(crate) fn lone_attempt() -> Option<u32> {
+    env::var_os(TASK).is_none().then(|| env::var(ATTEMPT).ok()?.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{error::EngineError, home::Home, ledger::MachineCommand, project::Project};
+    use std::collections::BTreeMap;
+    use waypost_model::{
+        actor::Actor,
+        machine::{Asked, Cause, Machine as _},
+        run::{Command, Depends, Plan, PlannedTask, Priority, Settings},
+        time::Time,
+    };
+
+    fn fence(task: &str, attempt: &str) -> Fence {
+        Fence { task: task.into(), attempt: attempt.into() }
+    }
+
+    /// T1 and T3, and T2 which is done already.
+    fn begin() -> Command {
+        let task = |id: &str| PlannedTask {
+            id: id.parse().unwrap(),
+            title: id.to_lowercase(),
+            phase: 1,
+            depends: Depends::On(Vec::new()),
+            ticked: id == "T2",
+            priority: Priority::default(),
+            line: 1,
+            details: None,
+        };
+        let tasks = ["T1", "T2", "T3"].map(task).to_vec();
+        let plan = Plan::new("demo".into(), BTreeMap::new(), tasks).unwrap();
+        Command::Begin { plan, settings: Settings::default() }
+    }
+
+    fn start() -> Command {
+        Command::Start { id: "T1".parse().unwrap() }
+    }
+
+    /// A run whose T1 is in its second attempt, T2 completed and T3 ready.
+    fn run() -> Run {
+        let asked = Asked { by: &Actor::Waypost, now: Time::from_millis(0) };
+        let mut run = Run::imagine(begin(), &asked).unwrap();
+        for command in [start(), Command::Resume, start()] {
+            for event in run.decide(&command, &asked).unwrap().events {
+                run.apply(&event, asked.now);
+            }
+        }
+        run
+    }
+
+    #[test]
+    fn only_the_attempt_that_works_on_its_task_may_change_something() {
+        let table = [
+            ("T1", "2", None),
+            ("T1", "1", Some("attempt 2 works on it")),
+            ("T1", "3", Some("attempt 2 works on it")),
+            ("T1", "02", Some("attempt 2 works on it")),
+            ("T1", "two", Some("attempt 2 works on it")),
+            ("T2", "1", Some("the task is completed")),
+            ("T3", "1", Some("the task is ready")),
+            ("T9", "1", Some("it is not in this run")),
+            ("no id", "1", Some("it is not in this run")),
+        ];
+        let run = run();
+        for (task, attempt, why) in table {
+            let want = why.map(|why| {
+                let message =
+                    format!("attempt {attempt} of {task} is over: {why}; nothing was changed");
+                Rejected { cause: Cause::Stale, message, next: None }
+            });
+            assert_eq!(fence(task, attempt).check(&run).err(), want, "{task} {attempt}");
+        }
+        let message = "attempt 1 of T1 is over: it is not in this run; nothing was changed";
+        assert_eq!(fence("T1", "1").check(&Run::none()).unwrap_err().message, message);
+    }
+
+    #[test]
+    fn it_is_decided_by_the_run_as_it_is_in_the_transaction() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |fence: Option<Fence>| {
+            let mut project = Project::open_unreconciled(folder.path(), agent()).unwrap();
+            project.home = Home { config: None, state: None };
+            project.fence = fence;
+            project
+        };
+        let mut engine = open(None);
+        engine.run_command(begin()).unwrap();
+        engine.run_command(start()).unwrap();
+        let mut first = open(Some(fence("T1", "1")));
+        first.refuse_stale().unwrap();
+        // It has looked and is about to write, when another attempt takes over.
+        engine.run_command(Command::Resume).unwrap();
+        engine.run_command(start()).unwrap();
+        let before = engine.log(usize::MAX, |_| true).unwrap();
+        let skip = MachineCommand::Run(Command::Skip { id: "T3".parse().unwrap() });
+        let Err(EngineError::Rejected(refused)) = first.commit(std::slice::from_ref(&skip)) else {
+            panic!("it was heard");
+        };
+        assert_eq!(refused.cause, Cause::Stale);
+        assert_eq!(engine.log(usize::MAX, |_| true).unwrap(), before);
+        open(Some(fence("T1", "2"))).commit(&[skip]).unwrap();
+    }
+
+    fn agent() -> Actor {
+        Actor::Agent { id: "unknown".into(), attempt: 1 }
+    }
+
+    #[test]
+    fn an_attempt_is_known_by_both_variables_and_belongs_to_one_project() {
+        let state = Path::new("/shop/.git/waypost");
+        let ours = "/shop/.git/waypost/fences/T1";
+        let known = Some(fence("T1", "2"));
+        let table = [
+            (vec![], None),
+            (vec![(TASK, "T1")], None),
+            (vec![(ATTEMPT, "2")], None),
+            (vec![(TASK, ""), (ATTEMPT, "2")], None),
+            (vec![(TASK, "T1"), (ATTEMPT, "2")], known.clone()),
+            (vec![(TASK, "T1"), (ATTEMPT, "2"), (FILE, ours)], known),
+            (vec![(TASK, "T1"), (ATTEMPT, "2"), (FILE, "/other/.git/waypost/fences/T1")], None),
+        ];
+        for (variables, want) in table {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(given, _)| *given == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            assert_eq!(Fence::read(state, variable), want, "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn the_number_counts_for_its_own_task_only() {
+        let (own, other) = ("T1".parse().unwrap(), "T2".parse().unwrap());
+        assert_eq!(fence("T1", "2").attempt_at(&own), Some(2));
+        assert_eq!(fence("T1", "2").attempt_at(&other), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! Taking over the conversation of a task's agent, for a person: the agent's process ends first,
+//! and nobody starts another one until the task is handed back.
+
+use crate::{
+    agent::{agents_folder, bury},
+    error::EngineError,
+    project::Project,
+};
+use std::{path::PathBuf, thread, time::Duration};
+use waypost_agent::launch::interactive;
+use waypost_model::{
+    id::TaskId,
+    machine::Rejected,
+    run::{self, Conversation},
+};
+use waypost_proc::{Found, Report, Stop, find};
+use waypost_store::{
+    StoreError, file,
+    lock::{EngineLock, Owner},
+};
+
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// How long an agent may take to end; its keeper uses force long before.
+const LOOKS_MAX: u32 = 1_200;
+
+/// How a conversation is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    pub agent: String,
+    /// The program with its arguments.
+    pub words: Vec<String>,
+    /// Where it is to be started.
+    pub folder: PathBuf,
+}
+
+impl Project {
+    /// How the conversation of a task would be opened; nothing is changed.
+    pub fn conversation(&mut self, id: &TaskId) -> Result<Opened, EngineError> {
+        let active = self.run()?.active();
+        let Some(view) = active.and_then(|active| active.task(id)) else {
+            return Err(Rejected::unknown(format!("there is no task {id}"))
+                .next("waypost run status")
+                .into());
+        };
+        let found = view.trail.and_then(|trail| trail.conversation.clone());
+        let Some(Conversation { agent, id: conversation, .. }) = found else {
+            let message = format!("no agent has worked on {id}: there is nothing to open");
+            return Err(Rejected::rule(message).next(format!("waypost why {id}")).into());
+        };
+        let agent = self.agent(&agent)?;
+        let words = interactive(agent.adapter, &agent.command, &conversation);
+        let words = words.ok_or_else(|| {
+            EngineError::bad_input(format!(
+                "{} has no terminal of its own in which {conversation} could be opened",
+                agent.name
+            ))
+        })?;
+        Ok(Opened { agent: agent.name, words, folder: self.root().to_owned() })
+    }
+
+    /// Takes a task's conversation away from its agent, and waits until that has ended.
+    pub fn take_over(&mut self, id: &TaskId) -> Result<Opened, EngineError> {
+        let opened = self.conversation(id)?;
+        self.run_command(run::Command::TakeOver { id: id.clone() })?;
+        let fence = self.place.state.join("fences").join(id.as_str());
+        for _ in 0..LOOKS_MAX {
+            if file::Mark::of(&fence)?.is_none() {
+                return Ok(opened);
+            }
+            self.end_left_agent(id)?;
+            thread::sleep(LOOK_INTERVAL);
+        }
+        self.hand_back(id)?;
+        Err(EngineError::missing(
+            format!("the agent of {id} does not end"),
+            format!("`waypost log {id}` tells what it did last"),
+        ))
+    }
+
+    pub fn hand_back(&mut self, id: &TaskId) -> Result<(), EngineError> {
+        self.run_command(run::Command::HandBack { id: id.clone() })
+    }
+
+    /// Ends the agent of a task that no engine looks after any more. An engine that lives ends its
+    /// agents itself.
+    fn end_left_agent(&mut self, id: &TaskId) -> Result<(), EngineError> {
+        let owner = Owner::this_process("open", self.clock.now());
+        let _alone = match EngineLock::acquire(&self.place, &owner) {
+            Ok(lock) => lock,
+            Err(StoreError::Busy { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let start = format!("{id}#");
+        let is_its = |reports: &[Report]| reports.iter().any(|it| it.id().starts_with(&start));
+        for found in find(&agents_folder(&self.place.state))? {
+            match found {
+                Found::Alive(keeper) => {
+                    let mut reports = keeper.next(Duration::ZERO)?;
+                    if !is_its(&reports) {
+                        continue;
+                    }
+                    let is_end = |report: &Report| !matches!(report, Report::Started { .. });
+                    let name = reports[0].id().to_owned();
+                    keeper.stop(&name, Stop::Asked)?;
+                    while !reports.iter().any(is_end) {
+                        reports = keeper.next(LOOK_INTERVAL)?;
+                    }
+                    keeper.close()?;
+                }
+                Found::Dead(dead) if is_its(&dead.reports) => {
+                    bury(&dead, "")?;
+                    dead.remove()?;
+                }
+                Found::Dead(_) | Found::Foreign { .. } => {}
+            }
+        }
+        Ok(file::remove(&self.place.state.join("fences").join(id.as_str()))?)
+    }
+}

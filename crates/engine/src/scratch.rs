@@ -1,0 +1,32 @@
+//! Folders to try things in, apart from anybody's work.
+
+use crate::{error::EngineError, git::Git};
+use std::{fs, path::Path};
+use waypost_store::file;
+
+/// Makes a folder with some files, and a repository of it where git is installed.
+pub fn make_scratch(folder: &Path, files: &[(&str, String)]) -> Result<(), EngineError> {
+    if folder.exists() {
+        return Err(EngineError::BadInput {
+            message: format!("{} is already there", folder.display()),
+            hint: Some("name a folder that does not exist yet".to_owned()),
+        });
+    }
+    // Without git this is what makes it a project.
+    fs::create_dir_all(folder.join(".waypost")).map_err(|error| {
+        EngineError::missing(
+            format!("cannot make {}: {error}", folder.display()),
+            "name a folder that can be made",
+        )
+    })?;
+    for (name, text) in files {
+        file::replace(&folder.join(name), text.as_bytes(), file::SHARED)?;
+    }
+    let git = Git::at(folder).setting("user.name=Waypost").setting("user.email=demo@localhost");
+    if matches!(git.try_text(&["init", "--quiet", "--initial-branch=main"]), Ok(Some(_))) {
+        fs::remove_dir(folder.join(".waypost")).ok();
+        git.text(&["add", "--all"])?;
+        git.text(&["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--message=begin"])?;
+    }
+    Ok(())
+}

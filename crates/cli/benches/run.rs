@@ -19,8 +19,8 @@ use std::{
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    thread,
+    process::{Command, Stdio},
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
@@ -29,24 +29,33 @@ use tempfile::TempDir;
 const CHAIN: usize = 3;
 const PARALLEL: &str = "2";
 
+/// Ours first; the others by their names.
+const PROGRAMS: [&[&str]; 3] = [
+    &["waypost", "run", "--quiet", "--max-parallel", PARALLEL],
+    &["ninja", "-j", PARALLEL],
+    &["make", "-s", "-j", PARALLEL],
+];
+
+/// How often memory is looked at: seldom enough to cost nothing beside what is measured.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
 fn main() {
     let is_quick = env::var_os("WAYPOST_BENCH_QUICK").is_some();
     let sizes: &[(usize, usize)] =
-        if is_quick { &[(60, 1), (120, 1)] } else { &[(1_000, 5), (10_000, 3), (100_000, 1)] };
+        if is_quick { &[(60, 1), (120, 1)] } else { &[(1_000, 15), (10_000, 7), (100_000, 1)] };
     let mut per_task = Vec::new();
     for &(tasks, rounds) in sizes {
         let mut times: [Vec<Duration>; 3] = Default::default();
         let mut peak = 0;
-        for _ in 0..rounds {
+        for round in 0..rounds {
             let site = Site::begin(tasks);
-            let (took, memory) = site.waypost();
-            times[0].push(took);
-            peak = peak.max(memory);
-            for (at, line) in
-                [(1, &["ninja", "-j", PARALLEL][..]), (2, &["make", "-s", "-j", PARALLEL])]
-            {
-                if is_there(line[0]) {
-                    times[at].push(site.other(line));
+            // Whoever else works on the machine disturbs the first of a round as often as the last.
+            for turn in 0..times.len() {
+                let at = (round + turn) % times.len();
+                let Some((took, memory)) = site.run(PROGRAMS[at]) else { continue };
+                times[at].push(took);
+                if at == 0 {
+                    peak = peak.max(memory);
                 }
             }
         }
@@ -111,52 +120,55 @@ impl Site {
         self.folder.path().join(name)
     }
 
-    /// Runs the tasks; how long that took, and the most memory the engine had, in KB.
-    fn waypost(&self) -> (Duration, u64) {
-        let folder = env::var_os("WAYPOST_BENCH_PROGRAMS").map(PathBuf::from);
-        let built = PathBuf::from(env!("CARGO_BIN_EXE_waypost"));
-        let mut command = quiet(folder.map_or(built, |folder| folder.join("waypost")));
-        command.args(["run", "--quiet", "--max-parallel", PARALLEL]);
-        command.current_dir(self.folder.path()).env("HOME", self.home.path());
+    /// Runs the tasks with one program; how long that took, and the most memory that its first
+    /// process had, in KB. `None`: there is no such program.
+    fn run(&self, line: &[&str]) -> Option<(Duration, u64)> {
+        let program = program(line[0])?;
+        // What the round before has left to write is not this one's to wait for.
+        quiet("sync").status().unwrap();
+        let mut command = quiet(program);
+        command.args(&line[1..]).current_dir(self.folder.path()).env("HOME", self.home.path());
         command.env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
         let start = Instant::now();
         let mut child = command.spawn().unwrap();
-        let peak = watch(&mut child);
-        (start.elapsed(), peak)
-    }
-
-    fn other(&self, line: &[&str]) -> Duration {
-        let start = Instant::now();
-        let status = quiet(line[0]).args(&line[1..]).current_dir(self.folder.path()).status();
-        assert!(status.unwrap().success(), "{line:?}");
-        start.elapsed()
+        let watching = watch(child.id());
+        let status = child.wait().unwrap();
+        let took = start.elapsed();
+        assert!(status.success(), "{line:?}: {status}");
+        Some((took, watching.join().unwrap()))
     }
 }
 
-/// Waits for a process and returns the most memory it had, in KB.
-fn watch(child: &mut Child) -> u64 {
-    let mut peak = 0;
-    loop {
-        let text = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let found = line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok());
-        peak = peak.max(found.unwrap_or(0));
-        if let Some(status) = child.try_wait().unwrap() {
-            assert!(status.success(), "{status}");
-            return peak;
+/// Watches a process until it ends; the most memory it had, in KB.
+fn watch(pid: u32) -> JoinHandle<u64> {
+    thread::spawn(move || {
+        let mut peak = 0;
+        loop {
+            let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let found = line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok());
+            let Some(found) = found else { return peak };
+            peak = peak.max(found);
+            thread::sleep(LOOK_INTERVAL);
         }
-        thread::sleep(Duration::from_millis(2));
+    })
+}
+
+/// Where a program is: ours as it was built for this, others where they are installed.
+fn program(name: &str) -> Option<PathBuf> {
+    if name == "waypost" {
+        let folder = env::var_os("WAYPOST_BENCH_PROGRAMS").map(PathBuf::from);
+        let built = PathBuf::from(env!("CARGO_BIN_EXE_waypost"));
+        return Some(folder.map_or(built, |folder| folder.join(name)));
     }
+    let is_there = quiet("which").arg(name).status().is_ok_and(|status| status.success());
+    is_there.then(|| name.into())
 }
 
 fn quiet(program: impl AsRef<Path>) -> Command {
     let mut command = Command::new(program.as_ref());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
-}
-
-fn is_there(program: &str) -> bool {
-    quiet("which").arg(program).status().is_ok_and(|status| status.success())
 }
 
 fn median(mut times: Vec<Duration>) -> Option<Duration> {

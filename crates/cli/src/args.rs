@@ -1,10 +1,11 @@
 //! What can be typed: the commands, their arguments, and the manual that `--help` prints.
 
 use crate::command::{
-    adopt::AdoptArgs, completions::CompletionsArgs, config::ConfigArgs, demo::DemoArgs,
-    develop::DevelopArgs, doctor::DoctorArgs, hook::HookArgs, inbox::InboxArgs, init::InitArgs,
-    log::LogArgs, resolve::ResolveArgs, run::RunArgs, schema::SchemaArgs, sim::SimArgs,
-    statusline::StatuslineArgs, validate::ValidateArgs, why::WhyArgs,
+    adopt::AdoptArgs, agents::AgentsArgs, completions::CompletionsArgs, config::ConfigArgs,
+    demo::DemoArgs, develop::DevelopArgs, doctor::DoctorArgs, hook::HookArgs, inbox::InboxArgs,
+    init::InitArgs, log::LogArgs, open::OpenArgs, resolve::ResolveArgs, run::RunArgs,
+    schema::SchemaArgs, sim::SimArgs, statusline::StatuslineArgs, validate::ValidateArgs,
+    why::WhyArgs,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     Inbox(InboxArgs),
     Develop(DevelopArgs),
     Run(RunArgs),
+    Open(OpenArgs),
+    Agents(AgentsArgs),
     Resolve(ResolveArgs),
     Adopt(AdoptArgs),
     Validate(ValidateArgs),

@@ -33,10 +33,15 @@ pub(crate) enum Kind {
     Missing = 5,
 }
 
+/// Told to whoever is below an attempt that is over, so that programs need not read sentences.
+pub(crate) const STALE_ATTEMPT: &str = "STALE_ATTEMPT";
+
 /// A failure of a command.
 #[derive(Debug)]
 pub(crate) struct CliError {
     pub(crate) kind: Kind,
+    /// A stable word for failures that programs tell apart.
+    code: Option<&'static str>,
     message: String,
     hints: Vec<String>,
     /// The command that comes next, for an agent to act on.
@@ -46,7 +51,8 @@ pub(crate) struct CliError {
 
 impl CliError {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hints: Vec::new(), next: None, files: Vec::new() }
+        let (hints, files) = (Vec::new(), Vec::new());
+        Self { kind, code: None, message: message.into(), hints, next: None, files }
     }
 
     pub(crate) fn bad_input(message: impl Into<String>) -> Self {
@@ -74,13 +80,16 @@ impl CliError {
                 .iter()
                 .map(|file| json!({ "file": file.path, "findings": file.diagnostics }))
                 .collect();
-            let value = json!({ "error": {
+            let mut value = json!({ "error": {
                 "code": self.kind as u8,
                 "message": self.message,
                 "hints": self.hints,
                 "next": self.next,
                 "files": findings,
             }});
+            if let Some(code) = self.code {
+                value["error"]["kind"] = json!(code);
+            }
             say(&value.to_string());
         } else {
             say(self.text().trim_end());
@@ -91,7 +100,13 @@ impl CliError {
     fn text(&self) -> String {
         let mut text = String::new();
         if self.files.is_empty() {
-            let _infallible = writeln!(text, "{} {}", styled(RED, "error:"), self.message);
+            let _infallible = writeln!(
+                text,
+                "{} {}{}",
+                styled(RED, "error:"),
+                self.code.map_or(String::new(), |code| format!("{code}: ")),
+                self.message
+            );
         }
         for file in &self.files {
             text.push_str(&snippet::draw(&InvalidFile {
@@ -122,16 +137,18 @@ impl From<Rejected> for CliError {
     fn from(rejected: Rejected) -> Self {
         let kind = match rejected.cause {
             Cause::Rule | Cause::Reserved => Kind::Refused,
-            Cause::Fenced => Kind::Locked,
+            Cause::Fenced | Cause::Stale => Kind::Locked,
             Cause::Unknown => Kind::BadInput,
         };
         let hint = match rejected.cause {
             Cause::Reserved => Some("a person types it, with no agent program above the terminal"),
             Cause::Fenced => Some("another attempt has taken over; leave the task to it"),
+            Cause::Stale => Some("stop here; reading is still allowed"),
             Cause::Rule | Cause::Unknown => None,
         };
+        let code = (rejected.cause == Cause::Stale).then_some(STALE_ATTEMPT);
         let hints = hint.into_iter().map(str::to_owned).collect();
-        Self { next: rejected.next, hints, ..Self::new(kind, rejected.message) }
+        Self { next: rejected.next, hints, code, ..Self::new(kind, rejected.message) }
     }
 }
 
@@ -176,6 +193,7 @@ impl From<EngineError> for CliError {
             }
             EngineError::BadInput { hint, .. } => with_hint(Kind::BadInput, hint),
             EngineError::Missing { hint, .. } => with_hint(Kind::Missing, hint),
+            EngineError::Failed { hint, .. } => with_hint(Kind::Failed, hint),
             EngineError::CheckFailed { .. } => with_hint(Kind::Failed, None),
             EngineError::Proc(ProcError::Busy { .. }) => with_hint(Kind::Locked, None),
             EngineError::Proc(_) => with_hint(Kind::Missing, None),

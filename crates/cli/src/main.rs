@@ -87,6 +87,8 @@ fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Inbox(args) => command::inbox::run(&context, &args),
         Command::Develop(args) => command::develop::run(&context, &args),
         Command::Run(args) => command::run::run(&context, &args),
+        Command::Agents(args) => command::agents::run(&context, &args),
+        Command::Open(args) => command::open::run(&context, &args),
         Command::Resolve(args) => command::resolve::run(&context, &args),
         Command::Adopt(args) => command::adopt::run(&context, &args),
         Command::Validate(args) => command::validate::run(&context, &args),

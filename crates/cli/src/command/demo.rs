@@ -2,30 +2,34 @@
 
 use crate::{
     Context,
+    command::run::{
+        execute::{Course, execute},
+        live::Live,
+        rehearse::{SCRIPT, STAND_IN, configuration, scratch_folder},
+    },
     error::{CliError, Kind},
-    output::{BOLD, CYAN, DIM, styled},
-    show::{run as show_run, workflow as show_workflow},
+    output::{BOLD, CYAN, styled},
+    show::workflow as show_workflow,
 };
 use std::{
-    env, fs, io,
-    path::{Path, PathBuf},
+    fs, io,
+    path::{Path, PathBuf, absolute},
     process::ExitCode,
 };
-use waypost_engine::{Engine, EngineError, GateClaim, Handle, MachineCommand, Project};
+use waypost_engine::{EngineError, GateClaim, Project, make_scratch};
 use waypost_model::{
     actor::Actor,
-    evidence::Evidence,
-    id::TaskId,
-    retry::FailureClass,
-    run::{Command as RunCommand, Failure},
+    inbox::{Entry, QuestionKind},
+    run::{Command as RunCommand, Settings},
     workflow::{CheckpointStep, Command as WorkflowCommand, GateName},
 };
 
 /// See Waypost at work on a scratch project
 ///
-/// Makes a small project in a temporary folder, takes a feature to its first gates, works through
-/// a TASKS.md with one task that fails, forges an edit of the state file to show what becomes of
-/// it, and leaves everything to look at.
+/// Makes a small repository in a temporary folder and works through its TASKS.md with simulated
+/// agents: one crashes and goes on in its conversation, one is sent back by its check, one meets a
+/// limit, and one has a question for you. Then a feature is held at its gates, an edit of the state
+/// file is refused, and everything is left to look at. Takes less than a minute and costs nothing.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArgs {
     /// Where to make the scratch project; it must not exist
@@ -36,56 +40,78 @@ pub(crate) struct DemoArgs {
 /// The tasks of the scratch project.
 const TASKS: &str = include_str!("demo/TASKS.md");
 
-/// The task that fails in the demo, so that there is something to see.
-const FAILING: &str = "T2.2";
+/// What its agents do.
+const AGENTS: &str = include_str!("demo/agents.json");
+
+/// How many of them work at once.
+const AGENTS_AT_ONCE: u32 = 4;
 
 pub(crate) fn run(context: &Context, args: &DemoArgs) -> Result<ExitCode, CliError> {
-    let folder = make_folder(context, args.folder.as_deref())?;
+    let folder = make_project(context, args.folder.as_deref())?;
     let person = Actor::User("demo".into());
-    heading(context, "1. A feature is held at its gates")?;
+    heading(context, "1. Twenty tasks in four phases, worked on by agents")?;
     let mut project = Project::find(&folder, person.clone())?;
     // A journal of an earlier demo in the same folder is not missed.
     project.begin_anew()?;
+    work_through(context, project)?;
+
+    heading(context, "2. A feature is held at its gates")?;
+    let mut project = Project::open(&folder, person.clone())?;
     walk_workflow(context, &mut project)?;
 
-    heading(context, "2. An edit of the state file cannot open a gate")?;
+    heading(context, "3. An edit of the state file cannot open a gate")?;
     forge_gate(context, &folder)?;
-
-    heading(context, "3. TASKS.md as a graph, phase by phase")?;
-    walk_run(context, &folder, &person)?;
 
     heading(context, "4. Everything is in the journal")?;
     let mut project = Project::open(&folder, person)?;
     let count = project.log(usize::MAX, |_| true)?.len();
-    let shown = folder.display();
     context
         .out
         .line(format!("{count} events, every one with its giver and time. Look around:\n"))?;
-    for command in ["status", "log", "inbox", "run status", "doctor"] {
+    let inbox = project.inbox()?;
+    let is_agents = |entry: &&Entry| entry.question.kind == QuestionKind::AgentQuestion;
+    look_around(context, &folder, inbox.open().iter().find(is_agents))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What there is to try next.
+fn look_around(context: &Context, folder: &Path, question: Option<&Entry>) -> Result<(), CliError> {
+    let shown = folder.display();
+    let mut commands: Vec<String> = Vec::new();
+    if let Some(entry) = question {
+        commands.push(format!("inbox answer {} Exact", entry.id));
+        commands.push("run --resume".to_owned());
+    }
+    commands.extend(["run status", "run logs T0.4", "log", "doctor"].map(str::to_owned));
+    for command in commands {
         context.out.line(format!("  {}", styled(CYAN, format!("waypost -C {shown} {command}"))))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
+}
+
+/// Runs the tasks as `waypost run` does.
+fn work_through(context: &Context, mut project: Project) -> Result<(), CliError> {
+    let settings = project.configuration().values.run.settings();
+    let settings = Settings { agent: Some(STAND_IN.into()), ..settings };
+    project.take_up_run(vec![RunCommand::Configure { settings }], None)?;
+    execute(project, &Course::default(), Live::begin(context)?, context).map(drop)
 }
 
 fn heading(context: &Context, text: &str) -> Result<(), CliError> {
     Ok(context.out.line(format!("\n{}\n", styled(BOLD, text)))?)
 }
 
-/// Makes the scratch project: a folder with a TASKS.md, nothing else.
-fn make_folder(context: &Context, wanted: Option<&Path>) -> Result<PathBuf, CliError> {
-    let folder = match wanted {
-        Some(folder) => context.path(folder),
-        None => env::temp_dir().join(format!("waypost-demo-{}", std::process::id())),
-    };
-    let failed = |error: io::Error| {
-        CliError::new(Kind::Missing, format!("cannot make {}: {error}", folder.display()))
-    };
-    if folder.exists() {
-        let message = format!("{} is already there", folder.display());
-        return Err(CliError::bad_input(message).hint("name a folder that does not exist yet"));
-    }
-    fs::create_dir_all(folder.join(".waypost")).map_err(failed)?;
-    write(&folder.join("TASKS.md"), TASKS)?;
+/// Makes the scratch project: a repository with a TASKS.md and a script for its agents.
+fn make_project(context: &Context, wanted: Option<&Path>) -> Result<PathBuf, CliError> {
+    let folder = wanted.map_or_else(|| scratch_folder("demo"), |folder| context.path(folder));
+    // Its agents are started in other folders than this one.
+    let folder = absolute(&folder)?;
+    let files = [
+        ("TASKS.md", TASKS.to_owned()),
+        (SCRIPT, AGENTS.to_owned()),
+        ("waypost.toml", configuration(&folder, AGENTS_AT_ONCE)?),
+    ];
+    make_scratch(&folder, &files)?;
     Ok(folder)
 }
 
@@ -150,43 +176,4 @@ fn forge_gate(context: &Context, folder: &Path) -> Result<(), CliError> {
         "  architect_verified is {}",
         if is_open { "open" } else { "still closed" }
     ))?)
-}
-
-/// Runs the tasks through the engine, as an executor would.
-fn walk_run(context: &Context, folder: &Path, person: &Actor) -> Result<(), CliError> {
-    let mut project = Project::open(folder, person.clone())?;
-    project.drive_run(Vec::new(), None)?;
-    let engine = Engine::start(project, "demo")?;
-    let handle = engine.handle();
-    while let Some(id) = next_ready(folder, person)? {
-        work_on(context, &handle, &id)?;
-    }
-    let Some(mut project) = engine.stop() else { return Ok(()) };
-    if let Some(run) = project.run_summary()? {
-        context.out.raw(&format!("\n{}", show_run::text(&run)))?;
-    }
-    Ok(())
-}
-
-/// The most urgent task that is ready.
-fn next_ready(folder: &Path, person: &Actor) -> Result<Option<TaskId>, CliError> {
-    let mut project = Project::open(folder, person.clone())?;
-    let active = project.run()?.active();
-    Ok(active.and_then(|active| active.ready().next()).map(|view| view.planned.id.clone()))
-}
-
-fn work_on(context: &Context, handle: &Handle, id: &TaskId) -> Result<(), CliError> {
-    let agent = Actor::Agent { id: id.to_string(), attempt: 1 };
-    let give = |command| handle.command(agent.clone(), vec![MachineCommand::Run(command)]);
-    give(RunCommand::Start { id: id.clone() })?;
-    let (word, command) = if id.as_str() == FAILING {
-        let text = "the schema of the old table is unknown".to_owned();
-        let failure = Failure { text, class: FailureClass::Structural, signature: String::new() };
-        ("failed", RunCommand::Fail { id: id.clone(), attempt: Some(1), failure })
-    } else {
-        let evidence = Evidence::Unverified;
-        ("done", RunCommand::Done { id: id.clone(), attempt: Some(1), evidence })
-    };
-    give(command)?;
-    Ok(context.out.line(format!("  {} {id}", styled(DIM, format!("{word:6}"))))?)
 }

@@ -1,6 +1,7 @@
 //! One file per command: its arguments, which are its manual, and what it does.
 
 pub(crate) mod adopt;
+pub(crate) mod agents;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
@@ -11,6 +12,7 @@ pub(crate) mod inbox;
 pub(crate) mod init;
 pub(crate) mod keeper;
 pub(crate) mod log;
+pub(crate) mod open;
 pub(crate) mod reference;
 pub(crate) mod resolve;
 pub(crate) mod run;
@@ -19,6 +21,7 @@ pub(crate) mod sim;
 pub(crate) mod status;
 pub(crate) mod statusline;
 pub(crate) mod validate;
+pub(crate) mod watch;
 pub(crate) mod why;
 
 use crate::{Context, error::CliError};

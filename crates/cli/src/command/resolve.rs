@@ -1,11 +1,17 @@
 //! `waypost resolve`: what to do next, in the seed's one-line protocol.
 
 use super::{open, say_notices};
-use crate::{Context, error::CliError};
+use crate::{
+    Context,
+    error::{CliError, STALE_ATTEMPT},
+};
 use serde_json::json;
 use std::process::ExitCode;
 use waypost_engine::{EngineError, Project};
-use waypost_model::run::{Active, PhaseStage, TaskStatus};
+use waypost_model::{
+    machine::Cause,
+    run::{Active, PhaseStage, TaskStatus},
+};
 
 /// Answer RESOLVE_NEXT: which tasks are ready
 ///
@@ -106,6 +112,7 @@ fn code(error: &EngineError) -> &str {
         EngineError::BadInput { message, .. } if message.starts_with("TASKS_NOT_FOUND") => {
             "TASKS_NOT_FOUND"
         }
+        EngineError::Rejected(rejected) if rejected.cause == Cause::Stale => STALE_ATTEMPT,
         _ => "STATE_CORRUPT",
     }
 }

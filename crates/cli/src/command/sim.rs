@@ -1,16 +1,28 @@
-//! `waypost sim`: stands in for a model, so that an agent program can be rehearsed.
+//! `waypost sim`: stands in for a model or for a whole agent program, to rehearse without either.
 
 use crate::{
     Context,
     error::{CliError, Kind},
     output::{BOLD, styled},
 };
-use clap::Subcommand;
+use clap::{Subcommand, builder::PossibleValuesParser};
 use serde_json::{Map, Value, json};
-use std::{error::Error as _, fs, io, net::SocketAddr, path::PathBuf, process::ExitCode, thread};
-use waypost_agent::{claude_environment, codex_config, codex_environment};
-use waypost_engine::EngineError;
-use waypost_sim::{Options, Script, Server, SimError};
+use std::{
+    env,
+    error::Error as _,
+    fs, io,
+    net::SocketAddr,
+    path::{Path, PathBuf, absolute},
+    process::ExitCode,
+    thread,
+};
+use waypost_agent::{Adapter, claude_environment, codex_config, codex_environment};
+use waypost_engine::{Clock, EngineError};
+use waypost_model::diagnostic::Diagnostic;
+use waypost_sim::{Options, Script, Server, SimError, agent, agent::AgentScript};
+
+/// The folder of conversations, below the system's folder for temporary files.
+const SESSIONS: &str = "waypost-sim";
 
 /// Rehearse without a model
 #[derive(Debug, clap::Args)]
@@ -22,6 +34,7 @@ pub(crate) struct SimArgs {
 #[derive(Debug, Subcommand)]
 enum SimAction {
     Model(ModelArgs),
+    Agent(AgentArgs),
 }
 
 /// Serve a scripted model on loopback
@@ -33,10 +46,11 @@ enum SimAction {
 /// {"version": 1, "turns": [{"blocks": [{"text": "…"}, {"tool": NAME, "input": {…}}]}, …]}
 ///
 /// Every answer of the model is a turn; which one follows from how often it has spoken in the
-/// conversation, so repeated requests do no harm. A turn may have `delay_ms`, `error` ({"status":
-/// 529, "times": 2}: these requests fail first) and `usage` ({"input_tokens": N,
-/// "cached_input_tokens": N, "output_tokens": N}). `sub_turns` answer conversations whose prompt has
-/// the text of `sub_marker` (SUBAGENT); `side_text` answers requests without tools. The input of a
+/// conversation, so repeated requests do no harm. A turn may have `delay_ms`, `until` (a file that
+/// has to be there first), `error` ({"status": 529, "times": 2}: these requests fail first) and
+/// `usage` ({"input_tokens": N, "cached_input_tokens": N, "output_tokens": N}). `conversations`
+/// ([{"marker": TEXT, "turns": […]}]) answer those whose prompt has the marker, `sub_turns` those
+/// that have the text of `sub_marker` (SUBAGENT); `side_text` answers requests without tools. The input of a
 /// tool is an object, or a text for tools of Codex that take one.
 #[derive(Debug, clap::Args)]
 struct ModelArgs {
@@ -57,14 +71,56 @@ struct ModelArgs {
     until_stdin_closes: bool,
 }
 
+/// Play an agent program by a script
+///
+/// Behaves on its standard input and output as the real program does: Claude Code, `codex
+/// app-server`, `codex exec`, or an agent of the Agent Client Protocol. What stands behind `--` is
+/// what the real program would be given. The script is JSON:
+///
+/// {"version": 1, "default": [{"steps": [{"say": "…"}, {"done": "…"}]}],
+///  "tasks": {"T1.2": [{"steps": [{"crash": 3}]}, {"steps": [{"done": "second time"}]}]},
+///  "faults": {"percent": 20, "seed": 7}}
+///
+/// A task has a list of attempts; the last one is repeated. The task is $WAYPOST_TASK, else that of
+/// a line `TASK_ID: X` in the message; the attempt is $WAYPOST_ATTEMPT. A step is one of `say`,
+/// `tool` (with `input`), `write` ({"file", "text", "append"}), `run`, `permission` ({"tool",
+/// "input", "else": STEPS}), `question` ({"text", "choices"}), `wait_ms`, `usage` ({"input",
+/// "output", "cost_usd"}), `limit` ({"resets_in_s"}), `turn_end`, `done`, `fail`, `exit`, `crash`
+/// (a code or "SIGKILL"), `hang` (true or "deaf"), `flood` (bytes), `garbage`. Texts may have
+/// {task}, {attempt} and {answer}. Without a script it looks busy for a moment and is done.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+struct AgentArgs {
+    /// The program to be
+    #[arg(long, value_name = "PROGRAM", value_parser = programs())]
+    speak: String,
+
+    /// The script
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+
+    /// Where conversations are remembered; below the folder for temporary files if left out
+    #[arg(long, value_name = "DIR")]
+    sessions: Option<PathBuf>,
+
+    /// What the real program would be given
+    #[arg(last = true, value_name = "ARGS")]
+    arguments: Vec<String>,
+}
+
+fn programs() -> PossibleValuesParser {
+    PossibleValuesParser::new(Adapter::ALL.map(Adapter::as_str))
+}
+
 pub(crate) fn run(context: &Context, args: &SimArgs) -> Result<ExitCode, CliError> {
     match &args.action {
         SimAction::Model(args) => serve(context, args),
+        SimAction::Agent(args) => play(context, args),
     }
 }
 
 fn serve(context: &Context, args: &ModelArgs) -> Result<ExitCode, CliError> {
-    let script = read_script(context, args)?;
+    let script = read(context, &args.script, "model", Script::parse)?;
     let log = args.log.as_ref().map(|log| context.path(log));
     let server = Server::start(script, &Options { port: args.port, log })?;
     tell(context, server.address())?;
@@ -77,14 +133,39 @@ fn serve(context: &Context, args: &ModelArgs) -> Result<ExitCode, CliError> {
     }
 }
 
-fn read_script(context: &Context, args: &ModelArgs) -> Result<Script, CliError> {
-    let path = context.path(&args.script);
-    let bytes = fs::read(&path).map_err(|error| {
-        let message = format!("cannot read the script {}: {error}", args.script.display());
-        CliError::bad_input(message).hint("`waypost sim model --help` shows the format")
+fn play(context: &Context, args: &AgentArgs) -> Result<ExitCode, CliError> {
+    let script = match &args.script {
+        Some(path) => read(context, path, "agent", AgentScript::parse)?,
+        None => AgentScript::busy(),
+    };
+    let sessions = args.sessions.as_ref().map(|folder| context.path(folder));
+    let attempt = env::var("WAYPOST_ATTEMPT").ok().and_then(|number| number.parse().ok());
+    let options = agent::Options {
+        speak: Adapter::from_word(&args.speak).expect("clap takes only the words of adapters"),
+        arguments: args.arguments.clone(),
+        script,
+        sessions: sessions.unwrap_or_else(|| env::temp_dir().join(SESSIONS)),
+        task: env::var("WAYPOST_TASK").ok().filter(|task| !task.is_empty()),
+        attempt: attempt.unwrap_or(1),
+        folder: absolute(&context.directory)?,
+        clock: || Clock.now(),
+    };
+    Ok(ExitCode::from(agent::run(&options)?))
+}
+
+/// Reads a script of either kind.
+fn read<T>(
+    context: &Context,
+    path: &Path,
+    command: &str,
+    parse: fn(&[u8]) -> Result<T, Vec<Diagnostic>>,
+) -> Result<T, CliError> {
+    let bytes = fs::read(context.path(path)).map_err(|error| {
+        let message = format!("cannot read the script {}: {error}", path.display());
+        CliError::bad_input(message)
+            .hint(format!("`waypost sim {command} --help` shows the format"))
     })?;
-    Script::parse(&bytes)
-        .map_err(|findings| EngineError::invalid(&args.script, &bytes, findings).into())
+    parse(&bytes).map_err(|findings| EngineError::invalid(path, &bytes, findings).into())
 }
 
 /// Prints where the server is, and what the programs need to find it.

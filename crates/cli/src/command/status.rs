@@ -1,6 +1,10 @@
 //! `waypost status`: where everything stands.
 
-use super::{inbox::entry_json, open};
+use super::{
+    agents::{check_data, health},
+    inbox::entry_json,
+    open,
+};
 use crate::{
     Context,
     error::CliError,
@@ -8,7 +12,8 @@ use crate::{
     show::{run as show_run, workflow as show_workflow},
 };
 use serde_json::{Value, json};
-use std::process::ExitCode;
+use std::{fmt::Write as _, process::ExitCode};
+use waypost_engine::{GateHealth, Project};
 
 /// How many inbox entries are shown in full.
 const ENTRIES_SHOWN: usize = 5;
@@ -30,6 +35,7 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
             "not_adopted": { "workflow": loose_workflow, "run": loose_run },
             "inbox": entries,
             "engine": engine,
+            "gates_of_agents": agents_json(&project)?,
         }))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -58,11 +64,38 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
     if let Some(owner) = engine {
         parts.push(format!("{}  {owner}\n", styled(BOLD, "Engine")));
     }
+    let agents = agents_text(&project)?;
+    if !agents.is_empty() {
+        parts.push(format!("{}\n{agents}", styled(BOLD, "Agents")));
+    }
     if parts.is_empty() {
         context.out.note("nothing is going on here; `waypost develop start FEATURE` or `waypost run next` begins something");
     }
     context.out.raw(&parts.join("\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Agents whose gate was not alive when it was checked, or was checked in another version.
+fn agents_text(project: &Project) -> Result<String, CliError> {
+    let mut text = String::new();
+    for (name, check) in project.agent_checks()? {
+        let told = match (&check.health, check.is_current()) {
+            (GateHealth::Silent | GateHealth::Ran, _) => {
+                format!("the gate of {name}: {}", health(&check.health))
+            }
+            (GateHealth::Alive, false) => {
+                format!("the gate of {name} was checked with another version of its program")
+            }
+            _ => continue,
+        };
+        let _infallible = writeln!(text, "  {told}  (`waypost agents check {name}`)");
+    }
+    Ok(text)
+}
+
+fn agents_json(project: &Project) -> Result<Value, CliError> {
+    let checks = project.agent_checks()?;
+    Ok(checks.iter().map(|(name, check)| (name.clone(), check_data(check))).collect())
 }
 
 fn format_entry(entry: &waypost_model::inbox::Entry) -> String {

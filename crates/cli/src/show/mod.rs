@@ -5,6 +5,7 @@ pub(crate) mod run;
 pub(crate) mod workflow;
 
 use std::time::Duration;
+use waypost_model::run::Usage;
 
 /// A span in the largest unit that fits, as in `3 min`.
 pub(crate) fn duration(span: Duration) -> String {
@@ -16,10 +17,38 @@ pub(crate) fn duration(span: Duration) -> String {
     }
 }
 
+/// A text on one line without anything that moves the cursor, at most so long.
+pub(crate) fn one_line(text: &str, length: usize) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match plain.char_indices().nth(length) {
+        Some((end, _)) => format!("{}…", &plain[..end]),
+        None => plain,
+    }
+}
+
 /// A bar of `width` characters that is filled as far as `done` of `total`.
 pub(crate) fn bar(done: usize, total: usize, width: usize) -> String {
     let filled = (done * width).checked_div(total).unwrap_or(0);
     format!("[{}{}]", "#".repeat(filled), "-".repeat(width - filled))
+}
+
+/// Tokens and money in a few words.
+pub(crate) fn usage(usage: &Usage) -> String {
+    let tokens = match usage.tokens() {
+        tokens @ 0..10_000 => format!("{tokens} tokens"),
+        tokens @ 10_000..10_000_000 => format!("{}k tokens", tokens / 1_000),
+        tokens => format!("{}M tokens", tokens / 1_000_000),
+    };
+    match usage.cost_micros {
+        0 => tokens,
+        micros => format!("{tokens}, ${}", dollars(micros)),
+    }
+}
+
+/// Millionths of a dollar in dollars and cents.
+pub(crate) fn dollars(micros: u64) -> String {
+    let cents = micros.div_ceil(10_000);
+    format!("{}.{:02}", cents / 100, cents % 100)
 }
 
 #[cfg(test)]

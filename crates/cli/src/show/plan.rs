@@ -2,6 +2,7 @@
 //!
 //! Phases run one after another; within a phase, tasks of one wave could run beside each other.
 
+use super::{dollars, duration};
 use crate::output::{BOLD, CYAN, DIM, styled};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fmt::Write as _};
@@ -47,8 +48,14 @@ fn command(task: &PlannedTask) -> Option<&str> {
     task.details.as_deref().and_then(|it| it.command.as_deref())
 }
 
-fn agent(task: &PlannedTask) -> &str {
-    task.details.as_deref().and_then(|it| it.agent.as_deref()).unwrap_or("shell")
+/// Who works on it; `-`: nobody yet.
+fn agent<'a>(active: &'a Active, task: &'a PlannedTask) -> &'a str {
+    let own = task.details.as_deref().and_then(|it| it.agent.as_deref());
+    match (own, command(task)) {
+        (Some(agent), _) => agent,
+        (None, Some(_)) => "shell",
+        (None, None) => active.settings().agent.as_deref().unwrap_or("-"),
+    }
 }
 
 /// The plan as data.
@@ -60,7 +67,7 @@ pub(crate) fn json(active: &Active) -> Value {
             "wave": row.wave,
             "status": row.status,
             "depends": row.task.stated(),
-            "agent": agent(row.task),
+            "agent": agent(active, row.task),
             "run": command(row.task),
             "verify": row.task.details.as_deref().map(|it| &it.verify),
         })
@@ -72,7 +79,20 @@ pub(crate) fn json(active: &Active) -> Value {
     json!({
         "project": active.plan().project,
         "phases": rows(active).into_iter().map(phase).collect::<Vec<_>>(),
+        "estimate": active.estimate(),
     })
+}
+
+/// What is left, at the mean of what was done so far.
+fn estimate(active: &Active) -> Option<String> {
+    let estimate = active.estimate().filter(|it| it.left > 0)?;
+    let time = duration(std::time::Duration::from_secs(estimate.seconds));
+    let cost = match estimate.cost_micros {
+        0 => String::new(),
+        micros => format!(" and ${}", dollars(micros)),
+    };
+    let (left, from) = (estimate.left, estimate.from);
+    Some(format!("{left} left: about {time} of work{cost}, as the {from} before took"))
 }
 
 /// The plan for people: phases, waves, and what each task runs.
@@ -90,7 +110,7 @@ pub(crate) fn table(active: &Active) -> String {
             };
             let what = match command(row.task) {
                 Some(command) => format!("$ {}", command.lines().next().unwrap_or_default()),
-                None => format!("({})", agent(row.task)),
+                None => format!("({})", agent(active, row.task)),
             };
             let (id, wave) =
                 (styled(CYAN, format!("{:width$}", row.task.id.as_str())), row.wave + 1);
@@ -102,6 +122,9 @@ pub(crate) fn table(active: &Active) -> String {
                 styled(DIM, state)
             );
         }
+    }
+    if let Some(estimate) = estimate(active) {
+        let _infallible = writeln!(text, "{estimate}");
     }
     text
 }

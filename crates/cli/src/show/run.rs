@@ -1,11 +1,11 @@
 //! A run as text and as data.
 
-use super::{bar, duration};
+use super::{bar, dollars, duration, usage};
 use crate::output::{BOLD, DIM, GREEN, RED, YELLOW, styled};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use waypost_model::{
-    run::{PhaseStage, Summary, TaskStatus, TaskSummary},
+    run::{Budget, PhaseStage, Summary, TaskStatus, TaskSummary},
     time::Time,
 };
 
@@ -44,6 +44,8 @@ pub(crate) fn json(run: &Summary) -> Value {
         "phases": phases,
         "in_progress": run.in_progress.iter().map(task_json).collect::<Vec<_>>(),
         "failed": run.failed.iter().map(task_json).collect::<Vec<_>>(),
+        "usage": run.usage,
+        "budget": run.budget,
     })
 }
 
@@ -64,6 +66,7 @@ pub(crate) fn task_json(task: &TaskSummary) -> Value {
         "reason": task.reason,
         "last_failure": task.last_failure,
         "unblocks": task.unblocks,
+        "agent": task.trail,
     })
 }
 
@@ -91,6 +94,13 @@ pub(crate) fn text(run: &Summary) -> String {
         .map(|status| format!("{} {status}", run.count(status)))
         .collect();
     let _infallible = writeln!(text, "  {}", counts.join(" · "));
+    if !run.usage.is_nothing() {
+        let of = match run.budget {
+            Budget::Cents(cents) => format!(" of ${}", dollars(cents.saturating_mul(10_000))),
+            Budget::Unset | Budget::Unlimited => String::new(),
+        };
+        let _infallible = writeln!(text, "  {}{of}", usage(&run.usage));
+    }
     for task in run.in_progress.iter().take(FAILED_SHOWN) {
         let _infallible =
             writeln!(text, "  {} {} {}", styled(YELLOW, "running"), task.id, task.title);
@@ -113,6 +123,9 @@ pub(crate) fn task_line(task: &TaskSummary, now: Time) -> String {
         (TaskStatus::Completed, _) => {
             let evidence = task.evidence.as_ref().map(ToString::to_string).unwrap_or_default();
             format!("{id} is completed ({evidence})")
+        }
+        (TaskStatus::Ready, None) if task.is_delayed(now) => {
+            format!("{id} waits {}", duration(task.not_before.unwrap_or(now).since(now)))
         }
         (TaskStatus::Ready, _) if task.is_delayed(now) => format!(
             "{id} failed; it is tried again (retry {}) in {}",

@@ -18,6 +18,7 @@ pub(crate) fn json(feature: Option<&Feature>) -> Value {
     json!({
         "state": feature.render(),
         "evidence": evidence,
+        "reviews": feature.reviews,
         "suspended": feature.suspended.as_ref().map(|it| &it.reason),
         "next": feature.next_commands(),
     })
@@ -43,6 +44,11 @@ pub(crate) fn standing(feature: &Feature) -> String {
     for (position, gate) in GateName::ALL.into_iter().enumerate() {
         let label = if position == 0 { "gates" } else { "" };
         let _infallible = writeln!(text, "  {label:12} {}", gate_line(feature, gate));
+    }
+    for review in &feature.reviews {
+        let found = format!("{} blocking of {}", review.blocking(), review.findings.len());
+        let _infallible =
+            writeln!(text, "  review       {}: {found} findings, by {}", review.gate, review.agent);
     }
     for (position, (id, checkpoint)) in feature.checkpoints.iter().enumerate() {
         let label = if position == 0 { "checkpoints" } else { "" };

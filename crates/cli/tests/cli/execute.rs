@@ -30,30 +30,30 @@ const TASKS: &str = "\
   - run: `echo T2.1 >> done.txt; echo said by T2.1`
 ";
 
-fn with(tasks: &str) -> Project {
+pub(crate) fn with(tasks: &str) -> Project {
     let project = Project::git();
     project.write("TASKS.md", tasks);
     project
 }
 
 /// A task in a file of its own phase.
-fn one(command: &str) -> Project {
+pub(crate) fn one(command: &str) -> Project {
     with(&format!("# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: Only\n  - run: `{command}`\n"))
 }
 
-fn status(project: &Project, id: &str) -> String {
+pub(crate) fn status(project: &Project, id: &str) -> String {
     let why = project.json(&format!("why {id}"));
     why["status"].as_str().unwrap().to_owned()
 }
 
 /// Starts a run and leaves it running.
-fn begin(project: &Project, line: &str) -> Child {
+pub(crate) fn begin(project: &Project, line: &str) -> Child {
     let mut command = project.command(BINARY, &project.root);
     command.args(crate::harness::words(line)).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
 
-fn wait_for(what: &str, is_there: impl Fn() -> bool) {
+pub(crate) fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
     for _ in 0..600 {
         if is_there() {
             return;
@@ -64,7 +64,7 @@ fn wait_for(what: &str, is_there: impl Fn() -> bool) {
 }
 
 /// The processes that carry `mark` in their command line.
-fn alive(mark: &str) -> Vec<u32> {
+pub(crate) fn alive(mark: &str) -> Vec<u32> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| {
@@ -75,11 +75,11 @@ fn alive(mark: &str) -> Vec<u32> {
 }
 
 /// The keepers of a project.
-fn keepers(project: &Project) -> Vec<u32> {
+pub(crate) fn keepers(project: &Project) -> Vec<u32> {
     alive(&format!("{}/.git/waypost/keepers", project.root.display()))
 }
 
-fn kill(pid: u32, signal: &str) {
+pub(crate) fn kill(pid: u32, signal: &str) {
     let project = Project::plain();
     let ran = project.command("kill", &project.root).args([signal, &pid.to_string()]).output();
     assert!(ran.unwrap().status.success());
@@ -147,7 +147,7 @@ fn success_is_not_the_exit_code_alone() {
     }
     let nothing = with("# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: Only words\n");
     let ran = nothing.run("run");
-    assert!(ran.code == 1 && ran.stderr.contains("it has no command"), "{ran}");
+    assert!(ran.code == 1 && ran.stderr.contains("neither a command nor an agent"), "{ran}");
 }
 
 #[test]

@@ -9,16 +9,25 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this crate is tests")]
 
 mod actors;
+mod agent_gates;
+mod agents;
+mod agents_at_bad_moments;
+mod between_runs;
+mod detach;
 mod errors;
 mod execute;
 mod exit_codes;
 mod faults_many_processes;
+mod fence;
 mod harness;
 mod hook;
 mod init;
 mod other;
 mod output;
+mod ralph;
+mod review;
 mod sim;
+mod sim_agent;
 mod terminal;
 mod windows;
 mod wiring;

@@ -352,11 +352,48 @@ fn completions_are_printed_for_every_shell() {
 #[test]
 fn demo_leaves_a_project_to_look_at() {
     let project = Project::plain();
-    let line = "demo tour";
-    assert_snapshot!("demo", project.transcript(&[line, line]));
+    let told = project.must("demo tour");
+    for said in [
+        "T0.4 is tried again",
+        "T1.1 is tried again",
+        "T1.4 waits until",
+        "question: T3.2: sim asks",
+        "phase 2 done",
+    ] {
+        assert!(told.stderr.contains(said), "{said}: {told}");
+    }
+    for said in ["refused: IMPLEMENT needs", "still closed", "inbox answer q1", "tokens, $"] {
+        assert!(told.stdout.contains(said), "{said}: {told}");
+    }
     let tour = project.path("tour");
+    let status = project.run_in(&tour, "run status --json").stdout;
+    let status: Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["counts"]["completed"], 18, "{status}");
+    assert_eq!(status["counts"]["failed"], 0, "{status}");
     let looked_over = project.run_in(&tour, "doctor");
     assert_eq!(looked_over.code, 0, "{looked_over}");
+    assert_eq!(project.run("demo tour").code, 2, "what is there is left alone");
+}
+
+#[test]
+fn a_rehearsal_leaves_the_project_alone() {
+    let project = Project::git();
+    project.write(
+        "TASKS.md",
+        "# Tasks: shop\n\n## Phase 1: One\n\n\
+         - [ ] T1.1: Dangerous\n  - run: `touch harm`\n\
+         - [ ] T1.2: Costly\n  - agent: claude\n  - verify: `touch harm`\n",
+    );
+    let scratch = project.base().join("scratch");
+    std::fs::create_dir(&scratch).unwrap();
+    let project = project.variable("TMPDIR", scratch.to_str().unwrap());
+    let ran = project.run("run --rehearse");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.stderr.contains("T1.2 completed"), "{ran}");
+    assert!(!project.path("harm").exists());
+    assert!(!project.journal().exists(), "the project has no journal from that");
+    let ran = project.run("run --rehearse --faults 100 --retry-limit 0");
+    assert_eq!(ran.code, 1, "{ran}");
 }
 
 #[test]

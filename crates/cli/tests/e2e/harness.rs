@@ -1,6 +1,6 @@
 //! A project with a home of its own, an agent program in it, and the model that it talks to.
 
-use crate::program::{Agent, Programs, Ran, run};
+use crate::program::{Agent, Programs, Ran, owned, run, signal};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -23,8 +23,8 @@ const CODEX_MODEL: &str = "gpt-5.5";
 
 /// A folder with a project, a home and a remote; it stays for a look if the test fails.
 pub(crate) struct Site {
-    agent: Agent,
-    programs: Programs,
+    pub(crate) agent: Agent,
+    pub(crate) programs: Programs,
     folder: Option<TempDir>,
     pub(crate) root: PathBuf,
     /// Given to Claude Code on top of what every run has.
@@ -33,6 +33,9 @@ pub(crate) struct Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
+        for process in owned(&self.home()) {
+            signal(process.id, "-9");
+        }
         if let Some(folder) = self.folder.take()
             && thread::panicking()
         {
@@ -45,11 +48,18 @@ impl Site {
     /// A repository with one commit, its remote, and the hook registered; nothing if the test has
     /// to be skipped.
     pub(crate) fn new(agent: Agent) -> Option<Self> {
+        let site = Self::bare(agent)?;
+        site.waypost("init");
+        Some(site)
+    }
+
+    /// The same without the hook.
+    pub(crate) fn bare(agent: Agent) -> Option<Self> {
         let programs = Programs::find(agent)?;
         fs::create_dir_all(&programs.scratch).unwrap();
         let folder = TempDir::new_in(&programs.scratch).unwrap();
         let base = folder.path().canonicalize().unwrap();
-        for name in ["home", "codex", "shop"] {
+        for name in ["bin", "home", "codex", "shop", "tmp"] {
             fs::create_dir(base.join(name)).unwrap();
         }
         let root = base.join("shop");
@@ -65,7 +75,6 @@ impl Site {
         site.write("waypost.toml", "[workflow.gates.re_review_clean]\ncheck = \"true\"\n");
         site.git("add .");
         site.git("commit -q -m first");
-        site.waypost("init");
         Some(site)
     }
 
@@ -96,8 +105,13 @@ impl Site {
     }
 
     /// The base of all folders of this site.
-    fn base(&self) -> &Path {
+    pub(crate) fn base(&self) -> &Path {
         self.root.parent().unwrap()
+    }
+
+    /// Every process that was started here has it in its environment.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.base().join("home")
     }
 
     pub(crate) fn path(&self, name: &str) -> String {
@@ -126,15 +140,30 @@ impl Site {
     /// behind a bar.
     #[track_caller]
     pub(crate) fn waypost(&self, line: &str) -> Ran {
+        let ran = run(self.waypost_command(line), "");
+        assert_eq!(ran.code, Some(0), "waypost {line}\n{ran}");
+        ran
+    }
+
+    pub(crate) fn waypost_command(&self, line: &str) -> Command {
         let (words, last) = match line.split_once('|') {
             Some((words, last)) => (words, Some(last)),
             None => (line, None),
         };
         let mut command = self.command(&self.programs.bin.join("waypost"));
         command.args(words.split(' ')).args(last);
+        command
+    }
+
+    /// Runs `waypost` as a person at a terminal does; anything but success fails the test.
+    #[track_caller]
+    pub(crate) fn as_person(&self, line: &str) {
+        let waypost = self.programs.bin.join("waypost");
+        let mut command = self.command(Path::new("script"));
+        command.args(["-q", "-e", "-c", &format!("{} {line}", waypost.display()), "/dev/null"]);
+        command.env("TERM", "xterm").env("SHELL", "/bin/sh");
         let ran = run(command, "");
-        assert_eq!(ran.code, Some(0), "waypost {line}\n{ran}");
-        ran
+        assert_eq!(ran.code, Some(0), "waypost {line}, by a person\n{ran}");
     }
 
     #[track_caller]
@@ -160,11 +189,13 @@ impl Site {
 
     /// A program in an empty environment but for what it cannot do without.
     fn command(&self, program: &Path) -> Command {
-        let bin = self.programs.bin.display();
+        let (bin, own) = (self.programs.bin.display(), self.base().join("bin"));
         let mut command = Command::new(program);
         command.current_dir(&self.root).env_clear();
-        command.env("HOME", self.base().join("home")).env("LANG", "C.UTF-8");
-        command.env("PATH", format!("{bin}:/usr/local/bin:/usr/bin:/bin"));
+        command.env("HOME", self.home()).env("LANG", "C.UTF-8");
+        // Codex keeps its tools out of the temporary folder, wherever these tests are.
+        command.env("TMPDIR", self.base().join("tmp"));
+        command.env("PATH", format!("{}:{bin}:/usr/local/bin:/usr/bin:/bin", own.display()));
         for role in ["AUTHOR", "COMMITTER"] {
             command.env(format!("GIT_{role}_NAME"), "Mina");
             command.env(format!("GIT_{role}_EMAIL"), "mina@example.org");
@@ -175,7 +206,7 @@ impl Site {
     /// The agent program itself, for commands that need no model.
     pub(crate) fn agent(&self, arguments: &[&str]) -> Ran {
         let mut command = self.command(&self.programs.agent);
-        command.args(arguments);
+        command.args(arguments).env("CODEX_HOME", self.base().join("codex"));
         run(command, "")
     }
 
@@ -215,13 +246,18 @@ impl Site {
         run(command, input)
     }
 
-    fn codex(&self, model: &Model) -> Ran {
+    /// Points Codex to the model; returns its home.
+    pub(crate) fn configure_codex(&self, model: &Model) -> PathBuf {
         let home = self.base().join("codex");
         let config = codex_config(model.server.address());
         fs::write(home.join("config.toml"), format!("model = \"{CODEX_MODEL}\"\n{config}"))
             .unwrap();
+        home
+    }
+
+    fn codex(&self, model: &Model) -> Ran {
         let mut command = self.command(&self.programs.agent);
-        command.envs(codex_environment()).env("CODEX_HOME", home);
+        command.envs(codex_environment()).env("CODEX_HOME", self.configure_codex(model));
         command.args(["exec", "--json", "--skip-git-repo-check"]);
         command.arg("--dangerously-bypass-approvals-and-sandbox");
         command.args(["--dangerously-bypass-hook-trust", "go"]);
@@ -230,14 +266,17 @@ impl Site {
 }
 
 /// A scripted model with its log.
-struct Model {
-    server: Server,
+pub(crate) struct Model {
+    pub(crate) server: Server,
     log: PathBuf,
 }
 
 impl Model {
     fn start(site: &Site, turns: Value, sub_turns: Value) -> Self {
-        let script = json!({"version": 1, "turns": turns, "sub_turns": sub_turns});
+        Self::play(site, &json!({"version": 1, "turns": turns, "sub_turns": sub_turns}))
+    }
+
+    pub(crate) fn play(site: &Site, script: &Value) -> Self {
         let script = Script::parse(script.to_string().as_bytes()).unwrap();
         let log = site.base().join("requests.jsonl");
         // Every work has a log of its own; an earlier one is done with.
@@ -246,7 +285,8 @@ impl Model {
         Self { server: Server::start(script, &options).unwrap(), log }
     }
 
-    fn requests(&self) -> Vec<Value> {
+    /// The questions to the model so far, oldest first.
+    pub(crate) fn requests(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
         lines.filter(|request: &Value| request["turn"].is_u64()).collect()
@@ -264,16 +304,7 @@ impl Work {
     /// What tools answered in a conversation (`main` or `sub`), in the order of the calls.
     pub(crate) fn tool_results(&self, conversation: &str) -> Vec<String> {
         let ours = self.requests.iter().filter(|each| each["conversation"] == conversation);
-        let Some(last) = ours.max_by_key(|each| each["turn"].as_u64()) else { return Vec::new() };
-        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-        let contents = list(&last["body"]["messages"]);
-        let blocks = contents.iter().flat_map(|message| list(&message["content"]));
-        let results = blocks.filter(|block| block["type"] == "tool_result");
-        let results = results.map(|block| block["content"].clone());
-        let outputs = list(&last["body"]["input"]);
-        let outputs = outputs.into_iter().filter(|item| !item["output"].is_null());
-        let outputs = outputs.map(|item| item["output"].clone());
-        results.chain(outputs).map(|value| plain_text(&value)).collect()
+        ours.max_by_key(|each| each["turn"].as_u64()).map(tool_results).unwrap_or_default()
     }
 
     /// All that the model was shown in its request number `at`.
@@ -293,6 +324,19 @@ impl Work {
     pub(crate) fn asked(&self) -> usize {
         self.requests.len()
     }
+}
+
+/// What tools answered before a request, in the order of the calls.
+pub(crate) fn tool_results(request: &Value) -> Vec<String> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let contents = list(&request["body"]["messages"]);
+    let blocks = contents.iter().flat_map(|message| list(&message["content"]));
+    let results = blocks.filter(|block| block["type"] == "tool_result");
+    let results = results.map(|block| block["content"].clone());
+    let outputs = list(&request["body"]["input"]);
+    let outputs = outputs.into_iter().filter(|item| !item["output"].is_null());
+    let outputs = outputs.map(|item| item["output"].clone());
+    results.chain(outputs).map(|value| plain_text(&value)).collect()
 }
 
 fn plain_text(value: &Value) -> String {

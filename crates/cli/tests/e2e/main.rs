@@ -1,4 +1,5 @@
-//! Proves with the real Claude Code and the real Codex that the hook holds.
+//! Proves with the real Claude Code and the real Codex that the hook holds, and that runs with them
+//! lose nothing.
 //!
 //! Both run against our scripted model on loopback, in an empty environment with a home of their
 //! own, so nothing here needs a network, an account or a key. `cargo xtask e2e` installs the programs
@@ -14,3 +15,6 @@ mod codex;
 mod harness;
 mod plugin;
 mod program;
+mod runs;
+mod stage;
+mod supervised;

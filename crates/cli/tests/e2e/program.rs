@@ -1,10 +1,10 @@
 //! The programs under test, and how one of them is run so that it can never hang the tests.
 
 use std::{
-    env, fmt,
+    env, fmt, fs,
     io::Write as _,
     os::unix::process::CommandExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::mpsc,
     thread,
@@ -104,6 +104,52 @@ fn run_within(limit: Duration, mut command: Command, input: &str) -> Option<Ran>
         stdout: text(output.stdout),
         stderr: text(output.stderr),
     })
+}
+
+/// A process that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) id: u32,
+    pub(crate) program: PathBuf,
+    environment: Vec<u8>,
+}
+
+impl Process {
+    pub(crate) fn has(&self, variable: &str) -> bool {
+        self.environment.split(|byte| *byte == 0).any(|it| it == variable.as_bytes())
+    }
+}
+
+/// The processes with this home.
+pub(crate) fn owned(home: &Path) -> Vec<Process> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let all = ids.filter_map(|id: u32| {
+        // One that has ended has neither, though somebody may still have to wait for it.
+        let environment = fs::read(format!("/proc/{id}/environ")).ok()?;
+        let program = fs::read_link(format!("/proc/{id}/exe")).ok()?;
+        Some(Process { id, program, environment })
+    });
+    let home = format!("HOME={}", home.display());
+    all.filter(|process| process.has(&home)).collect()
+}
+
+pub(crate) fn signal(process: u32, signal: &str) {
+    // It may have ended by itself.
+    let _gone = Command::new("kill").args([signal, &process.to_string()]).status();
+}
+
+/// Waits until something is there; how long that takes is nobody's business.
+#[track_caller]
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let end = std::time::Instant::now() + LIMIT;
+    while std::time::Instant::now() < end {
+        if let Some(found) = look() {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    panic!("waited in vain for {what}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::{
 };
 use waypost_engine::Clock;
 use waypost_guard::{Branch, Deed, Push};
-use waypost_hook::log;
+use waypost_hook::{fence, log};
 use waypost_model::verdict::Outcome;
 
 /// The most that git's list of what is pushed may be.
@@ -26,6 +26,10 @@ pub(super) fn answer(words: &[String]) -> ExitCode {
         }
     };
     let Some(deed) = deed else { return ExitCode::SUCCESS };
+    if let Some(reason) = fence::over() {
+        say(&format!("waypost: {reason}"));
+        return ExitCode::FAILURE;
+    }
     let here = Path::new(".").canonicalize().unwrap_or_else(|_| ".".into());
     let (spot, ruled) = ask(&here, |case| case.judge_deed(&deed), &here);
     match ruled {

@@ -22,7 +22,7 @@ use waypost_agent::hook::{
     Answer, Event, INPUT_SIZE_MAX, Moment, Product, Reply, read, refuse_unread,
 };
 use waypost_engine::{Clock, Project};
-use waypost_hook::{Spot, folders, log};
+use waypost_hook::{Spot, fence, folders, log};
 use waypost_model::verdict::Outcome;
 
 /// How long a judgement may take. Agent programs wait for a minute and then take silence for a yes;
@@ -66,6 +66,10 @@ fn reply(product: Option<Product>) -> Reply {
     let mut input = Vec::new();
     let limit = INPUT_SIZE_MAX as u64 + 1;
     let is_read = io::stdin().take(limit).read_to_end(&mut input);
+    let whole = is_read.is_ok().then_some(input.as_slice());
+    if let Some(refused) = fence::refuse(product, whole, || Clock.now()) {
+        return refused;
+    }
     let event = match is_read {
         Ok(_) => read(product, &input).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),

@@ -1,6 +1,10 @@
 //! `waypost run [FILE]`: works through the tasks until nothing is left.
 
-use super::live::Live;
+use super::{
+    background,
+    live::Live,
+    rehearse::{Rehearsal, rehearse},
+};
 use crate::{
     Context,
     command::{ask, say_notices},
@@ -11,11 +15,16 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::{
     env,
+    io::{self, IsTerminal as _},
     path::{Path, PathBuf},
     process::ExitCode,
 };
 use waypost_engine::{Project, RunEnd, RunOptions};
-use waypost_model::run::{self, Active, Command, Mode, Run, Settings, TaskStatus};
+use waypost_model::{
+    config::cents,
+    inbox::{Entry, QuestionKind},
+    run::{self, Active, Budget, Command, Isolation, Mode, Run, Settings, TaskStatus},
+};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExecuteArgs {
@@ -43,12 +52,26 @@ pub(crate) struct ExecuteArgs {
     /// Do not ask at the end of a phase
     #[arg(long, short)]
     yes: bool,
+    /// Go on in the background; `run status --wait` watches it, `run stop` ends it
+    #[arg(long, conflicts_with_all = ["dry_run", "verify"])]
+    detach: bool,
+    /// This is the process in the background, and everything is prepared
+    #[arg(long, hide = true, conflicts_with_all = ["dry_run", "verify", "detach"])]
+    in_background: bool,
     /// Show what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
     /// How `--dry-run` shows it
     #[arg(long, value_name = "FORMAT", default_value = "table", requires = "dry_run")]
     format: Format,
+    /// Run the whole graph with simulated agents in a folder of its own: no cost, and nothing of
+    /// the project is run or changed
+    #[arg(long, conflicts_with_all = ["dry_run", "verify", "detach", "resume", "rebuild_state"])]
+    rehearse: bool,
+    /// How many of a hundred attempts go wrong in a rehearsal
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, requires = "rehearse",
+          value_parser = clap::value_parser!(u8).range(0..=100))]
+    faults: u8,
     /// Compare TASKS.md with the state, print the differences, and change nothing
     #[arg(long, conflicts_with = "dry_run")]
     verify: bool,
@@ -61,6 +84,33 @@ pub(crate) struct ExecuteArgs {
     /// Passes over one task with `--ralph`
     #[arg(long, value_name = "N")]
     max_iterations: Option<u32>,
+    /// The line by which an agent says with `--ralph` that its task is complete
+    #[arg(long, value_name = "TEXT")]
+    completion_promise: Option<String>,
+    /// Where tasks are worked on: none is the project's folder itself
+    #[arg(long, value_name = "WHERE")]
+    isolation: Option<IsolationWord>,
+    /// Who works on tasks that name no agent and have no command
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// What all model agents of the run may spend, in dollars
+    #[arg(long, value_name = "USD", value_parser = parse_dollars, conflicts_with = "no_budget")]
+    budget: Option<u64>,
+    /// Let model agents spend what they want
+    #[arg(long)]
+    no_budget: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum IsolationWord {
+    None,
+}
+
+/// Dollars in cents.
+fn parse_dollars(text: &str) -> Result<u64, String> {
+    let dollars: f64 = text.trim_start_matches('$').parse().map_err(|_| "not an amount")?;
+    let is_plausible = (0.01..=1_000_000.0).contains(&dollars);
+    cents(dollars).filter(|_| is_plausible).ok_or_else(|| "not between 0.01 and 1000000".into())
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -80,6 +130,12 @@ enum Format {
 }
 
 impl ExecuteArgs {
+    /// What the process in the background has to be told; all else is in the journal.
+    pub(super) fn for_background(&self) -> Vec<String> {
+        let phase = self.phase.map(|phase| format!("--phase={phase}"));
+        ["run".to_owned(), "--in-background".to_owned()].into_iter().chain(phase).collect()
+    }
+
     fn mode(&self) -> Option<Mode> {
         match self.mode {
             _ if self.ultra_thin => Some(Mode::UltraThin),
@@ -91,6 +147,11 @@ impl ExecuteArgs {
         }
     }
 
+    /// How far it goes by itself.
+    pub(super) fn course(&self) -> Course {
+        Course { phase: self.phase, yes: self.yes, is_patient: self.in_background }
+    }
+
     /// The settings with what was typed on top of them.
     fn over(&self, settings: &Settings) -> Settings {
         Settings {
@@ -98,6 +159,20 @@ impl ExecuteArgs {
             max_parallel: self.max_parallel.unwrap_or(settings.max_parallel),
             retry_limit: self.retry_limit.unwrap_or(settings.retry_limit),
             max_iterations: self.max_iterations.unwrap_or(settings.max_iterations),
+            isolation: match self.isolation {
+                Some(IsolationWord::None) => Isolation::None,
+                None => settings.isolation,
+            },
+            agent: self.agent.clone().or_else(|| settings.agent.clone()),
+            completion_promise: self
+                .completion_promise
+                .clone()
+                .or_else(|| settings.completion_promise.clone()),
+            budget: match self.budget {
+                _ if self.no_budget => Budget::Unlimited,
+                Some(cents) => Budget::Cents(cents),
+                None => settings.budget,
+            },
             ..settings.clone()
         }
     }
@@ -125,9 +200,22 @@ pub(super) fn run(
     if args.verify {
         return verify(context, &mut project, file);
     }
+    if args.in_background {
+        return background::go_on(context, project, args);
+    }
+    if args.rehearse {
+        let settings = args.over(&project.configuration().values.run.settings());
+        let rehearsal = Rehearsal { faults: args.faults, course: args.course() };
+        return rehearse(context, &mut project, file, settings, &rehearsal);
+    }
+    project.refuse_stale()?;
+    project.refuse_second_engine()?;
     prepare(context, &mut project, args, file)?;
     say_notices(context, &mut project);
-    execute(context, project, args)
+    match args.detach {
+        true => background::detach(context, &mut project, args),
+        false => execute(project, &args.course(), Live::begin(context)?, context),
+    }
 }
 
 /// Begins a run, or goes on with the one that is there.
@@ -139,6 +227,11 @@ fn prepare(
 ) -> Result<(), CliError> {
     let defaults = project.configuration().values.run.settings();
     let found = project.run()?.active().map(|active| (active.is_over(), active.settings().clone()));
+    let settings = found.as_ref().map_or(&defaults, |(_, settings)| settings);
+    if args.detach && args.yes && args.over(settings).mode == Mode::Normal {
+        return Err(CliError::bad_input("nobody is in the background who could say yes")
+            .hint("`--mode ultra-thin` does not ask; else each phase waits in the inbox"));
+    }
     let commands = match found {
         Some((_, settings)) if args.rebuild_state => {
             let plan = project.read_tasks(file)?.plan;
@@ -157,7 +250,7 @@ fn prepare(
         Some((true, settings)) => vec![Command::Configure { settings: args.over(&settings) }],
         None => vec![Command::Configure { settings: args.over(&defaults) }],
     };
-    Ok(project.drive_run(commands, file)?)
+    Ok(project.take_up_run(commands, file)?)
 }
 
 fn wants_to_go_on(context: &Context) -> Result<bool, CliError> {
@@ -165,23 +258,54 @@ fn wants_to_go_on(context: &Context) -> Result<bool, CliError> {
     Ok(matches!(ask("Go on with it? [Y/n]")?.as_deref(), Some("" | "y" | "Y" | "yes")))
 }
 
-fn execute(context: &Context, project: Project, args: &ExecuteArgs) -> Result<ExitCode, CliError> {
+/// How far a run goes by itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Course {
+    /// Only this phase.
+    pub(crate) phase: Option<u32>,
+    /// Nobody is asked at the end of a phase.
+    pub(crate) yes: bool,
+    /// Nobody is asked anything: what needs a person waits in the inbox, and the run with it.
+    pub(crate) is_patient: bool,
+}
+
+/// Works on the run until it ends, somebody has to answer, or it is asked to end.
+pub(crate) fn execute(
+    mut project: Project,
+    course: &Course,
+    mut live: Live,
+    context: &Context,
+) -> Result<ExitCode, CliError> {
     let program = env::current_exe().map_err(CliError::from)?;
-    let options = RunOptions { keeper: vec![program.into(), "keeper".into()], phase: args.phase };
-    let mut live = Live::begin(context)?;
-    let mut project = project;
+    let options = RunOptions {
+        keeper: vec![program.into(), "keeper".into()],
+        phase: course.phase,
+        waits: course.is_patient,
+    };
     loop {
         let (back, end) = project.execute(&options, &mut live)?;
         project = back;
         live.clear();
         match end {
-            RunEnd::Waits { phase } if args.yes || wants_next_phase(phase)? => {
+            RunEnd::Waits { phase } if course.yes || wants_next_phase(phase)? => {
                 project.run_command(Command::ApprovePhase { phase })?;
             }
             RunEnd::Waits { phase } => {
-                context.out.note(format!("phase {phase} is done; the run waits for a person"));
-                context.out.note("next: `waypost inbox`, then `waypost run --resume`");
+                say_waits(context, phase);
                 return summary(context, &mut project);
+            }
+            RunEnd::Asks if answer_agents(context, &mut project)? => {}
+            RunEnd::Asks => {
+                let code = summary(context, &mut project)?;
+                context.out.note("what is left waits for a person's answer");
+                context.out.note("next: `waypost inbox`, then `waypost run --resume`");
+                return Ok(code);
+            }
+            RunEnd::OutOfMoney => {
+                let code = summary(context, &mut project)?;
+                context.out.note("the budget is used up; what is left waits");
+                context.out.note("next: `waypost run --resume --budget USD` with more");
+                return Ok(code);
             }
             RunEnd::Over | RunEnd::PhaseDone | RunEnd::Stopped => {
                 return summary(context, &mut project);
@@ -190,14 +314,51 @@ fn execute(context: &Context, project: Project, args: &ExecuteArgs) -> Result<Ex
     }
 }
 
+/// Asks the person at the terminal what agents want to know. Says whether anything was answered.
+fn answer_agents(context: &Context, project: &mut Project) -> Result<bool, CliError> {
+    if !io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    let is_agents = |entry: &&Entry| {
+        matches!(entry.question.kind, QuestionKind::Permission | QuestionKind::AgentQuestion)
+    };
+    let entries: Vec<Entry> = project.inbox()?.open().iter().filter(is_agents).cloned().collect();
+    let mut is_answered = false;
+    for entry in entries {
+        context.out.note(&entry.question.title);
+        let choices = entry.question.choices.join(", ");
+        let hint = if choices.is_empty() { "any text".to_owned() } else { choices };
+        // The title has all of a short question.
+        let is_told = entry.question.title.ends_with(entry.question.text.trim());
+        let more = if is_told { String::new() } else { format!("{}\n", entry.question.text) };
+        let Some(text) = ask(&format!("{more}[{hint}; empty: later]"))? else {
+            return Ok(is_answered);
+        };
+        if text.is_empty() {
+            continue;
+        }
+        match project.answer(&entry.id, &text) {
+            Ok(()) => is_answered = true,
+            Err(error) => context.out.warning(error.to_string()),
+        }
+    }
+    Ok(is_answered)
+}
+
+pub(super) fn say_waits(context: &Context, phase: u32) {
+    context.out.note(format!("phase {phase} is done; the run waits for a person"));
+    context.out.note("next: `waypost inbox`, then `waypost run --resume`");
+}
+
 fn wants_next_phase(phase: u32) -> Result<bool, CliError> {
     let answer = ask(&format!("Phase {phase} is done. Go on with the next one? [Y/n]"))?;
     Ok(matches!(answer.as_deref(), Some("" | "y" | "Y" | "yes")))
 }
 
 /// How the run stands at the end, and what to do next.
-fn summary(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> {
+pub(super) fn summary(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> {
     say_notices(context, project);
+    let has_questions = !project.inbox()?.open().is_empty();
     let Some(run) = project.run_summary()? else { return Ok(ExitCode::SUCCESS) };
     if context.out.json {
         context.out.json(&json!({ "event": "ended", "run": show_run::json(&run) }))?;
@@ -209,7 +370,7 @@ fn summary(context: &Context, project: &mut Project) -> Result<ExitCode, CliErro
                 task.id
             ));
         }
-        if !run.is_over && run.failed.is_empty() {
+        if !run.is_over && run.failed.is_empty() && !has_questions {
             context.out.note("next: `waypost run --resume`");
         }
     }

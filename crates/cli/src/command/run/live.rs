@@ -3,7 +3,7 @@
 use crate::{
     Context,
     output::{CYAN, DIM, GREEN, RED, YELLOW, say, styled},
-    show::{bar, duration},
+    show::{self, bar, duration},
 };
 use serde_json::json;
 use std::{
@@ -15,7 +15,7 @@ use std::{
     },
     thread,
 };
-use waypost_engine::{Audience, Happening, Running, Wish};
+use waypost_engine::{Audience, Happening, RunLog, Running, Wish};
 use waypost_model::{
     run::{Active, TaskStatus},
     time::Time,
@@ -36,24 +36,26 @@ enum Form {
 }
 
 /// Somebody at a terminal, in a log, or a program.
-pub(super) struct Live {
+pub(crate) struct Live {
     form: Form,
     quiet: bool,
     began: Option<Time>,
     interrupts: Arc<AtomicUsize>,
     said: usize,
+    /// Where everything goes that is said in the background.
+    log: Option<RunLog>,
+}
+
+/// What a run in the background says first, on a line of its own: it is at work.
+pub(super) fn first_word(is_json: bool) -> &'static str {
+    if is_json { r#"{"event":"working"}"# } else { "the run is at work" }
 }
 
 impl Live {
-    pub(super) fn begin(context: &Context) -> io::Result<Self> {
-        let is_drawn = io::stderr().is_terminal() && !context.out.quiet;
-        let form = match (context.out.json, is_drawn) {
-            (true, _) => Form::Json,
-            (false, true) => Form::Drawn { lines: 0 },
-            (false, false) => Form::Lines,
-        };
-        let interrupts = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&interrupts);
+    /// For the engine itself; interrupts are wishes from here on.
+    pub(crate) fn begin(context: &Context) -> io::Result<Self> {
+        let live = Self::watching(context);
+        let count = Arc::clone(&live.interrupts);
         let signals = [
             signal_hook::consts::SIGINT,
             signal_hook::consts::SIGTERM,
@@ -65,7 +67,24 @@ impl Live {
                 count.fetch_add(1, Ordering::SeqCst);
             }
         });
-        Ok(Self { form, quiet: context.out.quiet, began: None, interrupts, said: 0 })
+        Ok(live)
+    }
+
+    /// For somebody who only watches; an interrupt ends the watching.
+    pub(super) fn watching(context: &Context) -> Self {
+        let is_drawn = io::stderr().is_terminal() && !context.out.quiet;
+        let form = match (context.out.json, is_drawn) {
+            (true, _) => Form::Json,
+            (false, true) => Form::Drawn { lines: 0 },
+            (false, false) => Form::Lines,
+        };
+        let (quiet, interrupts) = (context.out.quiet, Arc::new(AtomicUsize::new(0)));
+        Self { form, quiet, began: None, interrupts, said: 0, log: None }
+    }
+
+    /// The same in the background, where everything goes to a log.
+    pub(super) fn into_log(self, log: RunLog) -> Self {
+        Self { log: Some(log), ..self }
     }
 
     /// Takes away what is drawn, so that something can be said.
@@ -92,6 +111,9 @@ impl Audience for Live {
             let _unheard = writeln!(io::stdout(), "{}", data(happening));
             return;
         }
+        if self.quiet {
+            return;
+        }
         let is_drawn = matches!(self.form, Form::Drawn { .. });
         let text = match happening {
             Happening::Started { .. } if is_drawn => return,
@@ -103,6 +125,12 @@ impl Audience for Live {
             }
             Happening::Failed { id, text } => format!("{id} {} {text}", styled(RED, "failed:")),
             Happening::Interrupted { id, why } => format!("{id} waits again: {why}"),
+            Happening::Parked { id, why, until } => {
+                format!("{id} {} {until}: {why}", styled(YELLOW, "waits until"))
+            }
+            Happening::Asked { title, .. } => {
+                format!("{} {title} ({})", styled(CYAN, "question:"), "waypost inbox")
+            }
             Happening::PhaseClosed { phase } => format!("phase {phase} {}", styled(GREEN, "done")),
             Happening::Note(text) => format!("{} {text}", styled(YELLOW, "note:")),
         };
@@ -110,6 +138,14 @@ impl Audience for Live {
     }
 
     fn look(&mut self, active: &Active, running: &[Running<'_>], now: Time) {
+        if let Some(log) = &self.log {
+            if self.began.is_none() {
+                let is_json = matches!(self.form, Form::Json);
+                let _unheard = writeln!(io::stdout(), "{}", first_word(is_json));
+            }
+            // A log that cannot be kept small is no reason to stop.
+            let _grows = log.keep_small();
+        }
         let began = *self.began.get_or_insert(now);
         let text = match &self.form {
             Form::Drawn { .. } => drawing(active, running, began, now),
@@ -153,6 +189,10 @@ fn data(happening: &Happening) -> serde_json::Value {
         Happening::Interrupted { id, why } => {
             json!({ "event": "interrupted", "id": id, "reason": why })
         }
+        Happening::Parked { id, why, until } => {
+            json!({ "event": "parked", "id": id, "reason": why, "until": until.to_string() })
+        }
+        Happening::Asked { id, title } => json!({ "event": "asked", "id": id, "question": title }),
         Happening::PhaseClosed { phase } => json!({ "event": "phase_closed", "phase": phase }),
         Happening::Note(text) => json!({ "event": "note", "text": text }),
     }
@@ -179,20 +219,39 @@ fn drawing(active: &Active, running: &[Running<'_>], began: Time, now: Time) -> 
     for task in running.iter().take(RUNNING_SHOWN) {
         let title = active.task(task.id).map_or("", |view| view.planned.title.as_str());
         // A line that wraps would not be taken away as a whole.
-        let title = shortened(title, width.saturating_sub(task.id.as_str().len() + 30));
-        let doing = if task.is_verifying { " verifying" } else { "" };
+        let title = shortened(title, (width / 2).saturating_sub(task.id.as_str().len() + 4));
+        let doing = doing(task);
         let attempt = if task.attempt > 1 { format!(" #{}", task.attempt) } else { String::new() };
         let since = styled(DIM, duration(now.since(task.since)));
+        let doing = shortened(&doing, (width / 2).saturating_sub(12));
+        let doing = styled(DIM, doing);
         let _infallible =
-            writeln!(text, "  {} {title}{attempt}{doing} {since}", styled(CYAN, task.id));
+            writeln!(text, "  {} {title}{attempt} {since} {doing}", styled(CYAN, task.id));
     }
     if running.len() > RUNNING_SHOWN {
         let _infallible = writeln!(text, "  and {} more", running.len() - RUNNING_SHOWN);
     }
     let elapsed = duration(now.since(began));
-    let _infallible =
-        writeln!(text, "{}", styled(DIM, format!("{elapsed}{}", rest(active, running.len()))));
+    let line = format!("{elapsed}{}{}", rest(active, running.len()), spent(active, running));
+    let _infallible = writeln!(text, "{}", styled(DIM, line));
     text
+}
+
+/// What is being done for a task, in a few words.
+fn doing(task: &Running<'_>) -> String {
+    match &task.agent {
+        _ if task.is_verifying => "verifying".to_owned(),
+        Some(agent) if agent.waits => format!("{}: waits for you (waypost inbox)", agent.name),
+        Some(agent) => format!("{}: {}", agent.name, agent.doing),
+        None => String::new(),
+    }
+}
+
+/// Tokens and money so far, where any were used.
+fn spent(active: &Active, running: &[Running<'_>]) -> String {
+    let mut usage = *active.usage();
+    running.iter().filter_map(|task| task.agent).for_each(|agent| usage.add(&agent.usage));
+    if usage.is_nothing() { String::new() } else { format!(", {}", show::usage(&usage)) }
 }
 
 /// How wide the terminal is.

@@ -5,12 +5,12 @@ use crate::{Context, error::CliError};
 use std::{
     fs::File,
     io::{self, IsTerminal as _, Read as _, Seek as _, SeekFrom, Write as _},
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
     thread,
     time::Duration,
 };
-use waypost_engine::Project;
+use waypost_engine::{Project, Transcript};
 use waypost_model::run::TaskStatus;
 
 /// How often a followed log is looked at.
@@ -35,19 +35,44 @@ pub(super) fn run(
         context.out.note(format!("{id} has not been started"));
         return Ok(ExitCode::SUCCESS);
     }
-    let path = project.task_log(&id, attempt);
-    let mut at = print_from(&path, 0)?;
-    if at == 0 {
+    let mut source = Source {
+        transcript: project.transcript(&id, attempt),
+        log: project.task_log(&id, attempt),
+        at: 0,
+    };
+    if !source.print()? {
         context.out.note(format!("attempt {attempt} of {id} has printed nothing"));
     }
     while follow && is_running(project, &id, attempt)? {
         thread::sleep(FOLLOW_INTERVAL);
-        at = print_from(&path, at)?;
+        source.transcript = source.transcript.or_else(|| project.transcript(&id, attempt));
+        source.print()?;
     }
     if follow {
-        print_from(&path, at)?;
+        source.print()?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What an attempt has left: what its agent said, then what was printed.
+struct Source {
+    transcript: Option<Transcript>,
+    log: PathBuf,
+    at: u64,
+}
+
+impl Source {
+    /// Prints what is new; says whether anything was.
+    fn print(&mut self) -> Result<bool, CliError> {
+        let said = match &mut self.transcript {
+            Some(transcript) => transcript.news()?,
+            None => String::new(),
+        };
+        write(said.as_bytes())?;
+        let before = self.at;
+        self.at = print_from(&self.log, before)?;
+        Ok(!said.is_empty() || self.at > before)
+    }
 }
 
 fn is_running(
@@ -69,15 +94,18 @@ fn print_from(path: &Path, at: u64) -> Result<u64, CliError> {
     file.seek(SeekFrom::Start(at))?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
-    let count = bytes.len() as u64;
+    write(&bytes)?;
+    Ok(at + bytes.len() as u64)
+}
+
+/// Writes foreign output: a terminal obeys what it is shown; a file or a pipe gets every byte.
+fn write(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    // A terminal obeys what it is shown; a file or a pipe gets every byte.
-    if stdout.is_terminal() {
-        bytes = harmless(&bytes);
+    match stdout.is_terminal() {
+        true => stdout.write_all(&harmless(bytes))?,
+        false => stdout.write_all(bytes)?,
     }
-    stdout.write_all(&bytes)?;
-    stdout.flush()?;
-    Ok(at + count)
+    stdout.flush()
 }
 
 /// What a terminal may be shown of foreign output: text, colours, line ends and tabs.
@@ -90,10 +118,13 @@ fn harmless(bytes: &[u8]) -> Vec<u8> {
                 let end = rest.iter().skip(2).position(|byte| (0x40..=0x7e).contains(byte));
                 end.map_or(rest.len(), |end| end + 3)
             }
+            // Ended by a bell, or by an escape that begins something else.
             (0x1b, Some(b']')) => {
-                let end = rest.iter().position(|byte| *byte == 0x07);
-                end.map_or(rest.len(), |end| end + 1)
+                let end = rest.iter().skip(2).position(|byte| [0x07, 0x1b].contains(byte));
+                end.map_or(rest.len(), |end| end + 2 + usize::from(rest[end + 2] == 0x07))
             }
+            // The same as an escape and another byte, as one character.
+            (0xc2, Some(0x80..=0x9f)) => 2,
             (0x1b, _) => 2.min(rest.len()),
             _ => 1,
         };
@@ -121,6 +152,8 @@ mod tests {
             (b"a\x1b[2J\x1b[1;1Hb", b"ab"),
             (b"a\x1b]0;title\x07b", b"ab"),
             (b"a\x1b]52;c;ZXZpbA==", b"a"),
+            (b"a\x1b]8;;http://x\x1b\\b", b"ab"),
+            ("a\u{9b}2Jb".as_bytes(), b"a2Jb"),
             (b"a\x1bcb\x07\x08\rc", b"abc"),
             ("caf\u{e9}".as_bytes(), "caf\u{e9}".as_bytes()),
             (b"end\x1b", b"end"),

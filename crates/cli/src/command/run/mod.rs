@@ -1,8 +1,11 @@
 //! `waypost run`: the tasks of TASKS.md.
 
-mod execute;
-mod live;
+mod background;
+pub(crate) mod execute;
+pub(crate) mod live;
 mod logs;
+pub(crate) mod rehearse;
+mod watch;
 
 use super::{open, say_notices};
 use crate::{Context, error::CliError, show::run as show_run};
@@ -44,7 +47,18 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Subcommand)]
 enum RunAction {
     /// Show phases, counts, and what failed or is blocked
-    Status,
+    Status {
+        /// Watch until the run is over, waits for a person, or nobody works on it any more; exits
+        /// as the run does
+        #[arg(long)]
+        wait: bool,
+    },
+    /// Ask the run that is at work to end, as Ctrl-C does, and wait until it has
+    Stop {
+        /// Stop running tasks too, as a second Ctrl-C does; they will be ready again
+        #[arg(long)]
+        now: bool,
+    },
     /// List the tasks that may be started now, the most urgent first
     Next {
         /// How many at most
@@ -60,8 +74,9 @@ enum RunAction {
     Done {
         /// The task, as in T1.3
         id: String,
-        /// The attempt that speaks, as `start` told it; an older one is refused
-        #[arg(long, env = "WAYPOST_ATTEMPT")]
+        /// The attempt that speaks, as `start` told it; an older one is refused. Inside an attempt
+        /// it is known by WAYPOST_ATTEMPT, and no other may be named
+        #[arg(long, value_name = "N")]
         attempt: Option<u32>,
     },
     /// Say that a task failed; it is tried again until its retries are used up
@@ -75,8 +90,9 @@ enum RunAction {
         /// cannot mend fails at once
         #[arg(long, default_value = "transient")]
         class: String,
-        /// The attempt that speaks, as `start` told it; an older one is refused
-        #[arg(long, env = "WAYPOST_ATTEMPT")]
+        /// The attempt that speaks, as `start` told it; an older one is refused. Inside an attempt
+        /// it is known by WAYPOST_ATTEMPT, and no other may be named
+        #[arg(long, value_name = "N")]
         attempt: Option<u32>,
     },
     /// Open a failed task again, with all its retries; what it blocked is lifted
@@ -116,17 +132,20 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
         RunAction::Logs { id, attempt, follow } => {
             return logs::run(context, &mut project, id, *attempt, *follow);
         }
-        RunAction::Status => return status(context, &mut project, tasks),
+        RunAction::Status { wait: true } if project.run()?.active().is_some() => {
+            return watch::run(context, project);
+        }
+        RunAction::Status { .. } => return status(context, &mut project, tasks),
+        RunAction::Stop { now } => return background::stop(context, &mut project, *now),
         RunAction::Next { limit } => return next(context, &mut project, tasks, *limit),
         RunAction::Start { id } => (id, Command::Start { id: parse_id(id)? }),
         RunAction::Done { id, attempt } => return done(context, &mut project, id, *attempt),
         RunAction::Fail { id, reason, class, attempt } => {
-            let failure = Failure {
-                text: reason.clone(),
-                class: parse_class(class)?,
-                signature: String::new(),
-            };
-            (id, Command::Fail { id: parse_id(id)?, attempt: *attempt, failure })
+            let failure =
+                Failure { text: reason.clone(), class: parse_class(class)?, ..Failure::default() };
+            let task = parse_id(id)?;
+            let attempt = project.speaking_attempt(&task, *attempt)?;
+            (id, Command::Fail { id: task, attempt, failure })
         }
         RunAction::Retry { id } => (id, Command::Retry { id: parse_id(id)? }),
         RunAction::Skip { id, satisfy: true } => (id, Command::Satisfy { id: parse_id(id)? }),
@@ -145,6 +164,7 @@ fn done(
     attempt: Option<u32>,
 ) -> Result<ExitCode, CliError> {
     let id = parse_id(id)?;
+    let attempt = project.speaking_attempt(&id, attempt)?;
     match project.finish_task(&id, attempt, &mut io::stderr()) {
         Err(error @ EngineError::CheckFailed { .. }) => {
             let next = format!("mend it, or `waypost run fail {id} --reason TEXT`");

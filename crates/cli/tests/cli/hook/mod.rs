@@ -5,6 +5,7 @@
 
 mod events;
 mod faults;
+mod fence;
 mod finishing;
 mod matrix;
 mod places;

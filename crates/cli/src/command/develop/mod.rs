@@ -1,5 +1,8 @@
 //! `waypost develop`: one feature through its phases and gates.
 
+mod ralph;
+mod review;
+
 use super::{ask, open, say_notices};
 use crate::{
     Context,
@@ -48,12 +51,14 @@ enum DevelopAction {
     },
     /// Go back one phase; its gate and all later ones close again
     Back,
+    Review(review::ReviewArgs),
     /// Pass or reset a gate
     #[command(subcommand)]
     Gate(GateAction),
     /// Work on a checkpoint of the implementation
     #[command(subcommand)]
     Checkpoint(CheckpointAction),
+    Ralph(ralph::RalphArgs),
     /// Keep a checkpoint contract for the feature (in DESIGN)
     Contract {
         /// The contract, YAML
@@ -156,6 +161,8 @@ pub(crate) fn run(context: &Context, args: &DevelopArgs) -> Result<ExitCode, Cli
             project.advance(Command::Advance { checkpoints, contract, strategy })?;
         }
         DevelopAction::Back => project.develop(Command::Back)?,
+        DevelopAction::Review(args) => return review::run(context, &mut project, args),
+        DevelopAction::Ralph(args) => return ralph::run(context, &mut project, args),
         DevelopAction::Gate(action) => gate(context, &mut project, action)?,
         DevelopAction::Checkpoint(action) => checkpoint(&mut project, action)?,
         DevelopAction::Contract { file } => {

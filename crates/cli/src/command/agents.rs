@@ -1,0 +1,210 @@
+//! `waypost agents`: which agents there are, and whether their gates are alive.
+
+use super::{
+    open, say_notices,
+    watch::{Watch, keeper},
+};
+use crate::{
+    Context,
+    error::CliError,
+    output::{BOLD, DIM, GREEN, RED, YELLOW, styled},
+};
+use clap::Subcommand;
+use serde_json::{Value, json};
+use std::process::ExitCode;
+use waypost_engine::{AgentCheck, GateHealth, Installed, Project, canary_call};
+use waypost_model::config::AgentAccess;
+use waypost_sim::{Block, Input, Options, Script, Server, Turn};
+
+/// List the agents that can be given work
+///
+/// Those that Waypost brings along and those of waypost.toml, [agents.NAME]: how each is spoken
+/// with, where its program is, what of your own settings it reads, and whether its gate was alive
+/// when it was last checked.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AgentsArgs {
+    #[command(subcommand)]
+    action: Option<AgentsAction>,
+}
+
+#[derive(Debug, Subcommand)]
+enum AgentsAction {
+    /// Check that the hook holds the installed agents
+    ///
+    /// Starts each program as a run would, in a scratch project with closed gates, against a
+    /// scripted model on this machine: no network, no account, no cost. The model pushes, and the
+    /// hook has to refuse that. Exit 1 if a gate is not alive.
+    Check {
+        /// The agents to check; all that are installed if left out
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+    },
+}
+
+pub(crate) fn run(context: &Context, args: &AgentsArgs) -> Result<ExitCode, CliError> {
+    let mut project = open(context)?;
+    match &args.action {
+        None => list(context, &project),
+        Some(AgentsAction::Check { names }) => check(context, &mut project, names),
+    }
+}
+
+fn list(context: &Context, project: &Project) -> Result<ExitCode, CliError> {
+    let checks = project.agent_checks()?;
+    let agents = project.agents()?;
+    if context.out.json {
+        let data: Vec<Value> =
+            agents.iter().map(|it| data(it, checks.get(&it.agent.name))).collect();
+        context.out.json(&data)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for it in &agents {
+        let program = match &it.program {
+            Some(path) => {
+                let version = it.version().map(|it| format!("  {it}")).unwrap_or_default();
+                format!("{}{version}", path.display())
+            }
+            None => styled(DIM, format!("{} is not installed", it.agent.command[0])),
+        };
+        let name = styled(BOLD, format!("{:12}", it.agent.name));
+        context.out.line(format!("{name} {:10} {program}", it.agent.adapter.as_str()))?;
+        if it.program.is_some() {
+            context.out.line(format!("  gate      {}", gate(checks.get(&it.agent.name))))?;
+            context.out.line(format!("  yours     {}", passed_on(it)))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What of the person's settings reaches the program.
+fn passed_on(it: &Installed) -> String {
+    let config = &it.agent.config;
+    let settings = match config.settings.as_slice() {
+        [] => "no settings".to_owned(),
+        some => format!("settings: {}", some.join(", ")),
+    };
+    let servers = if config.mcp { "your MCP servers" } else { "no MCP servers" };
+    let access = match config.access {
+        AgentAccess::Read => "reads only",
+        AgentAccess::Edit => "edits without asking",
+        AgentAccess::Unfenced => "does everything without asking",
+    };
+    format!("{settings}; {servers}; {access}")
+}
+
+fn gate(check: Option<&AgentCheck>) -> String {
+    let Some(check) = check else {
+        return styled(DIM, "not checked yet (`waypost agents check`)");
+    };
+    let told = health(&check.health);
+    match check.is_current() {
+        true => format!("{told} {}", styled(DIM, format!("({})", check.at))),
+        false => format!("{told}, {}", styled(YELLOW, "checked with another version")),
+    }
+}
+
+pub(crate) fn health(health: &GateHealth) -> String {
+    match health {
+        GateHealth::Alive => styled(GREEN, "alive"),
+        GateHealth::Silent => format!("{}: the hook was never asked", styled(RED, "silent")),
+        GateHealth::Ran => {
+            format!("{}: the command was run all the same", styled(RED, "does not hold"))
+        }
+        GateHealth::NoHook(why) => format!("none: {why}"),
+        GateHealth::Failed(why) => format!("{}: {why}", styled(YELLOW, "not known")),
+    }
+}
+
+fn data(it: &Installed, check: Option<&AgentCheck>) -> Value {
+    let config = &it.agent.config;
+    json!({
+        "name": it.agent.name,
+        "adapter": it.agent.adapter.as_str(),
+        "command": it.agent.command,
+        "program": it.program,
+        "version": it.version(),
+        "gate": check.map(check_data),
+        "settings": config.settings,
+        "mcp": config.mcp,
+        "access": config.access,
+    })
+}
+
+pub(crate) fn check_data(check: &AgentCheck) -> Value {
+    json!({
+        "health": check.health,
+        "version": check.version,
+        "at": check.at.to_string(),
+        "is_current": check.is_current(),
+    })
+}
+
+fn check(context: &Context, project: &mut Project, names: &[String]) -> Result<ExitCode, CliError> {
+    for name in names {
+        // A name that nobody has is said before anything is started.
+        project.agent(name)?;
+    }
+    let (mut is_well, mut found) = (true, Vec::new());
+    let keeper = keeper()?;
+    let mut watch = Watch::begin(context)?;
+    for it in project.agents()? {
+        let name = &it.agent.name;
+        let is_named = names.contains(name);
+        if !names.is_empty() && !is_named {
+            continue;
+        }
+        let Some(program) = &it.program else {
+            is_well &= !is_named;
+            tell(context, &mut found, name, "not_installed", "not installed", None)?;
+            continue;
+        };
+        let script = Script {
+            marked: Vec::new(),
+            turns: turns(&it),
+            sub_turns: Vec::new(),
+            sub_marker: "SUBAGENT".to_owned(),
+            side_text: "ok".to_owned(),
+        };
+        let server = Server::start(script, &Options::default())?;
+        let checked =
+            project.check_agent(&it.agent, program, server.address(), &keeper, &mut watch);
+        watch.clear();
+        let check = checked?;
+        is_well &= matches!(check.health, GateHealth::Alive | GateHealth::NoHook(_));
+        tell(context, &mut found, name, "checked", &health(&check.health), Some(&check))?;
+    }
+    say_notices(context, project);
+    if context.out.json {
+        context.out.json(&found)?;
+    }
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What the scripted model does: the canary, then it ends.
+fn turns(it: &Installed) -> Vec<Turn> {
+    let call = canary_call(it.agent.adapter).and_then(|(tool, input)| {
+        let input = Input::Fields(serde_json::from_str(&input).ok()?);
+        Some(Block::Tool { name: tool.to_owned(), input })
+    });
+    let text = |text: &str| Block::Text(text.to_owned());
+    [call.unwrap_or_else(|| text("There is nothing to call.")), text("That was all.")]
+        .map(|block| Turn { blocks: vec![block], ..Turn::default() })
+        .to_vec()
+}
+
+fn tell(
+    context: &Context,
+    found: &mut Vec<Value>,
+    name: &str,
+    state: &str,
+    text: &str,
+    check: Option<&AgentCheck>,
+) -> Result<(), CliError> {
+    if context.out.json {
+        found.push(json!({ "name": name, "state": state, "gate": check.map(check_data) }));
+        return Ok(());
+    }
+    let version = check.and_then(|check| check.version.as_deref());
+    let version = version.map(|it| styled(DIM, format!("  ({it})"))).unwrap_or_default();
+    Ok(context.out.line(format!("{} {text}{version}", styled(BOLD, format!("{name:12}"))))?)
+}

@@ -1,0 +1,99 @@
+//! `waypost run --detach` and `waypost run stop`: a run in a process of its own, and its end.
+//!
+//! Whatever needs the person who types is done in the foreground; the process behind it only works
+//! on the run that is there.
+
+use super::{
+    execute::{ExecuteArgs, execute},
+    live::{Live, first_word},
+};
+use crate::{
+    Context,
+    error::{CliError, Kind},
+    output::say,
+};
+use serde_json::json;
+use std::{env, ffi::OsString, process::ExitCode, thread, time::Duration};
+use waypost_engine::{Begun, Haste, Project, RunLog};
+
+/// How often is looked whether the engine has ended.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Lets the run that was prepared go on in the background.
+pub(super) fn detach(
+    context: &Context,
+    project: &mut Project,
+    args: &ExecuteArgs,
+) -> Result<ExitCode, CliError> {
+    let root = project.root().as_os_str().to_owned();
+    let mut program = vec![env::current_exe()?.into_os_string(), "-C".into(), root];
+    let flags = [(context.out.json, "--json"), (context.out.quiet, "--quiet")];
+    program.extend(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag.into()));
+    program.extend(args.for_background().into_iter().map(OsString::from));
+    match project.start_in_background(&program, first_word(context.out.json))? {
+        Begun::Working { pid } if context.out.json => {
+            context.out.json(&json!({ "event": "detached", "pid": pid }))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Begun::Working { pid } => {
+            context.out.note(format!("the run goes on in the background, as process {pid}"));
+            context.out.note("next: `waypost run status --wait` watches it");
+            context.out.note("      `waypost run stop` ends it");
+            Ok(ExitCode::SUCCESS)
+        }
+        Begun::Ended { code, said } => {
+            // It said data and all else to the same place; data is what is left if all went well.
+            match context.out.json && code <= Kind::Failed as u8 {
+                true => context.out.raw(&said)?,
+                false => say(said.trim_end()),
+            }
+            Ok(ExitCode::from(code))
+        }
+    }
+}
+
+/// The process in the background.
+pub(super) fn go_on(
+    context: &Context,
+    project: Project,
+    args: &ExecuteArgs,
+) -> Result<ExitCode, CliError> {
+    // Whoever started it may be killed with all that is in its session or process group. Without
+    // that it is in a session of its own already.
+    let _own_already = rustix::process::setsid();
+    let log = RunLog::of(project.place());
+    let live = Live::begin(context)?.into_log(log);
+    execute(project, &args.course(), live, context)
+}
+
+/// Asks the run that is at work to end, and waits for that.
+pub(super) fn stop(
+    context: &Context,
+    project: &mut Project,
+    now: bool,
+) -> Result<ExitCode, CliError> {
+    project.refuse_stale()?;
+    let haste = if now { Haste::Now } else { Haste::Finish };
+    let Some(owner) = project.ask_engine_to_end(haste)? else {
+        return Err(CliError::new(Kind::Refused, "no run is at work").next("waypost run --resume"));
+    };
+    let asked = format!("asked {owner} to end");
+    context.out.note(match haste {
+        Haste::Finish => format!("{asked}; running tasks finish first (`--now` stops them)"),
+        Haste::Now => format!("{asked}; running tasks are stopped and will be ready again"),
+    });
+    // It waits for the attempt that this is a part of; waiting for it here would never end.
+    let has_to_go = project.is_in_attempt();
+    while !has_to_go && !project.has_engine_ended(&owner)? {
+        thread::sleep(LOOK_INTERVAL);
+    }
+    let event = if has_to_go { "asked" } else { "stopped" };
+    if context.out.json {
+        context.out.json(&json!({ "event": event, "pid": owner.pid }))?;
+    }
+    context.out.done(match has_to_go {
+        true => "it ends when this attempt has ended",
+        false => "the run has stopped; next: `waypost run --resume`",
+    });
+    Ok(ExitCode::SUCCESS)
+}

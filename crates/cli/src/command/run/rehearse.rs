@@ -1,0 +1,103 @@
+//! `waypost run --rehearse`: the whole graph with simulated agents, in a folder of its own.
+//!
+//! Nothing of the project is run or changed: commands and verifications of the tasks are left out,
+//! and a scripted agent stands in for everybody.
+
+use super::{
+    execute::{Course, execute},
+    live::Live,
+};
+use crate::{Context, error::CliError};
+use serde_json::json;
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+use waypost_engine::{Project, make_scratch};
+use waypost_model::{
+    actor::Actor,
+    run::{Command, Details, Plan, Settings},
+};
+
+/// The agent that stands in for all others.
+pub(crate) const STAND_IN: &str = "sim";
+
+/// How a rehearsal goes.
+pub(super) struct Rehearsal {
+    /// How many of a hundred attempts are spoilt.
+    pub(super) faults: u8,
+    pub(super) course: Course,
+}
+
+pub(super) fn rehearse(
+    context: &Context,
+    project: &mut Project,
+    file: Option<&Path>,
+    settings: Settings,
+    rehearsal: &Rehearsal,
+) -> Result<ExitCode, CliError> {
+    let plan = stand_in(project.read_tasks(file)?.plan);
+    let config = project.configuration().values.run.clone();
+    let folder = scratch_folder("rehearsal");
+    let script = json!({"version": 1, "faults": {"percent": rehearsal.faults}});
+    let files = [
+        ("waypost.toml", configuration(&folder, config.max_agents)?),
+        (SCRIPT, format!("{script:#}\n")),
+    ];
+    make_scratch(&folder, &files)?;
+    let person = Actor::User("rehearsal".into());
+    let mut scratch = Project::find(&folder, person)?;
+    let settings = Settings { agent: Some(STAND_IN.into()), ..settings };
+    scratch.run_command(Command::Begin { plan, settings })?;
+    context.out.note(format!(
+        "rehearsing in {}; nothing of your project is run or changed",
+        folder.display()
+    ));
+    execute(scratch, &rehearsal.course, Live::begin(context)?, context)
+}
+
+/// Where the script of the stand-in is, in its project.
+pub(crate) const SCRIPT: &str = "agents.json";
+
+/// A folder that nobody has made yet.
+pub(crate) fn scratch_folder(word: &str) -> PathBuf {
+    let name = |number: u32| format!("waypost-{word}-{}-{number}", std::process::id());
+    let folders = (1..).map(|number| env::temp_dir().join(name(number)));
+    folders.into_iter().find(|folder| !folder.exists()).expect("some number is free")
+}
+
+/// The configuration with which the stand-in follows the script.
+pub(crate) fn configuration(folder: &Path, max_agents: u32) -> Result<String, CliError> {
+    let own = env::current_exe()?;
+    let sessions = folder.join(".git").join("sessions");
+    let words = [
+        own.display().to_string(),
+        "sim".into(),
+        "agent".into(),
+        "--speak".into(),
+        "claude".into(),
+        "--script".into(),
+        folder.join(SCRIPT).display().to_string(),
+        "--sessions".into(),
+        sessions.display().to_string(),
+        "--".into(),
+    ];
+    // JSON's texts and lists are TOML's too.
+    Ok(format!(
+        "[run]\nmax_agents = {max_agents}\n\n[agents.{STAND_IN}]\nadapter = \"claude\"\n\
+         command = {}\n",
+        json!(words)
+    ))
+}
+
+/// The same graph without anything that would really be run.
+fn stand_in(mut plan: Plan) -> Plan {
+    plan.source = None;
+    for task in &mut plan.tasks {
+        let body = task.details.take().map(|details| details.body).unwrap_or_default();
+        let agent = Some(STAND_IN.to_owned());
+        task.details = Some(Box::new(Details { body, agent, ..Details::default() }));
+    }
+    plan
+}

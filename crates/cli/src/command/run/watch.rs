@@ -1,0 +1,122 @@
+//! `waypost run status --wait`: watches a run that another process works on, from the journal.
+
+use super::{
+    execute::{say_waits, summary},
+    live::Live,
+};
+use crate::{Context, error::CliError, show::run as show_run};
+use serde_json::json;
+use std::{process::ExitCode, thread, time::Duration};
+use waypost_engine::{AgentView, Audience as _, Happening, Project, Recorded, Running};
+use waypost_model::run::{Active, EndStep, Event, PhaseStage, TaskStatus, TaskView, Usage};
+
+/// How often the journal is looked at, as the engine does for others' commits.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Why there is nothing more to watch.
+enum End {
+    Over,
+    Waits { phase: u32 },
+    Unattended,
+}
+
+/// Watches until there is nothing more to see, and exits as the run would.
+pub(super) fn run(context: &Context, mut project: Project) -> Result<ExitCode, CliError> {
+    let mut live = Live::watching(context);
+    let mut seen = project.log(1, |_| true)?.last().map_or(0, |entry| entry.seq);
+    if context.out.json
+        && let Some(run) = project.run_summary()?
+    {
+        context.out.json(&json!({ "event": "watching", "run": show_run::json(&run) }))?;
+    }
+    let end = loop {
+        // Asked first: what an engine recorded before it ended is read after it has.
+        let is_attended = project.engine_holder()?.is_some();
+        tell_news(&mut project, &mut live, &mut seen)?;
+        let now = project.clock().now();
+        let Some(active) = project.run()?.active() else { break End::Over };
+        if let Some(end) = end_of(active, is_attended) {
+            break end;
+        }
+        let views = active.tasks().filter(|view| view.status == TaskStatus::InProgress);
+        let running: Vec<Running<'_>> = views
+            .map(|view| Running {
+                id: &view.planned.id,
+                attempt: view.attempts,
+                since: view.since.unwrap_or(now),
+                is_verifying: false,
+                agent: agent_of(&view),
+            })
+            .collect();
+        live.look(active, &running, now);
+        thread::sleep(LOOK_INTERVAL);
+    };
+    live.clear();
+    match end {
+        End::Over => {}
+        End::Waits { phase } => say_waits(context, phase),
+        End::Unattended => context.out.note("nobody works on the run"),
+    }
+    summary(context, &mut project)
+}
+
+/// The model agent at a task, as far as the journal tells.
+fn agent_of<'a>(view: &TaskView<'a>) -> Option<AgentView<'a>> {
+    let trail = view.trail?;
+    let conversation = trail.conversation.as_ref()?;
+    Some(AgentView {
+        name: &conversation.agent,
+        doing: "",
+        usage: Usage::default(),
+        waits: !trail.asked.is_empty(),
+    })
+}
+
+fn end_of(active: &Active, is_attended: bool) -> Option<End> {
+    let phase = active.current_phase();
+    match active.phase(phase) {
+        _ if active.is_over() => Some(End::Over),
+        Some(PhaseStage::Ending { step: EndStep::Approval | EndStep::Stopped, .. }) => {
+            Some(End::Waits { phase })
+        }
+        _ => (!is_attended).then_some(End::Unattended),
+    }
+}
+
+/// Tells everything that was recorded since.
+fn tell_news(project: &mut Project, live: &mut Live, seen: &mut u64) -> Result<(), CliError> {
+    let stream = Project::run_stream();
+    loop {
+        let news = project.log_after(*seen)?;
+        let Some(last) = news.last() else { return Ok(()) };
+        *seen = last.seq;
+        let ours = news.iter().filter(|entry| entry.stream == stream);
+        ours.filter_map(happening).for_each(|happening| live.tell(&happening));
+    }
+}
+
+/// What an entry of the journal means to somebody who watches.
+fn happening(entry: &Recorded) -> Option<Happening> {
+    Some(match serde_json::from_str(&entry.body).ok()? {
+        Event::TaskStarted { id, attempt } => Happening::Started { id, attempt },
+        Event::TaskCompleted { id, .. } => Happening::Completed { id },
+        Event::AttemptFailed { id, text, not_before, .. } => {
+            Happening::Retried { id, text, not_before }
+        }
+        Event::AttemptInterrupted { id } => {
+            Happening::Interrupted { id, why: "it ended without a result".into() }
+        }
+        Event::TaskFailed { id, text, .. } => Happening::Failed { id, text },
+        Event::AttemptParked { id, parked } => {
+            Happening::Parked { id, why: parked.why, until: parked.until }
+        }
+        Event::AgentAsked { id, .. } => {
+            let title = format!("{id} waits for a person");
+            Happening::Asked { id, title }
+        }
+        Event::PhaseClosed { phase, .. } => Happening::PhaseClosed { phase },
+        Event::Replanned { .. } => Happening::Note("the plan has changed".into()),
+        // Everything else shows in the state.
+        _ => return None,
+    })
+}

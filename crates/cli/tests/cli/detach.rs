@@ -1,0 +1,252 @@
+//! Runs in the background: `run --detach`, `run status --wait`, `run stop`.
+
+use crate::{
+    execute::{alive, begin, kill, one, status, wait_for, with},
+    harness::{BINARY, Project, Ran},
+    other::Holder,
+};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+};
+
+/// Lets a run go on in the background; its process.
+#[track_caller]
+fn detach(project: &Project, line: &str) -> u32 {
+    let told = project.json(line);
+    assert_eq!(told["event"], "detached", "{told}");
+    u32::try_from(told["pid"].as_u64().unwrap()).unwrap()
+}
+
+/// A task that works until the file `go` is there.
+const UNTIL_GO: &str = "touch begun; while ! test -e go; do sleep 0.02; done; touch finished";
+
+fn has_ended(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // Whoever should have buried it may be slow.
+    stat.is_empty() || stat.contains(") Z ")
+}
+
+#[test]
+fn a_run_goes_on_in_the_background_and_can_be_watched() {
+    let project = one(UNTIL_GO);
+    let ran = project.must("run --detach");
+    assert!(ran.stderr.contains("the run goes on in the background, as process "), "{ran}");
+    assert!(ran.stderr.contains("`waypost run status --wait`"), "{ran}");
+    assert!(ran.stderr.contains("`waypost run stop`"), "{ran}");
+    let watcher = begin(&project, "run status --wait");
+    wait_for("the task", || project.path("begun").exists());
+    project.write("go", "");
+    let watched: Ran = watcher.wait_with_output().unwrap().into();
+    assert_eq!(watched.code, 0, "{watched}");
+    assert!(watched.stdout.contains("1/1"), "{watched}");
+    assert!(project.path("finished").exists());
+    let log = fs::read_to_string(project.journal().join("run.log")).unwrap();
+    assert!(log.contains("T1.1 completed"), "{log}");
+    // There is nothing more to wait for.
+    assert_eq!(project.must("run status --wait").stdout, watched.stdout);
+}
+
+#[test]
+fn what_happens_is_told_to_whoever_watches() {
+    let project = with(
+        "# Tasks: shop\n\n## Phase 1: One\n\n\
+         - [ ] T1.1: First\n  - run: `while ! test -e go; do sleep 0.02; done; exit 3`\n\
+         - [ ] T1.2: Second\n  - run: `true`\n  - depends: T1.1\n",
+    );
+    let pid = detach(&project, "run --detach --retry-limit 0");
+    assert!(!has_ended(pid));
+    let mut watcher = begin(&project, "--json run status --wait");
+    let lines = BufReader::new(watcher.stdout.take().unwrap()).lines();
+    let mut events = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    let first = events.next().unwrap();
+    assert_eq!((&first["event"], &first["run"]["over"]), (&json!("watching"), &json!(false)));
+    project.write("go", "");
+    let events: Vec<Value> = events.collect();
+    let (last, before) = events.split_last().unwrap();
+    let failed = json!({ "event": "failed", "id": "T1.1", "reason": "exit code 3" });
+    assert!(before.contains(&failed), "{before:?}");
+    assert_eq!((&last["event"], &last["run"]["over"]), (&json!("ended"), &json!(true)));
+    assert_eq!(watcher.wait().unwrap().code(), Some(1));
+    wait_for("its end", || has_ended(pid));
+}
+
+#[test]
+fn it_outlives_the_conversation_that_started_it() {
+    let project = one(UNTIL_GO);
+    let mut shell = project.command("sh", &project.root);
+    shell.args(["-c", &format!("{BINARY} --json run --detach > told; sleep 60")]);
+    // Below an attempt of some other run, in a session that is killed as a whole.
+    shell.env("WAYPOST_KEEPER", "k-1").env("WAYPOST_FENCE", "/elsewhere/T9");
+    shell.env("WAYPOST_TASK", "T9").env("WAYPOST_ATTEMPT", "4");
+    let mut shell = shell.spawn().unwrap();
+    wait_for("the run", || {
+        fs::read_to_string(project.path("told")).is_ok_and(|it| it.ends_with('\n'))
+    });
+    let told: Value = serde_json::from_str(&project.read("told")).unwrap();
+    let pid = u32::try_from(told["pid"].as_u64().unwrap()).unwrap();
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap();
+    let environment = String::from_utf8_lossy(&environment);
+    assert!(!environment.contains("WAYPOST_"), "{environment}");
+    let group = project
+        .command("kill", &project.root)
+        .args(["-9", "--", &format!("-{}", shell.id())])
+        .status();
+    assert!(group.unwrap().success());
+    shell.wait().unwrap();
+    project.write("go", "");
+    assert_eq!(project.run("run status --wait").code, 0);
+    assert_eq!(status(&project, "T1.1"), "completed");
+}
+
+#[test]
+fn what_keeps_it_from_beginning_is_said_in_the_foreground() {
+    let none = Project::git().run("run --detach");
+    assert_eq!(none.code, 2, "{none}");
+    assert!(none.stderr.contains("TASKS_NOT_FOUND"), "{none}");
+
+    let project = one("true");
+    project.must("run next");
+    project.must("init --no-agents");
+    fs::write(project.journal().join("keepers"), "a file where a folder has to be").unwrap();
+    let foreground = project.run("run");
+    let background = project.run("run --detach --resume");
+    assert_eq!(foreground.code, 5, "{foreground}");
+    assert_eq!((background.code, background.stderr), (5, foreground.stderr));
+
+    let normal = one("true").run("run --detach --yes --mode normal");
+    assert_eq!(normal.code, 2, "{normal}");
+}
+
+#[test]
+fn a_run_that_is_over_at_once_says_so() {
+    let project = one("true");
+    project.must("run");
+    let again = project.run("run --detach");
+    assert_eq!(again.code, 0, "{again}");
+    let failing = one("exit 1");
+    assert_eq!(failing.run("run --retry-limit 0").code, 1);
+    assert_eq!(failing.run("run status --wait").code, 1, "it exits as the run did");
+}
+
+#[test]
+fn a_second_run_changes_nothing_and_is_told_who_runs() {
+    let project = one(UNTIL_GO);
+    let pid = detach(&project, "run --detach");
+    wait_for("the task", || project.path("begun").exists());
+    let before = project.log().len();
+    for line in ["run --resume --max-parallel 7", "run --detach --resume --max-parallel 7"] {
+        let second = project.run(line);
+        assert_eq!(second.code, 4, "{line}\n{second}");
+        assert!(second.stderr.contains(&format!("in use by process {pid} (`run`")), "{second}");
+    }
+    assert_eq!(project.log().len(), before, "its settings are not taken either");
+    let log = fs::read_to_string(project.journal().join("run.log")).unwrap();
+    assert!(log.contains("the run is at work") || log.contains("\"working\""), "{log}");
+    project.must("run stop --now");
+}
+
+#[test]
+fn stop_lets_running_tasks_finish() {
+    let project = with(&format!(
+        "# Tasks: shop\n\n## Phase 1: One\n\n\
+         - [ ] T1.1: Runs\n  - run: `{UNTIL_GO}`\n\
+         - [ ] T1.2: Comes after\n  - run: `touch second`\n  - depends: T1.1\n",
+    ));
+    let pid = detach(&project, "run --detach");
+    wait_for("the task", || project.path("begun").exists());
+    let stopper = begin(&project, "run stop");
+    let log = project.journal().join("run.log");
+    wait_for("the wish", || fs::read_to_string(&log).unwrap().contains("no new tasks"));
+    assert!(!has_ended(pid), "it waits for the task");
+    project.write("go", "");
+    let stopped: Ran = stopper.wait_with_output().unwrap().into();
+    assert_eq!(stopped.code, 0, "{stopped}");
+    assert!(project.path("finished").exists() && !project.path("second").exists());
+    let ended = project.run("run stop");
+    assert_eq!(ended.code, 3, "{ended}");
+    assert!(ended.stderr.contains("no run is at work"), "{ended}");
+    project.must("run --resume");
+    assert!(project.path("second").exists());
+}
+
+#[test]
+fn stop_now_stops_running_tasks_which_are_ready_again() {
+    let project = one(UNTIL_GO);
+    let pid = detach(&project, "run --detach");
+    wait_for("the task", || project.path("begun").exists());
+    let watcher = begin(&project, "run status --wait");
+    assert_eq!(project.json("run stop --now"), json!({ "event": "stopped", "pid": pid }));
+    assert_eq!(status(&project, "T1.1"), "ready");
+    wait_for("the end of everything", || alive(&project.root.display().to_string()).is_empty());
+    let watched: Ran = watcher.wait_with_output().unwrap().into();
+    assert!(watched.code == 0 && watched.stderr.contains("nobody works on the run"), "{watched}");
+    assert!(!project.path("finished").exists());
+}
+
+#[test]
+fn a_run_in_the_foreground_is_stopped_and_watched_as_well() {
+    let project = one(UNTIL_GO);
+    let first = begin(&project, "run");
+    wait_for("the task", || project.path("begun").exists());
+    project.must("run stop --now");
+    let ran: Ran = first.wait_with_output().unwrap().into();
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(status(&project, "T1.1"), "ready");
+}
+
+#[test]
+fn an_engine_that_dies_is_not_waited_for() {
+    let project = one(UNTIL_GO);
+    let pid = detach(&project, "run --detach");
+    wait_for("the task", || project.path("begun").exists());
+    let watcher = begin(&project, "run status --wait");
+    kill(pid, "-9");
+    let watched: Ran = watcher.wait_with_output().unwrap().into();
+    assert!(watched.stderr.contains("nobody works on the run"), "{watched}");
+    assert!(watched.stderr.contains("waypost run --resume"), "{watched}");
+    detach(&project, "run --detach --resume");
+    project.write("go", "");
+    assert_eq!(project.run("run status --wait").code, 0);
+}
+
+#[test]
+fn a_run_that_waits_for_a_person_is_not_waited_for() {
+    let project = with(
+        "# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: Is short\n  - run: `true`\n\n\
+         ## Phase 2: Two\n\n- [ ] T2.1: Comes after\n  - run: `touch second`\n",
+    );
+    let ran = project.run("run --detach --mode normal");
+    assert_eq!(ran.code, 0, "{ran}");
+    let watched = project.run("run status --wait");
+    assert_eq!(watched.code, 0, "{watched}");
+    assert!(watched.stderr.contains("phase 1 is done; the run waits for a person"), "{watched}");
+    assert!(!project.path("second").exists());
+}
+
+#[test]
+fn an_attempt_that_stops_its_own_run_does_not_wait_for_itself() {
+    let project = one(&format!("{BINARY} run stop && touch stopped"));
+    let ran = project.run("run");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(project.path("stopped").exists());
+}
+
+#[test]
+fn no_process_is_signalled_by_its_number_alone() {
+    let project = Project::running();
+    let Some(engine) = Holder::of_engine_lock(&project) else { return };
+    let mut bystander = project.command("sleep", &project.root).arg("60").spawn().unwrap();
+    let owner = json!({
+        "pid": bystander.id(), "started": 1, "boot_id": "b", "runs": "run",
+        "since": "2026-02-16T10:00:00Z",
+    });
+    fs::write(project.journal().join("engine.lock"), owner.to_string()).unwrap();
+    let ran = project.run("run stop --now");
+    engine.end();
+    assert_eq!(ran.code, 5, "{ran}");
+    assert!(bystander.try_wait().unwrap().is_none(), "{ran}");
+    bystander.kill().unwrap();
+    bystander.wait().unwrap();
+}

@@ -1,0 +1,184 @@
+//! `waypost develop ralph`: scripted agents work on checkpoints.
+
+use crate::{
+    harness::{BINARY, Project, words},
+    terminal::nobody_is_here,
+};
+use serde_json::{Value, json};
+use std::{fs, process::Stdio, thread, time::Duration};
+
+/// Two checkpoints, each shown by a file of its own; the second depends on the first if wanted.
+fn contract(is_chain: bool) -> String {
+    let each = |id: &str, before: &str| {
+        format!(
+            "  - id: {id}\n    description: what {id} is for\n    interface: [\"{id}.txt: a line\"]\n    \
+             tests: [\"tests/{id}.sh\"]\n    validation:\n      command: \"grep good {id}.txt\"\n    \
+             dependencies: [{before}]\n"
+        )
+    };
+    let before = if is_chain { "cp-1" } else { "" };
+    format!("checkpoints:\n{}{}", each("cp-1", ""), each("cp-2", before))
+}
+
+/// A project in IMPLEMENT with an agent that follows `tasks`.
+fn implementing(tasks: &Value, is_chain: bool) -> Project {
+    let project = Project::git();
+    let path = project.base().join("script.json");
+    let script = json!({"version": 1, "default": [{"steps": [{"say": "The contract is right."}]}],
+                        "tasks": tasks});
+    fs::write(&path, script.to_string()).unwrap();
+    let sessions = project.base().join("sessions");
+    let (path, sessions) = (path.to_str().unwrap(), sessions.to_str().unwrap());
+    let command = [
+        BINARY,
+        "sim",
+        "agent",
+        "--speak",
+        "claude",
+        "--script",
+        path,
+        "--sessions",
+        sessions,
+        "--",
+    ];
+    let config = format!(
+        "[run]\nagent = \"smith\"\n\n[agents.smith]\nadapter = \"claude\"\ncommand = {}\n",
+        json!(command)
+    );
+    project.write("waypost.toml", &config);
+    project.write("contract.yaml", &contract(is_chain));
+    project.write("review.md", "Blocking: 0\n");
+    for line in [
+        "develop start 'Live chat'",
+        "develop advance --contract contract.yaml",
+        "develop gate pass review_clean_pass --report review.md",
+        "develop advance",
+    ] {
+        project.must(line);
+    }
+    project
+}
+
+fn writes(id: &str, text: &str) -> Value {
+    json!({"steps": [{"write": {"file": format!("{id}.txt"), "text": text}}, {"done": "wrote it"}]})
+}
+
+fn checkpoints(project: &Project) -> Value {
+    project.json("develop status")["state"]["checkpoints"].clone()
+}
+
+fn wait_for(what: &str, is_there: impl Fn() -> bool) {
+    for _ in 0..600 {
+        if is_there() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    panic!("waited in vain for {what}");
+}
+
+#[test]
+fn checkpoints_pass_when_their_validation_holds() {
+    let tasks = json!({
+        "cp-1": [writes("cp-1", "bad\n"), writes("cp-1", "good\n")],
+        "cp-2": [writes("cp-2", "good\n")],
+    });
+    for is_chain in [true, false] {
+        let project = implementing(&tasks, is_chain);
+        let ran = project.must("develop ralph");
+        assert!(ran.stderr.contains("cp-1: is tried again: exit status: 1"), "{ran}");
+        assert!(ran.stderr.contains("cp-1: passed"), "{ran}");
+        let want = json!({"cp-1": {"status": "passed", "iteration": 2},
+                          "cp-2": {"status": "passed", "iteration": 1}});
+        assert_eq!(checkpoints(&project), want);
+        // Nothing is left to be done.
+        assert_eq!(project.run("develop ralph").code, 0);
+    }
+}
+
+#[test]
+fn a_checkpoint_that_never_holds_is_escalated_and_the_others_go_on() {
+    let tasks = json!({
+        "cp-1": [writes("cp-1", "bad\n")],
+        "cp-2": [writes("cp-2", "good\n")],
+    });
+    let project = implementing(&tasks, false);
+    let ran = project.run("develop ralph");
+    assert_eq!(ran.code, 1, "{ran}");
+    let want = json!({"cp-1": {"status": "escalated", "iteration": 3},
+                      "cp-2": {"status": "passed", "iteration": 1}});
+    assert_eq!(checkpoints(&project), want);
+    assert_eq!(project.json("inbox")[0]["kind"], "escalation");
+    // One conversation for each try, and the oracle's: all of them are there to be read.
+    let errands = project.journal().join("errands");
+    assert!(errands.join("main.oracle-cp-1/1.claude.jsonl").is_file());
+    assert!(errands.join("main.ralph-cp-1/3.claude.jsonl").is_file());
+    let project = implementing(&tasks, true);
+    let ran = project.run("develop ralph --max-iterations 1");
+    assert_eq!(ran.code, 1, "{ran}");
+    let want = json!({"cp-1": {"status": "escalated", "iteration": 1},
+                      "cp-2": {"status": "pending", "iteration": 0}});
+    assert_eq!(checkpoints(&project), want);
+}
+
+#[test]
+fn an_agent_that_finds_the_contract_wrong_escalates_at_once() {
+    let tasks = json!({"cp-1": [{"steps": [{"fail": "DESIGN_MISMATCH there is no such file"}]}]});
+    let project = implementing(&tasks, true);
+    let ran = project.run("develop ralph --checkpoint cp-1");
+    assert_eq!(ran.code, 1, "{ran}");
+    assert!(ran.stderr.contains("the agent gave up: DESIGN_MISMATCH"), "{ran}");
+    assert_eq!(checkpoints(&project)["cp-1"]["status"], "escalated");
+}
+
+#[test]
+fn a_try_goes_on_where_its_command_was_killed() {
+    let wait = json!({"run": "while ! test -e ../go; do sleep 0.05; done"});
+    let write = json!({"write": {"file": "cp-1.txt", "text": "good\n"}});
+    let tasks = json!({"cp-1": [
+        writes("cp-1", "bad\n"),
+        {"steps": [{"say": "I look."}, wait, write, {"done": "did it"}]},
+    ]});
+    let project = implementing(&tasks, true);
+    let mut command = project.command(BINARY, &project.root);
+    let line = words("develop ralph --checkpoint cp-1");
+    let mut child = command.args(line).stderr(Stdio::null()).spawn().unwrap();
+    let stream = project.journal().join("errands/main.ralph-cp-1/2.claude.jsonl");
+    wait_for("the second try", || {
+        fs::read_to_string(&stream).unwrap_or_default().contains("I look.")
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(checkpoints(&project)["cp-1"], json!({"status": "in_progress", "iteration": 2}));
+    fs::write(project.base().join("go"), "").unwrap();
+    project.must("develop ralph --checkpoint cp-1");
+    assert_eq!(checkpoints(&project)["cp-1"], json!({"status": "passed", "iteration": 2}));
+    assert!(!stream.with_file_name("3.claude.jsonl").exists());
+}
+
+#[test]
+fn questions_of_an_agent_wait_in_the_inbox() {
+    if nobody_is_here() {
+        return;
+    }
+    let write = json!({"write": {"file": "cp-1.txt", "text": "good\n"}});
+    let tasks = json!({"cp-1": [{"steps": [
+        {"permission": {"tool": "Bash", "input": "cargo publish"}}, write, {"done": "did it"},
+    ]}]});
+    let project = implementing(&tasks, true);
+    let ran = project.run("develop ralph --checkpoint cp-1");
+    assert_eq!(ran.code, 3, "{ran}");
+    assert!(ran.stderr.contains("waits for a person's answer to q1"), "{ran}");
+    assert_eq!(checkpoints(&project)["cp-1"], json!({"status": "in_progress", "iteration": 1}));
+    project.person_must("inbox answer q1 allow");
+    project.must("develop ralph --checkpoint cp-1");
+    assert_eq!(checkpoints(&project)["cp-1"], json!({"status": "passed", "iteration": 1}));
+}
+
+#[test]
+fn without_a_contract_nothing_is_worked_on() {
+    let project = Project::implementing();
+    let ran = project.run("develop ralph --agent sim");
+    assert_eq!(ran.code, 3, "{ran}");
+    assert!(ran.stderr.contains("there is no checkpoint contract"), "{ran}");
+}

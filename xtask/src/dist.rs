@@ -13,6 +13,11 @@ use crate::command_line::{CommandLine, target};
 /// Both programs stand in one folder: each finds the other there.
 const PROGRAMS: [&str; 2] = ["waypost", "waypost-hook"];
 
+/// The standard library asks at run time whether the C library has these, and starts processes by
+/// copying itself where it has not. Nothing else names them, so a static program would not have them.
+const SPAWN_SYMBOLS: &str = "link-arg=-Wl,--undefined=posix_spawn_file_actions_addchdir_np,\
+                             --undefined=gnu_get_libc_version";
+
 /// Where the built programs are copied to, if not left where they were built.
 pub(crate) fn run(to: Option<&str>) -> Result<()> {
     let built = build()?;
@@ -44,8 +49,9 @@ pub(crate) fn build() -> Result<PathBuf> {
 
 fn line(program: &str, is_linux: bool) -> CommandLine {
     let line = CommandLine::cargo("rustc --profile dist --package waypost --bin").with([program]);
-    let flags = ["--", "-C", "target-feature=+crt-static", "-C", "relocation-model=static"];
-    line.with(flags.into_iter().filter(|_| is_linux))
+    let flags = ["target-feature=+crt-static", "relocation-model=static", SPAWN_SYMBOLS];
+    let flags = ["--"].into_iter().chain(flags.into_iter().flat_map(|flag| ["-C", flag]));
+    line.with(flags.filter(|_| is_linux))
 }
 
 #[cfg(test)]
@@ -57,7 +63,9 @@ mod tests {
         assert_eq!(
             line("waypost-hook", true).to_string(),
             "cargo rustc --profile dist --package waypost --bin waypost-hook -- -C \
-             target-feature=+crt-static -C relocation-model=static"
+             target-feature=+crt-static -C relocation-model=static -C \
+             link-arg=-Wl,--undefined=posix_spawn_file_actions_addchdir_np,\
+             --undefined=gnu_get_libc_version"
         );
         assert_eq!(
             line("waypost", false).to_string(),

@@ -1,8 +1,12 @@
 //! What can be configured: the keys of `waypost.toml`, strict, with their defaults.
 
 mod agent;
+mod notify;
+mod worktree;
 
 pub use agent::{AgentAccess, AgentConfig};
+pub use notify::{NotifyConfig, PERSONAL_KEYS, REDACTED, SECRET_KEYS, WebhookConfig, reference};
+pub use worktree::WorktreeConfig;
 
 use crate::{
     diagnostic::Diagnostic,
@@ -25,8 +29,12 @@ pub struct Config {
     pub workflow: WorkflowConfig,
     /// How tasks are worked on.
     pub run: RunConfig,
+    /// The work trees in which they are worked on.
+    pub worktree: WorktreeConfig,
     /// The programs that work on them, by name.
     pub agents: BTreeMap<String, AgentConfig>,
+    /// What a person is told who is not looking, and where.
+    pub notify: NotifyConfig,
 }
 
 /// `[workflow]`: how a feature is held at its gates.
@@ -108,8 +116,41 @@ pub struct RunConfig {
     pub reviewer: String,
     /// Variables of the environment that tasks get beside the usual harmless ones.
     pub environment: Vec<String>,
-    /// A Slack webhook, or `env:NAME` to take it from the environment; empty: none.
+    /// Where tasks are worked on: auto, none, phase or task. Auto is task for a run with model
+    /// agents in a git repository, else none.
+    pub isolation: IsolationChoice,
+    /// What has to pass in a phase's work tree before its work is merged.
+    pub checks: Vec<String>,
+    /// A Slack webhook, or `env:NAME` to take it from the environment; empty: none. Not from the
+    /// project's file: see `[notify]`.
     pub slack_webhook_url: String,
+}
+
+/// Where tasks are worked on, if that is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IsolationChoice {
+    /// As the tasks need it.
+    #[default]
+    Auto,
+    /// In the project folder itself.
+    None,
+    /// In one work tree per phase.
+    Phase,
+    /// In a work tree per attempt.
+    Task,
+}
+
+impl IsolationChoice {
+    /// What was chosen; none is to be found out.
+    pub fn stated(self) -> Option<Isolation> {
+        match self {
+            Self::Auto => None,
+            Self::None => Some(Isolation::None),
+            Self::Phase => Some(Isolation::Phase),
+            Self::Task => Some(Isolation::Task),
+        }
+    }
 }
 
 impl Default for WorkflowConfig {
@@ -145,6 +186,8 @@ impl Default for RunConfig {
             completion_promise: "TASK_DONE".to_owned(),
             reviewer: String::new(),
             environment: Vec::new(),
+            isolation: IsolationChoice::Auto,
+            checks: Vec::new(),
             slack_webhook_url: String::new(),
         }
     }
@@ -177,6 +220,7 @@ impl Document for Config {
         findings.extend(
             wrong.map(|(path, value)| out_of_range(path, "0 to 1000000", value.to_string())),
         );
+        findings.extend(self.worktree.check());
         findings
     }
 }
@@ -199,15 +243,15 @@ impl WorkflowConfig {
 
 impl RunConfig {
     pub fn settings(&self) -> Settings {
-        let slack = self.slack_webhook_url.trim();
         Settings {
             mode: self.mode,
             max_parallel: self.max_parallel,
             retry_limit: self.retry_limit,
             max_iterations: self.max_iterations,
             same_error_limit: self.same_error_limit,
-            isolation: Isolation::None,
-            slack_webhook_url: (!slack.is_empty()).then(|| slack.to_owned()),
+            isolation: self.isolation.stated().unwrap_or_default(),
+            target: None,
+            slack_webhook_url: reference(&self.slack_webhook_url),
             agent: said(&self.agent),
             budget: match cents(self.budget_usd) {
                 Some(cents) => Budget::Cents(cents),

@@ -24,6 +24,8 @@ pub enum Evidence {
     Human { name: String },
     /// A report that the agent wrote about itself.
     SelfReported { blocking: u32, report: String },
+    /// Its work is in the branch by this commit, which says so itself.
+    Merged { commit: String },
     /// Its own process said so, and nothing checked it.
     Unverified,
     /// Said by whoever gave the command, with nothing behind it.
@@ -41,6 +43,7 @@ impl fmt::Display for Evidence {
             Self::Review { blocking, .. } => write!(f, "review, {blocking} blocking"),
             Self::Human { name } => write!(f, "confirmed by {name}"),
             Self::SelfReported { report, .. } => write!(f, "self-reported in {report}"),
+            Self::Merged { commit } => write!(f, "merged by {}", commit.get(..7).unwrap_or(commit)),
             Self::Unverified => f.write_str("unverified"),
             Self::Claimed => f.write_str("claimed"),
             Self::Forced => f.write_str("forced"),

@@ -7,7 +7,8 @@
 use crate::{
     actor::Actor,
     id::EntryId,
-    machine::{Asked, Decision, Machine, Rejected},
+    machine::{Asked, Decision, Effect, Machine, Rejected},
+    notice::{Notice, NoticeKind},
     time::Time,
 };
 use serde::{Deserialize, Serialize};
@@ -154,6 +155,26 @@ fn pick(choices: &[String], text: &str) -> Result<String, Rejected> {
     })
 }
 
+/// Tells whoever is not looking that a run needs a person. A workflow's questions are put to
+/// somebody who is there: an agent works with a person, or waits.
+fn notice(id: &EntryId, question: &Question, at: Time) -> Option<Notice> {
+    let part = question.subject.strip_prefix("run/")?;
+    let choices = match question.choices.is_empty() {
+        true => "TEXT".to_owned(),
+        false => question.choices.join("|"),
+    };
+    let notice = Notice::new(NoticeKind::NeedsYou, &question.title, at);
+    let next = format!("Next: waypost inbox show {id}, then waypost inbox answer {id} {choices}");
+    let text = format!("{}\n{next}", question.text.trim());
+    let notice = notice.text(text.trim_start());
+    let mut words = part.split('/');
+    Some(match (words.next(), words.next()) {
+        (Some("task"), Some(task)) => Notice { task: task.parse().ok(), ..notice },
+        (Some("phase"), Some(phase)) => Notice { phase: phase.parse().ok(), ..notice },
+        _ => notice,
+    })
+}
+
 impl Machine for Inbox {
     type Command = Command;
     type Event = Event;
@@ -175,7 +196,9 @@ impl Machine for Inbox {
                 }
                 None => {
                     let (id, question) = (self.next_id(), question.clone());
-                    Decision::events([Event::Asked { id, question }])
+                    let notice = notice(&id, &question, asked.now);
+                    let asked = Decision::events([Event::Asked { id, question }]);
+                    notice.into_iter().map(Effect::Notify).fold(asked, Decision::with)
                 }
             },
             Command::Settle { subject } => Decision::events(

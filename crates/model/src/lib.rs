@@ -12,6 +12,7 @@ pub mod id;
 pub mod inbox;
 pub mod json;
 pub mod machine;
+pub mod notice;
 pub mod ordered;
 pub mod retry;
 pub mod run;

@@ -85,6 +85,8 @@ pub enum Effect {
     Settle { subject: String },
     /// Run the checks of a phase and join its work.
     EndPhase { phase: u32 },
+    /// Tell somebody who is not looking, if that is wanted.
+    Notify(crate::notice::Notice),
     /// Look at the run again at this time, when a task's back-off is over.
     Wake { at: Time },
 }
@@ -96,6 +98,7 @@ impl Effect {
             Self::Ask(_) => "ask",
             Self::Settle { .. } => "settle",
             Self::EndPhase { .. } => "end_phase",
+            Self::Notify(_) => "notify",
             Self::Wake { .. } => "wake",
         }
     }

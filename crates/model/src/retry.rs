@@ -29,6 +29,8 @@ pub enum Scope {
     TestRun,
     /// A session's phase.
     Phase,
+    /// A notice that could not be delivered; how long it is tried is a matter of its age.
+    Delivery,
     /// An agent that met a usage limit without being told when it ends.
     RateLimit,
 }
@@ -104,6 +106,7 @@ impl Policy {
             Scope::Step => Self::new(3, 2, 8),
             Scope::AgentCall | Scope::TestRun => Self::new(3, 1, 30),
             Scope::Gate | Scope::Phase => Self::new(2, 1, 30),
+            Scope::Delivery => Self::new(u32::MAX, 5, 1_800).jitter(25),
             Scope::RateLimit => Self::new(u32::MAX, 60, 3_600).jitter(10),
         }
     }

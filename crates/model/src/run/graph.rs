@@ -7,11 +7,11 @@
 
 use crate::{
     id::TaskId,
-    run::{Depends, Plan, Priority, TaskStatus, state::Progress},
+    run::{Depends, Plan, Priority, TaskStatus, positions::Positions, state::Progress},
 };
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     ops::Range,
 };
 
@@ -27,7 +27,7 @@ pub(super) enum Standing {
 /// The graph with its counters.
 #[derive(Debug)]
 pub(super) struct Graph {
-    positions: HashMap<TaskId, u32>,
+    positions: Positions,
     /// Who waits for node `i`: `targets[offsets[i]..offsets[i + 1]]`.
     offsets: Vec<u32>,
     targets: Vec<u32>,
@@ -62,17 +62,10 @@ struct Told {
 
 impl Graph {
     pub(super) fn new(plan: &Plan) -> Self {
-        let positions: HashMap<TaskId, u32> =
-            plan.tasks.iter().zip(0..).map(|(task, at)| (task.id.clone(), at)).collect();
+        let positions = Positions::new(&plan.tasks);
         let task_count = plan.tasks.len();
-        let phase_nodes: BTreeMap<u32, u32> = plan
-            .phases
-            .keys()
-            .zip(task_count..)
-            .map(|(number, at)| {
-                (*number, u32::try_from(at).expect("a plan has fewer than 2^32 tasks"))
-            })
-            .collect();
+        let phase_nodes: BTreeMap<u32, u32> =
+            plan.phases.keys().zip(task_count..).map(|(number, at)| (*number, node(at))).collect();
         let edges = edges(plan, &positions, &phase_nodes);
         let node_count = task_count + phase_nodes.len();
         let fresh =
@@ -114,7 +107,7 @@ impl Graph {
     }
 
     pub(super) fn position(&self, id: &TaskId) -> Option<usize> {
-        self.positions.get(id).map(|position| *position as usize)
+        self.positions.find(id)
     }
 
     pub(super) fn dependents(&self, position: usize) -> impl Iterator<Item = usize> {
@@ -276,8 +269,7 @@ impl Graph {
     }
 
     fn ready_key(&self, position: usize) -> (Reverse<Priority>, u32) {
-        let place = u32::try_from(position).expect("a plan has fewer than 2^32 tasks");
-        (Reverse(self.priority_of[position]), place)
+        (Reverse(self.priority_of[position]), node(position))
     }
 
     /// Says which phase's tasks may be ready.
@@ -289,19 +281,22 @@ impl Graph {
     }
 }
 
+/// A position as it is kept.
+fn node(position: usize) -> u32 {
+    u32::try_from(position).expect("a plan has fewer than 2^32 tasks")
+}
+
 /// All edges, from what is waited for to what waits.
-fn edges(
-    plan: &Plan,
-    positions: &HashMap<TaskId, u32>,
-    phase_nodes: &BTreeMap<u32, u32>,
-) -> Vec<(u32, u32)> {
+fn edges(plan: &Plan, positions: &Positions, phase_nodes: &BTreeMap<u32, u32>) -> Vec<(u32, u32)> {
     let mut edges = Vec::new();
     for (task, at) in plan.tasks.iter().zip(0u32..) {
         edges.push((at, phase_nodes[&task.phase]));
         match &task.depends {
             Depends::On(ids) => {
-                let unique: BTreeSet<u32> = ids.iter().map(|id| positions[id]).collect();
-                edges.extend(unique.into_iter().map(|wanted| (wanted, at)));
+                let found = ids.iter().map(|id| positions.find(id));
+                let found = found.map(|it| it.expect("a plan has what its tasks depend on"));
+                let unique: BTreeSet<usize> = found.collect();
+                edges.extend(unique.into_iter().map(|wanted| (node(wanted), at)));
             }
             Depends::PhaseBefore => {
                 let before = phase_nodes.range(..task.phase).next_back();

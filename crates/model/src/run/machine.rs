@@ -10,10 +10,10 @@ use crate::{
     machine::{Asked, Decision, Effect, Machine, Rejected},
     retry::{Outlook, Policy, Scope},
     run::{
-        Active, Command, Depends, Event, FailReason, Failure, LastFailure, Mode, PhaseStage,
-        Progress, Run, TaskStatus, TaskView,
-        planning::{adopt, begin},
-        state::{Core, Stage, Task},
+        Active, Command, Depends, EndStep, Event, FailReason, Failure, Isolation, LastFailure,
+        Mode, PhaseStage, Progress, Run, TaskStatus, TaskView, notices,
+        planning::{adopt, begin, completed_event},
+        state::{Completion, Core, Stage, Task},
     },
     time::Time,
 };
@@ -26,7 +26,7 @@ impl Machine for Run {
     type Event = Event;
 
     const KIND: &'static str = "run";
-    const FORMAT: u32 = 2;
+    const FORMAT: u32 = 3;
 
     fn start() -> Self {
         Self::default()
@@ -42,7 +42,9 @@ impl Machine for Run {
         let active = self.active.iter();
         let settled: Vec<Effect> =
             active.flat_map(|active| active.settled_questions(&decision.events)).collect();
-        Ok(settled.into_iter().fold(decision, Decision::with))
+        let notices = notices::of(self.active.as_ref(), &decision.events, asked.now);
+        let effects = settled.into_iter().chain(notices.into_iter().map(Effect::Notify));
+        Ok(effects.fold(decision, Decision::with))
     }
 
     fn apply(&mut self, event: &Event, at: Time) {
@@ -80,6 +82,7 @@ impl Machine for Run {
             Event::TaskFailed { .. } => "task_failed",
             Event::TaskReopened { .. } => "task_reopened",
             Event::PhaseOpened { .. } => "phase_opened",
+            Event::PhaseBased { .. } => "phase_based",
             Event::PhaseSettled { .. } => "phase_settled",
             Event::PhaseClosed { .. } => "phase_closed",
         }
@@ -115,11 +118,12 @@ impl Active {
                 Ok(Decision::nothing())
             }
             Command::Configure { settings } => {
+                self.keeps_place(settings)?;
                 Ok(Decision::events([Event::Configured { settings: settings.clone() }]))
             }
             Command::Start { id } => self.start(id, asked.now),
             Command::Claim { id } => self.claim(id, asked),
-            Command::Done { id, attempt, evidence } => self.done(id, *attempt, evidence),
+            Command::Done { .. } => self.done(command, asked.by),
             Command::Fail { id, attempt, failure } => self.fail(id, *attempt, failure, asked.now),
             Command::Interrupt { id, attempt } => self.give_back(id, *attempt),
             Command::Retry { id } => self.retry(id),
@@ -136,6 +140,8 @@ impl Active {
             Command::TakeOver { id } => self.take_over(id, asked.by),
             Command::HandBack { id } => self.hand_back(id, asked.by),
             Command::Follow => Ok(self.follow()),
+            Command::BasePhase { phase, commit } => self.base_phase(*phase, commit, asked.by),
+            Command::JoinAgain => Ok(self.join_again()),
             Command::PhaseJoined { phase, result } => self.joined(*phase, result),
             Command::ApprovePhase { phase } => self.approve(*phase, asked.by),
             Command::Begin { .. } | Command::Adopt { .. } => {
@@ -280,19 +286,22 @@ impl Active {
         }
     }
 
-    fn done(
-        &self,
-        id: &TaskId,
-        attempt: Option<u32>,
-        evidence: &Evidence,
-    ) -> Result<Decision<Event>, Rejected> {
+    fn done(&self, command: &Command, by: &Actor) -> Result<Decision<Event>, Rejected> {
+        let Command::Done { id, attempt, evidence, commit } = command else {
+            return Err(Rejected::rule("not an end"));
+        };
         let view = self.find(id)?;
-        fence(&view, attempt)?;
+        fence(&view, *attempt)?;
+        self.joins_by_itself(id, by)?;
+        let (evidence, commit) = (evidence.clone(), commit.clone());
+        let is_joined = commit.is_some() && *by == Actor::Waypost;
+        let completed = Event::TaskCompleted { id: id.clone(), evidence, commit };
         match view.status {
-            TaskStatus::InProgress => Ok(Decision::events([Event::TaskCompleted {
-                id: id.clone(),
-                evidence: evidence.clone(),
-            }])),
+            TaskStatus::InProgress => Ok(Decision::events([completed])),
+            // Its work is in the branch: whatever was said of it since, that is how it stands.
+            status if is_joined && status != TaskStatus::Completed => {
+                Ok(Decision::events([completed]))
+            }
             // Said twice: the first time counted.
             TaskStatus::Completed => Ok(Decision::nothing()),
             _ => Err(self.not_started(&view)),
@@ -401,8 +410,7 @@ impl Active {
         if view.status == TaskStatus::Completed {
             return Ok(Decision::nothing());
         }
-        let evidence = Evidence::Forced;
-        Ok(Decision::events([Event::TaskCompleted { id: id.clone(), evidence }]))
+        Ok(Decision::events([completed_event(id, Evidence::Forced)]))
     }
 
     fn revert(&self, id: &TaskId) -> Result<Decision<Event>, Rejected> {
@@ -424,6 +432,9 @@ impl Active {
     fn apply(&mut self, event: &Event, at: Time) {
         match event {
             Event::Configured { settings } => self.core.settings = settings.clone(),
+            Event::PhaseBased { phase, commit } => {
+                self.core.bases.insert(*phase, commit.clone());
+            }
             Event::PhaseOpened { phase } => {
                 self.core.current_phase = *phase;
                 let since = self.phase(*phase).map_or(at, |stage| stage.since(at));
@@ -431,12 +442,17 @@ impl Active {
             }
             Event::PhaseSettled { phase, step, merge_commit } => {
                 let since = self.phase(*phase).map_or(at, |stage| stage.since(at));
+                if *step == EndStep::Approval {
+                    // Should it be opened again, it begins with what was merged since.
+                    self.core.bases.remove(phase);
+                }
                 let (step, merge_commit) = (*step, merge_commit.clone());
                 self.core.phases.insert(*phase, PhaseStage::Ending { since, step, merge_commit });
             }
             Event::PhaseClosed { phase, merge_commit } => {
                 let since = self.phase(*phase).map_or(at, |stage| stage.since(at));
                 let merge_commit = merge_commit.clone();
+                self.core.bases.remove(phase);
                 self.core.phases.insert(*phase, PhaseStage::Closed { since, at, merge_commit });
             }
             Event::Begun { .. } | Event::Replanned { .. } => {}
@@ -468,6 +484,7 @@ impl Active {
         if let Event::AttemptAccounted { account, .. } = event {
             self.core.usage.add(&account.usage);
         }
+        let is_apart = self.core.settings.isolation == Isolation::Task;
         let task = &mut self.core.tasks[position];
         task.note_agents(event);
         let spent = match task.stage {
@@ -478,9 +495,13 @@ impl Active {
             Event::TaskStarted { attempt, .. } => {
                 task.stage = Stage::Running { since: at };
                 task.attempts = *attempt;
+                if is_apart && !task.has_open_conversation() {
+                    task.tree = *attempt;
+                }
             }
-            Event::TaskCompleted { evidence, .. } => {
-                task.stage = Stage::Completed { evidence: evidence.clone() };
+            Event::TaskCompleted { evidence, commit, .. } => {
+                let (evidence, commit) = (evidence.clone(), commit.as_deref().map(Box::from));
+                task.stage = Stage::Completed(Box::new(Completion { evidence, commit }));
                 task.last_failure = None;
             }
             Event::AttemptFailed { text, signature, not_before, .. } => {

@@ -1,10 +1,13 @@
 //! The run: TASKS.md as a graph of tasks that are worked on phase by phase.
 
+mod apart;
 mod graph;
 mod machine;
+mod notices;
 mod phases;
 mod plan;
 mod planning;
+mod positions;
 mod state;
 mod summary;
 mod trail;
@@ -15,6 +18,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use apart::TREES;
 pub use plan::{Depends, Details, Plan, PlanError, PlanSource, PlannedTask, Priority};
 pub use state::{
     Active, EndStep, FailReason, Isolation, LastFailure, Mode, PhaseStage, Progress, Run, Settings,

@@ -4,7 +4,10 @@
 
 use crate::id::TaskId;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
 /// The tasks of one TASKS.md in the order in which they stand there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,7 +15,8 @@ pub struct Plan {
     pub project: String,
     /// Number and name of each phase, ascending by number.
     pub phases: BTreeMap<u32, String>,
-    pub tasks: Vec<PlannedTask>,
+    /// A copy of the plan shares them: a command, its event and the state hold the same tasks.
+    pub tasks: Arc<Vec<PlannedTask>>,
     /// The file it was read from, where it was read from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<PlanSource>,
@@ -74,39 +78,39 @@ impl Priority {
     }
 }
 
-/// The fields of a task that most tasks do not have.
+/// The fields of a task that most tasks do not have. Texts do not grow, so they have no room to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Details {
     /// The task's text below its heading, as written, for the agent that works on it.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub body: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub body: Box<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub owner: Option<String>,
+    pub owner: Option<Box<str>>,
     /// spec-kit's `[P]`, or the field: may run beside its neighbours.
     #[serde(skip_serializing_if = "is_false")]
     pub parallel: bool,
     /// spec-kit's `[US1]`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub story: Option<String>,
+    pub story: Option<Box<str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub spec: Option<String>,
+    pub spec: Option<Box<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub worktree: Option<String>,
+    pub worktree: Option<Box<str>>,
     /// Commands that must all pass before the task counts as done.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
     /// What the `shell` agent runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
+    pub command: Option<Box<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
+    pub agent: Option<Box<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
+    pub model: Option<Box<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_cents: Option<u64>,
 }
@@ -167,7 +171,7 @@ impl Plan {
             faults.extend(find_cycle(&tasks, &index));
         }
         if faults.is_empty() {
-            Ok(Self { project, phases, tasks, source: None })
+            Ok(Self { project, phases, tasks: Arc::new(tasks), source: None })
         } else {
             Err(faults)
         }
@@ -271,7 +275,7 @@ impl Plan {
         self.project == other.project
             && self.phases == other.phases
             && self.tasks.len() == other.tasks.len()
-            && self.tasks.iter().zip(&other.tasks).all(same_task)
+            && self.tasks.iter().zip(other.tasks.iter()).all(same_task)
     }
 }
 
@@ -345,7 +349,7 @@ mod tests {
         let want = Plan {
             project: "x".to_owned(),
             phases: phases.map(|(phase, name)| (phase, name.to_owned())).into(),
-            tasks: tasks(&rows),
+            tasks: Arc::new(tasks(&rows)),
             source: None,
         };
         assert_eq!(plan, want);
@@ -453,7 +457,7 @@ mod tests {
         rows[1].ticked = true;
         rows[1].priority = Priority::High;
         rows[1].details = Some(Box::new(Details {
-            body: "text".to_owned(),
+            body: "text".into(),
             timeout_seconds: Some(60),
             ..Details::default()
         }));

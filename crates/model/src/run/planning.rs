@@ -28,7 +28,7 @@ pub(super) fn begin(
         .tasks
         .iter()
         .filter(|task| task.ticked)
-        .map(|task| Event::TaskCompleted { id: task.id.clone(), evidence: Evidence::Box });
+        .map(|task| completed_event(&task.id, Evidence::Box));
     let begun = Event::Begun { plan: plan.clone(), settings: settings.clone() };
     Ok(Decision::events([begun].into_iter().chain(ticked)))
 }
@@ -51,7 +51,7 @@ pub(super) fn adopt(
     let planned: HashSet<&TaskId> = plan.tasks.iter().map(|task| &task.id).collect();
     for id in completed {
         if planned.contains(id) && said.insert(id) {
-            events.push(Event::TaskCompleted { id: id.clone(), evidence: Evidence::Forced });
+            events.push(completed_event(id, Evidence::Forced));
         }
     }
     for id in failed {
@@ -61,6 +61,11 @@ pub(super) fn adopt(
         }
     }
     Ok(Decision::events(events))
+}
+
+/// A task that counts as completed without an attempt of ours.
+pub(super) fn completed_event(id: &TaskId, evidence: Evidence) -> Event {
+    Event::TaskCompleted { id: id.clone(), evidence, commit: None }
 }
 
 fn needs_tasks(plan: &Plan) -> Result<(), Rejected> {
@@ -108,12 +113,12 @@ impl Active {
         decision.events.extend(replaced.events);
         let mut done: HashMap<&TaskId, Evidence> =
             completed.iter().map(|(id, evidence)| (id, evidence.clone())).collect();
-        for task in &plan.tasks {
+        for task in plan.tasks.iter() {
             let ticked = task.ticked.then_some(Evidence::Box);
             if let Some(evidence) = done.remove(&task.id).or(ticked)
                 && !self.is_completed(&task.id)
             {
-                decision.events.push(Event::TaskCompleted { id: task.id.clone(), evidence });
+                decision.events.push(completed_event(&task.id, evidence));
             }
         }
         Ok(decision)
@@ -123,12 +128,12 @@ impl Active {
     fn is_completed(&self, id: &TaskId) -> bool {
         let here = self.graph.position(id).and_then(|at| self.core.tasks.get(at));
         let task = here.or_else(|| self.core.away.get(id));
-        task.is_some_and(|task| matches!(task.stage, Stage::Completed { .. }))
+        task.is_some_and(|task| matches!(task.stage, Stage::Completed(_)))
     }
 
     /// The same run over another plan; tasks keep what they have by id, also while they are away.
     pub(super) fn replanned(self, plan: Plan) -> Self {
-        let ids = self.core.plan.tasks.into_iter().map(|task| task.id);
+        let ids = self.core.plan.tasks.iter().map(|task| task.id.clone());
         let mut known: BTreeMap<TaskId, Task> = self.core.away;
         known.extend(ids.zip(self.core.tasks));
         let tasks =
@@ -155,6 +160,7 @@ impl Core {
             tasks: vec![Task::default(); plan.tasks.len()],
             away: BTreeMap::new(),
             usage: Usage::default(),
+            bases: BTreeMap::new(),
             plan,
         }
     }

@@ -50,6 +50,9 @@ pub(super) struct Core {
     /// What all agents have used up.
     #[serde(default, skip_serializing_if = "Usage::is_nothing")]
     pub usage: Usage,
+    /// Phases that have a branch and a work tree of their own, with the commit they were made from.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub bases: BTreeMap<u32, String>,
 }
 
 /// How a run behaves.
@@ -65,6 +68,11 @@ pub struct Settings {
     /// Ends a task early when the same error comes up this often in a row; 0 is never.
     pub same_error_limit: u32,
     pub isolation: Isolation,
+    /// The branch that the work of phases is merged into; none where the project folder itself is
+    /// worked in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Which Slack webhook is configured, as far as it may be shown: `env:NAME`.
     pub slack_webhook_url: Option<String>,
     /// Who works on tasks that name no agent and have no command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,6 +121,10 @@ pub(super) struct Task {
     /// How many of those were retries of the present round.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retries: u32,
+    /// The attempt whose work tree is its own: one that goes on in the same conversation goes on
+    /// in the same place. 0: none has one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tree: u32,
     /// Wall time of all its attempts.
     #[serde(default, skip_serializing_if = "is_zero_u64")]
     pub spent_ms: u64,
@@ -134,9 +146,19 @@ pub(super) enum Stage {
     /// An attempt is under way.
     Running { since: Time },
     /// Final: it is never started again, unless its work was taken out.
-    Completed { evidence: Evidence },
+    /// Behind a pointer, so that the many tasks that only wait have no room for it.
+    Completed(Box<Completion>),
     /// Out of tries, or taken out; `retry` opens it again.
     Failed { reason: FailReason },
+}
+
+/// What a completed task has to show.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Completion {
+    pub evidence: Evidence,
+    /// What brought its work into its phase's branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<Box<str>>,
 }
 
 /// Why a task counts as failed.
@@ -277,6 +299,7 @@ impl Default for Settings {
             max_iterations: 50,
             same_error_limit: 3,
             isolation: Isolation::default(),
+            target: None,
             slack_webhook_url: None,
             agent: None,
             budget: Budget::Unset,
@@ -297,6 +320,10 @@ pub struct TaskView<'a> {
     pub reason: Option<FailReason>,
     pub last_failure: Option<&'a LastFailure>,
     pub trail: Option<&'a Trail>,
+    /// The attempt whose work tree is the task's.
+    pub tree: Option<u32>,
+    /// What brought its work into its phase's branch.
+    pub commit: Option<&'a str>,
 }
 
 impl Run {
@@ -419,7 +446,7 @@ impl Active {
                 _ => None,
             },
             evidence: match &task.stage {
-                Stage::Completed { evidence } => Some(evidence),
+                Stage::Completed(completion) => Some(&completion.evidence),
                 _ => None,
             },
             reason: match task.stage {
@@ -428,6 +455,11 @@ impl Active {
             },
             last_failure: task.last_failure.as_deref(),
             trail: task.trail.as_deref(),
+            tree: (task.tree > 0).then_some(task.tree),
+            commit: match &task.stage {
+                Stage::Completed(completion) => completion.commit.as_deref(),
+                _ => None,
+            },
         }
     }
 
@@ -435,7 +467,7 @@ impl Active {
     /// never started took no time and say nothing about the others.
     pub fn average_task_seconds(&self) -> u64 {
         let spent = self.core.tasks.iter().filter_map(|task| {
-            let is_done = matches!(task.stage, Stage::Completed { .. });
+            let is_done = matches!(task.stage, Stage::Completed(_));
             (is_done && task.attempts > 0).then_some(task.spent_ms)
         });
         let (count, sum) = spent.fold((0u64, 0u64), |(count, sum), ms| (count + 1, sum + ms));
@@ -476,7 +508,7 @@ impl Stage {
         match self {
             Self::Open => Standing::Open,
             Self::Running { .. } => Standing::Running,
-            Self::Completed { .. } => Standing::Completed,
+            Self::Completed(_) => Standing::Completed,
             Self::Failed { .. } => Standing::Failed,
         }
     }

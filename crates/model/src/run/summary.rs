@@ -158,7 +158,7 @@ impl Active {
             depends: view.planned.stated().to_vec(),
             files: details.map(|it| it.files.clone()),
             verify: details.map(|it| it.verify.clone()),
-            command: details.and_then(|it| it.command.clone()),
+            command: details.and_then(|it| it.command.as_deref().map(str::to_owned)),
             evidence: view.evidence.cloned(),
             reason: view.reason,
             last_failure: view.last_failure.map(|it| it.text.clone()),

@@ -343,6 +343,12 @@ impl Task {
         }
     }
 
+    /// Whether its next attempt goes on in the conversation that is there.
+    pub(super) fn has_open_conversation(&self) -> bool {
+        let conversation = self.trail.as_ref().and_then(|trail| trail.conversation.as_ref());
+        conversation.is_some_and(|it| it.is_open)
+    }
+
     fn trail(&mut self) -> &mut Trail {
         self.trail.get_or_insert_default()
     }

@@ -4,6 +4,7 @@
 //! `blocked`), counts and times are not edits: they are computed again.
 
 use crate::{
+    config::reference,
     diagnostic::Diagnostic,
     document::{Document, Kind},
     id::TaskId,
@@ -189,7 +190,7 @@ impl Active {
             project: self.plan().project.clone(),
             execution: Execution {
                 current_phase: self.current_phase(),
-                worktree: None,
+                worktree: self.worktree(),
                 started_at: self.started_at().into(),
                 last_updated: self.updated_at().into(),
             },
@@ -212,7 +213,7 @@ impl Active {
             config: Config {
                 max_parallel: self.settings().max_parallel,
                 retry_limit: self.settings().retry_limit,
-                slack_webhook_url: self.settings().slack_webhook_url.clone(),
+                slack_webhook_url: self.settings().slack_webhook_url.as_deref().and_then(reference),
             },
         }
     }
@@ -357,7 +358,7 @@ impl RunState {
             mode: mode.unwrap_or(defaults.mode),
             max_parallel: self.config.max_parallel,
             retry_limit: self.config.retry_limit,
-            slack_webhook_url: self.config.slack_webhook_url.clone(),
+            slack_webhook_url: self.config.slack_webhook_url.as_deref().and_then(reference),
             ..defaults.clone()
         }
     }

@@ -44,11 +44,13 @@ pub enum Command {
     Claim {
         id: TaskId,
     },
-    /// `attempt` fences off whoever speaks for an older one; none is given by a person.
+    /// `attempt` fences off whoever speaks for an older one; none is given by a person. `commit` is
+    /// what brought the work into its phase's branch, where there is one.
     Done {
         id: TaskId,
         attempt: Option<u32>,
         evidence: Evidence,
+        commit: Option<String>,
     },
     Fail {
         id: TaskId,
@@ -121,6 +123,13 @@ pub enum Command {
     },
     /// By Waypost: all tasks of the current phase are settled, or another phase has work.
     Follow,
+    /// By Waypost: the branch and the work tree of a phase are there, made from this commit.
+    BasePhase {
+        phase: u32,
+        commit: String,
+    },
+    /// A phase that could not be joined is tried once more.
+    JoinAgain,
     /// By Waypost: what became of a phase's checks and merge.
     PhaseJoined {
         phase: u32,
@@ -197,6 +206,8 @@ pub enum Event {
     TaskCompleted {
         id: TaskId,
         evidence: Evidence,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
     },
     AttemptFailed {
         id: TaskId,
@@ -251,6 +262,10 @@ pub enum Event {
     },
     PhaseOpened {
         phase: u32,
+    },
+    PhaseBased {
+        phase: u32,
+        commit: String,
     },
     PhaseSettled {
         phase: u32,

@@ -4,7 +4,9 @@
 //! tells. The machine is driven as the engine drives it: after each command, whatever follows by
 //! itself is decided too.
 
+mod apart;
 mod matrix;
+mod notices;
 mod phases;
 mod planning;
 mod properties;
@@ -24,6 +26,7 @@ use crate::{
     id::TaskId,
     inbox::{self, Inbox, Question, QuestionKind},
     machine::{Asked, Decision, Effect, Machine as _, Rejected},
+    notice::Notice,
     retry::FailureClass,
     time::Time,
 };
@@ -99,6 +102,7 @@ struct Walk {
     journal: Vec<(Event, Time)>,
     /// What was left to do outside, the inbox apart.
     effects: Vec<Effect>,
+    notices: Vec<Notice>,
     inbox: Inbox,
     now: Time,
 }
@@ -162,6 +166,7 @@ impl Walk {
         let command = match effect {
             Effect::Ask(question) => inbox::Command::Ask(question.clone()),
             Effect::Settle { subject } => inbox::Command::Settle { subject: subject.clone() },
+            Effect::Notify(notice) => return self.notices.push(notice.clone()),
             Effect::EndPhase { .. } | Effect::Wake { .. } => {
                 return self.effects.push(effect.clone());
             }
@@ -240,9 +245,12 @@ fn command(line: &str) -> Command {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words.as_slice() {
         ["start", name] => Command::Start { id: id(name) },
-        ["done", name, rest @ ..] => {
-            Command::Done { id: id(name), attempt: attempt(rest), evidence: Evidence::Unverified }
-        }
+        ["done", name, rest @ ..] => Command::Done {
+            id: id(name),
+            attempt: attempt(rest),
+            evidence: Evidence::Unverified,
+            commit: rest.iter().find_map(|word| word.strip_prefix('@')).map(str::to_owned),
+        },
         ["fail", name, rest @ ..] => {
             Command::Fail { id: id(name), attempt: attempt(rest), failure: failure(rest) }
         }
@@ -256,6 +264,10 @@ fn command(line: &str) -> Command {
         ["resume"] => Command::Resume,
         ["follow"] => Command::Follow,
         ["approve", phase] => Command::ApprovePhase { phase: phase.parse().unwrap() },
+        ["base", phase, commit] => {
+            Command::BasePhase { phase: phase.parse().unwrap(), commit: (*commit).to_owned() }
+        }
+        ["join", "again"] => Command::JoinAgain,
         ["joined", phase, commit] => Command::PhaseJoined {
             phase: phase.parse().unwrap(),
             result: Ok(Some((*commit).to_owned())),
@@ -329,6 +341,7 @@ fn summary(result: &Result<Decision<Event>, Rejected>) -> String {
                 Effect::Ask(question) => format!("ask: {}", question.title),
                 Effect::Settle { subject } => format!("settle {subject}"),
                 Effect::EndPhase { phase } => format!("end phase {phase}"),
+                Effect::Notify(notice) => format!("notify {}", notice.kind),
                 Effect::Wake { .. } => "wake".to_owned(),
             });
             events.chain(effects).collect::<Vec<_>>().join("; ")
@@ -346,7 +359,7 @@ fn event_line(event: &Event) -> String {
         Event::Replanned { plan } => format!("{} tasks", plan.tasks.len()),
         Event::Configured { settings } => settings.mode.as_str().to_owned(),
         Event::TaskStarted { id, attempt } => format!("{id} #{attempt}"),
-        Event::TaskCompleted { id, evidence } => format!("{id} ({evidence})"),
+        Event::TaskCompleted { id, evidence, .. } => format!("{id} ({evidence})"),
         Event::TaskFailed { id, reason, .. } => format!("{id} ({reason:?})"),
         Event::AttemptFailed { id, .. }
         | Event::AttemptInterrupted { id }
@@ -359,6 +372,7 @@ fn event_line(event: &Event) -> String {
         Event::AgentAnswered { id, key, text } => format!("{id} {key} {text}"),
         Event::TaskTaken { id, by } => format!("{id} by {by}"),
         Event::PhaseOpened { phase } => phase.to_string(),
+        Event::PhaseBased { phase, commit } => format!("{phase} on {commit}"),
         Event::PhaseSettled { phase, step, .. } => format!("{phase} ({step:?})"),
         Event::PhaseClosed { phase, merge_commit: None } => phase.to_string(),
         Event::PhaseClosed { phase, merge_commit: Some(commit) } => format!("{phase} at {commit}"),

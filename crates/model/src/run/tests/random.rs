@@ -170,7 +170,7 @@ pub(super) fn forward(walk: &Walk, at: prop::sample::Index) -> Option<(Actor, Co
                 }
                 let failure = Failure::default();
                 let evidence = Evidence::Unverified;
-                open.push(Command::Done { id: id.clone(), attempt, evidence });
+                open.push(Command::Done { id: id.clone(), attempt, evidence, commit: None });
                 open.push(Command::Fail { id, attempt, failure });
             }
             _ => {}
@@ -208,10 +208,10 @@ fn verb_command(active: &Active, verb: Verb, at: prop::sample::Index) -> (Actor,
     let evidence = Evidence::Unverified;
     match verb {
         Verb::Start => (agent(), Command::Start { id }),
-        Verb::Done => (agent(), Command::Done { id, attempt: None, evidence }),
+        Verb::Done => (agent(), Command::Done { id, attempt: None, evidence, commit: None }),
         Verb::DoneLate => {
             let attempt = Some(attempts.saturating_sub(1));
-            (agent(), Command::Done { id, attempt, evidence })
+            (agent(), Command::Done { id, attempt, evidence, commit: None })
         }
         Verb::Fail => {
             let failure = failure(FailureClass::Transient);

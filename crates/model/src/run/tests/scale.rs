@@ -59,7 +59,7 @@ fn a_hundred_thousand_tasks_are_begun_and_completed() {
     while let Some(id) = first_ready(&run) {
         give(&mut run, &Command::Start { id: id.clone() }, &by);
         let evidence = Evidence::Unverified;
-        give(&mut run, &Command::Done { id, attempt: Some(1), evidence }, &by);
+        give(&mut run, &Command::Done { id, attempt: Some(1), evidence, commit: None }, &by);
     }
     let active = run.active().unwrap();
     assert_eq!(active.count(TaskStatus::Completed), TASKS as usize);

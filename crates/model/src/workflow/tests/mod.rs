@@ -95,7 +95,7 @@ impl Walk {
         let command = match effect {
             Effect::Ask(question) => inbox::Command::Ask(question.clone()),
             Effect::Settle { subject } => inbox::Command::Settle { subject: subject.clone() },
-            Effect::EndPhase { .. } | Effect::Wake { .. } => return,
+            Effect::EndPhase { .. } | Effect::Notify(_) | Effect::Wake { .. } => return,
         };
         let asked = Asked { by: &Actor::Waypost, now: self.now };
         for event in self.inbox.decide(&command, &asked).unwrap().events {
@@ -283,7 +283,9 @@ fn summary(result: &Result<Decision<Event>, Rejected>) -> String {
             let effects = decision.effects.iter().map(|effect| match effect {
                 Effect::Ask(question) => format!("ask: {}", question.title),
                 Effect::Settle { subject } => format!("settle {subject}"),
-                Effect::EndPhase { .. } | Effect::Wake { .. } => format!("{effect:?}"),
+                Effect::EndPhase { .. } | Effect::Notify(_) | Effect::Wake { .. } => {
+                    format!("{effect:?}")
+                }
             });
             events.chain(effects).collect::<Vec<_>>().join("; ")
         }

@@ -1,0 +1,101 @@
+//! `[notify]`: what a person is told who is not looking, and where.
+//!
+//! Where notices go is a person's to say, so those keys count from the person's own file and
+//! environment only; the engine leaves them out of what a repository brings along.
+
+use crate::notice::NoticeKind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Keys that a repository cannot set: who can change a repository could otherwise read along, have
+/// a variable of the environment sent to a place of their choice, or have notices sent unencrypted.
+pub const PERSONAL_KEYS: [&str; 5] = [
+    "notify.webhooks",
+    "notify.ntfy",
+    "notify.ntfy_token",
+    "notify.allow_plain",
+    "run.slack_webhook_url",
+];
+
+/// Keys that hold an address or a secret: whoever knows it can send messages.
+pub const SECRET_KEYS: [&str; 4] =
+    ["notify.webhooks", "notify.ntfy", "notify.ntfy_token", "run.slack_webhook_url"];
+
+/// What is shown in place of a secret.
+pub const REDACTED: &str = "(redacted)";
+
+/// `[notify]`: what a person is told who is not looking, and where.
+///
+/// `run.slack_webhook_url` is the address for Slack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the file")]
+pub struct NotifyConfig {
+    /// A run has begun.
+    pub notify_on_start: bool,
+    /// A task has failed for good.
+    pub notify_on_task_failed: bool,
+    /// A phase has ended.
+    pub notify_on_phase_done: bool,
+    /// A run waits for a person.
+    pub notify_on_needs_you: bool,
+    /// A run is over.
+    pub notify_on_all_done: bool,
+    /// Places that get notices as JSON, signed as Standard Webhooks are.
+    pub webhooks: Vec<WebhookConfig>,
+    /// The address of a topic of ntfy, or `env:NAME` to take it from the environment; empty: none.
+    pub ntfy: String,
+    /// A token for that topic, or `env:NAME`; empty: none.
+    pub ntfy_token: String,
+    /// Send to `http://` addresses of other machines too.
+    pub allow_plain: bool,
+}
+
+/// One place that gets notices as JSON.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WebhookConfig {
+    /// Its address, or `env:NAME` to take it from the environment.
+    pub url: String,
+    /// What messages are signed with, or `env:NAME`; `whsec_` and base64, or any text; empty:
+    /// they are not signed.
+    #[serde(default)]
+    pub secret: String,
+}
+
+impl Default for NotifyConfig {
+    fn default() -> Self {
+        Self {
+            notify_on_start: true,
+            notify_on_task_failed: true,
+            notify_on_phase_done: true,
+            notify_on_needs_you: true,
+            notify_on_all_done: true,
+            webhooks: Vec::new(),
+            ntfy: String::new(),
+            ntfy_token: String::new(),
+            allow_plain: false,
+        }
+    }
+}
+
+impl NotifyConfig {
+    pub fn wants(&self, kind: NoticeKind) -> bool {
+        match kind {
+            NoticeKind::Start => self.notify_on_start,
+            NoticeKind::TaskFailed => self.notify_on_task_failed,
+            NoticeKind::PhaseDone => self.notify_on_phase_done,
+            NoticeKind::NeedsYou => self.notify_on_needs_you,
+            NoticeKind::AllDone => self.notify_on_all_done,
+        }
+    }
+}
+
+/// A value that may be shown and stored: the name of a variable, never an address or a secret.
+pub fn reference(value: &str) -> Option<String> {
+    match value.trim() {
+        "" => None,
+        name if name.starts_with("env:") => Some(name.to_owned()),
+        _ => Some(REDACTED.to_owned()),
+    }
+}

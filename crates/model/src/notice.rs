@@ -1,0 +1,84 @@
+//! Notices: what a person is told who is not looking.
+//!
+//! A machine says what happened in its own words; to whom it goes, and what must not be in it, is
+//! the engine's to see to. Texts hold titles and failures that others have written, at full
+//! length: whoever sends them takes secrets out first and shortens them afterwards.
+
+use crate::{id::TaskId, time::Time};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Something that a person may want to know at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    pub kind: NoticeKind,
+    /// One line.
+    pub title: String,
+    /// What more there is to say; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<u32>,
+    pub at: Time,
+}
+
+/// What a notice is about; each kind has a switch of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeKind {
+    /// A run has begun.
+    Start,
+    /// A task has failed for good; a try that is followed by another is none.
+    TaskFailed,
+    /// A phase has ended, with or without failures in it.
+    PhaseDone,
+    /// Something waits in the inbox.
+    NeedsYou,
+    /// Nothing is left to do.
+    AllDone,
+}
+
+impl NoticeKind {
+    pub const ALL: [Self; 5] =
+        [Self::Start, Self::TaskFailed, Self::PhaseDone, Self::NeedsYou, Self::AllDone];
+
+    /// The kind's word on the wire, the same as serde's.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::TaskFailed => "task_failed",
+            Self::PhaseDone => "phase_done",
+            Self::NeedsYou => "needs_you",
+            Self::AllDone => "all_done",
+        }
+    }
+}
+
+impl fmt::Display for NoticeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl Notice {
+    pub fn new(kind: NoticeKind, title: impl Into<String>, at: Time) -> Self {
+        Self { kind, title: title.into(), text: String::new(), task: None, phase: None, at }
+    }
+
+    pub fn text(mut self, text: impl Into<String>) -> Self {
+        self.text = text.into();
+        self
+    }
+
+    pub fn task(mut self, id: TaskId) -> Self {
+        self.task = Some(id);
+        self
+    }
+
+    pub fn phase(mut self, phase: u32) -> Self {
+        self.phase = Some(phase);
+        self
+    }
+}

@@ -102,11 +102,11 @@ fn stream() -> StreamName {
 }
 
 fn append(journal: &mut Journal, seen: u64, count: usize) -> Result<u64, StoreError> {
-    let events = vec![NewEvent { kind: "task_done", format: 1, body: BODY }; count];
+    let events = vec![NewEvent { kind: "task_done", format: 1, body: BODY.into() }; count];
     let (stream, actor) = (stream(), Actor::Waypost);
-    let append = Append { stream: &stream, seen, actor: &actor, at: AT, events: &events };
+    let append = Append { stream: &stream, seen, actor: &actor, at: AT, events: events.to_vec() };
     let mut transaction = journal.transaction()?;
-    let head = transaction.append(&append)?.head;
+    let head = transaction.append(append)?.head;
     transaction.commit()?;
     Ok(head)
 }
@@ -269,12 +269,12 @@ fn play(part: &str, root: &Path) {
 
 /// As an engine does: what it has seen is read inside the transaction that it commits.
 fn commit_to_shared(journal: &mut Journal) {
-    let events = [NewEvent { kind: "task_done", format: 1, body: BODY }];
+    let events = [NewEvent { kind: "task_done", format: 1, body: BODY.into() }];
     let (stream, actor) = (stream(), Actor::Waypost);
     let mut transaction = journal.transaction().unwrap();
     let seen = transaction.head(&stream).unwrap();
-    let append = Append { stream: &stream, seen, actor: &actor, at: AT, events: &events };
-    transaction.append(&append).unwrap();
+    let append = Append { stream: &stream, seen, actor: &actor, at: AT, events: events.to_vec() };
+    transaction.append(append).unwrap();
     transaction.commit().unwrap();
 }
 

@@ -83,11 +83,16 @@ impl Place {
 
     /// Whether Waypost made this work tree for a phase or an attempt of a run.
     pub fn is_made_by_waypost(&self) -> bool {
-        let name = self.root.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let home = self.git_common.as_ref().and_then(|git| git.parent());
-        !self.tree.is_main()
-            && name.starts_with("phase-")
-            && self.root.parent() == home.map(|home| home.join("worktree")).as_deref()
+        let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+        let is_phase = name(&self.root).is_some_and(|name| name.starts_with("phase-"));
+        let folder = self.root.parent().filter(|it| name(it).as_deref() == Some("worktree"));
+        if self.tree.is_main() || !is_phase {
+            return false;
+        }
+        // They are below the repository's own work tree, or in the repository where it is bare.
+        let home = folder.and_then(Path::parent).map(Self::of_repository);
+        let home = home.and_then(|home| home.ok().flatten());
+        home.is_some_and(|home| home.tree.is_main() && home.git_common == self.git_common)
     }
 
     fn outside_git(root: &Path) -> Self {

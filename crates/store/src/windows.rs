@@ -79,10 +79,9 @@ impl WindowArchive {
     }
 
     /// Keeps a rendering that is about to be put in place.
-    pub fn keep(&self, version: u64, bytes: &[u8]) -> Result<KeptRendering, StoreError> {
+    pub fn keep(&self, rendering: &KeptRendering, bytes: &[u8]) -> Result<(), StoreError> {
         make_private_folder(&self.folder())?;
-        let rendering = KeptRendering { version, hash: hash::sha256_hex(bytes) };
-        let path = self.path_of(&rendering);
+        let path = self.path_of(rendering);
         if file::stat(&path)?.is_none() {
             file::replace(&path, bytes, file::PRIVATE)?;
             self.note_hash(&rendering.hash)?;
@@ -90,7 +89,7 @@ impl WindowArchive {
                 file::remove(&self.path_of(old))?;
             }
         }
-        Ok(rendering)
+        Ok(())
     }
 
     /// The renderings that can be loaded, newest first.
@@ -209,6 +208,11 @@ pub fn forget_renderings(place: &Place) -> Result<(), StoreError> {
 }
 
 impl KeptRendering {
+    /// `bytes` as they show that version.
+    pub fn of(version: u64, bytes: &[u8]) -> Self {
+        Self { version, hash: hash::sha256_hex(bytes) }
+    }
+
     fn from_file_name(name: &str) -> Option<Self> {
         let (version, hash) = name.strip_suffix(".json")?.split_once('-')?;
         Some(Self { version: version.parse().ok()?, hash: hash.to_owned() })

@@ -1,24 +1,26 @@
 //! What goes into the journal and comes out of it.
 
+use std::borrow::Cow;
 use waypost_model::{actor::Actor, id::StreamName, time::Time};
 
 /// An event to be recorded; `format` is the version of `body`'s shape.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewEvent<'a> {
     pub kind: &'a str,
     pub format: u32,
-    pub body: &'a str,
+    /// Given away rather than lent where it can be long: the database copies it twice.
+    pub body: Cow<'a, str>,
 }
 
 /// Events of one decision, for one stream.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Append<'a> {
     pub stream: &'a StreamName,
     /// The version that was decided on; 0 for a stream without events.
     pub seen: u64,
     pub actor: &'a Actor,
     pub at: Time,
-    pub events: &'a [NewEvent<'a>],
+    pub events: Vec<NewEvent<'a>>,
 }
 
 /// Where events came to stand.

@@ -7,12 +7,20 @@ use super::{
     view::{StreamRow, View},
 };
 use crate::{error::StoreError, lock::FileLock};
-use rusqlite::{Connection, params};
-use std::{cell::Cell, path::Path};
+use rusqlite::{Connection, MAIN_DB, ToSql, blob::ZeroBlob, params};
+use serde::Serialize;
+use std::{
+    cell::Cell,
+    io::{self, BufWriter, Write},
+    path::Path,
+};
 use waypost_model::{id::StreamName, time::Time};
 
 /// How many snapshots of a stream are kept: the newest, and one in case that cannot be used.
 const SNAPSHOTS_KEPT: u32 = 2;
+
+/// How much of a state is written at once: many pages, so that finding the place costs nothing.
+const STATE_PART: usize = 64 << 10;
 
 /// An open transaction; dropped without `commit`, it leaves no trace.
 #[derive(Debug)]
@@ -48,7 +56,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Records events if the stream is still at the version that was decided on.
-    pub fn append(&mut self, append: &Append<'_>) -> Result<Appended, StoreError> {
+    pub fn append(&mut self, append: Append<'_>) -> Result<Appended, StoreError> {
         let stream = append.stream;
         let (found, mut seq) = match self.view().stream_and_last_seq(stream)? {
             Some((row, seq)) => (Some(row), seq),
@@ -79,13 +87,26 @@ impl<'a> Transaction<'a> {
                 actor: &actor,
                 format: event.format,
                 kind: event.kind,
-                body: event.body,
+                body: &event.body,
             };
             row.sum = chain::link(&row.sum, &entry);
             let (at, format) = (entry.at.millis(), entry.format);
-            let values =
-                params![seq, row.id, row.head, at, actor, format, entry.kind, entry.body, row.sum];
-            put.execute(values).map_err(|error| self.note_failure(error))?;
+            let values: [&dyn ToSql; 9] = [
+                &seq,
+                &row.id,
+                &row.head,
+                &at,
+                &actor,
+                &format,
+                &event.kind,
+                &event.body,
+                &row.sum,
+            ];
+            let bound =
+                values.iter().zip(1..).try_for_each(|(v, at)| put.raw_bind_parameter(at, v));
+            // The database has its own copy of the body now, and makes another one next.
+            drop(event);
+            bound.and_then(|()| put.raw_execute()).map_err(|error| self.note_failure(error))?;
         }
         self.run(
             "UPDATE stream SET head = ?2, sum = ?3 WHERE id = ?1",
@@ -126,6 +147,12 @@ impl<'a> Transaction<'a> {
         Ok(self.run(sql, params![id, at.millis()])? > 0)
     }
 
+    /// Puts an effect off until `due`, with what was learnt in trying it; `false`: as above.
+    pub fn postpone_effect(&mut self, id: u64, due: Time, body: &str) -> Result<bool, StoreError> {
+        let sql = "UPDATE effect SET due = ?2, body = ?3 WHERE id = ?1 AND done_at IS NULL";
+        Ok(self.run(sql, params![id, due.millis(), body])? > 0)
+    }
+
     /// Notes that the work with this key is done or no longer wanted; `false`: as above.
     pub fn mark_key_done(&mut self, key: &str, at: Time) -> Result<bool, StoreError> {
         let sql = "UPDATE effect SET done_at = ?2 WHERE key = ?1 AND done_at IS NULL";
@@ -138,15 +165,47 @@ impl<'a> Transaction<'a> {
         stream: &StreamName,
         snapshot: &Snapshot,
     ) -> Result<(), StoreError> {
+        let Snapshot { stream_seq, format, ref body } = *snapshot;
+        self.put_snapshot(stream, (stream_seq, format), body)
+    }
+
+    /// As `save_snapshot`, with `state` as JSON, which is never in memory as a whole: a large state
+    /// is an even larger text, and the database would make two more copies of it.
+    pub fn save_state(
+        &mut self,
+        stream: &StreamName,
+        (stream_seq, format): (u64, u32),
+        state: &impl Serialize,
+    ) -> Result<(), StoreError> {
+        let plain = "states are plain data";
+        let mut size = Counter(0);
+        serde_json::to_writer(&mut size, state).expect(plain);
+        self.put_snapshot(stream, (stream_seq, format), &ZeroBlob(size.0))?;
+        let row = self.db.last_insert_rowid();
+        let blob = self.db.blob_open(MAIN_DB, "snapshot", "body", row, false);
+        let blob = blob.map_err(|error| self.note_failure(error))?;
+        let mut out = BufWriter::with_capacity(STATE_PART, blob);
+        let written = serde_json::to_writer(&mut out, state).map_err(io::Error::from);
+        written.and_then(|()| out.flush()).map_err(|error| {
+            self.broken.set(true);
+            StoreError::Database { action: "write to", detail: error.to_string() }
+        })
+    }
+
+    fn put_snapshot(
+        &self,
+        stream: &StreamName,
+        (stream_seq, format): (u64, u32),
+        body: &dyn ToSql,
+    ) -> Result<(), StoreError> {
         let head = self.head(stream)?;
-        if snapshot.stream_seq == 0 || snapshot.stream_seq > head {
-            let seen = snapshot.stream_seq;
-            return Err(StoreError::Moved { stream: stream.clone(), seen, head });
+        if stream_seq == 0 || stream_seq > head {
+            return Err(StoreError::Moved { stream: stream.clone(), seen: stream_seq, head });
         }
         let name = stream.as_str();
         let put = "INSERT OR REPLACE INTO snapshot(stream, stream_seq, format, body)
                    SELECT id, ?2, ?3, ?4 FROM stream WHERE name = ?1";
-        self.run(put, params![name, snapshot.stream_seq, snapshot.format, snapshot.body])?;
+        self.run(put, params![name, stream_seq, format, body])?;
         let prune = "DELETE FROM snapshot
                      WHERE stream = (SELECT id FROM stream WHERE name = ?1) AND stream_seq NOT IN (
                          SELECT stream_seq FROM snapshot
@@ -200,5 +259,19 @@ impl Drop for Transaction<'_> {
         if self.open && !self.db.is_autocommit() {
             drop(self.db.prepare_cached("ROLLBACK").and_then(|mut end| end.execute([])));
         }
+    }
+}
+
+/// Counts what is written to it.
+struct Counter(u64);
+
+impl Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

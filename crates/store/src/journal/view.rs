@@ -140,18 +140,17 @@ impl<'a> View<'a> {
                    FROM effect INDEXED BY effect_open JOIN stream ON stream.id = effect.stream
                    WHERE done_at IS NULL AND (due IS NULL OR due <= ?1)
                    ORDER BY effect.id LIMIT ?2";
-        self.collect(sql, params![now.millis(), as_limit(limit)], |row| {
-            let due: Option<i64> = row.get(6)?;
-            Ok(OpenEffect {
-                id: row.get(0)?,
-                key: row.get(1)?,
-                stream: parsed(row, 2)?,
-                stream_seq: row.get(3)?,
-                kind: row.get(4)?,
-                body: row.get(5)?,
-                due: due.map(Time::from_millis),
-            })
-        })
+        self.collect(sql, params![now.millis(), as_limit(limit)], effect_of)
+    }
+
+    /// At most `limit` effects of one kind that are not done, due or not, in the order they were
+    /// queued.
+    pub fn open_effects_of(&self, kind: &str, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
+        let sql = "SELECT effect.id, key, stream.name, stream_seq, kind, body, due
+                   FROM effect INDEXED BY effect_open JOIN stream ON stream.id = effect.stream
+                   WHERE done_at IS NULL AND kind = ?1
+                   ORDER BY effect.id LIMIT ?2";
+        self.collect(sql, params![kind, as_limit(limit)], effect_of)
     }
 
     /// When the next effect falls due that waits for its time.
@@ -307,6 +306,19 @@ where
     let text = row.get_ref(column)?.as_str()?;
     text.parse().map_err(|error: T::Err| {
         rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
+    })
+}
+
+fn effect_of(row: &Row<'_>) -> rusqlite::Result<OpenEffect> {
+    let due: Option<i64> = row.get(6)?;
+    Ok(OpenEffect {
+        id: row.get(0)?,
+        key: row.get(1)?,
+        stream: parsed(row, 2)?,
+        stream_seq: row.get(3)?,
+        kind: row.get(4)?,
+        body: row.get(5)?,
+        due: due.map(Time::from_millis),
     })
 }
 

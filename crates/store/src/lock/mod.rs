@@ -68,6 +68,12 @@ impl FileLock {
         matches!((held, named), (Ok(held), Ok(Some(named))) if held.is_same_file(&named))
     }
 
+    /// The open file behind the lock once more. Whoever has a copy holds the lock too: a child
+    /// that was given one keeps it until it ends, even if this process does not live as long.
+    pub fn try_clone_file(&self) -> Result<File, StoreError> {
+        self.file.try_clone().map_err(|e| StoreError::file("share", &self.path, e))
+    }
+
     pub(crate) fn file(&self) -> &File {
         &self.file
     }

@@ -106,3 +106,14 @@ fn work_trees_of_ours_are_known() {
         assert_eq!(Place::find(&top.join(path)).unwrap().is_made_by_waypost(), ours, "{path}");
     }
 }
+
+#[test]
+fn work_trees_of_ours_are_known_in_bare_repositories() {
+    for (path, ours) in [("b.git/worktree/phase-1-core", true), ("worktree/phase-1-core", false)] {
+        let gitfile = format!("{path}/.git=gitdir: TOP/b.git/worktrees/t");
+        let bare = ["b.git/HEAD=ref: refs/heads/main", "b.git/objects/", "b.git/refs/"];
+        let entries = [&bare[..], &["b.git/worktrees/t/commondir=../.."], &[&gitfile]].concat();
+        let (_folder, top) = lay_out(&entries);
+        assert_eq!(Place::find(&top.join(path)).unwrap().is_made_by_waypost(), ours, "{path}");
+    }
+}

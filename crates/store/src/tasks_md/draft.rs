@@ -2,6 +2,7 @@
 
 use super::{
     depends::{self, DEPENDS_FORMS, Wanted},
+    few::Few,
     field::Field,
     findings::{Findings, PARSE_FAIL, shorten},
     line::{Origin, Slice},
@@ -30,15 +31,15 @@ pub(super) struct Draft {
     pub(super) strength: Strength,
     pub(super) tick: Tick,
     pub(super) priority: Priority,
-    pub(super) details: Details,
+    pub(super) details: Box<Details>,
     /// What it waits for; `None` when nothing was stated.
-    pub(super) wanted: Option<Vec<Wanted>>,
+    pub(super) wanted: Option<Few<Wanted>>,
     /// The parts of the source that are its own text.
-    pub(super) body: Vec<Range<usize>>,
+    pub(super) body: Few<Range<usize>>,
     /// Where the part that is being read starts.
     pub(super) body_from: usize,
-    /// The fields that were stated.
-    stated: Vec<Field>,
+    /// The fields that were stated, a bit each.
+    stated: u16,
     /// Whether a fenced block gave its command.
     has_block: bool,
 }
@@ -79,11 +80,11 @@ impl Draft {
             strength: Strength::Defined,
             tick,
             priority: Priority::default(),
-            details: Details::default(),
+            details: Box::default(),
             wanted: None,
-            body: Vec::new(),
+            body: Few::default(),
             body_from: 0,
-            stated: Vec::new(),
+            stated: 0,
             has_block: false,
         }
     }
@@ -108,7 +109,8 @@ impl Draft {
         if field != Field::Depends && values.iter().all(|value| value.text().is_empty()) {
             return;
         }
-        let again = self.stated.contains(&field);
+        let bit = 1u16 << (field as u16);
+        let again = self.stated & bit != 0;
         if again && field != Field::Verify {
             let message = format!("{} states {} twice", self.id, field.name());
             reading.findings.add(
@@ -120,9 +122,7 @@ impl Draft {
             );
             return;
         }
-        if !again {
-            self.stated.push(field);
-        }
+        self.stated |= bit;
         self.store(field, &label, values, reading);
     }
 
@@ -138,7 +138,7 @@ impl Draft {
         let details = &mut self.details;
         match field {
             Field::Depends => self.depend(label, values, reading),
-            Field::Owner => details.owner = Some(text),
+            Field::Owner => details.owner = Some(text.into()),
             Field::Parallel => details.parallel = value::parallel(&text),
             Field::Files => {
                 details.files =
@@ -175,7 +175,8 @@ impl Draft {
         reading: &mut Reading<'_>,
     ) {
         let statement = depends::read(values);
-        self.wanted.get_or_insert_default().extend(statement.wanted);
+        let wanted = self.wanted.get_or_insert_default();
+        statement.wanted.into_iter().for_each(|it| wanted.push(it));
         for (span, fault) in statement.faults {
             let span = if span.is_empty() { label.clone() } else { span };
             reading.findings.add(
@@ -199,7 +200,7 @@ impl Draft {
             return self.warn_of_two(label.clone(), message, reading);
         }
         let steps: Vec<String> = commands(values, reading.source).collect();
-        self.details.command = Some(steps.join(" && "));
+        self.details.command = Some(steps.join(" && ").into());
     }
 
     /// Takes in a fenced block of shell commands.
@@ -217,7 +218,7 @@ impl Draft {
             self.warn_of_two(block.span(), message, reading);
         }
         self.has_block = true;
-        self.details.command = Some(block.text().to_owned());
+        self.details.command = Some(block.text().into());
     }
 
     fn warn_of_two(&self, span: Range<usize>, message: &str, reading: &mut Reading<'_>) {
@@ -231,7 +232,7 @@ impl Draft {
     /// and the indentation that all of its lines share.
     pub(super) fn body_text(&self, source: &str, findings: &mut Findings) -> String {
         let mut lines = Vec::new();
-        for part in &self.body {
+        for part in self.body.iter() {
             lines.extend(source[part.clone()].split('\n'));
         }
         let mut body = dedented(&lines);
@@ -314,20 +315,20 @@ fn joined(values: &[Slice<'_>]) -> String {
 }
 
 /// The value as a path: inline code if there is some, else as typed.
-fn typed(values: &[Slice<'_>], source: &str) -> Option<String> {
+fn typed(values: &[Slice<'_>], source: &str) -> Option<Box<str>> {
     let of_slice = |slice: &Slice<'_>| {
         slice.codes().next().map_or_else(|| slice.typed(source).to_owned(), str::to_owned)
     };
     let texts: Vec<String> = values.iter().map(of_slice).filter(|text| !text.is_empty()).collect();
-    (!texts.is_empty()).then(|| texts.join(", "))
+    (!texts.is_empty()).then(|| texts.join(", ").into())
 }
 
 /// The value as one word. Several are a sentence that happens to start like the field, as in
 /// `Model: the User with its roles`.
-fn name(values: &[Slice<'_>], path: &str, reading: &mut Reading<'_>) -> Option<String> {
+fn name(values: &[Slice<'_>], path: &str, reading: &mut Reading<'_>) -> Option<Box<str>> {
     let text = joined(values);
     if !text.contains(char::is_whitespace) {
-        return Some(text);
+        return Some(text.into());
     }
     let message = format!("`{}` is no name, so it is read as text", shorten(&text));
     let warning = Diagnostic::warning("unclear_field", message).path(path).expected("one word");

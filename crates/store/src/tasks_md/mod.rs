@@ -15,6 +15,7 @@
 
 mod depends;
 mod draft;
+mod few;
 mod field;
 mod findings;
 mod form;
@@ -34,4 +35,4 @@ mod walk;
 mod tests;
 
 pub use read::{TasksFile, read};
-pub use tick::tick;
+pub use tick::{tick, untick};

@@ -4,7 +4,10 @@
 //! [`DEPTH_MAX`], which is said. A heading inside a list item is a line of that item: it opens no
 //! section.
 
-use super::line::{Kind, Line};
+use super::{
+    field,
+    line::{Kind, Line},
+};
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use std::ops::Range;
 
@@ -61,8 +64,72 @@ impl Item {
     }
 }
 
-/// Reads `source` into its blocks.
-pub(super) fn outline(source: &str) -> Outline {
+/// Reads `source` into its blocks, part after part in the order of the text, so that only one part
+/// of a long text is in memory as blocks; `length` is how much of the text makes a part, roughly.
+pub(super) fn parts(source: &str, length: usize) -> impl Iterator<Item = Outline> {
+    // A reference can be defined behind its use, so such a text is read at once.
+    let length = if source.contains("]:") { source.len() } else { length };
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        (at < source.len()).then(|| {
+            let (part, end) = part(source, at, length);
+            at = end;
+            part
+        })
+    })
+}
+
+/// The blocks from `start` to a place where nothing of what follows belongs to them; and that place.
+fn part(source: &str, start: usize, length: usize) -> (Outline, usize) {
+    let mut length = length.max(1);
+    loop {
+        let end = source.floor_char_boundary(start.saturating_add(length));
+        let end = source[end..].find('\n').map_or(source.len(), |line_end| end + line_end + 1);
+        let mut outline = outline(source, start..end);
+        if end == source.len() {
+            return (outline, end);
+        }
+        // The last block may go on behind the end, so the next part starts with it.
+        if let Some(place) = cut(&mut outline.blocks) {
+            let line = source[..place].rfind('\n').map_or(0, |line_end| line_end + 1);
+            return (outline, line);
+        }
+        length = length.saturating_mul(2);
+    }
+}
+
+/// Takes away the last heading or item of a list of the first level and what follows it, unless it
+/// is the first; where it starts. Markdown reads line by line, so whatever stands before such a
+/// line is the same whatever follows.
+fn cut(blocks: &mut Vec<Block>) -> Option<usize> {
+    for at in (0..blocks.len()).rev() {
+        let (before, rest) = blocks.split_at_mut(at);
+        match &mut rest[0] {
+            Block::Heading { span, .. } if at > 0 => {
+                let start = span.start;
+                blocks.truncate(at);
+                return Some(start);
+            }
+            Block::List(items) if items.len() > 1 && !before.last().is_some_and(wants_value) => {
+                let start = items.pop().map(|item| item.span.start);
+                blocks.truncate(at + 1);
+                return start;
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether a list below may be the value of a field, which is read as a whole.
+fn wants_value(block: &Block) -> bool {
+    let Block::Paragraph(lines) = block else { return false };
+    let last = lines.last().and_then(field::labelled);
+    last.is_some_and(|labelled| labelled.value.text().is_empty())
+}
+
+/// Reads the blocks of one part of `source`.
+fn outline(source: &str, part: Range<usize>) -> Outline {
     let options = Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS | Options::ENABLE_GFM;
     let mut builder = Builder {
         source,
@@ -74,8 +141,9 @@ pub(super) fn outline(source: &str) -> Outline {
         skipped: 0,
         too_deep: None,
     };
-    for (event, span) in Parser::new_ext(source, options).into_offset_iter() {
-        builder.event(event, span);
+    let start = part.start;
+    for (event, span) in Parser::new_ext(&source[part], options).into_offset_iter() {
+        builder.event(event, start + span.start..start + span.end);
     }
     builder.flush();
     let blocks = match builder.open.swap_remove(0) {

@@ -15,7 +15,7 @@ use std::{
 use waypost_model::{
     diagnostic::Diagnostic,
     id::TaskId,
-    run::{Details, Plan, PlanError, PlannedTask},
+    run::{Depends, Details, Plan, PlanError, PlannedTask},
 };
 
 /// The longest file that is read. 100,000 tasks with a paragraph each fit; what is longer is not a
@@ -50,16 +50,14 @@ pub fn read(text: &str, fallback_project: &str) -> Result<TasksFile, Vec<Diagnos
         walked.findings.add(0..0, no_task());
     }
     let starts = LineStarts::new(source);
-    let resolved = resolve::resolve(&walked.drafts, &walked.graphs, &mut walked.findings);
+    let Walked { drafts, graphs, findings, .. } = &mut walked;
+    let depends = resolve::resolve(drafts, graphs, findings, |resolved| resolved.depends);
     let project = walked.project.take().filter(|name| !name.is_empty());
     let project = project.unwrap_or_else(|| fallback_project.to_owned());
-    let tasks = planned(&walked.drafts, &resolved, source, &starts, &mut walked.findings);
+    let tasks = planned(walked.drafts, depends, source, &starts, &mut walked.findings);
     let plan = Plan::new(project, walked.phases, tasks);
     if let Err(faults) = &plan {
-        let places = Places::new(&walked.drafts, &resolved, &starts);
-        for fault in faults {
-            walked.findings.add(places.of(fault), diagnostic(fault));
-        }
+        add_faults(faults, source, &starts, &mut walked.findings);
     }
     let failed = walked.findings.have_errors();
     let found = walked.findings.into_diagnostics(source, &starts);
@@ -79,6 +77,9 @@ fn warn_of_mark(text: &str, findings: &mut Findings) {
 
 /// Says which lines inside a task look like tasks and are not run.
 fn warn_of_mentions(walked: &mut Walked) {
+    if walked.mentions.is_empty() {
+        return;
+    }
     let known: HashSet<&str> = walked.drafts.iter().map(|draft| draft.id.as_str()).collect();
     for mention in walked.mentions.iter().filter(|mention| !known.contains(mention.id.as_str())) {
         let message =
@@ -94,28 +95,43 @@ fn no_task() -> Diagnostic {
         .hint("write tasks as `### [ ] T1.1: title` or `- [ ] T1.1: title`")
 }
 
+/// Turns drafts into tasks, one after the other: a long file would not fit twice.
 fn planned(
-    drafts: &[Draft],
-    resolved: &[Resolved],
+    drafts: Vec<Draft>,
+    depends: Vec<Depends>,
     source: &str,
     starts: &LineStarts,
     findings: &mut Findings,
 ) -> Vec<PlannedTask> {
-    let task = |(draft, resolved): (&Draft, &Resolved)| {
+    let task = |(draft, depends): (Draft, Depends)| {
         let body = draft.body_text(source, findings);
-        let details = Details { body, ..draft.details.clone() };
+        let mut details = draft.details;
+        details.body = body.into();
         PlannedTask {
-            id: draft.id.clone(),
-            title: draft.title.clone(),
+            id: draft.id,
+            title: draft.title,
             phase: draft.phase,
-            depends: resolved.depends.clone(),
+            depends,
             ticked: draft.ticked,
             priority: draft.priority,
             line: starts.line(draft.id_span.start),
-            details: (details != Details::default()).then(|| Box::new(details)),
+            details: (*details != Details::default()).then_some(details),
         }
     };
-    drafts.iter().zip(resolved).map(task).collect()
+    let mut tasks: Vec<PlannedTask> = drafts.into_iter().zip(depends).map(task).collect();
+    tasks.shrink_to_fit();
+    tasks
+}
+
+/// Adds what a plan complains about. Where that stands is looked up by reading the text again,
+/// because a sound plan has no use for it.
+fn add_faults(faults: &[PlanError], source: &str, starts: &LineStarts, findings: &mut Findings) {
+    let Walked { mut drafts, graphs, .. } = walk::walk(source);
+    let resolved = resolve::resolve(&mut drafts, &graphs, &mut Findings::default(), |it| it);
+    let places = Places::new(&drafts, &resolved, starts);
+    for fault in faults {
+        findings.add(places.of(fault), diagnostic(fault));
+    }
 }
 
 /// Where the things that a plan complains about stand.

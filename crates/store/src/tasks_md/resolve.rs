@@ -3,11 +3,13 @@
 use super::{
     depends::{DEPENDS_FORMS, Wanted, What},
     draft::Draft,
+    few::Few,
     findings::{Findings, MISSING_DEP, PARSE_FAIL, TOO_LARGE},
     ids,
     mermaid::{Chain, Graph, Link, Node},
 };
 use std::{
+    cell::OnceCell,
     collections::{BTreeMap, HashMap},
     ops::Range,
 };
@@ -41,16 +43,23 @@ impl Resolved {
     }
 }
 
-/// Turns names into dependencies, one entry for each draft.
-pub(super) fn resolve(
-    drafts: &[Draft],
+/// Turns names into dependencies, one entry for each draft, of which `keep` keeps what is needed.
+///
+/// What the drafts want is taken from them, so that each text gives way to what it means.
+pub(super) fn resolve<T>(
+    drafts: &mut [Draft],
     graphs: &[Graph],
     findings: &mut Findings,
-) -> Vec<Resolved> {
+    keep: impl Fn(Resolved) -> T,
+) -> Vec<T> {
+    let wanted: Vec<Option<Few<Wanted>>> =
+        drafts.iter_mut().map(|draft| draft.wanted.take()).collect();
+    let drafts = &*drafts;
     let mut resolver = Resolver {
         drafts,
         index: Index::new(drafts),
-        incoming: vec![Vec::new(); drafts.len()],
+        stems: OnceCell::new(),
+        incoming: HashMap::new(),
         last_seen: vec![usize::MAX; drafts.len()],
         spelled_out: 0,
         hints: 0,
@@ -59,30 +68,38 @@ pub(super) fn resolve(
     for graph in graphs {
         resolver.graph(graph);
     }
-    (0..drafts.len()).map(|at| resolver.task(at)).collect()
+    wanted.into_iter().enumerate().map(|(at, wanted)| keep(resolver.task(at, wanted))).collect()
 }
 
 /// Finds tasks by what a dependency can say.
 struct Index<'d> {
     by_id: HashMap<&'d str, usize>,
     by_phase: HashMap<u32, Vec<usize>>,
-    /// By the beginning of the id and its last number, for ranges.
-    by_stem: HashMap<&'d str, BTreeMap<u64, Vec<usize>>>,
 }
+
+/// Tasks by the beginning of the id and its last number.
+type Stems<'d> = HashMap<&'d str, BTreeMap<u64, Vec<usize>>>;
 
 impl<'d> Index<'d> {
     fn new(drafts: &'d [Draft]) -> Self {
         let mut index =
-            Self { by_id: HashMap::new(), by_phase: HashMap::new(), by_stem: HashMap::new() };
+            Self { by_id: HashMap::with_capacity(drafts.len()), by_phase: HashMap::new() };
         for (at, draft) in drafts.iter().enumerate() {
             index.by_id.entry(draft.id.as_str()).or_insert(at);
             index.by_phase.entry(draft.phase).or_default().push(at);
-            if let Some((stem, number)) = ids::stem(&draft.id) {
-                index.by_stem.entry(stem).or_default().entry(number).or_default().push(at);
-            }
         }
         index
     }
+}
+
+fn stems(drafts: &[Draft]) -> Stems<'_> {
+    let mut stems = Stems::new();
+    for (at, draft) in drafts.iter().enumerate() {
+        if let Some((stem, number)) = ids::stem(&draft.id) {
+            stems.entry(stem).or_default().entry(number).or_default().push(at);
+        }
+    }
+    stems
 }
 
 /// A task that another one waits for, and where that was stated.
@@ -102,8 +119,10 @@ enum Meaning {
 struct Resolver<'d> {
     drafts: &'d [Draft],
     index: Index<'d>,
+    /// Made for the first range; most files have none.
+    stems: OnceCell<Stems<'d>>,
     /// What graphs add to each task.
-    incoming: Vec<Vec<Edge>>,
+    incoming: HashMap<usize, Vec<Edge>>,
     /// For each task, the task that it was last found to be a dependency of; tells repetitions.
     last_seen: Vec<usize>,
     spelled_out: usize,
@@ -113,16 +132,16 @@ struct Resolver<'d> {
 
 impl Resolver<'_> {
     /// Gathers the dependencies of one task in the order in which they are stated.
-    fn task(&mut self, at: usize) -> Resolved {
-        let draft = &self.drafts[at];
-        let incoming = std::mem::take(&mut self.incoming[at]);
-        if incoming.is_empty() && self.means_phase_before(draft) {
+    fn task(&mut self, at: usize, wanted: Option<Few<Wanted>>) -> Resolved {
+        let incoming = self.incoming.remove(&at).unwrap_or_default();
+        if incoming.is_empty() && self.means_phase_before(at, wanted.as_ref()) {
             return Resolved { depends: Depends::PhaseBefore, spans: Vec::new() };
         }
         let mut edges = Vec::new();
-        for wanted in draft.wanted.iter().flatten() {
+        for wanted in wanted.iter().flat_map(Few::iter) {
             self.wanted(at, wanted, &mut edges);
         }
+        drop(wanted);
         // A task that is named in its own dependency is part of the sentence, unless it is all
         // that the sentence names.
         if edges.iter().any(|edge| edge.to != at) {
@@ -138,11 +157,12 @@ impl Resolver<'_> {
     /// Whether nothing is stated, or exactly what holds then: the phase right before.
     ///
     /// That spares spelling out a whole phase for every task of the next one.
-    fn means_phase_before(&self, draft: &Draft) -> bool {
-        match draft.wanted.as_deref() {
+    fn means_phase_before(&self, at: usize, wanted: Option<&Few<Wanted>>) -> bool {
+        match wanted.map(Few::only) {
             None => true,
-            Some([Wanted { what: What::Phase(phase), .. }]) => {
-                phase.checked_add(1) == Some(draft.phase) && self.index.by_phase.contains_key(phase)
+            Some(Some(Wanted { what: What::Phase(phase), .. })) => {
+                phase.checked_add(1) == Some(self.drafts[at].phase)
+                    && self.index.by_phase.contains_key(phase)
             }
             Some(_) => false,
         }
@@ -186,7 +206,8 @@ impl Resolver<'_> {
                     .hint("name the tasks one by one");
             return self.findings.add(span.clone(), error);
         };
-        let tasks = self.index.by_stem[stem].range(numbers).flat_map(|(_, tasks)| tasks);
+        let stems = self.stems.get_or_init(|| stems(self.drafts));
+        let tasks = stems[stem].range(numbers).flat_map(|(_, tasks)| tasks);
         let tasks = tasks.copied().filter(|&to| to != at).collect();
         self.spell_out(tasks, span, edges);
     }
@@ -339,7 +360,10 @@ impl Resolver<'_> {
             let Meaning::Task(target) = target else { continue };
             for (node, meaning) in chain.groups[from].iter().zip(&meanings[from]) {
                 if let Meaning::Task(task) = meaning {
-                    self.incoming[*target].push(Edge { to: *task, span: node.span.clone() });
+                    self.incoming
+                        .entry(*target)
+                        .or_default()
+                        .push(Edge { to: *task, span: node.span.clone() });
                 }
             }
         }

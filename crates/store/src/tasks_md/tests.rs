@@ -31,23 +31,23 @@ fn plan(text: &str) -> Plan {
 /// The one task of a text.
 #[track_caller]
 fn only(text: &str) -> PlannedTask {
-    let mut tasks = plan(text).tasks;
+    let tasks = plan(text).tasks;
     assert_eq!(tasks.len(), 1, "{text}");
-    tasks.remove(0)
+    tasks[0].clone()
 }
 
 /// The fields of the one task of a text, its body aside.
 #[track_caller]
 fn details(text: &str) -> Details {
     let details = only(text).details.map_or_else(Details::default, |details| *details);
-    Details { body: String::new(), ..details }
+    Details { body: Box::default(), ..details }
 }
 
 /// The tasks of a text, a line each: id, phase, box, title, dependencies.
 #[track_caller]
 fn tasks(text: &str) -> String {
     let mut lines = String::new();
-    for task in plan(text).tasks {
+    for task in plan(text).tasks.iter() {
         let ticked = if task.ticked { 'x' } else { ' ' };
         let PlannedTask { id, phase, title, .. } = &task;
         let depends = match &task.depends {

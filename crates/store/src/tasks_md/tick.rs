@@ -1,6 +1,11 @@
-//! Ticks tasks in the text of a TASKS.md and leaves every other byte as it is.
+//! Ticks tasks in the text of a TASKS.md, or takes the ticks back, and leaves every other byte as it is.
 
-use super::{draft::Tick, form::CHECK, source::Source, walk};
+use super::{
+    draft::{Draft, Tick},
+    form::CHECK,
+    source::Source,
+    walk,
+};
 use std::{collections::HashSet, ops::Range};
 use waypost_model::id::TaskId;
 
@@ -9,16 +14,41 @@ use waypost_model::id::TaskId;
 /// A task without a box gets ` ✅` at the end of its line. What is ticked already, and ids that
 /// the text does not have, change nothing.
 pub fn tick(text: &str, ids: &[TaskId]) -> String {
+    edited(text, ids, |draft, _| match &draft.tick {
+        _ if draft.ticked => None,
+        Tick::Box(tick_box) => Some((tick_box.span.clone(), "[x]".to_owned())),
+        Tick::Mark(end) => Some((*end..*end, format!(" {CHECK}"))),
+    })
+}
+
+/// Returns `text` with the boxes of `ids` empty again, and without the marks that `tick` has made.
+pub fn untick(text: &str, ids: &[TaskId]) -> String {
+    let mark = format!(" {CHECK}");
+    edited(text, ids, |draft, source| match &draft.tick {
+        _ if !draft.ticked => None,
+        Tick::Box(tick_box) => Some((tick_box.span.clone(), "[ ]".to_owned())),
+        Tick::Mark(end) => {
+            let is_marked = source.get(..*end)?.ends_with(&mark);
+            is_marked.then(|| (*end - mark.len()..*end, String::new()))
+        }
+    })
+}
+
+/// Makes one edit, or none, for each of `ids`; its place is in the text as the parser has it.
+fn edited(
+    text: &str,
+    ids: &[TaskId],
+    edit: impl Fn(&Draft, &str) -> Option<(Range<usize>, String)>,
+) -> String {
     let source = Source::new(text);
     let wanted: HashSet<&TaskId> = ids.iter().collect();
     let drafts = walk::walk(source.text()).drafts;
-    let open = drafts.iter().filter(|draft| !draft.ticked && wanted.contains(&draft.id));
-    let in_file = |span: &Range<usize>| source.in_file(span.start)..source.in_file(span.end);
-    let mut edits: Vec<(Range<usize>, String)> = open
-        .map(|draft| match &draft.tick {
-            Tick::Box(tick_box) => (in_file(&tick_box.span), "[x]".to_owned()),
-            Tick::Mark(end) => (in_file(&(*end..*end)), format!(" {CHECK}")),
-        })
+    let in_file = |span: Range<usize>| source.in_file(span.start)..source.in_file(span.end);
+    let mut edits: Vec<(Range<usize>, String)> = drafts
+        .iter()
+        .filter(|draft| wanted.contains(&draft.id))
+        .filter_map(|draft| edit(draft, source.text()))
+        .map(|(span, replacement)| (in_file(span), replacement))
         .collect();
     edits.sort_by_key(|(span, _)| span.start);
     let mut ticked = String::with_capacity(text.len() + edits.len() * 4);

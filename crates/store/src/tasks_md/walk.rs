@@ -13,7 +13,7 @@ use super::{
     ids::{self, ID_FORMS},
     line::{Line, Origin, Slice},
     mermaid::Graph,
-    outline::{self, Block, Item, Outline},
+    outline::{self, Block, Item},
     title,
 };
 use std::{
@@ -26,6 +26,10 @@ use waypost_model::{diagnostic::Diagnostic, id::TaskId};
 /// a list without phases is one phase, and 1 is the first that people number; 0 is a set-up phase
 /// that has to be asked for.
 const PHASE_DEFAULT: u32 = 1;
+
+/// How much of a text is read at once. Its blocks take up to forty times as much memory, and a part
+/// costs no more than reading one item twice.
+const PART_LENGTH: usize = 64 << 10;
 
 /// Languages of blocks that are commands.
 const SHELLS: [&str; 3] = ["sh", "bash", "shell"];
@@ -53,10 +57,17 @@ pub(super) struct Mention {
 
 /// Reads a text as far as it can be read without knowing all of its ids.
 pub(super) fn walk(source: &str) -> Walked {
+    walk_parts(source, PART_LENGTH)
+}
+
+pub(super) fn walk_parts(source: &str, part_length: usize) -> Walked {
     let mut walk =
         Walk { source, out: Walked::default(), sections: Vec::new(), open: None, depth: 0 };
-    let Outline { blocks, too_deep } = outline::outline(source);
-    walk.blocks(&blocks, Owner::Section);
+    let mut too_deep = None;
+    for part in outline::parts(source, part_length) {
+        walk.blocks(&part.blocks, Owner::Section);
+        too_deep = too_deep.or(part.too_deep);
+    }
     walk.close_heading(source.len());
     walk.out.yield_to_definitions();
     if let Some(span) = too_deep {
@@ -72,6 +83,9 @@ impl Walked {
     /// Drops listed tasks whose id is defined elsewhere: there the list only mentions them.
     fn yield_to_definitions(&mut self) {
         let is_defined = |draft: &&Draft| draft.strength == Strength::Defined;
+        if self.drafts.iter().all(|draft| is_defined(&draft)) {
+            return;
+        }
         let defined: HashSet<TaskId> =
             self.drafts.iter().filter(is_defined).map(|draft| draft.id.clone()).collect();
         let findings = &mut self.findings;
@@ -284,7 +298,7 @@ impl Walk<'_> {
         draft.title = title::text(&title, line, &remark);
         (draft.phase, draft.ticked, draft.strength) = (phase, ticked, strength);
         draft.details.parallel = title.parallel;
-        draft.details.story = title.story;
+        draft.details.story = title.story.map(Into::into);
         draft.body_from = lines[remark.wrapped].end();
         self.out.drafts.push(draft);
         Defined { draft: self.out.drafts.len() - 1, lines: remark.wrapped + 1 }

@@ -15,12 +15,17 @@ fn archive() -> (TempDir, PathBuf, WindowArchive) {
     (folder, root, archive)
 }
 
+fn keep(archive: &WindowArchive, version: u64, bytes: &[u8]) -> KeptRendering {
+    let rendering = KeptRendering::of(version, bytes);
+    archive.keep(&rendering, bytes).unwrap();
+    rendering
+}
+
 #[test]
 fn the_newest_renderings_are_kept_and_all_are_remembered() {
     let (_folder, _, archive) = archive();
-    let kept: Vec<KeptRendering> = (1..=40)
-        .map(|version| archive.keep(version, format!("v{version}").as_bytes()).unwrap())
-        .collect();
+    let kept: Vec<KeptRendering> =
+        (1..=40).map(|version| keep(&archive, version, format!("v{version}").as_bytes())).collect();
     let newest: Vec<KeptRendering> = kept.iter().rev().take(RENDERINGS_KEPT).cloned().collect();
     assert_eq!(archive.kept().unwrap(), newest);
     assert_eq!(archive.load(&kept[39]).unwrap(), Some(b"v40".to_vec()));
@@ -34,8 +39,8 @@ fn the_newest_renderings_are_kept_and_all_are_remembered() {
 #[test]
 fn keeping_the_same_rendering_twice_changes_nothing() {
     let (_folder, _, archive) = archive();
-    let first = archive.keep(7, b"same").unwrap();
-    assert_eq!(archive.keep(7, b"same").unwrap(), first);
+    let first = keep(&archive, 7, b"same");
+    assert_eq!(keep(&archive, 7, b"same"), first);
     assert_eq!(archive.kept().unwrap(), [first]);
     assert_eq!(archive.hashes().unwrap().len(), 1);
 }
@@ -43,7 +48,7 @@ fn keeping_the_same_rendering_twice_changes_nothing() {
 #[test]
 fn a_damaged_rendering_is_as_if_never_kept() {
     let (_folder, _, archive) = archive();
-    let kept = archive.keep(1, b"whole").unwrap();
+    let kept = keep(&archive, 1, b"whole");
     for damage in ["", "whol", "whole "] {
         fs::write(archive.path_of(&kept), damage).unwrap();
         assert_eq!(archive.load(&kept).unwrap(), None, "{damage:?}");
@@ -123,7 +128,7 @@ fn odd_names_stay_inside_the_folder() {
     };
     for name in ["../../outside", "", ".", "a/b", "엔진"] {
         let odd = WindowArchive::of(&place, name);
-        odd.keep(1, b"x").unwrap();
+        keep(&odd, 1, b"x");
         assert_eq!(odd.folder().parent(), archive.folder().parent(), "{name:?}");
     }
 }

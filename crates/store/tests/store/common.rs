@@ -58,13 +58,15 @@ pub(crate) fn append(
     seen: u64,
     bodies: &[&str],
 ) -> Result<Appended, StoreError> {
-    let events: Vec<NewEvent<'_>> =
-        bodies.iter().map(|body| NewEvent { kind: "noted", format: 1, body }).collect();
+    let events: Vec<NewEvent<'_>> = bodies
+        .iter()
+        .map(|body| NewEvent { kind: "noted", format: 1, body: (*body).into() })
+        .collect();
     let stream = stream(name);
     let actor = Actor::User("mina".into());
-    let append = Append { stream: &stream, seen, actor: &actor, at: NOW, events: &events };
+    let append = Append { stream: &stream, seen, actor: &actor, at: NOW, events: events.to_vec() };
     let mut transaction = journal.transaction()?;
-    let appended = transaction.append(&append)?;
+    let appended = transaction.append(append)?;
     transaction.commit()?;
     Ok(appended)
 }

@@ -20,11 +20,11 @@ fn write_golden() {
     append(&mut journal, "workflow:main", 0, &[r#"{"feature":"검색"}"#, "{}"]).unwrap();
     let run = stream("run");
     let actor = Actor::Agent { id: "T1.3".into(), attempt: 2 };
-    let events = [NewEvent { kind: "task_started", format: 3, body: r#"{"task":"T1.3"}"# }];
+    let events = [NewEvent { kind: "task_started", format: 3, body: r#"{"task":"T1.3"}"#.into() }];
     let at = Time::from_millis(NOW.millis() + 1_234);
     let mut transaction = journal.transaction().unwrap();
-    let append = Append { stream: &run, seen: 0, actor: &actor, at, events: &events };
-    transaction.append(&append).unwrap();
+    let append = Append { stream: &run, seen: 0, actor: &actor, at, events: events.to_vec() };
+    transaction.append(append).unwrap();
     let effect =
         |key, due| NewEffect { key, stream: &run, stream_seq: 1, kind: "spawn", body: "{}", due };
     transaction.queue(&[effect("a", None), effect("b", Some(at)), effect("c", None)]).unwrap();

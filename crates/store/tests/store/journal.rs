@@ -18,13 +18,13 @@ fn events_come_back_as_they_were_recorded() {
     let mut journal = project.create();
     let actor = Actor::Agent { id: "T1.3".into(), attempt: 2 };
     let events = [
-        NewEvent { kind: "started", format: 1, body: "{\"엔진\":1}" },
-        NewEvent { kind: "ended", format: 7, body: "" },
+        NewEvent { kind: "started", format: 1, body: "{\"엔진\":1}".into() },
+        NewEvent { kind: "ended", format: 7, body: "".into() },
     ];
     let run = stream("run");
     let mut transaction = journal.transaction().unwrap();
-    let append = Append { stream: &run, seen: 0, actor: &actor, at: NOW, events: &events };
-    let appended = transaction.append(&append).unwrap();
+    let append = Append { stream: &run, seen: 0, actor: &actor, at: NOW, events: events.to_vec() };
+    let appended = transaction.append(append).unwrap();
     assert_eq!(appended, Appended { last_seq: 2, head: 2 });
     assert_eq!(transaction.head(&run).unwrap(), 2);
     transaction.commit().unwrap();
@@ -41,7 +41,8 @@ fn events_come_back_as_they_were_recorded() {
         kind: event.kind.into(),
         body: event.body.into(),
     };
-    let expected = [recorded(1, events[0]), recorded(2, events[1])];
+    let [first, second] = events;
+    let expected = [recorded(1, first), recorded(2, second)];
     let view = journal.view().unwrap();
     assert_eq!(view.events(&run, 0, 10).unwrap(), expected);
     assert_eq!(view.events(&run, 0, 1).unwrap(), expected[..1]);
@@ -106,11 +107,11 @@ fn a_dropped_transaction_leaves_no_trace() {
     append(&mut journal, "run", 0, &["a"]).unwrap();
     let run = stream("run");
     let actor = Actor::Waypost;
-    let events = [NewEvent { kind: "noted", format: 1, body: "b" }];
+    let events = [NewEvent { kind: "noted", format: 1, body: "b".into() }];
     let mut transaction = journal.transaction().unwrap();
     for (stream, seen) in [(&run, 1), (&stream("inbox"), 0)] {
-        let append = Append { stream, seen, actor: &actor, at: NOW, events: &events };
-        transaction.append(&append).unwrap();
+        let append = Append { stream, seen, actor: &actor, at: NOW, events: events.to_vec() };
+        transaction.append(append).unwrap();
     }
     transaction.queue(&[effect("k", &run, None)]).unwrap();
     assert_eq!(transaction.view().last_seq().unwrap(), 3);
@@ -165,10 +166,11 @@ fn a_transaction_in_which_a_write_failed_cannot_be_committed() {
     let mut journal = project.open().unwrap();
     let run = stream("run");
     let actor = Actor::Waypost;
-    let events = ["good", "bad"].map(|body| NewEvent { kind: "noted", format: 1, body });
+    let events =
+        ["good", "bad"].map(|body| NewEvent { kind: "noted", format: 1, body: body.into() });
     let mut transaction = journal.transaction().unwrap();
-    let append = Append { stream: &run, seen: 1, actor: &actor, at: NOW, events: &events };
-    assert!(transaction.append(&append).is_err());
+    let append = Append { stream: &run, seen: 1, actor: &actor, at: NOW, events: events.to_vec() };
+    assert!(transaction.append(append).is_err());
     let error = transaction.commit().unwrap_err();
     assert_eq!(error.to_string(), "cannot commit: an earlier write of this transaction failed");
     assert_eq!(bodies(&mut journal, "run").unwrap(), ["a"]);
@@ -253,6 +255,31 @@ fn effects_wait_for_their_time_and_are_done_once() {
 }
 
 #[test]
+fn an_effect_that_is_put_off_keeps_its_turn_among_those_of_its_kind() {
+    let project = Project::new();
+    let mut journal = project.create();
+    let run = stream("run");
+    let later = Time::from_millis(NOW.millis() + 9);
+    let mut transaction = journal.transaction().unwrap();
+    let other = NewEffect { kind: "wake", ..effect("other", &run, None) };
+    transaction.queue(&[effect("a", &run, None), other, effect("b", &run, None)]).unwrap();
+    assert!(transaction.postpone_effect(1, later, "tried").unwrap());
+    assert!(transaction.mark_effect_done(2, NOW).unwrap());
+    assert!(!transaction.postpone_effect(2, later, "too late").unwrap());
+    assert!(!transaction.postpone_effect(77, later, "unknown").unwrap());
+    transaction.commit().unwrap();
+    let view = journal.view().unwrap();
+    let told = |found: Vec<OpenEffect>| -> Vec<(String, String, Option<Time>)> {
+        found.into_iter().map(|it| (it.key, it.body, it.due)).collect()
+    };
+    let (a, b) = (("a".into(), "tried".into(), Some(later)), ("b".into(), "{}".into(), None));
+    assert_eq!(told(view.open_effects_of("spawn", 9).unwrap()), [a.clone(), b.clone()]);
+    assert_eq!(told(view.open_effects_of("spawn", 1).unwrap()), [a]);
+    assert_eq!(told(view.open_effects_of("wake", 9).unwrap()), []);
+    assert_eq!(told(view.open_effects(NOW, 9).unwrap()), [b]);
+}
+
+#[test]
 fn the_newest_two_snapshots_are_kept() {
     let project = Project::new();
     let mut journal = project.create();
@@ -271,6 +298,24 @@ fn the_newest_two_snapshots_are_kept() {
     assert_eq!(view.snapshot_before(&run, 3).unwrap(), Some(snapshot(2)));
     assert_eq!(view.snapshot_before(&run, 2).unwrap(), None);
     assert_eq!(view.snapshot(&stream("inbox")).unwrap(), None);
+}
+
+#[test]
+fn a_state_of_any_size_comes_back_as_its_json() {
+    let project = Project::new();
+    let mut journal = project.create();
+    let run = stream("run");
+    append(&mut journal, "run", 0, &["a"]).unwrap();
+    // None at all, less than a page, more than is written at once, and more than the page cache.
+    for count in [0, 1, 1_000, 50_000, 700_000] {
+        let state: Vec<u32> = (0..count).collect();
+        let mut transaction = journal.transaction().unwrap();
+        transaction.save_state(&run, (1, 2), &state).unwrap();
+        transaction.commit().unwrap();
+        let body = serde_json::to_vec(&state).unwrap();
+        let found = journal.view().unwrap().snapshot(&run).unwrap();
+        assert!(found == Some(Snapshot { stream_seq: 1, format: 2, body }), "{count} numbers");
+    }
 }
 
 #[test]

@@ -122,13 +122,15 @@ fn transact(journal: &mut Journal, model: &mut Model, steps: &[Step], end: End) 
             Step::Append { stream: index, count, behind } => {
                 let name = stream(STREAMS[index]);
                 let bodies: Vec<String> = (1..=count).map(|n| format!("event {n}")).collect();
-                let events: Vec<NewEvent<'_>> =
-                    bodies.iter().map(|body| NewEvent { kind: "noted", format: 1, body }).collect();
+                let events: Vec<NewEvent<'_>> = bodies
+                    .iter()
+                    .map(|body| NewEvent { kind: "noted", format: 1, body: body.into() })
+                    .collect();
                 let seen = transaction.head(&name).unwrap().saturating_sub(behind);
                 let actor = Actor::Waypost;
                 let append =
-                    Append { stream: &name, seen, actor: &actor, at: NOW, events: &events };
-                transaction.append(&append).map(drop)
+                    Append { stream: &name, seen, actor: &actor, at: NOW, events: events.to_vec() };
+                transaction.append(append).map(drop)
             }
             Step::Queue { stream: index, key, due } => {
                 let (name, key) = (stream(STREAMS[index]), key.to_string());

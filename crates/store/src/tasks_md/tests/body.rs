@@ -4,7 +4,7 @@ use super::{plan, warnings};
 
 /// The bodies of all tasks of a text, in their order.
 fn bodies(text: &str) -> Vec<String> {
-    let body = |details: &waypost_model::run::Details| details.body.clone();
+    let body = |details: &waypost_model::run::Details| details.body.to_string();
     let tasks = plan(text).tasks;
     tasks.iter().map(|task| task.details.as_deref().map_or_else(String::new, body)).collect()
 }

@@ -3,8 +3,8 @@
 use super::{details, only, tasks, warnings};
 use waypost_model::run::{Depends, Details, Priority};
 
-fn some(text: &str) -> Option<String> {
-    Some(text.to_owned())
+fn some(text: &str) -> Option<Box<str>> {
+    Some(text.into())
 }
 
 fn all(texts: &[&str]) -> Vec<String> {

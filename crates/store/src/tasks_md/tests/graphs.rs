@@ -13,7 +13,7 @@ fn with_graph(lines: &str) -> String {
 fn check(lines: &str, want: &str) {
     let text = with_graph(lines);
     let mut found = Vec::new();
-    for task in super::plan(&text).tasks {
+    for task in super::plan(&text).tasks.iter() {
         found.extend(task.stated().iter().map(|from| format!("{from}>{}", task.id)));
     }
     assert_eq!(found.join(" "), want, "{lines}");

@@ -1,9 +1,9 @@
 //! What holds for every text: no panic, no dependence on line ends, and ticking changes ticks only.
 
 use super::shown;
-use crate::tasks_md::{TasksFile, read, tick};
+use crate::tasks_md::{TasksFile, read, source::Source, tick, walk::walk_parts};
 use proptest::{collection::vec, option, prelude::*, sample::select};
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 use waypost_model::{
     id::TaskId,
     run::{Depends, Details, Plan, PlannedTask, Priority},
@@ -217,10 +217,11 @@ fn sketch() -> impl Strategy<Value = Sketch> {
 fn written(mut sketches: Vec<Sketch>) -> (String, Plan) {
     sketches.sort_by_key(|sketch| sketch.phase);
     let mut text = "# Tasks: Generated\n\n".to_owned();
+    let mut tasks: Vec<PlannedTask> = Vec::new();
     let mut plan = Plan {
         project: "Generated".to_owned(),
         phases: std::collections::BTreeMap::new(),
-        tasks: Vec::new(),
+        tasks: Arc::default(),
         source: None,
     };
     for (number, sketch) in sketches.iter().enumerate() {
@@ -232,7 +233,7 @@ fn written(mut sketches: Vec<Sketch>) -> (String, Plan) {
         let depends = sketch.depends.as_ref().map(|picks| {
             let mut ids: Vec<TaskId> = Vec::new();
             for pick in picks.iter().filter(|_| number > 0) {
-                let id = &plan.tasks[pick % number].id;
+                let id = &tasks[pick % number].id;
                 if !ids.contains(id) {
                     ids.push(id.clone());
                 }
@@ -242,15 +243,15 @@ fn written(mut sketches: Vec<Sketch>) -> (String, Plan) {
         let fields = field_lines(sketch, depends.as_deref());
         text.push_str(&task_lines(sketch, &id, &fields));
         let details = Details {
-            body: fields.join("\n"),
-            owner: sketch.owner.clone(),
+            body: fields.join("\n").into(),
+            owner: sketch.owner.clone().map(Into::into),
             files: sketch.files.clone(),
             verify: sketch.verify.clone(),
             timeout_seconds: sketch.timeout,
             budget_cents: sketch.budget,
             ..Details::default()
         };
-        plan.tasks.push(PlannedTask {
+        tasks.push(PlannedTask {
             id,
             title: sketch.title.clone(),
             phase: sketch.phase,
@@ -261,6 +262,7 @@ fn written(mut sketches: Vec<Sketch>) -> (String, Plan) {
             details: (details != Details::default()).then(|| Box::new(details)),
         });
     }
+    plan.tasks = Arc::new(tasks);
     (text, plan)
 }
 
@@ -312,7 +314,7 @@ fn task_lines(sketch: &Sketch, id: &TaskId, fields: &[String]) -> String {
 
 /// The same plan with every task ticked.
 fn all_ticked(mut plan: Plan) -> Plan {
-    plan.tasks.iter_mut().for_each(|task| task.ticked = true);
+    Arc::make_mut(&mut plan.tasks).iter_mut().for_each(|task| task.ticked = true);
     plan
 }
 
@@ -321,6 +323,20 @@ fn ids(plan: &Plan) -> Vec<TaskId> {
 }
 
 proptest! {
+    #[test]
+    fn a_text_says_the_same_in_parts_of_any_length(
+        text in any_text(),
+        list in any_list(),
+        sketches in vec(sketch(), 0..12),
+        length in 1..200usize,
+    ) {
+        for text in [text, list, written(sketches).0] {
+            let source = Source::new(&text);
+            let walk = |length| format!("{:?}", walk_parts(source.text(), length));
+            prop_assert_eq!(walk(length), walk(usize::MAX));
+        }
+    }
+
     #[test]
     fn no_text_makes_it_panic(text in any_text(), noise in any::<String>()) {
         for text in [text.clone(), noise.clone(), text + &noise] {

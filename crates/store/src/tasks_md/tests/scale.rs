@@ -125,8 +125,11 @@ fn hostile_texts_are_read_to_their_end() {
     ];
     for text in texts {
         let found = read(&text, "x");
-        let ids: Vec<_> =
-            found.iter().flat_map(|file| &file.plan.tasks).map(|task| task.id.clone()).collect();
+        let ids: Vec<_> = found
+            .iter()
+            .flat_map(|file| file.plan.tasks.iter())
+            .map(|task| task.id.clone())
+            .collect();
         assert!(tick(&text, &ids).len() >= text.len());
     }
 }

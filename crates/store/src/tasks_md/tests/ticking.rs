@@ -1,6 +1,6 @@
 //! Ticking changes the box or mark of a task and no other byte.
 
-use crate::tasks_md::tick;
+use crate::tasks_md::{tick, untick};
 use waypost_model::id::TaskId;
 
 fn ids(names: &[&str]) -> Vec<TaskId> {
@@ -34,6 +34,24 @@ fn each_form_has_its_tick() {
     ];
     for (before, after) in table {
         assert_eq!(tick(before, &ids(&["T1.1"])), after, "{before:?}");
+    }
+}
+
+#[test]
+fn a_tick_is_taken_back() {
+    let table = [
+        ("### [x] T1.1: a", "### [ ] T1.1: a"),
+        ("- [X] T1.1: a", "- [ ] T1.1: a"),
+        ("### T1.1: a ✅", "### T1.1: a"),
+        ("### T1.1: a ✅ ###  ", "### T1.1: a ###  "),
+        ("- T1.1: a ✅  \n  body", "- T1.1: a  \n  body"),
+        // A mark that we would not have put there is not ours to take.
+        ("- ✅ T1.1: a", "- ✅ T1.1: a"),
+        ("### [ ] T1.1: a", "### [ ] T1.1: a"),
+        ("### [x] T1.2: a", "### [x] T1.2: a"),
+    ];
+    for (before, after) in table {
+        assert_eq!(untick(before, &ids(&["T1.1"])), after, "{before:?}");
     }
 }
 

@@ -171,6 +171,23 @@ impl Keeper {
 
     /// Everything that has come, in order; waits up to `timeout` if nothing has.
     pub fn next(&self, timeout: Duration) -> Result<Vec<Report>, ProcError> {
+        self.next_unless(None, timeout)
+    }
+
+    /// As `next`; returns as well when `bell` can be read from.
+    pub fn next_or(
+        &self,
+        bell: BorrowedFd<'_>,
+        timeout: Duration,
+    ) -> Result<Vec<Report>, ProcError> {
+        self.next_unless(Some(bell), timeout)
+    }
+
+    fn next_unless(
+        &self,
+        bell: Option<BorrowedFd<'_>>,
+        timeout: Duration,
+    ) -> Result<Vec<Report>, ProcError> {
         let deadline = clock::after(clock::now(), timeout);
         let mut lines = lock(&self.reading);
         loop {
@@ -179,7 +196,12 @@ impl Keeper {
             while let Some(report) = lines.next()? {
                 reports.push(report);
             }
-            if !reports.is_empty() || !self.wait(deadline)? {
+            let sources = [Some(self.stream.as_fd()), bell];
+            let is_more = || {
+                let ready = wait_for_any(sources.into_iter().flatten(), deadline)?;
+                Ok::<bool, ProcError>(ready == Some(0))
+            };
+            if !reports.is_empty() || !is_more()? {
                 return Ok(reports);
             }
         }
@@ -274,12 +296,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn wait_for(source: &impl AsFd, deadline: Instant) -> Result<bool, ProcError> {
+    Ok(wait_for_any([source.as_fd()], deadline)?.is_some())
+}
+
+/// The first of the sources that can be read from before `deadline`.
+fn wait_for_any<'a>(
+    sources: impl IntoIterator<Item = BorrowedFd<'a>>,
+    deadline: Instant,
+) -> Result<Option<usize>, ProcError> {
+    let mut sources: Vec<PollFd<'a>> =
+        sources.into_iter().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
     loop {
         let left = deadline.saturating_duration_since(clock::now());
         let timeout = Timespec::try_from(left).ok();
-        let mut sources = [PollFd::new(source, PollFlags::IN)];
         match poll(&mut sources, timeout.as_ref()) {
-            Ok(count) => return Ok(count > 0),
+            Ok(_) => return Ok(sources.iter().position(|it| !it.revents().is_empty())),
             Err(Errno::INTR) => {}
             Err(e) => return Err(ProcError::system("wait for a keeper", e)),
         }

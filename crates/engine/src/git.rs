@@ -1,39 +1,88 @@
 //! Git, called so that it runs nothing of the repository's and never asks.
 //!
-//! Hooks, the file system monitor, pagers and prompts are off; optional locks are not taken, so
-//! that our looking never stands in the way of the user's git. Variables that point git at another
-//! repository or index are dropped: a git hook that calls us has them set.
+//! Hooks, the file system monitor, pagers, editors, signing, transports and prompts are off;
+//! optional locks are not taken, so that our looking never stands in the way of the user's git.
+//! Variables that point git at another repository or index are dropped: a git hook that calls us
+//! has them set. Programs that the repository's own configuration names (`foreign`) have to be read
+//! from there first; whoever writes files or merges does that.
+//!
+//! No data goes to git through its input: that is nothing, or a lock (`hold`).
+
+mod foreign;
+mod hold;
+pub(crate) mod stale;
+
+pub(crate) use foreign::Foreign;
+pub(crate) use hold::Hold;
 
 use crate::error::EngineError;
 use std::{
     ffi::{OsStr, OsString},
+    os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
 
-/// Settings that keep git from running programs.
-const QUIET: [&str; 8] = [
-    "-c",
+/// Settings that keep git from running programs, whatever is configured.
+const QUIET: [&str; 11] = [
     "core.hooksPath=/dev/null",
-    "-c",
     "core.fsmonitor=false",
-    "-c",
     "protocol.ext.allow=never",
-    "-c",
     "gc.auto=0",
+    "maintenance.auto=false",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "log.showSignature=false",
+    "merge.verifySignatures=false",
+    "credential.helper=",
+    "submodule.recurse=false",
 ];
+
+/// Variables to the same end. No protocol is allowed: nothing here speaks to another repository,
+/// and a lazy fetch would start what the configuration says.
+const ENVIRONMENT: [(&str, &str); 9] = [
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_EDITOR", ":"),
+    ("GIT_SEQUENCE_EDITOR", ":"),
+    ("GIT_ASKPASS", "true"),
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("LC_ALL", "C"),
+];
+
+/// Commands that show differences, and would let programs make them.
+const SHOWING: [&str; 7] =
+    ["diff", "show", "log", "diff-tree", "diff-index", "diff-files", "format-patch"];
+
+/// Commands that look at files, and would run git in submodules as those configure it to find out
+/// whether they have changed. `add` does so whatever it is told; see `Trees::stage`.
+const LOOKING: [&str; 4] = ["status", "diff", "diff-index", "diff-files"];
+
+/// Makes what is written survive a power cut, with one flush for many objects.
+const DURABLE: [&str; 2] = ["core.fsync=committed", "core.fsyncMethod=batch"];
 
 /// Git in one folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Git {
     folder: PathBuf,
     settings: Vec<String>,
+    /// Settings whose names may have any character in them.
+    overrides: Vec<(String, String)>,
     variables: Vec<(&'static str, OsString)>,
+    hold: Option<Hold>,
 }
 
 impl Git {
     pub(crate) fn at(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), settings: Vec::new(), variables: Vec::new() }
+        Self {
+            folder: folder.to_owned(),
+            settings: Vec::new(),
+            overrides: Vec::new(),
+            variables: Vec::new(),
+            hold: None,
+        }
     }
 
     /// Overrides one setting, `name=value`.
@@ -47,6 +96,23 @@ impl Git {
         self
     }
 
+    /// Runs none of the programs that were found in the repository's configuration.
+    pub(crate) fn without(mut self, foreign: &Foreign) -> Self {
+        self.overrides.extend_from_slice(&foreign.overrides);
+        self
+    }
+
+    /// Holds a lock as long as any process lives that is started from here.
+    pub(crate) fn under(mut self, hold: &Hold) -> Self {
+        self.hold = Some(hold.clone());
+        self
+    }
+
+    /// Commits, objects and refs are on disk when a command returns.
+    pub(crate) fn durable(self) -> Self {
+        DURABLE.into_iter().fold(self, Self::setting)
+    }
+
     /// What a setting of the user or the repository says; reading one runs nothing.
     pub(crate) fn config(&self, key: &str) -> Result<Option<String>, EngineError> {
         let output = self.start(&[], &["config", "--get", key])?;
@@ -56,9 +122,14 @@ impl Git {
 
     /// Runs git; what it prints, or nothing if it ends with another code than 0.
     pub(crate) fn try_text(&self, arguments: &[&str]) -> Result<Option<String>, EngineError> {
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim_end_matches('\n').into();
+        Ok(self.try_bytes(arguments)?.map(text))
+    }
+
+    /// As `try_text`, to the byte.
+    pub(crate) fn try_bytes(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>, EngineError> {
         let output = self.start(&QUIET, arguments)?;
-        let text = || String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned();
-        Ok(output.status.success().then(text))
+        Ok(output.status.success().then_some(output.stdout))
     }
 
     /// Runs git; what it prints. Another code than 0 is an error with what it said.
@@ -70,16 +141,23 @@ impl Git {
     /// As `text`, to the byte.
     pub(crate) fn bytes(&self, arguments: &[&str]) -> Result<Vec<u8>, EngineError> {
         let output = self.start(&QUIET, arguments)?;
-        if output.status.success() {
-            return Ok(output.stdout);
+        match output.status.success() {
+            true => Ok(output.stdout),
+            false => Err(failure(arguments.first().copied().unwrap_or_default(), &output)),
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        // What went wrong first; the last line may only say that something did.
-        let is_error = |line: &&str| line.starts_with("error:") || line.starts_with("fatal:");
-        let said = said.lines().find(is_error).or_else(|| said.lines().last());
-        let said = said.unwrap_or("it said nothing").to_owned();
-        let command = arguments.first().copied().unwrap_or_default();
-        Err(EngineError::Missing { message: format!("`git {command}` failed: {said}"), hint: None })
+    }
+
+    /// The filters of the repository's own configuration, which are not run.
+    pub(crate) fn foreign_filters(&self) -> Vec<String> {
+        let name = |(key, _): &(String, String)| {
+            Some(key.strip_prefix("filter.")?.rsplit_once('.')?.0.to_owned())
+        };
+        self.overrides.iter().filter_map(name).collect()
+    }
+
+    /// Runs git and gives everything that came of it, whatever the code.
+    pub(crate) fn output(&self, arguments: &[&str]) -> Result<Output, EngineError> {
+        self.start(&QUIET, arguments)
     }
 
     #[expect(clippy::disallowed_methods, reason = "the one place that starts git")]
@@ -88,28 +166,125 @@ impl Git {
         for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_git(name)) {
             command.env_remove(name);
         }
-        command
-            .args(quiet)
-            .args(&self.settings)
-            .args(arguments)
-            .current_dir(&self.folder)
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            .env("GIT_PAGER", "cat")
-            .env("LC_ALL", "C")
-            .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null());
-        command.output().map_err(|error| EngineError::Missing {
+        command.args(quiet.iter().flat_map(|setting| ["-c", setting])).args(&self.settings);
+        let (first, rest) = arguments.split_at(arguments.len().min(1));
+        command.args(first);
+        if first.iter().any(|first| SHOWING.contains(first)) {
+            command.args(["--no-ext-diff", "--no-textconv"]);
+        }
+        if first.iter().any(|first| LOOKING.contains(first)) {
+            command.arg("--ignore-submodules=dirty");
+        }
+        command.args(rest).current_dir(&self.folder).envs(ENVIRONMENT);
+        if !self.overrides.is_empty() {
+            command.env("GIT_CONFIG_COUNT", self.overrides.len().to_string());
+        }
+        for (number, (key, value)) in self.overrides.iter().enumerate() {
+            command.env(format!("GIT_CONFIG_KEY_{number}"), key);
+            command.env(format!("GIT_CONFIG_VALUE_{number}"), value);
+        }
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.stdin(match &self.hold {
+            Some(hold) => hold.input()?,
+            None => Stdio::null(),
+        });
+        #[cfg(test)]
+        crate::tree::end_if_cut(crate::tree::Moment::Before);
+        let output = command.output().map_err(|error| EngineError::Missing {
             message: format!("cannot run git: {error}"),
             hint: Some("install git 2.38 or newer".into()),
-        })
+        })?;
+        #[cfg(test)]
+        crate::tree::end_if_cut(crate::tree::Moment::After);
+        match is_killed(&output) {
+            true => Err(EngineError::GitKilled { command: first.concat() }),
+            false => Ok(output),
+        }
     }
+}
+
+/// Whether git, or a git that it started, was ended from outside: then it has answered nothing.
+fn is_killed(output: &Output) -> bool {
+    let told = b"died of signal";
+    output.status.signal().is_some()
+        || !output.status.success() && output.stderr.windows(told.len()).any(|it| it == told)
+}
+
+/// A command of git's that ended with another code than 0, with what it said.
+pub(crate) fn failure(command: &str, output: &Output) -> EngineError {
+    let said = String::from_utf8_lossy(&output.stderr);
+    // What went wrong first; the last line may only say that something did.
+    let is_error = |line: &&str| line.starts_with("error:") || line.starts_with("fatal:");
+    let said = said.lines().find(is_error).or_else(|| said.lines().last());
+    let said = said.unwrap_or("it said nothing");
+    EngineError::Missing { message: format!("`git {command}` failed: {said}"), hint: None }
+}
+
+/// Whether a text can be given to git as the name of a branch or a commit without meaning anything
+/// else: no option, no range, no expression.
+pub(crate) fn is_safe_ref(name: &str) -> bool {
+    let is_odd = |c: char| c.is_control() || c.is_whitespace() || "~^:?*[\\\u{7f}".contains(c);
+    let is_part = |part: &str| {
+        !part.is_empty() && !part.starts_with('.') && !part.ends_with('.') && !is_lock(part)
+    };
+    !name.starts_with('-')
+        && name != "@"
+        && !name.contains("..")
+        && !name.contains("@{")
+        && !name.contains(is_odd)
+        && name.split('/').all(is_part)
+}
+
+/// Git keeps such names for itself, in any case of letters where the disk does not tell them apart.
+fn is_lock(part: &str) -> bool {
+    part.len() >= 5 && part.as_bytes()[part.len() - 5..].eq_ignore_ascii_case(b".lock")
 }
 
 /// Whether a variable tells git where to look; those of credentials and identity stay.
 fn is_of_git(name: &OsStr) -> bool {
-    const KEPT: [&str; 4] = ["GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_SSH", "GIT_ASKPASS"];
+    const KEPT: [&str; 3] = ["GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_SSH"];
     name.to_str().is_some_and(|name| {
         name.starts_with("GIT_") && !KEPT.iter().any(|kept| name.starts_with(kept))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_safe_ref;
+
+    #[test]
+    fn only_plain_names_are_safe() {
+        for name in ["main", "worktree/phase-1-x--T1.2-3", "phase-사용자", "a@b", "HEAD", "v1.0"]
+        {
+            assert!(is_safe_ref(name), "{name}");
+        }
+        let bad = [
+            "",
+            "-d",
+            "--upload-pack=x",
+            "a..b",
+            "a b",
+            "a\nb",
+            "a\0",
+            "@",
+            "a@{1}",
+            "a~1",
+            "a^",
+            "x:y",
+            "a*",
+            "a[",
+            "a\\",
+            "/a",
+            "a/",
+            "a//b",
+            ".a",
+            "a/.b",
+            "a.",
+            "a.lock",
+            "a.LOCK/b",
+        ];
+        for name in bad {
+            assert!(!is_safe_ref(name), "{name:?}");
+        }
+    }
 }

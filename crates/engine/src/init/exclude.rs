@@ -11,7 +11,7 @@ use waypost_agent::registration::Sharing;
 use waypost_store::file;
 
 /// Files of ours that git should neither track nor show as untracked.
-const EXCLUDED: [&str; 3] =
+pub(super) const EXCLUDED: [&str; 3] =
     ["/.develop-workflow/", "/.claude/orchestrate-state.json*", "/worktree/"];
 
 /// The largest exclude file that is edited.
@@ -37,6 +37,23 @@ pub(super) fn update(project: &Project, sharing: Sharing) -> Result<Vec<String>,
     wanted.retain(|line| !everywhere.iter().any(|found| found == line.as_bytes()));
     set_block(project, &private, &wanted)?;
     Ok(missing)
+}
+
+/// Adds lines to our block in a file that lacks them; what is in the block stays.
+pub(super) fn add(path: &Path, wanted: &[String]) -> Result<(), EngineError> {
+    let text = read(path)?;
+    let found = text.as_deref().map(lines).unwrap_or_default();
+    let is_missing = |line: &&str| !found.iter().any(|found| found == line.as_bytes());
+    let missing: Vec<&str> = wanted.iter().map(String::as_str).filter(is_missing).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let base = text.as_deref().and_then(without_block);
+    let block = text.as_deref().map(block).unwrap_or_default();
+    let block: Vec<&str> = block.iter().map(String::as_str).chain(missing).collect();
+    let Some(with) = with_block(base.as_deref(), &block) else { return Ok(()) };
+    file::clear_remains(path.parent().unwrap_or(path));
+    Ok(file::rewrite(path, &with)?)
 }
 
 /// What git would show as untracked; nothing outside git.
@@ -79,10 +96,13 @@ pub(super) fn clear(path: &Path) -> Result<bool, EngineError> {
     Ok(true)
 }
 
-/// Our files, and the settings that hold a hook with a path of this machine.
+/// Our files, the settings that hold a hook with a path of this machine, and folders that work
+/// trees share: a link is not what `node_modules/` matches.
 fn needed(project: &Project) -> Vec<String> {
-    let settings = agents::private_settings(project).into_iter().map(|file| format!("/{file}"));
-    EXCLUDED.into_iter().map(str::to_owned).chain(settings).collect()
+    let settings = agents::private_settings(project).into_iter();
+    let shared = project.configuration().values.worktree.share.iter().cloned();
+    let more = settings.map(|file| file.to_string()).chain(shared).map(|file| format!("/{file}"));
+    EXCLUDED.into_iter().map(str::to_owned).chain(more).collect()
 }
 
 /// Brings our block up to date; what the user has written himself is not repeated in it.
@@ -133,6 +153,14 @@ fn with_block(base: Option<&[u8]>, wanted: &[&str]) -> Option<Vec<u8>> {
     Some(text)
 }
 
+/// The lines of our block.
+fn block(text: &[u8]) -> Vec<String> {
+    let is_begin = |line: &Vec<u8>| [BEGIN, BEGIN_NEW, BEGIN_OPEN].contains(&&line[..]);
+    let inner = lines(text).into_iter().skip_while(|line| !is_begin(line)).skip(1);
+    let inner = inner.take_while(|line| line != END);
+    inner.map(|line| String::from_utf8_lossy(&line).into_owned()).collect()
+}
+
 /// A text without our block; `None` if the file was made for it and has nothing else.
 fn without_block(text: &[u8]) -> Option<Vec<u8>> {
     let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
@@ -170,6 +198,19 @@ mod tests {
             assert_eq!(without_block(&with).as_deref(), base);
             assert_eq!(with_block(base, &[]).as_deref(), base);
         }
+    }
+
+    #[test]
+    fn lines_are_added_to_the_block_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("info/exclude");
+        let line = |text: &str| vec![text.to_owned()];
+        for wanted in ["/x/", "/y", "/x/"] {
+            add(&path, &line(wanted)).unwrap();
+        }
+        let text = read(&path).unwrap().unwrap();
+        assert_eq!(text, with_block(None, &["/x/", "/y"]).unwrap());
+        assert_eq!(without_block(&text), None);
     }
 
     #[test]

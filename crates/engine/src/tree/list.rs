@@ -1,0 +1,143 @@
+//! What there is: trees of ours, and snapshots.
+
+use super::{
+    Trees,
+    admin::{self, Admin, Stage},
+    inside,
+    look::Subject,
+    name,
+    snapshot::REFS,
+};
+use crate::error::EngineError;
+use std::{collections::BTreeSet, fs, path::Path};
+use waypost_model::time::Time;
+use waypost_store::file;
+
+/// A work tree of ours as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TreeEntry {
+    pub(crate) name: String,
+    /// The branch that is checked out; none: a detached head.
+    pub(crate) branch: Option<String>,
+    pub(crate) head: Option<String>,
+    /// Its folder is where it should be.
+    pub(crate) is_there: bool,
+    /// Something in it is not committed.
+    pub(crate) is_dirty: bool,
+    /// Something of it is nowhere else.
+    pub(crate) is_needed: bool,
+    pub(crate) made: Option<Time>,
+    /// When git last wrote down something about it.
+    pub(crate) used: Option<Time>,
+    pub(crate) processes: Vec<(u32, String)>,
+}
+
+/// A snapshot of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Snapshot {
+    pub(crate) reference: String,
+    /// The tree that it is of.
+    pub(crate) name: String,
+    pub(crate) number: u64,
+    pub(crate) commit: String,
+    pub(crate) at: Time,
+}
+
+impl Trees {
+    /// The trees that are ours, by name.
+    pub(crate) fn list(&self) -> Result<Vec<TreeEntry>, EngineError> {
+        let mut found = Vec::new();
+        for (admin, path) in Admin::all(self.common())? {
+            let Some(name) = self.name_of(&path) else { continue };
+            let mark = admin.mark()?;
+            if mark.is_none() && !admin.is_locked_by_us() {
+                continue;
+            }
+            let used = ["index", "logs/HEAD", "HEAD"].map(|file| changed(&admin.folder.join(file)));
+            let mut entry = TreeEntry {
+                name: name.clone(),
+                branch: None,
+                head: None,
+                is_there: path.join(".git").symlink_metadata().is_ok(),
+                is_dirty: false,
+                is_needed: true,
+                made: mark.as_ref().map(|mark| mark.made),
+                used: used.into_iter().flatten().max(),
+                processes: inside::processes(&path),
+            };
+            match mark {
+                Some(mark) if entry.is_there && mark.stage == Stage::Ready => {
+                    let look = self.look(&Subject { name, admin, mark, folder: path })?;
+                    entry.is_needed = look.has_something_to_lose() || !look.nested.is_empty();
+                    entry.is_dirty = look.is_changed;
+                    (entry.branch, entry.head) = (look.branch, look.commit);
+                }
+                // It was never ready: nobody has worked in it.
+                None => entry.is_needed = false,
+                Some(_) => {}
+            }
+            found.push(entry);
+        }
+        Ok(found)
+    }
+
+    /// The names of everything that is a tree of ours or was to become one: folders, git's
+    /// records, and branches of attempts that have neither.
+    pub(crate) fn traces(&self) -> Result<BTreeSet<String>, EngineError> {
+        let mut found: BTreeSet<String> = self.names()?.into_iter().collect();
+        let records = Admin::all(self.common())?.into_iter();
+        found.extend(records.filter_map(|(_, path)| self.name_of(&path)));
+        found.extend(admin::all_begun(self.common()));
+        found.extend(self.lone_branches()?);
+        Ok(found)
+    }
+
+    /// Branches of attempts that have no tree.
+    pub(crate) fn lone_branches(&self) -> Result<Vec<String>, EngineError> {
+        let list = ["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/worktree"];
+        let listed = self.git()?.text(&list)?;
+        let is_attempt = |name: &&str| name::is_name(name) && name::attempt(name).is_some();
+        let mut lone = Vec::new();
+        for name in listed.lines().filter(is_attempt) {
+            if self.admin(name)?.is_none() {
+                lone.push(name.to_owned());
+            }
+        }
+        Ok(lone)
+    }
+
+    /// All snapshots, by tree, the oldest first.
+    pub(crate) fn snapshots(&self) -> Result<Vec<Snapshot>, EngineError> {
+        let format = "--format=%(refname) %(objectname) %(committerdate:unix)";
+        let listed = self.git()?.text(&["for-each-ref", "--sort=version:refname", format, REFS])?;
+        let parse = |line: &str| {
+            let mut words = line.split(' ');
+            let reference = words.next()?.to_owned();
+            let (tree, number) =
+                reference.strip_prefix(REFS)?.strip_prefix('/')?.split_once('/')?;
+            let (name, number) = (format!("{}/{tree}", name::FOLDER), number.parse().ok()?);
+            let commit = words.next()?.to_owned();
+            let at = Time::from_millis(words.next()?.parse::<i64>().ok()?.saturating_mul(1_000));
+            Some(Snapshot { reference, name, number, commit, at })
+        };
+        Ok(listed.lines().filter_map(parse).collect())
+    }
+}
+
+/// The space that a folder takes, links not followed.
+pub(super) fn size(folder: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(found) if found.is_dir() => size(&entry.path()) + found.blocks() * 512,
+        Ok(found) => found.blocks() * 512,
+        Err(_) => 0,
+    });
+    sizes.sum()
+}
+
+/// When a file was last written.
+fn changed(path: &Path) -> Option<Time> {
+    let mark = file::Mark::of(path).ok().flatten()?;
+    Some(Time::from_millis(i64::try_from(mark.mtime_ns / 1_000_000).ok()?))
+}

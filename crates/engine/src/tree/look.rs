@@ -1,0 +1,197 @@
+//! A look at a work tree: what would be lost with it.
+//!
+//! Two calls of git where there is nothing: one that compares files, index and commit, and one that
+//! asks whether anybody else has the commits. Waypost's own files do not count.
+
+use super::{
+    Trees,
+    admin::{Admin, Mark},
+    index, name,
+    snapshot::REFS,
+};
+use crate::error::EngineError;
+use std::path::PathBuf;
+
+/// A tree that is looked at.
+#[derive(Clone, Debug)]
+pub(super) struct Subject {
+    pub(super) name: String,
+    pub(super) admin: Admin,
+    pub(super) mark: Mark,
+    /// Where its folder stands now.
+    pub(super) folder: PathBuf,
+}
+
+impl Subject {
+    /// The bytes of an object's name in this repository.
+    pub(super) fn oid_length(&self) -> usize {
+        self.mark.base.len() / 2
+    }
+}
+
+/// What belongs to Waypost and its windows, and is no work.
+const OWN: [&str; 4] = [
+    ":(exclude,top).develop-workflow",
+    ":(exclude,top).claude/orchestrate-state.json",
+    ":(exclude,top).claude/settings.local.json",
+    ":(exclude,top).waypost",
+];
+
+/// Everything in a tree that is not Waypost's own.
+pub(super) const WORK: [&str; 5] = [".", OWN[0], OWN[1], OWN[2], OWN[3]];
+
+/// Branches of attempts: those go as well, so what only they have counts as had by nobody.
+const ATTEMPTS: &str = "--exclude=worktree/phase-*--*";
+
+/// How a tree was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Look {
+    /// The commit that is checked out; none before a first one.
+    pub(super) commit: Option<String>,
+    /// The branch that is checked out; none: the head is detached.
+    pub(super) branch: Option<String>,
+    /// Where the tree's own branch is.
+    pub(super) own_branch: Option<String>,
+    /// Files are not as in the commit, or git was told not to look at them.
+    pub(super) is_changed: bool,
+    /// Git was told not to look at some files.
+    pub(super) has_blinkers: bool,
+    /// The index is not as the commit.
+    pub(super) is_staged: bool,
+    /// Folders with a repository of their own that git does not track.
+    pub(super) nested: Vec<Vec<u8>>,
+    /// Folders with a repository of their own that git tracks by its commit.
+    pub(super) links: Vec<(Vec<u8>, String)>,
+    /// Commits that nobody else has.
+    pub(super) lost: Vec<String>,
+}
+
+impl Look {
+    pub(super) fn has_something_to_lose(&self) -> bool {
+        self.is_changed || !self.lost.is_empty()
+    }
+}
+
+impl Trees {
+    /// Looks at a tree.
+    pub(super) fn look(&self, subject: &Subject) -> Result<Look, EngineError> {
+        let Subject { name, admin, .. } = subject;
+        let mut look = self.glance(subject)?;
+        look.own_branch = match &look.branch {
+            Some(branch) if branch == name => look.commit.clone(),
+            _ => self.branch_at(name)?,
+        };
+        let mut heads = admin.heads(self.common(), name)?;
+        heads.extend(look.commit.iter().chain(&look.own_branch).cloned());
+        heads.sort();
+        heads.dedup();
+        look.lost = self.lost(name, &heads)?;
+        Ok(look)
+    }
+
+    /// Looks at a tree's files, and not at its commits.
+    pub(super) fn glance(&self, subject: &Subject) -> Result<Look, EngineError> {
+        let Subject { admin, folder, .. } = subject;
+        let git = self.git_of(admin, folder)?;
+        let status = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"];
+        let plain = ["--no-renames", "--no-ahead-behind", "--"];
+        let mut look = match git.try_bytes(&[&status[..], &plain, &WORK].concat())? {
+            Some(printed) => parse(&printed),
+            // The index is at fault; a snapshot finds out what there is without it.
+            None => {
+                let branch = git.try_text(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
+                let commit = git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
+                Look { commit, branch, is_changed: true, is_staged: true, ..Look::default() }
+            }
+        };
+        let found = admin.index()?.map(|bytes| index::read(&bytes, subject.oid_length()));
+        match found {
+            Some(Some(found)) => {
+                look.is_changed |= found.has_blinkers || found.is_unfinished;
+                look.has_blinkers = found.has_blinkers;
+                look.is_staged |= found.is_unfinished;
+                look.links = found.links;
+            }
+            Some(None) => look.is_changed = true,
+            None => {}
+        }
+        Ok(look)
+    }
+
+    /// Those of some commits that no branch, tag or ref of ours has when this tree is gone.
+    pub(super) fn lost(&self, name: &str, heads: &[String]) -> Result<Vec<String>, EngineError> {
+        if heads.is_empty() {
+            return Ok(Vec::new());
+        }
+        let own = format!("--exclude={name}");
+        // Its own snapshots do not count, so that the same look always finds the same.
+        let kept = format!("--exclude={REFS}/{}/*", name::short(name));
+        let refs = ["--branches", "--remotes", "--tags", &kept, "--glob=refs/waypost"];
+        let others = [ATTEMPTS, &own].into_iter().chain(refs);
+        let heads_given = heads.iter().map(String::as_str);
+        let mut arguments = vec!["rev-list", "--ignore-missing"];
+        arguments.extend(heads_given.chain(["--not"]).chain(others));
+        let listed = self.git()?.text(&arguments)?;
+        let mut lost: Vec<String> = listed
+            .lines()
+            .filter(|line| heads.iter().any(|it| it == line))
+            .map(str::to_owned)
+            .collect();
+        lost.sort();
+        Ok(lost)
+    }
+
+    /// Where the branch of a tree is.
+    pub(super) fn branch_at(&self, name: &str) -> Result<Option<String>, EngineError> {
+        let branch = format!("refs/heads/{name}");
+        self.git()?.try_text(&["rev-parse", "--verify", "--quiet", &branch])
+    }
+}
+
+/// Reads what `status` says.
+fn parse(printed: &[u8]) -> Look {
+    let mut look = Look::default();
+    for record in printed.split(|byte| *byte == 0) {
+        let text = String::from_utf8_lossy(record);
+        if let Some(commit) = text.strip_prefix("# branch.oid ") {
+            look.commit = (commit != "(initial)").then(|| commit.to_owned());
+        } else if let Some(branch) = text.strip_prefix("# branch.head ") {
+            look.branch = (branch != "(detached)").then(|| branch.to_owned());
+        } else {
+            match record {
+                [b'1' | b'2', b' ', staged, ..] => {
+                    look.is_changed = true;
+                    look.is_staged |= *staged != b'.';
+                }
+                [b'u', ..] => (look.is_changed, look.is_staged) = (true, true),
+                // A repository of its own is not changed content of this one.
+                [b'?', b' ', path @ .., b'/'] => look.nested.push(path.to_vec()),
+                [b'?', ..] => look.is_changed = true,
+                _ => {}
+            }
+        }
+    }
+    look
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_status_says_is_understood() {
+        let printed = b"# branch.oid 1234\0# branch.head (detached)\0\
+                        1 .M N... 100644 100644 100644 a a x y\0? new\0? nested/\0";
+        assert_eq!(
+            parse(printed),
+            Look {
+                commit: Some("1234".into()),
+                is_changed: true,
+                nested: vec![b"nested".to_vec()],
+                ..Look::default()
+            }
+        );
+        let clean = parse(b"# branch.oid (initial)\0# branch.head main\0");
+        assert_eq!(clean, Look { branch: Some("main".into()), ..Look::default() });
+    }
+}

@@ -1,0 +1,269 @@
+//! Making a work tree, and finding out how far an earlier making or removal came.
+
+use super::{
+    Trees,
+    admin::{self, Admin, Mark, REASON, Stage},
+    include, name, share,
+};
+use crate::{clock::Clock, error::EngineError, git, git::Git};
+use std::{
+    fs, io,
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
+};
+use waypost_store::file;
+
+/// A work tree that is ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Made {
+    pub(crate) path: PathBuf,
+    /// It has just been made, or made again: nothing that a setup command does is in it.
+    pub(crate) is_new: bool,
+}
+
+/// How a tree stands before something is done about it.
+#[derive(Debug)]
+pub(super) enum Standing {
+    Nothing,
+    Ready(Admin, Mark),
+    /// The folder is gone or half filled; git still knows the tree.
+    Missing(Admin, Mark),
+    /// It was never ready.
+    Partial,
+}
+
+impl Trees {
+    /// Makes a work tree with a branch of the same name at `base`, locked, ready to work in.
+    ///
+    /// One that is there is kept as it is. One whose folder somebody has deleted is made again from
+    /// its index and its branch; a branch that is there without a tree is taken up, unless `base`
+    /// has all of it.
+    pub(crate) fn make(&self, name: &str, base: &str) -> Result<Made, EngineError> {
+        name::check(name)?;
+        if !git::is_safe_ref(base) {
+            return Err(EngineError::bad_input(format!("`{base}` is no name of a commit")));
+        }
+        let (trees, _turn) = self.turn(name)?;
+        trees.guard_folder()?;
+        trees.exclude()?;
+        let path = trees.path(name);
+        match trees.standing(name)? {
+            Standing::Ready(..) => return Ok(Made { path, is_new: false }),
+            Standing::Missing(admin, mark) if trees.remake(&path, &admin, &mark)? => {
+                return Ok(Made { path, is_new: true });
+            }
+            Standing::Missing(..) | Standing::Partial => trees.clear(name)?,
+            Standing::Nothing => {}
+        }
+        trees.note_making(name)?;
+        if let Err(error) = trees.add(name, base) {
+            if !matches!(error, EngineError::GitKilled { .. }) {
+                trees.forget_making(name)?;
+            }
+            return Err(error);
+        }
+        let admin = trees.admin(name)?.ok_or_else(|| {
+            EngineError::bad_input(format!("git made {name} and does not know it any more"))
+        })?;
+        let git = trees.git_of(&admin, &path)?;
+        let base = match resolved(base) {
+            true => base.to_owned(),
+            false => git.text(&["rev-parse", "--verify", "HEAD"])?,
+        };
+        trees.furnish(&path)?;
+        admin.set_mark(&Mark { made: Clock.now(), base, stage: Stage::Ready })?;
+        trees.forget_making(name)?;
+        Ok(Made { path, is_new: true })
+    }
+
+    /// Notes that git is making a tree. Should that fail, git takes away what it made, and killed
+    /// at that it may leave anything but the lock that would tell whose it is.
+    fn note_making(&self, name: &str) -> Result<(), EngineError> {
+        Ok(file::replace_volatile(&self.making(name), b"", file::PRIVATE)?)
+    }
+
+    fn forget_making(&self, name: &str) -> Result<(), EngineError> {
+        Ok(file::remove(&self.making(name))?)
+    }
+
+    fn making(&self, name: &str) -> PathBuf {
+        self.shared.state.join("trees/making").join(name::short(name))
+    }
+
+    /// Refuses to work below a link or a file.
+    pub(super) fn guard_folder(&self) -> Result<(), EngineError> {
+        let folder = self.shared.root.join(name::FOLDER);
+        match folder.symlink_metadata() {
+            Ok(found) if found.is_dir() => Ok(()),
+            Ok(_) => Err(EngineError::missing(
+                format!("{} is not a folder", folder.display()),
+                "work trees are made in there: move it away",
+            )),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => make_folder(&folder),
+            Err(error) => Err(unusable(&folder, &error)),
+        }
+    }
+
+    /// Finds out how a tree stands; what an earlier removal has left undone is done first.
+    pub(super) fn standing(&self, name: &str) -> Result<Standing, EngineError> {
+        let path = self.path(name);
+        let Some(admin) = self.admin(name)? else {
+            if let Some(begun) = admin::begun(&self.shared.common, name) {
+                fs::remove_dir_all(&begun).map_err(|error| unusable(&begun, &error))?;
+            }
+            return match is_free(&path)? {
+                true => Ok(Standing::Nothing),
+                // The place was free when that was noted, and nobody was let in since.
+                false if self.making(name).exists() => Ok(Standing::Partial),
+                false => Err(EngineError::missing(
+                    format!(
+                        "{} is in the way: it is no work tree of this repository",
+                        path.display()
+                    ),
+                    "move it away or delete it",
+                )),
+            };
+        };
+        let Some(mark) = admin.mark()? else {
+            let is_ours = admin.is_locked_by_us() || self.making(name).exists();
+            return match is_ours {
+                true => Ok(Standing::Partial),
+                false => Err(EngineError::missing(
+                    format!("{} is a work tree that Waypost did not make", path.display()),
+                    format!("`git worktree remove {name}`, or move it away"),
+                )),
+            };
+        };
+        let is_there = path.join(".git").symlink_metadata().is_ok();
+        match &mark.stage {
+            Stage::Ready | Stage::Away(_) if is_there => Ok(Standing::Ready(admin, mark)),
+            Stage::Away(trash) if self.bring_back(trash, &path)? => {
+                Ok(Standing::Ready(admin, mark))
+            }
+            Stage::Ready | Stage::Remaking | Stage::Away(_) => Ok(Standing::Missing(admin, mark)),
+            Stage::Leaving { .. } => {
+                self.finish(name, &admin, &mark)?;
+                Ok(Standing::Nothing)
+            }
+        }
+    }
+
+    /// Fills a tree again whose folder has vanished; `false`: its branch has vanished as well.
+    pub(super) fn remake(
+        &self,
+        path: &Path,
+        admin: &Admin,
+        mark: &Mark,
+    ) -> Result<bool, EngineError> {
+        let git = self.git_of(admin, &self.shared.root)?.variable("GIT_WORK_TREE", path);
+        if git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?.is_none() {
+            return Ok(false);
+        }
+        if !is_free(path)? && path.join(".git").symlink_metadata().is_err() {
+            return Err(EngineError::missing(
+                format!("{} was emptied, and something else is in it", path.display()),
+                "move it away or delete it",
+            ));
+        }
+        admin.set_mark(&Mark { stage: Stage::Remaking, ..mark.clone() })?;
+        make_folder(path)?;
+        let pointer = [b"gitdir: ", admin.folder.as_os_str().as_bytes(), b"\n"].concat();
+        file::replace_volatile(&path.join(".git"), &pointer, file::SHARED)?;
+        let git = self.git_of(admin, path)?;
+        if git.try_text(&["checkout-index", "--all", "--force", "--quiet"])?.is_none() {
+            git.text(&["reset", "--hard", "--quiet"])?;
+        }
+        self.furnish(path)?;
+        admin.set_mark(&Mark { stage: Stage::Ready, ..mark.clone() })?;
+        Ok(true)
+    }
+
+    /// Takes away what is left of a tree that nobody has worked in, or that has lost its folder and
+    /// its branch; commits that only its log knows are kept. A branch stays.
+    pub(super) fn clear(&self, name: &str) -> Result<(), EngineError> {
+        let path = self.path(name);
+        if let Some(admin) =
+            self.admin(name)?.filter(|admin| admin.mark().is_ok_and(|it| it.is_some()))
+        {
+            let lost = self.lost(name, &admin.heads(self.common(), name)?)?;
+            if let Some(last) = lost.last() {
+                self.keep_commits(name, "its folder and its branch are gone", last, &lost)?;
+            }
+        }
+        if path.symlink_metadata().is_ok() {
+            let trash = self.fresh_trash(name)?;
+            self.move_to_trash(&path, &trash)?;
+            self.delete_soon(&trash);
+        }
+        if let Some(admin) = self.admin(name)? {
+            self.forget(&admin)?;
+        }
+        self.forget_making(name)
+    }
+
+    /// Has git make the tree.
+    fn add(&self, name: &str, base: &str) -> Result<(), EngineError> {
+        let git = self.git()?;
+        let reason = format!("{REASON}{name}");
+        let start = ["worktree", "add", "--quiet", "--no-track", "--lock", "--reason", &reason];
+        let error = match git.text(&[&start[..], &["-b", name, name, base]].concat()) {
+            Ok(_) => return Ok(()),
+            Err(error @ EngineError::GitKilled { .. }) => return Err(error),
+            Err(error) => error,
+        };
+        let branch = format!("refs/heads/{name}");
+        if git.try_text(&["rev-parse", "--verify", "--quiet", &branch])?.is_none() {
+            return Err(error);
+        }
+        let start = ["worktree", "add", "--quiet", "--lock", "--reason", &reason];
+        let arguments = match has(&git, base, &branch)? {
+            true => [&start[..], &["--no-track", "-B", name, name, base]].concat(),
+            false => [&start[..], &[name, name]].concat(),
+        };
+        git.text(&arguments).map(drop)
+    }
+
+    /// Puts in what the project says that a tree needs beside what git has put there.
+    pub(super) fn furnish(&self, path: &Path) -> Result<(), EngineError> {
+        include::copy(self, path)?;
+        share::link(self, path)
+    }
+}
+
+/// Whether `commit` has everything that `branch` has.
+fn has(git: &Git, commit: &str, branch: &str) -> Result<bool, EngineError> {
+    Ok(git.try_text(&["merge-base", "--is-ancestor", branch, commit])?.is_some())
+}
+
+/// Whether a text is the full name of a commit.
+fn resolved(base: &str) -> bool {
+    matches!(base.len(), 40 | 64) && base.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Whether nothing stands at `path`, or an empty folder.
+pub(super) fn is_free(path: &Path) -> Result<bool, EngineError> {
+    match path.symlink_metadata() {
+        Ok(found) if found.is_dir() => {
+            let mut entries = fs::read_dir(path).map_err(|error| unusable(path, &error))?;
+            Ok(entries.next().is_none())
+        }
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(unusable(path, &error)),
+    }
+}
+
+pub(super) fn make_folder(path: &Path) -> Result<(), EngineError> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(unusable(path, &error)),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn unusable(path: &Path, error: &io::Error) -> EngineError {
+    let message = format!("cannot use {}: {error}", path.display());
+    match error.kind() {
+        io::ErrorKind::StorageFull => EngineError::missing(message, "make space on the disk"),
+        _ => EngineError::Missing { message, hint: None },
+    }
+}

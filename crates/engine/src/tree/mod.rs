@@ -1,0 +1,324 @@
+//! The work trees of a project's runs: made, looked at, put away, brought back.
+//!
+//! A tree has one name: its folder below the project's root, and its branch. Whatever is in a tree
+//! and nowhere else is kept in a snapshot, a commit under `refs/waypost/snapshots`, before the tree
+//! is removed; and no tree is removed while a process is in it. Every step may be the last one of a
+//! process that is killed: the next call finds how far it came and goes on from there.
+//!
+//! Git is told by variables which repository and which tree it works on. What an agent writes into
+//! its tree's `.git` leads it nowhere else.
+//!
+//! Deliberately not here: when a tree is made or put away, and everything about merging.
+
+mod admin;
+mod content;
+mod face;
+mod include;
+mod index;
+mod inside;
+mod list;
+mod look;
+mod make;
+mod name;
+mod nested;
+mod prune;
+mod removal;
+mod share;
+mod snapshot;
+mod stage;
+mod trash;
+mod undo;
+
+pub(crate) use face::Reclaim;
+pub use face::{PruneOptions, Pruned, TreeState, Undone, WorkTree};
+pub(crate) use removal::PutAway;
+
+use crate::{
+    error::EngineError,
+    git::{Foreign, Git, Hold, stale},
+    project::Project,
+};
+use admin::Admin;
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+use waypost_model::config::WorktreeConfig;
+use waypost_store::{file, lock::FileLock};
+
+/// How git looks at files, whatever the repository's configuration says.
+const CLOSELY: [&str; 11] = [
+    "core.checkStat=default",
+    "core.fileMode=true",
+    "core.ignoreStat=false",
+    "core.safecrlf=false",
+    "core.splitIndex=false",
+    "core.trustctime=true",
+    "core.untrackedCache=false",
+    "status.showUntrackedFiles=all",
+    "advice.addEmbeddedRepo=false",
+    "branch.autoSetupMerge=false",
+    "worktree.useRelativePaths=false",
+];
+
+/// Who commits where nobody has said so.
+const NOBODY: [(&str, &str); 4] = [
+    ("GIT_AUTHOR_NAME", "Waypost"),
+    ("GIT_AUTHOR_EMAIL", "waypost@localhost"),
+    ("GIT_COMMITTER_NAME", "Waypost"),
+    ("GIT_COMMITTER_EMAIL", "waypost@localhost"),
+];
+
+/// Locks that trees share by their names; more than there are threads at work.
+const TURNS: u32 = 64;
+
+/// The work trees of one project's runs. Cheap to clone, usable from any thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Trees {
+    shared: Arc<Shared>,
+    hold: Option<Hold>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// The work tree that all others are below.
+    root: PathBuf,
+    /// Where files come from that trees get beside what is tracked.
+    source: PathBuf,
+    /// The journal's folder.
+    state: PathBuf,
+    /// The repository.
+    common: PathBuf,
+    config: WorktreeConfig,
+    known: Mutex<Option<Known>>,
+    is_excluded: AtomicBool,
+    emptying: Mutex<Option<trash::Emptying>>,
+}
+
+/// What the repository's configuration says, and as of when.
+#[derive(Clone, Debug)]
+struct Known {
+    foreign: Foreign,
+    has_committer: bool,
+    marks: [Option<file::Mark>; 2],
+}
+
+impl Trees {
+    /// The trees of a project. Nothing is made, and nothing is asked of git yet.
+    pub(crate) fn of(project: &Project) -> Result<Self, EngineError> {
+        let common = project.place().git_common.clone().ok_or_else(|| {
+            EngineError::missing(
+                "work trees need a git repository, and this is none",
+                "`git init`, or `--isolation none`",
+            )
+        })?;
+        let root = project.trees_home().ok_or_else(|| {
+            EngineError::missing(
+                "it is not known where this repository's own work tree is, to make others below",
+                "go on in there, or with `--isolation none`",
+            )
+        })?;
+        // A bare repository has no files; those of the work tree that the command was given in.
+        let is_bare = root == common && !project.place().is_made_by_waypost();
+        let source = if is_bare { project.root().to_owned() } else { root.clone() };
+        let config = project.configuration().values.worktree.clone();
+        let state = project.place().state.clone();
+        let shared = Shared {
+            root,
+            source,
+            state,
+            common,
+            config,
+            known: Mutex::new(None),
+            is_excluded: AtomicBool::new(false),
+            emptying: Mutex::new(None),
+        };
+        Ok(Self { shared: Arc::new(shared), hold: None })
+    }
+
+    /// All git processes from here on hold this lock.
+    pub(crate) fn held(mut self, hold: Hold) -> Self {
+        self.hold = Some(hold);
+        self
+    }
+
+    /// Git is at work for an engine from here on. What a git that was killed before has left in the
+    /// way is taken away; whoever calls this holds the lock that all of them lived under.
+    pub(crate) fn begin_work(&self) -> Result<(), EngineError> {
+        self.release_locks()?;
+        stale::begin(&self.shared.state)
+    }
+
+    /// The engine's git has ended, and none of it was killed.
+    pub(crate) fn end_work(&self) -> Result<(), EngineError> {
+        self.release_locks()?;
+        stale::end(&self.shared.state)
+    }
+
+    /// Takes away what a git that was killed has left in the way; says how much that was.
+    pub(crate) fn release_locks(&self) -> Result<usize, EngineError> {
+        let Shared { state, common, root, .. } = &*self.shared;
+        let trees = Admin::all(common)?.into_iter().map(|(_, path)| path);
+        let places: Vec<PathBuf> =
+            [root.clone(), common.clone()].into_iter().chain(trees).collect();
+        stale::release(state, common, &places)
+    }
+
+    /// The work tree that all others are below.
+    pub(crate) fn root(&self) -> &Path {
+        &self.shared.root
+    }
+
+    /// Where files come from that trees get beside what is tracked.
+    pub(super) fn source(&self) -> &Path {
+        &self.shared.source
+    }
+
+    /// The journal's folder.
+    pub(crate) fn state(&self) -> &Path {
+        &self.shared.state
+    }
+
+    /// The repository that all trees share.
+    pub(crate) fn common(&self) -> &Path {
+        &self.shared.common
+    }
+
+    pub(crate) fn config(&self) -> &WorktreeConfig {
+        &self.shared.config
+    }
+
+    /// Where the tree of a name is, whether it exists or not.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.shared.root.join(name)
+    }
+
+    /// Git in the project's root.
+    pub(crate) fn git(&self) -> Result<Git, EngineError> {
+        let git = self.bare_git(&self.shared.root, &self.shared.common);
+        self.harmless(git, None)
+    }
+
+    /// Git in a tree of ours, or in the project's root.
+    pub(crate) fn git_in(&self, folder: &Path) -> Result<Git, EngineError> {
+        if folder == self.shared.root {
+            return self.git();
+        }
+        match Admin::find(&self.shared.common, folder)? {
+            Some(admin) => self.git_of(&admin, folder),
+            None => Err(EngineError::missing(
+                format!("{} is no work tree of this repository", folder.display()),
+                "`waypost worktree list` tells which there are",
+            )),
+        }
+    }
+
+    /// Git in the tree that `admin` is about, wherever its folder stands now.
+    fn git_of(&self, admin: &Admin, folder: &Path) -> Result<Git, EngineError> {
+        let git = self
+            .bare_git(folder, &admin.folder)
+            .variable("GIT_COMMON_DIR", self.shared.common.as_os_str());
+        let own_config = admin.folder.join("config.worktree");
+        self.harmless(git, Some(&own_config))
+    }
+
+    fn bare_git(&self, folder: &Path, git_dir: &Path) -> Git {
+        let git = Git::at(folder).variable("GIT_DIR", git_dir).variable("GIT_WORK_TREE", folder);
+        let git = CLOSELY.into_iter().fold(git, Git::setting);
+        match &self.hold {
+            Some(hold) => git.under(hold),
+            None => git,
+        }
+    }
+
+    /// Makes git run nothing of the repository's. The configuration is read once, and again when
+    /// it has changed: an agent may write it while we go on.
+    fn harmless(&self, git: Git, own_config: Option<&Path>) -> Result<Git, EngineError> {
+        let common = &self.shared.common;
+        let marks = [
+            file::Mark::of(&common.join("config"))?,
+            file::Mark::of(&common.join("config.worktree"))?,
+        ];
+        let has_own = own_config.is_some_and(|path| path.symlink_metadata().is_ok());
+        let mut known = self.shared.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = match &*known {
+            Some(known) if !has_own && !known.foreign.has_includes && known.marks == marks => {
+                known.clone()
+            }
+            before => {
+                let foreign = Foreign::read(&git)?;
+                let has_committer = match before {
+                    Some(before) if before.has_committer => true,
+                    _ if foreign.has_identity => true,
+                    _ => git.try_text(&["var", "GIT_COMMITTER_IDENT"])?.is_some(),
+                };
+                let current = Known { foreign, has_committer, marks };
+                if !has_own {
+                    *known = Some(current.clone());
+                }
+                current
+            }
+        };
+        let git = git.without(&current.foreign);
+        Ok(match current.has_committer {
+            true => git,
+            false => NOBODY.into_iter().fold(git, |git, (name, value)| git.variable(name, value)),
+        })
+    }
+
+    /// Waits until nobody else, in this process or another, changes the tree of this name.
+    fn turn(&self, name: &str) -> Result<(Self, Hold), EngineError> {
+        let folder = self.shared.state.join("trees");
+        file::make_private_folder(&folder)?;
+        let number = name.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31) + u32::from(byte));
+        let lock = FileLock::acquire(&folder.join(format!("turn-{}", number % TURNS)))?;
+        let turn = Hold::of(lock);
+        // A process that is no engine has git hold this lock at least.
+        let hold = self.hold.clone().unwrap_or_else(|| turn.clone());
+        Ok((self.clone().held(hold), turn))
+    }
+
+    /// Git's record of a tree.
+    fn admin(&self, name: &str) -> Result<Option<Admin>, EngineError> {
+        Admin::find(&self.shared.common, &self.path(name))
+    }
+
+    /// Has our files kept out of git's sight, once.
+    fn exclude(&self) -> Result<(), EngineError> {
+        if self.shared.is_excluded.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let folder = self.shared.state.join("trees");
+        file::make_private_folder(&folder)?;
+        let _turn = FileLock::acquire(&folder.join("exclude"))?;
+        let shared = self.shared.config.share.iter().map(|folder| format!("/{folder}"));
+        let lines: Vec<String> = shared.collect();
+        crate::init::exclude_too(&self.shared.common.join("info/exclude"), &lines)?;
+        self.shared.is_excluded.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Whether the disk has room for another tree.
+    pub(crate) fn has_space(&self) -> Result<bool, EngineError> {
+        Ok(self.free_bytes()? >= self.shared.config.min_free_mb.saturating_mul(1 << 20))
+    }
+
+    /// What is free where trees are made.
+    pub(crate) fn free_bytes(&self) -> Result<u64, EngineError> {
+        let root = &self.shared.root;
+        let found = rustix::fs::statvfs(root).map_err(|error| EngineError::Missing {
+            message: format!("cannot tell what is free at {}: {error}", root.display()),
+            hint: None,
+        })?;
+        Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    }
+}
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+pub(crate) use tests::{Moment, end_if_cut};

@@ -1,0 +1,122 @@
+//! Clearing up: trees that nobody works in are put away by age and by need of space, and old
+//! snapshots are deleted.
+
+use super::{Trees, list::TreeEntry, removal::PutAway};
+use crate::error::EngineError;
+use std::time::Duration;
+use waypost_model::time::Time;
+
+/// What is to be cleared up.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PruneOrder {
+    /// Trees that were not used for so long; none: by need alone.
+    pub(crate) older_than: Option<Duration>,
+    /// Trees are put away, the oldest first, until so many bytes are free.
+    pub(crate) need: Option<u64>,
+    /// Snapshots that are older than this; none: they stay.
+    pub(crate) snapshots_older_than: Option<Duration>,
+    /// Trees go even if repositories inside are lost with them.
+    pub(crate) loses_strays: bool,
+}
+
+/// What was cleared up, and what was not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Trees that are gone, each with the snapshot that was made of it.
+    pub removed: Vec<(String, Option<String>)>,
+    /// Trees that stay, each with the reason.
+    pub stayed: Vec<(String, String)>,
+    /// Snapshots that are gone.
+    pub deleted: Vec<String>,
+    /// Folders of trees that had been removed earlier and are deleted now.
+    pub swept: usize,
+}
+
+impl Trees {
+    /// Clears up; trees that `is_working` names are not touched.
+    pub(crate) fn prune(
+        &self,
+        order: &PruneOrder,
+        is_working: impl Fn(&str) -> bool,
+        now: Time,
+    ) -> Result<Pruned, EngineError> {
+        let mut pruned = Pruned { swept: self.sweep()?, ..Pruned::default() };
+        let mut trees = self.list()?;
+        trees.retain(|tree| !is_working(&tree.name));
+        trees.sort_by_key(used);
+        let lone = self.lone_branches()?.into_iter().filter(|name| !is_working(name));
+        for name in lone {
+            self.prune_one(&name, order, &mut pruned)?;
+        }
+        for tree in &trees {
+            let age = used(tree).map(|used| now.since(used));
+            let is_old = order.older_than.is_some_and(|limit| age.is_none_or(|age| age >= limit));
+            if is_old || !tree.is_there || self.lacks(order)? {
+                self.prune_one(&tree.name, order, &mut pruned)?;
+            }
+        }
+        if let Some(limit) = order.snapshots_older_than {
+            self.delete_snapshots(limit, now, &mut pruned)?;
+        }
+        self.settle();
+        Ok(pruned)
+    }
+
+    /// Whether less is free than is needed.
+    fn lacks(&self, order: &PruneOrder) -> Result<bool, EngineError> {
+        let Some(need) = order.need else { return Ok(false) };
+        // What is on its way out counts.
+        self.settle();
+        Ok(self.free_bytes()? < need)
+    }
+
+    fn prune_one(
+        &self,
+        name: &str,
+        order: &PruneOrder,
+        pruned: &mut Pruned,
+    ) -> Result<(), EngineError> {
+        let why = "cleared up";
+        let put_away = match order.loses_strays {
+            true => self.put_away_with_strays(name, why),
+            false => self.put_away(name, why),
+        };
+        match put_away {
+            Ok(PutAway::Removed { snapshot }) => pruned.removed.push((name.to_owned(), snapshot)),
+            Ok(PutAway::InUse { processes }) => {
+                let told: Vec<String> =
+                    processes.iter().map(|(pid, program)| format!("{program} ({pid})")).collect();
+                pruned.stayed.push((name.to_owned(), format!("{} in it", told.join(", "))));
+            }
+            Ok(PutAway::Refused { reason }) => pruned.stayed.push((name.to_owned(), reason)),
+            Ok(PutAway::Gone) => {}
+            // One that cannot be put away does not keep the others.
+            Err(error) => pruned.stayed.push((name.to_owned(), error.to_string())),
+        }
+        Ok(())
+    }
+
+    fn delete_snapshots(
+        &self,
+        limit: Duration,
+        now: Time,
+        pruned: &mut Pruned,
+    ) -> Result<(), EngineError> {
+        let git = self.git()?;
+        for snapshot in self.snapshots()? {
+            if now.since(snapshot.at) < limit {
+                continue;
+            }
+            let delete = ["update-ref", "-d", &snapshot.reference, &snapshot.commit];
+            if git.try_text(&delete)?.is_some() {
+                pruned.deleted.push(snapshot.reference);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// When a tree was last used, as far as git knows.
+fn used(tree: &TreeEntry) -> Option<Time> {
+    tree.used.max(tree.made)
+}

@@ -1,0 +1,205 @@
+//! Putting a work tree away: out of everybody's way, looked at, kept if need be, removed.
+
+use super::{
+    Trees,
+    admin::{Admin, Mark, Stage},
+    inside,
+    look::Subject,
+    make::Standing,
+    name, nested,
+};
+use crate::{clock::Clock, error::EngineError};
+use std::fs;
+use waypost_store::file;
+
+/// Git's records of trees that are gone, to be deleted.
+pub(super) const GONE: &str = "trees/gone";
+
+/// How often a tree is looked at again that changes while it is looked at.
+const LOOKS_MAX: usize = 3;
+
+/// What came of putting a tree away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PutAway {
+    /// It is gone, and its branch; what nobody else had is under this ref.
+    Removed { snapshot: Option<String> },
+    /// Processes are in it; nothing has changed.
+    InUse { processes: Vec<(u32, String)> },
+    /// It has something that cannot be kept in a snapshot; nothing has changed.
+    Refused { reason: String },
+    /// There is no such tree.
+    Gone,
+}
+
+/// What a look at a tree that is to go came to.
+enum Secured {
+    Safe { snapshot: Option<String>, branch: Option<String> },
+    Refused(String),
+}
+
+impl Trees {
+    /// Keeps in a snapshot what would be lost, makes sure of it, and removes tree and branch.
+    pub(crate) fn put_away(&self, name: &str, why: &str) -> Result<PutAway, EngineError> {
+        self.remove(name, why, Strays::Refuse)
+    }
+
+    /// As `put_away`; repositories inside the tree are lost with it.
+    pub(crate) fn put_away_with_strays(
+        &self,
+        name: &str,
+        why: &str,
+    ) -> Result<PutAway, EngineError> {
+        self.remove(name, why, Strays::Lose)
+    }
+
+    fn remove(&self, name: &str, why: &str, strays: Strays) -> Result<PutAway, EngineError> {
+        name::check(name)?;
+        let (trees, _turn) = self.turn(name)?;
+        trees.guard_folder()?;
+        let standing = match trees.standing(name)? {
+            // Its index may have something that no commit has.
+            Standing::Missing(..) => trees.refill(name)?,
+            standing => standing,
+        };
+        match standing {
+            Standing::Ready(admin, mark) => {
+                let trash = trees.fresh_trash(name)?;
+                let folder = trees.trash_path(&trash);
+                let subject = Subject { name: name.to_owned(), admin, mark, folder };
+                trees.take_away(&subject, trash, why, strays)
+            }
+            Standing::Nothing => {
+                // Git may have made an empty folder and no more.
+                let _none = fs::remove_dir(trees.path(name));
+                trees.drop_branch(name, why)
+            }
+            Standing::Partial | Standing::Missing(..) => {
+                trees.clear(name)?;
+                trees.drop_branch(name, why)
+            }
+        }
+    }
+
+    fn take_away(
+        &self,
+        subject: &Subject,
+        trash: String,
+        why: &str,
+        strays: Strays,
+    ) -> Result<PutAway, EngineError> {
+        let Subject { name, admin, mark, folder } = subject;
+        let path = self.path(name);
+        let processes = inside::processes(&path);
+        if !processes.is_empty() {
+            return Ok(PutAway::InUse { processes });
+        }
+        admin.set_mark(&Mark { stage: Stage::Away(trash.clone()), ..mark.clone() })?;
+        self.move_to_trash(&path, &trash)?;
+        let back = || {
+            self.bring_back(&trash, &path)?;
+            admin.set_mark(&Mark { stage: Stage::Ready, ..mark.clone() })
+        };
+        let processes = inside::processes(folder);
+        if !processes.is_empty() {
+            back()?;
+            return Ok(PutAway::InUse { processes });
+        }
+        match self.secure(subject, why, strays) {
+            Ok(Secured::Safe { snapshot, branch }) => {
+                let leaving = Stage::Leaving { trash, branch };
+                let mark = Mark { stage: leaving, ..mark.clone() };
+                admin.set_mark(&mark)?;
+                self.finish(name, admin, &mark)?;
+                Ok(PutAway::Removed { snapshot })
+            }
+            Ok(Secured::Refused(reason)) => back().map(|()| PutAway::Refused { reason }),
+            Err(error) => {
+                back()?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes sure that nothing is lost with a tree.
+    fn secure(&self, subject: &Subject, why: &str, strays: Strays) -> Result<Secured, EngineError> {
+        for _ in 0..LOOKS_MAX {
+            let look = self.look(subject)?;
+            if strays == Strays::Refuse
+                && let Some(reason) = nested::unsaved(self, subject, &look)?
+            {
+                return Ok(Secured::Refused(reason));
+            }
+            let branch = look.own_branch.clone();
+            if !look.has_something_to_lose() {
+                return Ok(Secured::Safe { snapshot: None, branch });
+            }
+            let kept = self.keep(subject, &look, why)?;
+            if self.is_still(subject, &look, &kept)? {
+                return Ok(Secured::Safe { snapshot: kept.reference, branch });
+            }
+        }
+        Err(EngineError::missing(
+            format!("{} changes while it is looked at", subject.name),
+            "end whatever writes into it, then try again",
+        ))
+    }
+
+    /// Removes what remains of a tree that has nothing to lose.
+    pub(super) fn finish(&self, name: &str, admin: &Admin, mark: &Mark) -> Result<(), EngineError> {
+        let Stage::Leaving { trash, branch } = &mark.stage else { return Ok(()) };
+        if let Some(commit) = branch {
+            self.delete_branch(name, commit)?;
+        }
+        self.forget(admin)?;
+        self.delete_soon(trash);
+        Ok(())
+    }
+
+    /// Has git know a tree no more. Its record goes in one step, with our mark in it: of half a
+    /// record nobody could say any more whose it was.
+    pub(super) fn forget(&self, admin: &Admin) -> Result<(), EngineError> {
+        let gone = self.shared.state.join(GONE);
+        file::make_private_folder(&gone)?;
+        let name = admin.folder.file_name().unwrap_or_default();
+        let number = Clock.now().millis();
+        let to = gone.join(format!("{}.{number}", name.to_string_lossy()));
+        if admin.folder.symlink_metadata().is_ok() {
+            file::rename(&admin.folder, &to)?;
+        }
+        // Whatever stays is deleted by the next sweep. Git has no folder without records either.
+        let _left = (fs::remove_dir_all(&to), fs::remove_dir(self.common().join("worktrees")));
+        Ok(())
+    }
+
+    /// Deletes the branch of a tree unless somebody has moved it.
+    fn delete_branch(&self, name: &str, commit: &str) -> Result<(), EngineError> {
+        let branch = format!("refs/heads/{name}");
+        let git = self.git()?;
+        git.try_text(&["update-ref", "-d", &branch, commit])?;
+        let config = fs::read(self.common().join("config")).unwrap_or_default();
+        let section = format!("[branch \"{name}\"]");
+        if config.windows(section.len()).any(|part| part == section.as_bytes()) {
+            git.try_text(&["config", "--local", "--remove-section", &format!("branch.{name}")])?;
+        }
+        Ok(())
+    }
+
+    /// Puts away a branch whose tree is gone.
+    fn drop_branch(&self, name: &str, why: &str) -> Result<PutAway, EngineError> {
+        let Some(commit) = self.branch_at(name)? else { return Ok(PutAway::Gone) };
+        let is_lost = !self.lost(name, std::slice::from_ref(&commit))?.is_empty();
+        let snapshot = match is_lost {
+            true => Some(self.keep_commits(name, why, &commit, &[])?),
+            false => None,
+        };
+        self.delete_branch(name, &commit)?;
+        Ok(PutAway::Removed { snapshot })
+    }
+}
+
+/// What becomes of repositories inside a tree that have work of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Strays {
+    Refuse,
+    Lose,
+}

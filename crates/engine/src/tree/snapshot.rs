@@ -1,0 +1,392 @@
+//! Snapshots: everything of a work tree as one commit, under a ref of ours.
+//!
+//! The commit's tree is the files, tracked or not, that git does not ignore. Its first parent is
+//! the tree's head; the others are the index, if it has something of its own, and the commits that
+//! only the tree knew. The message tells what is needed to bring the tree back. The tree's own index
+//! is read and never written.
+
+use super::{
+    Trees, index,
+    look::{Look, Subject, WORK},
+    make::{Standing, unusable},
+    name,
+    nested::{self, Nested},
+};
+use crate::{error::EngineError, git::Git};
+use std::{
+    ffi::OsStr,
+    fs,
+    io::Write as _,
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
+};
+use waypost_store::file;
+
+/// Where snapshots are.
+pub(super) const REFS: &str = "refs/waypost/snapshots";
+
+/// Under this name the tree of a kept index has the index file itself.
+pub(super) const INDEX_FILE: &str = ".waypost-index";
+/// Versions of files whose merge was not resolved stand below this folder there.
+const STAGES: &str = ".waypost-stages";
+
+/// A reason is a line; what is longer is cut.
+const WHY_MAX: usize = 300;
+/// Entries for one call of git.
+const ENTRIES_AT_ONCE: usize = 200;
+
+/// A snapshot and what it was made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Kept {
+    pub(super) reference: Option<String>,
+    /// The files as one tree.
+    files: String,
+}
+
+impl Trees {
+    /// Keeps in a snapshot what would be lost with a tree; none if that is nothing. The tree stays.
+    pub(crate) fn snapshot(&self, name: &str, why: &str) -> Result<Option<String>, EngineError> {
+        name::check(name)?;
+        let (trees, _turn) = self.turn(name)?;
+        let standing = match trees.standing(name)? {
+            Standing::Missing(..) => trees.refill(name)?,
+            standing => standing,
+        };
+        let Standing::Ready(admin, mark) = standing else {
+            return Err(no_tree(name));
+        };
+        let subject = Subject { name: name.to_owned(), admin, mark, folder: trees.path(name) };
+        let look = trees.look(&subject)?;
+        if !look.has_something_to_lose() {
+            return Ok(None);
+        }
+        Ok(trees.keep(&subject, &look, why)?.reference)
+    }
+
+    /// Makes a snapshot of what was seen, and makes sure that it is whole.
+    pub(super) fn keep(
+        &self,
+        subject: &Subject,
+        look: &Look,
+        why: &str,
+    ) -> Result<Kept, EngineError> {
+        let Subject { name, mark, .. } = subject;
+        let work = self.work(subject, look)?;
+        let files = work.files()?;
+        let index = work.index(&files)?;
+        let is_as_head = match &look.commit {
+            Some(commit) => work.git.text(&["rev-parse", &format!("{commit}^{{tree}}")])? == files,
+            None => false,
+        };
+        if is_as_head && index == "head" && look.lost.is_empty() {
+            // Git was told not to look, and there was nothing to see.
+            return Ok(Kept { reference: None, files });
+        }
+        let mut parents: Vec<&str> = look.commit.iter().map(String::as_str).collect();
+        parents.extend(Some(&*index).filter(|index| !matches!(*index, "head" | "tree")));
+        for lost in &look.lost {
+            if !parents.contains(&&**lost) {
+                parents.push(lost);
+            }
+        }
+        let none = || "none".to_owned();
+        let message = [
+            format!("waypost: snapshot of {name}\n\n{}\n\n", one_line(why)),
+            format!("Waypost-Tree: {name}\n"),
+            format!("Waypost-Head: {}\n", look.branch.as_deref().unwrap_or("detached")),
+            format!("Waypost-Commit: {}\n", look.commit.clone().unwrap_or_else(none)),
+            format!("Waypost-Branch: {}\n", look.own_branch.clone().unwrap_or_else(none)),
+            format!("Waypost-Index: {index}\n"),
+            format!("Waypost-Base: {}\n", mark.base),
+        ];
+        let reference = self.record(name, &files, &parents, &message.concat())?;
+        Ok(Kept { reference: Some(reference), files })
+    }
+
+    /// Makes a snapshot of commits whose tree is gone, with the files of one of them.
+    pub(super) fn keep_commits(
+        &self,
+        name: &str,
+        why: &str,
+        commit: &str,
+        all: &[String],
+    ) -> Result<String, EngineError> {
+        let files = self.git()?.text(&["rev-parse", &format!("{commit}^{{tree}}")])?;
+        let message = format!(
+            "waypost: snapshot of {name}\n\n{}\n\nWaypost-Tree: {name}\nWaypost-Head: {name}\n\
+             Waypost-Commit: {commit}\nWaypost-Branch: {commit}\nWaypost-Index: head\n\
+             Waypost-Base: {commit}\n",
+            one_line(why)
+        );
+        let others = all.iter().map(String::as_str).filter(|it| *it != commit);
+        let parents: Vec<&str> = std::iter::once(commit).chain(others).collect();
+        self.record(name, &files, &parents, &message)
+    }
+
+    /// Whether the files are still those of the snapshot.
+    pub(super) fn is_still(
+        &self,
+        subject: &Subject,
+        look: &Look,
+        kept: &Kept,
+    ) -> Result<bool, EngineError> {
+        Ok(self.work(subject, look)?.files()? == kept.files)
+    }
+
+    pub(super) fn work<'a>(
+        &self,
+        subject: &'a Subject,
+        look: &'a Look,
+    ) -> Result<Work<'a>, EngineError> {
+        let git = self.git_of(&subject.admin, &subject.folder)?.durable();
+        let scratch = self.scratch(&subject.name)?;
+        Ok(Work { git, scratch, look, subject })
+    }
+
+    /// A folder for git to work in, for whoever has the turn of the tree.
+    pub(super) fn scratch(&self, name: &str) -> Result<Scratch, EngineError> {
+        Scratch::take(self.shared.state.join("trees/scratch").join(name::short(name)))
+    }
+
+    /// Commits a snapshot and puts a ref on it; the newest one is taken if it is the same.
+    fn record(
+        &self,
+        name: &str,
+        files: &str,
+        parents: &[&str],
+        message: &str,
+    ) -> Result<String, EngineError> {
+        let git = self.git()?.durable();
+        let below = format!("{REFS}/{}", name::short(name));
+        let list = ["for-each-ref", "--format=%(refname)", &below];
+        let listed = git.text(&list)?;
+        let number = |line: &str| line.rsplit('/').next()?.parse::<u64>().ok();
+        let newest = listed.lines().filter_map(number).max();
+        if let Some(newest) = newest {
+            let reference = format!("{below}/{newest}");
+            let shown = git.text(&["show", "--no-patch", "--format=%T %P%n%B", &reference])?;
+            let (made_of, told) = shown.split_once('\n').unwrap_or_default();
+            let is_same = made_of == format!("{files} {}", parents.join(" "));
+            // Why it is made does not matter.
+            if is_same && trailers(told) == trailers(message) {
+                return Ok(reference);
+            }
+        }
+        let mut arguments = vec!["commit-tree", files, "-m", message];
+        arguments.extend(parents.iter().flat_map(|parent| ["-p", parent]));
+        let commit = git.text(&arguments)?;
+        // All of it is there, as far as it is not somebody else's already.
+        let own = format!("--exclude={name}");
+        let others = ["--not", &own, "--branches", "--remotes", "--tags"];
+        let walk = ["rev-list", "--objects", "--quiet", &commit];
+        git.text(&[&walk[..], &others].concat())?;
+        let reference = format!("{below}/{}", newest.unwrap_or(0) + 1);
+        let nothing = "0".repeat(commit.len());
+        git.text(&["update-ref", &reference, &commit, &nothing])?;
+        match git.text(&["rev-parse", "--verify", &reference])? == commit {
+            true => Ok(reference),
+            false => Err(EngineError::bad_input(format!("{reference} is not what was kept"))),
+        }
+    }
+
+    /// Fills a tree again whose folder somebody has deleted, to look at it.
+    pub(super) fn refill(&self, name: &str) -> Result<Standing, EngineError> {
+        match self.standing(name)? {
+            Standing::Missing(admin, mark) => {
+                match self.remake(&self.path(name), &admin, &mark)? {
+                    true => self.standing(name),
+                    false => Ok(Standing::Missing(admin, mark)),
+                }
+            }
+            standing => Ok(standing),
+        }
+    }
+}
+
+pub(super) fn no_tree(name: &str) -> EngineError {
+    EngineError::BadInput {
+        message: format!("there is no work tree {name}"),
+        hint: Some("`waypost worktree list` tells which there are".into()),
+    }
+}
+
+/// What a snapshot's message tells, the reason apart.
+fn trailers(message: &str) -> &str {
+    message.split_once("\nWaypost-Tree: ").map_or("", |(_, trailers)| trailers.trim_end())
+}
+
+/// A reason as one line of bounded length.
+fn one_line(why: &str) -> String {
+    let line: String = why.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    line.trim().chars().take(WHY_MAX).collect()
+}
+
+/// A tree that is being read.
+pub(super) struct Work<'a> {
+    git: Git,
+    scratch: Scratch,
+    look: &'a Look,
+    subject: &'a Subject,
+}
+
+impl Work<'_> {
+    /// The files as one tree.
+    pub(super) fn files(&self) -> Result<String, EngineError> {
+        let Subject { admin, folder, .. } = self.subject;
+        let own = self.scratch.0.join("files");
+        let git = self.git.clone().variable("GIT_INDEX_FILE", &*own);
+        let index = admin.index()?;
+        let copy = index
+            .and_then(|bytes| index::without_blinkers(&bytes, self.subject.oid_length(), folder));
+        let is_added = match copy {
+            Some(copy) => write(&own, &copy).map(|()| self.add(&git).is_ok())?,
+            None => false,
+        };
+        if !is_added {
+            // Without a usable index everything is read.
+            file::remove(&own)?;
+            git.text(&["read-tree", self.look.commit.as_deref().unwrap_or("--empty")])?;
+            self.add(&git)?;
+        }
+        git.text(&["write-tree"])
+    }
+
+    /// Puts all files into the tree's own index.
+    pub(super) fn stage(&self) -> Result<(), EngineError> {
+        self.add(&self.git)
+    }
+
+    /// Puts all files into the index that `git` has.
+    fn add(&self, git: &Git) -> Result<(), EngineError> {
+        let list = self.scratch.0.join("paths");
+        write(&list, &self.pathspecs())?;
+        let from = format!("--pathspec-from-file={}", text(&list)?);
+        git.text(&["add", "--all", "--sparse", &from, "--pathspec-file-nul"])?;
+        self.look.links.iter().try_for_each(|(path, noted)| self.note_link(git, path, noted))
+    }
+
+    /// Everything but our own files and other repositories: git would note a commit of those that
+    /// may be nowhere, and would run what they configure to find out whether they have changed.
+    fn pathspecs(&self) -> Vec<u8> {
+        let mut list: Vec<Vec<u8>> = WORK.iter().map(|it| it.as_bytes().to_vec()).collect();
+        let links = self.look.links.iter().map(|(path, _)| path);
+        for path in self.look.nested.iter().chain(links) {
+            list.push([b":(exclude,top,literal)".as_slice(), path].concat());
+        }
+        list.join(&0)
+    }
+
+    /// Notes the commit that a submodule has now.
+    fn note_link(&self, git: &Git, path: &[u8], noted: &str) -> Result<(), EngineError> {
+        let folder = self.subject.folder.join(OsStr::from_bytes(path));
+        let Ok(path) = str::from_utf8(path) else { return Ok(()) };
+        if !nested::is_repository(&folder) {
+            return Ok(());
+        }
+        let tree = self.subject.admin.path()?;
+        let home = tree.map_or_else(|| folder.clone(), |tree| tree.join(path));
+        match (Nested { folder, home }).head()? {
+            Some(head) if head != noted => {
+                let entry = format!("160000,{head},{path}");
+                git.text(&["update-index", "--cacheinfo", &entry]).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the index is: as the head, as the files, or a commit of its own.
+    fn index(&self, files: &str) -> Result<String, EngineError> {
+        let Some(bytes) = self.subject.admin.index()?.filter(|_| self.look.is_staged) else {
+            return Ok("head".into());
+        };
+        let own = self.scratch.0.join("staged");
+        write(&own, &bytes)?;
+        let git = self.git.clone().variable("GIT_INDEX_FILE", &*own);
+        let unmerged = git.try_bytes(&["ls-files", "--unmerged", "-z"])?;
+        let Some(unmerged) = unmerged else {
+            // An index that git cannot read has nothing that could be brought back.
+            return Ok("head".into());
+        };
+        if unmerged.is_empty() && git.text(&["write-tree"])? == files {
+            return Ok("tree".into());
+        }
+        self.set_stages_aside(&git, &unmerged)?;
+        let copy = self.scratch.0.join("copy");
+        write(&copy, &bytes)?;
+        let blob = git.text(&["hash-object", "-w", "--no-filters", "--", text(&copy)?])?;
+        let entry = format!("100644,{blob},{INDEX_FILE}");
+        git.text(&["update-index", "--add", "--cacheinfo", &entry])?;
+        let tree = git.text(&["write-tree"])?;
+        let message = format!("waypost: index of {}", self.subject.name);
+        // The same index is always the same commit.
+        let date = format!("@{} +0000", self.subject.mark.made.millis() / 1_000);
+        let git = git.variable("GIT_AUTHOR_DATE", &*date).variable("GIT_COMMITTER_DATE", &*date);
+        let mut arguments = vec!["commit-tree", &tree, "-m", &message];
+        arguments.extend(self.look.commit.iter().flat_map(|commit| ["-p", commit]));
+        git.text(&arguments)
+    }
+
+    /// Gives versions of files whose merge was not resolved names of their own, so that a tree can
+    /// hold them.
+    fn set_stages_aside(&self, git: &Git, unmerged: &[u8]) -> Result<(), EngineError> {
+        let records = unmerged.split(|byte| *byte == 0).filter(|record| !record.is_empty());
+        let mut entries = Vec::new();
+        let mut paths = Vec::new();
+        for record in records {
+            let record = String::from_utf8_lossy(record);
+            let Some((stat, path)) = record.split_once('\t') else { continue };
+            let mut words = stat.split(' ');
+            let (Some(mode), Some(oid), Some(stage)) = (words.next(), words.next(), words.next())
+            else {
+                continue;
+            };
+            entries.push(format!("{mode},{oid},{STAGES}/{stage}/{path}"));
+            paths.extend_from_slice(path.as_bytes());
+            paths.push(0);
+        }
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let list = self.scratch.0.join("paths");
+        write(&list, &paths)?;
+        let from = format!("--pathspec-from-file={}", text(&list)?);
+        let literal = git.clone().variable("GIT_LITERAL_PATHSPECS", "1");
+        let remove = ["rm", "--cached", "--quiet", "--force", "--ignore-unmatch", &from];
+        literal.text(&[&remove[..], &["--pathspec-file-nul"]].concat())?;
+        for entries in entries.chunks(ENTRIES_AT_ONCE) {
+            let mut arguments = vec!["update-index", "--add"];
+            arguments.extend(entries.iter().flat_map(|entry| ["--cacheinfo", entry]));
+            git.text(&arguments)?;
+        }
+        Ok(())
+    }
+}
+
+/// A folder for git to work in; gone when dropped. Whoever takes it has the turn of the tree.
+pub(super) struct Scratch(pub(super) PathBuf);
+
+impl Scratch {
+    fn take(folder: PathBuf) -> Result<Self, EngineError> {
+        // What a process that was killed has left would be in the way.
+        let _none = fs::remove_dir_all(&folder);
+        file::make_private_folder(&folder)?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What stays costs space only, and goes next time.
+        let _kept = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
+    let written = fs::File::create(path).and_then(|mut file| file.write_all(bytes));
+    written.map_err(|error| unusable(path, &error))
+}
+
+fn text(path: &Path) -> Result<&str, EngineError> {
+    path.to_str()
+        .ok_or_else(|| EngineError::bad_input(format!("{} is not Unicode text", path.display())))
+}

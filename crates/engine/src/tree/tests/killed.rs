@@ -1,0 +1,149 @@
+//! Cut short after every call of git, and begun again: nothing is lost, nothing is left over.
+//!
+//! Git is the only thing that takes long here, so a process is most likely killed while it runs:
+//! before a call has done anything, or after it has done everything and nobody heard of it.
+
+use super::{NAME, Repository, git, write};
+use crate::{
+    error::EngineError,
+    tree::{PutAway, Trees},
+};
+use std::{
+    cell::Cell,
+    fs,
+    panic::{self, AssertUnwindSafe},
+    path::Path,
+};
+
+/// The most calls of git that one operation makes.
+const CALLS_MAX: usize = 60;
+
+thread_local! {
+    static LEFT: Cell<Option<(usize, Moment)>> = const { Cell::new(None) };
+}
+
+/// When in a call the process is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    Before,
+    After,
+}
+
+/// Called around every call of git in tests: ends the thread's work in the call that does not
+/// return, as a kill would.
+pub(crate) fn end_if_cut(moment: Moment) {
+    let is_cut = LEFT.with(|left| match left.get() {
+        Some((0, at)) => at == moment,
+        Some((count, at)) if moment == Moment::After => {
+            left.set(Some((count - 1, at)));
+            false
+        }
+        _ => false,
+    });
+    if is_cut {
+        panic::resume_unwind(Box::new("killed"));
+    }
+}
+
+/// Runs something that is cut short at its `calls`th call of git; `true`: it came to its end.
+fn cut(calls: usize, moment: Moment, deed: impl FnOnce() -> bool) -> bool {
+    LEFT.with(|left| left.set(Some((calls, moment))));
+    let ended = panic::catch_unwind(AssertUnwindSafe(deed));
+    LEFT.with(|left| left.set(None));
+    ended.is_ok_and(|is_done| {
+        assert!(is_done, "it failed by itself");
+        true
+    })
+}
+
+/// Work of every kind in a tree.
+fn work_in(path: &Path) {
+    git(path, "commit -q --allow-empty -m work");
+    write(&path.join("a.txt"), "staged\n");
+    git(path, "add a.txt");
+    write(&path.join("a.txt"), "worked on\n");
+    write(&path.join("new.txt"), "new");
+}
+
+/// Tries an operation again and again with new `Trees`, cut short at every point in turn.
+fn check<T>(
+    begin: impl Fn(&Repository),
+    deed: impl Fn(&Trees) -> Result<T, EngineError>,
+    end: impl Fn(&Repository),
+) {
+    for moment in [Moment::Before, Moment::After] {
+        for calls in 0..CALLS_MAX {
+            let repository = Repository::new();
+            begin(&repository);
+            let is_whole = cut(calls, moment, || deed(&repository.trees()).is_ok());
+            let trees = repository.trees();
+            trees.sweep().unwrap();
+            if !is_whole && let Err(error) = deed(&trees) {
+                panic!("{moment:?} {calls}: {error}");
+            }
+            trees.settle();
+            end(&repository);
+            assert!(!repository.root.join("worktree/.trash").exists(), "{moment:?} {calls}");
+            if is_whole {
+                break;
+            }
+            assert!(calls + 1 < CALLS_MAX, "it never ends");
+        }
+    }
+}
+
+#[test]
+fn making_goes_on() {
+    check(
+        |_| (),
+        |trees| trees.make(NAME, "main"),
+        |repository| {
+            let state =
+                format!("worktree .\nworktree ./{NAME}\nrefs/heads/main\nrefs/heads/{NAME}");
+            assert_eq!(repository.state(), state);
+            assert_eq!(git(&repository.root.join(NAME), "status --porcelain"), "");
+        },
+    );
+}
+
+#[test]
+fn putting_away_goes_on() {
+    check(
+        |repository| {
+            let (_, path) = repository.made();
+            work_in(&path);
+        },
+        |trees| match trees.put_away(NAME, "test") {
+            Ok(stays @ (PutAway::InUse { .. } | PutAway::Refused { .. })) => panic!("{stays:?}"),
+            put_away => put_away,
+        },
+        |repository| {
+            let snapshot = "refs/waypost/snapshots/phase-1-cart--T1.1-1/1";
+            assert_eq!(repository.state(), format!("worktree .\nrefs/heads/main\n{snapshot}"));
+            assert_eq!(repository.git(&format!("show {snapshot}:a.txt")), "worked on");
+            assert_eq!(repository.git(&format!("show {snapshot}:new.txt")), "new");
+            assert_eq!(repository.git(&format!("show {snapshot}^2:a.txt")), "staged");
+            assert_eq!(repository.git(&format!("show -s --format=%s {snapshot}^1")), "work");
+        },
+    );
+}
+
+#[test]
+fn bringing_back_goes_on() {
+    check(
+        |repository| {
+            let (trees, path) = repository.made();
+            work_in(&path);
+            trees.put_away(NAME, "test").unwrap();
+            trees.settle();
+        },
+        |trees| trees.undo(NAME, None),
+        |repository| {
+            let path = repository.root.join(NAME);
+            assert_eq!(git(&path, "status --porcelain"), "MM a.txt\n?? new.txt");
+            assert_eq!(git(&path, "symbolic-ref --short HEAD"), NAME);
+            assert_eq!(git(&path, "show -s --format=%s"), "work");
+            assert_eq!(fs::read_to_string(path.join("a.txt")).unwrap(), "worked on\n");
+        },
+    );
+}

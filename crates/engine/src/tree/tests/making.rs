@@ -1,0 +1,177 @@
+//! Making trees: names, what is put in, and what was there before.
+
+use super::{NAME, Repository, git, write};
+use std::{fs, os::unix::fs::symlink};
+
+#[test]
+fn a_tree_is_a_folder_and_a_branch_of_one_name() {
+    let repository = Repository::new();
+    let (trees, path) = repository.made();
+    assert_eq!(path, repository.root.join(NAME));
+    assert_eq!(git(&path, "symbolic-ref --short HEAD"), NAME);
+    assert_eq!(git(&path, "rev-parse HEAD"), repository.head());
+    assert_eq!(git(&path, "status --porcelain"), "");
+    assert_eq!(repository.git("status --porcelain"), "");
+    let listed = repository.git("worktree list --porcelain");
+    assert!(listed.contains(&format!("locked waypost: {NAME}")), "{listed}");
+    write(&path.join("new.txt"), "mine");
+    let again = trees.make(NAME, "main").unwrap();
+    assert!(!again.is_new && path.join("new.txt").exists());
+}
+
+#[test]
+fn odd_names_and_commits_are_refused() {
+    let repository = Repository::new();
+    let trees = repository.trees();
+    for (name, base) in [
+        ("../x", "main"),
+        ("worktree/../phase-1", "main"),
+        ("worktree/phase-1/x", "main"),
+        ("--force", "main"),
+        (NAME, "--detach"),
+        (NAME, "main..x"),
+        (NAME, "@{-1}"),
+        (NAME, "no-such-branch"),
+    ] {
+        assert!(trees.make(name, base).is_err(), "{name} {base}");
+    }
+    assert_eq!(repository.state(), "worktree .\nrefs/heads/main");
+}
+
+#[test]
+fn a_folder_of_somebody_else_is_not_touched() {
+    let repository = Repository::new();
+    let trees = repository.trees();
+    repository.write(&format!("{NAME}/mine.txt"), "mine");
+    let error = trees.make(NAME, "main").unwrap_err().to_string();
+    assert!(error.contains("is in the way"), "{error}");
+    fs::remove_dir_all(repository.root.join(NAME)).unwrap();
+    repository.git(&format!("worktree add -q {NAME}"));
+    let error = trees.make(NAME, "main").unwrap_err().to_string();
+    assert!(error.contains("did not make"), "{error}");
+    let error = trees.put_away(NAME, "test").unwrap_err().to_string();
+    assert!(error.contains("did not make"), "{error}");
+}
+
+#[test]
+fn a_link_in_place_of_the_folder_is_refused() {
+    let repository = Repository::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    symlink(elsewhere.path(), repository.root.join("worktree")).unwrap();
+    let error = repository.trees().make(NAME, "main").unwrap_err().to_string();
+    assert!(error.contains("is not a folder"), "{error}");
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_tree_deleted_by_hand_is_made_again_as_it_was_committed_and_staged() {
+    let repository = Repository::new();
+    let (trees, path) = repository.made();
+    write(&path.join("c.txt"), "committed");
+    git(&path, "add c.txt");
+    git(&path, "commit -q -m work");
+    write(&path.join("d.txt"), "staged");
+    git(&path, "add d.txt");
+    let head = git(&path, "rev-parse HEAD");
+    fs::remove_dir_all(&path).unwrap();
+    assert!(trees.make(NAME, "main").unwrap().is_new);
+    assert_eq!(git(&path, "rev-parse HEAD"), head);
+    assert_eq!(fs::read_to_string(path.join("c.txt")).unwrap(), "committed");
+    assert_eq!(fs::read_to_string(path.join("d.txt")).unwrap(), "staged");
+    assert_eq!(git(&path, "status --porcelain"), "A  d.txt");
+}
+
+#[test]
+fn a_branch_without_a_tree_is_taken_up_unless_the_base_has_it() {
+    let repository = Repository::new();
+    let trees = repository.trees();
+    repository.git(&format!("branch {NAME}"));
+    repository.git("commit -q --allow-empty -m later");
+    trees.make(NAME, "main").unwrap();
+    assert_eq!(git(&trees.path(NAME), "rev-parse HEAD"), repository.head());
+
+    let other = "worktree/phase-1-cart--T1.1-2";
+    repository.git(&format!("checkout -q -b {other}"));
+    repository.git("commit -q --allow-empty -m work");
+    let work = repository.head();
+    repository.git("checkout -q main");
+    trees.make(other, "main").unwrap();
+    assert_eq!(git(&trees.path(other), "rev-parse HEAD"), work);
+}
+
+#[test]
+fn a_making_that_was_cut_short_is_made_again() {
+    let repository = Repository::new();
+    let (trees, path) = repository.made();
+    let admin = repository.root.join(".git/worktrees").join(path.file_name().unwrap());
+    // Never ready: our mark comes last.
+    fs::remove_file(admin.join("waypost")).unwrap();
+    fs::remove_file(path.join("a.txt")).unwrap();
+    assert!(trees.make(NAME, "main").unwrap().is_new);
+    assert!(path.join("a.txt").exists());
+    // Git had only begun its record.
+    trees.put_away(NAME, "test").unwrap();
+    fs::create_dir_all(&admin).unwrap();
+    assert!(trees.make(NAME, "main").unwrap().is_new);
+    assert!(admin.join("gitdir").exists());
+    assert_eq!(git(&path, "status --porcelain"), "");
+}
+
+#[test]
+fn what_worktreeinclude_matches_and_git_ignores_is_copied() {
+    let repository = Repository::new();
+    repository.write(".worktreeinclude", "*.log\n/secret/\nb.txt\nplain.txt\n!x.log\n");
+    repository.write("one.log", "1");
+    repository.write("x.log", "excepted");
+    repository.write("deep/er/two.log", "2");
+    repository.write("secret/key", "k");
+    repository.write("plain.txt", "not ignored");
+    repository.write("node_modules/p", "not included");
+    repository.write("outside.txt", "elsewhere");
+    symlink("/etc/passwd", repository.root.join("link.log")).unwrap();
+    symlink("/etc", repository.root.join("secret/etc")).unwrap();
+    let (_, path) = repository.made();
+    let read = |name: &str| fs::read_to_string(path.join(name)).ok();
+    assert_eq!(read("one.log").as_deref(), Some("1"));
+    assert_eq!(read("deep/er/two.log").as_deref(), Some("2"));
+    assert_eq!(read("secret/key").as_deref(), Some("k"));
+    for absent in ["x.log", "plain.txt", "node_modules", "link.log", "secret/etc", "outside.txt"] {
+        assert!(path.join(absent).symlink_metadata().is_err(), "{absent}");
+    }
+    assert_eq!(git(&path, "status --porcelain"), "");
+}
+
+#[test]
+fn nothing_is_copied_through_a_link_that_is_tracked() {
+    let repository = Repository::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    symlink(elsewhere.path(), repository.root.join("secret")).unwrap();
+    repository.git("add -f secret");
+    repository.git("commit -q -m link");
+    fs::remove_file(repository.root.join("secret")).unwrap();
+    repository.write("secret/key", "k");
+    repository.write(".worktreeinclude", "/secret/\n");
+    repository.made();
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn shared_folders_are_links_that_git_does_not_see() {
+    let repository = Repository::new();
+    repository
+        .write("waypost.toml", "[worktree]\nshare = [\"node_modules\", \"a/cache\", \"lib\"]\n");
+    repository.write("lib/x.txt", "tracked");
+    repository.git("add -A");
+    repository.git("commit -q -m more");
+    let (trees, path) = repository.made();
+    for name in ["node_modules", "a/cache"] {
+        assert_eq!(fs::read_link(path.join(name)).unwrap(), repository.root.join(name));
+        assert!(repository.root.join(name).is_dir());
+    }
+    assert!(path.join("lib").symlink_metadata().unwrap().is_dir());
+    assert_eq!(git(&path, "status --porcelain"), "");
+    write(&path.join("node_modules/p"), "p");
+    trees.put_away(NAME, "test").unwrap();
+    trees.settle();
+    assert!(repository.root.join("node_modules/p").exists());
+}

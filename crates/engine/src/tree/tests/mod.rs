@@ -1,0 +1,107 @@
+//! Work trees in real repositories.
+
+mod hostile;
+mod killed;
+mod leftovers;
+mod listing;
+mod making;
+mod removal;
+mod undoing;
+
+pub(crate) use killed::{Moment, end_if_cut};
+
+use super::Trees;
+use crate::project::Project;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+use tempfile::TempDir;
+use waypost_model::actor::Actor;
+
+/// A repository with one commit; gone when dropped.
+pub(super) struct Repository {
+    _folder: TempDir,
+    pub(super) root: PathBuf,
+}
+
+pub(super) const NAME: &str = "worktree/phase-1-cart--T1.1-1";
+
+impl Repository {
+    pub(super) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap().join("shop");
+        fs::create_dir(&root).unwrap();
+        let repository = Self { _folder: folder, root };
+        repository.git("init -q -b main .");
+        repository.git("config user.name Mina");
+        repository.git("config user.email mina@example.org");
+        repository.write("a.txt", "one\n");
+        repository.write("b.txt", "two\n");
+        repository.write(".gitignore", "*.log\nsecret/\nnode_modules/\n");
+        repository.git("add -A");
+        repository.git("commit -q -m begin");
+        repository
+    }
+
+    pub(super) fn trees(&self) -> Trees {
+        Trees::of(&Project::find(&self.root, Actor::Waypost).unwrap()).unwrap()
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) {
+        write(&self.root.join(name), text);
+    }
+
+    pub(super) fn git(&self, line: &str) -> String {
+        git(&self.root, line)
+    }
+
+    pub(super) fn head(&self) -> String {
+        self.git("rev-parse HEAD")
+    }
+
+    /// A tree that is ready.
+    pub(super) fn made(&self) -> (Trees, PathBuf) {
+        let trees = self.trees();
+        let made = trees.make(NAME, &self.head()).unwrap();
+        assert!(made.is_new);
+        (trees, made.path)
+    }
+
+    /// Everything that git knows of trees, branches and snapshots.
+    pub(super) fn state(&self) -> String {
+        let trees = self.git("worktree list --porcelain");
+        let trees = trees.lines().filter(|line| line.starts_with("worktree "));
+        let trees: Vec<String> =
+            trees.map(|line| line.replace(&self.root.display().to_string(), ".")).collect();
+        let refs = self.git("for-each-ref --format=%(refname)");
+        format!("{}\n{refs}", trees.join("\n"))
+    }
+
+    /// The files of a commit with their contents.
+    pub(super) fn files(&self, commit: &str) -> Vec<(String, String)> {
+        let listed = self.git(&format!("ls-tree -r --name-only {commit}"));
+        let content = |name: &str| self.git(&format!("show {commit}:{name}"));
+        listed.lines().map(|name| (name.to_owned(), content(name))).collect()
+    }
+}
+
+pub(super) fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::io::Write::write_all(&mut fs::File::create(path).unwrap(), text.as_bytes()).unwrap();
+}
+
+/// The user's or an agent's git.
+#[expect(clippy::disallowed_methods, reason = "a test plays the user")]
+pub(super) fn git(folder: &Path, line: &str) -> String {
+    let mut command = Command::new("git");
+    // It would go on in the background, inside the tree.
+    command.args(["-c", "maintenance.auto=false"]);
+    command.args(line.split(' '));
+    command.current_dir(folder).env("GIT_CONFIG_GLOBAL", "/dev/null");
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "git {line}\n{said}");
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+}

@@ -1,0 +1,150 @@
+//! The trash: folders of trees that are being removed, or have been and are not deleted yet.
+//!
+//! A tree goes there in one step, so that nobody finds half of it. It comes back the same way as
+//! long as it is not given up. What no tree's mark names any more may be deleted by anybody.
+
+use super::{
+    Trees,
+    admin::{Admin, Stage},
+    make::{is_free, make_folder, unusable},
+    name,
+    removal::GONE,
+};
+use crate::{clock::Clock, error::EngineError};
+use std::{
+    fs, io,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    sync::{PoisonError, mpsc},
+    thread::{self, JoinHandle},
+};
+use waypost_store::file;
+
+const TRASH: &str = "worktree/.trash";
+
+/// The thread that deletes folders, one after another.
+#[derive(Debug)]
+pub(super) struct Emptying {
+    folders: mpsc::Sender<PathBuf>,
+    thread: JoinHandle<()>,
+}
+
+impl Trees {
+    pub(super) fn trash_path(&self, trash: &str) -> PathBuf {
+        self.shared.root.join(TRASH).join(trash)
+    }
+
+    /// A name in the trash that is free. Whoever asks has the turn of the tree.
+    pub(super) fn fresh_trash(&self, tree: &str) -> Result<String, EngineError> {
+        make_folder(&self.shared.root.join(TRASH))?;
+        let first = Clock.now().millis();
+        let names = (first..).map(|number| format!("{}.{number}", name::short(tree)));
+        let mut free = names.filter(|name| self.trash_path(name).symlink_metadata().is_err());
+        Ok(free.next().expect("there are more numbers than folders"))
+    }
+
+    pub(super) fn move_to_trash(&self, path: &Path, trash: &str) -> Result<(), EngineError> {
+        Ok(file::rename(path, &self.trash_path(trash))?)
+    }
+
+    /// Moves a tree out of the trash to its place; `false`: it is not in there.
+    pub(super) fn bring_back(&self, trash: &str, path: &Path) -> Result<bool, EngineError> {
+        let from = self.trash_path(trash);
+        if from.symlink_metadata().is_err() || !is_free(path)? {
+            return Ok(false);
+        }
+        file::rename(&from, path)?;
+        Ok(true)
+    }
+
+    /// Has a folder of the trash deleted while others go on.
+    pub(super) fn delete_soon(&self, trash: &str) {
+        let path = self.trash_path(trash);
+        let mut emptying = self.shared.emptying.lock().unwrap_or_else(PoisonError::into_inner);
+        let emptying = emptying.get_or_insert_with(|| {
+            let (folders, given) = mpsc::channel::<PathBuf>();
+            // What cannot be deleted stays in the trash, where the next sweep finds it.
+            let delete_all = move || given.iter().for_each(|folder| drop(delete(&folder)));
+            Emptying { folders, thread: thread::spawn(delete_all) }
+        });
+        // A thread that is gone leaves the folder for the next sweep.
+        let _left = emptying.folders.send(path);
+    }
+
+    /// Waits until everything that was to be deleted is.
+    pub(crate) fn settle(&self) {
+        let emptying = self.shared.emptying.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Emptying { folders, thread }) = emptying {
+            drop(folders);
+            // What it could not delete is found by the next sweep.
+            let _left = thread.join();
+        }
+        // Only folders that have nothing in them go.
+        let folders = [self.shared.root.join(TRASH), self.shared.root.join(name::FOLDER)];
+        folders.iter().for_each(|folder| drop(fs::remove_dir(folder)));
+    }
+
+    /// Finishes what a process that was killed has left: trees on their way out go on or come back,
+    /// and what nobody needs in the trash is deleted. Returns how many folders that were.
+    pub(crate) fn sweep(&self) -> Result<usize, EngineError> {
+        let trash = self.shared.root.join(TRASH);
+        // Looked at before the marks: a tree's mark is set before its folder comes here.
+        let listed: Vec<String> = fs::read_dir(&trash)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .collect();
+        let mut needed = Vec::new();
+        for (admin, path) in Admin::all(self.common())? {
+            let Some(name) = self.name_of(&path) else { continue };
+            if let Some(Stage::Away(_) | Stage::Leaving { .. }) = admin.mark()?.map(|it| it.stage) {
+                let (trees, _turn) = self.turn(&name)?;
+                trees.standing(&name)?;
+                if let Some(Stage::Away(trash)) = admin.mark()?.map(|it| it.stage) {
+                    needed.push(trash);
+                }
+            }
+        }
+        // Nobody looks at these, and whoever is deleting one finds it gone.
+        let _left = fs::remove_dir_all(self.shared.state.join(GONE));
+        let listed: Vec<String> = listed.into_iter().filter(|it| !needed.contains(it)).collect();
+        let there = listed.iter().filter(|it| self.trash_path(it).symlink_metadata().is_ok());
+        let count = there.clone().count();
+        there.for_each(|it| self.delete_soon(it));
+        Ok(count)
+    }
+
+    /// The name of the tree at a path, if it is one of ours by its place.
+    pub(super) fn name_of(&self, path: &Path) -> Option<String> {
+        let name = path.strip_prefix(&self.shared.root).ok()?.to_str()?;
+        name::is_name(name).then(|| name.to_owned())
+    }
+}
+
+/// Deletes a folder and all in it; links are not followed.
+fn delete(folder: &Path) -> Result<(), EngineError> {
+    let deleted = match fs::remove_dir_all(folder) {
+        // Some tools take the right to write from the folders they fill.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(folder);
+            fs::remove_dir_all(folder)
+        }
+        deleted => deleted,
+    };
+    match deleted {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(folder, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Gives the user all rights to folders below, which are his.
+fn open_up(folder: &Path) {
+    let all = fs::Permissions::from_mode(0o700);
+    // A folder that is not ours to change keeps its content in the trash.
+    let _kept = fs::set_permissions(folder, all);
+    for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_up(&entry.path());
+        }
+    }
+}

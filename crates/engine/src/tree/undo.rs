@@ -1,0 +1,135 @@
+//! Bringing a work tree back from its snapshot: files, index, head and branch as they were.
+
+use super::{
+    Trees,
+    admin::{Mark, REASON, Stage},
+    list::Snapshot,
+    make::Standing,
+    name,
+    snapshot::INDEX_FILE,
+};
+use crate::{clock::Clock, error::EngineError, git::Git};
+use std::{collections::BTreeMap, path::PathBuf};
+use waypost_model::machine::Rejected;
+use waypost_store::file;
+
+/// A tree that is back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BroughtBack {
+    pub(crate) path: PathBuf,
+    /// The snapshot it is made from; none: only its folder was gone.
+    pub(crate) snapshot: Option<String>,
+}
+
+impl Trees {
+    /// Makes a work tree at its old place of its newest snapshot, or of the one with this number.
+    pub(crate) fn undo(&self, name: &str, number: Option<u64>) -> Result<BroughtBack, EngineError> {
+        name::check(name)?;
+        let (trees, _turn) = self.turn(name)?;
+        trees.guard_folder()?;
+        trees.exclude()?;
+        let path = trees.path(name);
+        match trees.standing(name)? {
+            Standing::Ready(..) => {
+                return Err(Rejected::rule(format!("{name} is there already")).into());
+            }
+            Standing::Missing(admin, mark) if number.is_none() => {
+                if trees.remake(&path, &admin, &mark)? {
+                    return Ok(BroughtBack { path, snapshot: None });
+                }
+                trees.clear(name)?;
+            }
+            Standing::Missing(..) => {
+                let message = format!("git still knows {name}, whose folder is gone");
+                let next = format!("waypost worktree undo {}", name::short(name));
+                return Err(Rejected::rule(message).next(next).into());
+            }
+            Standing::Partial => trees.clear(name)?,
+            Standing::Nothing => {}
+        }
+        let snapshot = trees.snapshot_of(name, number)?;
+        trees.restore(name, &snapshot)?;
+        Ok(BroughtBack { path, snapshot: Some(snapshot.reference) })
+    }
+
+    fn snapshot_of(&self, name: &str, number: Option<u64>) -> Result<Snapshot, EngineError> {
+        let all = self.snapshots()?.into_iter();
+        let mut fitting = all.filter(|it| it.name == name && number.is_none_or(|n| it.number == n));
+        fitting.next_back().ok_or_else(|| EngineError::BadInput {
+            message: format!("there is no such snapshot of {name}"),
+            hint: Some("`waypost worktree list` tells which there are".into()),
+        })
+    }
+
+    fn restore(&self, name: &str, snapshot: &Snapshot) -> Result<(), EngineError> {
+        let git = self.git()?.durable();
+        let commit = &*snapshot.commit;
+        let told = git.text(&["show", "--no-patch", "--format=%(trailers:only)", commit])?;
+        let told: BTreeMap<&str, &str> = told
+            .lines()
+            .filter_map(|line| line.strip_prefix("Waypost-")?.split_once(": "))
+            .collect();
+        let of = |key: &str| told.get(key).copied().filter(|value| *value != "none");
+        self.restore_branch(&git, name, of("Branch"))?;
+        let reason = format!("{REASON}{name}");
+        let add = ["worktree", "add", "--quiet", "--lock", "--reason", &reason];
+        git.text(&[&add[..], &["--no-checkout", "--detach", name, commit]].concat())?;
+        let path = self.path(name);
+        let admin = self.admin(name)?.ok_or_else(|| {
+            EngineError::bad_input(format!("git made {name} and does not know it any more"))
+        })?;
+        let git = self.git_of(&admin, &path)?;
+        let scratch = self.scratch(name)?;
+        let files = git.clone().variable("GIT_INDEX_FILE", scratch.0.join("files"));
+        files.text(&["read-tree", commit])?;
+        files.text(&["checkout-index", "--all", "--force", "--quiet"])?;
+        let (head, at) = (of("Head").unwrap_or("detached"), of("Commit"));
+        restore_head(&git, head, at)?;
+        match of("Index").unwrap_or("head") {
+            "head" => drop(git.text(&["read-tree", at.unwrap_or("--empty")])?),
+            "tree" => drop(git.text(&["read-tree", commit])?),
+            index => {
+                let bytes = git.bytes(&["cat-file", "blob", &format!("{index}:{INDEX_FILE}")])?;
+                file::replace_volatile(&admin.folder.join("index"), &bytes, file::SHARED)?;
+            }
+        }
+        // What differs is no failure.
+        git.try_text(&["update-index", "-q", "--refresh"])?;
+        self.furnish(&path)?;
+        let base = of("Base").or(at).unwrap_or(commit).to_owned();
+        admin.set_mark(&Mark { made: Clock.now(), base, stage: Stage::Ready })
+    }
+
+    /// Puts the tree's branch where it was; one that is elsewhere now is somebody's work.
+    fn restore_branch(&self, git: &Git, name: &str, at: Option<&str>) -> Result<(), EngineError> {
+        let Some(at) = at else { return Ok(()) };
+        match self.branch_at(name)? {
+            Some(found) if found == at => Ok(()),
+            Some(_) => {
+                let message = format!("a branch {name} is there, at another commit");
+                let next = format!("git branch -m {name} NEW");
+                Err(Rejected::rule(message).next(next).into())
+            }
+            None => {
+                let branch = format!("refs/heads/{name}");
+                git.text(&["update-ref", &branch, at, &"0".repeat(at.len())]).map(drop)
+            }
+        }
+    }
+}
+
+/// Puts the head where it was. A branch that has moved since is not checked out: it would look as if
+/// the work since then had been taken back.
+fn restore_head(git: &Git, head: &str, at: Option<&str>) -> Result<(), EngineError> {
+    let branch = format!("refs/heads/{head}");
+    let found = match head {
+        "detached" => None,
+        _ => git.try_text(&["rev-parse", "--verify", "--quiet", &branch])?,
+    };
+    let is_branch = head != "detached" && found.as_deref() == at;
+    match at {
+        _ if is_branch => git.text(&["symbolic-ref", "HEAD", &branch]).map(drop),
+        Some(at) => git.text(&["update-ref", "--no-deref", "HEAD", at]).map(drop),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,172 @@
+//! What the tasks of a run have changed: shown, taken out again, and compared with what git has.
+
+use crate::{
+    error::EngineError,
+    merge::{PhaseBranch, Reverted, Stamp},
+    project::Project,
+    tree::Trees,
+};
+use waypost_model::{
+    evidence::Evidence,
+    id::TaskId,
+    machine::Rejected,
+    run::{self, Active, Isolation, PhaseStage, Plan, TaskStatus},
+};
+
+impl Project {
+    /// What a task has changed, as git shows it: what was joined, what is in its work tree, or what
+    /// was kept of that. `color` is always or never.
+    pub fn task_diff(&mut self, id: &TaskId, color: &str) -> Result<Vec<u8>, EngineError> {
+        let nothing = || {
+            Rejected::rule(format!("nothing is known of what {id} has changed"))
+                .next(format!("waypost why {id}"))
+        };
+        let Some(active) = self.run()?.active() else { return Err(nothing().into()) };
+        let view = active.task(id).ok_or_else(|| {
+            Rejected::unknown(format!("there is no task {id} in this run"))
+                .next("waypost run status")
+        })?;
+        let commit = view.commit.map(str::to_owned);
+        let tree = active.task_tree(id);
+        let phase = PhaseBranch::of(active, view.planned.phase);
+        if self.place.git_common.is_none() {
+            return Err(nothing().into());
+        }
+        let trees = Trees::of(self)?;
+        if let Some(commit) = commit {
+            return trees.diff_of_commit(&commit, color);
+        }
+        let (Some(name), Some(phase)) = (tree, phase) else { return Err(nothing().into()) };
+        let branch = match trees.commit_of(&format!("refs/heads/{}", phase.name))? {
+            Some(branch) => branch,
+            None => format!("refs/heads/{}", phase.target),
+        };
+        match trees.content(&name)? {
+            Some((head, tree)) => trees.diff_since(&branch, &head, &tree, color),
+            None => Err(nothing().into()),
+        }
+    }
+
+    /// Takes the work of a task out of its branch again, and counts it as failed.
+    pub fn revert_task(&mut self, id: &TaskId) -> Result<(), EngineError> {
+        self.refuse_stale()?;
+        let Some(active) = self.run()?.active() else {
+            return Err(Rejected::rule("no run has begun").next("waypost run").into());
+        };
+        let view = active.task(id).ok_or_else(|| {
+            Rejected::unknown(format!("there is no task {id} in this run"))
+                .next("waypost run status")
+        })?;
+        let phase = view.planned.phase;
+        let commit = match (view.status, view.commit) {
+            (TaskStatus::Completed, Some(commit)) => commit.to_owned(),
+            (TaskStatus::Completed, None) => {
+                return Err(Rejected::rule(format!(
+                    "{id} is completed without a commit of its own: there is nothing to take out"
+                ))
+                .next(format!("waypost why {id}"))
+                .into());
+            }
+            // The machine says what stands against it.
+            _ => return self.run_command(run::Command::Revert { id: id.clone() }),
+        };
+        let branch = match active.base(phase) {
+            Some(_) => active.plan().phase_tree(phase),
+            None => active.settings().target.clone().unwrap_or_default(),
+        };
+        let file = active.plan().source.as_ref().map(|source| source.path.clone());
+        let trees = Trees::of(self)?;
+        match trees.revert(&branch, &commit, (id, file.as_deref()))? {
+            Reverted::Done { .. } => self.run_command(run::Command::Revert { id: id.clone() }),
+            Reverted::Held(why) => Err(Rejected::rule(format!("{id} cannot be taken out: {why}"))
+                .next(format!("git revert -m 1 {commit}"))
+                .into()),
+        }
+    }
+
+    /// Tasks of a plan whose work is in the branch that is checked out, by what its commits say. A
+    /// task is known again by its id and its title, as ids are used again.
+    pub fn merged_tasks(&mut self, plan: &Plan) -> Result<Vec<(TaskId, Evidence)>, EngineError> {
+        let target = self.run()?.active().and_then(|active| active.settings().target.clone());
+        // Without a journal the branch is all that there is.
+        let target = target.or_else(|| self.target_branch().ok());
+        let (Some(target), true) = (target, self.place.git_common.is_some()) else {
+            return Ok(Vec::new());
+        };
+        let brought = Trees::of(self)?.brought(&target)?;
+        let is_its = |task: &run::PlannedTask, subject: &str| {
+            let (id, title) = (task.id.clone(), task.title.clone());
+            Stamp { id, attempt: 0, title }.subject() == subject
+        };
+        let evidence = |task: &run::PlannedTask| {
+            let mut of_task = brought.iter().filter(|it| it.task == task.id.as_str());
+            let found = of_task.find(|it| is_its(task, &it.subject))?;
+            Some((task.id.clone(), Evidence::Merged { commit: found.commit.clone() }))
+        };
+        Ok(plan.tasks.iter().filter_map(evidence).collect())
+    }
+
+    /// Where the journal says that work is merged, and git does not have it.
+    pub fn unmerged(&mut self) -> Result<Vec<String>, EngineError> {
+        let Some(active) = self.run()?.active() else { return Ok(Vec::new()) };
+        let claims = claims(active);
+        self.stale_among(claims)
+    }
+
+    /// Why the evidence of a completed task does not hold any more, if it does not.
+    pub(crate) fn stale_evidence(&mut self, id: &TaskId) -> Result<Option<String>, EngineError> {
+        let Some(active) = self.run()?.active() else { return Ok(None) };
+        let mut claims = claims(active);
+        claims.retain(|claim| claim.what == id.as_str());
+        Ok(self.stale_among(claims)?.pop())
+    }
+
+    fn stale_among(&mut self, claims: Vec<Claim>) -> Result<Vec<String>, EngineError> {
+        if claims.is_empty() || self.place.git_common.is_none() {
+            return Ok(Vec::new());
+        }
+        let trees = Trees::of(self)?;
+        let mut findings = Vec::new();
+        for Claim { what, branch, commit } in claims {
+            if !trees.is_in(&commit, &format!("refs/heads/{branch}"))? {
+                let commit = commit.get(..7).unwrap_or(&commit);
+                findings.push(format!(
+                    "{what} was merged by {commit}, which {branch} does not have: its evidence is \
+                     stale"
+                ));
+            }
+        }
+        Ok(findings)
+    }
+}
+
+/// What the journal says of a branch: that it has the work of a task or a phase by this commit.
+struct Claim {
+    what: String,
+    branch: String,
+    commit: String,
+}
+
+fn claims(active: &Active) -> Vec<Claim> {
+    let settings = active.settings();
+    let Some(target) = settings.target.as_ref().filter(|_| settings.isolation != Isolation::None)
+    else {
+        return Vec::new();
+    };
+    let phases = active.phases().filter_map(|(phase, stage)| match stage {
+        PhaseStage::Closed { merge_commit: Some(commit), .. } => {
+            let (branch, commit) = (target.clone(), commit.clone());
+            Some(Claim { what: format!("phase {phase}"), branch, commit })
+        }
+        _ => None,
+    });
+    let tasks = active.tasks().filter_map(|view| {
+        let branch = match active.base(view.planned.phase) {
+            Some(_) => active.plan().phase_tree(view.planned.phase),
+            None => target.clone(),
+        };
+        let (what, commit) = (view.planned.id.to_string(), view.commit?.to_owned());
+        Some(Claim { what, branch, commit })
+    });
+    phases.chain(tasks).collect()
+}

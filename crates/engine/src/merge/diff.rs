@@ -1,0 +1,60 @@
+//! What tasks have changed, and what a branch says of tasks.
+
+use super::{EVIDENCE, REVERTS, TASK};
+use crate::{error::EngineError, tree::Trees};
+use std::collections::BTreeSet;
+
+/// How a difference is shown, whatever the repository's configuration says.
+const PLAINLY: [&str; 3] = ["diff", "--no-ext-diff", "--no-textconv"];
+
+/// A commit that brought the work of a task into a branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Brought {
+    pub(crate) task: String,
+    pub(crate) subject: String,
+    pub(crate) commit: String,
+}
+
+impl Trees {
+    /// The difference that a commit made to its first parent.
+    pub(crate) fn diff_of_commit(&self, commit: &str, color: &str) -> Result<Vec<u8>, EngineError> {
+        let parent = format!("{commit}^1");
+        let color = format!("--color={color}");
+        self.git()?.bytes(&[PLAINLY.as_slice(), &[&color, &parent, commit, "--"]].concat())
+    }
+
+    /// The difference between what a branch has and a tree that was made from it.
+    pub(crate) fn diff_since(
+        &self,
+        branch: &str,
+        head: &str,
+        tree: &str,
+        color: &str,
+    ) -> Result<Vec<u8>, EngineError> {
+        let base = self.git()?.text(&["merge-base", branch, head])?;
+        let color = format!("--color={color}");
+        self.git()?.bytes(&[PLAINLY.as_slice(), &[&color, &base, tree, "--"]].concat())
+    }
+
+    /// Everything that tasks have brought into a branch and that was not taken out again.
+    pub(crate) fn brought(&self, branch: &str) -> Result<Vec<Brought>, EngineError> {
+        let format = format!(
+            "--format=%H%x09%(trailers:key={TASK},valueonly,separator=%x20)%x09%(trailers:key={REVERTS},valueonly,separator=%x20)%x09%s"
+        );
+        let (brought, reverts) = (format!("--grep=^{EVIDENCE}: "), format!("--grep=^{REVERTS}: "));
+        let head = format!("refs/heads/{branch}");
+        let listed = self.git()?.text(&["log", &brought, &reverts, &format, &head, "--"])?;
+        let lines: Vec<Vec<&str>> =
+            listed.lines().map(|line| line.splitn(4, '\t').map(str::trim).collect()).collect();
+        let reverted: BTreeSet<&str> =
+            lines.iter().filter_map(|line| line.get(2).copied()).collect();
+        let read = |line: &Vec<&str>| match line.as_slice() {
+            [commit, task, "", subject] if !task.is_empty() && !reverted.contains(commit) => {
+                let [task, subject, commit] = [task, subject, commit].map(|it| (*it).to_owned());
+                Some(Brought { task, subject, commit })
+            }
+            _ => None,
+        };
+        Ok(lines.iter().filter_map(read).collect())
+    }
+}

@@ -1,0 +1,262 @@
+//! Committing what an attempt did, and joining it to its phase.
+
+use super::{ATTEMPT, EVIDENCE, PhaseBranch, TASK, TRIES, Trial, try_merge};
+use crate::{
+    error::EngineError,
+    git::{self, Git},
+    tree::Trees,
+};
+use std::collections::BTreeMap;
+use waypost_model::id::TaskId;
+
+/// What our commits say about an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) id: TaskId,
+    pub(crate) attempt: u32,
+    pub(crate) title: String,
+}
+
+impl Stamp {
+    /// `T1.2: title`, with what it is in trailers.
+    fn message(&self, evidence: Option<&str>) -> String {
+        let Self { id, attempt, title } = self;
+        let evidence =
+            evidence.map(|text| format!("{EVIDENCE}: {}\n", one_line(text))).unwrap_or_default();
+        let subject = self.subject();
+        debug_assert!(!title.contains('\n'));
+        format!("{subject}\n\n{TASK}: {id}\n{ATTEMPT}: {attempt}\n{evidence}")
+    }
+
+    pub(crate) fn subject(&self) -> String {
+        one_line(&format!("{}: {}", self.id, self.title))
+    }
+}
+
+/// Without line ends and other control characters.
+pub(super) fn one_line(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+/// What an attempt has left, committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Committed {
+    /// The commit, and the files in which it differs from where it began.
+    At { commit: String, changed: Vec<String> },
+    /// Its work tree is not there any more.
+    Gone,
+    /// Its work tree has something that cannot be joined; why.
+    Astray(String),
+}
+
+/// What became of joining a commit to its phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Join {
+    /// It is in the phase's branch by this commit.
+    Done { commit: String },
+    /// There is nothing in it that the phase does not have.
+    Nothing,
+    /// What was joined meanwhile changes the same files in another way.
+    Conflict { files: Vec<String> },
+    /// Files differ from what was committed.
+    Unclean { files: Vec<String> },
+}
+
+impl Trees {
+    /// Commits everything that an attempt left in its own work tree; what it committed by itself
+    /// counts, too.
+    pub(crate) fn commit_attempt(
+        &self,
+        name: &str,
+        phase: &PhaseBranch,
+        stamp: &Stamp,
+    ) -> Result<Committed, EngineError> {
+        let path = self.path(name);
+        if !path.join(".git").exists() {
+            return Ok(Committed::Gone);
+        }
+        let git = self.git_in(&path)?.durable();
+        self.stage(name)?;
+        commit_staged(&git, &stamp.message(None), &[])?;
+        let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
+        let since = format!("{}...{commit}", phase.head());
+        let listed = git.output(&["diff", "--name-only", "--no-renames", "-z", &since])?;
+        if !listed.status.success() {
+            let why = "its work tree is at a commit that has nothing to do with its phase";
+            return Ok(Committed::Astray(why.to_owned()));
+        }
+        Ok(Committed::At { commit, changed: paths(&listed.stdout) })
+    }
+
+    /// Commits what one task left in the phase's work tree: the files that it declared, or all.
+    pub(crate) fn commit_shared(
+        &self,
+        phase: &PhaseBranch,
+        stamp: &Stamp,
+        (files, evidence): (&[String], &str),
+    ) -> Result<Committed, EngineError> {
+        let path = self.path(&phase.name);
+        if !path.join(".git").exists() {
+            return Ok(Committed::Gone);
+        }
+        let git = self.git_in(&path)?.durable();
+        if git.try_text(&["symbolic-ref", "--quiet", "HEAD"])?.as_deref() != Some(&phase.head()) {
+            let why = format!("the phase's work tree is not on {} any more", phase.name);
+            return Ok(Committed::Astray(why));
+        }
+        // An attempt that committed by itself is told by where the branch was at its start.
+        let before = self.last_joined(phase)?;
+        let is_there = |file: &&String| {
+            let tracked = git.try_text(&["ls-files", "--error-unmatch", "--", file.as_str()]);
+            path.join(file.as_str()).symlink_metadata().is_ok()
+                || file.contains(['*', '?'])
+                || tracked.is_ok_and(|it| it.is_some())
+        };
+        let found: Vec<&str> = files.iter().filter(is_there).map(String::as_str).collect();
+        match (files.is_empty(), found.is_empty()) {
+            (true, _) => drop(self.stage(&phase.name)?),
+            (false, false) => {
+                // Also what a sparse checkout would not have: it was written all the same.
+                let add = ["add", "--all", "--sparse", "--"];
+                drop(git.text(&[add.as_slice(), &found].concat())?);
+            }
+            (false, true) => {}
+        }
+        let message = stamp.message(Some(evidence));
+        let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
+        if !commit_staged(&git, &message, &found)? && head != before {
+            // It has committed by itself; this says whose work that was.
+            git.text(&["commit", "--quiet", "--no-verify", "--allow-empty", "-m", &message])?;
+        }
+        let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
+        let since = format!("{before}..{commit}");
+        let listed = git.bytes(&["diff", "--name-only", "--no-renames", "-z", &since])?;
+        Ok(Committed::At { commit, changed: paths(&listed) })
+    }
+
+    /// The newest commit of the phase that belongs to a task, or the one it began with.
+    fn last_joined(&self, phase: &PhaseBranch) -> Result<String, EngineError> {
+        let base = self.commit_of(&phase.marker())?.unwrap_or_default();
+        let range = format!("{base}..{}", phase.head());
+        let grep = format!("--grep=^{EVIDENCE}: ");
+        let found = self.git()?.text(&["log", "-1", "--format=%H", &grep, &range])?;
+        Ok(if found.is_empty() { base } else { found })
+    }
+
+    /// Which files differ between a work tree and a commit, ignored and new ones aside: what was
+    /// run to prove the commit must not change it, nor commit another.
+    pub(crate) fn changed_since(
+        &self,
+        name: &str,
+        commit: &str,
+    ) -> Result<Vec<String>, EngineError> {
+        let git = self.git_in(&self.path(name))?;
+        let listed = git.bytes(&["diff", "--name-only", "--no-ext-diff", "-z", commit, "--"])?;
+        Ok(paths(&listed))
+    }
+
+    /// Joins a commit to its phase, with a merge commit of its own.
+    pub(crate) fn join(
+        &self,
+        phase: &PhaseBranch,
+        commit: &str,
+        stamp: &Stamp,
+        evidence: &str,
+    ) -> Result<Join, EngineError> {
+        let git = self.git()?.durable();
+        let message = stamp.message(Some(evidence));
+        let reason = format!("waypost: join {}", stamp.id);
+        for _ in 0..TRIES {
+            let tree_of = format!("{}^{{tree}}", phase.head());
+            let found = git.text(&["rev-parse", &phase.head(), &tree_of])?;
+            let (tip, before) = found.split_once('\n').unwrap_or((&found, ""));
+            let tree = match try_merge(&git, tip, commit, None)? {
+                Trial::Clean(tree) => tree,
+                Trial::Conflict(files) => return Ok(Join::Conflict { files }),
+            };
+            if tree == before {
+                // A git that was killed may have joined it before.
+                let key = (stamp.id.to_string(), stamp.attempt);
+                return Ok(match self.joined(phase)?.remove(&key) {
+                    Some(commit) => Join::Done { commit },
+                    None => Join::Nothing,
+                });
+            }
+            let parents = ["commit-tree", &tree, "-p", tip, "-p", commit, "-m", &message];
+            let merged = git.text(&parents)?;
+            let update = ["update-ref", "-m", &reason, &phase.head(), &merged, tip];
+            if git.try_text(&update)?.is_some() {
+                return Ok(Join::Done { commit: merged });
+            }
+        }
+        Err(EngineError::missing(
+            format!("the branch {} is moved by somebody all the time", phase.name),
+            "find out who does, then `waypost run --resume`",
+        ))
+    }
+
+    /// Everything that is joined to a phase, by task and attempt.
+    pub(crate) fn joined(
+        &self,
+        phase: &PhaseBranch,
+    ) -> Result<BTreeMap<(String, u32), String>, EngineError> {
+        let Some(base) = self.commit_of(&phase.marker())? else { return Ok(BTreeMap::new()) };
+        if self.commit_of(&phase.head())?.is_none() {
+            return Ok(BTreeMap::new());
+        }
+        let range = format!("{base}..{}", phase.head());
+        let format = format!(
+            "--format=%H%x09%(trailers:key={TASK},valueonly,separator=%x20)%x09%(trailers:key={ATTEMPT},valueonly,separator=%x20)"
+        );
+        let grep = format!("--grep=^{EVIDENCE}: ");
+        let listed = self.git()?.text(&["log", "--first-parent", &grep, &format, &range])?;
+        let read = |line: &str| {
+            let mut fields = line.split('\t');
+            let (commit, task) = (fields.next()?, fields.next()?.trim());
+            let attempt = fields.next()?.trim().parse().ok()?;
+            (!task.is_empty()).then(|| ((task.to_owned(), attempt), commit.to_owned()))
+        };
+        Ok(listed.lines().filter_map(read).collect())
+    }
+
+    /// Whether the last commit of a work tree is ours, made for this attempt: then its work was
+    /// done, and is to be verified.
+    pub(crate) fn is_committed(&self, name: &str, stamp: &Stamp) -> Result<bool, EngineError> {
+        let path = self.path(name);
+        if !path.join(".git").exists() {
+            return Ok(false);
+        }
+        let format = format!(
+            "--format=%(trailers:key={TASK},valueonly,separator=%x20)%x09%(trailers:key={ATTEMPT},valueonly,separator=%x20)"
+        );
+        let found = self.git_in(&path)?.try_text(&["log", "-1", &format])?.unwrap_or_default();
+        let (task, attempt) = found.split_once('\t').unwrap_or_default();
+        let is_its = task.trim() == stamp.id.as_str();
+        Ok(is_its && attempt.trim() == stamp.attempt.to_string())
+    }
+}
+
+/// Commits what is staged, or of that only `files`. Says whether there was anything.
+fn commit_staged(git: &Git, message: &str, files: &[&str]) -> Result<bool, EngineError> {
+    let start = ["commit", "--quiet", "--no-verify", "--cleanup=verbatim", "-m", message];
+    let only: Vec<&str> = match files.is_empty() {
+        true => Vec::new(),
+        false => ["--only", "--"].into_iter().chain(files.iter().copied()).collect(),
+    };
+    let committed = git.output(&[start.as_slice(), &only].concat())?;
+    if committed.status.success() {
+        return Ok(true);
+    }
+    let mut check = vec!["diff", "--cached", "--quiet", "--"];
+    check.extend(files);
+    match git.try_text(&check)? {
+        Some(_) => Ok(false),
+        None => Err(git::failure("commit", &committed)),
+    }
+}
+
+/// Paths, each with a NUL behind it.
+pub(super) fn paths(bytes: &[u8]) -> Vec<String> {
+    let parts = bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+    parts.map(|path| String::from_utf8_lossy(path).into_owned()).collect()
+}

@@ -1,0 +1,79 @@
+//! Bringing work together in git: an attempt's commit into its phase's branch (`join`), a phase's
+//! branch into the branch that the run started on (`land`), and a task's work out of it again
+//! (`revert`).
+//!
+//! Merges are made from objects, without a work tree, and become true by one compare-and-swap of a
+//! ref. Every merge commit says in its trailers what it is, so that after a crash git can be asked
+//! what has happened: all of these may be done twice.
+
+mod diff;
+mod join;
+mod land;
+mod phase;
+mod revert;
+mod target;
+mod torn;
+
+pub(crate) use join::{Committed, Join, Stamp};
+pub(crate) use land::{Land, Landing};
+pub(crate) use phase::PhaseBranch;
+pub(crate) use revert::Reverted;
+
+use crate::{
+    error::EngineError,
+    git::{self, Git},
+};
+
+/// Trailers of our commits.
+const TASK: &str = "Waypost-Task";
+const ATTEMPT: &str = "Waypost-Attempt";
+const EVIDENCE: &str = "Waypost-Evidence";
+const PHASE: &str = "Waypost-Phase";
+const REVERTS: &str = "Waypost-Reverts";
+
+/// How often a merge is made anew because its branch was moved meanwhile.
+const TRIES: usize = 20;
+
+/// A merge that was made from objects.
+#[derive(Debug)]
+enum Trial {
+    /// The tree that results.
+    Clean(String),
+    /// Files that both sides changed in different ways.
+    Conflict(Vec<String>),
+}
+
+/// Merges two commits without a work tree.
+fn try_merge(
+    git: &Git,
+    ours: &str,
+    theirs: &str,
+    base: Option<&str>,
+) -> Result<Trial, EngineError> {
+    let base = base.map(|base| format!("--merge-base={base}"));
+    let start = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z"];
+    let arguments: Vec<&str> =
+        start.into_iter().chain(base.as_deref()).chain([ours, theirs]).collect();
+    let output = git.output(&arguments)?;
+    let mut fields = output.stdout.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+    let tree = fields.next().map(|tree| tree.trim().to_owned()).filter(|tree| !tree.is_empty());
+    match (output.status.code(), tree) {
+        (Some(0), Some(tree)) => Ok(Trial::Clean(tree)),
+        (Some(1), Some(_)) => {
+            let files: Vec<String> =
+                fields.filter(|it| !it.is_empty()).map(|it| it.into_owned()).collect();
+            Ok(Trial::Conflict(files))
+        }
+        _ => Err(git::failure("merge-tree", &output)),
+    }
+}
+
+/// Names some files in a sentence.
+pub(crate) fn name_some(files: &[String]) -> String {
+    const NAMED_MAX: usize = 5;
+    let shown: Vec<&str> = files.iter().take(NAMED_MAX).map(String::as_str).collect();
+    match files.len().saturating_sub(NAMED_MAX) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}

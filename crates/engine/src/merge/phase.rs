@@ -1,0 +1,275 @@
+//! The branch and the work tree of a phase.
+//!
+//! A marker ref of ours is made in the same step as the branch: a branch of that name without the
+//! marker is somebody else's, and is left alone.
+
+use super::{TRIES, join::paths, name_some};
+use crate::{error::EngineError, tree::Trees};
+use std::{collections::BTreeSet, fs, io};
+use waypost_model::{
+    id::TaskId,
+    machine::Rejected,
+    run::{Active, Isolation, TREES},
+};
+
+/// Where the work of one phase is joined, and where it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PhaseBranch {
+    pub(crate) number: u32,
+    /// The branch, which is also the folder of the work tree.
+    pub(crate) name: String,
+    /// The branch that the run started on.
+    pub(crate) target: String,
+    /// Whether tasks work in the phase's work tree itself, on its branch.
+    pub(crate) is_shared: bool,
+}
+
+impl PhaseBranch {
+    /// The branch of a phase; none where the project folder itself is worked in.
+    pub(crate) fn of(active: &Active, number: u32) -> Option<Self> {
+        let settings = active.settings();
+        let is_shared = match settings.isolation {
+            Isolation::None => return None,
+            Isolation::Phase => true,
+            Isolation::Task => false,
+        };
+        let name = active.plan().phase_tree(number);
+        Some(Self { number, name, target: settings.target.clone()?, is_shared })
+    }
+
+    pub(super) fn head(&self) -> String {
+        format!("refs/heads/{}", self.name)
+    }
+
+    pub(super) fn target_head(&self) -> String {
+        format!("refs/heads/{}", self.target)
+    }
+
+    /// Says that the branch is ours, and which commit it was made from.
+    pub(super) fn marker(&self) -> String {
+        format!("refs/waypost/phases/{}", self.number)
+    }
+}
+
+impl Trees {
+    /// Makes the branch and the work tree of a phase; both may be there. Returns the commit that
+    /// they were made from.
+    pub(crate) fn open_phase(&self, phase: &PhaseBranch) -> Result<String, EngineError> {
+        let git = self.git()?.durable();
+        let base = match self.commit_of(&phase.marker())? {
+            Some(base) => base,
+            None => {
+                if self.commit_of(&phase.head())?.is_some() {
+                    return Err(Rejected::rule(format!(
+                        "there is a branch {} that this run did not make",
+                        phase.name
+                    ))
+                    .next(format!("git branch -m {} another-name", phase.name))
+                    .into());
+                }
+                if self.commit_of(&format!("refs/heads/{TREES}"))?.is_some() {
+                    return Err(Rejected::rule(format!(
+                        "there is a branch {TREES}: git cannot have {} beside it",
+                        phase.name
+                    ))
+                    .next(format!("git branch -m {TREES} another-name"))
+                    .into());
+                }
+                let target = self.commit_of(&phase.target_head())?;
+                let target = target.ok_or_else(|| {
+                    Rejected::rule(format!("the branch {} is gone", phase.target))
+                        .next(format!("git branch {}", phase.target))
+                })?;
+                git.text(&["update-ref", &phase.marker(), &target, ""])?;
+                target
+            }
+        };
+        if self.commit_of(&phase.head())?.is_none() {
+            // Made from the marker, also when it has vanished: what was joined is not in it then,
+            // and landing will say so.
+            git.text(&["update-ref", &phase.head(), &base, ""])?;
+        }
+        self.make(&phase.name, &base)?;
+        if !phase.is_shared {
+            // The branch moves with each join; files follow when there is time.
+            let git = self.git_in(&self.path(&phase.name))?;
+            if git.try_text(&["symbolic-ref", "--quiet", "HEAD"])?.is_some() {
+                git.text(&["checkout", "--quiet", "--detach"])?;
+            }
+        }
+        Ok(base)
+    }
+
+    /// Brings the phase's work tree to what was joined, and makes sure that nothing else is in it.
+    /// What somebody has left there is kept as a snapshot.
+    pub(crate) fn settle_phase(&self, phase: &PhaseBranch) -> Result<(), EngineError> {
+        if self.is_handed_over(phase)? {
+            let git = self.git_in(&self.path(&phase.name))?;
+            let listed = git.bytes(&["status", "--porcelain=v1", "-z", "--no-renames"])?;
+            let dirty: Vec<String> =
+                paths(&listed).iter().filter_map(|it| it.get(3..).map(str::to_owned)).collect();
+            if !dirty.is_empty() {
+                let message = format!(
+                    "{} has changes that are not committed: {}; commit them there, or take them \
+                     back",
+                    phase.name,
+                    name_some(&dirty)
+                );
+                return Err(EngineError::Missing { message, hint: None });
+            }
+        }
+        self.open_phase(phase)?;
+        self.sync_phase(phase)?;
+        self.clear_phase(phase)
+    }
+
+    /// Takes everything out of the phase's work tree that is not committed, and keeps it as a
+    /// snapshot.
+    pub(crate) fn clear_phase(&self, phase: &PhaseBranch) -> Result<(), EngineError> {
+        let git = self.git_in(&self.path(&phase.name))?;
+        let head = git.try_text(&["symbolic-ref", "--quiet", "HEAD"])?;
+        let is_astray = phase.is_shared && head.as_deref() != Some(&phase.head());
+        if is_astray || !git.bytes(&["status", "--porcelain=v1", "-z"])?.is_empty() {
+            self.snapshot(&phase.name, "left in the phase's work tree")?;
+            git.text(&["reset", "--hard", "--quiet"])?;
+            git.text(&["clean", "-d", "--force", "--quiet"])?;
+        }
+        if is_astray {
+            git.text(&["switch", "--quiet", &phase.name])?;
+        }
+        Ok(())
+    }
+
+    /// Leaves the phase's work tree to a person: clean, and on the phase's branch, so that what is
+    /// committed there is part of the phase. What was begun there before stays.
+    pub(crate) fn hand_over(&self, phase: &PhaseBranch) -> Result<(), EngineError> {
+        let path = self.path(&phase.name);
+        let has_branch = self.commit_of(&phase.head())?.is_some();
+        if !has_branch || !path.join(".git").exists() || self.is_handed_over(phase)? {
+            return Ok(());
+        }
+        self.clear_phase(phase)?;
+        if !phase.is_shared {
+            self.git_in(&path)?.text(&["switch", "--quiet", &phase.name])?;
+        }
+        Ok(())
+    }
+
+    /// Tasks work on the phase again: its branch moves without its work tree.
+    pub(crate) fn take_back(&self, phase: &PhaseBranch) -> Result<(), EngineError> {
+        if self.is_handed_over(phase)? {
+            let git = self.git_in(&self.path(&phase.name))?;
+            git.text(&["checkout", "--quiet", "--detach"])?;
+        }
+        Ok(())
+    }
+
+    /// Whether a person may be at work in the phase's work tree: it is on the phase's branch.
+    fn is_handed_over(&self, phase: &PhaseBranch) -> Result<bool, EngineError> {
+        let path = self.path(&phase.name);
+        if phase.is_shared || !path.join(".git").exists() {
+            return Ok(false);
+        }
+        let head = self.git_in(&path)?.try_text(&["symbolic-ref", "--quiet", "HEAD"])?;
+        Ok(head.as_deref() == Some(&phase.head()))
+    }
+
+    /// Brings the phase's work tree to what was joined.
+    pub(crate) fn sync_phase(&self, phase: &PhaseBranch) -> Result<(), EngineError> {
+        if phase.is_shared {
+            return Ok(());
+        }
+        let git = self.git_in(&self.path(&phase.name))?;
+        match git.text(&["checkout", "--quiet", "--detach", &phase.head()]) {
+            Ok(_) => Ok(()),
+            Err(_) => {
+                // Somebody has changed files in it that were changed by what was joined, too.
+                self.snapshot(&phase.name, "in the way of what was joined")?;
+                git.text(&["checkout", "--quiet", "--force", "--detach", &phase.head()]).map(drop)
+            }
+        }
+    }
+
+    /// Takes away the branch and the work tree of a phase that has landed, or that has nothing.
+    pub(crate) fn close_phase(&self, phase: &PhaseBranch) -> Result<(), EngineError> {
+        self.put_away(&phase.name, "the phase is over")?;
+        for name in [phase.head(), phase.marker()] {
+            for _ in 0..TRIES {
+                let Some(commit) = self.commit_of(&name)? else { break };
+                if self.git()?.try_text(&["update-ref", "-d", &name, &commit])?.is_some() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of all folders and branches that are work trees of ours, or were.
+    pub(crate) fn names(&self) -> Result<BTreeSet<String>, EngineError> {
+        let folder = self.root().join(TREES);
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => Some(entries),
+            // Whoever makes a work tree says what is in the way.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                None
+            }
+            Err(error) => {
+                let message = format!("cannot read {}: {error}", folder.display());
+                return Err(EngineError::Missing { message, hint: None });
+            }
+        };
+        let folders = entries.into_iter().flatten().flatten();
+        let folders = folders.filter_map(|entry| entry.file_name().into_string().ok());
+        let list = ["for-each-ref", "--format=%(refname:lstrip=3)", "refs/heads/worktree/"];
+        let branches = self.git()?.text(&list)?;
+        let names = folders.chain(branches.lines().map(str::to_owned));
+        let ours = names.filter(|name| name.starts_with("phase-"));
+        Ok(ours.map(|name| format!("{TREES}/{name}")).collect())
+    }
+
+    /// Work trees of other attempts at a task than the one that is called `name`.
+    pub(crate) fn earlier(
+        &self,
+        phase: &str,
+        id: &TaskId,
+        name: &str,
+    ) -> Result<Vec<String>, EngineError> {
+        let start = format!("{phase}--{id}-");
+        if name.strip_prefix(&start) == Some("1") {
+            return Ok(Vec::new());
+        }
+        let is_other = |it: &String| {
+            let number = it.strip_prefix(&start).filter(|_| it != name);
+            number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        Ok(self.names()?.into_iter().filter(is_other).collect())
+    }
+
+    /// Whether nothing was joined to a phase yet.
+    pub(crate) fn is_untouched(&self, phase: &PhaseBranch) -> Result<bool, EngineError> {
+        Ok(self.commit_of(&phase.head())? == self.commit_of(&phase.marker())?)
+    }
+
+    /// Whether anything of a phase is there.
+    pub(crate) fn has_phase(&self, phase: &PhaseBranch) -> Result<bool, EngineError> {
+        let is_there = self.path(&phase.name).symlink_metadata().is_ok();
+        Ok(is_there || self.commit_of(&phase.marker())?.is_some())
+    }
+
+    /// The commit that a ref or a name of a commit stands for.
+    pub(crate) fn commit_of(&self, name: &str) -> Result<Option<String>, EngineError> {
+        let name = format!("{name}^{{commit}}");
+        self.git()?.try_text(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name])
+    }
+
+    /// Whether `older` is `newer` or one of the commits that it is made from.
+    pub(crate) fn is_in(&self, older: &str, newer: &str) -> Result<bool, EngineError> {
+        let found = self.git()?.try_text(&["merge-base", "--is-ancestor", older, newer])?;
+        Ok(found.is_some())
+    }
+}

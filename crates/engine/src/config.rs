@@ -10,15 +10,18 @@ use std::{
     path::{Path, PathBuf},
 };
 use toml::{Table, Value};
-use waypost_model::{config::Config, document::Document as _};
+use waypost_model::{
+    config::{Config, PERSONAL_KEYS, SECRET_KEYS, reference},
+    document::Document as _,
+};
 use waypost_store::{file, parse};
 
 /// The largest configuration file that is read.
 const FILE_SIZE_MAX: u64 = 1 << 20;
 
-/// The environment variables that configure something start with this. What holds an agent at its
+/// The environment variables that configure something start with one of these. What holds an agent at its
 /// gates is not among it: the agent chooses the environment of the commands it runs.
-const ENVIRONMENT_PREFIX: &str = "WAYPOST_RUN_";
+const ENVIRONMENT_PREFIXES: [&str; 2] = ["WAYPOST_RUN_", "WAYPOST_NOTIFY_"];
 
 /// The configuration that holds, and where each value came from.
 #[derive(Clone, Debug)]
@@ -26,6 +29,7 @@ pub struct Configuration {
     pub values: Config,
     merged: Table,
     origins: BTreeMap<String, Origin>,
+    ignored: Vec<String>,
 }
 
 /// Where a value came from.
@@ -36,7 +40,7 @@ pub enum Origin {
     Environment(String),
 }
 
-/// One configured value, for showing.
+/// One configured value, for showing: of a secret only the variable's name.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub key: String,
@@ -66,11 +70,26 @@ impl Configuration {
     /// Reads every layer; the first that is not valid is an error with its place.
     pub fn load(sources: &Sources) -> Result<Self, EngineError> {
         let merged = Table::try_from(Config::default()).expect("the defaults are plain values");
-        let mut found = Self { values: Config::default(), merged, origins: BTreeMap::new() };
-        for path in [&sources.user_file, &sources.project_file].into_iter().flatten() {
-            if let Some(layer) = read_layer(path)? {
-                found.overlay(&layer, &Origin::File(path.clone()));
-            }
+        let mut found = Self {
+            values: Config::default(),
+            merged,
+            origins: BTreeMap::new(),
+            ignored: Vec::new(),
+        };
+        if let Some(path) = &sources.user_file
+            && let Some(layer) = read_layer(path)?
+        {
+            found.overlay(flatten(&layer), &Origin::File(path.clone()));
+        }
+        if let Some(path) = &sources.project_file
+            && let Some(layer) = read_layer(path)?
+        {
+            let is_personal = |key: &String| PERSONAL_KEYS.contains(&key.as_str());
+            let (personal, rest) =
+                flatten(&layer).into_iter().partition(|(key, _)| is_personal(key));
+            found.ignored =
+                Vec::<(String, Value)>::into_iter(personal).map(|(key, _)| key).collect();
+            found.overlay(rest, &Origin::File(path.clone()));
         }
         for (name, text) in &sources.environment {
             found.overlay_variable(name, text)?;
@@ -85,26 +104,34 @@ impl Configuration {
         Ok(found)
     }
 
+    /// What the project's file sets in vain, because only a person's own configuration may.
+    pub fn ignored(&self) -> &[String] {
+        &self.ignored
+    }
+
     /// Every value that can be set, in order.
     pub fn settings(&self) -> Vec<Setting> {
         flatten(&self.merged)
             .into_iter()
-            .map(|(key, value)| {
+            .map(|(key, mut value)| {
+                if SECRET_KEYS.contains(&key.as_str()) {
+                    hide(&mut value);
+                }
                 let origin = self.origins.get(&key).cloned().unwrap_or(Origin::Default);
                 Setting { key, value, origin }
             })
             .collect()
     }
 
-    fn overlay(&mut self, layer: &Table, origin: &Origin) {
-        for (key, value) in flatten(layer) {
+    fn overlay(&mut self, layer: Vec<(String, Value)>, origin: &Origin) {
+        for (key, value) in layer {
             set(&mut self.merged, &key, value);
             self.origins.insert(key, origin.clone());
         }
     }
 
     fn overlay_variable(&mut self, name: &str, text: &str) -> Result<(), EngineError> {
-        if !name.starts_with(ENVIRONMENT_PREFIX) {
+        if !ENVIRONMENT_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
             return Ok(());
         }
         let known = flatten(&self.merged);
@@ -114,7 +141,12 @@ impl Configuration {
                 hint: Some("`waypost config show` lists what can be set".into()),
             });
         };
-        let value = read_variable(&old, text).ok_or_else(|| {
+        let value = match key.as_str() {
+            // An address has no secret beside it here.
+            "notify.webhooks" => Some(read_addresses(text)),
+            _ => read_variable(&old, text),
+        };
+        let value = value.ok_or_else(|| {
             let expected = old.type_str();
             EngineError::bad_input(format!("{name}={text} is not of type {expected}"))
         })?;
@@ -146,6 +178,23 @@ fn read_variable(old: &Value, text: &str) -> Option<Value> {
         ),
         _ => Value::String(text.to_owned()),
     })
+}
+
+/// Takes out addresses and secrets; the name of a variable is none.
+fn hide(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = reference(text).unwrap_or_default(),
+        Value::Array(items) => items.iter_mut().for_each(hide),
+        Value::Table(fields) => fields.iter_mut().for_each(|(_, value)| hide(value)),
+        _ => {}
+    }
+}
+
+/// Webhooks from their addresses alone.
+fn read_addresses(text: &str) -> Value {
+    let addresses = text.split(',').map(str::trim).filter(|address| !address.is_empty());
+    let table = |address: &str| Table::from_iter([("url".to_owned(), address.into())]);
+    Value::Array(addresses.map(|address| Value::Table(table(address))).collect())
 }
 
 /// All leaves with their dotted keys.

@@ -4,13 +4,19 @@
 //! when a transaction fails after something was applied, the ledger forgets everything and loads
 //! again.
 
-use crate::{error::EngineError, fence::Fence, gate};
+use crate::{
+    error::EngineError,
+    fence::Fence,
+    gate,
+    notify::{Parcel, Wanted},
+};
 use std::{collections::HashMap, path::PathBuf};
 use waypost_model::{
     actor::Actor,
     id::StreamName,
     inbox::{self, Inbox, Question},
     machine::{Asked, Effect, Machine, Rejected},
+    notice::Notice,
     run::{self, Run},
     time::Time,
     verdict::{self, Verdicts},
@@ -18,7 +24,7 @@ use waypost_model::{
 };
 use waypost_store::{
     StoreError,
-    journal::{Append, Journal, NewEffect, NewEvent, Snapshot, Transaction, View},
+    journal::{Append, Journal, NewEffect, NewEvent, Transaction, View},
 };
 
 /// The fewest events between two snapshots of a stream; replaying that many takes a millisecond.
@@ -34,6 +40,10 @@ pub(crate) struct Ledger {
     run: Option<Loaded<Run>>,
     inbox: Option<Loaded<Inbox>>,
     verdicts: Option<Loaded<Verdicts>>,
+    /// Which notices somebody wants.
+    wanted: Wanted,
+    /// How many notices were put into the outbox from here.
+    notices_queued: u64,
 }
 
 /// A machine's state with its place in the journal.
@@ -51,17 +61,9 @@ pub(crate) struct Loaded<M> {
 struct Fresh<'a> {
     stream: StreamName,
     stream_seq: u64,
-    kind: &'static str,
-    format: u32,
-    body: String,
+    event: NewEvent<'static>,
     actor: &'a Actor,
     at: Time,
-}
-
-impl Fresh<'_> {
-    fn is_like(&self, other: &Self) -> bool {
-        (&self.stream, self.actor, self.at) == (&other.stream, other.actor, other.at)
-    }
 }
 
 impl<M: Machine> Loaded<M> {
@@ -134,9 +136,11 @@ impl<M: Machine> Loaded<M> {
             fresh.push(Fresh {
                 stream: self.stream.clone(),
                 stream_seq: self.head,
-                kind: M::event_kind(event),
-                format: M::FORMAT,
-                body: serde_json::to_string(event).expect("events are plain data"),
+                event: NewEvent {
+                    kind: M::event_kind(event),
+                    format: M::FORMAT,
+                    body: serde_json::to_string(event).expect("events are plain data").into(),
+                },
                 actor: asked.by,
                 at: asked.now,
             });
@@ -150,24 +154,22 @@ impl<M: Machine> Loaded<M> {
         if self.head - self.snapshot_at < due {
             return Ok(());
         }
-        let body = serde_json::to_vec(&self.state).expect("states are plain data");
-        let snapshot = Snapshot { stream_seq: self.head, format: M::FORMAT, body };
-        tx.save_snapshot(&self.stream, &snapshot)?;
+        tx.save_state(&self.stream, (self.head, M::FORMAT), &self.state)?;
         self.snapshot_at = self.head;
         Ok(())
     }
 }
 
 /// Records events in the order in which they became true, as many at once as belong together.
-fn record(tx: &mut Transaction<'_>, fresh: &[Fresh<'_>]) -> Result<(), StoreError> {
-    for group in fresh.chunk_by(Fresh::is_like) {
-        let events: Vec<NewEvent<'_>> = group
-            .iter()
-            .map(|it| NewEvent { kind: it.kind, format: it.format, body: &it.body })
-            .collect();
-        let Fresh { stream, stream_seq, actor, at, .. } = &group[0];
-        let seen = stream_seq - 1;
-        tx.append(&Append { stream, seen, actor, at: *at, events: &events })?;
+fn record(tx: &mut Transaction<'_>, fresh: Vec<Fresh<'_>>) -> Result<(), StoreError> {
+    let mut fresh = fresh.into_iter().peekable();
+    while let Some(Fresh { stream, stream_seq, event, actor, at }) = fresh.next() {
+        let is_like = |it: &Fresh<'_>| (&it.stream, it.actor, it.at) == (&stream, actor, at);
+        let mut events = vec![event];
+        while let Some(next) = fresh.next_if(is_like) {
+            events.push(next.event);
+        }
+        tx.append(Append { stream: &stream, seen: stream_seq - 1, actor, at, events })?;
     }
     Ok(())
 }
@@ -186,6 +188,14 @@ fn refresh<'a, M: Machine>(
 }
 
 impl Ledger {
+    pub(crate) fn new(wanted: Wanted) -> Self {
+        Self { wanted, ..Self::default() }
+    }
+
+    pub(crate) fn notices_queued(&self) -> u64 {
+        self.notices_queued
+    }
+
     pub(crate) fn workflow(
         &mut self,
         view: &View<'_>,
@@ -227,9 +237,10 @@ impl Ledger {
         self.verdicts.iter_mut().try_for_each(|loaded| loaded.snapshot_if_due(tx))
     }
 
-    /// Forgets everything: the journal is the truth.
+    /// Forgets every state: the journal is the truth.
     pub(crate) fn forget(&mut self) {
-        *self = Self::default();
+        let notices_queued = self.notices_queued;
+        *self = Self { notices_queued, ..Self::new(std::mem::take(&mut self.wanted)) };
     }
 }
 
@@ -356,13 +367,36 @@ impl<'a> Work<'a> {
                 inbox::Command::Ask(Question { subject, ..question })
             }
             Effect::Settle { subject } => inbox::Command::Settle { subject: full(&subject) },
+            Effect::Notify(notice) => return Ok(self.queue_notice(stream, head, &notice)?),
             Effect::EndPhase { .. } | Effect::Wake { .. } => {
                 return Ok(self.queue(stream, head, &effect)?);
             }
         };
         let asked = Asked { by: &Actor::Waypost, now: self.now };
         let loaded = self.ledger.inbox(&self.tx.view())?;
-        handle(loaded, &command, &asked, &mut self.fresh)?;
+        let (stream, head, effects) = handle(loaded, &command, &asked, &mut self.fresh)?;
+        // The inbox asks nobody: notices are all that follows from it.
+        effects.into_iter().try_for_each(|effect| self.route(&stream, head, effect))
+    }
+
+    /// Puts a notice into the outbox, once for each target; not at all if nobody wants it.
+    fn queue_notice(
+        &mut self,
+        stream: &StreamName,
+        head: u64,
+        notice: &Notice,
+    ) -> Result<(), StoreError> {
+        self.queued += 1;
+        let Self { ledger, tx, queued, .. } = self;
+        for target in ledger.wanted.targets_of(notice.kind) {
+            let key = format!("{stream}/{head}/{queued}@{target}");
+            let (target, notice) = (target.clone(), notice.clone());
+            let parcel = Parcel { target, notice, attempts: 0, why: String::new() };
+            let body = serde_json::to_string(&parcel).expect("notices are plain data");
+            let (kind, stream_seq, due) = ("notify", head, None);
+            tx.queue(&[NewEffect { key: &key, stream, stream_seq, kind, body: &body, due }])?;
+            ledger.notices_queued += 1;
+        }
         Ok(())
     }
 
@@ -385,7 +419,7 @@ impl<'a> Work<'a> {
         // Whoever holds an agent by a gate record must not do so by one that is about to be old.
         let invalidated = fresh.iter().try_for_each(|it| gate::invalidate(&state, &it.stream));
         invalidated
-            .and_then(|()| record(&mut tx, &fresh))
+            .and_then(|()| record(&mut tx, fresh))
             .and_then(|()| ledger.snapshot_if_due(&mut tx))
             .and_then(|()| tx.commit())
             .inspect_err(|_| ledger.forget())

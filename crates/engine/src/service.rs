@@ -9,6 +9,7 @@
 use crate::{
     error::EngineError,
     ledger::{MachineCommand, Work},
+    notify::Courier,
     project::Project,
     summary, windows,
 };
@@ -215,6 +216,7 @@ impl Desk {
             }
             if is_last {
                 writer.show();
+                writer.courier.finish(&mut writer.project);
                 return seat.take().map(|writer| writer.project);
             }
             writer.look_around();
@@ -287,12 +289,14 @@ struct Writer {
     is_shown: bool,
     next_rendering: Time,
     next_look: Time,
+    courier: Courier,
 }
 
 impl Writer {
     fn new(project: Project) -> Self {
         let now = project.clock.now();
-        Self { project, is_shown: true, next_rendering: now, next_look: now }
+        let courier = Courier::new(&project);
+        Self { project, is_shown: true, next_rendering: now, next_look: now, courier }
     }
 
     /// Decides what has come together and makes it durable; then everybody is told.
@@ -350,6 +354,7 @@ impl Writer {
             self.next_look = now.plus(LOOK_INTERVAL);
             self.is_shown &= !self.project.others_committed();
             self.perform_due(now);
+            self.courier.attend(&mut self.project, now);
         }
         if !self.is_shown && now >= self.next_rendering {
             self.show();

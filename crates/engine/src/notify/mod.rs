@@ -1,0 +1,145 @@
+//! Notices on their way to a person: which are wanted, what is sent, and how it gets there.
+//!
+//! A machine's decision puts a notice into the outbox, once for each target, in the transaction of
+//! the events that it is about; nothing is put there that nobody wants. The holder of the engine
+//! lock delivers (`deliver`): at least once, in order for each target, without secrets (`redact`).
+//!
+//! Where notices go comes from the person's own configuration. A repository cannot say it, so
+//! neither opening one nor an agent that edits it makes anything leave the machine.
+
+mod compose;
+mod deliver;
+mod redact;
+mod send;
+mod target;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use deliver::{Courier, Parcel};
+
+use crate::{error::EngineError, project::Project};
+use compose::Message;
+use deliver::{Row, message_id, redactor, variable};
+use send::{Outcome, client, send};
+use std::collections::BTreeMap;
+use target::targets;
+use waypost_model::{
+    config::Config,
+    notice::{Notice, NoticeKind},
+};
+use waypost_store::lock::{EngineLock, Owner};
+
+/// The most rows that are counted.
+const COUNTED_MAX: usize = 10_000;
+
+/// Which notices are put into the outbox, and for whom.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    kinds: Vec<NoticeKind>,
+    targets: Vec<String>,
+}
+
+impl Wanted {
+    pub(crate) fn of(config: &Config) -> Self {
+        let kinds = NoticeKind::ALL.into_iter().filter(|kind| config.notify.wants(*kind));
+        let targets = targets(config).into_iter().map(|target| target.name);
+        Self { kinds: kinds.collect(), targets: targets.collect() }
+    }
+
+    /// Who gets notices of this kind, by name.
+    pub(crate) fn targets_of(&self, kind: NoticeKind) -> &[String] {
+        if self.kinds.contains(&kind) { &self.targets } else { &[] }
+    }
+}
+
+/// What waits for one target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub target: String,
+    pub count: usize,
+    /// Why the oldest could not be delivered yet; empty if it was not tried.
+    pub why: String,
+}
+
+/// What came of a notice that was sent to see whether it arrives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// The target, as far as it may be shown.
+    pub target: String,
+    /// The key that configures it.
+    pub key: String,
+    /// Why it did not arrive.
+    pub result: Result<(), String>,
+}
+
+impl Project {
+    /// The notices that wait, by target.
+    pub fn notices_waiting(&mut self) -> Result<Vec<Waiting>, EngineError> {
+        let Some(journal) = &mut self.journal else { return Ok(Vec::new()) };
+        let open = journal.view()?.open_effects_of("notify", COUNTED_MAX)?;
+        let mut waiting: BTreeMap<String, Waiting> = BTreeMap::new();
+        for row in open.into_iter().filter_map(Row::read) {
+            let Parcel { target, why, .. } = row.parcel;
+            let first = || Waiting { target: target.clone(), count: 0, why };
+            waiting.entry(target.clone()).or_insert_with(first).count += 1;
+        }
+        Ok(waiting.into_values().collect())
+    }
+
+    /// Sends a notice to every target at once, past the outbox, and says what came of it.
+    pub fn try_notices(&mut self) -> Vec<Trial> {
+        let targets = targets(&self.configuration().values);
+        let redactor = redactor(self, &targets);
+        let now = self.clock.now();
+        let title = "this is a test: notices of Waypost arrive here";
+        let notice = Notice::new(NoticeKind::NeedsYou, title, now);
+        let id = message_id("test", &now.millis().to_string());
+        let message = Message::new(id, &self.display_name(), &notice, &redactor);
+        let client = client();
+        let trial = |target: &target::Target| {
+            let sent = target.reach(variable).and_then(|reached| {
+                match send(&client, &message.post(&reached, now), now) {
+                    Outcome::Delivered => Ok(()),
+                    Outcome::Later { why, .. } | Outcome::Never { why } => Err(why),
+                }
+            });
+            Trial { target: target.shown(), key: target.key.clone(), result: sent }
+        };
+        targets.iter().map(trial).collect()
+    }
+
+    /// Sends what is due, as the engine of this project; for when no run is to go on.
+    pub fn send_notices(&mut self) -> Result<(), EngineError> {
+        if self.journal.is_none() {
+            return Ok(());
+        }
+        let owner = Owner::this_process("notify", self.clock.now());
+        let _lock = EngineLock::acquire(&self.place, &owner)?;
+        Courier::new(self).finish(self);
+        Ok(())
+    }
+
+    /// Says which keys the project's file sets in vain.
+    pub(crate) fn say_ignored_keys(&mut self) {
+        let ignored = self.configuration().ignored();
+        if ignored.is_empty() {
+            return;
+        }
+        let keys = ignored.join(", ");
+        self.notice(format!(
+            "{keys} in waypost.toml is not used: where notices go is not for a repository to say; \
+             set it in ~/.config/waypost/config.toml"
+        ));
+    }
+
+    /// What the project calls itself: the plan's name, else its folder's.
+    pub(crate) fn display_name(&mut self) -> String {
+        let planned = self.run().ok().and_then(|run| run.active()).map(|active| active.plan());
+        let planned = planned.map(|plan| plan.project.clone()).filter(|name| !name.is_empty());
+        planned.unwrap_or_else(|| {
+            let folder = self.place.root.file_name();
+            folder.map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned())
+        })
+    }
+}

@@ -125,7 +125,7 @@ impl Bench {
 
     fn done(&self, task: usize) -> MachineCommand {
         let (id, evidence) = (self.id(task), Evidence::Unverified);
-        MachineCommand::Run(run::Command::Done { id, attempt: None, evidence })
+        MachineCommand::Run(run::Command::Done { id, attempt: None, evidence, commit: None })
     }
 
     fn fail(&self, task: usize) -> MachineCommand {

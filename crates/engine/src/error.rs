@@ -24,6 +24,9 @@ pub enum EngineError {
     /// Something is not there that has to be.
     #[error("{message}")]
     Missing { message: String, hint: Option<String> },
+    /// A git of ours was killed in the middle of its work.
+    #[error("`git {command}` was killed")]
+    GitKilled { command: String },
     /// What an agent was sent to do came to nothing.
     #[error("{message}")]
     Failed { message: String, hint: Option<String> },

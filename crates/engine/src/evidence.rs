@@ -124,7 +124,7 @@ impl Project {
             true => Evidence::Unverified,
             false => Evidence::Check { command: commands.join(" && "), tree: None },
         };
-        let done = run::Command::Done { id: id.clone(), attempt, evidence };
+        let done = run::Command::Done { id: id.clone(), attempt, evidence, commit: None };
         self.drive_run(vec![done], None)
     }
 

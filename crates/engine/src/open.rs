@@ -42,6 +42,8 @@ impl Project {
                 .next("waypost run status")
                 .into());
         };
+        // Programs know a conversation by the folder that it was held in.
+        let tree = active.and_then(|active| active.task_tree(id));
         let found = view.trail.and_then(|trail| trail.conversation.clone());
         let Some(Conversation { agent, id: conversation, .. }) = found else {
             let message = format!("no agent has worked on {id}: there is nothing to open");
@@ -55,7 +57,15 @@ impl Project {
                 agent.name
             ))
         })?;
-        Ok(Opened { agent: agent.name, words, folder: self.root().to_owned() })
+        let home = self.main_root().unwrap_or_else(|| self.root().to_owned());
+        let folder = tree.map_or_else(|| self.root().to_owned(), |tree| home.join(tree));
+        if !folder.exists() {
+            return Err(EngineError::missing(
+                format!("{} is gone, and the conversation belongs to it", folder.display()),
+                format!("`waypost worktree undo` brings it back, or `waypost run diff {id}`"),
+            ));
+        }
+        Ok(Opened { agent: agent.name, words, folder })
     }
 
     /// Takes a task's conversation away from its agent, and waits until that has ended.

@@ -10,7 +10,10 @@ use crate::{
     fence::{self, Fence},
     home::Home,
     ledger::{Ledger, MachineCommand, Work, run_stream, workflow_stream},
-    remains, service, summary, windows,
+    notify::Wanted,
+    remains, service, summary,
+    tasks::TasksSource,
+    windows,
 };
 use std::{
     collections::VecDeque,
@@ -63,6 +66,9 @@ pub struct Project {
     notices: Vec<String>,
     /// Whether others wait for this process: then it does not wait for a lock of another tool.
     pub(crate) is_hurried: bool,
+    /// What was read to find out how a run should begin: it begins with that, whatever has become
+    /// of the file since.
+    pub(crate) tasks_ahead: Option<TasksSource>,
     /// Notices that were taken: a command opens and shows, and both may find the same.
     said: Vec<String>,
 }
@@ -87,12 +93,13 @@ impl Project {
             actor,
             clock: Clock,
             journal: None,
-            ledger: Ledger::default(),
+            ledger: Ledger::new(Wanted::of(&configuration.values)),
             configuration,
             home,
             seen_version: 0,
             notices: Vec::new(),
             is_hurried: false,
+            tasks_ahead: None,
             said: Vec::new(),
         })
     }
@@ -153,6 +160,17 @@ impl Project {
         git.file_name()
             .is_some_and(|name| name == ".git")
             .then(|| git.parent().map(Path::to_owned))?
+    }
+
+    /// The folder that work trees of runs are made below: the repository's own work tree, or the
+    /// repository itself where it is bare.
+    pub(crate) fn trees_home(&self) -> Option<PathBuf> {
+        let bare = || {
+            let common = self.place.git_common.as_ref()?;
+            let is_bare = crate::git::Git::at(common).config("core.bare").ok()??;
+            (is_bare == "true").then(|| common.clone())
+        };
+        self.main_root().or_else(bare)
     }
 
     /// What should be said to the user, and has not been yet.
@@ -246,6 +264,24 @@ impl Project {
             self.run()?;
         }
         Ok(self.ledger.run_seen().unwrap_or(const { &Run::none() }))
+    }
+
+    /// The run as it was last seen from here, if it was.
+    pub(crate) fn run_known(&self) -> Option<&Run> {
+        self.ledger.run_seen()
+    }
+
+    /// Marks what was to be done about ends of phases as done.
+    pub(crate) fn finish_phase_ends(&mut self) -> Result<(), EngineError> {
+        const AT_ONCE: usize = 1_000;
+        let now = self.clock.now();
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        let due = journal.view()?.open_effects(now, AT_ONCE)?;
+        let ends: Vec<u64> =
+            due.iter().filter(|effect| effect.kind == "end_phase").map(|it| it.id).collect();
+        let mut tx = journal.transaction()?;
+        ends.into_iter().try_for_each(|id| tx.mark_effect_done(id, now).map(drop))?;
+        Ok(tx.commit()?)
     }
 
     /// What waits for a person.

@@ -32,7 +32,6 @@ enum Removed {
 #[derive(Clone, Debug)]
 pub struct TasksSource {
     pub path: PathBuf,
-    pub text: String,
     pub plan: Plan,
     pub warnings: Vec<Diagnostic>,
 }
@@ -55,13 +54,12 @@ impl Project {
         let root = self.root();
         let fallback =
             root.file_name().map_or_else(|| "project".into(), |name| name.to_string_lossy());
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let read = tasks_md::read(&text, &fallback)
+        let read = tasks_md::read(&String::from_utf8_lossy(&bytes), &fallback)
             .map_err(|diagnostics| EngineError::invalid(&path, &bytes, diagnostics))?;
         let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
         let mut plan = read.plan;
         plan.source = Some(PlanSource { path: shown, hash: hash::sha256_hex(&bytes) });
-        Ok(TasksSource { path, text, plan, warnings: read.warnings })
+        Ok(TasksSource { path, plan, warnings: read.warnings })
     }
 
     fn find_tasks(&self) -> Option<PathBuf> {
@@ -116,8 +114,13 @@ impl Project {
         let settings = self.configuration().values.run.settings();
         let source = match self.run()?.active() {
             None => {
-                let read = self.read_tasks(file)?;
+                let ahead = self.tasks_ahead.take();
+                let ahead = ahead.filter(|it| file.is_none_or(|file| file == it.path));
+                let read = ahead.map_or_else(|| self.read_tasks(file), Ok)?;
                 self.note_warnings(&read);
+                // Work trees are made by an engine: whoever works without one has none.
+                let isolation = run::Isolation::None;
+                let settings = run::Settings { isolation, ..settings };
                 return Ok(vec![run::Command::Begin { plan: read.plan, settings }]);
             }
             Some(active) => active.plan().source.clone(),

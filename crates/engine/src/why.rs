@@ -79,6 +79,11 @@ impl Project {
                 Draft::new("a question about the phase waits in the inbox").next("waypost inbox"),
             );
         }
+        if status == TaskStatus::Completed
+            && let Some(stale) = self.stale_evidence(id)?
+        {
+            drafts.push(Draft::new(stale).next(format!("waypost run revert {id}")));
+        }
         let mut reasons = Vec::new();
         for Draft { text, about, next } in drafts {
             let event = match about {
@@ -106,10 +111,17 @@ fn drafts(active: &Active, view: &TaskView<'_>, now: Time) -> Vec<Draft> {
     match view.status {
         TaskStatus::Completed => {
             let evidence = view.evidence.map_or_else(String::new, |it| format!(": {it}"));
-            vec![Draft::new(format!("it is completed{evidence}")).about(id)]
+            let commit = view.commit.map(|it| it.get(..7).unwrap_or(it));
+            let joined = commit.map_or_else(String::new, |it| format!(", joined by {it}"));
+            let draft = Draft::new(format!("it is completed{evidence}{joined}")).about(id);
+            vec![match commit {
+                Some(_) => draft.next(format!("waypost run diff {id}")),
+                None => draft,
+            }]
         }
         TaskStatus::InProgress => {
-            let text = format!("attempt {} is under way", view.attempts);
+            let place = active.task_tree(id).map_or_else(String::new, |it| format!(" in {it}"));
+            let text = format!("attempt {} is under way{place}", view.attempts);
             let next = format!("waypost run logs {id} --follow");
             let mut drafts = person(view);
             drafts.push(Draft::new(text).about(id).next(next));
@@ -118,7 +130,13 @@ fn drafts(active: &Active, view: &TaskView<'_>, now: Time) -> Vec<Draft> {
         TaskStatus::Failed => {
             let reason = view.reason.map_or_else(String::new, |it| format!(" ({it})"));
             let text = format!("it failed{reason}: {tail}");
-            vec![Draft::new(text).about(id).next(format!("waypost run retry {id}"))]
+            let mut drafts =
+                vec![Draft::new(text).about(id).next(format!("waypost run retry {id}"))];
+            if let Some(tree) = active.task_tree(id) {
+                let text = format!("what it did is in {tree}, or kept from there");
+                drafts.push(Draft::new(text).next(format!("waypost run diff {id}")));
+            }
+            drafts
         }
         TaskStatus::Ready => ready(active, view, now, &tail),
         TaskStatus::Blocked | TaskStatus::Pending => waiting(active, view),

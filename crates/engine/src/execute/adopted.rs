@@ -144,7 +144,7 @@ fn known(project: &mut Project, name: &str) -> Result<Option<Known>, EngineError
         return Ok(None);
     }
     let counted = conversation.map_or_else(Usage::default, |it| it.counted);
-    let attempt = Attempt::new(&view, active.settings(), &place);
+    let attempt = Attempt::new(&view, active, &place);
     let bounds = Bounds::of(&attempt, &view, &config);
     let message = brief::first(active, &view, &attempt, &place.state);
     // Nobody knows how long it has waited for a person; that does not count.

@@ -7,6 +7,7 @@ use super::{
     attempt::{Attempt, Step, log_path},
     brief,
     conclude::{BUDGET_USED_UP, Case, Halt, Verdict, result},
+    ground::Ground,
     is_at,
     worker::{Bounds, Worker, before_path},
 };
@@ -71,7 +72,11 @@ impl Executor<'_> {
         }
         self.note_conversation(&attempt, &given)?;
         write_fence(&self.project, &attempt)?;
-        let before = if attempt.verify.is_empty() { self.project.content()? } else { None };
+        let is_shared = matches!(attempt.ground, Ground::Project);
+        let before = match is_shared && attempt.verify.is_empty() {
+            true => self.project.content()?,
+            false => None,
+        };
         if let Some(before) = &before {
             file::replace(&before_path(&attempt.log), before.as_bytes(), file::PRIVATE)?;
         }
@@ -135,7 +140,7 @@ impl Executor<'_> {
         // A program that keeps count itself ends before we would notice.
         let budget_cents =
             bounds.micros.into_iter().chain(left).min().map(|micros| micros.div_ceil(10_000));
-        let model = details.and_then(|it| it.model.clone());
+        let model = details.and_then(|it| it.model.as_deref().map(str::to_owned));
         Ok(Some(Assignment { agent, conversation, meter, message, model, bounds, budget_cents }))
     }
 
@@ -166,7 +171,7 @@ impl Executor<'_> {
 
     fn start(&mut self, attempt: &Attempt, given: &Assignment) -> Result<Talking, EngineError> {
         let state = self.project.place.state.clone();
-        let folder = attempt.place.root.to_string_lossy().into_owned();
+        let folder = attempt.folder.to_string_lossy().into_owned();
         let order = given.agent.order(folder, given.conversation.clone());
         let words = self.project.hook_words()?;
         let settings = match given.agent.adapter {
@@ -196,7 +201,7 @@ impl Executor<'_> {
             id: attempt.name(),
             agent: &given.agent,
             order: &order,
-            folder: attempt.place.root.clone(),
+            folder: attempt.folder.clone(),
             environment,
             log: attempt.log.clone(),
         };
@@ -394,7 +399,8 @@ impl Executor<'_> {
         }
         file::remove(&fence_path(&self.project, &id))?;
         let step = match verdict {
-            Verdict::Done => {
+            Verdict::Done { needs_change } => {
+                attempt.needs_change = needs_change;
                 attempt.started(now);
                 attempt.next()
             }
@@ -470,7 +476,7 @@ impl Executor<'_> {
         Ok(busy + claimed < limit && busy + taken < slots)
     }
 
-    fn commit(&mut self, commands: Vec<run::Command>) -> Result<(), EngineError> {
+    pub(super) fn commit(&mut self, commands: Vec<run::Command>) -> Result<(), EngineError> {
         let commands: Vec<MachineCommand> = commands.into_iter().map(MachineCommand::Run).collect();
         self.is_shown = false;
         for refused in self.project.commit_each(&Actor::Waypost, &commands, |_| Vec::new())? {

@@ -1,11 +1,23 @@
 //! One attempt at a task: which command comes next, and what its end means.
 //!
-//! The task's own command or a model agent first, then its verify commands one after another, all
-//! in the project's folder. A shell succeeds by exit code 0, and says `FAIL:ID:REASON` if it has
-//! failed all the same; whether an agent has succeeded is for `conclude` to say.
+//! The task's own command or a model agent first, then its verify commands one after another. A
+//! shell succeeds by exit code 0, and says `FAIL:ID:REASON` if it has failed all the same; whether
+//! an agent has succeeded is for `conclude` to say.
+//!
+//! All of it happens on the attempt's `Ground`. On one of its own, the ground is made first, the
+//! work is committed before it is verified, and joined to its phase after that.
 
-use super::{Running, brief::plain, signature::signature};
-use crate::{agent::SHELL, project::Project};
+use super::{
+    Doing, Running,
+    brief::plain,
+    ground::{Ground, proves_nothing},
+    signature::signature,
+};
+use crate::{
+    agent::SHELL,
+    merge::{Committed, Join, Stamp, name_some},
+    project::Project,
+};
 use std::{
     env,
     path::{Path, PathBuf},
@@ -16,7 +28,7 @@ use waypost_model::{
     evidence::Evidence,
     id::TaskId,
     retry::FailureClass,
-    run::{Command, Failure, PlannedTask, Settings, TaskView},
+    run::{Active, Command, Failure, PlannedTask, Settings, TaskView},
     time::Time,
 };
 use waypost_proc::{Ended, How, Limits, Program, Refusal, Spec};
@@ -51,8 +63,20 @@ pub(super) struct Attempt {
     since: Option<Time>,
     work: Work<String>,
     pub(super) verify: Vec<String>,
-    /// How many of the verify commands have been started.
-    verified: usize,
+    stage: Stage,
+    pub(super) ground: Ground,
+    /// Where its children work.
+    pub(super) folder: PathBuf,
+    /// What our commits say about it.
+    pub(super) stamp: Stamp,
+    /// The files that it has declared.
+    pub(super) files: Vec<String>,
+    /// Nothing but a change in its work tree can prove that something was done.
+    pub(super) needs_change: bool,
+    /// It goes on in the conversation of an earlier attempt.
+    pub(super) goes_on: bool,
+    /// What is verified and joined, and whether it changes anything, where that is known.
+    pub(super) commit: Option<(String, Option<bool>)>,
     pub(super) limits: Limits,
     pub(super) place: Rc<Workplace>,
     pub(super) log: PathBuf,
@@ -96,9 +120,31 @@ impl<'a> Work<&'a str> {
     }
 }
 
+/// How far an attempt is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Its work tree is being made.
+    Placing,
+    /// The command runs that makes a new work tree ready.
+    SettingUp,
+    Working,
+    /// What it did is being committed.
+    Committing,
+    /// This verify command runs, from 1.
+    Verifying(usize),
+    /// It is being joined to its phase.
+    Joining,
+}
+
 /// What comes next.
 #[derive(Debug)]
 pub(super) enum Step {
+    /// Its work tree has to be made.
+    Place,
+    /// What it did has to be committed.
+    Commit,
+    /// What it did has to be joined to its phase.
+    Join,
     Run(Box<Spec>),
     /// A model agent has to be started.
     Engage(String),
@@ -106,8 +152,10 @@ pub(super) enum Step {
 }
 
 impl Attempt {
-    pub(super) fn new(view: &TaskView<'_>, settings: &Settings, place: &Rc<Workplace>) -> Self {
+    pub(super) fn new(view: &TaskView<'_>, active: &Active, place: &Rc<Workplace>) -> Self {
+        let settings = active.settings();
         let details = view.planned.details.as_deref();
+        let ground = Ground::of(active, view);
         let id = view.planned.id.clone();
         let timeout = details.and_then(|it| it.timeout_seconds).map(Duration::from_secs);
         Self {
@@ -115,7 +163,18 @@ impl Attempt {
             since: None,
             work: Work::of(view.planned, settings).owned(),
             verify: details.map(|it| it.verify.clone()).unwrap_or_default(),
-            verified: 0,
+            stage: Stage::Working,
+            folder: place.folder(&ground),
+            ground,
+            stamp: Stamp {
+                id: id.clone(),
+                attempt: view.attempts,
+                title: plain(&view.planned.title),
+            },
+            files: details.map(|it| it.files.clone()).unwrap_or_default(),
+            needs_change: false,
+            goes_on: view.trail.is_some_and(|trail| trail.conversation.is_some()),
+            commit: None,
             limits: Limits { time: timeout, ..Limits::default() },
             place: Rc::clone(place),
             log: log_path(&place.state, &id, view.attempts),
@@ -125,7 +184,10 @@ impl Attempt {
 
     /// The same attempt when its command, or so many of its verify commands, have been started.
     pub(super) fn at_step(mut self, step: usize, now: Time) -> Self {
-        self.verified = step.min(self.verify.len());
+        self.stage = match step.min(self.verify.len()) {
+            0 => Stage::Working,
+            step => Stage::Verifying(step),
+        };
         self.since = Some(now);
         self
     }
@@ -136,7 +198,12 @@ impl Attempt {
             id: &self.id,
             attempt: self.number,
             since: self.since?,
-            is_verifying: self.verified > 0,
+            doing: match self.stage {
+                Stage::Placing | Stage::SettingUp => Doing::Preparing,
+                Stage::Working => Doing::Working,
+                Stage::Verifying(_) => Doing::Verifying,
+                Stage::Committing | Stage::Joining => Doing::Joining,
+            },
             agent: None,
         })
     }
@@ -150,9 +217,11 @@ impl Attempt {
 
     /// What the keeper calls the child that is being worked on now.
     pub(super) fn name(&self) -> String {
-        match self.verified {
-            0 => format!("{}#{}", self.id, self.number),
-            step => format!("{}#{}/{step}", self.id, self.number),
+        let (id, number) = (&self.id, self.number);
+        match self.stage {
+            Stage::SettingUp => format!("{id}#{number}/{SETUP}"),
+            Stage::Verifying(step) => format!("{id}#{number}/{step}"),
+            _ => format!("{id}#{number}"),
         }
     }
 
@@ -162,6 +231,28 @@ impl Attempt {
     }
 
     pub(super) fn begin(&mut self) -> Step {
+        match self.ground {
+            Ground::Own { .. } | Ground::Shared { .. } if !matches!(self.work, Work::Nobody(_)) => {
+                self.stage = Stage::Placing;
+                Step::Place
+            }
+            _ => self.begin_work(),
+        }
+    }
+
+    /// Its work tree is there; a new one may have to be made ready by the project's own command.
+    pub(super) fn placed(&mut self, is_new: bool, setup: Option<&str>) -> Step {
+        match setup.filter(|_| is_new) {
+            Some(setup) => {
+                self.stage = Stage::SettingUp;
+                self.run(setup.to_owned())
+            }
+            None => self.begin_work(),
+        }
+    }
+
+    fn begin_work(&mut self) -> Step {
+        self.stage = Stage::Working;
         match self.work.clone() {
             Work::Command(command) => self.run(command),
             Work::Agent(name) => Step::Engage(name),
@@ -173,7 +264,7 @@ impl Attempt {
         Step::Run(Box::new(Spec {
             id: self.name(),
             program: Program::Shell(command),
-            folder: self.place.root.clone(),
+            folder: self.folder.clone(),
             environment: self.environment(),
             log: self.log.clone(),
             limits: self.limits,
@@ -192,20 +283,25 @@ impl Attempt {
     /// What the end of a child means.
     pub(super) fn ended(&mut self, ended: &Ended) -> Step {
         let said = String::from_utf8_lossy(&ended.tail).into_owned();
-        if let Some(reason) = self.own_failure(&said) {
+        let is_setup = self.stage == Stage::SettingUp;
+        if let Some(reason) = self.own_failure(&said).filter(|_| !is_setup) {
             return self.fail(FailureClass::Transient, &reason);
         }
         match ended.how {
+            How::Exited(0) if is_setup => self.begin_work(),
             How::Exited(0) => self.next(),
             How::Stopped => Step::Over(Box::new(self.interrupt())),
             _ => {
-                let what = match self.verified {
-                    0 => String::new(),
-                    step => format!("`{}` did not pass: ", self.verify[step - 1]),
+                let what = match self.stage {
+                    Stage::Verifying(step) => {
+                        format!("`{}` did not pass: ", self.verify[step - 1])
+                    }
+                    Stage::SettingUp => "its work tree could not be set up: ".to_owned(),
+                    _ => String::new(),
                 };
-                let class = match self.verified {
-                    0 => FailureClass::Transient,
-                    _ => FailureClass::Validation,
+                let class = match self.stage {
+                    Stage::Verifying(_) => FailureClass::Validation,
+                    _ => FailureClass::Transient,
                 };
                 let failure = Failure {
                     text: format!("{what}{}", reason(ended.how, &said)),
@@ -225,16 +321,89 @@ impl Attempt {
 
     /// What comes after the work, or after a verify command that has passed.
     pub(super) fn next(&mut self) -> Step {
-        if let Some(command) = self.verify.get(self.verified).cloned() {
-            self.verified += 1;
+        if matches!(self.ground, Ground::Own { .. }) && self.commit.is_none() {
+            self.stage = Stage::Committing;
+            return Step::Commit;
+        }
+        let verified = match self.stage {
+            Stage::Verifying(step) => step,
+            _ => 0,
+        };
+        if let Some(command) = self.verify.get(verified).cloned() {
+            self.stage = Stage::Verifying(verified + 1);
             return self.run(command);
         }
-        let evidence = match self.verify.is_empty() {
+        match (&self.ground, &self.commit) {
+            (Ground::Shared { .. }, None) => {
+                self.stage = Stage::Committing;
+                Step::Commit
+            }
+            // Nothing was changed, so there is nothing to join.
+            (Ground::Own { .. }, Some((_, changed))) if *changed != Some(false) => {
+                self.stage = Stage::Joining;
+                Step::Join
+            }
+            (Ground::Shared { .. }, Some((commit, Some(true)))) => {
+                let commit = commit.clone();
+                self.done(Some(commit))
+            }
+            _ => self.done(None),
+        }
+    }
+
+    /// Its work is proven, and where it has a ground of its own it is joined by this commit.
+    pub(super) fn done(&self, commit: Option<String>) -> Step {
+        let (id, attempt, evidence) = (self.id.clone(), Some(self.number), self.evidence());
+        Step::Over(Box::new(Command::Done { id, attempt, evidence, commit }))
+    }
+
+    /// What stands behind it once all verify commands have passed.
+    pub(super) fn evidence(&self) -> Evidence {
+        let tree = self.commit.as_ref().map(|(commit, _)| commit.clone());
+        match self.verify.is_empty() {
             true => Evidence::Unverified,
-            false => Evidence::Check { command: self.verify.join(" && "), tree: None },
-        };
-        let (id, attempt) = (self.id.clone(), Some(self.number));
-        Step::Over(Box::new(Command::Done { id, attempt, evidence }))
+            false => Evidence::Check { command: self.verify.join(" && "), tree },
+        }
+    }
+
+    /// What it did is committed, or cannot be.
+    pub(super) fn committed(&mut self, committed: Committed) -> Step {
+        match committed {
+            Committed::At { commit, changed } => {
+                if let Some(why) = proves_nothing(self, &changed) {
+                    return self.fail(FailureClass::Validation, &why);
+                }
+                self.commit = Some((commit, Some(!changed.is_empty())));
+                self.next()
+            }
+            Committed::Gone => {
+                self.fail(FailureClass::Transient, "somebody has removed its work tree")
+            }
+            Committed::Astray(why) => self.fail(FailureClass::Transient, &why),
+        }
+    }
+
+    /// It is joined to its phase, or cannot be.
+    pub(super) fn joined(&mut self, join: Join) -> Step {
+        match join {
+            Join::Done { commit } => self.done(Some(commit)),
+            Join::Nothing => self.done(None),
+            Join::Conflict { files } => {
+                let text = format!(
+                    "it conflicts with what was joined meanwhile, in {}; it is done again on top \
+                     of that",
+                    name_some(&files)
+                );
+                self.fail(FailureClass::Validation, &text)
+            }
+            Join::Unclean { files } => {
+                let text = format!(
+                    "its verification has changed files that are committed: {}",
+                    name_some(&files)
+                );
+                self.fail(FailureClass::Validation, &text)
+            }
+        }
     }
 
     /// What it means that no process could be had.
@@ -278,11 +447,16 @@ pub(crate) fn log_path(state: &Path, id: &TaskId, attempt: u32) -> PathBuf {
     state.join("logs").join(id.as_str()).join(format!("{attempt}.log"))
 }
 
+/// What the child that makes a work tree ready is called.
+pub(super) const SETUP: &str = "setup";
+
 /// Where attempts work, and what all of them get.
 #[derive(Debug)]
 pub(super) struct Workplace {
     pub(super) root: PathBuf,
     pub(super) state: PathBuf,
+    /// The folder that work trees are below.
+    home: PathBuf,
     /// What they have of our environment.
     environment: Vec<(String, String)>,
 }
@@ -292,8 +466,17 @@ impl Workplace {
         Rc::new(Self {
             root: project.root().to_owned(),
             state: project.place.state.clone(),
+            home: project.trees_home().unwrap_or_else(|| project.root().to_owned()),
             environment: usual_environment(&project.configuration().values.run.environment),
         })
+    }
+
+    fn folder(&self, ground: &Ground) -> PathBuf {
+        match ground {
+            Ground::Project => self.root.clone(),
+            Ground::Shared { phase } => self.home.join(&phase.name),
+            Ground::Own { name, .. } => self.home.join(name),
+        }
     }
 }
 

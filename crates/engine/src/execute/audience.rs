@@ -44,6 +44,10 @@ pub enum Happening {
     },
     PhaseClosed {
         phase: u32,
+        /// What brought its work into the branch that the run started on.
+        merge_commit: Option<String>,
+        /// How many of its tasks were not completed.
+        missing: usize,
     },
     Note(String),
 }
@@ -73,9 +77,20 @@ pub struct Running<'a> {
     pub id: &'a TaskId,
     pub attempt: u32,
     pub since: Time,
-    pub is_verifying: bool,
+    pub doing: Doing,
     /// The model agent that works on it.
     pub agent: Option<AgentView<'a>>,
+}
+
+/// What is being done for a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// Its work tree is made and set up.
+    Preparing,
+    Working,
+    Verifying,
+    /// What was done is committed and joined to its phase.
+    Joining,
 }
 
 /// A model agent at work.

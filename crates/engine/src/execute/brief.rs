@@ -68,7 +68,7 @@ fn head(active: &Active, view: &TaskView<'_>, attempt: &Attempt) -> String {
     let name = active.plan().phases.get(&phase).map_or("", String::as_str);
     let details = view.planned.details.as_deref();
     let files = details.map(|it| it.files.join(", ")).filter(|files| !files.is_empty());
-    let spec = details.and_then(|it| it.spec.clone());
+    let spec = details.and_then(|it| it.spec.as_deref().map(str::to_owned));
     let mut meta = format!("phase {phase} ({name}), attempt {}", attempt.number);
     for (word, value) in [("files", files), ("spec", spec)] {
         if let Some(value) = value {
@@ -76,7 +76,7 @@ fn head(active: &Active, view: &TaskView<'_>, attempt: &Attempt) -> String {
         }
     }
     let id = &view.planned.id;
-    format!("TASK_ID: {id}\nWORKTREE: {}\nMETA: {meta}\n", attempt.place.root.display())
+    format!("TASK_ID: {id}\nWORKTREE: {}\nMETA: {meta}\n", attempt.folder.display())
 }
 
 fn describe(text: &mut String, view: &TaskView<'_>) {

@@ -1,10 +1,10 @@
 //! Which tasks are claimed next.
 
-use super::attempt::Work;
+use super::{attempt::Work, ground::are_disjoint};
 use std::collections::BTreeMap;
 use waypost_model::{
     id::TaskId,
-    run::{Run, TaskView},
+    run::{Active, Isolation, Run, TaskStatus, TaskView},
     time::Time,
 };
 
@@ -29,6 +29,12 @@ impl Room {
     /// earlier attempt waits until its process is gone.
     pub(super) fn claims(&self, run: &Run, has_process: impl Fn(&TaskId) -> bool) -> Vec<TaskId> {
         let Some(active) = run.active() else { return Vec::new() };
+        let isolation = active.settings().isolation;
+        if isolation != Isolation::None && active.base(active.current_phase()).is_none() {
+            // The phase has no branch yet.
+            return Vec::new();
+        }
+        let mut company = (isolation == Isolation::Phase).then(|| Company::of(active));
         let (mut commands, mut agents, mut slots) = (self.commands, self.agents, self.slots);
         let mut claims = Vec::new();
         for view in active.ready() {
@@ -36,6 +42,9 @@ impl Room {
                 break;
             }
             if !self.may_start(&view) || view.attempts > 0 && has_process(&view.planned.id) {
+                continue;
+            }
+            if company.as_ref().is_some_and(|company| !company.admits(&view)) {
                 continue;
             }
             match Work::of(view.planned, active.settings()) {
@@ -52,6 +61,7 @@ impl Room {
             }
             commands = commands.saturating_sub(1);
             slots = slots.saturating_sub(1);
+            company.iter_mut().for_each(|company| company.0.push(files(&view).to_vec()));
             claims.push(view.planned.id.clone());
         }
         claims
@@ -66,6 +76,25 @@ impl Room {
     fn is_limited(&self, agent: &str) -> bool {
         self.limited.get(agent).is_some_and(|until| *until > self.now)
     }
+}
+
+/// Tasks that work in one folder: the files that each of them declares.
+struct Company(Vec<Vec<String>>);
+
+impl Company {
+    fn of(active: &Active) -> Self {
+        let working = active.tasks().filter(|view| view.status == TaskStatus::InProgress);
+        Self(working.map(|view| files(&view).to_vec()).collect())
+    }
+
+    /// One at a time, unless it is known that they do not touch the same files.
+    fn admits(&self, view: &TaskView<'_>) -> bool {
+        self.0.iter().all(|others| are_disjoint(others, files(view)))
+    }
+}
+
+fn files<'a>(view: &TaskView<'a>) -> &'a [String] {
+    view.planned.details.as_deref().map_or(&[], |details| &details.files)
 }
 
 #[cfg(test)]

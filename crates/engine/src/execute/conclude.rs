@@ -6,6 +6,7 @@
 use super::{
     attempt::{Attempt, how, reason, shortened},
     brief::{one_line, plain},
+    ground::Ground,
     signature::signature,
 };
 use crate::{
@@ -50,7 +51,10 @@ pub(super) enum Halt {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Verdict {
     /// It is to be verified, if anything verifies it.
-    Done,
+    Done {
+        /// Only if it left a change.
+        needs_change: bool,
+    },
     Failed(Failure),
     /// It ended without a result and waits again.
     Interrupted,
@@ -230,12 +234,15 @@ impl Case<'_> {
             }
         }
         if is_verified {
-            return Verdict::Done;
+            return Verdict::Done { needs_change: false };
         }
         let id = self.attempt.id.as_str();
         let is_done = |signal: &Signal| matches!(signal, Signal::Done { task } if task == id);
         let has_result = self.heard.signals.iter().any(is_done);
-        match (self.heard.tool_calls, has_result || self.has_changed == Some(true)) {
+        // In a work tree of ours that is known when everything is committed.
+        let is_apart = self.attempt.ground != Ground::Project;
+        let is_told = has_result || self.has_changed == Some(true);
+        match (self.heard.tool_calls, is_told || is_apart) {
             (0, _) => self.failed(
                 "it ended without doing anything: no tool was used".into(),
                 FailureClass::Validation,
@@ -245,7 +252,7 @@ impl Case<'_> {
                 let text = format!("it left no change and did not say `DONE:{id}`");
                 self.failed(text, FailureClass::Validation, false)
             }
-            (_, true) => Verdict::Done,
+            (_, true) => Verdict::Done { needs_change: !is_told },
         }
     }
 

@@ -10,22 +10,28 @@
 
 mod adopted;
 mod agents;
+mod apart;
 pub(crate) mod ask;
 mod attempt;
 mod audience;
 mod brief;
 mod claims;
 mod conclude;
+mod ending;
+mod ground;
 mod recover;
 mod signature;
 mod worker;
+mod yard;
 
 use crate::{
-    agent::Remains, error::EngineError, ledger::MachineCommand, project::Project, summary, windows,
+    agent::Remains, error::EngineError, ledger::MachineCommand, notify::Courier, project::Project,
+    summary, tree::Reclaim, windows,
 };
+use apart::Apart;
 use attempt::{Attempt, Step, Work, Workplace};
 pub(crate) use attempt::{log_path, reason as ended_in_words, usual_environment};
-pub use audience::{AgentView, Audience, Happening, Running, Wish};
+pub use audience::{AgentView, Audience, Doing, Happening, Running, Wish};
 use claims::Room;
 use conclude::Halt;
 use std::{
@@ -84,6 +90,8 @@ pub enum RunEnd {
     Over,
     /// A person has to answer first.
     Waits { phase: u32 },
+    /// A phase could not be merged; why is in the inbox.
+    NotJoined { phase: u32 },
     /// Nothing can go on before a person has answered what is in the inbox.
     Asks,
     /// Model agents have work, and may not spend more.
@@ -111,6 +119,8 @@ struct Executor<'a> {
     /// Until when agents of a name are not started, because of a limit.
     limited: BTreeMap<String, Time>,
     is_out_of_money: bool,
+    /// Work trees, where tasks have some.
+    apart: Option<Apart>,
     /// How many slots the keeper knows of.
     slots_told: usize,
     /// Ends that are not recorded yet.
@@ -124,6 +134,7 @@ struct Executor<'a> {
     next_rendering: Time,
     is_shown: bool,
     known: Known,
+    courier: Courier,
     _lock: EngineLock,
 }
 
@@ -145,10 +156,14 @@ impl Project {
         let owner = Owner::this_process("run", self.clock.now());
         let lock = EngineLock::acquire(&self.place, &owner)?;
         self.check_agents()?;
+        let apart = Apart::of(&mut self)?;
         let adopted = adopted::adopt_agents(&mut self, options)?;
-        let recovered = recover::recover(&mut self, options, &adopted.tasks)?;
+        let trees = apart.as_ref().map(|apart| &apart.yard.trees);
+        let recovered = recover::recover(&mut self, options, &adopted.tasks, trees)?;
         let (keeper, found) = recovered.split();
         let now = self.clock.now();
+        self.say_ignored_keys();
+        let courier = Courier::new(&self);
         let mut executor = Executor {
             place: Workplace::of(&self),
             project: self,
@@ -162,6 +177,7 @@ impl Project {
             remains: Vec::new(),
             limited: BTreeMap::new(),
             is_out_of_money: false,
+            apart,
             ended: Vec::new(),
             pace: 0,
             pace_before: 0,
@@ -171,15 +187,26 @@ impl Project {
             next_rendering: now.plus(RENDER_INTERVAL),
             is_shown: false,
             known: Known::default(),
+            courier,
             _lock: lock,
         };
+        executor.note_closed()?;
         executor.take_agents(adopted)?;
         executor.take_over(found)?;
+        executor.reclaim(Reclaim::Age)?;
+        executor.tidy_trees()?;
+        executor.commit(vec![run::Command::JoinAgain])?;
         executor.project.is_hurried = true;
         let end = executor.work_with_keepers()?;
+        executor.tidy_trees()?;
+        executor.await_yard()?;
         executor.project.is_hurried = false;
         executor.show()?;
-        let Executor { project, keeper, .. } = executor;
+        executor.courier.finish(&mut executor.project);
+        let Executor { project, keeper, apart, .. } = executor;
+        if let Some(apart) = apart {
+            apart.close()?;
+        }
         keeper.close()?;
         Ok((project, end))
     }
@@ -188,24 +215,43 @@ impl Project {
 impl Executor<'_> {
     /// Works on when a keeper dies, with a new one and what the old one has left.
     fn work_with_keepers(&mut self) -> Result<RunEnd, EngineError> {
+        let mut worked = self.work();
         for _ in 0..KEEPERS_MAX {
-            match self.work() {
+            match worked {
                 Err(EngineError::Proc(ProcError::Gone { .. })) => {
                     self.audience.tell(&Happening::Note("the keeper has died; going on".into()));
-                    // What was claimed and not given away is in progress as far as anybody knows.
-                    self.claimed.clear();
-                    self.running.clear();
-                    let apart: BTreeSet<TaskId> = self.workers.keys().cloned().collect();
-                    let recovered = recover::recover(&mut self.project, self.options, &apart)?;
-                    let (keeper, found) = recovered.split();
-                    self.keeper = keeper;
-                    self.slots_told = 0;
-                    self.take_over(found)?;
+                    // The next one may die while it takes over.
+                    worked = self.change_keeper().and_then(|()| self.work());
                 }
                 other => return other,
             }
         }
-        self.work()
+        worked
+    }
+
+    fn change_keeper(&mut self) -> Result<(), EngineError> {
+        // What was claimed and not given away is in progress as far as anybody knows.
+        self.claimed.clear();
+        self.running.clear();
+        self.lose_check();
+        let mut apart: BTreeSet<TaskId> = self.workers.keys().cloned().collect();
+        let attempts = self.apart.iter().flat_map(|apart| &apart.attempts);
+        apart.extend(attempts.map(|attempt| attempt.id.clone()));
+        let trees = self.apart.as_ref().map(|apart| &apart.yard.trees);
+        let recovered = recover::recover(&mut self.project, self.options, &apart, trees)?;
+        let (keeper, found) = recovered.split();
+        self.keeper = keeper;
+        self.slots_told = 0;
+        self.take_over(found)
+    }
+
+    /// Phases that have ended before need not be told again.
+    fn note_closed(&mut self) -> Result<(), EngineError> {
+        let active = self.project.run()?.active();
+        let phases = active.iter().flat_map(|active| active.phases());
+        let closed = phases.filter(|(_, stage)| matches!(stage, PhaseStage::Closed { .. }));
+        self.known.closed = closed.map(|(phase, _)| phase).collect();
+        Ok(())
     }
 
     /// Takes over agents that were found at work, and what became of others.
@@ -240,6 +286,9 @@ impl Executor<'_> {
         for report in found.reports {
             self.take(report)?;
         }
+        for attempt in found.committed {
+            self.give_to_yard(attempt, &Step::Commit);
+        }
         self.record(self.project.clock.now())?;
         for keeper in found.dead {
             keeper.remove()?;
@@ -258,10 +307,12 @@ impl Executor<'_> {
                 self.record(now)?;
             }
             self.give_to_keeper()?;
+            self.attend_phases()?;
             let is_idle = self.running.is_empty()
                 && self.claimed.is_empty()
                 && self.ended.is_empty()
-                && !self.workers.values().any(Worker::is_busy);
+                && !self.workers.values().any(Worker::is_busy)
+                && !self.apart.as_ref().is_some_and(Apart::is_busy);
             if is_idle && let Some(end) = self.end()? {
                 if self.workers.is_empty() {
                     return Ok(end);
@@ -269,10 +320,7 @@ impl Executor<'_> {
                 // They wait for a person: what they asked is in the inbox, and they come back.
                 self.workers.values_mut().try_for_each(|worker| worker.halt(Halt::Given))?;
             }
-            let reports = self.keeper.next(self.next_look.since(now))?;
-            for report in reports {
-                self.take(report)?;
-            }
+            self.wait(self.next_look, now)?;
         }
     }
 
@@ -296,8 +344,10 @@ impl Executor<'_> {
     fn record(&mut self, now: Time) -> Result<(), EngineError> {
         let room = self.room(now)?;
         let (workers, running) = (&self.workers, &self.running);
+        let apart = self.apart.as_ref().map_or(&[][..], |apart| &apart.attempts);
         let has_process = |id: &TaskId| {
-            workers.contains_key(id) || running.values().any(|attempt| attempt.id == *id)
+            let mut attempts = running.values().chain(apart);
+            workers.contains_key(id) || attempts.any(|attempt| attempt.id == *id)
         };
         let run = self.project.run_seen()?;
         if self.ended.is_empty() && room.claims(run, has_process).is_empty() {
@@ -314,6 +364,7 @@ impl Executor<'_> {
             })
             .collect();
         let commands: Vec<MachineCommand> = ended.into_iter().map(MachineCommand::Run).collect();
+        let trees = self.trees_of(&commands);
         let mut claims = Vec::new();
         // What the ends have made ready is claimed with them.
         let refused = self.project.commit_each(&Actor::Waypost, &commands, |run| {
@@ -327,6 +378,7 @@ impl Executor<'_> {
         // Before that, whoever came after us would have to find them.
         self.remains.drain(..).try_for_each(Remains::forget)?;
         self.tell_ends(&told)?;
+        self.put_away_joined(&trees)?;
         self.take_claims(&claims)
     }
 
@@ -334,7 +386,7 @@ impl Executor<'_> {
     fn room(&mut self, now: Time) -> Result<Room, EngineError> {
         let slots = self.slots()?;
         let busy = self.workers.values().filter(|worker| worker.is_busy()).count();
-        let taken = self.running.len() + self.claimed.len() + busy;
+        let taken = self.running.len() + self.claimed.len() + self.apart_count() + busy;
         // The keeper knows nothing of agents: beside them it gets no more than has a slot.
         let ahead = if busy == 0 { self.ahead() } else { 0 };
         let mut room = Room {
@@ -374,7 +426,7 @@ impl Executor<'_> {
             // One that was refused has not become ours.
             let claimed = active.task(id).filter(|view| view.status == TaskStatus::InProgress);
             if let Some(view) = claimed {
-                self.claimed.push(Attempt::new(&view, active.settings(), &self.place));
+                self.claimed.push(Attempt::new(&view, active, &self.place));
             }
         }
         Ok(())
@@ -396,12 +448,28 @@ impl Executor<'_> {
                 }
                 Step::Engage(name) => self.engage(attempt, &name)?,
                 Step::Over(command) => self.end_with(*command),
+                step @ (Step::Place | Step::Commit | Step::Join) => {
+                    self.give_to_yard(attempt, &step);
+                }
             }
         }
         if !specs.is_empty() {
             self.keeper.spawn(specs)?;
         }
         Ok(())
+    }
+
+    /// The work trees of attempts whose work is said to be done.
+    fn trees_of(&self, commands: &[MachineCommand]) -> Vec<(TaskId, String)> {
+        if self.apart.is_none() {
+            return Vec::new();
+        }
+        let done = commands.iter().filter_map(|command| match command {
+            MachineCommand::Run(run::Command::Done { id, .. }) => Some(id),
+            _ => None,
+        });
+        let active = self.project.run_known().and_then(run::Run::active);
+        done.filter_map(|id| Some((id.clone(), active?.task_tree(id)?))).collect()
     }
 
     fn end_with(&mut self, command: run::Command) {
@@ -414,6 +482,12 @@ impl Executor<'_> {
             Report::Started { id, .. } => {
                 self.started(&id);
                 return Ok(());
+            }
+            Report::Ended { id, ended } if self.is_check(&id) => {
+                return self.check_ended(Ok(&ended));
+            }
+            Report::Refused { id, why } if self.is_check(&id) => {
+                return self.check_ended(Err(&why));
             }
             Report::Ended { id, ended } => {
                 let Some(mut attempt) = self.running.remove(&id) else { return Ok(()) };
@@ -433,13 +507,18 @@ impl Executor<'_> {
     fn follow(&mut self, attempt: Attempt, step: Step) -> Result<(), EngineError> {
         match step {
             // Whoever wants everything to stop does not want it verified first.
-            Step::Run(_) if self.wish == Wish::Stop => self.end_with(attempt.interrupt()),
+            Step::Run(_) | Step::Commit | Step::Join if self.wish == Wish::Stop => {
+                self.end_with(attempt.interrupt());
+            }
             Step::Run(spec) => {
                 self.running.insert(spec.id.clone(), attempt);
                 self.keeper.spawn(vec![*spec])?;
             }
+            // Whoever wants no new task does not want an agent to begin either.
+            Step::Engage(_) if self.wish != Wish::GoOn => self.end_with(attempt.interrupt()),
             Step::Engage(name) => self.engage(attempt, &name)?,
             Step::Over(command) => self.end_with(*command),
+            Step::Place | Step::Commit | Step::Join => self.give_to_yard(attempt, &step),
         }
         Ok(())
     }
@@ -479,10 +558,13 @@ impl Executor<'_> {
             self.audience.tell(&happening);
         }
         for (phase, stage) in active.phases() {
-            let is_closed = matches!(stage, PhaseStage::Closed { .. });
-            if is_closed && !self.known.closed.contains(&phase) {
+            let PhaseStage::Closed { merge_commit, .. } = stage else { continue };
+            if !self.known.closed.contains(&phase) {
                 self.known.closed.push(phase);
-                self.audience.tell(&Happening::PhaseClosed { phase });
+                let merge_commit = merge_commit.clone();
+                let progress = active.progress(phase);
+                let missing = progress.total - progress.completed;
+                self.audience.tell(&Happening::PhaseClosed { phase, merge_commit, missing });
             }
         }
         Ok(())
@@ -502,12 +584,14 @@ impl Executor<'_> {
             self.stop_what_is_not_ours()?;
         }
         self.attend_workers(now)?;
+        self.courier.attend(&mut self.project, now);
         if !self.is_shown && now >= self.next_rendering {
             self.show()?;
         }
         let agents = self.workers.values().map(Worker::running);
-        let running: Vec<Running<'_>> =
-            self.running.values().filter_map(Attempt::running).chain(agents).collect();
+        let apart = self.apart.iter().flat_map(|apart| &apart.attempts);
+        let attempts = self.running.values().chain(apart).filter_map(Attempt::running);
+        let running: Vec<Running<'_>> = attempts.chain(agents).collect();
         if let Some(active) = self.project.run()?.active() {
             self.audience.look(active, &running, now);
         }
@@ -559,12 +643,21 @@ impl Executor<'_> {
                 .next(format!("waypost run --phase {phase}"))
                 .into());
         }
-        let is_open = matches!(active.phase(phase), Some(PhaseStage::Open { .. }));
-        if !is_open {
+        let stage = active.phase(phase);
+        if let Some(PhaseStage::Ending { step: run::EndStep::Stopped, .. }) = stage {
+            return Ok(Some(RunEnd::NotJoined { phase }));
+        }
+        let is_joining =
+            matches!(stage, Some(PhaseStage::Ending { step: run::EndStep::Joining, .. }));
+        let is_open = matches!(stage, Some(PhaseStage::Open { .. }));
+        if !is_open && !is_joining {
             return Ok(Some(RunEnd::Waits { phase }));
         }
         if self.wish != Wish::GoOn {
             return Ok(Some(RunEnd::Stopped));
+        }
+        if is_joining {
+            return Ok(None);
         }
         self.standstill()
     }
@@ -573,8 +666,6 @@ impl Executor<'_> {
     fn standstill(&mut self) -> Result<Option<RunEnd>, EngineError> {
         let Some(active) = self.project.run()?.active() else { return Ok(Some(RunEnd::Over)) };
         let settings = active.settings();
-        let is_agents =
-            |view: &run::TaskView<'_>| matches!(Work::of(view.planned, settings), Work::Agent(_));
         let is_ours = |id: &TaskId| self.workers.contains_key(id);
         // Somebody outside works on a task: what it leads to is not known yet.
         let is_outside = active.count(TaskStatus::InProgress) > self.workers.len();
@@ -590,7 +681,7 @@ impl Executor<'_> {
         for view in ready {
             match () {
                 () if view.waits_for_person() => asks = true,
-                () if self.is_out_of_money && is_agents(&view) => money = true,
+                () if self.is_out_of_money && is_agents(view.planned, settings) => money = true,
                 // It is about to be started, or will be when a delay is over.
                 () => return Ok(None),
             }
@@ -618,6 +709,11 @@ impl Executor<'_> {
         self.next_rendering = end.plus(RENDER_INTERVAL.max(end.since(start) * RENDER_SHARE));
         Ok(())
     }
+}
+
+/// Whether a model agent works on a task.
+pub(crate) fn is_agents(task: &run::PlannedTask, settings: &run::Settings) -> bool {
+    matches!(Work::of(task, settings), Work::Agent(_))
 }
 
 /// Whether a task is at this attempt.

@@ -6,9 +6,9 @@
 
 use super::{
     RunOptions,
-    attempt::{Attempt, Workplace},
+    attempt::{Attempt, SETUP, Step, Workplace},
 };
-use crate::{error::EngineError, project::Project};
+use crate::{error::EngineError, merge::PhaseBranch, project::Project, tree::Trees};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -40,7 +40,9 @@ pub(super) struct Left {
     pub(super) running: BTreeMap<String, Attempt>,
     /// Ends that nobody has heard.
     pub(super) reports: Vec<Report>,
-    /// Attempts of which nothing is known.
+    /// Attempts whose work is done and committed, and not verified yet.
+    pub(super) committed: Vec<Attempt>,
+    /// Attempts of which nothing is known, and those that turn out to be joined.
     pub(super) lost: Vec<run::Command>,
     /// Keepers that died: forgotten when what they told is recorded.
     pub(super) dead: Vec<Dead>,
@@ -64,6 +66,7 @@ pub(super) fn recover(
     project: &mut Project,
     options: &RunOptions,
     apart: &BTreeSet<TaskId>,
+    trees: Option<&Trees>,
 ) -> Result<Recovered, EngineError> {
     let folder = project.place.state.join("keepers");
     let mut alive: Option<Keeper> = None;
@@ -99,7 +102,7 @@ pub(super) fn recover(
         Some(keeper) => keeper,
         None => Keeper::start(&folder, &options.keeper)?,
     };
-    let mut recovered = adopt(project, keeper, traces, apart)?;
+    let mut recovered = adopt(project, keeper, traces, (apart, trees))?;
     recovered.left.dead = buried;
     Ok(recovered)
 }
@@ -108,6 +111,8 @@ fn follow(traces: &mut Traces, reports: Vec<Report>, is_kept: bool) {
     for report in reports {
         let name = report.id().to_owned();
         let Some((id, attempt, step)) = read_name(&name) else { continue };
+        // A tree that was not ready is made anew; its child is stopped as one of nobody's.
+        let id = if name.ends_with(SETUP) { name.as_str() } else { id };
         let key = (id.to_owned(), attempt);
         if traces.get(&key).is_some_and(|trace| trace.step > step) {
             continue;
@@ -121,6 +126,7 @@ fn follow(traces: &mut Traces, reports: Vec<Report>, is_kept: bool) {
 pub(super) fn read_name(name: &str) -> Option<(&str, u32, usize)> {
     let (id, rest) = name.split_once('#')?;
     match rest.split_once('/') {
+        Some((attempt, SETUP)) => Some((id, attempt.parse().ok()?, 0)),
         Some((attempt, step)) => Some((id, attempt.parse().ok()?, step.parse().ok()?)),
         None => Some((id, rest.parse().ok()?, 0)),
     }
@@ -132,34 +138,93 @@ fn adopt(
     project: &mut Project,
     keeper: Keeper,
     mut traces: Traces,
-    apart: &BTreeSet<TaskId>,
+    (apart, trees): (&BTreeSet<TaskId>, Option<&Trees>),
 ) -> Result<Recovered, EngineError> {
     let place = Workplace::of(project);
     let now = project.clock.now();
-    let (mut running, mut reports, mut lost) = (BTreeMap::new(), Vec::new(), Vec::new());
+    let (mut running, mut reports) = (BTreeMap::new(), Vec::new());
+    let (mut lost, mut committed) = (Vec::new(), Vec::new());
     if let Some(active) = project.run()?.active() {
         let is_open = |view: &run::TaskView<'_>| {
             view.status == TaskStatus::InProgress && !apart.contains(&view.planned.id)
         };
+        let ledger = Joined::of(active, trees)?;
         for view in active.tasks().filter(is_open) {
             let key = (view.planned.id.to_string(), view.attempts);
             match traces.remove(&key) {
                 Some(trace) if trace.is_kept || trace.end.is_some() => {
-                    let attempt = Attempt::new(&view, active.settings(), &place);
-                    running.insert(trace.name, attempt.at_step(trace.step, now));
+                    let mut attempt = Attempt::new(&view, active, &place).at_step(trace.step, now);
+                    ledger.note_commit(&mut attempt, trace.step)?;
+                    running.insert(trace.name, attempt);
                     reports.extend(trace.end);
                 }
-                _ => lost.push(run::Command::Interrupt {
-                    id: view.planned.id.clone(),
-                    attempt: Some(view.attempts),
-                }),
+                _ => match ledger.fate(Attempt::new(&view, active, &place))? {
+                    Fate::Over(command) => lost.push(command),
+                    Fate::Committed(attempt) => committed.push(attempt),
+                },
             }
         }
     }
     for trace in traces.values().filter(|trace| trace.is_kept && trace.end.is_none()) {
         keeper.stop(&trace.name, Stop::Asked)?;
     }
-    Ok(Recovered { keeper, left: Left { running, reports, lost, dead: Vec::new() } })
+    Ok(Recovered { keeper, left: Left { running, reports, committed, lost, dead: Vec::new() } })
+}
+
+/// What git knows of attempts.
+struct Joined<'a> {
+    trees: Option<&'a Trees>,
+    commits: BTreeMap<(String, u32), String>,
+}
+
+/// What becomes of an attempt that no keeper knows of.
+enum Fate {
+    Over(run::Command),
+    Committed(Attempt),
+}
+
+impl<'a> Joined<'a> {
+    fn of(active: &run::Active, trees: Option<&'a Trees>) -> Result<Self, EngineError> {
+        let phase = PhaseBranch::of(active, active.current_phase());
+        let commits = match (trees, phase) {
+            (Some(trees), Some(phase)) => trees.joined(&phase)?,
+            _ => BTreeMap::new(),
+        };
+        Ok(Self { trees, commits })
+    }
+
+    /// An engine that dies while git is at work has lost nothing: what is joined is done, and what
+    /// is committed was done and has to be verified.
+    fn fate(&self, mut attempt: Attempt) -> Result<Fate, EngineError> {
+        let interrupted = Fate::Over(attempt.interrupt());
+        let Some(trees) = self.trees else { return Ok(interrupted) };
+        let key = (attempt.id.to_string(), attempt.number);
+        if let Some(commit) = self.commits.get(&key) {
+            if attempt.ground.own().is_some() {
+                let work = trees.commit_of(&format!("{commit}^2"))?;
+                attempt.commit = work.map(|work| (work, Some(true)));
+            }
+            return Ok(match attempt.done(Some(commit.clone())) {
+                Step::Over(command) => Fate::Over(*command),
+                _ => interrupted,
+            });
+        }
+        match attempt.ground.own() {
+            Some(name) if trees.is_committed(name, &attempt.stamp)? => Ok(Fate::Committed(attempt)),
+            _ => Ok(interrupted),
+        }
+    }
+
+    /// What is being verified is what was committed.
+    fn note_commit(&self, attempt: &mut Attempt, step: usize) -> Result<(), EngineError> {
+        if let (Some(trees), Some(name)) = (self.trees, attempt.ground.own())
+            && step > 0
+        {
+            let head = trees.git_in(&trees.path(name))?.try_text(&["rev-parse", "HEAD"])?;
+            attempt.commit = head.map(|head| (head, None));
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -115,7 +115,7 @@ impl Worker {
             id: &self.attempt.id,
             attempt: self.attempt.number,
             since: self.since,
-            is_verifying: false,
+            doing: super::Doing::Working,
             agent: Some(super::AgentView {
                 name: &self.agent.name,
                 doing: &self.talking.heard.doing,

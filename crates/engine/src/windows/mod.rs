@@ -25,7 +25,7 @@ use waypost_store::{
     lock::{Owner, SeedLock, SeedRequest},
     parse,
     place::Place,
-    windows::{WindowArchive, WindowStamp},
+    windows::{KeptRendering, WindowArchive, WindowStamp},
 };
 
 /// More than any state file.
@@ -69,7 +69,7 @@ pub(crate) fn note_adopted(
     ];
     let path = path.canonicalize().ok();
     for (_, name) in faces.iter().filter(|(window, _)| window.is_some() && *window == path) {
-        WindowArchive::of(place, name).keep(0, bytes)?;
+        WindowArchive::of(place, name).keep(&KeptRendering::of(0, bytes), bytes)?;
     }
     Ok(())
 }
@@ -160,28 +160,28 @@ fn sync_locked<F: Face>(
         drop(leftover.discard());
     }
     file::sweep(path)?;
-    let untouched = archive.untouched(path)?.is_some();
-    let mut found = file::read_bounded(path, WINDOW_SIZE_MAX)?;
-    if let Some(bytes) = found.as_ref().filter(|_| !untouched) {
-        consider::<F>(project, archive, bytes)?;
-    }
+    let mut found = found_hash::<F>(project, archive, path)?;
     if found.is_none() && !archive.kept()?.is_empty() {
         project.notice(format!("{} was gone and is shown again", shown(project, path)));
     }
     for _ in 0..ROUNDS_MAX {
         let Some((version, document)) = F::document(project)? else { return Ok(()) };
         let bytes = parse::render(&document).into_bytes();
-        let previous = found.replace(bytes.clone());
-        if previous.as_ref() == Some(&bytes) && file::Mark::of(path)?.is_some() {
+        // A rendering can be large: what is not needed any more goes before more comes.
+        drop(document);
+        let kept = KeptRendering::of(version, &bytes);
+        let previous = found.replace(kept.hash.clone());
+        if previous.as_ref() == Some(&kept.hash) && file::Mark::of(path)?.is_some() {
             remove_dead_lock::<F>(project, path)?;
-            return Ok(restamp(archive, path, version, &bytes)?);
+            return Ok(restamp(archive, path, kept, &bytes)?);
         }
-        let kept = archive.keep(version, &bytes)?;
+        archive.keep(&kept, &bytes)?;
         let exchanged = put::<F>(project, path, &bytes)?;
+        drop(bytes);
         F::after(project, archive, path)?;
         let mut has_landed = false;
         if let Some(displaced) = exchanged.displaced {
-            has_landed = previous.as_deref() != Some(displaced.bytes());
+            has_landed = previous != Some(hash::sha256_hex(displaced.bytes()));
             if has_landed {
                 consider::<F>(project, archive, displaced.bytes())?;
             }
@@ -196,6 +196,20 @@ fn sync_locked<F: Face>(
         }
     }
     Ok(())
+}
+
+/// The hash of the file as it stands there, after what was done to it is taken up.
+fn found_hash<F: Face>(
+    project: &mut Project,
+    archive: &WindowArchive,
+    path: &Path,
+) -> Result<Option<String>, EngineError> {
+    if let Some(stamp) = archive.untouched(path)? {
+        return Ok(Some(stamp.hash));
+    }
+    let Some(bytes) = file::read_bounded(path, WINDOW_SIZE_MAX)? else { return Ok(None) };
+    consider::<F>(project, archive, &bytes)?;
+    Ok(Some(hash::sha256_hex(&bytes)))
 }
 
 /// Refuses a journal that has fewer events than were shown: its log was removed, or an older one
@@ -224,11 +238,11 @@ fn refuse_lost_entries(
 fn restamp(
     archive: &WindowArchive,
     path: &Path,
-    version: u64,
+    shown: KeptRendering,
     bytes: &[u8],
 ) -> Result<(), StoreError> {
-    let hash = hash::sha256_hex(bytes);
-    archive.keep(version, bytes)?;
+    archive.keep(&shown, bytes)?;
+    let KeptRendering { version, hash } = shown;
     match file::Mark::of(path)? {
         // Between reading and marking somebody may have written: then it is read next time.
         Some(mark) if file::read_bounded(path, WINDOW_SIZE_MAX)?.as_deref() == Some(bytes) => {

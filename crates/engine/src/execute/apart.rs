@@ -1,0 +1,358 @@
+//! The executor's part with work trees: giving git work to the yard, and taking what became of it.
+
+use super::{
+    Executor, Happening, Wish,
+    attempt::{Attempt, Step},
+    ending::PhaseEnd,
+    is_at,
+    yard::{Job, Joining, Made, Outcome, Yard},
+};
+use crate::{
+    error::EngineError,
+    git::Hold,
+    merge::PhaseBranch,
+    project::Project,
+    tree::{PutAway, Reclaim, Trees},
+};
+use std::{collections::BTreeSet, time::Duration};
+use waypost_model::{
+    id::TaskId,
+    retry::FailureClass,
+    run::{self, Isolation, Parked, PhaseStage, TaskStatus},
+    time::Time,
+};
+
+/// How long a task waits when the disk has no room for its work tree.
+const NO_SPACE: Duration = Duration::from_secs(30);
+
+/// Work trees of a run, and what is under way in them.
+#[derive(Debug)]
+pub(super) struct Apart {
+    pub(super) yard: Yard,
+    /// Attempts for which git is at work.
+    pub(super) attempts: Vec<Attempt>,
+    pub(super) ending: Option<PhaseEnd>,
+    /// The phase whose branch is being made.
+    pub(super) opening: Option<u32>,
+    /// Whether the phase's work tree has to be brought to what was joined.
+    is_behind: bool,
+}
+
+impl Apart {
+    /// The work trees of a run; none where the project folder itself is worked in.
+    pub(super) fn of(project: &mut Project) -> Result<Option<Self>, EngineError> {
+        let isolation = project.run()?.active().map(|active| active.settings().isolation);
+        if isolation.is_none_or(|isolation| isolation == Isolation::None) {
+            return Ok(None);
+        }
+        // Git processes of an engine that was killed have ended when this is ours.
+        let hold = Hold::acquire(&project.place.state)?;
+        let trees = Trees::of(project)?.held(hold);
+        trees.begin_work()?;
+        trees.sweep()?;
+        let open = project.run()?.active().and_then(|active| {
+            let number = active.current_phase();
+            let is_open = matches!(active.phase(number), Some(PhaseStage::Open { .. }));
+            PhaseBranch::of(active, number).filter(|_| is_open)
+        });
+        if let Some(phase) = open {
+            trees.take_back(&phase)?;
+        }
+        let yard = Yard::open(trees)?;
+        let (attempts, ending, opening) = (Vec::new(), None, None);
+        Ok(Some(Self { yard, attempts, ending, opening, is_behind: false }))
+    }
+
+    /// Whether anything is under way.
+    pub(super) fn is_busy(&self) -> bool {
+        self.yard.is_busy() || self.ending.is_some() || !self.attempts.is_empty()
+    }
+
+    /// Waits until what was removed is gone.
+    pub(super) fn close(self) -> Result<(), EngineError> {
+        self.yard.trees.settle();
+        self.yard.trees.end_work()
+    }
+
+    fn take(&mut self, id: &TaskId) -> Option<Attempt> {
+        let at = self.attempts.iter().position(|attempt| attempt.id == *id)?;
+        Some(self.attempts.swap_remove(at))
+    }
+}
+
+impl Executor<'_> {
+    /// How many attempts git is at work for.
+    pub(super) fn apart_count(&self) -> usize {
+        self.apart.as_ref().map_or(0, |apart| apart.attempts.len())
+    }
+
+    /// Gives the git work of an attempt away.
+    pub(super) fn give_to_yard(&mut self, attempt: Attempt, step: &Step) {
+        let is_alone =
+            self.running.is_empty() && self.workers.is_empty() && self.apart_count() == 0;
+        let Some(apart) = &mut self.apart else { return };
+        let id = attempt.id.clone();
+        let (own, phase) = (attempt.ground.own(), attempt.ground.phase());
+        let job = match (step, own, phase) {
+            (Step::Place, Some(name), Some(phase)) => {
+                Job::Make { id, name: name.to_owned(), phase: phase.clone() }
+            }
+            (Step::Place, None, Some(phase)) => {
+                // What an agent left that goes on is its own.
+                let is_alone = is_alone && !attempt.goes_on;
+                Job::Prepare { id, phase: phase.clone(), is_alone }
+            }
+            (Step::Join, Some(name), Some(phase)) => {
+                let commit = attempt.commit.as_ref().map(|(commit, _)| commit.clone());
+                let joining = Joining {
+                    phase: phase.clone(),
+                    name: name.to_owned(),
+                    commit: commit.unwrap_or_default(),
+                    stamp: attempt.stamp.clone(),
+                    evidence: attempt.evidence().to_string(),
+                    was_verified: !attempt.verify.is_empty(),
+                };
+                Job::Join { id, joining }
+            }
+            _ => Job::Commit {
+                id,
+                ground: attempt.ground.clone(),
+                stamp: attempt.stamp.clone(),
+                files: attempt.files.clone(),
+                evidence: attempt.evidence().to_string(),
+            },
+        };
+        apart.attempts.push(attempt);
+        apart.yard.give(job);
+    }
+
+    /// Takes what git has done since.
+    pub(super) fn take_from_yard(&mut self) -> Result<(), EngineError> {
+        while let Some(outcome) = self.apart.as_mut().and_then(|apart| apart.yard.ended()) {
+            self.take_outcome(outcome)?;
+        }
+        Ok(())
+    }
+
+    fn take_outcome(&mut self, outcome: Outcome) -> Result<(), EngineError> {
+        match outcome {
+            Outcome::Made { id, made } => self.made(&id, made),
+            Outcome::Committed { id, committed } => self.go_on(&id, |attempt| match committed {
+                Ok(committed) => attempt.committed(committed),
+                Err(error) => attempt.fail(FailureClass::Transient, &error.to_string()),
+            }),
+            Outcome::Joined { id, join } => {
+                if let Some(apart) = &mut self.apart {
+                    apart.is_behind = true;
+                }
+                self.go_on(&id, |attempt| match join {
+                    Ok(join) => attempt.joined(join),
+                    Err(error) => attempt.fail(FailureClass::Transient, &error.to_string()),
+                })
+            }
+            Outcome::PutAway { name, put_away } => {
+                self.note_put_away(&name, put_away);
+                Ok(())
+            }
+            Outcome::Opened { phase, base } => self.opened(&phase, base),
+            Outcome::Synced(synced) | Outcome::Closed(synced) => {
+                if let Err(error) = synced {
+                    self.audience.tell(&Happening::Note(error.to_string()));
+                }
+                Ok(())
+            }
+            Outcome::Settled { phase, settled } => self.settled(phase, settled),
+            Outcome::Landed { phase, land } => self.landed(phase, land),
+            Outcome::HandedOver { phase, why, handed } => {
+                if let Err(error) = handed {
+                    self.audience.tell(&Happening::Note(error.to_string()));
+                }
+                self.end_phase(phase, Err(why))
+            }
+        }
+    }
+
+    /// Goes on with an attempt, unless somebody has ended it meanwhile.
+    fn go_on(
+        &mut self,
+        id: &TaskId,
+        next: impl FnOnce(&mut Attempt) -> Step,
+    ) -> Result<(), EngineError> {
+        let Some(mut attempt) = self.apart.as_mut().and_then(|apart| apart.take(id)) else {
+            return Ok(());
+        };
+        let step = next(&mut attempt);
+        // What has been joined is so, whatever was said meanwhile.
+        let is_end = matches!(step, Step::Over(_));
+        let active = self.project.run()?.active();
+        if !is_end && !active.is_some_and(|active| is_at(active, &attempt)) {
+            return Ok(());
+        }
+        self.follow(attempt, step)
+    }
+
+    fn made(&mut self, id: &TaskId, made: Result<Made, EngineError>) -> Result<(), EngineError> {
+        let setup = self.project.configuration().values.worktree.setup.clone();
+        let setup = Some(setup.trim().to_owned()).filter(|setup| !setup.is_empty());
+        let mut wait = NO_SPACE;
+        if matches!(made, Ok(Made::NoSpace)) && self.reclaim(Reclaim::Need)? {
+            wait = Duration::ZERO;
+        }
+        let until = self.project.clock.now().plus(wait);
+        self.go_on(id, |attempt| match made {
+            Ok(Made::New) => attempt.placed(true, setup.as_deref()),
+            Ok(Made::Kept) => attempt.placed(false, None),
+            Ok(Made::NoSpace) => {
+                let why = "the disk is nearly full".to_owned();
+                let parked = Parked { until, why, agent: String::new(), in_a_row: 1 };
+                let (id, attempt) = (attempt.id.clone(), attempt.number);
+                Step::Over(Box::new(run::Command::Park { id, attempt, parked }))
+            }
+            Err(error) => attempt.fail(FailureClass::Transient, &error.to_string()),
+        })
+    }
+
+    /// Puts away what nobody works in. Says whether anything went.
+    pub(super) fn reclaim(&mut self, by: Reclaim) -> Result<bool, EngineError> {
+        let Some(trees) = self.apart.as_ref().map(|apart| apart.yard.trees.clone()) else {
+            return Ok(false);
+        };
+        let pruned = self.project.reclaim(&trees, by)?;
+        for (name, snapshot) in &pruned.removed {
+            let kept = snapshot.as_ref().map_or_else(String::new, |it| format!(", kept in {it}"));
+            self.audience.tell(&Happening::Note(format!("{name} is put away{kept}")));
+        }
+        Ok(!pruned.removed.is_empty() || pruned.swept > 0)
+    }
+
+    fn note_put_away(&mut self, name: &str, put_away: Result<PutAway, EngineError>) {
+        let text = match put_away {
+            Ok(PutAway::Removed { .. } | PutAway::Gone) => return,
+            Ok(PutAway::Refused { reason }) => format!("{name} is kept: {reason}"),
+            Ok(PutAway::InUse { processes }) => {
+                let who: Vec<String> =
+                    processes.iter().map(|(pid, name)| format!("{name} ({pid})")).collect();
+                format!("{name} is kept: {} is in it", who.join(", "))
+            }
+            Err(error) => format!("{name} is kept: {error}"),
+        };
+        self.audience.tell(&Happening::Note(text));
+    }
+
+    fn opened(
+        &mut self,
+        phase: &PhaseBranch,
+        base: Result<String, EngineError>,
+    ) -> Result<(), EngineError> {
+        if let Some(apart) = &mut self.apart {
+            apart.opening = None;
+        }
+        let commit = base?;
+        self.commit(vec![run::Command::BasePhase { phase: phase.number, commit }])
+    }
+
+    /// Puts away the work tree of an attempt whose work is joined and recorded.
+    pub(super) fn put_away_joined(
+        &mut self,
+        ended: &[(TaskId, String)],
+    ) -> Result<(), EngineError> {
+        let Some(active) = self.project.run_seen()?.active() else { return Ok(()) };
+        let Some(apart) = &mut self.apart else { return Ok(()) };
+        for (id, name) in ended {
+            let view = active.task(id);
+            if view.is_some_and(|view| view.status == TaskStatus::Completed) {
+                let why = "its work is joined".to_owned();
+                apart.yard.give(Job::PutAway { name: name.clone(), why });
+            }
+        }
+        Ok(())
+    }
+
+    /// What phases need: a branch when one opens, checks and a merge when it ends, and its work
+    /// tree kept up with what is joined.
+    pub(super) fn attend_phases(&mut self) -> Result<(), EngineError> {
+        let is_wanted = self.wish == Wish::GoOn;
+        let is_quiet = self.running.is_empty() && self.workers.is_empty();
+        let only = self.options.phase;
+        let Some(active) = self.project.run_seen()?.active() else { return Ok(()) };
+        let number = active.current_phase();
+        let Some(apart) = &mut self.apart else { return Ok(()) };
+        let Some(phase) = PhaseBranch::of(active, number) else { return Ok(()) };
+        let is_quiet = is_quiet && apart.attempts.is_empty() && apart.ending.is_none();
+        match active.phase(number) {
+            Some(PhaseStage::Open { .. })
+                if is_wanted
+                    && active.base(number).is_none()
+                    && apart.opening.is_none()
+                    && only.is_none_or(|only| only == number) =>
+            {
+                apart.opening = Some(number);
+                apart.yard.give(Job::OpenPhase(phase));
+            }
+            Some(PhaseStage::Ending { step: run::EndStep::Joining, .. })
+                if is_wanted && is_quiet =>
+            {
+                apart.is_behind = false;
+                apart.ending = Some(PhaseEnd::new(number));
+                apart.yard.give(Job::SettlePhase(phase));
+            }
+            _ if apart.is_behind && !apart.yard.is_busy() => {
+                apart.is_behind = false;
+                apart.yard.give(Job::SyncPhase(phase));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Puts away what is left of attempts and phases that are over: by an engine that died, or
+    /// because git did.
+    pub(super) fn tidy_trees(&mut self) -> Result<(), EngineError> {
+        let Some(active) = self.project.run()?.active() else { return Ok(()) };
+        let Some(apart) = &mut self.apart else { return Ok(()) };
+        let found = apart.yard.trees.traces()?;
+        let mut kept = BTreeSet::new();
+        for view in active.tasks() {
+            if view.status != TaskStatus::Completed
+                && let Some(name) = active.task_tree(&view.planned.id)
+            {
+                kept.insert(name);
+            }
+        }
+        let is_attempt = |name: &&String| name.contains("--");
+        for name in found.iter().filter(is_attempt).filter(|name| !kept.contains(*name)) {
+            let why = "its attempt is over".to_owned();
+            apart.yard.give(Job::PutAway { name: name.clone(), why });
+        }
+        for (number, stage) in active.phases() {
+            let Some(phase) = PhaseBranch::of(active, number) else { continue };
+            let is_over = matches!(
+                stage,
+                PhaseStage::Closed { .. } | PhaseStage::Ending { step: run::EndStep::Approval, .. }
+            );
+            if is_over && apart.yard.trees.has_phase(&phase)? {
+                apart.yard.give(Job::ClosePhase(phase));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until no git is at work any more.
+    pub(super) fn await_yard(&mut self) -> Result<(), EngineError> {
+        while let Some(outcome) = self.apart.as_mut().and_then(|apart| apart.yard.await_end()) {
+            self.take_outcome(outcome)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for whatever comes first: a report, the end of git work, or a time.
+    pub(super) fn wait(&mut self, until: Time, now: Time) -> Result<(), EngineError> {
+        let timeout = until.since(now);
+        let reports = match &self.apart {
+            Some(apart) => self.keeper.next_or(apart.yard.bell(), timeout)?,
+            None => self.keeper.next(timeout)?,
+        };
+        reports.into_iter().try_for_each(|report| self.take(report))?;
+        self.take_from_yard()
+    }
+}

@@ -1,0 +1,296 @@
+//! Git work for a run, in threads of its own: a run goes on while trees are made, committed, joined
+//! and put away.
+//!
+//! What moves the branch of a phase or the target is done by one thread in the order in which it was
+//! given; everything else by a few at once. A job that was given is done, also when the run ends;
+//! the executor waits for the rest. Should it be killed, the jobs' git processes hold a lock that
+//! the next engine waits for.
+
+use super::ground::Ground;
+use crate::{
+    error::EngineError,
+    merge::{Committed, Join, Land, Landing, PhaseBranch, Stamp},
+    tree::{PutAway, Trees},
+};
+use rustix::event::{EventfdFlags, eventfd};
+use std::{
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread,
+};
+use waypost_model::id::TaskId;
+
+/// How many jobs that move no branch are done at once.
+const HANDS: usize = 4;
+
+/// How often something is done again because git was killed.
+const KILLS_MAX: usize = 3;
+
+/// Something to do in git.
+#[derive(Debug)]
+pub(super) enum Job {
+    /// Make the work tree of an attempt, and put away those of earlier attempts at its task.
+    Make {
+        id: TaskId,
+        name: String,
+        phase: PhaseBranch,
+    },
+    /// Make the work tree of a phase ready for another attempt in it.
+    Prepare {
+        id: TaskId,
+        phase: PhaseBranch,
+        /// Nobody else works in it: what is left there belongs to no attempt any more.
+        is_alone: bool,
+    },
+    Commit {
+        id: TaskId,
+        ground: Ground,
+        stamp: Stamp,
+        files: Vec<String>,
+        evidence: String,
+    },
+    Join {
+        id: TaskId,
+        joining: Joining,
+    },
+    PutAway {
+        name: String,
+        why: String,
+    },
+    OpenPhase(PhaseBranch),
+    SyncPhase(PhaseBranch),
+    SettlePhase(PhaseBranch),
+    Land(Box<Landing>),
+    /// Leave the work tree of a phase to a person who has to mend something; why.
+    HandOver(PhaseBranch, String),
+    ClosePhase(PhaseBranch),
+}
+
+/// What is to be joined.
+#[derive(Debug)]
+pub(super) struct Joining {
+    pub(super) phase: PhaseBranch,
+    pub(super) name: String,
+    pub(super) commit: String,
+    pub(super) stamp: Stamp,
+    pub(super) evidence: String,
+    /// Whether anything was run on it that might have changed it.
+    pub(super) was_verified: bool,
+}
+
+/// What became of a job.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Made { id: TaskId, made: Result<Made, EngineError> },
+    Committed { id: TaskId, committed: Result<Committed, EngineError> },
+    Joined { id: TaskId, join: Result<Join, EngineError> },
+    PutAway { name: String, put_away: Result<PutAway, EngineError> },
+    Opened { phase: PhaseBranch, base: Result<String, EngineError> },
+    Synced(Result<(), EngineError>),
+    Settled { phase: u32, settled: Result<(), EngineError> },
+    Landed { phase: u32, land: Result<Land, EngineError> },
+    HandedOver { phase: u32, why: String, handed: Result<(), EngineError> },
+    Closed(Result<(), EngineError>),
+}
+
+/// What became of making a work tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Made {
+    New,
+    /// It was there: an attempt goes on in it.
+    Kept,
+    /// The disk is nearly full.
+    NoSpace,
+}
+
+/// The threads, and what is under way.
+#[derive(Debug)]
+pub(super) struct Yard {
+    pub(super) trees: Trees,
+    serial: Sender<Job>,
+    parallel: Sender<Job>,
+    outcomes: Receiver<Outcome>,
+    bell: Arc<OwnedFd>,
+    under_way: usize,
+}
+
+impl Yard {
+    pub(super) fn open(trees: Trees) -> Result<Self, EngineError> {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let bell = bell.map_err(|error| EngineError::Missing {
+            message: format!("cannot make an event: {error}"),
+            hint: None,
+        })?;
+        let (bell, (tell, outcomes)) = (Arc::new(bell), channel());
+        let (serial, serial_jobs) = channel();
+        let (parallel, parallel_jobs) = channel();
+        let parallel_jobs = Arc::new(Mutex::new(parallel_jobs));
+        let serial_jobs = Arc::new(Mutex::new(serial_jobs));
+        for hand in 0..=HANDS {
+            let jobs = Arc::clone(if hand == 0 { &serial_jobs } else { &parallel_jobs });
+            let (trees, tell, bell) = (trees.clone(), tell.clone(), Arc::clone(&bell));
+            thread::spawn(move || work(&trees, &jobs, &tell, &bell));
+        }
+        Ok(Self { trees, serial, parallel, outcomes, bell, under_way: 0 })
+    }
+
+    pub(super) fn give(&mut self, job: Job) {
+        let to = match job {
+            Job::Make { .. } | Job::PutAway { .. } => &self.parallel,
+            Job::Commit { ground: Ground::Own { .. }, .. } => &self.parallel,
+            _ => &self.serial,
+        };
+        self.under_way += 1;
+        to.send(job).expect("its threads live as long as the yard");
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.under_way > 0
+    }
+
+    /// Readable when something has ended.
+    pub(super) fn bell(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+
+    /// What has ended since, one at a time: whoever cannot go on with one finds the next later.
+    pub(super) fn ended(&mut self) -> Option<Outcome> {
+        let mut count = [0; 8];
+        // Nothing to read is nothing new.
+        let _none = rustix::io::read(&*self.bell, &mut count);
+        let ended = self.outcomes.try_recv().ok()?;
+        self.under_way -= 1;
+        Some(ended)
+    }
+
+    /// Waits for what ends next; none if nothing is under way.
+    pub(super) fn await_end(&mut self) -> Option<Outcome> {
+        let ended = (self.under_way > 0).then(|| self.outcomes.recv().ok()).flatten()?;
+        self.under_way -= 1;
+        Some(ended)
+    }
+}
+
+fn work(trees: &Trees, jobs: &Mutex<Receiver<Job>>, tell: &Sender<Outcome>, bell: &OwnedFd) {
+    loop {
+        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(job) = job else { return };
+        if tell.send(perform(trees, job)).is_err() {
+            return;
+        }
+        let _rung = rustix::io::write(bell, &1u64.to_ne_bytes());
+    }
+}
+
+/// Does something again if a git was killed under it, or has left a lock in its way. Everything
+/// that is done here may be done twice.
+fn again<T>(trees: &Trees, act: impl Fn() -> Result<T, EngineError>) -> Result<T, EngineError> {
+    for _ in 0..KILLS_MAX {
+        let error = match act() {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        let released = trees.release_locks()?;
+        if released == 0 && !matches!(error, EngineError::GitKilled { .. }) {
+            return Err(error);
+        }
+    }
+    act()
+}
+
+fn perform(trees: &Trees, job: Job) -> Outcome {
+    match job {
+        Job::Make { id, name, phase } => {
+            let made = again(trees, || make(trees, &id, &name, &phase));
+            Outcome::Made { id, made }
+        }
+        Job::Prepare { id, phase, is_alone } => {
+            let made = again(trees, || prepare(trees, &phase, is_alone));
+            Outcome::Made { id, made }
+        }
+        Job::Commit { id, ground, stamp, files, evidence } => {
+            let committed = again(trees, || match &ground {
+                Ground::Own { phase, name } => trees.commit_attempt(name, phase, &stamp),
+                Ground::Shared { phase } => trees.commit_shared(phase, &stamp, (&files, &evidence)),
+                Ground::Project => Ok(Committed::Gone),
+            });
+            Outcome::Committed { id, committed }
+        }
+        Job::Join { id, joining } => {
+            let join = again(trees, || join(trees, &joining));
+            Outcome::Joined { id, join }
+        }
+        Job::PutAway { name, why } => {
+            let put_away = again(trees, || trees.put_away(&name, &why));
+            Outcome::PutAway { name, put_away }
+        }
+        Job::OpenPhase(phase) => {
+            let base = again(trees, || trees.open_phase(&phase));
+            Outcome::Opened { phase, base }
+        }
+        Job::SyncPhase(phase) => Outcome::Synced(again(trees, || trees.sync_phase(&phase))),
+        Job::SettlePhase(phase) => {
+            let settled = again(trees, || trees.settle_phase(&phase));
+            Outcome::Settled { phase: phase.number, settled }
+        }
+        Job::Land(landing) => {
+            let land = again(trees, || trees.land(&landing));
+            Outcome::Landed { phase: landing.phase.number, land }
+        }
+        Job::HandOver(phase, why) => {
+            let handed = again(trees, || trees.hand_over(&phase));
+            Outcome::HandedOver { phase: phase.number, why, handed }
+        }
+        Job::ClosePhase(phase) => Outcome::Closed(again(trees, || trees.close_phase(&phase))),
+    }
+}
+
+fn make(trees: &Trees, id: &TaskId, name: &str, phase: &PhaseBranch) -> Result<Made, EngineError> {
+    for earlier in trees.earlier(&phase.name, id, name)? {
+        // One that cannot be put away now stays, and is put away another time.
+        if let Err(error @ EngineError::GitKilled { .. }) =
+            trees.put_away(&earlier, "another attempt begins")
+        {
+            return Err(error);
+        }
+    }
+    if !trees.has_space()? {
+        return Ok(Made::NoSpace);
+    }
+    let base = trees.commit_of(&format!("refs/heads/{}", phase.name))?;
+    let base = base.ok_or_else(|| EngineError::Missing {
+        message: format!("the branch {} is gone", phase.name),
+        hint: None,
+    })?;
+    Ok(if trees.make(name, &base)?.is_new { Made::New } else { Made::Kept })
+}
+
+fn prepare(trees: &Trees, phase: &PhaseBranch, is_alone: bool) -> Result<Made, EngineError> {
+    if !trees.has_space()? {
+        return Ok(Made::NoSpace);
+    }
+    let is_new = !trees.path(&phase.name).join(".git").exists();
+    if is_new {
+        trees.open_phase(phase)?;
+    }
+    if is_alone {
+        trees.clear_phase(phase)?;
+    }
+    // Nobody has worked in it before the first commit.
+    let is_new = is_new || trees.is_untouched(phase)?;
+    Ok(if is_new { Made::New } else { Made::Kept })
+}
+
+fn join(trees: &Trees, joining: &Joining) -> Result<Join, EngineError> {
+    let Joining { phase, name, commit, stamp, evidence, was_verified } = joining;
+    if *was_verified {
+        let files = trees.changed_since(name, commit)?;
+        if !files.is_empty() {
+            return Ok(Join::Unclean { files });
+        }
+    }
+    trees.join(phase, commit, stamp, evidence)
+}

@@ -3,9 +3,9 @@
 use crate::command::{
     adopt::AdoptArgs, agents::AgentsArgs, completions::CompletionsArgs, config::ConfigArgs,
     demo::DemoArgs, develop::DevelopArgs, doctor::DoctorArgs, hook::HookArgs, inbox::InboxArgs,
-    init::InitArgs, log::LogArgs, open::OpenArgs, resolve::ResolveArgs, run::RunArgs,
-    schema::SchemaArgs, sim::SimArgs, statusline::StatuslineArgs, validate::ValidateArgs,
-    why::WhyArgs,
+    init::InitArgs, log::LogArgs, notify::NotifyArgs, open::OpenArgs, resolve::ResolveArgs,
+    run::RunArgs, schema::SchemaArgs, sim::SimArgs, statusline::StatuslineArgs,
+    validate::ValidateArgs, why::WhyArgs, worktree::WorktreeArgs,
 };
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -54,7 +54,9 @@ pub(crate) enum Command {
     Develop(DevelopArgs),
     Run(RunArgs),
     Open(OpenArgs),
+    Worktree(WorktreeArgs),
     Agents(AgentsArgs),
+    Notify(NotifyArgs),
     Resolve(ResolveArgs),
     Adopt(AdoptArgs),
     Validate(ValidateArgs),

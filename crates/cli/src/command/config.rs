@@ -25,9 +25,6 @@ enum ConfigAction {
     Show,
 }
 
-/// Values that are not for everybody's eyes.
-const SECRET_KEYS: [&str; 1] = ["run.slack_webhook_url"];
-
 pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Result<ExitCode, CliError> {
     let ConfigAction::Show = args.action;
     let project = Project::find(&context.directory, identify())?;
@@ -36,9 +33,8 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Result<ExitCode, CliE
         let values: Vec<_> = settings
             .iter()
             .map(|each| {
-                let is_secret = is_secret(&each.key, &each.value.to_string());
-                let value = if is_secret { json!("(redacted)") } else { json!(each.value) };
-                json!({ "key": each.key, "value": value, "origin": each.origin.to_string() })
+                let origin = each.origin.to_string();
+                json!({ "key": each.key, "value": each.value, "origin": origin })
             })
             .collect();
         context.out.json(&values)?;
@@ -46,23 +42,11 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Result<ExitCode, CliE
     }
     let lines: Vec<(String, String)> = settings
         .iter()
-        .map(|each| {
-            let value = shown(&each.key, &each.value.to_string());
-            (format!("{} = {value}", each.key), each.origin.to_string())
-        })
+        .map(|each| (format!("{} = {}", each.key, each.value), each.origin.to_string()))
         .collect();
     let width = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0).min(60);
     for (line, origin) in lines {
         context.out.line(format!("{line:width$}  {}", styled(DIM, origin)))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn shown(key: &str, value: &str) -> String {
-    if is_secret(key, value) { "\"(redacted)\"".to_owned() } else { value.to_owned() }
-}
-
-/// A secret is shown only as far as it names an environment variable; an empty one is none.
-fn is_secret(key: &str, value: &str) -> bool {
-    SECRET_KEYS.contains(&key) && value.len() > 2 && !value.starts_with("\"env:")
 }

@@ -27,9 +27,11 @@ use waypost_model::{
 /// See Waypost at work on a scratch project
 ///
 /// Makes a small repository in a temporary folder and works through its TASKS.md with simulated
-/// agents: one crashes and goes on in its conversation, one is sent back by its check, one meets a
-/// limit, and one has a question for you. Then a feature is held at its gates, an edit of the state
-/// file is refused, and everything is left to look at. Takes less than a minute and costs nothing.
+/// agents, each in a work tree of its own: one crashes and goes on in its conversation, one is sent
+/// back by its check, one meets a limit, two change the same file, and one has a question. What they
+/// did is proven and merged phase by phase. Then a feature is held at its gates, an edit of the
+/// state file is refused, and everything is left to look at. Takes less than a minute and costs
+/// nothing.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArgs {
     /// Where to make the scratch project; it must not exist
@@ -44,7 +46,10 @@ const TASKS: &str = include_str!("demo/TASKS.md");
 const AGENTS: &str = include_str!("demo/agents.json");
 
 /// How many of them work at once.
-const AGENTS_AT_ONCE: u32 = 4;
+const LIMITS: &str = "max_agents = 4\n";
+
+/// What has to pass before a phase is merged.
+const CHECKS: &str = "checks = [\"test -d src\"]\n";
 
 pub(crate) fn run(context: &Context, args: &DemoArgs) -> Result<ExitCode, CliError> {
     let folder = make_project(context, args.folder.as_deref())?;
@@ -55,44 +60,56 @@ pub(crate) fn run(context: &Context, args: &DemoArgs) -> Result<ExitCode, CliErr
     project.begin_anew()?;
     work_through(context, project)?;
 
-    heading(context, "2. A feature is held at its gates")?;
+    heading(context, "2. A question has waited in the inbox; its answer resumes the agent")?;
+    answer(context, Project::open(&folder, person.clone())?)?;
+
+    heading(context, "3. A feature is held at its gates")?;
     let mut project = Project::open(&folder, person.clone())?;
     walk_workflow(context, &mut project)?;
 
-    heading(context, "3. An edit of the state file cannot open a gate")?;
+    heading(context, "4. An edit of the state file cannot open a gate")?;
     forge_gate(context, &folder)?;
 
-    heading(context, "4. Everything is in the journal")?;
+    heading(context, "5. Everything is in the journal, and the work is in git")?;
     let mut project = Project::open(&folder, person)?;
     let count = project.log(usize::MAX, |_| true)?.len();
     context
         .out
         .line(format!("{count} events, every one with its giver and time. Look around:\n"))?;
-    let inbox = project.inbox()?;
-    let is_agents = |entry: &&Entry| entry.question.kind == QuestionKind::AgentQuestion;
-    look_around(context, &folder, inbox.open().iter().find(is_agents))?;
+    look_around(context, &folder)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What there is to try next.
-fn look_around(context: &Context, folder: &Path, question: Option<&Entry>) -> Result<(), CliError> {
+fn look_around(context: &Context, folder: &Path) -> Result<(), CliError> {
     let shown = folder.display();
-    let mut commands: Vec<String> = Vec::new();
-    if let Some(entry) = question {
-        commands.push(format!("inbox answer {} Exact", entry.id));
-        commands.push("run --resume".to_owned());
-    }
-    commands.extend(["run status", "run logs T0.4", "log", "doctor"].map(str::to_owned));
-    for command in commands {
+    let git = format!("git -C {shown} log --graph --oneline");
+    context.out.line(format!("  {}", styled(CYAN, git)))?;
+    for command in ["run status", "run diff T1.1", "why T2.5", "run logs T0.4", "log", "doctor"] {
         context.out.line(format!("  {}", styled(CYAN, format!("waypost -C {shown} {command}"))))?;
     }
     Ok(())
+}
+
+/// Answers what the agents have asked, and goes on.
+fn answer(context: &Context, mut project: Project) -> Result<(), CliError> {
+    let inbox = project.inbox()?;
+    let is_agents = |entry: &&Entry| entry.question.kind == QuestionKind::AgentQuestion;
+    for entry in inbox.open().iter().filter(is_agents) {
+        let Some(choice) = entry.question.choices.first() else { continue };
+        context.out.line(format!("  {}", entry.question.title))?;
+        context.out.line(format!("$ waypost inbox answer {} {choice}", entry.id))?;
+        project.answer(&entry.id, choice)?;
+    }
+    context.out.line("$ waypost run --resume\n")?;
+    execute(project, &Course::default(), Live::begin(context)?, context).map(drop)
 }
 
 /// Runs the tasks as `waypost run` does.
 fn work_through(context: &Context, mut project: Project) -> Result<(), CliError> {
     let settings = project.configuration().values.run.settings();
     let settings = Settings { agent: Some(STAND_IN.into()), ..settings };
+    let settings = project.place_run(settings, None, None)?;
     project.take_up_run(vec![RunCommand::Configure { settings }], None)?;
     execute(project, &Course::default(), Live::begin(context)?, context).map(drop)
 }
@@ -109,7 +126,7 @@ fn make_project(context: &Context, wanted: Option<&Path>) -> Result<PathBuf, Cli
     let files = [
         ("TASKS.md", TASKS.to_owned()),
         (SCRIPT, AGENTS.to_owned()),
-        ("waypost.toml", configuration(&folder, AGENTS_AT_ONCE)?),
+        ("waypost.toml", configuration(&folder, &format!("{LIMITS}{CHECKS}"))?),
     ];
     make_scratch(&folder, &files)?;
     Ok(folder)

@@ -12,6 +12,7 @@ pub(crate) mod inbox;
 pub(crate) mod init;
 pub(crate) mod keeper;
 pub(crate) mod log;
+pub(crate) mod notify;
 pub(crate) mod open;
 pub(crate) mod reference;
 pub(crate) mod resolve;
@@ -23,6 +24,7 @@ pub(crate) mod statusline;
 pub(crate) mod validate;
 pub(crate) mod watch;
 pub(crate) mod why;
+pub(crate) mod worktree;
 
 use crate::{Context, error::CliError};
 use std::io::{self, IsTerminal as _, Write as _};

@@ -3,6 +3,7 @@
 use super::{
     agents::{check_data, health},
     inbox::entry_json,
+    notify::{waiting_json, waiting_text},
     open,
 };
 use crate::{
@@ -22,6 +23,7 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
     let mut project = open(context)?;
     let inbox = project.inbox()?;
     let engine = project.engine_holder()?;
+    let notices = project.notices_waiting()?;
     if context.out.json {
         let workflow = show_workflow::json(project.workflow()?.feature.as_ref());
         let run = project.run_summary()?.map_or(Value::Null, |run| show_run::json(&run));
@@ -35,6 +37,7 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
             "not_adopted": { "workflow": loose_workflow, "run": loose_run },
             "inbox": entries,
             "engine": engine,
+            "notices": waiting_json(&notices),
             "gates_of_agents": agents_json(&project)?,
         }))?;
         return Ok(ExitCode::SUCCESS);
@@ -60,6 +63,9 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
             text.push_str(&format_entry(entry));
         }
         parts.push(text);
+    }
+    if !notices.is_empty() {
+        parts.push(waiting_text(&notices));
     }
     if let Some(owner) = engine {
         parts.push(format!("{}  {owner}\n", styled(BOLD, "Engine")));

@@ -9,7 +9,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, process::Stdio, thread, time::D
 
 /// A project with an agent `smith` that follows `steps`, and one task for it.
 fn project(adapter: &str, steps: &Value) -> Project {
-    let project = Project::git();
+    let project = Project::git().variable("WAYPOST_RUN_ISOLATION", "none");
     let path = project.base().join("script.json");
     let script = json!({"version": 1, "default": [{"steps": steps}]});
     fs::write(&path, script.to_string()).unwrap();

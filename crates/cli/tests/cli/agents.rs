@@ -15,9 +15,9 @@ pub(crate) fn tasks(ids: &[&str]) -> String {
     format!("# Tasks: shop\n\n## Phase 1: One\n\n{tasks}")
 }
 
-/// A project with an agent `alice` that follows a script.
+/// A project with an agent `alice` that follows a script, in the project's folder itself.
 pub(crate) fn with(tasks: &str, script: &Value) -> Project {
-    let project = Project::git();
+    let project = Project::git().variable("WAYPOST_RUN_ISOLATION", "none");
     project.write("TASKS.md", tasks);
     let file = project.base().join("script.json");
     fs::write(&file, script.to_string()).unwrap();

@@ -166,6 +166,8 @@ fn an_edit_that_the_run_itself_finds_waits_as_well() {
 fn the_backup_copied_back_never_leads_to_an_older_state() {
     let copy = |project: &Project| {
         let bak = project.path(&format!("{RUN}.bak"));
+        // It is put there a moment after the file that it is the backup of.
+        wait_for("the backup", || bak.exists());
         fs::copy(bak, project.path(RUN)).unwrap();
     };
     let project = half_done();

@@ -179,7 +179,11 @@ impl Project {
     /// Runs git in the project.
     #[track_caller]
     pub(crate) fn git_command(&self, line: &str) -> String {
-        let ran: Ran = self.command("git", &self.root).args(words(line)).output().unwrap().into();
+        self.git_in(&self.root, line)
+    }
+
+    pub(crate) fn git_in(&self, folder: &Path, line: &str) -> String {
+        let ran: Ran = self.command("git", folder).args(words(line)).output().unwrap().into();
         assert_eq!(ran.code, 0, "git {line}\n{ran}");
         ran.stdout
     }

@@ -329,8 +329,13 @@ fn doctor_looks_everything_over() {
 fn config_tells_where_each_value_came_from() {
     let project =
         Project::plain().variable("WAYPOST_RUN_RETRY_LIMIT", "2").variable("WAYPOST_ATTEMPT", "7");
-    project.write("waypost.toml", "[run]\nmode = \"ralph\"\nslack_webhook_url = \"https://x/y\"\n");
-    project.write("../home/.config/waypost/config.toml", "[workflow]\nmax_iterations = 5\n");
+    project
+        .write("waypost.toml", "[run]\nmode = \"ralph\"\nslack_webhook_url = \"https://no/no\"\n");
+    project.write(
+        "../home/.config/waypost/config.toml",
+        "[workflow]\nmax_iterations = 5\n[run]\nslack_webhook_url = \"https://x/y\"\n\
+         [notify]\nwebhooks = [{ url = \"https://x/y\", secret = \"env:NAME\" }]\n",
+    );
     assert_snapshot!("config", project.transcript(&["config show"]));
     let values = project.json("config show");
     let of = |key: &str| values.as_array().unwrap().iter().find(|each| each["key"] == key).cloned();
@@ -358,7 +363,8 @@ fn demo_leaves_a_project_to_look_at() {
         "T1.1 is tried again",
         "T1.4 waits until",
         "question: T3.2: sim asks",
-        "phase 2 done",
+        "it conflicts with what was joined meanwhile, in src/limits.txt",
+        "phase 3 done, merged as",
     ] {
         assert!(told.stderr.contains(said), "{said}: {told}");
     }
@@ -368,8 +374,15 @@ fn demo_leaves_a_project_to_look_at() {
     let tour = project.path("tour");
     let status = project.run_in(&tour, "run status --json").stdout;
     let status: Value = serde_json::from_str(&status).unwrap();
-    assert_eq!(status["counts"]["completed"], 18, "{status}");
+    assert_eq!(status["counts"]["completed"], 20, "{status}");
     assert_eq!(status["counts"]["failed"], 0, "{status}");
+    let git = |line: &str| project.git_in(&tour, line);
+    assert_eq!(git("log --first-parent --merges --format=%s").lines().count(), 4);
+    assert_eq!(git("show HEAD:TASKS.md").matches("[x]").count(), 20);
+    let limits = git("show HEAD:src/limits.txt");
+    assert!(limits.contains("bursts") && limits.contains("per endpoint"), "{limits}");
+    assert_eq!(git("worktree list").lines().count(), 1);
+    assert_eq!(git("status --porcelain"), "?? review.md\n", "nothing of ours is dirt");
     let looked_over = project.run_in(&tour, "doctor");
     assert_eq!(looked_over.code, 0, "{looked_over}");
     assert_eq!(project.run("demo tour").code, 2, "what is there is left alone");

@@ -10,6 +10,7 @@
 )]
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this crate is tests")]
 
+mod apart;
 mod claude;
 mod codex;
 mod harness;

@@ -165,6 +165,8 @@ impl Stage {
         let mut command = self.site.waypost_command(line);
         command.envs(claude_environment(self.model.server.address()));
         command.envs(codex_environment()).env("CODEX_HOME", self.site.base().join("codex"));
+        // Most of these tests are about agents, and look at the project's folder.
+        command.env("WAYPOST_RUN_ISOLATION", "none");
         command
     }
 

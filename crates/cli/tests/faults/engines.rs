@@ -259,6 +259,11 @@ fn inside_many_writers() {
 }
 
 fn steps(id: &TaskId) -> [MachineCommand; 2] {
-    let done = RunCommand::Done { id: id.clone(), attempt: None, evidence: Evidence::Unverified };
+    let done = RunCommand::Done {
+        id: id.clone(),
+        attempt: None,
+        evidence: Evidence::Unverified,
+        commit: None,
+    };
     [MachineCommand::Run(RunCommand::Start { id: id.clone() }), MachineCommand::Run(done)]
 }

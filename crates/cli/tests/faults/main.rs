@@ -11,15 +11,18 @@
 )]
 
 mod chaos;
+mod chaos_apart;
 mod clock;
 mod damage;
 mod engines;
 mod failing;
 mod full_disk;
+mod git_calls;
 mod hostile;
 mod judge;
 mod killed;
 mod process;
+mod repository;
 mod sample;
 mod scenario;
 mod site;

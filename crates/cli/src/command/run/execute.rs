@@ -87,7 +87,8 @@ pub(crate) struct ExecuteArgs {
     /// The line by which an agent says with `--ralph` that its task is complete
     #[arg(long, value_name = "TEXT")]
     completion_promise: Option<String>,
-    /// Where tasks are worked on: none is the project's folder itself
+    /// Where tasks are worked on: in a work tree for each attempt, in one for each phase, or in the
+    /// project's folder itself
     #[arg(long, value_name = "WHERE")]
     isolation: Option<IsolationWord>,
     /// Who works on tasks that name no agent and have no command
@@ -104,6 +105,8 @@ pub(crate) struct ExecuteArgs {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum IsolationWord {
     None,
+    Phase,
+    Task,
 }
 
 /// Dollars in cents.
@@ -147,6 +150,14 @@ impl ExecuteArgs {
         }
     }
 
+    fn isolation(&self) -> Option<Isolation> {
+        self.isolation.map(|word| match word {
+            IsolationWord::None => Isolation::None,
+            IsolationWord::Phase => Isolation::Phase,
+            IsolationWord::Task => Isolation::Task,
+        })
+    }
+
     /// How far it goes by itself.
     pub(super) fn course(&self) -> Course {
         Course { phase: self.phase, yes: self.yes, is_patient: self.in_background }
@@ -159,10 +170,6 @@ impl ExecuteArgs {
             max_parallel: self.max_parallel.unwrap_or(settings.max_parallel),
             retry_limit: self.retry_limit.unwrap_or(settings.retry_limit),
             max_iterations: self.max_iterations.unwrap_or(settings.max_iterations),
-            isolation: match self.isolation {
-                Some(IsolationWord::None) => Isolation::None,
-                None => settings.isolation,
-            },
             agent: self.agent.clone().or_else(|| settings.agent.clone()),
             completion_promise: self
                 .completion_promise
@@ -205,7 +212,8 @@ pub(super) fn run(
     }
     if args.rehearse {
         let settings = args.over(&project.configuration().values.run.settings());
-        let rehearsal = Rehearsal { faults: args.faults, course: args.course() };
+        let (isolation, course) = (args.isolation(), args.course());
+        let rehearsal = Rehearsal { faults: args.faults, isolation, course };
         return rehearse(context, &mut project, file, settings, &rehearsal);
     }
     project.refuse_stale()?;
@@ -232,23 +240,32 @@ fn prepare(
         return Err(CliError::bad_input("nobody is in the background who could say yes")
             .hint("`--mode ultra-thin` does not ask; else each phase waits in the inbox"));
     }
+    let settings = args.over(settings);
+    let configure = |project: &mut Project| -> Result<Command, CliError> {
+        let settings = project.place_run(settings.clone(), args.isolation(), file)?;
+        Ok(Command::Configure { settings })
+    };
     let commands = match found {
-        Some((_, settings)) if args.rebuild_state => {
+        Some(_) if args.rebuild_state => {
             let plan = project.read_tasks(file)?.plan;
-            let rebuild = Command::Rebuild { plan, completed: Vec::new() };
-            vec![rebuild, Command::Configure { settings: args.over(&settings) }]
+            let completed = project.merged_tasks(&plan)?;
+            vec![Command::Rebuild { plan, completed }, configure(project)?]
         }
-        Some((false, settings)) => {
+        Some((false, _)) => {
             if !args.resume && !wants_to_go_on(context)? {
                 return Err(CliError::new(Kind::Refused, "a run is under way and not finished")
                     .hint("`--resume` goes on with it, `--rebuild-state` makes its state anew")
                     .next("waypost run --resume"));
             }
-            vec![Command::Configure { settings: args.over(&settings) }]
+            vec![configure(project)?]
+        }
+        None if args.rebuild_state => {
+            let plan = project.read_tasks(file)?.plan;
+            let completed = project.merged_tasks(&plan)?;
+            vec![configure(project)?, Command::Rebuild { plan, completed }]
         }
         // What is completed is not done again; tasks that were added since are.
-        Some((true, settings)) => vec![Command::Configure { settings: args.over(&settings) }],
-        None => vec![Command::Configure { settings: args.over(&defaults) }],
+        Some((true, _)) | None => vec![configure(project)?],
     };
     Ok(project.take_up_run(commands, file)?)
 }
@@ -307,6 +324,11 @@ pub(crate) fn execute(
                 context.out.note("next: `waypost run --resume --budget USD` with more");
                 return Ok(code);
             }
+            RunEnd::NotJoined { phase } => {
+                summary(context, &mut project)?;
+                say_not_joined(context, &mut project, phase)?;
+                return Ok(ExitCode::FAILURE);
+            }
             RunEnd::Over | RunEnd::PhaseDone | RunEnd::Stopped => {
                 return summary(context, &mut project);
             }
@@ -343,6 +365,19 @@ fn answer_agents(context: &Context, project: &mut Project) -> Result<bool, CliEr
         }
     }
     Ok(is_answered)
+}
+
+/// Says why a phase could not be merged, and that nothing is lost.
+fn say_not_joined(context: &Context, project: &mut Project, phase: u32) -> Result<(), CliError> {
+    let subject = format!("run/phase/{phase}");
+    let inbox = project.inbox()?;
+    let entry = inbox.open().iter().find(|entry| entry.question.subject == subject);
+    match entry {
+        Some(entry) => context.out.note(&entry.question.text),
+        None => context.out.note(format!("phase {phase} could not be merged")),
+    }
+    context.out.note("nothing is lost; next: mend it, then `waypost run --resume`");
+    Ok(())
 }
 
 pub(super) fn say_waits(context: &Context, phase: u32) {
@@ -417,7 +452,8 @@ fn verify(
         context.out.note("no run has begun: there is nothing to compare");
         return Ok(ExitCode::SUCCESS);
     };
-    let findings = differences(&plan, active);
+    let mut findings = differences(&plan, active);
+    findings.extend(project.unmerged()?);
     if context.out.json {
         let data: Vec<Value> = findings.iter().map(|text| json!({ "finding": text })).collect();
         context.out.json(&data)?;
@@ -434,7 +470,7 @@ fn verify(
 
 fn differences(plan: &run::Plan, active: &Active) -> Vec<String> {
     let mut findings = Vec::new();
-    for task in &plan.tasks {
+    for task in plan.tasks.iter() {
         match active.task(&task.id) {
             None => findings.push(format!("{} is in TASKS.md and not in the run", task.id)),
             Some(view) => {

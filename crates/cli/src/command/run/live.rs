@@ -15,7 +15,7 @@ use std::{
     },
     thread,
 };
-use waypost_engine::{Audience, Happening, RunLog, Running, Wish};
+use waypost_engine::{Audience, Doing, Happening, RunLog, Running, Wish};
 use waypost_model::{
     run::{Active, TaskStatus},
     time::Time,
@@ -131,7 +131,17 @@ impl Audience for Live {
             Happening::Asked { title, .. } => {
                 format!("{} {title} ({})", styled(CYAN, "question:"), "waypost inbox")
             }
-            Happening::PhaseClosed { phase } => format!("phase {phase} {}", styled(GREEN, "done")),
+            Happening::PhaseClosed { phase, merge_commit, missing } => {
+                let merged = merge_commit.as_deref().map(|it| it.get(..7).unwrap_or(it));
+                let merged = merged.map(|it| format!(", merged as {it}")).unwrap_or_default();
+                let how = match missing {
+                    0 => styled(GREEN, "done"),
+                    missing => {
+                        styled(RED, format!("ended without {missing} tasks (PHASE_FAILED:{phase})"))
+                    }
+                };
+                format!("phase {phase} {how}{merged}")
+            }
             Happening::Note(text) => format!("{} {text}", styled(YELLOW, "note:")),
         };
         self.line(&text);
@@ -193,7 +203,12 @@ fn data(happening: &Happening) -> serde_json::Value {
             json!({ "event": "parked", "id": id, "reason": why, "until": until.to_string() })
         }
         Happening::Asked { id, title } => json!({ "event": "asked", "id": id, "question": title }),
-        Happening::PhaseClosed { phase } => json!({ "event": "phase_closed", "phase": phase }),
+        Happening::PhaseClosed { phase, merge_commit, missing } => json!({
+            "event": "phase_closed",
+            "phase": phase,
+            "merge_commit": merge_commit,
+            "missing": missing,
+        }),
         Happening::Note(text) => json!({ "event": "note", "text": text }),
     }
 }
@@ -240,7 +255,9 @@ fn drawing(active: &Active, running: &[Running<'_>], began: Time, now: Time) -> 
 /// What is being done for a task, in a few words.
 fn doing(task: &Running<'_>) -> String {
     match &task.agent {
-        _ if task.is_verifying => "verifying".to_owned(),
+        _ if task.doing == Doing::Preparing => "preparing its work tree".to_owned(),
+        _ if task.doing == Doing::Verifying => "verifying".to_owned(),
+        _ if task.doing == Doing::Joining => "joining".to_owned(),
         Some(agent) if agent.waits => format!("{}: waits for you (waypost inbox)", agent.name),
         Some(agent) => format!("{}: {}", agent.name, agent.doing),
         None => String::new(),

@@ -13,7 +13,7 @@ use clap::Subcommand;
 use execute::ExecuteArgs;
 use serde_json::json;
 use std::{
-    io,
+    io::{self, IsTerminal as _},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -111,6 +111,17 @@ enum RunAction {
         #[arg(long, short)]
         follow: bool,
     },
+    /// Show what a task has changed: what was merged, or what is in its work tree
+    Diff {
+        /// The task, as in T1.3
+        id: String,
+    },
+    /// Take a merged task's work out of its branch again; it counts as failed, and what stands on
+    /// it is blocked
+    Revert {
+        /// The task, as in T1.3
+        id: String,
+    },
     /// Take a task out: it counts as failed
     Skip {
         /// The task, as in T1.3
@@ -147,6 +158,13 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
             let attempt = project.speaking_attempt(&task, *attempt)?;
             (id, Command::Fail { id: task, attempt, failure })
         }
+        RunAction::Diff { id } => return diff(context, &mut project, id),
+        RunAction::Revert { id } => {
+            let id = parse_id(id)?;
+            project.revert_task(&id)?;
+            say_notices(context, &mut project);
+            return report(context, &mut project, &id);
+        }
         RunAction::Retry { id } => (id, Command::Retry { id: parse_id(id)? }),
         RunAction::Skip { id, satisfy: true } => (id, Command::Satisfy { id: parse_id(id)? }),
         RunAction::Skip { id, satisfy: false } => (id, Command::Skip { id: parse_id(id)? }),
@@ -155,6 +173,16 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
     project.drive_run(vec![command], tasks)?;
     say_notices(context, &mut project);
     report(context, &mut project, &id)
+}
+
+fn diff(context: &Context, project: &mut Project, id: &str) -> Result<ExitCode, CliError> {
+    let color = if io::stdout().is_terminal() { "always" } else { "never" };
+    let bytes = project.task_diff(&parse_id(id)?, color)?;
+    context.out.raw(&String::from_utf8_lossy(&bytes))?;
+    if bytes.is_empty() {
+        context.out.note(format!("{id} has changed nothing"));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn done(

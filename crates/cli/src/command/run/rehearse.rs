@@ -13,11 +13,12 @@ use std::{
     env,
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
 };
 use waypost_engine::{Project, make_scratch};
 use waypost_model::{
     actor::Actor,
-    run::{Command, Details, Plan, Settings},
+    run::{Command, Details, Isolation, Plan, Settings},
 };
 
 /// The agent that stands in for all others.
@@ -27,6 +28,8 @@ pub(crate) const STAND_IN: &str = "sim";
 pub(super) struct Rehearsal {
     /// How many of a hundred attempts are spoilt.
     pub(super) faults: u8,
+    /// Where its tasks are worked on, if that is said.
+    pub(super) isolation: Option<Isolation>,
     pub(super) course: Course,
 }
 
@@ -39,16 +42,21 @@ pub(super) fn rehearse(
 ) -> Result<ExitCode, CliError> {
     let plan = stand_in(project.read_tasks(file)?.plan);
     let config = project.configuration().values.run.clone();
+    let limits = format!("max_agents = {}\n", config.max_agents);
     let folder = scratch_folder("rehearsal");
     let script = json!({"version": 1, "faults": {"percent": rehearsal.faults}});
-    let files = [
-        ("waypost.toml", configuration(&folder, config.max_agents)?),
-        (SCRIPT, format!("{script:#}\n")),
-    ];
+    let files =
+        [("waypost.toml", configuration(&folder, &limits)?), (SCRIPT, format!("{script:#}\n"))];
     make_scratch(&folder, &files)?;
     let person = Actor::User("rehearsal".into());
     let mut scratch = Project::find(&folder, person)?;
     let settings = Settings { agent: Some(STAND_IN.into()), ..settings };
+    // As real agents would work, where there is git.
+    let isolation = rehearsal.isolation.unwrap_or_else(|| match scratch.place().git_common {
+        Some(_) => Isolation::Task,
+        None => Isolation::None,
+    });
+    let settings = scratch.place_run(settings, Some(isolation), None)?;
     scratch.run_command(Command::Begin { plan, settings })?;
     context.out.note(format!(
         "rehearsing in {}; nothing of your project is run or changed",
@@ -67,8 +75,17 @@ pub(crate) fn scratch_folder(word: &str) -> PathBuf {
     folders.into_iter().find(|folder| !folder.exists()).expect("some number is free")
 }
 
+/// Nobody is told of what is only played.
+const QUIET: &str = "\
+notify_on_start = false
+notify_on_task_failed = false
+notify_on_phase_done = false
+notify_on_needs_you = false
+notify_on_all_done = false
+";
+
 /// The configuration with which the stand-in follows the script.
-pub(crate) fn configuration(folder: &Path, max_agents: u32) -> Result<String, CliError> {
+pub(crate) fn configuration(folder: &Path, run: &str) -> Result<String, CliError> {
     let own = env::current_exe()?;
     let sessions = folder.join(".git").join("sessions");
     let words = [
@@ -85,8 +102,8 @@ pub(crate) fn configuration(folder: &Path, max_agents: u32) -> Result<String, Cl
     ];
     // JSON's texts and lists are TOML's too.
     Ok(format!(
-        "[run]\nmax_agents = {max_agents}\n\n[agents.{STAND_IN}]\nadapter = \"claude\"\n\
-         command = {}\n",
+        "[run]\n{run}\n[agents.{STAND_IN}]\nadapter = \"claude\"\n\
+         command = {}\n\n[notify]\n{QUIET}",
         json!(words)
     ))
 }
@@ -94,9 +111,9 @@ pub(crate) fn configuration(folder: &Path, max_agents: u32) -> Result<String, Cl
 /// The same graph without anything that would really be run.
 fn stand_in(mut plan: Plan) -> Plan {
     plan.source = None;
-    for task in &mut plan.tasks {
+    for task in Arc::make_mut(&mut plan.tasks) {
         let body = task.details.take().map(|details| details.body).unwrap_or_default();
-        let agent = Some(STAND_IN.to_owned());
+        let agent = Some(STAND_IN.into());
         task.details = Some(Box::new(Details { body, agent, ..Details::default() }));
     }
     plan

@@ -7,7 +7,7 @@ use super::{
 use crate::{Context, error::CliError, show::run as show_run};
 use serde_json::json;
 use std::{process::ExitCode, thread, time::Duration};
-use waypost_engine::{AgentView, Audience as _, Happening, Project, Recorded, Running};
+use waypost_engine::{AgentView, Audience as _, Doing, Happening, Project, Recorded, Running};
 use waypost_model::run::{Active, EndStep, Event, PhaseStage, TaskStatus, TaskView, Usage};
 
 /// How often the journal is looked at, as the engine does for others' commits.
@@ -44,7 +44,7 @@ pub(super) fn run(context: &Context, mut project: Project) -> Result<ExitCode, C
                 id: &view.planned.id,
                 attempt: view.attempts,
                 since: view.since.unwrap_or(now),
-                is_verifying: false,
+                doing: Doing::Working,
                 agent: agent_of(&view),
             })
             .collect();
@@ -91,12 +91,13 @@ fn tell_news(project: &mut Project, live: &mut Live, seen: &mut u64) -> Result<(
         let Some(last) = news.last() else { return Ok(()) };
         *seen = last.seq;
         let ours = news.iter().filter(|entry| entry.stream == stream);
-        ours.filter_map(happening).for_each(|happening| live.tell(&happening));
+        let active = project.run()?.active();
+        ours.filter_map(|entry| happening(entry, active)).for_each(|it| live.tell(&it));
     }
 }
 
 /// What an entry of the journal means to somebody who watches.
-fn happening(entry: &Recorded) -> Option<Happening> {
+fn happening(entry: &Recorded, active: Option<&Active>) -> Option<Happening> {
     Some(match serde_json::from_str(&entry.body).ok()? {
         Event::TaskStarted { id, attempt } => Happening::Started { id, attempt },
         Event::TaskCompleted { id, .. } => Happening::Completed { id },
@@ -114,7 +115,11 @@ fn happening(entry: &Recorded) -> Option<Happening> {
             let title = format!("{id} waits for a person");
             Happening::Asked { id, title }
         }
-        Event::PhaseClosed { phase, .. } => Happening::PhaseClosed { phase },
+        Event::PhaseClosed { phase, merge_commit } => {
+            let progress = active.map(|active| active.progress(phase));
+            let missing = progress.map_or(0, |it| it.total - it.completed);
+            Happening::PhaseClosed { phase, merge_commit, missing }
+        }
         Event::Replanned { .. } => Happening::Note("the plan has changed".into()),
         // Everything else shows in the state.
         _ => return None,

@@ -1,0 +1,102 @@
+//! `waypost notify`: whether notices arrive, and sending those that wait.
+
+use super::{open, say_notices};
+use crate::{
+    Context,
+    error::{CliError, Kind},
+    output::{BOLD, styled},
+};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+use waypost_engine::{Project, Trial, Waiting};
+
+/// Try out and send notices
+///
+/// A run tells Slack, webhooks and ntfy that it has begun, that a task has failed for good, that a
+/// phase has ended, that it needs a person, and that it is over. Where they go stands in the
+/// person's own configuration: `run.slack_webhook_url`, `notify.webhooks`, `notify.ntfy`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct NotifyArgs {
+    #[command(subcommand)]
+    action: NotifyAction,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum NotifyAction {
+    /// Send a test to every target, and say what came of it
+    ///
+    /// Exits with 1 if one did not arrive, and with 5 if nothing is configured.
+    Test,
+    /// Send what waits and is due, without going on with a run
+    ///
+    /// Notices that could not be sent wait in the journal; the next run sends them too.
+    Send,
+}
+
+pub(crate) fn run(context: &Context, args: &NotifyArgs) -> Result<ExitCode, CliError> {
+    let mut project = open(context)?;
+    match args.action {
+        NotifyAction::Test => test(context, &mut project),
+        NotifyAction::Send => send(context, &mut project),
+    }
+}
+
+fn test(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> {
+    project.refuse_stale()?;
+    let trials = project.try_notices();
+    say_notices(context, project);
+    if trials.is_empty() {
+        return Err(CliError::new(Kind::Missing, "there is nowhere to send notices to").hint(
+            "set `run.slack_webhook_url`, `notify.webhooks` or `notify.ntfy` in \
+             ~/.config/waypost/config.toml",
+        ));
+    }
+    let has_failed = trials.iter().any(|trial| trial.result.is_err());
+    if context.out.json {
+        let data: Vec<Value> = trials.iter().map(trial_json).collect();
+        context.out.json(&data)?;
+    } else {
+        for Trial { target, key, result } in &trials {
+            let told = match result {
+                Ok(()) => "arrived".to_owned(),
+                Err(why) => format!("did not arrive: {why} (`{key}`)"),
+            };
+            context.out.line(format!("{}  {told}", styled(BOLD, target)))?;
+        }
+    }
+    Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn trial_json(trial: &Trial) -> Value {
+    let why = trial.result.as_ref().err();
+    json!({ "target": trial.target, "key": trial.key, "arrived": why.is_none(), "why": why })
+}
+
+fn send(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> {
+    project.refuse_stale()?;
+    project.send_notices()?;
+    say_notices(context, project);
+    let waiting = project.notices_waiting()?;
+    if context.out.json {
+        context.out.json(&waiting_json(&waiting))?;
+    } else if waiting.is_empty() {
+        context.out.note("no notice waits");
+    } else {
+        context.out.raw(&waiting_text(&waiting))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What waits, a line for each target; empty if nothing does.
+pub(crate) fn waiting_text(waiting: &[Waiting]) -> String {
+    let line = |it: &Waiting| {
+        let why = if it.why.is_empty() { String::new() } else { format!(": {}", it.why) };
+        format!("{}  {} waiting for {}{why}\n", styled(BOLD, "Notices"), it.count, it.target)
+    };
+    waiting.iter().map(line).collect()
+}
+
+pub(crate) fn waiting_json(waiting: &[Waiting]) -> Value {
+    let entry = |it: &Waiting| json!({ "target": it.target, "count": it.count, "why": it.why });
+    waiting.iter().map(entry).collect()
+}

@@ -1,0 +1,193 @@
+//! The chaos of `chaos`, with a work tree for each attempt: engine, keeper and git are killed at
+//! random, again and again, and the run is taken up each time.
+//!
+//! In the end the target branch has every task's change once, nothing of the trees is left but
+//! snapshots of what would have been lost, and the user's own files are as they were.
+
+use crate::{
+    chaos::{self, PATIENCE},
+    process,
+    repository::{Deed, Repository, Task},
+    sample::{self, Random},
+    site::{Site, WAYPOST},
+};
+use std::{
+    collections::BTreeMap,
+    fs,
+    process::{Child, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How much is done.
+struct Scale {
+    tasks_per_phase: usize,
+    phases: usize,
+    kills: usize,
+    /// The longest time until the next kill.
+    life_max_ms: u64,
+}
+
+const FULL: Scale = Scale { tasks_per_phase: 60, phases: 5, kills: 40, life_max_ms: 5_000 };
+const SMALL: Scale = Scale { tasks_per_phase: 7, phases: 2, kills: 5, life_max_ms: 1_500 };
+
+#[test]
+fn a_run_apart_survives_the_death_of_its_engine_its_keeper_and_git() {
+    let scale = if sample::is_full() { FULL } else { SMALL };
+    let repository = Repository::new(plan(&scale));
+    let site = &repository.site;
+    let mut random = Random::new();
+    let mut settled: BTreeMap<String, usize> = BTreeMap::new();
+    let mut struck = Struck::default();
+    let start = Instant::now();
+    for kill in 0..scale.kills {
+        let mut engine = begin(site);
+        let pause = |random: &mut Random| {
+            thread::sleep(Duration::from_millis(random.next() % scale.life_max_ms));
+        };
+        // By progress, so that kills are spread over the whole run; and by time, so that they also
+        // meet an engine that has just begun.
+        match kill % 2 {
+            0 => await_begun(&repository, &mut engine, repository.tasks.len() * kill / scale.kills),
+            _ => pause(&mut random),
+        }
+        struck.underway += usize::from(engine.try_wait().unwrap().is_none());
+        // Any of the three, or all of them; then the engine, if it has been spared so far.
+        let which = random.next() % 7 + 1;
+        if which & 1 != 0 {
+            let _over = engine.kill();
+        }
+        if which & 2 != 0 {
+            let keepers = chaos::keepers(site);
+            struck.keepers += keepers.len();
+            keepers.into_iter().for_each(chaos::kill_process);
+        }
+        if which & 4 != 0 {
+            struck.gits += kill_gits(site);
+        }
+        if which & 1 == 0 {
+            pause(&mut random);
+            let _over = engine.kill();
+        }
+        engine.wait().unwrap();
+        chaos::note_settled(site, &mut settled, kill);
+        repository.assert_safe();
+    }
+    let mut last = begin(site);
+    let status = process::wait(&mut last, PATIENCE).expect("the run comes to its end");
+    assert!(status.success(), "{status}: {}", said(site));
+    chaos::note_settled(site, &mut settled, scale.kills);
+    repository.assert_whole();
+    let seconds = start.elapsed().as_secs();
+    let (tasks, kills) = (repository.tasks.len(), scale.kills);
+    let told = format!("{tasks} tasks apart, {kills} kills, {struck:?}, {seconds} s");
+    process::say(&format!("{told}, {}", sample::described()));
+    assert!(struck.underway * 2 >= kills, "those by progress find it under way: {struck:?}");
+}
+
+#[test]
+fn a_run_apart_goes_on_when_its_keeper_dies_again_and_again() {
+    let scale = Scale { tasks_per_phase: 9, phases: 1, ..SMALL };
+    let repository = Repository::new(plan(&scale));
+    let site = &repository.site;
+    // The check at the phase's end waits for its keeper's death the first time.
+    let (mark, path) = (site.outside("checked"), site.path("waypost.toml"));
+    let check = format!("test -e {0} || {{ touch {0}; sleep 600; }}", mark.display());
+    fs::write(&path, format!("[run]\nchecks = [{check:?}]\n")).unwrap();
+    repository.git(&["commit", "-qm", "Wait in a check", "--", "waypost.toml"]);
+    let mut engine = begin(site);
+    let (mut random, mut kills) = (Random::new(), 0);
+    let is_over = |engine: &mut Child| engine.try_wait().unwrap().is_some();
+    while !mark.exists() && !is_over(&mut engine) {
+        if kills < 8 {
+            thread::sleep(Duration::from_millis(random.next() % 500));
+            let keepers: Vec<u32> =
+                chaos::keepers(site).into_iter().filter(|pid| has_child(*pid)).collect();
+            kills += keepers.len();
+            keepers.into_iter().for_each(chaos::kill_process);
+        }
+    }
+    assert!(!is_over(&mut engine), "{}", said(site));
+    chaos::keepers(site).into_iter().for_each(chaos::kill_process);
+    let status = process::wait(&mut engine, PATIENCE).expect("the run comes to its end");
+    assert!(status.success(), "{status}: {}", said(site));
+    repository.assert_whole();
+}
+
+/// Waits until so many tasks have been begun, or the engine has ended.
+fn await_begun(repository: &Repository, engine: &mut Child, count: usize) {
+    const LOOK: Duration = Duration::from_millis(5);
+    let is_begun = |task: &&Task| chaos::lines(&repository.site, "begun", &task.id) > 0;
+    while engine.try_wait().unwrap().is_none()
+        && repository.tasks.iter().filter(is_begun).count() <= count
+    {
+        thread::sleep(LOOK);
+    }
+}
+
+/// Whether a keeper is at work: one that is killed before it has become a keeper ends the run.
+fn has_child(pid: u32) -> bool {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    fs::read_to_string(path).is_ok_and(|children| !children.trim().is_empty())
+}
+
+/// What the kills have met.
+#[derive(Debug, Default)]
+struct Struck {
+    /// Engines that were at work.
+    underway: usize,
+    keepers: usize,
+    gits: usize,
+}
+
+fn plan(scale: &Scale) -> Vec<Task> {
+    let deeds = [
+        Deed::Writes,
+        Deed::Proves,
+        Deed::Commits,
+        Deed::Shares,
+        Deed::Writes,
+        Deed::Shares,
+        Deed::Nothing,
+        Deed::Proves,
+        Deed::Writes,
+        Deed::Commits,
+    ];
+    let mut tasks = Vec::new();
+    for phase in 1..=scale.phases {
+        for number in 1..=scale.tasks_per_phase {
+            let depends = (number % 5 == 0).then(|| format!("T{phase}.{}", number - 1));
+            let (id, deed) = (format!("T{phase}.{number}"), deeds[(number - 1) % deeds.len()]);
+            tasks.push(Task { id, phase, deed, depends });
+        }
+    }
+    tasks
+}
+
+fn begin(site: &Site) -> Child {
+    let mut command = site.command(WAYPOST);
+    command.args(["run", "--resume", "--isolation", "task", "--max-parallel", "4"]);
+    command.args(["--retry-limit", "100"]);
+    let said = fs::File::create(site.outside("said")).unwrap();
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+    command.spawn().unwrap()
+}
+
+/// What the last engine said.
+fn said(site: &Site) -> String {
+    fs::read_to_string(site.outside("said")).unwrap()
+}
+
+/// Kills the git processes of this site, those of tasks among them. They live for so short a time
+/// that it is looked for them more than once.
+fn kill_gits(site: &Site) -> usize {
+    const LOOKS: usize = 50;
+    let is_git = |line: &str| line.split(' ').next().is_some_and(|it| it.ends_with("git"));
+    let gits = || {
+        let ours = chaos::ours(site).into_iter();
+        ours.filter(|(_, line)| is_git(line)).map(|(pid, _)| pid).collect::<Vec<u32>>()
+    };
+    let found = (0..LOOKS).map(|_| gits()).find(|gits| !gits.is_empty()).unwrap_or_default();
+    found.iter().copied().for_each(chaos::kill_process);
+    found.len()
+}

@@ -46,6 +46,7 @@ const BENCHES: &[Bench] = &[
     // Measured as it is given away, because how it is linked is half of what it costs.
     Bench { name: "hook", package: "waypost", folder: "crates/cli" },
     Bench { name: "run", package: "waypost", folder: "crates/cli" },
+    Bench { name: "trees", package: "waypost", folder: "crates/cli" },
 ];
 
 pub(crate) fn run(names: &[String], effort: Effort) -> Result<()> {
@@ -117,7 +118,7 @@ impl Bench {
 
     fn measure(&self, effort: Effort) -> Result<Vec<Measurement>> {
         let line = match self.name {
-            "hook" | "run" if effort == Effort::Full => {
+            "hook" | "run" | "trees" if effort == Effort::Full => {
                 let programs = dist::build()?.display().to_string();
                 self.line(effort).variable("WAYPOST_BENCH_PROGRAMS", &programs)
             }
@@ -193,7 +194,8 @@ mod tests {
             &["jornal"],
             &["journal"],
             Err(
-                "there is no benchmark `jornal`; there are: journal, keeper, engine, cli, hook, run",
+                "there is no benchmark `jornal`; there are: journal, keeper, engine, cli, hook, run, \
+                 trees",
             ),
         );
         check_selected(

@@ -1,11 +1,12 @@
 //! `waypost agents` and `waypost open`: which agents there are, their gates, their conversations.
 
 use crate::{
+    execute::wait_for,
     harness::{BINARY, Project},
     terminal::nobody_is_here,
 };
 use serde_json::{Value, json};
-use std::{fs, os::unix::fs::PermissionsExt as _, process::Stdio, thread, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Stdio};
 
 /// A project with an agent `smith` that follows `steps`, and one task for it.
 fn project(adapter: &str, steps: &Value) -> Project {
@@ -168,13 +169,7 @@ fn opening_a_conversation_interrupts_its_agent_and_the_run_goes_on_afterwards() 
     command.args(["run", "--no-budget"]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut run = command.spawn().unwrap();
     let at_work = project.base().join("at-work");
-    for _ in 0..600 {
-        if at_work.exists() {
-            break;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    assert!(at_work.exists());
+    wait_for("the agent at work", || at_work.exists());
     let ran = project.below_terminal(&format!("{BINARY} open T1.1"), "");
     assert!(ran.stdout.contains("opened --resume"), "{ran}");
     assert!(ran.stdout.contains("T1.1 is handed back"), "{ran}");

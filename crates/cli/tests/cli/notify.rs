@@ -1,11 +1,12 @@
 //! Notices: what arrives where, in which order, and what never leaves.
 
 use crate::{
+    execute::wait_for,
     harness::{BINARY, Project, RUN},
     host::{Answer, Host, Request},
 };
 use serde_json::{Value, json};
-use std::{fs, path::Path, thread, time::Duration};
+use std::{fs, path::Path};
 
 const USER_FILE: &str = "../home/.config/waypost/config.toml";
 
@@ -171,7 +172,7 @@ fn a_notice_survives_the_death_of_the_run_that_was_to_send_it() {
                 \x20 - run: `until test -e go; do sleep 0.05; done`\n";
     let project = project(gate, &webhook(&host));
     let mut child = project.command(BINARY, &project.root).arg("run").spawn().unwrap();
-    wait_until(|| !host.requests().is_empty());
+    wait_for("what the host is told", || !host.requests().is_empty());
     child.kill().unwrap();
     child.wait().unwrap();
     project.write("go", "");
@@ -213,7 +214,7 @@ fn a_host_that_is_busy_gets_everything_in_order_later() {
     assert!(ran.stderr.contains("gets no notices now"), "{ran}");
     let why = &project.json("status")["notices"][0]["why"];
     assert!(why.is_string(), "{why}");
-    wait_until(|| {
+    wait_for("what the host is told", || {
         project.must("notify send");
         waiting(&project) == 0
     });
@@ -310,18 +311,6 @@ fn nobody_is_told_of_a_rehearsal() {
     let project = project(TASKS, &webhook(&host));
     project.must("run --rehearse");
     assert_eq!(host.requests(), []);
-}
-
-/// Waits for something that takes its time.
-#[track_caller]
-fn wait_until(is_so: impl Fn() -> bool) {
-    for _ in 0..600 {
-        if is_so() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
-    panic!("it did not come to pass in a minute");
 }
 
 #[test]

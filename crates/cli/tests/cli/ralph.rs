@@ -1,11 +1,12 @@
 //! `waypost develop ralph`: scripted agents work on checkpoints.
 
 use crate::{
+    execute::wait_for,
     harness::{BINARY, Project, words},
     terminal::nobody_is_here,
 };
 use serde_json::{Value, json};
-use std::{fs, process::Stdio, thread, time::Duration};
+use std::{fs, process::Stdio};
 
 /// Two checkpoints, each shown by a file of its own; the second depends on the first if wanted.
 fn contract(is_chain: bool) -> String {
@@ -65,16 +66,6 @@ fn writes(id: &str, text: &str) -> Value {
 
 fn checkpoints(project: &Project) -> Value {
     project.json("develop status")["state"]["checkpoints"].clone()
-}
-
-fn wait_for(what: &str, is_there: impl Fn() -> bool) {
-    for _ in 0..600 {
-        if is_there() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    panic!("waited in vain for {what}");
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! `waypost develop review`: a scripted reviewer looks at the work.
 
-use crate::harness::{BINARY, Project};
+use crate::{
+    execute::wait_for,
+    harness::{BINARY, Project},
+};
 use serde_json::{Value, json};
 use std::{
     fs,
     process::{Child, Stdio},
-    thread,
-    time::Duration,
 };
 
 /// A project in REVIEW whose gate needs a review, with a reviewer that follows `attempts`.
@@ -50,16 +51,6 @@ fn said(findings: &Value) -> Value {
 
 fn clean() -> Value {
     json!({"blocking": 0, "findings": [{"severity": "minor", "file": null, "line": null, "text": "a typo"}]})
-}
-
-fn wait_for(what: &str, is_there: impl Fn() -> bool) {
-    for _ in 0..600 {
-        if is_there() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    panic!("waited in vain for {what}");
 }
 
 /// Starts a command and leaves it running.

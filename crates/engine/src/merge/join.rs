@@ -20,11 +20,10 @@ pub(crate) struct Stamp {
 impl Stamp {
     /// `T1.2: title`, with what it is in trailers.
     fn message(&self, evidence: Option<&str>) -> String {
-        let Self { id, attempt, title } = self;
+        let Self { id, attempt, .. } = self;
         let evidence =
             evidence.map(|text| format!("{EVIDENCE}: {}\n", one_line(text))).unwrap_or_default();
         let subject = self.subject();
-        debug_assert!(!title.contains('\n'));
         format!("{subject}\n\n{TASK}: {id}\n{ATTEMPT}: {attempt}\n{evidence}")
     }
 

@@ -87,6 +87,15 @@ impl Repository {
     }
 }
 
+/// Leaves the tree in the middle of a merge with `main` that has a conflict in `a.txt`.
+pub(super) fn conflict(repository: &Repository, path: &Path) {
+    write(&path.join("a.txt"), "ours\n");
+    git(path, "commit -q -a -m ours");
+    repository.write("a.txt", "theirs\n");
+    repository.git("commit -q -a -m theirs");
+    assert!(std::panic::catch_unwind(|| git(path, "merge -q main")).is_err());
+}
+
 pub(super) fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::io::Write::write_all(&mut fs::File::create(path).unwrap(), text.as_bytes()).unwrap();

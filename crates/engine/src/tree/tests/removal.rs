@@ -1,6 +1,6 @@
 //! Putting trees away: nothing is lost, nobody is surprised.
 
-use super::{NAME, Repository, git, write};
+use super::{NAME, Repository, conflict, git, write};
 use crate::tree::PutAway;
 use std::{fs, path::Path};
 
@@ -112,11 +112,7 @@ fn marks_without_changes_are_nothing_to_keep() {
 fn an_unresolved_merge_is_kept_with_all_versions() {
     let repository = Repository::new();
     let (trees, path) = repository.made();
-    write(&path.join("a.txt"), "ours\n");
-    git(&path, "commit -q -a -m ours");
-    repository.write("a.txt", "theirs\n");
-    repository.git("commit -q -a -m theirs");
-    assert!(std::panic::catch_unwind(|| git(&path, "merge -q main")).is_err());
+    conflict(&repository, &path);
     assert_eq!(trees.put_away(NAME, "test").unwrap(), kept(SNAPSHOT));
     let content = repository.git(&format!("show {SNAPSHOT}:a.txt"));
     assert!(content.contains("<<<<<<<"), "{content}");

@@ -1,6 +1,6 @@
 //! Bringing trees back, and staging what is in them.
 
-use super::{NAME, Repository, git, write};
+use super::{NAME, Repository, conflict, git, write};
 use crate::tree::PutAway;
 use std::fs;
 
@@ -81,11 +81,7 @@ fn a_tree_comes_back_as_it_was() {
 fn an_unresolved_merge_comes_back_unresolved() {
     let repository = Repository::new();
     let (trees, path) = repository.made();
-    write(&path.join("a.txt"), "ours\n");
-    git(&path, "commit -q -a -m ours");
-    repository.write("a.txt", "theirs\n");
-    repository.git("commit -q -a -m theirs");
-    assert!(std::panic::catch_unwind(|| git(&path, "merge -q main")).is_err());
+    conflict(&repository, &path);
     let before = git(&path, "ls-files --unmerged");
     trees.put_away(NAME, "test").unwrap();
     trees.undo(NAME, None).unwrap();

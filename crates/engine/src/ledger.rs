@@ -150,7 +150,8 @@ impl<M: Machine> Loaded<M> {
 
     /// Takes a snapshot when enough has come together since the last one.
     fn snapshot_if_due(&mut self, tx: &mut Transaction<'_>) -> Result<(), StoreError> {
-        let due = SNAPSHOT_EVENTS_MIN.max(self.state.size() as u64 / 4);
+        // A snapshot costs what the whole state does, so a large one is worth more events.
+        let due = SNAPSHOT_EVENTS_MIN.max(self.state.size() as u64 / 2);
         if self.head - self.snapshot_at < due {
             return Ok(());
         }

@@ -81,29 +81,31 @@ impl Project {
         commands: Vec<run::Command>,
         file: Option<&Path>,
     ) -> Result<(), EngineError> {
-        self.drive(commands, file, Removed::Awaited)
+        let commands = self.with_plan(commands, file, Removed::Awaited)?;
+        self.command(&commands)
     }
 
     /// As `drive_run`, for whoever is about to be the engine: nobody else works on the run, so what
-    /// is no longer in TASKS.md is not worked on either.
+    /// is no longer in TASKS.md is not worked on either. It is shown by the engine, when it has
+    /// something to wait for.
     pub fn take_up_run(
         &mut self,
         commands: Vec<run::Command>,
         file: Option<&Path>,
     ) -> Result<(), EngineError> {
-        self.drive(commands, file, Removed::GivenUp)
+        let commands = self.with_plan(commands, file, Removed::GivenUp)?;
+        self.commit(&commands)
     }
 
-    fn drive(
+    /// Commands after what has to be said of TASKS.md before them.
+    fn with_plan(
         &mut self,
         commands: Vec<run::Command>,
         file: Option<&Path>,
         removed: Removed,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Vec<MachineCommand>, EngineError> {
         let first = self.begin_or_replan(file, removed)?;
-        let commands: Vec<MachineCommand> =
-            first.into_iter().chain(commands).map(MachineCommand::Run).collect();
-        self.command(&commands)
+        Ok(first.into_iter().chain(commands).map(MachineCommand::Run).collect())
     }
 
     fn begin_or_replan(

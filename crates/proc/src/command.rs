@@ -3,7 +3,10 @@
 //! Programs are looked up here, in the child's own `PATH`: the standard library would do that by
 //! copying this whole process first, which costs more than everything else together.
 
-use crate::spec::{CHILD_VARIABLE, KEEPER_VARIABLE, Program, Refusal, Spec};
+use crate::{
+    clock,
+    spec::{CHILD_VARIABLE, KEEPER_VARIABLE, Program, Refusal, Spec},
+};
 use rustix::{fs::Access, io::Errno};
 use std::{
     ffi::{OsStr, OsString},
@@ -12,11 +15,15 @@ use std::{
     os::unix::{ffi::OsStrExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
     process::{Child, Command},
+    time::{Duration, Instant},
 };
 
 const SHELL: &str = "/bin/sh";
 /// Where programs are looked for if the child has no `PATH`.
 const PATH_DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// How long a place that was found for a program counts as the first in its `PATH`.
+const FOUND_LASTS: Duration = Duration::from_millis(100);
 
 /// First words that mean something else to a shell than the program of that name.
 const SHELL_WORDS: &[&str] = &[
@@ -43,32 +50,63 @@ pub(crate) struct Starter {
     keeper: String,
     /// What children read that are not spoken with; opening it for each would cost more than this.
     nothing: File,
+    /// What was looked up last: the next child often is the same program.
+    found: Option<Found>,
+}
+
+/// A program that was looked up.
+#[derive(Debug)]
+struct Found {
+    name: OsString,
+    folder: PathBuf,
+    path: String,
+    file: PathBuf,
+    at: Instant,
 }
 
 impl Starter {
     pub(crate) fn new(keeper: String) -> io::Result<Self> {
-        Ok(Self { keeper, nothing: File::open("/dev/null")? })
+        Ok(Self { keeper, nothing: File::open("/dev/null")?, found: None })
     }
 
-    pub(crate) fn start(&self, spec: &Spec, ends: &Ends) -> Result<Child, Refusal> {
+    /// The file of a program, which was looked up just now or is looked up.
+    fn find(&mut self, name: &OsStr, folder: &Path, path: &str) -> Option<PathBuf> {
+        let now = clock::now();
+        let is_same = |found: &&Found| {
+            found.name == name
+                && found.path == path
+                && found.folder == folder
+                && now < found.at + FOUND_LASTS
+                && is_program(&found.file)
+        };
+        if let Some(found) = self.found.as_ref().filter(is_same) {
+            return Some(found.file.clone());
+        }
+        let file = look_up(name, folder, path)?;
+        let (name, folder, path) = (name.to_owned(), folder.to_owned(), path.to_owned());
+        self.found = Some(Found { name, folder, path, file: file.clone(), at: now });
+        Some(file)
+    }
+
+    pub(crate) fn start(&mut self, spec: &Spec, ends: &Ends) -> Result<Child, Refusal> {
         if !spec.folder.is_absolute() {
             return Err(impossible(format!("{} is not absolute", spec.folder.display())));
         }
         let path = spec.environment.iter().rev().find(|(name, _)| name == "PATH");
         let path = path.map_or(PATH_DEFAULT, |(_, value)| value);
-        let found = |name: &OsStr| look_up(name, &spec.folder, path);
         match &spec.program {
             Program::Argv(words) => {
                 let Some(name) = words.first() else {
                     return Err(impossible("no program is given".into()));
                 };
-                let program = found(name)
+                let program = self
+                    .find(name, &spec.folder, path)
                     .ok_or_else(|| impossible(format!("there is no program {}", name.display())))?;
                 self.spawn(spec, &program, words, ends).map_err(|e| refusal(spec, &e))
             }
             Program::Shell(text) => {
                 if let Some(words) = plain_words(text)
-                    && let Some(program) = found(&words[0])
+                    && let Some(program) = self.find(&words[0], &spec.folder, path)
                 {
                     match self.spawn(spec, &program, &words, ends) {
                         // Only a shell runs a script that does not say by what.
@@ -143,10 +181,13 @@ fn look_up(name: &OsStr, folder: &Path, path: &str) -> Option<PathBuf> {
     let is_found = path.split(':').any(|entry| {
         file.clear();
         file.extend([folder.as_os_str(), OsStr::new(entry), name]);
-        rustix::fs::access(&file, Access::EXEC_OK).is_ok()
-            && file.metadata().is_ok_and(|f| f.is_file())
+        is_program(&file)
     });
     is_found.then_some(file)
+}
+
+fn is_program(file: &Path) -> bool {
+    rustix::fs::access(file, Access::EXEC_OK).is_ok() && file.metadata().is_ok_and(|f| f.is_file())
 }
 
 /// The words of a text in which a shell would find nothing to do but start them.

@@ -38,7 +38,8 @@ impl Room {
         let (mut commands, mut agents, mut slots) = (self.commands, self.agents, self.slots);
         let mut claims = Vec::new();
         for view in active.ready() {
-            if commands == 0 && agents == 0 {
+            // Nobody else has room; there may be thousands more.
+            if commands == 0 && (agents == 0 || slots == 0) {
                 break;
             }
             if !self.may_start(&view) || view.attempts > 0 && has_process(&view.planned.id) {

@@ -60,7 +60,7 @@ const KEEPERS_MAX: usize = 20;
 const SLOTS_MAX: usize = 128;
 
 /// The most tasks that are claimed ahead of free slots.
-const AHEAD_MAX: usize = 64;
+const AHEAD_MAX: usize = 128;
 
 /// How often commits of others are looked for, and the audience is told how things stand.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
@@ -155,7 +155,11 @@ impl Project {
         self.ensure_journal()?;
         let owner = Owner::this_process("run", self.clock.now());
         let lock = EngineLock::acquire(&self.place, &owner)?;
-        self.check_agents()?;
+        if let Err(refused) = self.check_agents() {
+            // Nobody else shows what the run has become.
+            windows::render(&mut self)?;
+            return Err(refused);
+        }
         let apart = Apart::of(&mut self)?;
         let adopted = adopted::adopt_agents(&mut self, options)?;
         let trees = apart.as_ref().map(|apart| &apart.yard.trees);
@@ -183,8 +187,8 @@ impl Project {
             pace_before: 0,
             wish: Wish::GoOn,
             next_look: now,
-            // What was there before the first claims has been shown already.
-            next_rendering: now.plus(RENDER_INTERVAL),
+            // Children work meanwhile: the first look comes before there are any.
+            next_rendering: now.plus(Duration::from_millis(1)),
             is_shown: false,
             known: Known::default(),
             courier,
@@ -702,6 +706,7 @@ impl Executor<'_> {
             Err(error) => return Err(error),
         }
         summary::keep(&mut self.project);
+        self.project.back_up_if_due();
         for notice in self.project.take_notices() {
             self.audience.tell(&Happening::Note(notice));
         }

@@ -155,6 +155,11 @@ impl Child {
         self.pipe.is_some() || self.speech.as_ref().is_some_and(|speech| speech.pipe.is_some())
     }
 
+    /// Where its log comes from, while anybody may write it.
+    pub(super) fn log(&self) -> Option<&PipeReader> {
+        self.pipe.as_ref()
+    }
+
     /// Whether something that it wrote waits for the disk.
     pub(super) fn is_stuck(&self) -> bool {
         self.speech.as_ref().is_some_and(|speech| !speech.is_written())

@@ -24,10 +24,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// More than any engine claims ahead; beyond it the machine counts as busy.
 const QUEUE_LENGTH_MAX: usize = 10_000;
 /// With fewer than this, slots could run dry before the engine has heard and sent more.
-const QUEUE_LENGTH_MIN: usize = 4;
+const QUEUE_LENGTH_MIN: usize = 16;
 /// How long the engine is not told what has happened while others wait for their turn: a blink to
 /// a person, and tens of short children.
-const GATHER: Duration = Duration::from_millis(5);
+const GATHER: Duration = Duration::from_millis(20);
 /// How much is gathered at most.
 const UNTOLD_SIZE_MAX: usize = 64 << 10;
 const CONNECTIONS_MAX: usize = 8;

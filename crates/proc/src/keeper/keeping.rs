@@ -40,6 +40,9 @@ const FIRST_WAIT: Duration = Duration::from_secs(30);
 const TURN_MAX: Duration = Duration::from_secs(1);
 /// Children started in one turn; then others are heard again.
 const STARTS_PER_TURN: usize = 8;
+/// How long a child lives before what it writes is listened to. Most of the shortest are gone by then
+/// and are heard once, when they end; the others lose nothing, because the pipe holds it for them.
+const INFANCY: Duration = Duration::from_millis(10);
 /// A pipe, a pidfd and a log.
 const FILES_PER_CHILD: u64 = 3;
 /// Two more pipes and a stream.
@@ -102,6 +105,8 @@ pub(super) struct Keeping {
     pub(super) children: HashMap<Key, Child>,
     pub(super) by_id: HashMap<String, Key>,
     by_pid: HashMap<u32, Key>,
+    /// Those whose log is not listened to yet, and when it will be.
+    infants: VecDeque<(Instant, Key)>,
     /// Those whose stream the disk does not take; they are not read from.
     stuck: HashSet<Key>,
     pub(super) queue: VecDeque<Spec>,
@@ -149,6 +154,7 @@ impl Keeping {
             children: HashMap::new(),
             by_id: HashMap::new(),
             by_pid: HashMap::new(),
+            infants: VecDeque::new(),
             stuck: HashSet::new(),
             queue: VecDeque::new(),
             queued: HashSet::new(),
@@ -198,6 +204,7 @@ impl Keeping {
                 self.groups.retain(|group| !group.remove());
             }
             self.try_disk_again(now);
+            self.listen_to_infants(now);
             if self.wake.is_some_and(|wake| now >= wake) {
                 self.attend(now);
             }
@@ -211,7 +218,8 @@ impl Keeping {
     }
 
     fn timeout(&self, now: Instant) -> Timespec {
-        let next = self.wake.into_iter().chain(self.tell_at).min();
+        let infant = self.infants.front().map(|(at, _)| *at);
+        let next = self.wake.into_iter().chain(self.tell_at).chain(infant).min();
         let wait = match next {
             _ if self.can_start() => Duration::ZERO,
             Some(next) => next.saturating_duration_since(now).min(TURN_MAX),
@@ -290,16 +298,16 @@ impl Keeping {
         if let Some(deadline) = child.deadline() {
             self.wake_at(deadline);
         }
+        self.infants.push_back((clock::now() + INFANCY, key));
         self.children.insert(key, child);
         self.speak(key);
         Ok(())
     }
 
-    /// A child's pipes, both ends; ours are watched.
+    /// A child's pipes, both ends; ours are watched, that of the log from later on.
     fn pipes(&self, key: Key, spec: &Spec) -> io::Result<(Ears, Ends)> {
         let (log, child_log) = io::pipe()?;
         rustix::io::ioctl_fionbio(&log, true)?;
-        epoll::add(&self.epoll, &log, Source::Output(key).data(), EventFlags::IN)?;
         let mut ends = Ends { log: child_log, talk: None };
         let Some(talk) = &spec.talk else { return Ok((Ears { log, speech: None }, ends)) };
         let speech = Speech::begin(talk, &mut ends)?;
@@ -319,7 +327,7 @@ impl Keeping {
         Ok(())
     }
 
-    fn begin(&self, spec: &Spec, ends: &Ends) -> Result<(u32, OwnedFd), Refusal> {
+    fn begin(&mut self, spec: &Spec, ends: &Ends) -> Result<(u32, OwnedFd), Refusal> {
         let mut process = self.starter.start(spec, ends)?;
         let pid = process.id();
         match self.watch(pid) {
@@ -349,6 +357,25 @@ impl Keeping {
             if let Some(limit) = limit {
                 // It may have ended already; and a limit above the hard one is none.
                 let _unlimited = prlimit(raw(pid), resource, limit);
+            }
+        }
+    }
+
+    /// Listens from now on to those who are old enough.
+    fn listen_to_infants(&mut self, now: Instant) {
+        while let Some((at, key)) = self.infants.front().copied() {
+            let log = self.children.get(&key).and_then(Child::log);
+            if log.is_some() && now < at {
+                return;
+            }
+            self.infants.pop_front();
+            let data = Source::Output(key).data();
+            let watched =
+                log.map_or(Ok(()), |log| epoll::add(&self.epoll, log, data, EventFlags::IN));
+            if watched.is_err() {
+                // The system is short of something; nothing is lost meanwhile.
+                self.infants.push_back((now + INFANCY, key));
+                return;
             }
         }
     }

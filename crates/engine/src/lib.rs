@@ -35,6 +35,7 @@ mod scratch;
 mod service;
 mod summary;
 mod tasks;
+mod text;
 mod tree;
 mod validate;
 mod verdicts;

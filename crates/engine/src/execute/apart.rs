@@ -25,6 +25,10 @@ use waypost_model::{
 /// How long a task waits when the disk has no room for its work tree.
 const NO_SPACE: Duration = Duration::from_secs(30);
 
+/// How often the work tree of a phase follows what is joined: nobody works in it before the phase
+/// ends, and many short tasks would have git do little else.
+const SYNC_INTERVAL: Duration = Duration::from_secs(2);
+
 /// Work trees of a run, and what is under way in them.
 #[derive(Debug)]
 pub(super) struct Apart {
@@ -34,8 +38,9 @@ pub(super) struct Apart {
     pub(super) ending: Option<PhaseEnd>,
     /// The phase whose branch is being made.
     pub(super) opening: Option<u32>,
-    /// Whether the phase's work tree has to be brought to what was joined.
+    /// Whether the phase's work tree has to be brought to what was joined, and not before when.
     is_behind: bool,
+    next_sync: Time,
 }
 
 impl Apart {
@@ -60,7 +65,8 @@ impl Apart {
         }
         let yard = Yard::open(trees)?;
         let (attempts, ending, opening) = (Vec::new(), None, None);
-        Ok(Some(Self { yard, attempts, ending, opening, is_behind: false }))
+        let next_sync = project.clock.now();
+        Ok(Some(Self { yard, attempts, ending, opening, is_behind: false, next_sync }))
     }
 
     /// Whether anything is under way.
@@ -274,6 +280,7 @@ impl Executor<'_> {
         let is_wanted = self.wish == Wish::GoOn;
         let is_quiet = self.running.is_empty() && self.workers.is_empty();
         let only = self.options.phase;
+        let now = self.project.clock.now();
         let Some(active) = self.project.run_seen()?.active() else { return Ok(()) };
         let number = active.current_phase();
         let Some(apart) = &mut self.apart else { return Ok(()) };
@@ -296,8 +303,9 @@ impl Executor<'_> {
                 apart.ending = Some(PhaseEnd::new(number));
                 apart.yard.give(Job::SettlePhase(phase));
             }
-            _ if apart.is_behind && !apart.yard.is_busy() => {
+            _ if apart.is_behind && now >= apart.next_sync && !apart.yard.is_busy() => {
                 apart.is_behind = false;
+                apart.next_sync = now.plus(SYNC_INTERVAL);
                 apart.yard.give(Job::SyncPhase(phase));
             }
             _ => {}

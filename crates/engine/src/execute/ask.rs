@@ -3,10 +3,8 @@
 //! A question is named after what it asks, so that an agent that was interrupted and asks the same
 //! again is given the answer it could not hear, and one that asks something else is not.
 
-use super::{
-    brief::{one_line, plain},
-    signature::fnv,
-};
+use super::{brief::one_line, signature::fnv};
+use crate::text::plain;
 use std::fmt::Display;
 use waypost_agent::{
     answer::Answer,

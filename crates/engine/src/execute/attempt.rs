@@ -9,7 +9,6 @@
 
 use super::{
     Doing, Running,
-    brief::plain,
     ground::{Ground, proves_nothing},
     signature::signature,
 };
@@ -17,6 +16,7 @@ use crate::{
     agent::SHELL,
     merge::{Committed, Join, Stamp, name_some},
     project::Project,
+    text::plain,
 };
 use std::{
     env,
@@ -169,7 +169,7 @@ impl Attempt {
             stamp: Stamp {
                 id: id.clone(),
                 attempt: view.attempts,
-                title: plain(&view.planned.title),
+                title: view.planned.title.clone(),
             },
             files: details.map(|it| it.files.clone()).unwrap_or_default(),
             needs_change: false,

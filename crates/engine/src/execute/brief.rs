@@ -4,6 +4,7 @@
 //! The first lines are the seed's: `TASK_ID:`, `WORKTREE:`, `META:`.
 
 use super::attempt::{Attempt, log_path};
+use crate::text::plain;
 use std::{
     fmt::Write as _,
     fs::File,
@@ -208,14 +209,4 @@ pub(super) fn one_line(text: &str, length: usize) -> String {
         Some((end, _)) => format!("{}…", &words[..end]),
         None => words,
     }
-}
-
-/// An agent's words without what a terminal obeys or what makes text look like another.
-pub(super) fn plain(text: &str) -> String {
-    let is_kept = |char: &char| match char {
-        '\n' | '\t' => true,
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => false,
-        char => !char.is_control(),
-    };
-    text.chars().filter(is_kept).collect()
 }

@@ -5,13 +5,14 @@
 
 use super::{
     attempt::{Attempt, how, reason, shortened},
-    brief::{one_line, plain},
+    brief::one_line,
     ground::Ground,
     signature::signature,
 };
 use crate::{
     agent::{Agent, Heard, ProcessEnd},
     clock::offset_at,
+    text::plain,
 };
 use std::time::Duration;
 use waypost_agent::{

@@ -4,6 +4,7 @@ use super::{ATTEMPT, EVIDENCE, PhaseBranch, TASK, TRIES, Trial, try_merge};
 use crate::{
     error::EngineError,
     git::{self, Git},
+    text::plain,
     tree::Trees,
 };
 use std::collections::BTreeMap;
@@ -28,7 +29,7 @@ impl Stamp {
     }
 
     pub(crate) fn subject(&self) -> String {
-        one_line(&format!("{}: {}", self.id, self.title))
+        one_line(&plain(&format!("{}: {}", self.id, self.title)))
     }
 }
 
@@ -75,7 +76,7 @@ impl Trees {
             return Ok(Committed::Gone);
         }
         let git = self.git_in(&path)?.durable();
-        self.stage(name)?;
+        self.stage(name, &[])?;
         commit_staged(&git, &stamp.message(None), &[])?;
         let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
         let since = format!("{}...{commit}", phase.head());
@@ -112,14 +113,8 @@ impl Trees {
                 || tracked.is_ok_and(|it| it.is_some())
         };
         let found: Vec<&str> = files.iter().filter(is_there).map(String::as_str).collect();
-        match (files.is_empty(), found.is_empty()) {
-            (true, _) => drop(self.stage(&phase.name)?),
-            (false, false) => {
-                // Also what a sparse checkout would not have: it was written all the same.
-                let add = ["add", "--all", "--sparse", "--"];
-                drop(git.text(&[add.as_slice(), &found].concat())?);
-            }
-            (false, true) => {}
+        if files.is_empty() || !found.is_empty() {
+            self.stage(&phase.name, &found)?;
         }
         let message = stamp.message(Some(evidence));
         let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
@@ -166,12 +161,23 @@ impl Trees {
         let message = stamp.message(Some(evidence));
         let reason = format!("waypost: join {}", stamp.id);
         for _ in 0..TRIES {
-            let tree_of = format!("{}^{{tree}}", phase.head());
-            let found = git.text(&["rev-parse", &phase.head(), &tree_of])?;
-            let (tip, before) = found.split_once('\n').unwrap_or((&found, ""));
-            let tree = match try_merge(&git, tip, commit, None)? {
-                Trial::Clean(tree) => tree,
-                Trial::Conflict(files) => return Ok(Join::Conflict { files }),
+            let head = phase.head();
+            let show = ["log", "--no-walk=unsorted", "--format=%H %T %P", &head, commit];
+            let shown = git.text(&show)?;
+            let mut shown = shown.lines().map(|line| line.splitn(3, ' ').collect::<Vec<_>>());
+            let (Some(&[tip, before, _]), its) = (shown.next().as_deref(), shown.next()) else {
+                return Err(EngineError::missing(
+                    format!("git does not show the branch {}", phase.name),
+                    "`git fsck` tells what is wrong with the repository",
+                ));
+            };
+            let tree = match its.as_deref() {
+                // Nothing was joined since it began.
+                Some(&[_, tree, parent]) if parent == tip => tree.to_owned(),
+                _ => match try_merge(&git, tip, commit, None)? {
+                    Trial::Clean(tree) => tree,
+                    Trial::Conflict(files) => return Ok(Join::Conflict { files }),
+                },
             };
             if tree == before {
                 // A git that was killed may have joined it before.

@@ -3,7 +3,7 @@
 //! The mark says that a tree is ready, or how far its removal has come. It is out of the tree, and
 //! goes with git's own record of it. A tree without a mark has never been worked in.
 
-use super::name;
+use super::{index::IndexFile, name};
 use crate::error::EngineError;
 use std::{
     collections::BTreeSet,
@@ -111,9 +111,16 @@ impl Admin {
     }
 
     /// The index as it is.
-    pub(super) fn index(&self) -> Result<Option<Vec<u8>>, EngineError> {
+    pub(super) fn index(&self) -> Result<Option<IndexFile>, EngineError> {
         const INDEX_SIZE_MAX: u64 = 1 << 30;
-        self.read("index", INDEX_SIZE_MAX)
+        // Should it be written meanwhile, a time that is too early only means a closer look.
+        let written = self.index_path().symlink_metadata().and_then(|it| it.modified());
+        let bytes = self.read("index", INDEX_SIZE_MAX)?;
+        Ok(bytes.zip(written.ok()).map(|(bytes, written)| IndexFile { bytes, written }))
+    }
+
+    pub(super) fn index_path(&self) -> PathBuf {
+        self.folder.join("index")
     }
 
     /// Commits that only this tree may know: of its log, and of whatever it was in the middle of.

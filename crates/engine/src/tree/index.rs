@@ -4,8 +4,12 @@
 //! into repositories inside the tree. An agent can set such marks; so before a tree is said to have
 //! nothing to lose, they are looked for, and a copy of the index is freed of them.
 
-use std::path::Path;
-use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
+use super::make::unusable;
+use crate::error::EngineError;
+use std::{
+    ffi::OsStr, fs::File, io::Write as _, os::unix::ffi::OsStrExt as _, path::Path,
+    time::SystemTime,
+};
 
 const ASSUMED: u16 = 0x8000;
 const EXTENDED: u16 = 0x4000;
@@ -17,6 +21,26 @@ const STAT_LENGTH: usize = 40;
 const MODE_AT: usize = 24;
 const GITLINK: u32 = 0o160_000;
 const FOLDER: u32 = 0o040_000;
+
+/// An index as it was found.
+#[derive(Debug)]
+pub(super) struct IndexFile {
+    pub(super) bytes: Vec<u8>,
+    /// Git compares the content of files that were written in the same second or later, and of no
+    /// others if their dates are as noted. A copy that were any younger would hide changes.
+    pub(super) written: SystemTime,
+}
+
+impl IndexFile {
+    /// Writes a copy, or what was made of it.
+    pub(super) fn copy_to(&self, path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
+        let written = File::create(path).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.set_modified(self.written)
+        });
+        written.map_err(|error| unusable(path, &error))
+    }
+}
 
 /// What an index has that a plain look would miss.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,6 +98,13 @@ struct Entry<'a> {
     /// The second flags, where there are any.
     more: u16,
     path: &'a [u8],
+}
+
+impl Found {
+    /// Whether git sees everything by itself, and looks into no other repository.
+    pub(super) fn is_plain(&self) -> bool {
+        !self.has_blinkers && self.links.is_empty()
+    }
 }
 
 impl Entry<'_> {

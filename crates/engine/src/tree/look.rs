@@ -30,7 +30,7 @@ impl Subject {
 }
 
 /// What belongs to Waypost and its windows, and is no work.
-const OWN: [&str; 4] = [
+pub(super) const OWN: [&str; 4] = [
     ":(exclude,top).develop-workflow",
     ":(exclude,top).claude/orchestrate-state.json",
     ":(exclude,top).claude/settings.local.json",
@@ -38,7 +38,7 @@ const OWN: [&str; 4] = [
 ];
 
 /// Everything in a tree that is not Waypost's own.
-pub(super) const WORK: [&str; 5] = [".", OWN[0], OWN[1], OWN[2], OWN[3]];
+const WORK: [&str; 5] = [".", OWN[0], OWN[1], OWN[2], OWN[3]];
 
 /// Branches of attempts: those go as well, so what only they have counts as had by nobody.
 const ATTEMPTS: &str = "--exclude=worktree/phase-*--*";
@@ -104,7 +104,7 @@ impl Trees {
                 Look { commit, branch, is_changed: true, is_staged: true, ..Look::default() }
             }
         };
-        let found = admin.index()?.map(|bytes| index::read(&bytes, subject.oid_length()));
+        let found = admin.index()?.map(|it| index::read(&it.bytes, subject.oid_length()));
         match found {
             Some(Some(found)) => {
                 look.is_changed |= found.has_blinkers || found.is_unfinished;

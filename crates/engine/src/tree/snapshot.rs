@@ -6,8 +6,9 @@
 //! is read and never written.
 
 use super::{
-    Trees, index,
-    look::{Look, Subject, WORK},
+    Trees,
+    index::{self, IndexFile},
+    look::{Look, OWN, Subject},
     make::{Standing, unusable},
     name,
     nested::{self, Nested},
@@ -236,39 +237,73 @@ impl Work<'_> {
         let own = self.scratch.0.join("files");
         let git = self.git.clone().variable("GIT_INDEX_FILE", &*own);
         let index = admin.index()?;
-        let copy = index
-            .and_then(|bytes| index::without_blinkers(&bytes, self.subject.oid_length(), folder));
+        let copy = index.and_then(|index| {
+            let copy = index::without_blinkers(&index.bytes, self.subject.oid_length(), folder)?;
+            Some((index, copy))
+        });
         let is_added = match copy {
-            Some(copy) => write(&own, &copy).map(|()| self.add(&git).is_ok())?,
+            Some((index, copy)) => {
+                index.copy_to(&own, &copy)?;
+                self.add(&git, &[]).is_ok()
+            }
             None => false,
         };
         if !is_added {
             // Without a usable index everything is read.
             file::remove(&own)?;
             git.text(&["read-tree", self.look.commit.as_deref().unwrap_or("--empty")])?;
-            self.add(&git)?;
+            self.add(&git, &[])?;
         }
         git.text(&["write-tree"])
     }
 
-    /// Puts all files into the tree's own index.
-    pub(super) fn stage(&self) -> Result<(), EngineError> {
-        self.add(&self.git)
+    /// Puts files into the tree's own index: these, or all.
+    pub(super) fn stage(&self, only: &[&str]) -> Result<(), EngineError> {
+        self.add(&self.git, only)
     }
 
-    /// Puts all files into the index that `git` has.
-    fn add(&self, git: &Git) -> Result<(), EngineError> {
-        let list = self.scratch.0.join("paths");
-        write(&list, &self.pathspecs())?;
-        let from = format!("--pathspec-from-file={}", text(&list)?);
-        git.text(&["add", "--all", "--sparse", &from, "--pathspec-file-nul"])?;
-        self.look.links.iter().try_for_each(|(path, noted)| self.note_link(git, path, noted))
+    /// Puts files into a copy of an index. Returns the copy; none if git cannot do that.
+    pub(super) fn stage_aside(
+        &self,
+        index: &IndexFile,
+        only: &[&str],
+    ) -> Result<Option<PathBuf>, EngineError> {
+        let copy = self.scratch.0.join("index");
+        index.copy_to(&copy, &index.bytes)?;
+        match self.add(&self.git.clone().variable("GIT_INDEX_FILE", &*copy), only) {
+            Ok(()) => Ok(Some(copy)),
+            Err(killed @ EngineError::GitKilled { .. }) => Err(killed),
+            Err(_) => Ok(None),
+        }
     }
 
-    /// Everything but our own files and other repositories: git would note a commit of those that
+    /// Puts files into the index that `git` has: these, or all.
+    fn add(&self, git: &Git, only: &[&str]) -> Result<(), EngineError> {
+        let is_link =
+            |file: &&&str| self.look.links.iter().any(|(path, _)| path == file.as_bytes());
+        let files: Vec<&str> = match only.is_empty() {
+            true => vec!["."],
+            false => only.iter().filter(|file| !is_link(file)).copied().collect(),
+        };
+        if !files.is_empty() {
+            let list = self.scratch.0.join("paths");
+            write(&list, &self.pathspecs(&files))?;
+            let from = format!("--pathspec-from-file={}", text(&list)?);
+            // Also what a sparse checkout would not have: it was written all the same.
+            git.text(&["add", "--all", "--sparse", &from, "--pathspec-file-nul"])?;
+        }
+        let links = self.look.links.iter();
+        let is_wanted =
+            |path: &[u8]| only.is_empty() || only.iter().any(|it| it.as_bytes() == path);
+        let mut links = links.filter(|(path, _)| is_wanted(path));
+        links.try_for_each(|(path, noted)| self.note_link(git, path, noted))
+    }
+
+    /// Files without our own and without other repositories: git would note a commit of those that
     /// may be nowhere, and would run what they configure to find out whether they have changed.
-    fn pathspecs(&self) -> Vec<u8> {
-        let mut list: Vec<Vec<u8>> = WORK.iter().map(|it| it.as_bytes().to_vec()).collect();
+    fn pathspecs(&self, files: &[&str]) -> Vec<u8> {
+        let mut list: Vec<Vec<u8>> =
+            files.iter().chain(&OWN).map(|it| it.as_bytes().to_vec()).collect();
         let links = self.look.links.iter().map(|(path, _)| path);
         for path in self.look.nested.iter().chain(links) {
             list.push([b":(exclude,top,literal)".as_slice(), path].concat());
@@ -296,11 +331,11 @@ impl Work<'_> {
 
     /// What the index is: as the head, as the files, or a commit of its own.
     fn index(&self, files: &str) -> Result<String, EngineError> {
-        let Some(bytes) = self.subject.admin.index()?.filter(|_| self.look.is_staged) else {
+        let Some(index) = self.subject.admin.index()?.filter(|_| self.look.is_staged) else {
             return Ok("head".into());
         };
         let own = self.scratch.0.join("staged");
-        write(&own, &bytes)?;
+        index.copy_to(&own, &index.bytes)?;
         let git = self.git.clone().variable("GIT_INDEX_FILE", &*own);
         let unmerged = git.try_bytes(&["ls-files", "--unmerged", "-z"])?;
         let Some(unmerged) = unmerged else {
@@ -312,7 +347,7 @@ impl Work<'_> {
         }
         self.set_stages_aside(&git, &unmerged)?;
         let copy = self.scratch.0.join("copy");
-        write(&copy, &bytes)?;
+        write(&copy, &index.bytes)?;
         let blob = git.text(&["hash-object", "-w", "--no-filters", "--", text(&copy)?])?;
         let entry = format!("100644,{blob},{INDEX_FILE}");
         git.text(&["update-index", "--add", "--cacheinfo", &entry])?;

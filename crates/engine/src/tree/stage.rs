@@ -3,47 +3,73 @@
 use super::{
     Trees, index,
     look::{Look, Subject},
-    make::Standing,
+    make::{Standing, unusable},
     name,
     snapshot::no_tree,
 };
 use crate::error::EngineError;
+use std::fs;
 use waypost_store::file;
 
 impl Trees {
-    /// Puts everything of a tree that is work into its index: tracked or not, whatever marks an
-    /// agent has set so that git would not look. Waypost's own files stay out, and repositories
-    /// that are not tracked: a commit cannot hold those. Returns where such were found.
+    /// Puts everything of a tree that is work into its index, or of that only some files: tracked or
+    /// not, whatever marks an agent has set so that git would not look. Waypost's own files stay out,
+    /// and repositories that are not tracked: a commit cannot hold those. Returns where such were
+    /// found.
     ///
-    /// `git add` is not to be called with all of a tree instead: it runs git in submodules, which
-    /// does what those configure.
-    pub(crate) fn stage(&self, name: &str) -> Result<Vec<String>, EngineError> {
+    /// `git add` is not to be called instead: it runs git in submodules, which does what those
+    /// configure.
+    pub(crate) fn stage(&self, name: &str, only: &[&str]) -> Result<Vec<String>, EngineError> {
         name::check(name)?;
         let (trees, _turn) = self.turn(name)?;
         let Standing::Ready(admin, mark) = trees.standing(name)? else { return Err(no_tree(name)) };
         let subject = Subject { name: name.to_owned(), admin, mark, folder: trees.path(name) };
         subject.clear_locks()?;
+        if trees.stage_plain(&subject, only)? {
+            return Ok(Vec::new());
+        }
         let look = trees.glance(&subject)?;
         if look.has_blinkers {
             trees.uncover(&subject)?;
         }
         if look.is_changed || !look.links.is_empty() {
-            trees.work(&subject, &look)?.stage()?;
+            trees.work(&subject, &look)?.stage(only)?;
         }
         Ok(strays(&look))
     }
 
+    /// Stages without a look at the tree first, which would cost as much again. `false`: nothing is
+    /// staged; there are marks or other repositories, for which a look is needed.
+    fn stage_plain(&self, subject: &Subject, only: &[&str]) -> Result<bool, EngineError> {
+        let is_plain = |bytes: &[u8]| {
+            index::read(bytes, subject.oid_length()).is_some_and(|found| found.is_plain())
+        };
+        let Some(index) = subject.admin.index()?.filter(|index| is_plain(&index.bytes)) else {
+            return Ok(false);
+        };
+        let nothing_seen = Look::default();
+        let work = self.work(subject, &nothing_seen)?;
+        let Some(staged) = work.stage_aside(&index, only)? else { return Ok(false) };
+        let bytes = fs::read(&staged).map_err(|error| unusable(&staged, &error))?;
+        // Git notes a commit of every repository that it comes across.
+        if !is_plain(&bytes) {
+            return Ok(false);
+        }
+        file::rename(&staged, &subject.admin.index_path())?;
+        Ok(true)
+    }
+
     /// Takes the marks from a tree's index that keep git from looking at files which are there.
     fn uncover(&self, subject: &Subject) -> Result<(), EngineError> {
-        let Subject { admin, folder, .. } = subject;
-        let bytes = admin.index()?.unwrap_or_default();
-        match index::without_blinkers(&bytes, subject.oid_length(), folder) {
-            Some(copy) => {
-                let path = admin.folder.join("index");
-                Ok(file::replace_volatile(&path, &copy, file::SHARED)?)
-            }
-            None => Ok(()),
-        }
+        let Subject { admin, folder, name, .. } = subject;
+        let Some(index) = admin.index()? else { return Ok(()) };
+        let Some(copy) = index::without_blinkers(&index.bytes, subject.oid_length(), folder) else {
+            return Ok(());
+        };
+        let scratch = self.scratch(name)?;
+        let aside = scratch.0.join("index");
+        index.copy_to(&aside, &copy)?;
+        Ok(file::rename(&aside, &admin.index_path())?)
     }
 }
 

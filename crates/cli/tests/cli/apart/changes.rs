@@ -156,7 +156,9 @@ fn the_state_is_rebuilt_from_the_commits() {
     if nobody_is_here() {
         return;
     }
-    let project = two();
+    // What a terminal would obey is not in the commits.
+    let tasks = ground(&[task("T1.1", &[LAY]), task("T1.2", &[RAIN])]);
+    let project = with(&tasks.replace("Do T1.1", "Do \u{1b}[31mT1.1\u{202e}"));
     ends_well(&project, RUN);
     // Boxes alone would tell as well.
     project.write("TASKS.md", &project.read("TASKS.md").replace("[x]", "[ ]"));

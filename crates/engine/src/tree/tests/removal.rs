@@ -2,7 +2,7 @@
 
 use super::{NAME, Repository, conflict, git, write};
 use crate::tree::PutAway;
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::MetadataExt as _, path::Path, thread, time::Duration};
 
 const SNAPSHOT: &str = "refs/waypost/snapshots/phase-1-cart--T1.1-1/1";
 
@@ -32,6 +32,43 @@ fn work_that_was_joined_needs_no_snapshot() {
     git(&path, "commit -q -m work");
     repository.git(&format!("merge -q --no-ff -m join {NAME}"));
     assert_eq!(trees.put_away(NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
+}
+
+/// A tree in which a file was changed within the second in which git wrote it, to the same length:
+/// by its dates and its size it is as git knows it.
+fn changed_at_once() -> (Repository, crate::tree::Trees) {
+    loop {
+        let repository = Repository::new();
+        let (trees, path) = repository.made();
+        let second = |file: &Path| file.metadata().unwrap().ctime();
+        let written = second(&path.join("a.txt"));
+        write(&path.join("a.txt"), "two\n");
+        let index = repository.root.join(".git/worktrees/phase-1-cart--T1.1-1/index");
+        if second(&path.join("a.txt")) == written && second(&index) == written {
+            // Whatever is written from now on is of another second.
+            thread::sleep(Duration::from_millis(1_100));
+            return (repository, trees);
+        }
+    }
+}
+
+#[test]
+fn a_change_in_the_second_of_the_checkout_is_kept() {
+    let (repository, trees) = changed_at_once();
+    assert_eq!(trees.put_away(NAME, "test").unwrap(), kept(SNAPSHOT));
+    assert_eq!(repository.git(&format!("show {SNAPSHOT}:a.txt")), "two");
+}
+
+#[test]
+fn a_change_in_the_second_of_the_checkout_is_staged() {
+    for line in ["status", "update-index --assume-unchanged b.txt"] {
+        let (repository, trees) = changed_at_once();
+        let path = repository.root.join(NAME);
+        // Git of an agent writes no index only to look.
+        git(&path, &format!("--no-optional-locks {line}"));
+        assert_eq!(trees.stage(NAME, &[]).unwrap(), Vec::<String>::new());
+        assert_eq!(git(&path, "diff --cached --name-only"), "a.txt", "{line}");
+    }
 }
 
 #[test]

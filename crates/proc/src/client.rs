@@ -23,10 +23,10 @@ use std::{
     net::Shutdown,
     os::{
         fd::{AsFd, BorrowedFd},
-        unix::net::UnixStream,
+        unix::{net::UnixStream, process::ExitStatusExt as _},
     },
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
@@ -36,9 +36,13 @@ use std::{
 const START_PATIENCE: Duration = Duration::from_secs(30);
 /// How long it may take to answer or to take a request; it never does anything else for long.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
+/// How long one may take to end that did not become a keeper.
+const LAST_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a keeper that is not needed any more may take to end.
 const END_PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
+/// How often a keeper is started that is killed before it answers.
+const STARTS_MAX: usize = 3;
 const PIECE_SIZE: usize = 64 << 10;
 
 /// A keeper that answers.
@@ -55,8 +59,19 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Starts `program… FOLDER/ID` and waits until it answers.
+    /// Starts `program… FOLDER/ID` and waits until it answers; again if somebody kills it meanwhile.
     pub fn start(folder: &Path, program: &[OsString]) -> Result<Self, ProcError> {
+        let mut started = Self::start_once(folder, program);
+        for _ in 1..STARTS_MAX {
+            match started {
+                Err(ProcError::Gone { .. }) => started = Self::start_once(folder, program),
+                _ => break,
+            }
+        }
+        started
+    }
+
+    fn start_once(folder: &Path, program: &[OsString]) -> Result<Self, ProcError> {
         let place = Place::create(folder)?;
         let started = launch(&place, program).and_then(|process| {
             let connected = Self::connect(&place)?;
@@ -337,6 +352,9 @@ fn launch(place: &Place, program: &[OsString]) -> Result<Child, ProcError> {
     if word == READY {
         return Ok(process);
     }
+    if wait_out(&mut process).is_some_and(|status| status.signal().is_some()) {
+        return Err(ProcError::Gone { id: place.id.clone() });
+    }
     let killed = process.kill().and_then(|()| process.wait());
     let said = fs::read_to_string(&stderr).unwrap_or_default();
     Err(failed(match (said.trim(), killed) {
@@ -344,6 +362,17 @@ fn launch(place: &Place, program: &[OsString]) -> Result<Child, ProcError> {
         ("", Err(e)) => e.to_string(),
         (said, _) => said.to_owned(),
     }))
+}
+
+/// How a process ended that has said its last, if it does so soon.
+fn wait_out(process: &mut Child) -> Option<ExitStatus> {
+    let deadline = clock::now() + LAST_PATIENCE;
+    loop {
+        match process.try_wait() {
+            Ok(None) if clock::now() < deadline => thread::sleep(LOOK_AGAIN),
+            found => return found.ok().flatten(),
+        }
+    }
 }
 
 fn read_word(mut output: impl io::Read + AsFd) -> Vec<u8> {

@@ -1,5 +1,5 @@
-//! The chaos of `chaos`, with a work tree for each attempt: engine, keeper and git are killed at
-//! random, again and again, and the run is taken up each time.
+//! The chaos of `chaos`, with a work tree for each attempt or for each phase: engine, keeper and git
+//! are killed at random, again and again, and the run is taken up each time.
 //!
 //! In the end the target branch has every task's change once, nothing of the trees is left but
 //! snapshots of what would have been lost, and the user's own files are as they were.
@@ -7,7 +7,7 @@
 use crate::{
     chaos::{self, PATIENCE},
     process,
-    repository::{Deed, Repository, Task},
+    repository::{Deed, Repository, Task, Way},
     sample::{self, Random},
     site::{Site, WAYPOST},
 };
@@ -34,14 +34,25 @@ const SMALL: Scale = Scale { tasks_per_phase: 7, phases: 2, kills: 5, life_max_m
 #[test]
 fn a_run_apart_survives_the_death_of_its_engine_its_keeper_and_git() {
     let scale = if sample::is_full() { FULL } else { SMALL };
-    let repository = Repository::new(plan(&scale));
+    survives(&scale, Way::Attempts);
+}
+
+#[test]
+fn a_run_in_one_tree_for_each_phase_survives_the_same() {
+    let full = Scale { tasks_per_phase: 20, phases: 3, ..FULL };
+    let scale = if sample::is_full() { full } else { SMALL };
+    survives(&scale, Way::Phases);
+}
+
+fn survives(scale: &Scale, way: Way) {
+    let repository = Repository::new(plan(scale, way), way);
     let site = &repository.site;
     let mut random = Random::new();
     let mut settled: BTreeMap<String, usize> = BTreeMap::new();
     let mut struck = Struck::default();
     let start = Instant::now();
     for kill in 0..scale.kills {
-        let mut engine = begin(site);
+        let mut engine = begin(site, way);
         let pause = |random: &mut Random| {
             thread::sleep(Duration::from_millis(random.next() % scale.life_max_ms));
         };
@@ -73,14 +84,14 @@ fn a_run_apart_survives_the_death_of_its_engine_its_keeper_and_git() {
         chaos::note_settled(site, &mut settled, kill);
         repository.assert_safe();
     }
-    let mut last = begin(site);
+    let mut last = begin(site, way);
     let status = process::wait(&mut last, PATIENCE).expect("the run comes to its end");
     assert!(status.success(), "{status}: {}", said(site));
     chaos::note_settled(site, &mut settled, scale.kills);
     repository.assert_whole();
     let seconds = start.elapsed().as_secs();
     let (tasks, kills) = (repository.tasks.len(), scale.kills);
-    let told = format!("{tasks} tasks apart, {kills} kills, {struck:?}, {seconds} s");
+    let told = format!("{tasks} tasks apart ({way:?}), {kills} kills, {struck:?}, {seconds} s");
     process::say(&format!("{told}, {}", sample::described()));
     assert!(struck.underway * 2 >= kills, "those by progress find it under way: {struck:?}");
 }
@@ -88,21 +99,20 @@ fn a_run_apart_survives_the_death_of_its_engine_its_keeper_and_git() {
 #[test]
 fn a_run_apart_goes_on_when_its_keeper_dies_again_and_again() {
     let scale = Scale { tasks_per_phase: 9, phases: 1, ..SMALL };
-    let repository = Repository::new(plan(&scale));
+    let repository = Repository::new(plan(&scale, Way::Attempts), Way::Attempts);
     let site = &repository.site;
     // The check at the phase's end waits for its keeper's death the first time.
     let (mark, path) = (site.outside("checked"), site.path("waypost.toml"));
     let check = format!("test -e {0} || {{ touch {0}; sleep 600; }}", mark.display());
     fs::write(&path, format!("[run]\nchecks = [{check:?}]\n")).unwrap();
     repository.git(&["commit", "-qm", "Wait in a check", "--", "waypost.toml"]);
-    let mut engine = begin(site);
+    let mut engine = begin(site, Way::Attempts);
     let (mut random, mut kills) = (Random::new(), 0);
     let is_over = |engine: &mut Child| engine.try_wait().unwrap().is_some();
     while !mark.exists() && !is_over(&mut engine) {
         if kills < 8 {
             thread::sleep(Duration::from_millis(random.next() % 500));
-            let keepers: Vec<u32> =
-                chaos::keepers(site).into_iter().filter(|pid| has_child(*pid)).collect();
+            let keepers = chaos::keepers(site);
             kills += keepers.len();
             keepers.into_iter().for_each(chaos::kill_process);
         }
@@ -125,12 +135,6 @@ fn await_begun(repository: &Repository, engine: &mut Child, count: usize) {
     }
 }
 
-/// Whether a keeper is at work: one that is killed before it has become a keeper ends the run.
-fn has_child(pid: u32) -> bool {
-    let path = format!("/proc/{pid}/task/{pid}/children");
-    fs::read_to_string(path).is_ok_and(|children| !children.trim().is_empty())
-}
-
 /// What the kills have met.
 #[derive(Debug, Default)]
 struct Struck {
@@ -140,7 +144,7 @@ struct Struck {
     gits: usize,
 }
 
-fn plan(scale: &Scale) -> Vec<Task> {
+fn plan(scale: &Scale, way: Way) -> Vec<Task> {
     let deeds = [
         Deed::Writes,
         Deed::Proves,
@@ -157,16 +161,21 @@ fn plan(scale: &Scale) -> Vec<Task> {
     for phase in 1..=scale.phases {
         for number in 1..=scale.tasks_per_phase {
             let depends = (number % 5 == 0).then(|| format!("T{phase}.{}", number - 1));
-            let (id, deed) = (format!("T{phase}.{number}"), deeds[(number - 1) % deeds.len()]);
+            let id = format!("T{phase}.{number}");
+            let deed = match deeds[(number - 1) % deeds.len()] {
+                // What an attempt has committed in a tree that others share stays there.
+                Deed::Commits if way == Way::Phases => Deed::Writes,
+                deed => deed,
+            };
             tasks.push(Task { id, phase, deed, depends });
         }
     }
     tasks
 }
 
-fn begin(site: &Site) -> Child {
+fn begin(site: &Site, way: Way) -> Child {
     let mut command = site.command(WAYPOST);
-    command.args(["run", "--resume", "--isolation", "task", "--max-parallel", "4"]);
+    command.args(["run", "--resume", "--isolation", way.isolation(), "--max-parallel", "4"]);
     command.args(["--retry-limit", "100"]);
     let said = fs::File::create(site.outside("said")).unwrap();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);

@@ -15,6 +15,32 @@ use std::{
     path::Path,
 };
 
+/// Where tasks work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Each attempt in a tree of its own.
+    Attempts,
+    /// All tasks of a phase in one tree.
+    Phases,
+}
+
+impl Way {
+    pub(crate) fn isolation(self) -> &'static str {
+        match self {
+            Self::Attempts => "task",
+            Self::Phases => "phase",
+        }
+    }
+
+    /// How many commits a commit of ours for a task is made from.
+    fn parents(self) -> usize {
+        match self {
+            Self::Attempts => 2,
+            Self::Phases => 1,
+        }
+    }
+}
+
 /// What a task does to the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deed {
@@ -85,14 +111,15 @@ pub(crate) struct Repository {
     pub(crate) site: Site,
     pub(crate) tasks: Vec<Task>,
     phases: usize,
+    way: Way,
 }
 
 impl Repository {
-    pub(crate) fn new(tasks: Vec<Task>) -> Self {
+    pub(crate) fn new(tasks: Vec<Task>, way: Way) -> Self {
         let site = Site::new();
         let phases = tasks.iter().map(|task| task.phase).max().unwrap();
         fs::create_dir(site.outside("counts")).unwrap();
-        let this = Self { site, tasks, phases };
+        let this = Self { site, tasks, phases, way };
         let write = |name: &str, text: &str| fs::write(this.site.path(name), text).unwrap();
         write("TASKS.md", &this.tasks_md());
         write("waypost.toml", "[run]\nchecks = [\"test ! -e broken\", \"ls shared-*\"]\n");
@@ -195,14 +222,14 @@ impl Repository {
         found
     }
 
-    /// The target has every task's change once, by one merge commit that says so.
+    /// The target has every task's change once, by one commit that says so.
     fn assert_changes(&self) {
         let mut joined: BTreeMap<String, usize> = BTreeMap::new();
         let format = "--format=%P%x09%(trailers:key=Waypost-Task,valueonly,separator=%x20)";
         let with = ["log", "--grep=^Waypost-Evidence: ", format, "main"];
         for line in self.git(&with).lines() {
             let (parents, task) = line.split_once('\t').unwrap();
-            assert_eq!(parents.split(' ').count(), 2, "{task} is joined by a merge");
+            assert_eq!(parents.split(' ').count(), self.way.parents(), "{task}: {parents}");
             *joined.entry(task.trim().to_owned()).or_insert(0) += 1;
         }
         let changing = self.tasks.iter().filter(|task| task.deed != Deed::Nothing);

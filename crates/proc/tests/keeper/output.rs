@@ -9,7 +9,7 @@ fn serial_a_flood_is_drained_counted_and_kept_in_part() {
     let site = Site::new();
     let keeper = site.keeper();
     let is_full = env::var("WAYPOST_FAULTS").is_ok_and(|value| value == "full");
-    let size: u64 = if is_full { 10 << 30 } else { 256 << 20 };
+    let size: u64 = if is_full { 10 << 30 } else { 1 << 30 };
     let mut spec = site.chaos("flood", &["flood", &size.to_string()]);
     spec.limits.log_size = 1 << 20;
     let ended = run(&keeper, spec);

@@ -65,6 +65,25 @@ fn files_of_a_bare_child() -> String {
 }
 
 #[test]
+fn a_keeper_that_is_killed_before_it_answers_is_started_again() {
+    let site = Site::new();
+    let tries = site.folder.path().join("tries");
+    let keeper = |deaths: usize| {
+        let script = format!(
+            "echo >> {0}; test $(wc -l < {0}) -gt {deaths} || kill -9 $$; exec {CHAOS} keeper \"$0\"",
+            tries.display()
+        );
+        let _first = fs::remove_file(&tries);
+        Keeper::start(&site.keepers(), &words(&["sh", "-c", &script]))
+    };
+    let ended = run(&keeper(2).unwrap(), site.shell("one", "true"));
+    assert_eq!(ended.how, How::Exited(0));
+    let error = keeper(9).unwrap_err();
+    assert!(matches!(error, ProcError::Gone { .. }), "{error}");
+    assert_eq!(fs::read_to_string(&tries).unwrap().len(), 3);
+}
+
+#[test]
 fn what_cannot_be_started_is_refused_for_good() {
     let site = Site::new();
     let keeper = site.keeper();

@@ -29,6 +29,10 @@ pub(crate) enum Effort {
     Quick,
 }
 
+/// Cargo tells programs where its own libraries are. Every child of a benchmark would look there
+/// first for all that it needs, those of others more often than ours.
+const RUNNER: &str = r#"target."cfg(unix)".runner = ["env", "-u", "LD_LIBRARY_PATH"]"#;
+
 /// A bench target of one of our packages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bench {
@@ -108,8 +112,8 @@ impl Bench {
     }
 
     fn line(&self, effort: Effort) -> CommandLine {
-        let line = CommandLine::cargo("bench --package");
-        let line = line.with([self.package, "--bench", self.name]);
+        let line = CommandLine::cargo("bench");
+        let line = line.with(["--config", RUNNER, "--package", self.package, "--bench", self.name]);
         match effort {
             Effort::Full => line,
             Effort::Quick => line.variable("WAYPOST_BENCH_QUICK", "1"),
@@ -119,7 +123,9 @@ impl Bench {
     fn measure(&self, effort: Effort) -> Result<Vec<Measurement>> {
         let line = match self.name {
             "hook" | "run" | "trees" if effort == Effort::Full => {
-                let programs = dist::build()?.display().to_string();
+                let programs = target().join("bench/programs");
+                dist::install(&programs)?;
+                let programs = programs.display().to_string();
                 self.line(effort).variable("WAYPOST_BENCH_PROGRAMS", &programs)
             }
             _ => self.line(effort),
@@ -207,14 +213,13 @@ mod tests {
 
     #[test]
     fn quick_is_told_to_the_benchmark() {
+        let bench =
+            format!("cargo bench --config '{RUNNER}' --package waypost-store --bench journal");
         assert_eq!(
             BENCHES[0].line(Effort::Quick).to_string(),
-            "WAYPOST_BENCH_QUICK=1 cargo bench --package waypost-store --bench journal"
+            format!("WAYPOST_BENCH_QUICK=1 {bench}")
         );
-        assert_eq!(
-            BENCHES[0].line(Effort::Full).to_string(),
-            "cargo bench --package waypost-store --bench journal"
-        );
+        assert_eq!(BENCHES[0].line(Effort::Full).to_string(), bench);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! The price is that the program itself is always loaded at the same address; stack, heap and the
 //! kernel's own pages still are not.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
@@ -20,25 +20,33 @@ const SPAWN_SYMBOLS: &str = "link-arg=-Wl,--undefined=posix_spawn_file_actions_a
 
 /// Where the built programs are copied to, if not left where they were built.
 pub(crate) fn run(to: Option<&str>) -> Result<()> {
-    let built = build()?;
-    if let Some(to) = to.map(PathBuf::from) {
-        std::fs::create_dir_all(&to).with_context(|| format!("cannot make {}", to.display()))?;
-        for program in PROGRAMS {
-            // A program that runs cannot be written to, but it can be replaced.
-            let (from, aside) = (built.join(program), to.join(format!(".{program}.new")));
-            std::fs::copy(&from, &aside)
-                .and_then(|_| std::fs::rename(&aside, to.join(program)))
-                .with_context(|| format!("cannot copy {}", from.display()))?;
+    match to {
+        Some(to) => {
+            install(Path::new(to))?;
+            println!("installed {} in {to}", PROGRAMS.join(" and "));
         }
-        println!("installed {} in {}", PROGRAMS.join(" and "), to.display());
-    } else {
-        println!("built {} in {}", PROGRAMS.join(" and "), built.display());
+        None => println!("built {} in {}", PROGRAMS.join(" and "), build()?.display()),
+    }
+    Ok(())
+}
+
+/// Builds both programs and copies them to a folder, as users have them. What a linker has written
+/// lies in memory in smaller pieces than a copy does, and starts more slowly for as long.
+pub(crate) fn install(to: &Path) -> Result<()> {
+    let built = build()?;
+    std::fs::create_dir_all(to).with_context(|| format!("cannot make {}", to.display()))?;
+    for program in PROGRAMS {
+        // A program that runs cannot be written to, but it can be replaced.
+        let (from, aside) = (built.join(program), to.join(format!(".{program}.new")));
+        std::fs::copy(&from, &aside)
+            .and_then(|_| std::fs::rename(&aside, to.join(program)))
+            .with_context(|| format!("cannot copy {}", from.display()))?;
     }
     Ok(())
 }
 
 /// Builds both programs and returns the folder that they are in.
-pub(crate) fn build() -> Result<PathBuf> {
+fn build() -> Result<PathBuf> {
     for program in PROGRAMS {
         let line = line(program, cfg!(target_os = "linux"));
         println!("running {line}");

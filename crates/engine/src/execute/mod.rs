@@ -187,7 +187,7 @@ impl Project {
             pace_before: 0,
             wish: Wish::GoOn,
             next_look: now,
-            // Children work meanwhile: the first look comes before there are any.
+            // The first look comes before there is a child; the second shows the run.
             next_rendering: now.plus(Duration::from_millis(1)),
             is_shown: false,
             known: Known::default(),

@@ -76,7 +76,7 @@ impl Trees {
             return Ok(Committed::Gone);
         }
         let git = self.git_in(&path)?.durable();
-        self.stage(name, &[])?;
+        self.stage(name)?;
         commit_staged(&git, &stamp.message(None), &[])?;
         let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
         let since = format!("{}...{commit}", phase.head());
@@ -114,7 +114,7 @@ impl Trees {
         };
         let found: Vec<&str> = files.iter().filter(is_there).map(String::as_str).collect();
         if files.is_empty() || !found.is_empty() {
-            self.stage(&phase.name, &found)?;
+            self.stage_among_others(&phase.name, &found)?;
         }
         let message = stamp.message(Some(evidence));
         let head = git.text(&["rev-parse", "--verify", "HEAD"])?;

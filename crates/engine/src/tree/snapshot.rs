@@ -262,15 +262,11 @@ impl Work<'_> {
         self.add(&self.git, only)
     }
 
-    /// Puts files into a copy of an index. Returns the copy; none if git cannot do that.
-    pub(super) fn stage_aside(
-        &self,
-        index: &IndexFile,
-        only: &[&str],
-    ) -> Result<Option<PathBuf>, EngineError> {
+    /// Puts all files into a copy of an index. Returns the copy; none if git cannot do that.
+    pub(super) fn stage_aside(&self, index: &IndexFile) -> Result<Option<PathBuf>, EngineError> {
         let copy = self.scratch.0.join("index");
         index.copy_to(&copy, &index.bytes)?;
-        match self.add(&self.git.clone().variable("GIT_INDEX_FILE", &*copy), only) {
+        match self.add(&self.git.clone().variable("GIT_INDEX_FILE", &*copy), &[]) {
             Ok(()) => Ok(Some(copy)),
             Err(killed @ EngineError::GitKilled { .. }) => Err(killed),
             Err(_) => Ok(None),

@@ -12,35 +12,55 @@ use std::fs;
 use waypost_store::file;
 
 impl Trees {
-    /// Puts everything of a tree that is work into its index, or of that only some files: tracked or
-    /// not, whatever marks an agent has set so that git would not look. Waypost's own files stay out,
-    /// and repositories that are not tracked: a commit cannot hold those. Returns where such were
-    /// found.
+    /// Puts everything of a tree that is work into its index: tracked or not, whatever marks an
+    /// agent has set so that git would not look. Waypost's own files stay out, and repositories
+    /// that are not tracked: a commit cannot hold those. Returns where such were found. Nobody else
+    /// may be at work in the tree.
     ///
-    /// `git add` is not to be called instead: it runs git in submodules, which does what those
-    /// configure.
-    pub(crate) fn stage(&self, name: &str, only: &[&str]) -> Result<Vec<String>, EngineError> {
+    /// `git add` is not to be called with all of a tree instead: it runs git in submodules, which
+    /// does what those configure.
+    pub(crate) fn stage(&self, name: &str) -> Result<Vec<String>, EngineError> {
         name::check(name)?;
         let (trees, _turn) = self.turn(name)?;
-        let Standing::Ready(admin, mark) = trees.standing(name)? else { return Err(no_tree(name)) };
-        let subject = Subject { name: name.to_owned(), admin, mark, folder: trees.path(name) };
+        let subject = trees.ready(name)?;
         subject.clear_locks()?;
-        if trees.stage_plain(&subject, only)? {
-            return Ok(Vec::new());
+        match trees.stage_plain(&subject)? {
+            true => Ok(Vec::new()),
+            false => trees.stage_seen(&subject, &[]),
         }
-        let look = trees.glance(&subject)?;
+    }
+
+    /// As `stage`, only some files, or all; others may be at work in the tree. Git's own locks keep
+    /// them apart.
+    pub(crate) fn stage_among_others(
+        &self,
+        name: &str,
+        only: &[&str],
+    ) -> Result<Vec<String>, EngineError> {
+        name::check(name)?;
+        let (trees, _turn) = self.turn(name)?;
+        trees.stage_seen(&trees.ready(name)?, only)
+    }
+
+    fn ready(&self, name: &str) -> Result<Subject, EngineError> {
+        let Standing::Ready(admin, mark) = self.standing(name)? else { return Err(no_tree(name)) };
+        Ok(Subject { name: name.to_owned(), admin, mark, folder: self.path(name) })
+    }
+
+    fn stage_seen(&self, subject: &Subject, only: &[&str]) -> Result<Vec<String>, EngineError> {
+        let look = self.glance(subject)?;
         if look.has_blinkers {
-            trees.uncover(&subject)?;
+            self.uncover(subject)?;
         }
         if look.is_changed || !look.links.is_empty() {
-            trees.work(&subject, &look)?.stage(only)?;
+            self.work(subject, &look)?.stage(only)?;
         }
         Ok(strays(&look))
     }
 
     /// Stages without a look at the tree first, which would cost as much again. `false`: nothing is
     /// staged; there are marks or other repositories, for which a look is needed.
-    fn stage_plain(&self, subject: &Subject, only: &[&str]) -> Result<bool, EngineError> {
+    fn stage_plain(&self, subject: &Subject) -> Result<bool, EngineError> {
         let is_plain = |bytes: &[u8]| {
             index::read(bytes, subject.oid_length()).is_some_and(|found| found.is_plain())
         };
@@ -49,7 +69,7 @@ impl Trees {
         };
         let nothing_seen = Look::default();
         let work = self.work(subject, &nothing_seen)?;
-        let Some(staged) = work.stage_aside(&index, only)? else { return Ok(false) };
+        let Some(staged) = work.stage_aside(&index)? else { return Ok(false) };
         let bytes = fs::read(&staged).map_err(|error| unusable(&staged, &error))?;
         // Git notes a commit of every repository that it comes across.
         if !is_plain(&bytes) {

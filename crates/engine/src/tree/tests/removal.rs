@@ -66,7 +66,7 @@ fn a_change_in_the_second_of_the_checkout_is_staged() {
         let path = repository.root.join(NAME);
         // Git of an agent writes no index only to look.
         git(&path, &format!("--no-optional-locks {line}"));
-        assert_eq!(trees.stage(NAME, &[]).unwrap(), Vec::<String>::new());
+        assert_eq!(trees.stage(NAME).unwrap(), Vec::<String>::new());
         assert_eq!(git(&path, "diff --cached --name-only"), "a.txt", "{line}");
     }
 }

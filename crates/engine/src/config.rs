@@ -11,7 +11,8 @@ use std::{
 };
 use toml::{Table, Value};
 use waypost_model::{
-    config::{Config, PERSONAL_KEYS, SECRET_KEYS, reference},
+    config::{Config, PERSONAL_KEYS, REDACTED, SECRET_KEYS, reference},
+    diagnostic::Diagnostic,
     document::Document as _,
 };
 use waypost_store::{file, parse};
@@ -158,10 +159,47 @@ impl Configuration {
 
 fn read_layer(path: &Path) -> Result<Option<Table>, EngineError> {
     let Some(bytes) = file::read_bounded(path, FILE_SIZE_MAX)? else { return Ok(None) };
-    parse::parse::<Config>(&bytes)
-        .map_err(|diagnostics| EngineError::invalid(path, &bytes, diagnostics))?;
     let text = String::from_utf8_lossy(&bytes);
+    parse::parse::<Config>(&bytes).map_err(|mut diagnostics| {
+        diagnostics.iter_mut().for_each(hide_value);
+        EngineError::invalid(path, covered(&text).as_bytes(), diagnostics)
+    })?;
     Ok(Some(text.parse().expect("what was just read as TOML is TOML")))
+}
+
+/// Takes a secret out of what is said of it.
+fn hide_value(finding: &mut Diagnostic) {
+    if !SECRET_KEYS.iter().any(|key| finding.path.starts_with(key)) {
+        return;
+    }
+    finding.message = without_quoted(&finding.message);
+    finding.hint = finding.hint.as_deref().map(without_quoted);
+}
+
+fn without_quoted(text: &str) -> String {
+    match (text.find('"'), text.rfind('"')) {
+        (Some(start), Some(end)) if start < end => {
+            format!("{}{REDACTED}{}", &text[..start], &text[end + 1..])
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// A configuration file as it may be shown beside what is wrong with it: what may be an address or a
+/// secret is covered letter by letter, so that every place stays where it is.
+fn covered(text: &str) -> String {
+    const SECRET_WORDS: [&str; 5] = ["webhook", "ntfy", "url", "secret", "token"];
+    let mut shown = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let small = line.to_ascii_lowercase();
+        let is_secret = SECRET_WORDS.iter().any(|word| small.contains(word));
+        let value = line.find('=').filter(|_| is_secret).map(|at| at + 1);
+        let address = line.find("://").map(|at| at + 3);
+        let open = value.or(address).unwrap_or(line.len());
+        shown.push_str(&line[..open]);
+        shown.extend(line[open..].chars().map(|c| if c.is_whitespace() { c } else { '*' }));
+    }
+    shown
 }
 
 /// The environment variable of a key: `run.retry_limit` is `WAYPOST_RUN_RETRY_LIMIT`.
@@ -222,5 +260,32 @@ fn set(table: &mut Table, key: &str, value: Value) {
                 set(inner, rest, value);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::covered;
+
+    #[test]
+    fn what_is_secret_is_covered_where_it_stands() {
+        let text = r#"
+[notify]
+ntfy_token = "tk_1"
+webhooks = [
+  { url = "https://é/x" },
+  'https://b/y']
+on_start = 3 # no
+"#;
+        let shown = r#"
+[notify]
+ntfy_token = ******
+webhooks = *
+  { url = ************* **
+  'https://*****
+on_start = 3 # no
+"#;
+        assert_eq!(covered(text), shown);
+        assert_eq!(covered(""), "");
     }
 }

@@ -116,6 +116,28 @@ fn nothing_is_queued_or_sent_when_nothing_is_configured() {
 }
 
 #[test]
+fn what_is_wrong_with_the_configuration_is_said_without_its_secrets() {
+    let rows = [
+        "webhooks = \"https://example.org/canary\"",
+        "webhooks = [{ url = \"https://example.org/canary\", secrt = \"canary\" }]",
+        "webhooks = [\n  { url = \"https://example.org/canary }\n]",
+        "ntfy = \"https://example.org/canary",
+        "ntfy_token = [\"canary\"]",
+        "ntfy_tokn = \"canary\"",
+    ];
+    let project = project(TASKS, "");
+    for row in rows {
+        project.write(USER_FILE, &format!("[notify]\n{row}\n"));
+        for line in ["status", "--json status"] {
+            let ran = project.run(line);
+            assert_eq!(ran.code, 2, "{ran}");
+            assert!(!ran.to_string().contains("canary"), "{ran}");
+            assert!(ran.to_string().contains("config.toml"), "{ran}");
+        }
+    }
+}
+
+#[test]
 fn each_kind_can_be_switched_off() {
     let host = Host::new();
     let tasks = "# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: Breaks\n  - run: `false`\n";

@@ -116,14 +116,17 @@ fn configuration(project: &Project) -> String {
     format!("{text}[include]\n\tpath = {}\n", other.display())
 }
 
-/// Two phases, a conflict, verification and checks; the first task does `first`.
+/// Two phases, a conflict, verification and checks; the first task does `first` while no git is at
+/// work: one that has begun reads what it finds.
 fn site(first: &str) -> Project {
-    let both = "touch ../../../$WAYPOST_TASK; until test -e ../../../T1.1 -a -e ../../../T1.2; do sleep 0.05; done; \
-                touch data.bin; echo $WAYPOST_TASK >> same.txt";
+    let wait = |mark: &str| format!("until test -e ../../../{mark}; do sleep 0.05; done");
+    let first = format!("{}; {first}; touch ../../../T1.1", wait("T1.2"));
+    let second = format!("touch ../../../T1.2; {}", wait("T1.1"));
+    let both = "touch data.bin; echo $WAYPOST_TASK >> same.txt";
     let tasks = format!(
         "# Tasks: shop\n\n## Phase 1: Ground\n\n{}{}\n## Phase 2: Cart\n\n- [ ] T2.1: Go on\n  - run: `echo on >> ground.txt`\n",
         task("T1.1", &[&format!("run: `{first}; {both}`"), "verify: `grep -q T1.1 same.txt`"]),
-        task("T1.2", &[&format!("run: `{both}`")]),
+        task("T1.2", &[&format!("run: `{second}; {both}`")]),
     );
     let project = with(&tasks);
     project.write("waypost.toml", "[run]\nchecks = ['test -e same.txt']\n");

@@ -15,6 +15,7 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
     net::{RecvFlags, recv},
+    process::{Pid, PidfdFlags, pidfd_open},
 };
 use std::{
     ffi::OsString,
@@ -366,13 +367,9 @@ fn launch(place: &Place, program: &[OsString]) -> Result<Child, ProcError> {
 
 /// How a process ended that has said its last, if it does so soon.
 fn wait_out(process: &mut Child) -> Option<ExitStatus> {
-    let deadline = clock::now() + LAST_PATIENCE;
-    loop {
-        match process.try_wait() {
-            Ok(None) if clock::now() < deadline => thread::sleep(LOOK_AGAIN),
-            found => return found.ok().flatten(),
-        }
-    }
+    let end = pidfd_open(Pid::from_child(process), PidfdFlags::empty()).ok()?;
+    wait_for(&end, clock::now() + LAST_PATIENCE).ok()?;
+    process.try_wait().ok().flatten()
 }
 
 fn read_word(mut output: impl io::Read + AsFd) -> Vec<u8> {

@@ -248,16 +248,21 @@ mod tests {
         assert!(SHELL_WORDS.is_sorted());
     }
 
+    /// Makes empty files with their modes.
+    fn make(folder: &Path, files: &[(&str, u32)]) {
+        for (name, mode) in files {
+            let file = folder.join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            drop(File::create(&file).unwrap());
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(*mode)).unwrap();
+        }
+    }
+
     #[test]
     fn a_program_is_found_as_execvp_finds_it() {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path();
-        for (name, mode) in [("one/tool", 0o644), ("two/tool", 0o755), ("here", 0o755)] {
-            let file = at.join(name);
-            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-            drop(File::create(&file).unwrap());
-            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-        }
+        make(at, &[("one/tool", 0o644), ("two/tool", 0o755), ("here", 0o755)]);
         std::fs::create_dir_all(at.join("one/folder")).unwrap();
         let check = |name: &str, path: &str, want: Option<&str>| {
             let want = want.map(|want| at.join(want));
@@ -270,5 +275,23 @@ mod tests {
         check("./here", "one", Some("./here"));
         check("no/such", "one", Some("no/such"));
         check("", "one", None);
+    }
+
+    #[test]
+    fn what_was_found_before_has_to_be_there_still() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        make(at, &[("one/tool", 0o755), ("two/tool", 0o755), ("two/other", 0o755)]);
+        let mut starter = Starter::new("keeper".into()).unwrap();
+        let mut find = |name: &str, path: &str| starter.find(OsStr::new(name), at, path);
+        assert_eq!(find("tool", "one:two"), Some(at.join("one/tool")));
+        assert_eq!(find("other", "one:two"), Some(at.join("two/other")));
+        assert_eq!(find("tool", "one:two"), Some(at.join("one/tool")));
+        assert_eq!(find("tool", "two"), Some(at.join("two/tool")), "another PATH");
+        assert_eq!(find("tool", "one:two"), Some(at.join("one/tool")));
+        std::fs::remove_file(at.join("one/tool")).unwrap();
+        assert_eq!(find("tool", "one:two"), Some(at.join("two/tool")));
+        std::fs::remove_file(at.join("two/tool")).unwrap();
+        assert_eq!(find("tool", "one:two"), None);
     }
 }

@@ -110,8 +110,9 @@ fn a_run_apart_goes_on_when_its_keeper_dies_again_and_again() {
     let (mut random, mut kills) = (Random::new(), 0);
     let is_over = |engine: &mut Child| engine.try_wait().unwrap().is_some();
     while !mark.exists() && !is_over(&mut engine) {
+        // The moment of a kill is what is drawn; after the last one this is how often it is looked.
+        thread::sleep(Duration::from_millis(random.next() % 500));
         if kills < 8 {
-            thread::sleep(Duration::from_millis(random.next() % 500));
             let keepers = chaos::keepers(site);
             kills += keepers.len();
             keepers.into_iter().for_each(chaos::kill_process);

@@ -45,8 +45,13 @@ fn changed_at_once() -> (Repository, crate::tree::Trees) {
         write(&path.join("a.txt"), "two\n");
         let index = repository.root.join(".git/worktrees/phase-1-cart--T1.1-1/index");
         if second(&path.join("a.txt")) == written && second(&index) == written {
-            // Whatever is written from now on is of another second.
-            thread::sleep(Duration::from_millis(1_100));
+            // Whatever is written after this is of another second.
+            let probe = repository.root.join(".git/probe");
+            write(&probe, "");
+            while second(&probe) == written {
+                thread::sleep(Duration::from_millis(10));
+                write(&probe, "");
+            }
             return (repository, trees);
         }
     }

@@ -14,7 +14,7 @@ use crate::{e2e, generate, test, tidy};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tests {
     Run,
-    /// Somebody has just run them, as continuous integration does with the README's command.
+    /// The tests have just been run, as continuous integration does with the README's command.
     Skip,
 }
 

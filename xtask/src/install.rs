@@ -155,7 +155,7 @@ fn plan(missing: &[&Need], machine: Machine) -> Result<Vec<CommandLine>, &'stati
         Machine { has_sudo: false, .. } => {
             return Err("we are not root and there is no sudo");
         }
-        // A password can be asked for only where somebody can type one.
+        // A password can be asked for only where a person can type one.
         Machine { has_terminal: true, .. } => CommandLine::new("sudo", ["apt-get"]).interactive(),
         Machine { has_terminal: false, .. } => CommandLine::new("sudo", ["-n", "apt-get"]),
     };

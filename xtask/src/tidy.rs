@@ -1,7 +1,7 @@
 //! The rules of this repository that no compiler checks.
 //!
 //! Each rule is a function from the tree to findings, in a file of its own with its table on top.
-//! A rule reads; it never mends. What a rule forbids is said with what to do instead.
+//! A rule reads; it never changes a file. What a rule forbids is said with what to do instead.
 
 mod contents;
 mod golden;

@@ -49,7 +49,7 @@ pub(crate) fn run(
         match reader.read(&mut chunk) {
             Ok(0) => break,
             Ok(count) => {
-                // Somebody who does not listen any more is no reason to stop the check.
+                // A reader that has gone is no reason to stop the check.
                 let _unheard = echo.write_all(&chunk[..count]);
                 keep(&mut output, &chunk[..count]);
             }

@@ -5,8 +5,8 @@
 //! not touched. Objects that git writes on the way go to a folder of ours and are removed.
 //!
 //! What the repository's configuration says about which files to look at, and how closely, does not
-//! count: an agent may write that. Git knows a file again by its times in whole seconds, so what has
-//! changed since the last look began is read anew.
+//! count: an agent may write that. Git knows a file again by its times in whole seconds, so what
+//! has changed since the last look began is read again.
 
 use crate::{error::EngineError, git::Git, project::Project};
 use std::{

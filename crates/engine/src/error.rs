@@ -1,4 +1,4 @@
-//! What can go wrong for whoever asks the engine; each variant has its own way out.
+//! What can go wrong for a caller of the engine; each variant has its own way out.
 
 use std::path::PathBuf;
 use waypost_model::{diagnostic::Diagnostic, machine::Rejected};
@@ -15,7 +15,7 @@ pub enum EngineError {
     /// The processes of tasks cannot be kept.
     #[error(transparent)]
     Proc(#[from] waypost_proc::ProcError),
-    /// A file that somebody wrote cannot be used as it is.
+    /// A file that a person or an agent wrote cannot be used as it is.
     #[error("{} is not valid", .0.path.display())]
     Invalid(Box<InvalidFile>),
     /// What was asked for makes no sense.

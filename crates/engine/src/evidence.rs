@@ -13,7 +13,7 @@ use waypost_store::file;
 /// The largest report that is read.
 const REPORT_SIZE_MAX: u64 = 4 << 20;
 
-/// What whoever asks for a gate brings along.
+/// What the caller brings along for a gate.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GateClaim<'a> {
     /// A report with `Blocking: N` or `{"blocking": N}`.

@@ -5,8 +5,8 @@
 //! change nothing. It is decided in the transaction of what it wants to change, so that clocks and
 //! pauses do not matter.
 //!
-//! This keeps a late attempt from doing harm. It is no wall: whoever changes its own environment
-//! is not held by it.
+//! This keeps a late attempt from doing harm. It is no wall: an agent that changes its own
+//! environment is not held by it.
 
 use std::{env, ffi::OsString, path::Path};
 use waypost_model::{

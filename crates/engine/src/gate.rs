@@ -1,7 +1,7 @@
 //! What the hook stands on: the gate record of a work tree, and whether a gate still holds.
 //!
 //! The record is compiled from the journal and the configuration. Every commit that touches a
-//! workflow removes it first (`ledger.rs`) and writes it anew afterwards; it also names the files
+//! workflow removes it first (`ledger.rs`) and writes it again afterwards; it also names the files
 //! it was compiled from, so that one which lands late is seen to be old.
 
 use crate::{error::EngineError, ledger::MachineCommand, project::Project};
@@ -75,7 +75,7 @@ impl Project {
         }
     }
 
-    /// Compiles the record anew after a commit that may have touched the workflow.
+    /// Compiles the record again after a commit that may have touched the workflow.
     pub(crate) fn renew_gate_record(&mut self) {
         if let Ok(record) = self.gate_record() {
             self.keep_gate_record(&record);

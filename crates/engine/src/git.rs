@@ -4,7 +4,7 @@
 //! optional locks are not taken, so that our looking never stands in the way of the user's git.
 //! Variables that point git at another repository or index are dropped: a git hook that calls us
 //! has them set. Programs that the repository's own configuration names (`foreign`) have to be read
-//! from there first; whoever writes files or merges does that.
+//! from there first; callers that write files or merge do that.
 //!
 //! No data goes to git through its input: that is nothing, or a lock (`hold`).
 

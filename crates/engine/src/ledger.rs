@@ -40,7 +40,7 @@ pub(crate) struct Ledger {
     run: Option<Loaded<Run>>,
     inbox: Option<Loaded<Inbox>>,
     verdicts: Option<Loaded<Verdicts>>,
-    /// Which notices somebody wants.
+    /// Which notices are wanted.
     wanted: Wanted,
     /// How many notices were put into the outbox from here.
     notices_queued: u64,
@@ -303,7 +303,7 @@ impl<'a> Work<'a> {
         Ok(Self { ledger, tx, actor, now, queued, state, knows_run, fresh })
     }
 
-    /// Acts for somebody else within the same transaction.
+    /// Acts for another actor within the same transaction.
     pub(crate) fn act_as(&mut self, actor: &'a Actor, now: Time) {
         (self.actor, self.now) = (actor, now);
     }
@@ -417,7 +417,7 @@ impl<'a> Work<'a> {
     /// Makes everything durable.
     pub(crate) fn commit(self) -> Result<(), StoreError> {
         let Self { ledger, mut tx, fresh, state, .. } = self;
-        // Whoever holds an agent by a gate record must not do so by one that is about to be old.
+        // A hook must not hold an agent by a gate record that is about to be old.
         let invalidated = fresh.iter().try_for_each(|it| gate::invalidate(&state, &it.stream));
         invalidated
             .and_then(|()| record(&mut tx, fresh))

@@ -49,7 +49,7 @@ const BACKUP_SIZE_MAX: u64 = 32 << 20;
 /// How many entries are read at once when the log is searched.
 const LOG_PAGE: usize = 1_000;
 
-/// A project, opened by somebody.
+/// A project, opened by an actor.
 #[derive(Debug)]
 pub struct Project {
     pub(crate) place: Place,
@@ -337,7 +337,7 @@ impl Project {
     pub(crate) fn commit(&mut self, commands: &[MachineCommand]) -> Result<(), EngineError> {
         let now = self.clock.now();
         if self.journal.is_none() {
-            // No journal is made for somebody who may not write to it.
+            // No journal is made for a user who may not write to it.
             self.refuse_stale()?;
         }
         self.ensure_journal()?;
@@ -355,7 +355,7 @@ impl Project {
         Ok(work.commit()?)
     }
 
-    /// Refuses whoever is below an attempt that is over; for what is done before a commit, or
+    /// Refuses a caller below an attempt that is over; for what is done before a commit, or
     /// without one. A commit looks again by itself.
     pub fn refuse_stale(&mut self) -> Result<(), EngineError> {
         let Some(fence) = self.fence.clone() else { return Ok(()) };

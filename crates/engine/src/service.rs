@@ -1,6 +1,6 @@
 //! The engine as a service: one writer for many threads, alive behind the engine lock.
 //!
-//! There is one writer, and whoever finds it free writes for everybody: all commands that have come
+//! There is one writer, and a thread that finds it free writes for all: all commands that have come
 //! together are decided in the order of their arrival and made durable with one commit. A thread
 //! that is alone thus never waits for another to wake up, and many threads share their commits.
 //! Nobody is told before the commit. A thread of the engine's own takes over when more has come
@@ -62,7 +62,7 @@ pub struct Handle {
 #[derive(Debug)]
 struct Desk {
     queue: Mutex<Queue>,
-    /// Whoever has it writes for everybody; empty when the engine has ended.
+    /// The thread that has it writes for all; empty when the engine has ended.
     writer: Mutex<Option<Writer>>,
     /// Whether the engine's own thread is wanted.
     is_wanted: Mutex<bool>,
@@ -170,7 +170,7 @@ impl Desk {
 
     /// Writes what has come together, if nobody else is writing.
     ///
-    /// Whoever is writing looks at the queue again afterwards, so nothing is left lying there.
+    /// The writing thread looks at the queue again afterwards, so nothing is left lying there.
     fn write_if_free(&self) {
         let mut seat = match self.writer.try_lock() {
             Ok(seat) => seat,
@@ -252,7 +252,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Answers whoever speaks to the engine's socket.
+/// Answers clients of the engine's socket.
 fn listen(socket: &Listener, owner: &Owner, desk: &Desk, stopping: &AtomicBool) {
     while !stopping.load(Ordering::SeqCst) {
         // A peer that is not us, or that hung up, is no reason to stop listening.
@@ -272,7 +272,7 @@ fn listen(socket: &Listener, owner: &Owner, desk: &Desk, stopping: &AtomicBool) 
     }
 }
 
-/// Tells a running engine, if there is one, that somebody else has committed.
+/// Tells a running engine, if there is one, that another process has committed.
 pub(crate) fn wake(place: &Place) {
     // The engine looks by itself a moment later; this only saves that moment.
     if let Ok(Some(mut engine)) = Connection::to_engine(place)
@@ -316,7 +316,7 @@ impl Writer {
                 group.iter().map(failed).collect()
             });
             for (asked, answer) in group.iter().zip(answers) {
-                // Whoever asked may be gone.
+                // The client may be gone.
                 let _gone = asked.reply.send(answer);
             }
         }

@@ -312,7 +312,8 @@ impl Walk<'_> {
         let after = rest.iter().position(|it| it == "--").map(|at| &rest[at + 1..]);
         let paths = match (command, after) {
             ("checkout", Some(paths)) => positionals(paths, &[]),
-            // The last of these may be a branch or a path; taken as a path it is at least looked at.
+            // The last of these may be a branch or a path; taken as a path it is at least looked
+            // at.
             ("checkout" | "restore" | "rm" | "mv", _) => positionals(rest, VALUED),
             _ => Vec::new(),
         };
@@ -394,7 +395,7 @@ impl Walk<'_> {
             return;
         }
         let Some(text) = own.or_else(|| self.context.look.git_alias(command)) else {
-            // Then it is a program of somebody's, of the name `git-…`.
+            // Then it is a program of the user's own, of the name `git-…`.
             return self
                 .unknowable(&format!("`git {command}` is no command that git has by itself"));
         };

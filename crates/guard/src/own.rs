@@ -2,8 +2,8 @@
 //!
 //! Those that the program or its machines refuse to an agent, also the ones of parts that are still
 //! to come. Any command is reserved if it is given another configuration than the project's and the
-//! user's: whoever chooses that, chooses what the gates ask for. So is one that runs a check, if it
-//! is told where to find programs.
+//! user's: an agent that chooses it chooses what the gates ask for. So is one that runs a check, if
+//! it is told where to find programs.
 
 use crate::options::{has, positionals};
 use crate::walk::Walk;

@@ -1,8 +1,9 @@
 //! The parser behind a fence: what would take it too long or too deep is refused before it begins.
 //!
-//! A judge that overflows its stack or runs out of time does not refuse, so both must be impossible.
-//! The parser's time grows with the third power of nested substitutions, and its stack with every
-//! kind of nesting. The counts here never fall short of the real depth; they may exceed it.
+//! A judge that overflows its stack or runs out of time does not refuse, so both must be
+//! impossible. The parser's time grows with the third power of nested substitutions, and its stack
+//! with every kind of nesting. The counts here never fall short of the real depth; they may exceed
+//! it.
 
 use rable::Node;
 
@@ -14,11 +15,11 @@ const OPEN_LIMIT: usize = 40;
 /// Compound commands, or separators, in a text that needs no more stack than any thread has.
 const SHALLOW: usize = 100;
 
-/// Compound commands in a text at all: more than a script of 64 KB has that somebody reads.
+/// Compound commands in a text at all: more than any readable script of 64 KB has.
 const COMPOUND_LIMIT: usize = 1000;
 
-/// Commands in a text: the parser nests a list once for every separator, and so does whoever copies
-/// or drops it.
+/// Commands in a text: the parser nests a list once for every separator, and so does the code that
+/// copies or drops it.
 const SEPARATOR_LIMIT: usize = 8000;
 
 /// A stack with room for texts at these limits: a level of compounds takes some 8 KB unoptimised,

@@ -55,7 +55,7 @@ const PREFIXES: &[Prefix] = &[
     Prefix { name: "xvfb-run", valued: &["-e", "-f", "-n", "-p", "-s"], own: 0 },
 ];
 
-/// Those among them that make it somebody else's command, with another home.
+/// Those among them that make it another user's command, with another home.
 const OTHER_USER: &[&str] = &["sudo", "doas", "gosu", "pkexec", "chroot", "setpriv"];
 
 pub(crate) const SHELLS: &[&str] =

@@ -32,7 +32,7 @@ impl Walk<'_> {
             "crontab" => self.crontab(fields),
             "flock" => {
                 let start = options::skip(arguments, &["-w", "-E", "--timeout"]) + 1;
-                // Whoever holds a lock of ours keeps the gate from answering.
+                // A process that holds our lock keeps the gate from answering.
                 let lock = arguments.get(start - 1);
                 lock.iter().for_each(|path| self.touched(path, &spoken(fields)));
                 let rest = arguments.get(start..).unwrap_or_default();

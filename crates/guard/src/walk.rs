@@ -78,7 +78,7 @@ pub fn started_programs(command: &str, context: &Context<'_>) -> (Deed, Vec<Stri
     (deed, programs.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Judges by a walk, which is begun anew with a larger stack if it turns out to need one.
+/// Judges by a walk, which is started again with a larger stack if it turns out to need one.
 pub(crate) fn judge(context: &Context<'_>, work: impl Fn(&mut Walk<'_>) + Sync) -> Deed {
     let mut walk = Walk::new(context);
     work(&mut walk);
@@ -109,7 +109,7 @@ pub(crate) struct Walk<'c> {
     pub(crate) git_aliases: BTreeMap<String, String>,
     pub(crate) depth: u32,
     pub(crate) script_depth: u32,
-    /// Every program that was met, if somebody wants to know.
+    /// Every program that was met, where the caller wants to know.
     pub(crate) programs: Option<Vec<String>>,
     /// The steps that may be taken.
     budget: u64,
@@ -521,8 +521,8 @@ impl<'c> Walk<'c> {
         }
     }
 
-    /// Judges the commands in a text that may be taken for an expression: where one names an element
-    /// of an array, bash runs what makes the index, quoted or not.
+    /// Judges the commands in a text that may be taken for an expression: where one names an
+    /// element of an array, bash runs what makes the index, quoted or not.
     pub(crate) fn index(&mut self, text: &str) {
         if text.contains('[') && (text.contains("$(") || text.contains('`')) {
             self.embedded(embedded::commands(text, false));

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
-/// The giver of a command, written as `user:NAME`, `agent:ID#ATTEMPT` or `waypost`.
+/// Who gives a command, written as `user:NAME`, `agent:ID#ATTEMPT` or `waypost`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Actor {

@@ -1,4 +1,4 @@
-//! What is wrong with a file that somebody wrote: where, what was expected, what to do.
+//! What is wrong with a file that a person or an agent wrote: where, what was expected, what to do.
 //!
 //! Data only. The command line draws it with a snippet and a caret; `--json` prints it as it is.
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Read all the same; said so that it can be mended.
+    /// Read all the same; said so that it can be fixed.
     Warning,
     /// The file is refused as a whole.
     Error,

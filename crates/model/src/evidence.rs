@@ -28,7 +28,7 @@ pub enum Evidence {
     Merged { commit: String },
     /// Its own process said so, and nothing checked it.
     Unverified,
-    /// Said by whoever gave the command, with nothing behind it.
+    /// Said by the actor that gave the command, with nothing behind it.
     Claimed,
     /// Set by an edit of the state file, or by a person against the rules.
     Forced,

@@ -155,8 +155,8 @@ fn pick(choices: &[String], text: &str) -> Result<String, Rejected> {
     })
 }
 
-/// Tells whoever is not looking that a run needs a person. A workflow's questions are put to
-/// somebody who is there: an agent works with a person, or waits.
+/// Sends a notice that a run needs a person. A workflow's questions are put to
+/// a person who is there: an agent works with a person, or waits.
 fn notice(id: &EntryId, question: &Question, at: Time) -> Option<Notice> {
     let part = question.subject.strip_prefix("run/")?;
     let choices = match question.choices.is_empty() {

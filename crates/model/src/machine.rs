@@ -85,7 +85,7 @@ pub enum Effect {
     Settle { subject: String },
     /// Run the checks of a phase and join its work.
     EndPhase { phase: u32 },
-    /// Tell somebody who is not looking, if that is wanted.
+    /// Send a notice to a person who is not looking, if that is wanted.
     Notify(crate::notice::Notice),
     /// Look at the run again at this time, when a task's back-off is over.
     Wake { at: Time },

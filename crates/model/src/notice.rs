@@ -2,7 +2,7 @@
 //!
 //! A machine says what happened in its own words; to whom it goes, and what must not be in it, is
 //! the engine's to see to. Texts hold titles and failures that others have written, at full
-//! length: whoever sends them takes secrets out first and shortens them afterwards.
+//! length: the sender takes secrets out first and shortens them afterwards.
 
 use crate::{id::TaskId, time::Time};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Times: an instant for the machines, and a stamp as documents spell it.
 //!
-//! There is no clock here: every instant was given by somebody.
+//! There is no clock here: every instant is given by the caller.
 
 use jiff::{Timestamp, civil, tz::Offset};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

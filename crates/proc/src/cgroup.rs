@@ -89,7 +89,8 @@ impl Group {
 
     /// Who is in it now.
     ///
-    /// A number read here is somebody's whose identity was read before, if that one still lives.
+    /// A number read here belongs to the process whose identity was read before, if that one still
+    /// lives.
     pub(crate) fn pids(&self) -> HashSet<u32> {
         let mut pids = HashSet::new();
         for folder in tree(&self.folder, DEPTH_MAX) {
@@ -99,7 +100,7 @@ impl Group {
         pids
     }
 
-    /// Removes it, with the groups that were made in it. `false`: somebody is still in it.
+    /// Removes it, with the groups that were made in it. `false`: a process is still in it.
     pub(crate) fn remove(&self) -> bool {
         // The innermost come last.
         tree(&self.folder, DEPTH_MAX).iter().rev().all(|folder| match fs::remove_dir(folder) {

@@ -60,7 +60,7 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Starts `program… FOLDER/ID` and waits until it answers; again if somebody kills it meanwhile.
+    /// Starts `program… FOLDER/ID` and waits until it answers; again if it is killed meanwhile.
     pub fn start(folder: &Path, program: &[OsString]) -> Result<Self, ProcError> {
         let mut started = Self::start_once(folder, program);
         for _ in 1..STARTS_MAX {

@@ -29,7 +29,7 @@ pub(crate) fn ticks() -> u64 {
     seconds * per_second + nanos * per_second / 1_000_000_000
 }
 
-/// A moment that may be as far away as somebody says.
+/// A moment that may be as far away as the caller says.
 pub(crate) fn after(now: Instant, time: Duration) -> Instant {
     now + time.min(FOREVER)
 }

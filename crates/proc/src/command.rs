@@ -146,7 +146,7 @@ fn impossible(detail: String) -> Refusal {
     Refusal::Impossible { detail }
 }
 
-/// Tells what another try can mend from what it cannot.
+/// Tells a failure that another try may cure from one that it cannot.
 pub(crate) fn refusal(spec: &Spec, error: &io::Error) -> Refusal {
     let detail = match error.kind() {
         io::ErrorKind::NotFound if !spec.folder.is_dir() => {

@@ -15,7 +15,7 @@ pub enum ProcError {
     /// It was killed, or another engine has taken it over; [`crate::find`] tells.
     #[error("the keeper {id} does not answer any more")]
     Gone { id: String },
-    /// Somebody else serves or cleans up this folder.
+    /// Another process serves or cleans up this folder.
     #[error("{} is in use by another process", path.display())]
     Busy { path: PathBuf },
     /// Started by another version of this program; it ends when its children have.

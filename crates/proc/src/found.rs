@@ -110,7 +110,7 @@ impl Dead {
             empty_looks = if left.is_empty() { empty_looks + 1 } else { 0 };
             match left.len() {
                 0 if empty_looks < 2 => continue,
-                // A group may hold somebody whom this process cannot see.
+                // A group may hold a process that this one cannot see.
                 0 if groups.iter().all(Group::remove) || now >= give_up_at => {
                     return Ok(asked.len());
                 }
@@ -156,7 +156,7 @@ impl Dead {
             })
             .collect();
         let all = process::all().map_err(|e| ProcError::system("list the processes", e))?;
-        // After the list of all: so a number here cannot mean somebody else there.
+        // After the list of all: so a number here cannot mean another process there.
         let grouped: HashSet<u32> = groups.iter().flat_map(Group::pids).collect();
         let is_ours = |process: &&Process| {
             let identity = process.identity;
@@ -187,7 +187,7 @@ fn with_descendants<'a>(
     let mut seen = HashSet::new();
     let mut rest: Vec<&Process> = roots.collect();
     while let Some(process) = rest.pop() {
-        // Whoever looks was perhaps started by one of them; that is no reason to end itself.
+        // The process that looks was perhaps started by one of them; it must not end itself.
         if process.identity.pid != std::process::id() && seen.insert(process.identity) {
             found.push(process.identity);
             rest.extend(children.get(&process.identity.pid).into_iter().flatten());

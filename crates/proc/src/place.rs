@@ -92,7 +92,7 @@ impl Place {
         self.folder.join("stderr")
     }
 
-    /// Takes the lock for as long as the file stays open; `None`: somebody has it.
+    /// Takes the lock for as long as the file stays open; `None`: another process has it.
     pub(crate) fn try_lock(&self) -> Result<Option<File>, ProcError> {
         let path = self.folder.join(LOCK);
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
@@ -105,7 +105,7 @@ impl Place {
             Err(Errno::WOULDBLOCK) => return Ok(None),
             Err(e) => return Err(ProcError::file("lock", &path, e)),
         }
-        // Whoever held it before may have removed the folder: then this lock guards nothing.
+        // The holder before may have removed the folder: then this lock guards nothing.
         let is_there = file.metadata().is_ok_and(|found| found.nlink() > 0);
         Ok(is_there.then_some(file))
     }

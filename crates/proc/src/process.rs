@@ -1,7 +1,7 @@
 //! Processes as `/proc` shows them, and the only way here to send one a signal.
 //!
 //! A process is known by its number and its start; the number alone is never enough, because the
-//! system gives it to somebody else when its owner is gone.
+//! system gives it to another process when its owner is gone.
 
 use rustix::{
     io::Errno,
@@ -150,7 +150,7 @@ pub(crate) fn variable(pid: u32, name: &str) -> Option<Vec<u8>> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     Yes,
-    /// That process is gone; its number may be somebody else's by now.
+    /// That process is gone; its number may be another process's by now.
     Gone,
     /// It is another user's, or the system refused for another reason.
     No,

@@ -35,8 +35,8 @@ pub struct Spec {
 
 /// A conversation with a child.
 ///
-/// The keeper holds its input open for as long as it lives, whoever is connected, and writes its
-/// stdout into a file that anybody may read from the beginning.
+/// The keeper holds its input open for as long as it lives, with or without a client, and writes
+/// its stdout into a file that anybody may read from the beginning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Talk {
     /// Where stdout goes, whole and byte by byte; made before the child starts, where nothing may
@@ -106,7 +106,7 @@ impl Default for Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// Somebody asked for it.
+    /// A client asked for it.
     Asked,
     /// It ran for too long.
     TimedOut,

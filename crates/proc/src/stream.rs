@@ -1,8 +1,8 @@
 //! What a child that is spoken with writes on its stdout: all of it, byte by byte, in a file.
 //!
-//! Unlike a log it has no gaps. What the disk does not take waits in memory; whoever reads from the
-//! child stops doing so until it is written, so that no more than one piece ever waits. What goes
-//! beyond the limit is not written but counted, and is a reason to end the child.
+//! Unlike a log it has no gaps. What the disk does not take waits in memory; a reader that starts
+//! at the child stops doing so until it is written, so that no more than one piece ever waits. What
+//! goes beyond the limit is not written but counted, and is a reason to end the child.
 
 use crate::capture::{self, Before};
 use std::{fs::File, io, os::unix::fs::FileExt as _, path::Path};

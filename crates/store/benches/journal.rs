@@ -155,7 +155,7 @@ fn rates(name: &'static str, count: usize, ours: Duration, other: Duration) -> M
 }
 
 /// Lets both sides commit `each` times in turn and takes the median round of each: a sync that
-/// the disk holds up for somebody else's sake says nothing about either.
+/// the disk holds up for another process says nothing about either.
 fn in_turn(
     name: &'static str,
     (rounds, each): (usize, usize),

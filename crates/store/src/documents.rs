@@ -1,4 +1,4 @@
-//! Documents that are truth as a file: written whole, backed up, never over somebody's edit.
+//! Documents that are truth as a file: written whole, backed up, never over an edit made meanwhile.
 //!
 //! A save names the content that it was made from. If the file holds anything else, even for a
 //! moment before the replacement, the save is refused and that content stays in place.

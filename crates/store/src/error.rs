@@ -11,7 +11,7 @@ use waypost_model::id::StreamName;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Somebody committed first: load again and decide again.
+    /// Another process committed first: load again and decide again.
     #[error("{stream} is at version {head}, not {seen}")]
     Moved { stream: StreamName, seen: u64, head: u64 },
     /// A document is not what was read before; hashes are `None` where no file stood.
@@ -43,7 +43,7 @@ pub enum StoreError {
     Corrupt { path: PathBuf, detail: String },
     #[error("cannot read journal entry {seq}: {detail}")]
     Undecodable { seq: u64, detail: String },
-    /// A line on the engine's socket that is not one, or a peer that is somebody else.
+    /// A line on the engine's socket that is not one, or a peer that is another user.
     #[error("{detail}")]
     Protocol { detail: String },
     #[error("cannot {action}: {detail}")]

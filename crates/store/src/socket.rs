@@ -1,7 +1,7 @@
 //! The engine's Unix socket: lines of text between processes of one user.
 //!
 //! Both sides check that the other belongs to the same user. A line has at most a mebibyte; what
-//! a line means is not known here. Whoever holds the engine's lock may bind, and nobody else.
+//! a line means is not known here. Only the holder of the engine's lock may bind.
 //!
 //! The operating system limits a socket's path to about a hundred bytes. A longer one is reached
 //! through the opened folder, which has a short name under `/proc`.
@@ -63,7 +63,7 @@ impl Listener {
         Ok(Self { inner, path, mark })
     }
 
-    /// Waits for somebody to connect; a stranger is an error and no reason to stop listening.
+    /// Waits for a client to connect; a stranger is an error and no reason to stop listening.
     pub fn accept(&self) -> Result<Connection, StoreError> {
         let (stream, _) =
             self.inner.accept().map_err(|e| StoreError::file("listen at", &self.path, e))?;

@@ -44,7 +44,7 @@ pub(crate) fn check_leaks(tree: &Tree) -> Vec<Finding> {
     for (path, text) in tree.texts().filter(|(path, _)| *path != OWN) {
         for (number, line) in (1..).zip(text.lines()) {
             if let Some(found) = machine_path(line) {
-                let message = format!("`{found}` is a path of somebody's machine");
+                let message = format!("`{found}` is a path of one machine");
                 findings.push(Finding::new(path, number, message));
             }
             if let Some(host) = HOSTS.iter().find(|host| line.contains(*host)) {
@@ -112,9 +112,9 @@ mod tests {
                 ("fine.md", "/home/user/x, /Users/dev/my-app, /home/$USER, /home/, /root/.ssh\n"),
             ],
             &[
-                "a.md:2: `/home/jschmidt` is a path of somebody's machine",
-                "b.json:1: `/Users/kim-j` is a path of somebody's machine",
-                "c.sh:1: `/root/.cargo` is a path of somebody's machine",
+                "a.md:2: `/home/jschmidt` is a path of one machine",
+                "b.json:1: `/Users/kim-j` is a path of one machine",
+                "c.sh:1: `/root/.cargo` is a path of one machine",
             ],
         );
     }

@@ -1,7 +1,7 @@
 //! Words that we do not use, each with what to write instead.
 //!
 //! Type and file names must say what a thing is; comments and pages must not carry notes to
-//! ourselves. Strings in code are not searched: there the word may be somebody else's data.
+//! ourselves. Strings in code are not searched: there the word may be a user's data.
 
 use crate::tidy::Finding;
 use crate::tidy::tree::{Tree, is_fixture};
@@ -23,7 +23,7 @@ const FILE_NAMES: &[&str] = &["util", "utils", "helper", "helpers", "misc"];
 /// Words in comments and pages.
 const PROSE_WORDS: &[(&str, Case, &str)] = &[
     ("TODO", Case::Exact, "do it, or open an issue"),
-    ("FIXME", Case::Exact, "mend it, or open an issue"),
+    ("FIXME", Case::Exact, "fix it, or open an issue"),
     ("XXX", Case::Exact, "a sentence that says what is odd"),
     ("whitelist", Case::Any, "allow-list"),
     ("blacklist", Case::Any, "deny-list"),
@@ -165,7 +165,7 @@ mod tests {
             ],
             &[
                 "a.rs:1: instead of `TODO`: do it, or open an issue",
-                "a.rs:3: instead of `FIXME`: mend it, or open an issue",
+                "a.rs:3: instead of `FIXME`: fix it, or open an issue",
                 "a.rs:4: instead of `XXX`: a sentence that says what is odd",
                 "b.md:3: instead of `TODO`: do it, or open an issue",
                 "c.toml:1: instead of `whitelist`: allow-list",

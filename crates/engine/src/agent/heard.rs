@@ -124,7 +124,7 @@ impl Meter {
 
     pub(crate) fn read(&mut self, counted: &Counted, agent: &Agent) {
         self.now = usage(counted, agent);
-        // A program that counts less than it did has begun anew.
+        // A program that counts less than it did has begun again.
         if self.now.tokens() < self.base.tokens() || self.now.cost_micros < self.base.cost_micros {
             self.base = Usage::default();
         }

@@ -1,7 +1,7 @@
 //! Model agents: which there are, how one is started, spoken with and understood.
 //!
 //! One agent process has one keeper of its own, which holds its input open and writes down what it
-//! says. So nothing is lost with this process: whoever comes next reads the stream from its
+//! says. So nothing is lost with this process: the next process reads the stream from its
 //! beginning and speaks on. What an agent's words mean for a task, a review or a gate is decided by
 //! those who gave it the work.
 

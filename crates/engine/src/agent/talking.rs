@@ -1,6 +1,6 @@
 //! One process of an agent: started under a keeper of its own, heard, spoken with, and ended.
 //!
-//! Nothing here waits: whoever has an agent looks at it again and again.
+//! Nothing here waits: the owner of an agent looks at it again and again.
 
 use super::{Agent, Heard};
 use crate::error::EngineError;
@@ -51,7 +51,7 @@ pub(crate) struct Call<'a> {
     pub(crate) log: PathBuf,
 }
 
-/// An agent's process, as long as somebody speaks with it.
+/// An agent's process, as long as Waypost speaks with it.
 #[derive(Debug)]
 pub(crate) struct Talking {
     id: String,
@@ -238,7 +238,7 @@ impl Talking {
         Ok(self.end.is_some())
     }
 
-    /// Takes what the keeper has told, perhaps to somebody else before.
+    /// Takes what the keeper has told, perhaps to another process before.
     pub(crate) fn note(&mut self, reports: Vec<Report>) {
         for report in reports.into_iter().filter(|report| report.id() == self.id) {
             match report {

@@ -25,7 +25,7 @@ pub(crate) struct Foreign {
     pub(super) overrides: Vec<(String, String)>,
     /// The configuration includes other files, which may change without this one.
     pub(crate) has_includes: bool,
-    /// Somebody has said who commits.
+    /// The configuration says who commits.
     pub(crate) has_identity: bool,
 }
 

@@ -1,7 +1,8 @@
 //! The lock that git processes of one engine live under.
 //!
 //! An engine may be killed while its git goes on. Each git has the lock's file as its input and
-//! keeps the lock by that, so whoever takes the lock next knows that the last one has ended.
+//! keeps the lock by that, so the process that takes the lock next knows that the last one has
+//! ended.
 
 use crate::error::EngineError;
 use std::{path::Path, process::Stdio, sync::Arc};
@@ -12,7 +13,7 @@ use waypost_store::{file, lock::FileLock};
 pub(crate) struct Hold(Arc<FileLock>);
 
 impl Hold {
-    /// Waits until the git processes of whoever had it are gone.
+    /// Waits until the git processes of the holder before are gone.
     pub(crate) fn acquire(state: &Path) -> Result<Self, EngineError> {
         file::make_private_folder(state)?;
         Ok(Self::of(FileLock::acquire(&state.join("git.lock"))?))

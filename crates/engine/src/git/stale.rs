@@ -1,8 +1,8 @@
 //! Locks that a git of ours has left because it was killed.
 //!
 //! Git takes a lock by making a file, and nobody but the process that made it takes it away. Which
-//! process that was, a lock does not say. But a lock is nobody's when all who might have made it have
-//! ended since it was seen: whoever comes later finds it there and leaves it.
+//! process that was, a lock does not say. But a lock is nobody's when all who might have made it
+//! have ended since it was seen: a process that comes later finds it there and leaves it.
 //!
 //! Only locks that were made while an engine of ours was at work are looked at. A file of ours says
 //! since when: it is made before the first git is started, and stays when the engine is killed.
@@ -38,7 +38,7 @@ pub(crate) fn end(state: &Path) -> Result<(), EngineError> {
 }
 
 /// Takes away locks that nobody holds any more; says how many. `places` are the folders from which
-/// somebody may be using the repository `common`.
+/// a process may be using the repository `common`.
 pub(crate) fn release(
     state: &Path,
     common: &Path,
@@ -105,8 +105,8 @@ impl Process {
     }
 }
 
-/// Processes that may hold one of the locks: git at work on the repository, and whoever has a lock
-/// open.
+/// Processes that may hold one of the locks: git at work on the repository, and every process that
+/// has a lock open.
 fn suspects(places: &[PathBuf], locks: &[(PathBuf, Mark)]) -> Vec<Process> {
     let own = std::process::id();
     let mut found = Vec::new();

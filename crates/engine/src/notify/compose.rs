@@ -25,7 +25,7 @@ const TEXT_MAX: usize = 3_000;
 /// A notice that may leave the machine: without secrets, plain and short.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
-    /// The same however often it is sent, and to whomever.
+    /// The same however often and to whichever target it is sent.
     pub(crate) id: String,
     pub(crate) project: String,
     pub(crate) notice: Notice,

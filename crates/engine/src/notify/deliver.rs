@@ -1,6 +1,6 @@
 //! The courier: takes notices from the outbox to their targets, for the holder of the engine lock.
 //!
-//! - At least once: a row is done when its target has taken it, and not before. Whoever holds the
+//! - At least once: a row is done when its target has taken it, and not before. The holder of the
 //!   engine next finds what is left.
 //! - In order: of each target only the oldest row is tried; the others wait for it. Targets do not
 //!   wait for each other.
@@ -318,7 +318,7 @@ pub(super) fn variable(name: &str) -> Option<String> {
     env::var(name).ok()
 }
 
-/// Names a notice for whoever receives it twice.
+/// Names a notice, for a target that receives it twice.
 pub(super) fn message_id(journal: &str, key: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     format!("{journal}-{key}").chars().map(plain).collect()

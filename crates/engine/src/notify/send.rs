@@ -95,7 +95,7 @@ fn failure(error: &Error) -> Outcome {
         Error::Timeout(_) => Outcome::later("it does not answer in time"),
         Error::HostNotFound => Outcome::later("its host is not found"),
         Error::Io(error) => Outcome::later(match error.kind() {
-            io::ErrorKind::ConnectionRefused => "nobody listens there",
+            io::ErrorKind::ConnectionRefused => "no server listens there",
             io::ErrorKind::TimedOut => "it does not answer in time",
             _ => "the connection broke",
         }),

@@ -1,10 +1,10 @@
 //! RALPH: the checkpoints of a feature, each tried until its validation holds or it is escalated.
 //!
 //! Read, Analyze, Learn and Patch are one conversation of an agent; Halt is Waypost's: it runs the
-//! validation itself. The iteration is in the journal before its agent starts, so whoever comes after
-//! a crash goes on with the same try, in the same conversation. From the third try on, another agent
-//! says first what is right. Checkpoints that do not wait for each other are worked on side by side
-//! as far as the strategy allows.
+//! validation itself. The iteration is in the journal before its agent starts, so the process that
+//! comes after a crash goes on with the same try, in the same conversation. From the third try on,
+//! another agent says first what is right. Checkpoints that do not wait for each other are worked
+//! on side by side as far as the strategy allows.
 
 mod ask;
 mod brief;
@@ -218,7 +218,7 @@ impl Ralph<'_> {
         let mut failed = self.failures.get(id).cloned();
         if failed.is_none() && !is_under_way {
             match self.validate(id)? {
-                // Whoever worked on it before has ended well.
+                // The agent that worked on it before has ended well.
                 Ok(evidence) if iteration > 1 => {
                     self.pass(id, evidence, onlooker)?;
                     return Ok(false);
@@ -301,7 +301,7 @@ impl Ralph<'_> {
                 continue;
             }
             if lane.part == Part::Oracle {
-                lane.errand.refuse_all("nobody is there to allow it")?;
+                lane.errand.refuse_all("no person is there to allow it")?;
             } else {
                 self.attend_questions(&id, &mut lane, onlooker)?;
             }
@@ -355,7 +355,7 @@ impl Ralph<'_> {
             return Ok(());
         }
         if self.iteration(&id)? != Some(lane.iteration) {
-            // Somebody else has decided about it meanwhile, perhaps the agent itself.
+            // Another actor has decided about it meanwhile, perhaps the agent itself.
             return self.forget(&id, lane);
         }
         let own = own_word(&id, outcome);

@@ -111,7 +111,7 @@ pub(super) fn message(feature: &Feature, gate: GateName, change: Option<&Change>
         "\n## How to answer\n\nYou only look: change nothing, and start nothing that does. Read \
          what you need before you judge; do not take the word of comments or reports for it.\n\n\
          - blocking: the gate must stay closed because of it: wrong, unsafe, incomplete, or against \
-         the contract\n- major: should be mended, and can be mended later\n- minor: everything \
+         the contract\n- major: should be fixed, and can be fixed later\n- minor: everything \
          else worth a word\n\nEnd with this JSON object and nothing else, by the tool for structured \
          output if you have one, else as your last message in a fenced block; with nothing found, \
          `findings` is empty and `blocking` is 0:\n\n```json\n{EXAMPLE}\n```"

@@ -1,7 +1,7 @@
 //! What a reviewer says at its end: findings in one form, which is held to strictly.
 //!
 //! How the form is wrapped does not matter: alone, in a fence, behind a sentence. A count that
-//! promises more than is listed is no review: something was found that nobody could mend.
+//! promises more than is listed is no review: something was found that no one could fix.
 
 use serde::Deserialize;
 use waypost_model::workflow::{FindingSeverity, ReviewFinding};

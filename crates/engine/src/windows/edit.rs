@@ -74,7 +74,7 @@ pub(super) fn consider<F: Face>(
                 project.notice(format!("took up an edit of {path}: {}", summary(&commands)));
                 Ok(())
             }
-            // The attempt ended just now: the edit is left to whoever comes next.
+            // The attempt ended just now: the edit is left to the next command.
             Err(EngineError::Rejected(rejected)) if rejected.cause == Cause::Stale => {
                 Err(rejected.into())
             }

@@ -34,7 +34,7 @@ const WINDOW_SIZE_MAX: u64 = 64 << 20;
 /// How often an edit may land between two renderings before the next command has to go on.
 const ROUNDS_MAX: usize = 20;
 
-/// How long somebody else's lock on the run's file is waited for.
+/// How long another tool's lock on the run's file is waited for.
 const SEED_LOCK_PATIENCE: Duration = Duration::from_secs(35);
 
 /// Takes up what was done to the windows, and shows what they do not show yet.
@@ -244,7 +244,7 @@ fn restamp(
     archive.keep(&shown, bytes)?;
     let KeptRendering { version, hash } = shown;
     match file::Mark::of(path)? {
-        // Between reading and marking somebody may have written: then it is read next time.
+        // Between reading and marking another program may have written: then it is read next time.
         Some(mark) if file::read_bounded(path, WINDOW_SIZE_MAX)?.as_deref() == Some(bytes) => {
             archive.stamp(&WindowStamp { version, hash, mark })
         }
@@ -295,7 +295,7 @@ fn remove_dead_lock<F: Face>(project: &Project, path: &Path) -> Result<(), Store
     let owner = Owner::this_process("waypost", now);
     let request = SeedRequest { place: &project.place, path: &lock_path, owner: &owner, now };
     match SeedLock::acquire(&request, &mut |_| None) {
-        // One that somebody holds is theirs to remove.
+        // One that another tool holds is its own to remove.
         Ok(_) | Err(StoreError::Busy { .. }) => Ok(()),
         Err(error) => Err(error),
     }

@@ -47,7 +47,7 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema {
 
     /// Says what is wrong with a document whose every field is well formed.
     ///
-    /// Findings have a path and no place; whoever has the text can tell where the path is.
+    /// Findings have a path and no place; a caller that has the text can tell where the path is.
     fn check(&self) -> Vec<Diagnostic>;
 }
 

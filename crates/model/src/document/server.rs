@@ -44,7 +44,7 @@ pub struct Task {
     /// When it was cancelled; only on a task that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled_at: Option<Stamp>,
-    /// Why it failed, `cancelled` when somebody ended it; only on a failed task.
+    /// Why it failed, `cancelled` when a person ended it; only on a failed task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Who paused its agent; only while it is paused.

@@ -29,7 +29,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What somebody wants of a workflow.
+/// What an actor wants of a workflow.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     Start {
@@ -81,7 +81,7 @@ pub enum Command {
     },
     /// Ends a suspension.
     Resume,
-    /// Begins anew, with the same feature unless one is given.
+    /// Begins again, with the same feature unless one is given.
     Restart {
         feature: Option<String>,
         max_iterations: u32,

@@ -93,7 +93,7 @@ impl Feature {
         self.reviews.iter().find(|review| review.gate == gate)
     }
 
-    /// A review is what Waypost had made, never what somebody says.
+    /// A review is what Waypost had made, never what an actor says.
     pub(super) fn note_review(
         &self,
         review: &Review,

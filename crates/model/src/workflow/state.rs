@@ -59,7 +59,7 @@ pub struct Pass {
     pub at: Time,
 }
 
-/// What somebody brings along for a gate.
+/// What the caller brings along for a gate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claim {
     pub evidence: Vec<Evidence>,

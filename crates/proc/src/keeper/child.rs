@@ -58,7 +58,7 @@ pub(super) struct Child {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Running,
-    /// Its first process has ended; others, or somebody at its pipe, are still there.
+    /// Its first process has ended; others, or a holder of its pipe, are still there.
     Draining {
         until: Instant,
     },
@@ -150,7 +150,7 @@ impl Child {
         group.is_some_and(|group| group.pids().contains(&process.identity.pid))
     }
 
-    /// Whether it, or somebody who was given its pipes, may still write.
+    /// Whether it, or a process that was given its pipes, may still write.
     pub(super) fn is_open(&self) -> bool {
         self.pipe.is_some() || self.speech.as_ref().is_some_and(|speech| speech.pipe.is_some())
     }
@@ -289,7 +289,7 @@ impl Child {
         match self.phase {
             Phase::Running => self.keep(members),
             Phase::Draining { .. } if members.is_empty() && !self.is_open() => Care::Over,
-            // Somebody outside of its tree was given its pipe; that is no reason to wait longer.
+            // A process outside of its tree was given its pipe; that is no reason to wait longer.
             Phase::Draining { until } if now >= until && members.is_empty() => Care::Over,
             Phase::Draining { until } if now >= until => {
                 self.left = count(members);
@@ -350,7 +350,7 @@ impl Child {
             return Care::Until(None);
         }
         for process in moving {
-            // Asked politely first; whoever does not stand still at the next look has no choice.
+            // Asked politely first; one that has not stopped at the next look gets no choice.
             let first = self.asked.insert(process.identity);
             let signal = if first { Signal::TSTP } else { Signal::STOP };
             process::signal(process.identity, signal);

@@ -31,7 +31,7 @@ const GATHER: Duration = Duration::from_millis(20);
 /// How much is gathered at most.
 const UNTOLD_SIZE_MAX: usize = 64 << 10;
 const CONNECTIONS_MAX: usize = 8;
-/// How long somebody may be connected without saying who it is.
+/// How long a client may be connected without saying who it is.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
 impl Keeping {
@@ -62,7 +62,7 @@ impl Keeping {
         }
     }
 
-    /// Whoever has been silent for longest goes first.
+    /// The client that has been silent for longest goes first.
     fn make_room(&mut self) {
         let engine = self.engine;
         let silent = self.connections.keys().copied().filter(|number| Some(*number) != engine);

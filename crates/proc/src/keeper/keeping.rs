@@ -40,8 +40,9 @@ const FIRST_WAIT: Duration = Duration::from_secs(30);
 const TURN_MAX: Duration = Duration::from_secs(1);
 /// Children started in one turn; then others are heard again.
 const STARTS_PER_TURN: usize = 8;
-/// How long a child lives before what it writes is listened to. Most of the shortest are gone by then
-/// and are heard once, when they end; the others lose nothing, because the pipe holds it for them.
+/// How long a child lives before what it writes is listened to. Most of the shortest are gone by
+/// then and are heard once, when they end; the others lose nothing, because the pipe holds it for
+/// them.
 const INFANCY: Duration = Duration::from_millis(10);
 /// A pipe, a pidfd and a log.
 const FILES_PER_CHILD: u64 = 3;
@@ -119,14 +120,14 @@ pub(super) struct Keeping {
     pub(super) tell_at: Option<Instant>,
     files: Files,
     home: Option<Home>,
-    /// Groups of children that are gone, with somebody in them whom no signal has ended yet.
+    /// Groups of children that are gone, with a process in them that no signal has ended yet.
     groups: Vec<Group>,
     pub(super) kinship: Kinship,
     /// Those that belong to nobody any more, and when they are killed.
     pub(super) strays: HashMap<Identity, Instant>,
     /// Whether there are orphans that may belong to nobody.
     pub(super) has_orphans: bool,
-    /// Whether somebody may have ended of whom no event tells.
+    /// Whether a process may have ended without an event that tells of it.
     pub(super) is_reap_due: bool,
     /// When children have to be looked after.
     pub(super) wake: Option<Instant>,

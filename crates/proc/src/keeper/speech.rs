@@ -35,7 +35,7 @@ impl Speech {
         let (pipe, child_output) = io::pipe()?;
         rustix::io::ioctl_fionbio(&input, true)?;
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        // The file comes last: whoever fails before has left nothing.
+        // The file comes last: a failure before that has left nothing.
         let stream = Stream::create(&talk.stream, talk.stream_size)?;
         ends.talk = Some((child_input, child_output));
         let unheard = talk.opening.iter().copied().collect();

@@ -172,7 +172,7 @@ fn a_keeper_of_another_version_is_told_apart() {
     let id = "keeper_0123456789abcdef0123456789abcdef";
     let folder = site.keepers().join(id);
     fs::create_dir_all(&folder).unwrap();
-    // One that holds its lock, and answers whoever comes in words of its own time.
+    // One that holds its lock, and answers every client in words of its own time.
     let lock = fs::File::create(folder.join("keeper.lock")).unwrap();
     lock.lock().unwrap();
     let listener = UnixListener::bind(folder.join("keeper.sock")).unwrap();

@@ -60,7 +60,7 @@ fn kill_keeper(keeper: &Keeper) {
     until(|| keeper.process().is_none());
 }
 
-/// A child in whose tree somebody counts on, in a session of its own and without its parent.
+/// A child in whose tree a process counts on, in a session of its own and without its parent.
 fn counting(site: &Site) -> Spec {
     let count = format!(
         "trap '' TERM TSTP HUP; n=0; while :; do n=$((n+1)); echo $n > {}; sleep 0.01; done",

@@ -56,7 +56,7 @@ fn a_child_has_what_it_was_given_and_nothing_else() {
     assert_eq!(String::from_utf8(ended.tail).unwrap(), want);
 }
 
-/// Whoever runs the tests may have left files open for everybody; the keeper adds none.
+/// The process that runs the tests may have left files open for all children; the keeper adds none.
 #[expect(clippy::disallowed_methods, reason = "a child without a keeper, to compare with")]
 fn files_of_a_bare_child() -> String {
     let mut command = Command::new("sh");

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 /// More than any state file; a larger one is no rendering and no edit of one.
 const DISPLACED_SIZE_MAX: u64 = 64 << 20;
-/// The target appeared or vanished between two steps this often: somebody fights for it.
+/// The target appeared or vanished between two steps this often: another process fights for it.
 const PUT_ATTEMPTS: usize = 100;
 /// A writer that has the displaced file open may still be writing; it is read until it is still.
 const READ_ATTEMPTS: usize = 3;

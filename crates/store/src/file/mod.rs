@@ -189,7 +189,7 @@ pub fn remove_durably(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Makes an empty file beside `target` for somebody else to fill, and returns its path.
+/// Makes an empty file beside `target` for another program to fill, and returns its path.
 pub(crate) fn create_empty(target: &Path, mode: u32) -> Result<PathBuf, StoreError> {
     let mut temp = Temp::written(target, &[], mode)?;
     temp.disarm();
@@ -208,7 +208,7 @@ pub(crate) fn copy_to_temp(from: &Path, target: &Path, mode: u32) -> Result<Path
     Ok(temp.path().to_owned())
 }
 
-/// Makes what somebody else wrote into a file durable.
+/// Makes what another program wrote into a file durable.
 pub(crate) fn sync(path: &Path) -> Result<(), StoreError> {
     let file = File::open(path).map_err(|e| StoreError::file("open", path, e))?;
     file.sync_all().map_err(|e| StoreError::file("sync", path, e))

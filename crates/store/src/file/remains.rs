@@ -1,7 +1,7 @@
 //! What a process that died left behind: temporary files that were never put in place.
 //!
-//! They mean nothing, so removing them may fail. What takes part in an exchange is somebody's edit
-//! and is not touched here: `leftovers` finds that.
+//! They mean nothing, so removing them may fail. What takes part in an exchange is a person's or an
+//! agent's edit and is not touched here: `leftovers` finds that.
 
 use rustix::process::{Pid, test_kill_process};
 use std::{

@@ -1,9 +1,9 @@
 //! Temporary files beside their target, with names that say whose they are.
 //!
 //! `.{name}.waypost-new-{pid}-{n}` is being written or was never put in place: it may be removed
-//! by whoever holds the target's lock. `.{name}.waypost-swap-{hash}-{pid}-{n}` takes part in an
+//! by the holder of the target's lock. `.{name}.waypost-swap-{hash}-{pid}-{n}` takes part in an
 //! exchange; `hash` is of the bytes that we wrote, so a file whose content has another hash was
-//! displaced from the target and is somebody else's.
+//! displaced from the target and belongs to its writer.
 
 use super::{Mark, parent};
 use crate::error::StoreError;
@@ -126,7 +126,7 @@ impl Temp {
         &self.path
     }
 
-    /// Leaves what stands at its name to somebody else, whoever's it may be by now.
+    /// Leaves what stands at its name as it is; it may belong to another process by now.
     pub(super) fn disarm(&mut self) {
         self.armed = false;
     }

@@ -136,7 +136,7 @@ fn a_folder_that_may_not_be_written_is_an_error_and_stays_as_it_is() {
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
     thread::scope(|scope| {
         scope.spawn(|| {
-            // The superuser may write anywhere, so this thread alone becomes somebody else.
+            // The superuser may write anywhere, so this thread alone becomes another user.
             let nobody = rustix::thread::Uid::from_raw(65_534);
             if rustix::process::geteuid().is_root() {
                 rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();

@@ -64,7 +64,7 @@ impl Journal {
         copy.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
             .map_err(failed)?;
         let work = rusqlite::backup::Backup::new(&self.db, &mut copy).map_err(failed)?;
-        // All pages in one step: in several, every commit of somebody else would start it over.
+        // All pages in one step: in several, every commit of another process would start it over.
         let step = work.step(-1).map_err(failed)?;
         drop(work);
         if step != StepResult::Done {

@@ -1,7 +1,7 @@
 //! Checksums that chain each entry of a stream to the one before it.
 //!
-//! They find damage and careless tampering. They do not stop somebody who may write the file and
-//! computes them anew: for that, a sum would have to be kept elsewhere.
+//! They find damage and careless tampering. They do not stop a person who may write the file and
+//! computes them again: for that, a sum would have to be kept elsewhere.
 
 use super::entry::EventRef;
 use sha2::{Digest as _, Sha256};

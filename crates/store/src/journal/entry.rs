@@ -97,7 +97,7 @@ pub struct OpenEffect {
     pub due: Option<Time>,
 }
 
-/// That a document, which is truth as a file, was written by somebody.
+/// That a document, which is truth as a file, was written, and by whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentNote {
     /// Relative to the project, with `/`.

@@ -64,7 +64,7 @@ impl Session {
     /// Leaves; the last one tidies up and says so. What fails only costs a check next time.
     pub(super) fn end(self, turn: &Path, last_seq: Option<u64>, tidy: impl FnOnce()) {
         let path = self.lock.path().to_owned();
-        // Whoever has the lock has the journal open: then we are not the last.
+        // The holder of the lock has the journal open: then we are not the last.
         let Ok(Some(_turn)) = FileLock::try_acquire(turn) else { return };
         drop(self.lock);
         if let (Ok(Some(lock)), Some(last_seq)) = (FileLock::try_acquire(&path), last_seq) {

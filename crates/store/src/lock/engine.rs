@@ -1,4 +1,4 @@
-//! The claim to act for a project: whoever holds it performs effects, all others only commit.
+//! The claim to act for a project: its holder performs effects, all others only commit.
 
 use super::{FileLock, Owner};
 use crate::{
@@ -13,7 +13,8 @@ use std::{
 
 /// More than any owner's text; what is longer was not written by us.
 const OWNER_SIZE_MAX: u64 = 64 << 10;
-/// The lock was free or merely looked at this often, but never ours: somebody looks in a loop.
+/// The lock was free or merely looked at this often, but never ours: another process looks in a
+/// loop.
 const PROBE_ATTEMPTS: usize = 1_000;
 
 /// The engine's lock; it ends with the process that holds it.
@@ -33,7 +34,7 @@ impl EngineLock {
                 write_owner(&lock, owner)?;
                 return Ok(Self { lock, state: place.state.clone() });
             }
-            // Somebody who only looks shares the lock for an instant; an engine does not share.
+            // A process that only looks shares the lock for an instant; an engine does not share.
             if FileLock::try_acquire_shared(&path)?.is_none() {
                 break;
             }

@@ -1,6 +1,6 @@
 //! Locks between processes: the operating system's, on files that exist for nothing else.
 //!
-//! A lock ends with its process, however that ends. Its file is never deleted by us; if somebody
+//! A lock ends with its process, however that ends. Its file is never deleted by us; if a person
 //! else deletes it, a waiter notices that it got a file without a name and starts over.
 //!
 //! There is no waiting with a deadline here: the store has no clock.
@@ -68,7 +68,7 @@ impl FileLock {
         matches!((held, named), (Ok(held), Ok(Some(named))) if held.is_same_file(&named))
     }
 
-    /// The open file behind the lock once more. Whoever has a copy holds the lock too: a child
+    /// The open file behind the lock once more. A process with a copy holds the lock too: a child
     /// that was given one keeps it until it ends, even if this process does not live as long.
     pub fn try_clone_file(&self) -> Result<File, StoreError> {
         self.file.try_clone().map_err(|e| StoreError::file("share", &self.path, e))

@@ -17,7 +17,7 @@ use std::{
 };
 use waypost_model::time::Time;
 
-/// How often a lock that somebody holds is looked at, as the other tools do.
+/// How often a lock that another tool holds is looked at, as those tools do.
 pub const SEED_LOCK_POLL: Duration = Duration::from_millis(100);
 /// How long a lock counts that does not say whose it is.
 const NAMELESS_LIFE: Duration = Duration::from_secs(30);
@@ -79,7 +79,7 @@ impl SeedLock {
         Ok(Self { path: request.path.to_owned(), mark, taken_over, _turn: turn })
     }
 
-    /// Why a lock of somebody else was put aside, if one was.
+    /// Why another tool's lock was put aside, if one was.
     pub fn taken_over(&self) -> Option<&str> {
         self.taken_over.as_deref()
     }
@@ -87,7 +87,7 @@ impl SeedLock {
 
 impl Drop for SeedLock {
     fn drop(&mut self) {
-        // Somebody may have taken ours over; theirs is not ours to delete.
+        // Another tool may have taken ours over; its lock is not ours to delete.
         if let Ok(Some(mark)) = Mark::of(&self.path)
             && mark.is_same_file(&self.mark)
         {

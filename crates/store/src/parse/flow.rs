@@ -7,7 +7,7 @@ use super::{json, reader, template, toml, yaml};
 use waypost_model::diagnostic::{Diagnostic, Severity};
 use waypost_model::document::{Document, Syntax, code};
 
-/// A document and what should be mended in its file.
+/// A document and what should be corrected in its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed<D> {
     pub value: D,
@@ -15,7 +15,7 @@ pub struct Parsed<D> {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Whether placeholders of a template are mended or are errors like any other.
+/// Whether placeholders of a template are replaced or are errors like any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Templates {
     Refused,

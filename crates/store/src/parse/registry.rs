@@ -1,4 +1,4 @@
-//! The type of each kind of document, for whoever knows the kind only when the program runs.
+//! The type of each kind of document, for callers that know the kind only when the program runs.
 
 use super::flow::{Templates, read};
 use schemars::generate::SchemaSettings;

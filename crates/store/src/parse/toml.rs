@@ -53,7 +53,7 @@ impl<'t> Build<'t> {
             let key_span = span_of(&key.span());
             entries.push(Entry { key: key.into_inner(), key_span, node: self.node(value)? });
         }
-        // The parser sorts by name; whoever reads the file expects its own order.
+        // The parser sorts by name; a reader of the file expects its own order.
         entries.sort_by_key(|entry| entry.key_span.start);
         Ok(Value::Map(entries))
     }

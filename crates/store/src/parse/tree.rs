@@ -132,7 +132,7 @@ impl Node<'_> {
     }
 }
 
-/// How many findings are reported about one file; nobody mends more than that at once.
+/// How many findings are reported about one file; no one fixes more than that at once.
 pub(super) const FINDINGS_MAX: usize = 100;
 
 fn drop_repeated(

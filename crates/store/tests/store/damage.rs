@@ -24,7 +24,7 @@ impl Image {
     fn of(place: &Place, expected: &[String]) -> Self {
         let read = |entry: fs::DirEntry| {
             let name = entry.file_name().into_string().unwrap();
-            // Every process makes the shared index anew.
+            // Every process makes the shared index again.
             let is_file = entry.file_type().unwrap().is_file() && !name.ends_with("-shm");
             is_file.then(|| (name, fs::read(entry.path()).unwrap()))
         };
@@ -120,7 +120,7 @@ fn a_truncated_journal_is_never_taken_for_a_shorter_one() {
         image.file("journal.db").truncate(cut);
         let error = open_and_read(&image, &format!("cut at {cut}")).unwrap_err();
         assert!(matches!(error, StoreError::Corrupt { .. }), "cut at {cut}: {error}");
-        // Not even somebody who may create a journal gets a new one.
+        // Not even a caller that may create a journal gets a new one.
         let (_folder, place) = image.lay_out();
         assert!(matches!(create(&place), Err(StoreError::Corrupt { .. })), "cut at {cut}");
         assert_eq!(fs::read(place.state.join("journal.db")).unwrap().len(), cut);

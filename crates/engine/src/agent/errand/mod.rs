@@ -1,9 +1,9 @@
 //! Errands: work of an agent that is no task of a run, such as a review or a checkpoint.
 //!
 //! An errand has a name and a folder of its own beside the journal. Its agent has a keeper, so it
-//! outlives this process: whoever begins the same errand again takes the agent over, takes what it
-//! has said at its end, or goes on in its conversation. What the outcome means is decided by whoever
-//! gave the errand, who forgets it once that is durable.
+//! outlives this process: the command that begins the same errand again takes the agent over, takes
+//! what it has said at its end, or goes on in its conversation. What the outcome means is decided
+//! by the one who gave the errand, who forgets it once that is durable.
 
 mod record;
 
@@ -30,7 +30,7 @@ const FAREWELL: Duration = Duration::from_secs(10);
 /// How often an agent is looked at.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Somebody who watches agents at work.
+/// One who watches agents at work.
 pub trait Onlooker {
     /// Something worth a line of its own.
     fn tell(&mut self, line: &str);
@@ -74,7 +74,7 @@ pub(crate) struct Bounds {
 /// Why an agent was ended before its work was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Halted {
-    /// Somebody wanted it.
+    /// A person wanted it.
     Asked,
     TimedOut,
     Stalled,
@@ -96,7 +96,7 @@ pub(crate) struct Outcome {
 /// What stands against an outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
-    /// Somebody stopped it, or its process was lost: it can go on.
+    /// It was stopped, or its process was lost: it can go on.
     Stopped,
     /// A limit of its service was met; it can go on later.
     Limited(String),
@@ -109,7 +109,7 @@ impl Outcome {
         let failed = |text: &str| Some(Trouble::Failed(text.to_owned()));
         match self.halted {
             Some(Halted::Asked) => return Some(Trouble::Stopped),
-            Some(Halted::TimedOut) => return failed("its time was over"),
+            Some(Halted::TimedOut) => return failed("it timed out"),
             Some(Halted::Stalled) => return failed("it said nothing for too long"),
             Some(Halted::Budget) => return failed("its budget is used up"),
             None => {}
@@ -593,9 +593,9 @@ pub(crate) fn supervise(
         if let Some(outcome) = errand.over() {
             return Ok(outcome.clone());
         }
-        errand.refuse_all("nobody is there to allow it")?;
+        errand.refuse_all("no person is there to allow it")?;
         if let Some((ended, end)) = errand.heard().and_then(|it| Some((it, it.end.as_ref()?))) {
-            // Whoever met a limit or a fault is not helped by another message.
+            // An agent that met a limit or a fault is not helped by another message.
             let is_heard = match end.is_ok().then(|| more(ended)).flatten() {
                 Some(text) => errand.say(&text)?,
                 None => false,

@@ -1,6 +1,6 @@
 //! What is remembered of an errand: which conversation it is in, and what that has cost.
 //!
-//! Written before each process is started, so that whoever comes next goes on in the same
+//! Written before each process is started, so that the next process goes on in the same
 //! conversation. What was said in it is in the streams beside the record.
 
 use crate::{error::EngineError, project::Project};
@@ -67,7 +67,7 @@ impl Desk {
         self.folder.join("record.json")
     }
 
-    /// The record; one that cannot be read is as good as none: the errand is begun anew.
+    /// The record; one that cannot be read is as good as none: the errand is begun again.
     pub(super) fn load(&self) -> Result<Option<Record>, EngineError> {
         let bytes = file::read_bounded(&self.path(), SIZE_MAX)?;
         let record = bytes.and_then(|bytes| serde_json::from_slice::<Record>(&bytes).ok());

@@ -19,7 +19,7 @@ use proptest::{
 };
 use std::collections::BTreeSet;
 
-/// One thing that somebody does.
+/// One thing that an actor does.
 #[derive(Clone, Debug)]
 enum Move {
     /// Whatever leads on from where things stand.
@@ -119,7 +119,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
     prop::collection::vec(any, 0..40)
 }
 
-/// What somebody who wants to be done would do next.
+/// What an actor who wants to be done would do next.
 fn forward(walk: &Walk) -> Command {
     let Some(feature) = &walk.state.feature else { return command("start chat") };
     let is_open = |status| status != CheckpointStatus::Passed;

@@ -128,7 +128,7 @@ const LINES: [&str; 31] = [
     "",
 ];
 
-/// Words that are hard on whoever looks for the end of a title.
+/// Words that make the end of a title hard to find.
 const WORDS: [&str; 16] = [
     "title",
     "제목",

@@ -1,7 +1,7 @@
 //! Large and hostile texts: they are read, and nothing multiplies without being counted.
 //!
 //! No test here looks at a clock. Each text is long enough that work which grows with the square
-//! of its length would not end within the patience of whoever runs the tests.
+//! of its length would not end within the patience of the person who runs the tests.
 
 use super::{faults, plan};
 use crate::tasks_md::{read, tick};

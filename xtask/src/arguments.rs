@@ -1,10 +1,11 @@
 //! What the words after `cargo xtask` mean.
 //!
-//! Written by hand: nine commands with a handful of flags do not pay for an argument parser.
+//! Written by hand: ten commands with a handful of flags do not pay for an argument parser.
 
 use crate::bench::Effort;
 use crate::check::Tests;
 use crate::generate::Mode;
+use crate::stress;
 
 pub(crate) const HELP: &str = "\
 usage: cargo xtask COMMAND
@@ -12,6 +13,7 @@ usage: cargo xtask COMMAND
   check [--without-tests]   the whole gate: format, clippy, tidy, tests, doc tests, docs,
                             generated files, agent programs; run it before every commit
   test [FILTER...]          the tests only; installs what they need on a Debian machine
+  stress [ROUNDS]           the tests ten times, or ROUNDS times, on a machine that is kept busy
   tidy                      the repository's own rules: layers, headers, file lengths, words
   gen [--check]             write the generated files, or compare them with what is there
   bench [NAME...] [--quick] measure against the alternatives; a slow result is not a failure
@@ -26,6 +28,7 @@ pub(crate) enum Task {
     Help,
     Check(Tests),
     Test { filters: Vec<String> },
+    Stress { rounds: u32 },
     Tidy,
     Generate(Mode),
     Bench { names: Vec<String>, effort: Effort },
@@ -44,6 +47,11 @@ impl Task {
             ("check", []) => Ok(Self::Check(Tests::Run)),
             ("check", ["--without-tests"]) => Ok(Self::Check(Tests::Skip)),
             ("test", filters) => Ok(Self::Test { filters: names("test", filters)? }),
+            ("stress", []) => Ok(Self::Stress { rounds: stress::ROUNDS }),
+            ("stress", [rounds]) => match rounds.parse() {
+                Ok(rounds) if rounds > 0 => Ok(Self::Stress { rounds }),
+                _ => Err(format!("`{rounds}` is not a number of rounds")),
+            },
             ("tidy", []) => Ok(Self::Tidy),
             ("gen", []) => Ok(Self::Generate(Mode::Write)),
             ("gen", ["--check"]) => Ok(Self::Generate(Mode::Check)),
@@ -56,7 +64,7 @@ impl Task {
             ("dist", []) => Ok(Self::Dist { to: None }),
             ("dist", ["--to", folder]) => Ok(Self::Dist { to: Some((*folder).to_owned()) }),
             ("e2e", []) => Ok(Self::EndToEnd),
-            ("check" | "tidy" | "gen" | "faults" | "dist" | "e2e", rest) => {
+            ("check" | "stress" | "tidy" | "gen" | "faults" | "dist" | "e2e", rest) => {
                 Err(format!("`{command}` does not take `{}`", rest.join(" ")))
             }
             _ => Err(format!("there is no command `{command}`")),
@@ -99,6 +107,8 @@ mod tests {
         check("check --without-tests", Ok(Task::Check(Tests::Skip)));
         check("test", Ok(Task::Test { filters: vec![] }));
         check("test lock serial_", Ok(Task::Test { filters: owned(&["lock", "serial_"]) }));
+        check("stress", Ok(Task::Stress { rounds: 10 }));
+        check("stress 3", Ok(Task::Stress { rounds: 3 }));
         check("tidy", Ok(Task::Tidy));
         check("gen", Ok(Task::Generate(Mode::Write)));
         check("gen --check", Ok(Task::Generate(Mode::Check)));
@@ -122,6 +132,7 @@ mod tests {
         check("gen --check now", Err("`gen` does not take `--check now`"));
         check("test --release", Err("`test` does not take `--release`"));
         check("bench --slow", Err("`bench` does not take `--slow`"));
+        check("stress none", Err("`none` is not a number of rounds"));
         check("e2e codex", Err("`e2e` does not take `codex`"));
         check("faults --seed", Err("`faults` does not take `--seed`"));
         check("faults --seed ten", Err("`ten` is not a seed: a whole number is"));

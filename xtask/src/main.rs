@@ -19,6 +19,7 @@ mod e2e;
 mod faults;
 mod generate;
 mod install;
+mod stress;
 mod test;
 mod tidy;
 
@@ -56,6 +57,7 @@ fn perform(task: Task) -> anyhow::Result<()> {
         }
         Task::Check(tests) => check::run(tests),
         Task::Test { filters } => test::run(&filters),
+        Task::Stress { rounds } => stress::run(rounds),
         Task::Tidy => tidy::run(),
         Task::Generate(mode) => generate::run(mode),
         Task::Bench { names, effort } => bench::run(&names, effort),

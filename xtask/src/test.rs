@@ -35,7 +35,7 @@ impl Runner {
     }
 
     /// All tests of the workspace whose name contains one of `filters`; all if there are none.
-    fn line(self, filters: &[String]) -> CommandLine {
+    pub(crate) fn line(self, filters: &[String]) -> CommandLine {
         match self {
             Self::Nextest => CommandLine::cargo("nextest run --workspace").with(filters),
             // Cargo itself takes one filter only; behind the dashes the test binaries take any

@@ -13,6 +13,7 @@ mod check;
 mod clock;
 mod config;
 mod content;
+mod declared;
 mod doctor;
 mod error;
 mod evidence;

@@ -94,8 +94,9 @@ impl Executor<'_> {
                     agent: String::new(),
                     in_a_row: 1,
                 };
-                let (id, attempt) = (attempt.id.clone(), attempt.number);
-                self.end_with(run::Command::Park { id, attempt, parked });
+                let (id, number) = (attempt.id.clone(), attempt.number);
+                let end = run::Command::Park { id, attempt: number, parked };
+                self.end_attempt(attempt, Some(end));
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -395,6 +396,7 @@ impl Executor<'_> {
         // The fence of a later attempt is not ours to take away.
         let active = self.project.run()?.active();
         if !active.is_some_and(|active| is_at(active, &attempt)) {
+            self.end_attempt(attempt, None);
             return Ok(());
         }
         file::remove(&fence_path(&self.project, &id))?;

@@ -4,13 +4,14 @@ use super::{
     Executor, Happening, Wish,
     attempt::{Attempt, Step},
     ending::PhaseEnd,
+    ground::Ground,
     is_at,
     yard::{Job, Joining, Made, Outcome, Yard},
 };
 use crate::{
     error::EngineError,
     git::Hold,
-    merge::PhaseBranch,
+    merge::{Occupant, PhaseBranch},
     project::Project,
     tree::{PutAway, Reclaim, Trees},
 };
@@ -94,21 +95,18 @@ impl Executor<'_> {
 
     /// Gives the git work of an attempt away.
     pub(super) fn give_to_yard(&mut self, attempt: Attempt, step: &Step) {
-        let is_alone =
-            self.running.is_empty() && self.workers.is_empty() && self.apart_count() == 0;
+        let occupant = self.occupant(&attempt);
         let Some(apart) = &mut self.apart else { return };
         let id = attempt.id.clone();
         let (own, phase) = (attempt.ground.own(), attempt.ground.phase());
-        let job = match (step, own, phase) {
-            (Step::Place, Some(name), Some(phase)) => {
+        let job = match (step, own, phase, occupant) {
+            (Step::Place, Some(name), Some(phase), _) => {
                 Job::Make { id, name: name.to_owned(), phase: phase.clone() }
             }
-            (Step::Place, None, Some(phase)) => {
-                // What an agent left that goes on is its own.
-                let is_alone = is_alone && !attempt.goes_on;
-                Job::Prepare { id, phase: phase.clone(), is_alone }
+            (Step::Place, _, _, Some(occupant)) => {
+                Job::Prepare { occupant, goes_on: attempt.goes_on }
             }
-            (Step::Join, Some(name), Some(phase)) => {
+            (Step::Join, Some(name), Some(phase), _) => {
                 let commit = attempt.commit.as_ref().map(|(commit, _)| commit.clone());
                 let joining = Joining {
                     phase: phase.clone(),
@@ -120,16 +118,56 @@ impl Executor<'_> {
                 };
                 Job::Join { id, joining }
             }
-            _ => Job::Commit {
-                id,
-                ground: attempt.ground.clone(),
-                stamp: attempt.stamp.clone(),
-                files: attempt.files.clone(),
-                evidence: attempt.evidence().to_string(),
-            },
+            (_, Some(name), Some(phase), _) => {
+                let (name, phase) = (name.to_owned(), phase.clone());
+                Job::Commit { id, name, phase, stamp: attempt.stamp.clone() }
+            }
+            (_, _, _, Some(occupant)) => {
+                let evidence = attempt.evidence().to_string();
+                Job::CommitShared { occupant, needs_change: attempt.needs_change, evidence }
+            }
+            // One that works in the project's folder has nothing for git to do.
+            (_, _, _, None) => return,
         };
         apart.attempts.push(attempt);
         apart.yard.give(job);
+    }
+
+    /// An attempt as one of those in the work tree of its phase.
+    fn occupant(&self, attempt: &Attempt) -> Option<Occupant> {
+        let Ground::Shared { phase } = &attempt.ground else { return None };
+        let is_alone =
+            self.running.is_empty() && self.workers.is_empty() && self.apart_count() == 0;
+        let (phase, stamp, files) = (phase.clone(), attempt.stamp.clone(), attempt.files.clone());
+        Some(Occupant { phase, stamp, files, is_alone })
+    }
+
+    /// The files that attempts declare which are in the work tree of their phase.
+    pub(super) fn occupied(&self) -> Vec<Vec<String>> {
+        let Some(apart) = &self.apart else { return Vec::new() };
+        let workers = self.workers.values().map(|worker| &worker.attempt);
+        let all = self.running.values().chain(workers).chain(&apart.attempts);
+        let shared = all.filter(|attempt| matches!(attempt.ground, Ground::Shared { .. }));
+        shared.map(|attempt| attempt.files.clone()).collect()
+    }
+
+    /// An attempt has come to an end. What it left in a work tree that it shares is taken out of it
+    /// first, unless it is committed: the end is recorded when that is done.
+    pub(super) fn end_attempt(&mut self, mut attempt: Attempt, end: Option<run::Command>) {
+        let is_done = matches!(end, Some(run::Command::Done { .. }));
+        let occupant = self.occupant(&attempt).filter(|_| !is_done && attempt.is_placed());
+        let (Some(occupant), Some(apart)) = (occupant, &mut self.apart) else {
+            end.into_iter().for_each(|end| self.end_with(end));
+            return;
+        };
+        let why = match &end {
+            Some(run::Command::Fail { failure, .. }) => failure.text.clone(),
+            Some(run::Command::Park { parked, .. }) => parked.why.clone(),
+            _ => "it was interrupted".to_owned(),
+        };
+        attempt.end = end;
+        apart.attempts.push(attempt);
+        apart.yard.give(Job::Leave { occupant, why });
     }
 
     /// Takes what git has done since.
@@ -143,6 +181,15 @@ impl Executor<'_> {
     fn take_outcome(&mut self, outcome: Outcome) -> Result<(), EngineError> {
         match outcome {
             Outcome::Made { id, made } => self.made(&id, made),
+            Outcome::Left { id, left } => {
+                if let Err(error) = left {
+                    self.audience.tell(&Happening::Note(format!("what {id} left stays: {error}")));
+                }
+                let attempt = self.apart.as_mut().and_then(|apart| apart.take(&id));
+                let end = attempt.and_then(|attempt| attempt.end);
+                end.into_iter().for_each(|end| self.end_with(end));
+                Ok(())
+            }
             Outcome::Committed { id, committed } => self.go_on(&id, |attempt| match committed {
                 Ok(committed) => attempt.committed(committed),
                 Err(error) => attempt.fail(FailureClass::Transient, &error.to_string()),
@@ -192,6 +239,7 @@ impl Executor<'_> {
         let is_end = matches!(step, Step::Over(_));
         let active = self.project.run()?.active();
         if !is_end && !active.is_some_and(|active| is_at(active, &attempt)) {
+            self.end_attempt(attempt, None);
             return Ok(());
         }
         self.follow(attempt, step)
@@ -205,9 +253,13 @@ impl Executor<'_> {
             wait = Duration::ZERO;
         }
         let until = self.project.clock.now().plus(wait);
+        if let Ok(Made::Kept { without: Some(why) }) = &made {
+            let text = format!("{id} goes on without what it had done before: {why}");
+            self.audience.tell(&Happening::Note(text));
+        }
         self.go_on(id, |attempt| match made {
             Ok(Made::New) => attempt.placed(true, setup.as_deref()),
-            Ok(Made::Kept) => attempt.placed(false, None),
+            Ok(Made::Kept { .. }) => attempt.placed(false, None),
             Ok(Made::NoSpace) => {
                 let why = "the disk is nearly full".to_owned();
                 let parked = Parked { until, why, agent: String::new(), in_a_row: 1 };

@@ -7,13 +7,10 @@
 //! All of it happens on the attempt's `Ground`. On one of its own, the ground is made first, the
 //! work is committed before it is verified, and joined to its phase after that.
 
-use super::{
-    Doing, Running,
-    ground::{Ground, proves_nothing},
-    signature::signature,
-};
+use super::{Doing, Running, ground::Ground, signature::signature};
 use crate::{
     agent::SHELL,
+    declared::proves_nothing,
     merge::{Committed, Join, Stamp, name_some},
     project::Project,
     text::plain,
@@ -75,6 +72,8 @@ pub(super) struct Attempt {
     pub(super) needs_change: bool,
     /// It goes on in the conversation of an earlier attempt.
     pub(super) goes_on: bool,
+    /// How it ended, while what it left is taken out of the work tree that it shared.
+    pub(super) end: Option<Command>,
     /// What is verified and joined, and whether it changes anything, where that is known.
     pub(super) commit: Option<(String, Option<bool>)>,
     pub(super) limits: Limits,
@@ -173,7 +172,8 @@ impl Attempt {
             },
             files: details.map(|it| it.files.clone()).unwrap_or_default(),
             needs_change: false,
-            goes_on: view.trail.is_some_and(|trail| trail.conversation.is_some()),
+            goes_on: goes_on(view, settings),
+            end: None,
             commit: None,
             limits: Limits { time: timeout, ..Limits::default() },
             place: Rc::clone(place),
@@ -223,6 +223,11 @@ impl Attempt {
             Stage::Verifying(step) => format!("{id}#{number}/{step}"),
             _ => format!("{id}#{number}"),
         }
+    }
+
+    /// Whether it may have changed anything where it works.
+    pub(super) fn is_placed(&self) -> bool {
+        self.stage != Stage::Placing
     }
 
     /// Whether a model agent works on it.
@@ -370,7 +375,8 @@ impl Attempt {
     pub(super) fn committed(&mut self, committed: Committed) -> Step {
         match committed {
             Committed::At { commit, changed } => {
-                if let Some(why) = proves_nothing(self, &changed) {
+                let task = (self.id.as_str(), &*self.files);
+                if let Some(why) = proves_nothing(task, self.needs_change, &changed) {
                     return self.fail(FailureClass::Validation, &why);
                 }
                 self.commit = Some((commit, Some(!changed.is_empty())));
@@ -439,6 +445,15 @@ impl Attempt {
                 None => rest.is_empty().then(|| "it said that it failed".to_owned()),
             }
         })
+    }
+}
+
+/// Whether the next attempt at a task goes on in the conversation of the one before.
+fn goes_on(view: &TaskView<'_>, settings: &Settings) -> bool {
+    let open = view.trail.and_then(|trail| trail.conversation.as_ref()).filter(|it| it.is_open);
+    match (Work::of(view.planned, settings), open) {
+        (Work::Agent(name), Some(open)) => open.agent == name,
+        _ => false,
     }
 }
 

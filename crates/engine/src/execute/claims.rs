@@ -1,6 +1,7 @@
 //! Which tasks are claimed next.
 
-use super::{attempt::Work, ground::are_disjoint};
+use super::attempt::Work;
+use crate::declared::are_disjoint;
 use std::collections::BTreeMap;
 use waypost_model::{
     id::TaskId,
@@ -21,6 +22,9 @@ pub(super) struct Room {
     pub(super) phase: Option<u32>,
     /// Until when agents of a name are not started.
     pub(super) limited: BTreeMap<String, Time>,
+    /// The files that attempts declare which are still in the work tree of their phase, whatever
+    /// has become of their tasks meanwhile.
+    pub(super) occupied: Vec<Vec<String>>,
     pub(super) now: Time,
 }
 
@@ -34,7 +38,8 @@ impl Room {
             // The phase has no branch yet.
             return Vec::new();
         }
-        let mut company = (isolation == Isolation::Phase).then(|| Company::of(active));
+        let mut company =
+            (isolation == Isolation::Phase).then(|| Company::of(active, &self.occupied));
         let (mut commands, mut agents, mut slots) = (self.commands, self.agents, self.slots);
         let mut claims = Vec::new();
         for view in active.ready() {
@@ -83,9 +88,10 @@ impl Room {
 struct Company(Vec<Vec<String>>);
 
 impl Company {
-    fn of(active: &Active) -> Self {
+    fn of(active: &Active, occupied: &[Vec<String>]) -> Self {
         let working = active.tasks().filter(|view| view.status == TaskStatus::InProgress);
-        Self(working.map(|view| files(&view).to_vec()).collect())
+        let working = working.map(|view| files(&view).to_vec());
+        Self(working.chain(occupied.iter().cloned()).collect())
     }
 
     /// One at a time, unless it is known that they do not touch the same files.
@@ -145,6 +151,7 @@ mod tests {
             slots: 9,
             phase: None,
             limited: BTreeMap::new(),
+            occupied: Vec::new(),
             now: NOW,
         };
         let check = |room: Room, want: &[&str]| {

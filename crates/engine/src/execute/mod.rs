@@ -282,10 +282,11 @@ impl Executor<'_> {
         self.running.extend(found.running);
         let ends = self.ended.iter().filter(|it| !matches!(it, run::Command::Account { .. }));
         let heard: Vec<TaskId> = ends.filter_map(|it| it.task().cloned()).collect();
-        let is_heard = |command: &run::Command| command.task().is_some_and(|id| heard.contains(id));
         self.running.retain(|_, attempt| !heard.contains(&attempt.id));
-        for command in found.lost.into_iter().filter(|command| !is_heard(command)) {
-            self.end_with(command);
+        for (attempt, end) in found.lost {
+            if !heard.contains(&attempt.id) {
+                self.end_attempt(attempt, Some(end));
+            }
         }
         for report in found.reports {
             self.take(report)?;
@@ -400,6 +401,7 @@ impl Executor<'_> {
             slots: slots.saturating_sub(taken),
             phase: self.options.phase,
             limited: self.limited.clone(),
+            occupied: self.occupied(),
             now,
         };
         if self.wish != Wish::GoOn {
@@ -512,16 +514,20 @@ impl Executor<'_> {
         match step {
             // Whoever wants everything to stop does not want it verified first.
             Step::Run(_) | Step::Commit | Step::Join if self.wish == Wish::Stop => {
-                self.end_with(attempt.interrupt());
+                let end = attempt.interrupt();
+                self.end_attempt(attempt, Some(end));
             }
             Step::Run(spec) => {
                 self.running.insert(spec.id.clone(), attempt);
                 self.keeper.spawn(vec![*spec])?;
             }
             // Whoever wants no new task does not want an agent to begin either.
-            Step::Engage(_) if self.wish != Wish::GoOn => self.end_with(attempt.interrupt()),
+            Step::Engage(_) if self.wish != Wish::GoOn => {
+                let end = attempt.interrupt();
+                self.end_attempt(attempt, Some(end));
+            }
             Step::Engage(name) => self.engage(attempt, &name)?,
-            Step::Over(command) => self.end_with(*command),
+            Step::Over(command) => self.end_attempt(attempt, Some(*command)),
             Step::Place | Step::Commit | Step::Join => self.give_to_yard(attempt, &step),
         }
         Ok(())

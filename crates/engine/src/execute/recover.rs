@@ -43,7 +43,7 @@ pub(super) struct Left {
     /// Attempts whose work is done and committed, and not verified yet.
     pub(super) committed: Vec<Attempt>,
     /// Attempts of which nothing is known, and those that turn out to be joined.
-    pub(super) lost: Vec<run::Command>,
+    pub(super) lost: Vec<(Attempt, run::Command)>,
     /// Keepers that died: forgotten when what they told is recorded.
     pub(super) dead: Vec<Dead>,
 }
@@ -159,7 +159,7 @@ fn adopt(
                     reports.extend(trace.end);
                 }
                 _ => match ledger.fate(Attempt::new(&view, active, &place))? {
-                    Fate::Over(command) => lost.push(command),
+                    Fate::Over(attempt, command) => lost.push((attempt, *command)),
                     Fate::Committed(attempt) => committed.push(attempt),
                 },
             }
@@ -179,7 +179,7 @@ struct Joined<'a> {
 
 /// What becomes of an attempt that no keeper knows of.
 enum Fate {
-    Over(run::Command),
+    Over(Attempt, Box<run::Command>),
     Committed(Attempt),
 }
 
@@ -196,22 +196,23 @@ impl<'a> Joined<'a> {
     /// An engine that dies while git is at work has lost nothing: what is joined is done, and what
     /// is committed was done and has to be verified.
     fn fate(&self, mut attempt: Attempt) -> Result<Fate, EngineError> {
-        let interrupted = Fate::Over(attempt.interrupt());
-        let Some(trees) = self.trees else { return Ok(interrupted) };
+        let interrupted = attempt.interrupt();
+        let Some(trees) = self.trees else { return Ok(Fate::Over(attempt, Box::new(interrupted))) };
         let key = (attempt.id.to_string(), attempt.number);
         if let Some(commit) = self.commits.get(&key) {
             if attempt.ground.own().is_some() {
                 let work = trees.commit_of(&format!("{commit}^2"))?;
                 attempt.commit = work.map(|work| (work, Some(true)));
             }
-            return Ok(match attempt.done(Some(commit.clone())) {
-                Step::Over(command) => Fate::Over(*command),
+            let end = match attempt.done(Some(commit.clone())) {
+                Step::Over(command) => *command,
                 _ => interrupted,
-            });
+            };
+            return Ok(Fate::Over(attempt, Box::new(end)));
         }
         match attempt.ground.own() {
             Some(name) if trees.is_committed(name, &attempt.stamp)? => Ok(Fate::Committed(attempt)),
-            _ => Ok(interrupted),
+            _ => Ok(Fate::Over(attempt, Box::new(interrupted))),
         }
     }
 

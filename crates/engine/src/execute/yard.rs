@@ -6,10 +6,9 @@
 //! the executor waits for the rest. Should it be killed, the jobs' git processes hold a lock that
 //! the next engine waits for.
 
-use super::ground::Ground;
 use crate::{
     error::EngineError,
-    merge::{Committed, Join, Land, Landing, PhaseBranch, Stamp},
+    merge::{Committed, Join, Land, Landing, Occupant, PhaseBranch, Stamp},
     tree::{PutAway, Trees},
 };
 use rustix::event::{EventfdFlags, eventfd};
@@ -40,16 +39,26 @@ pub(super) enum Job {
     },
     /// Make the work tree of a phase ready for another attempt in it.
     Prepare {
-        id: TaskId,
-        phase: PhaseBranch,
-        /// Nobody else works in it: what is left there belongs to no attempt any more.
-        is_alone: bool,
+        occupant: Occupant,
+        /// It gets back what the attempt before it left.
+        goes_on: bool,
     },
+    /// Take what an attempt left out of the work tree of its phase; why it is over.
+    Leave {
+        occupant: Occupant,
+        why: String,
+    },
+    /// Commit what an attempt did in its own work tree.
     Commit {
         id: TaskId,
-        ground: Ground,
+        name: String,
+        phase: PhaseBranch,
         stamp: Stamp,
-        files: Vec<String>,
+    },
+    /// Commit what an attempt did in the work tree of its phase.
+    CommitShared {
+        occupant: Occupant,
+        needs_change: bool,
         evidence: String,
     },
     Join {
@@ -85,6 +94,7 @@ pub(super) struct Joining {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Made { id: TaskId, made: Result<Made, EngineError> },
+    Left { id: TaskId, left: Result<(), EngineError> },
     Committed { id: TaskId, committed: Result<Committed, EngineError> },
     Joined { id: TaskId, join: Result<Join, EngineError> },
     PutAway { name: String, put_away: Result<PutAway, EngineError> },
@@ -97,11 +107,13 @@ pub(super) enum Outcome {
 }
 
 /// What became of making a work tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Made {
     New,
-    /// It was there: an attempt goes on in it.
-    Kept,
+    /// It was there. An attempt that goes on may not have got back what it had done; why.
+    Kept {
+        without: Option<String>,
+    },
     /// The disk is nearly full.
     NoSpace,
 }
@@ -139,8 +151,7 @@ impl Yard {
 
     pub(super) fn give(&mut self, job: Job) {
         let to = match job {
-            Job::Make { .. } | Job::PutAway { .. } => &self.parallel,
-            Job::Commit { ground: Ground::Own { .. }, .. } => &self.parallel,
+            Job::Make { .. } | Job::PutAway { .. } | Job::Commit { .. } => &self.parallel,
             _ => &self.serial,
         };
         self.under_way += 1;
@@ -207,17 +218,22 @@ fn perform(trees: &Trees, job: Job) -> Outcome {
             let made = again(trees, || make(trees, &id, &name, &phase));
             Outcome::Made { id, made }
         }
-        Job::Prepare { id, phase, is_alone } => {
-            let made = again(trees, || prepare(trees, &phase, is_alone));
-            Outcome::Made { id, made }
+        Job::Prepare { occupant, goes_on } => {
+            let made = again(trees, || prepare(trees, &occupant, goes_on));
+            Outcome::Made { id: occupant.stamp.id, made }
         }
-        Job::Commit { id, ground, stamp, files, evidence } => {
-            let committed = again(trees, || match &ground {
-                Ground::Own { phase, name } => trees.commit_attempt(name, phase, &stamp),
-                Ground::Shared { phase } => trees.commit_shared(phase, &stamp, (&files, &evidence)),
-                Ground::Project => Ok(Committed::Gone),
-            });
+        Job::Leave { occupant, why } => {
+            let left = again(trees, || trees.leave(&occupant, &why));
+            Outcome::Left { id: occupant.stamp.id, left }
+        }
+        Job::Commit { id, name, phase, stamp } => {
+            let committed = again(trees, || trees.commit_attempt(&name, &phase, &stamp));
             Outcome::Committed { id, committed }
+        }
+        Job::CommitShared { occupant, needs_change, evidence } => {
+            let commit = || trees.commit_shared(&occupant, needs_change, &evidence);
+            let committed = again(trees, commit);
+            Outcome::Committed { id: occupant.stamp.id, committed }
         }
         Job::Join { id, joining } => {
             let join = again(trees, || join(trees, &joining));
@@ -265,23 +281,25 @@ fn make(trees: &Trees, id: &TaskId, name: &str, phase: &PhaseBranch) -> Result<M
         message: format!("the branch {} is gone", phase.name),
         hint: None,
     })?;
-    Ok(if trees.make(name, &base)?.is_new { Made::New } else { Made::Kept })
+    Ok(match trees.make(name, &base)?.is_new {
+        true => Made::New,
+        false => Made::Kept { without: None },
+    })
 }
 
-fn prepare(trees: &Trees, phase: &PhaseBranch, is_alone: bool) -> Result<Made, EngineError> {
+fn prepare(trees: &Trees, occupant: &Occupant, goes_on: bool) -> Result<Made, EngineError> {
     if !trees.has_space()? {
         return Ok(Made::NoSpace);
     }
+    let phase = &occupant.phase;
     let is_new = !trees.path(&phase.name).join(".git").exists();
     if is_new {
         trees.open_phase(phase)?;
     }
-    if is_alone {
-        trees.clear_phase(phase)?;
-    }
+    let without = trees.enter(occupant, goes_on)?;
     // Nobody has worked in it before the first commit.
     let is_new = is_new || trees.is_untouched(phase)?;
-    Ok(if is_new { Made::New } else { Made::Kept })
+    Ok(if is_new && without.is_none() { Made::New } else { Made::Kept { without } })
 }
 
 fn join(trees: &Trees, joining: &Joining) -> Result<Join, EngineError> {

@@ -20,7 +20,7 @@ pub(crate) struct Stamp {
 
 impl Stamp {
     /// `T1.2: title`, with what it is in trailers.
-    fn message(&self, evidence: Option<&str>) -> String {
+    pub(super) fn message(&self, evidence: Option<&str>) -> String {
         let Self { id, attempt, .. } = self;
         let evidence =
             evidence.map(|text| format!("{EVIDENCE}: {}\n", one_line(text))).unwrap_or_default();
@@ -86,55 +86,6 @@ impl Trees {
             return Ok(Committed::Astray(why.to_owned()));
         }
         Ok(Committed::At { commit, changed: paths(&listed.stdout) })
-    }
-
-    /// Commits what one task left in the phase's work tree: the files that it declared, or all.
-    pub(crate) fn commit_shared(
-        &self,
-        phase: &PhaseBranch,
-        stamp: &Stamp,
-        (files, evidence): (&[String], &str),
-    ) -> Result<Committed, EngineError> {
-        let path = self.path(&phase.name);
-        if !path.join(".git").exists() {
-            return Ok(Committed::Gone);
-        }
-        let git = self.git_in(&path)?.durable();
-        if git.try_text(&["symbolic-ref", "--quiet", "HEAD"])?.as_deref() != Some(&phase.head()) {
-            let why = format!("the phase's work tree is not on {} any more", phase.name);
-            return Ok(Committed::Astray(why));
-        }
-        // An attempt that committed by itself is told by where the branch was at its start.
-        let before = self.last_joined(phase)?;
-        let is_there = |file: &&String| {
-            let tracked = git.try_text(&["ls-files", "--error-unmatch", "--", file.as_str()]);
-            path.join(file.as_str()).symlink_metadata().is_ok()
-                || file.contains(['*', '?'])
-                || tracked.is_ok_and(|it| it.is_some())
-        };
-        let found: Vec<&str> = files.iter().filter(is_there).map(String::as_str).collect();
-        if files.is_empty() || !found.is_empty() {
-            self.stage_among_others(&phase.name, &found)?;
-        }
-        let message = stamp.message(Some(evidence));
-        let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
-        if !commit_staged(&git, &message, &found)? && head != before {
-            // It has committed by itself; this says whose work that was.
-            git.text(&["commit", "--quiet", "--no-verify", "--allow-empty", "-m", &message])?;
-        }
-        let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
-        let since = format!("{before}..{commit}");
-        let listed = git.bytes(&["diff", "--name-only", "--no-renames", "-z", &since])?;
-        Ok(Committed::At { commit, changed: paths(&listed) })
-    }
-
-    /// The newest commit of the phase that belongs to a task, or the one it began with.
-    fn last_joined(&self, phase: &PhaseBranch) -> Result<String, EngineError> {
-        let base = self.commit_of(&phase.marker())?.unwrap_or_default();
-        let range = format!("{base}..{}", phase.head());
-        let grep = format!("--grep=^{EVIDENCE}: ");
-        let found = self.git()?.text(&["log", "-1", "--format=%H", &grep, &range])?;
-        Ok(if found.is_empty() { base } else { found })
     }
 
     /// Which files differ between a work tree and a commit, ignored and new ones aside: what was
@@ -242,7 +193,7 @@ impl Trees {
 }
 
 /// Commits what is staged, or of that only `files`. Says whether there was anything.
-fn commit_staged(git: &Git, message: &str, files: &[&str]) -> Result<bool, EngineError> {
+pub(super) fn commit_staged(git: &Git, message: &str, files: &[&str]) -> Result<bool, EngineError> {
     let start = ["commit", "--quiet", "--no-verify", "--cleanup=verbatim", "-m", message];
     let only: Vec<&str> = match files.is_empty() {
         true => Vec::new(),

@@ -11,6 +11,7 @@ mod join;
 mod land;
 mod phase;
 mod revert;
+mod shared;
 mod target;
 mod torn;
 
@@ -18,6 +19,7 @@ pub(crate) use join::{Committed, Join, Stamp};
 pub(crate) use land::{Land, Landing};
 pub(crate) use phase::PhaseBranch;
 pub(crate) use revert::Reverted;
+pub(crate) use shared::Occupant;
 
 use crate::{
     error::EngineError,

@@ -3,8 +3,11 @@
 //! A marker ref of ours is made in the same step as the branch: a branch of that name without the
 //! marker is somebody else's, and is left alone.
 
-use super::{TRIES, join::paths, name_some};
-use crate::{error::EngineError, tree::Trees};
+use super::{TRIES, join::paths, name_some, shared::is_astray};
+use crate::{
+    error::EngineError,
+    tree::{Leaving, Trees},
+};
 use std::{collections::BTreeSet, fs, io};
 use waypost_model::{
     id::TaskId,
@@ -127,17 +130,18 @@ impl Trees {
     /// snapshot.
     pub(crate) fn clear_phase(&self, phase: &PhaseBranch) -> Result<(), EngineError> {
         let git = self.git_in(&self.path(&phase.name))?;
-        let head = git.try_text(&["symbolic-ref", "--quiet", "HEAD"])?;
-        let is_astray = phase.is_shared && head.as_deref() != Some(&phase.head());
-        if is_astray || !git.bytes(&["status", "--porcelain=v1", "-z"])?.is_empty() {
-            self.snapshot(&phase.name, "left in the phase's work tree")?;
-            git.text(&["reset", "--hard", "--quiet"])?;
-            git.text(&["clean", "-d", "--force", "--quiet"])?;
-        }
-        if is_astray {
-            git.text(&["switch", "--quiet", &phase.name])?;
-        }
-        Ok(())
+        let is_astray = is_astray(&git, phase)?;
+        let base = match is_astray {
+            true => self.commit_of(&phase.head())?,
+            false => git.try_text(&["rev-parse", "--verify", "HEAD"])?,
+        };
+        let base = base.ok_or_else(|| EngineError::Missing {
+            message: format!("the branch {} is gone", phase.name),
+            hint: None,
+        })?;
+        let branch = is_astray.then_some(&*phase.name);
+        let why = "left in the phase's work tree";
+        self.empty(&Leaving { branch, ..Leaving::of(&phase.name, &base, why) }).map(drop)
     }
 
     /// Leaves the phase's work tree to a person: clean, and on the phase's branch, so that what is
@@ -201,7 +205,7 @@ impl Trees {
                 }
             }
         }
-        Ok(())
+        self.forget_occupants(phase)
     }
 
     /// The names of all folders and branches that are work trees of ours, or were.

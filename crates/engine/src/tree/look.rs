@@ -120,6 +120,16 @@ impl Trees {
 
     /// Those of some commits that no branch, tag or ref of ours has when this tree is gone.
     pub(super) fn lost(&self, name: &str, heads: &[String]) -> Result<Vec<String>, EngineError> {
+        self.lost_beyond(name, heads, None)
+    }
+
+    /// As `lost`; what `had` is made from is not lost either.
+    pub(super) fn lost_beyond(
+        &self,
+        name: &str,
+        heads: &[String],
+        had: Option<&str>,
+    ) -> Result<Vec<String>, EngineError> {
         if heads.is_empty() {
             return Ok(Vec::new());
         }
@@ -130,7 +140,7 @@ impl Trees {
         let others = [ATTEMPTS, &own].into_iter().chain(refs);
         let heads_given = heads.iter().map(String::as_str);
         let mut arguments = vec!["rev-list", "--ignore-missing"];
-        arguments.extend(heads_given.chain(["--not"]).chain(others));
+        arguments.extend(heads_given.chain(["--not"]).chain(had).chain(others));
         let listed = self.git()?.text(&arguments)?;
         let mut lost: Vec<String> = listed
             .lines()

@@ -16,6 +16,7 @@ mod face;
 mod include;
 mod index;
 mod inside;
+mod left;
 mod list;
 mod look;
 mod make;
@@ -31,7 +32,9 @@ mod undo;
 
 pub(crate) use face::Reclaim;
 pub use face::{PruneOptions, Pruned, TreeState, Undone, WorkTree};
+pub(crate) use left::Leaving;
 pub(crate) use removal::PutAway;
+pub(crate) use snapshot::known;
 
 use crate::{
     error::EngineError,

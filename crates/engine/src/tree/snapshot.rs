@@ -113,15 +113,26 @@ impl Trees {
         all: &[String],
     ) -> Result<String, EngineError> {
         let files = self.git()?.text(&["rev-parse", &format!("{commit}^{{tree}}")])?;
+        let others = all.iter().map(String::as_str).filter(|it| *it != commit);
+        let parents: Vec<&str> = std::iter::once(commit).chain(others).collect();
+        self.record_left(name, (&files, &parents), why)
+    }
+
+    /// Makes a snapshot of files that are no tree's any more, on top of the first of `parents`.
+    pub(super) fn record_left(
+        &self,
+        name: &str,
+        (files, parents): (&str, &[&str]),
+        why: &str,
+    ) -> Result<String, EngineError> {
+        let commit = parents.first().copied().unwrap_or("none");
         let message = format!(
             "waypost: snapshot of {name}\n\n{}\n\nWaypost-Tree: {name}\nWaypost-Head: {name}\n\
              Waypost-Commit: {commit}\nWaypost-Branch: {commit}\nWaypost-Index: head\n\
              Waypost-Base: {commit}\n",
             one_line(why)
         );
-        let others = all.iter().map(String::as_str).filter(|it| *it != commit);
-        let parents: Vec<&str> = std::iter::once(commit).chain(others).collect();
-        self.record(name, &files, &parents, &message)
+        self.record(name, files, parents, &message)
     }
 
     /// Whether the files are still those of the snapshot.
@@ -204,6 +215,19 @@ impl Trees {
     }
 }
 
+/// Those of some paths and patterns that mean a file which git tracks or could: `git add` refuses the
+/// others.
+pub(crate) fn known<'a>(git: &Git, some: &[&'a str]) -> Result<Vec<&'a str>, EngineError> {
+    let mut found = Vec::new();
+    for file in some {
+        let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", file];
+        if git.try_bytes(&list)?.is_some_and(|listed| !listed.is_empty()) {
+            found.push(*file);
+        }
+    }
+    Ok(found)
+}
+
 pub(super) fn no_tree(name: &str) -> EngineError {
     EngineError::BadInput {
         message: format!("there is no work tree {name}"),
@@ -253,6 +277,18 @@ impl Work<'_> {
             file::remove(&own)?;
             git.text(&["read-tree", self.look.commit.as_deref().unwrap_or("--empty")])?;
             self.add(&git, &[])?;
+        }
+        git.text(&["write-tree"])
+    }
+
+    /// A commit's files, with some of them as they are in the tree, as one tree.
+    pub(super) fn files_over(&self, commit: &str, some: &[&str]) -> Result<String, EngineError> {
+        let own = self.scratch.0.join("some");
+        let git = self.git.clone().variable("GIT_INDEX_FILE", &*own);
+        git.text(&["read-tree", commit])?;
+        let some = known(&git, some)?;
+        if !some.is_empty() {
+            self.add(&git, &some)?;
         }
         git.text(&["write-tree"])
     }

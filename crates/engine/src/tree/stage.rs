@@ -42,7 +42,7 @@ impl Trees {
         trees.stage_seen(&trees.ready(name)?, only)
     }
 
-    fn ready(&self, name: &str) -> Result<Subject, EngineError> {
+    pub(super) fn ready(&self, name: &str) -> Result<Subject, EngineError> {
         let Standing::Ready(admin, mark) = self.standing(name)? else { return Err(no_tree(name)) };
         Ok(Subject { name: name.to_owned(), admin, mark, folder: self.path(name) })
     }
@@ -80,7 +80,7 @@ impl Trees {
     }
 
     /// Takes the marks from a tree's index that keep git from looking at files which are there.
-    fn uncover(&self, subject: &Subject) -> Result<(), EngineError> {
+    pub(super) fn uncover(&self, subject: &Subject) -> Result<(), EngineError> {
         let Subject { admin, folder, name, .. } = subject;
         let Some(index) = admin.index()? else { return Ok(()) };
         let Some(copy) = index::without_blinkers(&index.bytes, subject.oid_length(), folder) else {

@@ -57,6 +57,12 @@ const NEEDS: &[Need] = &[
         lost: "commands that are reserved for a person at a terminal",
     },
     Need {
+        program: "tmux",
+        package: "tmux",
+        purposes: &[Purpose::Tests],
+        lost: "the picture of a run in a terminal that is resized",
+    },
+    Need {
         program: "flock",
         package: "util-linux",
         purposes: &[Purpose::Tests, Purpose::Bench, Purpose::Faults],

@@ -7,8 +7,9 @@ use crate::command::{
     run::RunArgs, schema::SchemaArgs, sim::SimArgs, statusline::StatuslineArgs,
     validate::ValidateArgs, why::WhyArgs, worktree::WorktreeArgs,
 };
-use clap::{Parser, Subcommand};
-use std::path::PathBuf;
+use anstream::ColorChoice;
+use clap::{Parser, Subcommand, ValueEnum};
+use std::{ffi::OsString, path::PathBuf};
 
 /// Keep long-running coding agents on the road
 ///
@@ -29,8 +30,56 @@ pub(crate) struct Cli {
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 
+    /// Say more: which files are used and as whom you act; in a run also what its agents do
+    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+
+    /// When to use colours; `auto` is at a terminal, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
+    pub(crate) color: Color,
+
+    /// Print lines only; nothing at the terminal is drawn over
+    #[arg(long, global = true)]
+    pub(crate) no_progress: bool,
+
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// When output has colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Color {
+    /// What was typed, for what is printed before or without a valid command line.
+    pub(crate) fn typed(words: impl Iterator<Item = OsString>) -> Self {
+        let mut words = words.take_while(|word| word != "--");
+        while let Some(word) = words.next() {
+            let value = match word.to_str() {
+                Some("--color") => words.next().and_then(|value| value.into_string().ok()),
+                Some(word) => word.strip_prefix("--color=").map(str::to_owned),
+                None => None,
+            };
+            if let Some(color) = value.and_then(|value| Self::from_str(&value, false).ok()) {
+                return color;
+            }
+        }
+        Self::Auto
+    }
+
+    /// From here on everything is printed that way.
+    pub(crate) fn apply(self) {
+        match self {
+            Self::Auto => ColorChoice::Auto,
+            Self::Always => ColorChoice::Always,
+            Self::Never => ColorChoice::Never,
+        }
+        .write_global();
+    }
 }
 
 const EXIT_CODES: &str = "\

@@ -5,15 +5,17 @@ mod args;
 mod command;
 mod error;
 mod output;
+mod screen;
 mod show;
 mod snippet;
 
-use args::{Cli, Command};
+use args::{Cli, Color, Command};
 use clap::Parser as _;
 use error::CliError;
 use output::{Output, say};
 use std::{
     env,
+    io::Write as _,
     panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
             return command::hook::answer(&words);
         }
     }
+    Color::typed(env::args_os().skip(1)).apply();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
@@ -66,14 +69,25 @@ fn main() -> ExitCode {
 
 /// Help and version are data; anything else that clap has to say is bad input.
 fn usage(error: &clap::Error) -> ExitCode {
+    let text = error.render();
     // Nothing can be said if neither output takes text any more.
-    let _unheard = error.print();
-    ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+    if error.use_stderr() {
+        let _unheard = write!(anstream::stderr(), "{}", text.ansi());
+        ExitCode::from(2)
+    } else {
+        let _unheard = write!(anstream::stdout(), "{}", text.ansi());
+        ExitCode::SUCCESS
+    }
 }
 
 fn run(cli: Cli) -> Result<ExitCode, CliError> {
     let directory = cli.directory.unwrap_or_else(|| PathBuf::from("."));
-    let out = Output { json: cli.json, quiet: cli.quiet };
+    let out = Output {
+        json: cli.json,
+        quiet: cli.quiet,
+        verbose: cli.verbose,
+        progress: !cli.no_progress,
+    };
     if !directory.is_dir() {
         let message = format!("there is no folder {}", directory.display());
         return Err(CliError::bad_input(message));

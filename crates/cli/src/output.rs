@@ -1,6 +1,7 @@
 //! Where everything that is printed goes: data to stdout, all else to stderr.
 //!
-//! Colour never carries meaning alone, and is off where it is not wanted (`NO_COLOR`, a pipe).
+//! Colour never carries meaning alone, and is off where it is not wanted (`--color`, `NO_COLOR`, a
+//! pipe).
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -21,6 +22,10 @@ pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 pub(crate) struct Output {
     pub(crate) json: bool,
     pub(crate) quiet: bool,
+    /// Say more than a person usually wants to read.
+    pub(crate) verbose: bool,
+    /// Whether something may be drawn again and again at a terminal.
+    pub(crate) progress: bool,
 }
 
 impl Output {
@@ -46,6 +51,13 @@ impl Output {
     pub(crate) fn note(self, text: impl fmt::Display) {
         if !self.quiet {
             say(&format!("{text}"));
+        }
+    }
+
+    /// Says something that only those want to read who asked for more.
+    pub(crate) fn detail(self, text: impl fmt::Display) {
+        if self.verbose {
+            say(&styled(DIM, text));
         }
     }
 

@@ -27,14 +27,38 @@ pub(crate) mod why;
 pub(crate) mod worktree;
 
 use crate::{Context, error::CliError};
-use std::io::{self, IsTerminal as _, Write as _};
-use waypost_engine::{Project, identify};
+use std::{
+    collections::BTreeSet,
+    io::{self, IsTerminal as _, Write as _},
+};
+use waypost_engine::{Origin, Project, identify};
 
 /// Opens the project around the working folder, and says what has to be said about it.
 pub(crate) fn open(context: &Context) -> Result<Project, CliError> {
     let mut project = Project::open(&context.directory, identify())?;
+    say_where(context, &project);
     say_notices(context, &mut project);
     Ok(project)
+}
+
+/// Says for `--verbose` which files a command works with, and as whom.
+fn say_where(context: &Context, project: &Project) {
+    if !context.out.verbose {
+        return;
+    }
+    context.out.detail(format!("project: {}", project.root().display()));
+    context.out.detail(format!("journal: {}", project.place().state.display()));
+    let origins: BTreeSet<String> = project
+        .configuration()
+        .settings()
+        .iter()
+        .filter(|each| each.origin != Origin::Default)
+        .map(|each| each.origin.to_string())
+        .collect();
+    let origins: Vec<String> = origins.into_iter().collect();
+    let origins = if origins.is_empty() { "defaults".to_owned() } else { origins.join(", ") };
+    context.out.detail(format!("configuration: {origins}"));
+    context.out.detail(format!("you act as: {}", project.actor()));
 }
 
 /// Asks at the terminal; nobody there, no answer.

@@ -1,16 +1,17 @@
-//! Watching agents at work in the foreground: a line that is drawn anew at a terminal, nothing but
-//! what is worth a line elsewhere. Ctrl-C stops them; they can be taken up again.
+//! Watching agents at work in the foreground: a line that is kept up to date at a terminal, nothing
+//! but what is worth a line elsewhere. Ctrl-C stops them; they can be taken up again.
 
 use crate::{
     Context,
     output::{DIM, say, styled},
+    screen::{Screen, Size},
     show::one_line,
 };
 use std::{
     collections::BTreeMap,
     env,
     ffi::OsString,
-    io::{self, IsTerminal as _, Write as _},
+    io,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -25,12 +26,12 @@ const DOING_LENGTH_MAX: usize = 60;
 /// Somebody at a terminal, in a log, or a program.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    is_drawn: bool,
+    /// Where something can be drawn.
+    screen: Option<Screen>,
     is_quiet: bool,
     is_stopped: Arc<AtomicBool>,
     has_said: bool,
     doing: BTreeMap<String, String>,
-    drawn: String,
 }
 
 impl Watch {
@@ -50,20 +51,18 @@ impl Watch {
             }
         });
         Ok(Self {
-            is_drawn: io::stderr().is_terminal() && !is_quiet,
+            screen: Screen::is_wanted(context.out).then(Screen::default),
             is_quiet,
             is_stopped,
             has_said: false,
             doing: BTreeMap::new(),
-            drawn: String::new(),
         })
     }
 
     /// Takes away what is drawn, so that something can be said.
     pub(crate) fn clear(&mut self) {
-        if !self.drawn.is_empty() {
-            let _unseen = write!(io::stderr(), "\r\x1b[K");
-            self.drawn.clear();
+        if let Some(screen) = &mut self.screen {
+            screen.clear();
         }
     }
 }
@@ -77,18 +76,11 @@ impl Onlooker for Watch {
     }
 
     fn look(&mut self, who: &str, doing: &str) {
-        if !self.is_drawn {
-            return;
-        }
+        let Some(screen) = &mut self.screen else { return };
         self.doing.insert(who.to_owned(), one_line(doing, DOING_LENGTH_MAX));
         let all: Vec<String> =
             self.doing.iter().map(|(who, doing)| format!("{who}: {doing}")).collect();
-        let text = one_line(&all.join("  |  "), DOING_LENGTH_MAX + 15);
-        if text != self.drawn {
-            self.clear();
-            let _unseen = write!(anstream::stderr(), "{}", styled(DIM, &text));
-            self.drawn = text;
-        }
+        screen.draw(&[styled(DIM, all.join("  |  "))], Size::now());
     }
 
     fn wants_stop(&mut self) -> bool {

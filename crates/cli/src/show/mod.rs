@@ -1,5 +1,6 @@
 //! Small pieces of text that several commands print.
 
+pub(crate) mod fit;
 pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod workflow;
@@ -14,6 +15,17 @@ pub(crate) fn duration(span: Duration) -> String {
         seconds @ 60..3_600 => format!("{} min", seconds / 60),
         seconds @ 3_600..86_400 => format!("{} h", seconds / 3_600),
         seconds => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// A span that is watched while it runs out, as in `2 min 05 s`.
+pub(crate) fn countdown(span: Duration) -> String {
+    // What is left of a second is still to be waited for.
+    let seconds = span.as_secs() + u64::from(span.subsec_nanos() > 0);
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", seconds / 3_600, seconds % 3_600 / 60),
     }
 }
 
@@ -61,6 +73,15 @@ mod tests {
         for (seconds, want) in table {
             assert_eq!(duration(Duration::from_secs(seconds)), want);
         }
+    }
+
+    #[test]
+    fn a_countdown_moves_every_second_in_the_last_hour() {
+        let table = [(0, "0 s"), (59_001, "1 min 00 s"), (125_000, "2 min 05 s")];
+        for (milliseconds, want) in table {
+            assert_eq!(countdown(Duration::from_millis(milliseconds)), want);
+        }
+        assert_eq!(countdown(Duration::from_secs(7_500)), "2 h 05 min");
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! A run as text and as data.
 
-use super::{bar, dollars, duration, usage};
+use super::{bar, dollars, duration, fit::columns, usage};
 use crate::output::{BOLD, DIM, GREEN, RED, YELLOW, styled};
 use serde_json::{Value, json};
-use std::fmt::Write as _;
+use std::{cmp::Ordering, fmt::Write as _};
 use waypost_model::{
-    run::{Budget, PhaseStage, Summary, TaskStatus, TaskSummary},
+    id::TaskId,
+    run::{Budget, EndStep, PhaseStage, Progress, Summary, TaskStatus, TaskSummary},
     time::Time,
 };
 
@@ -83,9 +84,8 @@ pub(crate) fn text(run: &Summary) -> String {
         let counts = format!("{}/{}", progress.completed, progress.total);
         let _infallible = writeln!(
             text,
-            "  phase {number:<3} {name}{padding}  {bar} {counts:>9}  {}{}",
-            stage_text(&phase.stage),
-            trouble(progress.failed, progress.blocked),
+            "  phase {number:<3} {name}{padding}  {bar} {counts:>9}  {}",
+            stage_text(&phase.stage, progress),
         );
     }
     let counts: Vec<String> = TaskStatus::ALL
@@ -163,23 +163,77 @@ fn stage_word(stage: &PhaseStage) -> &'static str {
     }
 }
 
-fn stage_text(stage: &PhaseStage) -> String {
-    match stage {
+/// How a phase stands, in a few words: one that has ended with failures is not shown as done.
+fn stage_text(stage: &PhaseStage, progress: Progress) -> String {
+    let has_trouble = progress.failed + progress.blocked > 0;
+    let trouble =
+        if has_trouble { format!(", {}", phase_trouble(progress)) } else { String::new() };
+    let word = match stage {
         PhaseStage::Waiting => styled(DIM, "waiting"),
         PhaseStage::Open { .. } => "open".into(),
+        PhaseStage::Ending { step: EndStep::Joining, .. } => styled(YELLOW, "merging"),
         PhaseStage::Ending { .. } => styled(YELLOW, "waits for you"),
-        PhaseStage::Closed { .. } => styled(GREEN, "closed"),
-    }
-}
-
-fn trouble(failed: usize, blocked: usize) -> String {
-    let part = |count: usize, word: &str| {
-        if count == 0 { String::new() } else { format!(", {count} {word}") }
+        PhaseStage::Closed { .. } if has_trouble => {
+            return styled(RED, format!("failed: {}", phase_trouble(progress)));
+        }
+        PhaseStage::Closed { .. } => styled(GREEN, "done"),
     };
-    format!("{}{}", part(failed, "failed"), part(blocked, "blocked"))
+    format!("{word}{trouble}")
 }
 
-/// How wide a text is on a terminal.
-fn columns(text: &str) -> usize {
-    text.chars().map(crate::snippet::width).sum()
+/// What went wrong in a phase, as in `2 failed, 1 blocked`.
+pub(crate) fn phase_trouble(progress: Progress) -> String {
+    let counts = [(progress.failed, "failed"), (progress.blocked, "blocked")];
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    counts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Orders task ids as people count: T1.2 before T1.10.
+pub(crate) fn by_id(one: &TaskId, other: &TaskId) -> Ordering {
+    let (one, other) = (one.as_str(), other.as_str());
+    parts(one).cmp(parts(other)).then_with(|| one.cmp(other))
+}
+
+/// The parts of an id: numbers by their value, before words.
+fn parts(id: &str) -> impl Iterator<Item = (u8, u64, &str)> {
+    let mut rest = id;
+    std::iter::from_fn(move || {
+        let is_number = rest.chars().next()?.is_ascii_digit();
+        let end = rest.find(|c: char| c.is_ascii_digit() != is_number).unwrap_or(rest.len());
+        let (part, after) = rest.split_at(end);
+        rest = after;
+        // A number that does not fit is compared as a word.
+        let number = if is_number { part.parse().ok() } else { None };
+        Some(number.map_or((1, 0, part), |number| (0, number, "")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_in_the_order_in_which_people_count() {
+        let mut ids: Vec<TaskId> =
+            ["T2.1", "T1.10", "T1.2", "P2-S1-V", "T1.2a", "T01.3", "P10-S1", "P2-S10"]
+                .map(|id| id.parse().unwrap())
+                .into();
+        ids.sort_by(by_id);
+        let order: Vec<&str> = ids.iter().map(TaskId::as_str).collect();
+        assert_eq!(
+            order,
+            ["P2-S1-V", "P2-S10", "P10-S1", "T1.2", "T1.2a", "T01.3", "T1.10", "T2.1"]
+        );
+    }
+
+    #[test]
+    fn only_a_phase_without_failures_is_done() {
+        let progress = |failed| Progress { total: 3, completed: 3 - failed, failed, blocked: 0 };
+        let time = Time::from_millis(0);
+        let closed = PhaseStage::Closed { since: time, at: time, merge_commit: None };
+        assert_eq!(stage_text(&closed, progress(0)), styled(GREEN, "done"));
+        assert_eq!(stage_text(&closed, progress(2)), styled(RED, "failed: 2 failed"));
+        let open = PhaseStage::Open { since: time };
+        assert_eq!(stage_text(&open, progress(1)), "open, 1 failed");
+    }
 }

@@ -130,7 +130,10 @@ fn one_that_broke_off_goes_on_in_the_same_conversation() {
     let project = one(&[json!([{"say": "I begin."}, {"crash": 3}]), done]);
     let ran = project.run("run --no-budget");
     assert_eq!(ran.code, 0, "{ran}");
-    assert!(ran.stderr.contains("is tried again: exit code 3"), "{ran}");
+    assert!(
+        ran.stderr.contains("T1.1 is tried again in ") && ran.stderr.contains(": exit code 3"),
+        "{ran}"
+    );
     let story = ["task_started", "attempt_engaged", "attempt_failed", "task_completed"];
     assert_eq!(
         kinds(&project, &story),

@@ -127,7 +127,10 @@ fn what_failed_is_tried_again() {
     let project = one("test -e tried || { touch tried; exit 1; }");
     let ran = project.run("run --retry-limit 1");
     assert_eq!(ran.code, 0, "{ran}");
-    assert!(ran.stderr.contains("is tried again: exit code 1"), "{ran}");
+    assert!(
+        ran.stderr.contains("T1.1 is tried again in ") && ran.stderr.contains(": exit code 1"),
+        "{ran}"
+    );
     assert_eq!(project.json("run status")["counts"]["completed"], 1);
 }
 

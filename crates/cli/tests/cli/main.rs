@@ -24,6 +24,7 @@ mod harness;
 mod hook;
 mod host;
 mod init;
+mod live;
 mod notify;
 mod other;
 mod output;

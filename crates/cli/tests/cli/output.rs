@@ -64,6 +64,21 @@ fn colours_are_for_terminals_that_want_them() {
     assert!(!show(&format!("TERM=dumb {BINARY} status")).contains(ESCAPE));
     assert!(!show(&format!("{BINARY} status --json")).contains(ESCAPE));
     assert!(!show(&format!("{BINARY} status | cat")).contains(ESCAPE));
+    assert!(!show(&format!("{BINARY} --color never status")).contains(ESCAPE));
+    assert!(!show(&format!("{BINARY} --color never --help")).contains(ESCAPE));
+    assert!(show(&format!("NO_COLOR=1 {BINARY} --color always status")).contains(ESCAPE));
+}
+
+#[test]
+fn colours_can_be_asked_for() {
+    let project = Project::running();
+    for line in ["--color always status", "run start T9.9 --color=always", "--color=always --help"]
+    {
+        let ran = project.run(line);
+        assert!(format!("{ran}").contains(ESCAPE), "{line}: {ran:?}");
+    }
+    assert_eq!(project.run("--color sometimes status").code, 2);
+    assert_eq!(project.run("-q -v status").code, 2);
 }
 
 #[test]

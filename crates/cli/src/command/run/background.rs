@@ -27,7 +27,11 @@ pub(super) fn detach(
 ) -> Result<ExitCode, CliError> {
     let root = project.root().as_os_str().to_owned();
     let mut program = vec![env::current_exe()?.into_os_string(), "-C".into(), root];
-    let flags = [(context.out.json, "--json"), (context.out.quiet, "--quiet")];
+    let flags = [
+        (context.out.json, "--json"),
+        (context.out.quiet, "--quiet"),
+        (context.out.verbose, "--verbose"),
+    ];
     program.extend(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag.into()));
     program.extend(args.for_background().into_iter().map(OsString::from));
     match project.start_in_background(&program, first_word(context.out.json))? {

@@ -1,36 +1,30 @@
-//! Watching a run: drawn anew at a terminal, as lines elsewhere, as JSON for programs.
+//! Watching a run: a picture that is kept up to date at a terminal, lines elsewhere (also where
+//! `TERM` is `dumb`, and with `--no-progress`), JSON for programs.
 
+use super::drawing::{self, Moment};
 use crate::{
     Context,
     output::{CYAN, DIM, GREEN, RED, YELLOW, say, styled},
-    show::{self, bar, duration},
+    screen::{Screen, Size},
+    show::countdown,
 };
 use serde_json::json;
 use std::{
-    fmt::Write as _,
-    io::{self, IsTerminal as _, Write as _},
+    collections::BTreeMap,
+    io::{self, Write as _},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
 };
-use waypost_engine::{Audience, Doing, Happening, RunLog, Running, Wish};
-use waypost_model::{
-    run::{Active, TaskStatus},
-    time::Time,
-};
-
-/// How many running tasks are shown one by one.
-const RUNNING_SHOWN: usize = 12;
-const BAR_WIDTH: usize = 24;
+use waypost_engine::{Audience, Happening, RunLog, Running, Wish};
+use waypost_model::{id::TaskId, run::Active, time::Time};
 
 /// How what happens is shown.
 enum Form {
-    /// Drawn anew several times a second; so many lines were drawn last.
-    Drawn {
-        lines: usize,
-    },
+    /// A picture below the lines, several times a second.
+    Drawn(Screen),
     Lines,
     Json,
 }
@@ -39,7 +33,12 @@ enum Form {
 pub(crate) struct Live {
     form: Form,
     quiet: bool,
+    verbose: bool,
     began: Option<Time>,
+    /// When it was last looked at.
+    now: Option<Time>,
+    /// What each agent did when it was last looked at, with `--verbose`.
+    doing: BTreeMap<TaskId, String>,
     interrupts: Arc<AtomicUsize>,
     said: usize,
     /// Where everything goes that is said in the background.
@@ -72,14 +71,22 @@ impl Live {
 
     /// For somebody who only watches; an interrupt ends the watching.
     pub(super) fn watching(context: &Context) -> Self {
-        let is_drawn = io::stderr().is_terminal() && !context.out.quiet;
-        let form = match (context.out.json, is_drawn) {
-            (true, _) => Form::Json,
-            (false, true) => Form::Drawn { lines: 0 },
-            (false, false) => Form::Lines,
+        let form = match context.out.json {
+            true => Form::Json,
+            false if Screen::is_wanted(context.out) => Form::Drawn(Screen::default()),
+            false => Form::Lines,
         };
-        let (quiet, interrupts) = (context.out.quiet, Arc::new(AtomicUsize::new(0)));
-        Self { form, quiet, began: None, interrupts, said: 0, log: None }
+        Self {
+            form,
+            quiet: context.out.quiet,
+            verbose: context.out.verbose,
+            began: None,
+            now: None,
+            doing: BTreeMap::new(),
+            interrupts: Arc::new(AtomicUsize::new(0)),
+            said: 0,
+            log: None,
+        }
     }
 
     /// The same in the background, where everything goes to a log.
@@ -89,11 +96,8 @@ impl Live {
 
     /// Takes away what is drawn, so that something can be said.
     pub(super) fn clear(&mut self) {
-        if let Form::Drawn { lines } = &mut self.form
-            && *lines > 0
-        {
-            let _unseen = write!(io::stderr(), "\x1b[{lines}A\x1b[J");
-            *lines = 0;
+        if let Form::Drawn(screen) = &mut self.form {
+            screen.clear();
         }
     }
 
@@ -102,6 +106,24 @@ impl Live {
             self.clear();
             say(text);
         }
+    }
+
+    /// Says what agents do, whenever that has changed.
+    fn say_doing(&mut self, running: &[Running<'_>]) {
+        for task in running {
+            let Some(agent) = task.agent.filter(|agent| !agent.doing.is_empty()) else { continue };
+            if self.doing.get(task.id).is_none_or(|last| last != agent.doing) {
+                self.doing.insert(task.id.clone(), agent.doing.to_owned());
+                let text = format!("{} {}: {}", task.id, agent.name, agent.doing);
+                self.line(&styled(DIM, text));
+            }
+        }
+    }
+
+    /// How long it is until `time`, as in ` in 5 s`; nothing before the first look.
+    fn until(&self, time: Time) -> String {
+        let now = self.now.filter(|now| *now < time);
+        now.map(|now| format!(" in {}", countdown(time.since(now)))).unwrap_or_default()
     }
 }
 
@@ -114,14 +136,15 @@ impl Audience for Live {
         if self.quiet {
             return;
         }
-        let is_drawn = matches!(self.form, Form::Drawn { .. });
+        let is_drawn = matches!(self.form, Form::Drawn(_)) && !self.verbose;
         let text = match happening {
             Happening::Started { .. } if is_drawn => return,
             Happening::Started { id, attempt: 1 } => format!("{id} started"),
             Happening::Started { id, attempt } => format!("{id} started, attempt {attempt}"),
             Happening::Completed { id } => format!("{id} {}", styled(GREEN, "completed")),
-            Happening::Retried { id, text, .. } => {
-                format!("{id} {} {text}", styled(YELLOW, "is tried again:"))
+            Happening::Retried { id, text, not_before } => {
+                let again = format!("is tried again{}:", self.until(*not_before));
+                format!("{id} {} {text}", styled(YELLOW, again))
             }
             Happening::Failed { id, text } => format!("{id} {} {text}", styled(RED, "failed:")),
             Happening::Interrupted { id, why } => format!("{id} waits again: {why}"),
@@ -136,9 +159,11 @@ impl Audience for Live {
                 let merged = merged.map(|it| format!(", merged as {it}")).unwrap_or_default();
                 let how = match missing {
                     0 => styled(GREEN, "done"),
-                    missing => {
-                        styled(RED, format!("ended without {missing} tasks (PHASE_FAILED:{phase})"))
-                    }
+                    1 => styled(RED, format!("failed: 1 task is not done (PHASE_FAILED:{phase})")),
+                    count => styled(
+                        RED,
+                        format!("failed: {count} tasks are not done (PHASE_FAILED:{phase})"),
+                    ),
                 };
                 format!("phase {phase} {how}{merged}")
             }
@@ -157,14 +182,14 @@ impl Audience for Live {
             let _grows = log.keep_small();
         }
         let began = *self.began.get_or_insert(now);
-        let text = match &self.form {
-            Form::Drawn { .. } => drawing(active, running, began, now),
-            Form::Lines | Form::Json => return,
-        };
-        self.clear();
-        if let Form::Drawn { lines } = &mut self.form {
-            let _unseen = write!(anstream::stderr(), "{text}");
-            *lines = text.lines().count();
+        self.now = Some(now);
+        match &mut self.form {
+            Form::Drawn(screen) => {
+                let size = Size::now();
+                screen.draw(&drawing::lines(active, running, Moment { began, now, size }), size);
+            }
+            Form::Lines if self.verbose => self.say_doing(running),
+            Form::Lines | Form::Json => {}
         }
     }
 
@@ -211,93 +236,4 @@ fn data(happening: &Happening) -> serde_json::Value {
         }),
         Happening::Note(text) => json!({ "event": "note", "text": text }),
     }
-}
-
-/// A bar per phase that is under way, a line per running task, and what is left.
-fn drawing(active: &Active, running: &[Running<'_>], began: Time, now: Time) -> String {
-    let (mut text, width) = (String::new(), width());
-    let current = active.current_phase();
-    for (number, name) in &active.plan().phases {
-        let progress = active.progress(*number);
-        if *number != current && (progress.completed == 0 || progress.is_settled()) {
-            continue;
-        }
-        let bar = bar(progress.completed, progress.total, BAR_WIDTH);
-        let failed = match progress.failed + progress.blocked {
-            0 => String::new(),
-            count => styled(RED, format!("  {count} failed or blocked")),
-        };
-        let counts = format!("{}/{}", progress.completed, progress.total);
-        let name = shortened(name, width.saturating_sub(BAR_WIDTH + 55));
-        let _infallible = writeln!(text, "phase {number} {bar} {counts} {name}{failed}");
-    }
-    for task in running.iter().take(RUNNING_SHOWN) {
-        let title = active.task(task.id).map_or("", |view| view.planned.title.as_str());
-        // A line that wraps would not be taken away as a whole.
-        let title = shortened(title, (width / 2).saturating_sub(task.id.as_str().len() + 4));
-        let doing = doing(task);
-        let attempt = if task.attempt > 1 { format!(" #{}", task.attempt) } else { String::new() };
-        let since = styled(DIM, duration(now.since(task.since)));
-        let doing = shortened(&doing, (width / 2).saturating_sub(12));
-        let doing = styled(DIM, doing);
-        let _infallible =
-            writeln!(text, "  {} {title}{attempt} {since} {doing}", styled(CYAN, task.id));
-    }
-    if running.len() > RUNNING_SHOWN {
-        let _infallible = writeln!(text, "  and {} more", running.len() - RUNNING_SHOWN);
-    }
-    let elapsed = duration(now.since(began));
-    let line = format!("{elapsed}{}{}", rest(active, running.len()), spent(active, running));
-    let _infallible = writeln!(text, "{}", styled(DIM, line));
-    text
-}
-
-/// What is being done for a task, in a few words.
-fn doing(task: &Running<'_>) -> String {
-    match &task.agent {
-        _ if task.doing == Doing::Preparing => "preparing its work tree".to_owned(),
-        _ if task.doing == Doing::Verifying => "verifying".to_owned(),
-        _ if task.doing == Doing::Joining => "joining".to_owned(),
-        Some(agent) if agent.waits => format!("{}: waits for you (waypost inbox)", agent.name),
-        Some(agent) => format!("{}: {}", agent.name, agent.doing),
-        None => String::new(),
-    }
-}
-
-/// Tokens and money so far, where any were used.
-fn spent(active: &Active, running: &[Running<'_>]) -> String {
-    let mut usage = *active.usage();
-    running.iter().filter_map(|task| task.agent).for_each(|agent| usage.add(&agent.usage));
-    if usage.is_nothing() { String::new() } else { format!(", {}", show::usage(&usage)) }
-}
-
-/// How wide the terminal is.
-fn width() -> usize {
-    const USUAL: usize = 80;
-    rustix::termios::tcgetwinsize(io::stderr())
-        .map_or(USUAL, |size| usize::from(size.ws_col))
-        .max(40)
-}
-
-/// A title in at most so many characters, without any that move the cursor.
-fn shortened(text: &str, length: usize) -> String {
-    let plain: String = text.chars().filter(|char| !char.is_control()).collect();
-    match plain.char_indices().nth(length.max(10)) {
-        Some((end, _)) => format!("{}…", &plain[..end]),
-        None => plain,
-    }
-}
-
-/// How long the rest may take, from what tasks took so far.
-fn rest(active: &Active, running: usize) -> String {
-    let average = active.average_task_seconds();
-    let left = [TaskStatus::Pending, TaskStatus::Ready, TaskStatus::InProgress]
-        .into_iter()
-        .map(|status| active.count(status) as u64)
-        .sum::<u64>();
-    if average == 0 || left == 0 {
-        return String::new();
-    }
-    let seconds = average * left / (running.max(1) as u64);
-    format!(", about {} left", duration(std::time::Duration::from_secs(seconds)))
 }

@@ -1,6 +1,7 @@
 //! `waypost run`: the tasks of TASKS.md.
 
 mod background;
+mod drawing;
 pub(crate) mod execute;
 pub(crate) mod live;
 mod logs;

@@ -1,6 +1,6 @@
 //! `waypost inbox`: everything that waits for a person.
 
-use super::{open, say_notices};
+use super::{ask, open, say_notices};
 use crate::{
     Context,
     error::CliError,
@@ -8,10 +8,16 @@ use crate::{
     show,
 };
 use serde_json::{Value, json};
-use std::{fs, io::Read as _, path::PathBuf, process::ExitCode};
+use std::{
+    fmt::Write as _,
+    fs,
+    io::{self, IsTerminal as _, Read as _},
+    path::PathBuf,
+    process::ExitCode,
+};
 use waypost_model::{
     id::{BadId, EntryId},
-    inbox::Entry,
+    inbox::{Entry, Question},
 };
 
 /// See and answer what waits for a person
@@ -33,11 +39,13 @@ enum InboxAction {
     },
     /// Answer an entry
     ///
-    /// Reserved for a person. The answer is recorded and carried out at once.
+    /// Reserved for a person. The answer is recorded and carried out at once. Without TEXT it is
+    /// asked for at a terminal, with the choices there are; elsewhere it is read from standard
+    /// input.
     Answer {
         /// Its id, as in q3
         id: String,
-        /// The answer; without it, from --file or standard input
+        /// The answer
         text: Option<String>,
         /// Read the answer from a file, `-` for standard input
         #[arg(long, conflicts_with = "text")]
@@ -50,8 +58,7 @@ pub(crate) fn run(context: &Context, args: &InboxArgs) -> Result<ExitCode, CliEr
         None | Some(InboxAction::List) => list(context),
         Some(InboxAction::Show { id }) => show_entry(context, id),
         Some(InboxAction::Answer { id, text, file }) => {
-            let text = read_answer(context, text.as_ref(), file.as_ref())?;
-            answer(context, id, &text)
+            answer(context, id, text.as_ref(), file.as_ref())
         }
     }
 }
@@ -99,10 +106,28 @@ fn show_entry(context: &Context, id: &str) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn answer(context: &Context, id: &str, text: &str) -> Result<ExitCode, CliError> {
+fn answer(
+    context: &Context,
+    id: &str,
+    text: Option<&String>,
+    file: Option<&PathBuf>,
+) -> Result<ExitCode, CliError> {
     let mut project = open(context)?;
+    let text = match (text, file) {
+        (None, None) if io::stdin().is_terminal() => {
+            let inbox = project.inbox()?;
+            let question = &find(inbox.open(), id)?.question;
+            show_question(context, question);
+            let Some(text) = choose(&question.choices)? else {
+                context.out.note(format!("{id} was not answered"));
+                return Ok(ExitCode::SUCCESS);
+            };
+            text
+        }
+        _ => read_answer(context, text, file)?,
+    };
     let id: EntryId = id.parse().map_err(bad_id)?;
-    project.answer(&id, text)?;
+    project.answer(&id, &text)?;
     say_notices(context, &mut project);
     if context.out.json {
         context.out.json(&json!({ "answered": id, "text": text.trim() }))?;
@@ -111,13 +136,50 @@ fn answer(context: &Context, id: &str, text: &str) -> Result<ExitCode, CliError>
     Ok(ExitCode::SUCCESS)
 }
 
+/// Shows a question to the person at the terminal.
+pub(crate) fn show_question(context: &Context, question: &Question) {
+    context.out.note(styled(BOLD, &question.title));
+    // The title has all of a short question.
+    let text = question.text.trim();
+    if !text.is_empty() && !question.title.ends_with(text) {
+        context.out.note(format!("\n{text}\n"));
+    }
+}
+
+/// Asks the person at the terminal for one of the choices, or for any text if there are none; an
+/// empty line leaves the question open, and where nobody is there it stays open too.
+pub(crate) fn choose(choices: &[String]) -> Result<Option<String>, CliError> {
+    let mut prompt = String::new();
+    for (number, choice) in (1..).zip(choices) {
+        let _infallible = writeln!(prompt, "  {} {choice}", styled(CYAN, number));
+    }
+    prompt.push_str(match choices {
+        [] => "Your answer (empty: later):",
+        _ => "Your answer, by number or in words (empty: later):",
+    });
+    Ok(ask(&prompt)?.and_then(|typed| meant(&typed, choices)))
+}
+
+/// What was typed: a choice in words before one by its number.
+fn meant(typed: &str, choices: &[String]) -> Option<String> {
+    let by_number = || {
+        let number: usize = typed.parse().ok()?;
+        choices.get(number.checked_sub(1)?).cloned()
+    };
+    match typed {
+        "" => None,
+        word if choices.iter().any(|choice| choice == word) => Some(word.to_owned()),
+        word => Some(by_number().unwrap_or_else(|| word.to_owned())),
+    }
+}
+
 fn read_answer(
     context: &Context,
     text: Option<&String>,
     file: Option<&PathBuf>,
 ) -> Result<String, CliError> {
     let unreadable =
-        |error: std::io::Error| CliError::bad_input(format!("cannot read the answer: {error}"));
+        |error: io::Error| CliError::bad_input(format!("cannot read the answer: {error}"));
     match (text, file) {
         (Some(text), _) => Ok(text.clone()),
         (None, Some(path)) if path.as_os_str() != "-" => {
@@ -125,7 +187,7 @@ fn read_answer(
         }
         (None, _) => {
             let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map_err(unreadable)?;
+            io::stdin().read_to_string(&mut text).map_err(unreadable)?;
             Ok(text)
         }
     }
@@ -153,4 +215,27 @@ pub(crate) fn entry_json(entry: &Entry) -> Value {
         "text": entry.question.text,
         "choices": entry.question.choices,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_is_named_by_word_or_number() {
+        let choices = ["Exact", "Vague", "1"].map(str::to_owned);
+        let table = [
+            ("", None),
+            ("Vague", Some("Vague")),
+            ("2", Some("Vague")),
+            // A choice that is a number itself is meant by it.
+            ("1", Some("1")),
+            ("0", Some("0")),
+            ("4", Some("4")),
+            ("something else", Some("something else")),
+        ];
+        for (typed, want) in table {
+            assert_eq!(meant(typed, &choices).as_deref(), want, "{typed}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! One test per command: what it prints for people, and what it prints as data.
 
 use crate::{
-    harness::{Project, RUN, TASKS, WORKFLOW},
+    harness::{BINARY, Project, RUN, TASKS, WORKFLOW},
     terminal::nobody_is_here,
 };
 use insta::assert_snapshot;
@@ -368,14 +368,28 @@ fn demo_leaves_a_project_to_look_at() {
     ] {
         assert!(told.stderr.contains(said), "{said}: {told}");
     }
-    for said in ["refused: IMPLEMENT needs", "still closed", "inbox answer q1", "tokens, $"] {
+    let command = format!("$ {BINARY} inbox answer q1 Exact");
+    for said in ["refused: IMPLEMENT needs", "still closed", &command, "tokens, $"] {
         assert!(told.stdout.contains(said), "{said}: {told}");
     }
+    let (announced, done) = told.stdout.split_once("1. Twenty tasks").unwrap();
+    let (_, survived) = done.split_once("how it was survived").unwrap();
+    for fault in ["process dies", "usage limit", "the same file", "verify command", "asks a person"]
+    {
+        assert!(announced.contains(fault) && survived.contains(fault), "{fault}: {told}");
+    }
+    assert_eq!(survived.matches(", completed with event ").count(), 5, "{told}");
     let tour = project.path("tour");
     let status = project.run_in(&tour, "run status --json").stdout;
     let status: Value = serde_json::from_str(&status).unwrap();
     assert_eq!(status["counts"]["completed"], 20, "{status}");
     assert_eq!(status["counts"]["failed"], 0, "{status}");
+    let log = project.run_in(&tour, "--json log -n 100000").stdout;
+    let log = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let completed: Vec<Value> = log.filter(|entry| entry["kind"] == "task_completed").collect();
+    // All but the one that was ticked.
+    let is_checked = |entry: &&Value| entry["body"]["evidence"]["kind"] == "check";
+    assert_eq!(completed.iter().filter(is_checked).count(), 19, "{completed:#?}");
     let git = |line: &str| project.git_in(&tour, line);
     assert_eq!(git("log --first-parent --merges --format=%s").lines().count(), 4);
     assert_eq!(git("show HEAD:TASKS.md").matches("[x]").count(), 20);
@@ -386,6 +400,45 @@ fn demo_leaves_a_project_to_look_at() {
     let looked_over = project.run_in(&tour, "doctor");
     assert_eq!(looked_over.code, 0, "{looked_over}");
     assert_eq!(project.run("demo tour").code, 2, "what is there is left alone");
+}
+
+#[test]
+fn demo_asks_a_person_before_it_begins() {
+    if nobody_is_here() {
+        return;
+    }
+    let project = Project::plain();
+    let told = project.typing("demo tour", "n\n");
+    assert_eq!(told.code, 0, "{told}");
+    assert!(told.stdout.contains("the agent's process dies"), "announced first: {told}");
+    assert!(told.stderr.contains("Begin?") && told.stderr.contains("nothing was done"), "{told}");
+    assert!(!project.path("tour").exists());
+    let told = project.typing("demo tour", "y\n2\n");
+    assert_eq!(told.code, 0, "{told}");
+    assert!(told.stdout.contains(" inbox answer q1 Vague\n"), "{told}");
+    assert_eq!(project.read("tour/src/T3.2.txt"), "limits, Vague\n");
+    let told = project.typing("demo --yes other", "");
+    assert!(!told.stderr.contains("Begin?") && !told.stderr.contains("Your answer"), "{told}");
+    assert_eq!(project.read("other/src/T3.2.txt"), "limits, Exact\n");
+}
+
+#[test]
+fn a_person_is_shown_the_choices_of_a_question() {
+    if nobody_is_here() {
+        return;
+    }
+    let project = Project::implementing();
+    project.must("--quiet develop checkpoint escalate cp-1");
+    let later = project.typing("inbox answer q1", "\n");
+    assert_eq!(later.code, 0, "{later}");
+    assert!(later.stderr.contains("\n  1 ") && later.stderr.contains("\n  2 "), "{later}");
+    assert!(later.stderr.contains("q1 was not answered"), "{later}");
+    assert_eq!(project.json("inbox").as_array().unwrap().len(), 1);
+    let choices = project.json("inbox show q1")["choices"].clone();
+    let answered = project.typing("--json inbox answer q1", "1\n");
+    let told: Value = serde_json::from_str(&answered.stdout).unwrap();
+    assert_eq!(told["text"], choices[0], "{answered}");
+    assert_eq!(project.json("inbox"), Value::Array(vec![]));
 }
 
 #[test]

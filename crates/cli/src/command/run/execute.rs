@@ -7,7 +7,11 @@ use super::{
 };
 use crate::{
     Context,
-    command::{ask, say_notices},
+    command::{
+        ask,
+        inbox::{choose, show_question},
+        say_notices,
+    },
     error::{CliError, Kind},
     show::{plan as show_plan, run as show_run},
 };
@@ -160,7 +164,12 @@ impl ExecuteArgs {
 
     /// How far it goes by itself.
     pub(super) fn course(&self) -> Course {
-        Course { phase: self.phase, yes: self.yes, is_patient: self.in_background }
+        Course {
+            phase: self.phase,
+            yes: self.yes,
+            is_patient: self.in_background,
+            is_unattended: false,
+        }
     }
 
     /// The settings with what was typed on top of them.
@@ -284,6 +293,8 @@ pub(crate) struct Course {
     pub(crate) yes: bool,
     /// Nobody is asked anything: what needs a person waits in the inbox, and the run with it.
     pub(crate) is_patient: bool,
+    /// Nobody is asked at the terminal, also if there is one.
+    pub(crate) is_unattended: bool,
 }
 
 /// Works on the run until it ends, somebody has to answer, or it is asked to end.
@@ -311,7 +322,7 @@ pub(crate) fn execute(
                 say_waits(context, phase);
                 return summary(context, &mut project);
             }
-            RunEnd::Asks if answer_agents(context, &mut project)? => {}
+            RunEnd::Asks if !course.is_unattended && answer_agents(context, &mut project)? => {}
             RunEnd::Asks => {
                 let code = summary(context, &mut project)?;
                 context.out.note("what is left waits for a person's answer");
@@ -347,18 +358,8 @@ fn answer_agents(context: &Context, project: &mut Project) -> Result<bool, CliEr
     let entries: Vec<Entry> = project.inbox()?.open().iter().filter(is_agents).cloned().collect();
     let mut is_answered = false;
     for entry in entries {
-        context.out.note(&entry.question.title);
-        let choices = entry.question.choices.join(", ");
-        let hint = if choices.is_empty() { "any text".to_owned() } else { choices };
-        // The title has all of a short question.
-        let is_told = entry.question.title.ends_with(entry.question.text.trim());
-        let more = if is_told { String::new() } else { format!("{}\n", entry.question.text) };
-        let Some(text) = ask(&format!("{more}[{hint}; empty: later]"))? else {
-            return Ok(is_answered);
-        };
-        if text.is_empty() {
-            continue;
-        }
+        show_question(context, &entry.question);
+        let Some(text) = choose(&entry.question.choices)? else { continue };
         match project.answer(&entry.id, &text) {
             Ok(()) => is_answered = true,
             Err(error) => context.out.warning(error.to_string()),

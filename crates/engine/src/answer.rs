@@ -59,6 +59,7 @@ impl Project {
             QuestionKind::Permission | QuestionKind::AgentQuestion => {
                 tell_agent(subject, &entry.question.choices, text).into_iter().collect()
             }
+            QuestionKind::Unavailable => wake(subject).into_iter().collect(),
             QuestionKind::Escalation
             | QuestionKind::PhaseEnd
             | QuestionKind::WaitingEdit
@@ -101,6 +102,12 @@ fn reopen(subject: &str) -> Option<MachineCommand> {
 fn approve(subject: &str) -> Option<MachineCommand> {
     let phase = subject.strip_prefix("run/phase/")?.parse().ok()?;
     Some(MachineCommand::Run(run::Command::ApprovePhase { phase }))
+}
+
+/// `run/account/AGENT`
+fn wake(subject: &str) -> Option<MachineCommand> {
+    let agent = subject.strip_prefix("run/account/")?.to_owned();
+    Some(MachineCommand::Run(run::Command::WakeAccount { agent }))
 }
 
 /// `run/task/ID/KEY`. The agent hears a choice in the words in which it was offered.

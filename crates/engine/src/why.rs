@@ -4,7 +4,7 @@ use crate::{error::EngineError, project::Project};
 use std::collections::BTreeSet;
 use waypost_model::{
     id::TaskId,
-    run::{Active, EndStep, PhaseStage, TaskStatus, TaskView},
+    run::{Active, EndStep, ParkCause, Parked, PhaseStage, TaskStatus, TaskView},
     time::Time,
 };
 use waypost_store::journal::Recorded;
@@ -146,11 +146,7 @@ fn drafts(active: &Active, view: &TaskView<'_>, now: Time) -> Vec<Draft> {
 fn ready(active: &Active, view: &TaskView<'_>, now: Time, tail: &str) -> Vec<Draft> {
     let id = &view.planned.id;
     let mut drafts = person(view);
-    let parked = view.trail.and_then(|trail| trail.parked.as_ref());
-    if let Some(parked) = parked.filter(|parked| parked.until > now) {
-        let text = format!("it waits until {}: {}", parked.until, parked.why);
-        drafts.push(Draft::new(text).about(id).next(format!("waypost run retry {id}")));
-    }
+    drafts.extend(view.parked(now).map(|it| parked(it, id, now)));
     if let Some(failure) = view.last_failure.filter(|failure| failure.not_before > now) {
         let seconds = failure.not_before.since(now).as_secs() + 1;
         let text = format!("it waits {seconds} s before its next try, after: {tail}");
@@ -167,6 +163,24 @@ fn ready(active: &Active, view: &TaskView<'_>, now: Time, tail: &str) -> Vec<Dra
         drafts.push(Draft::new("it is ready").next(format!("waypost run start {id}")));
     }
     drafts
+}
+
+/// What a parked task waits for, how long, and what can be done about it.
+fn parked(parked: &Parked, id: &TaskId, now: Time) -> Draft {
+    let Parked { cause, why, agent, until, .. } = parked;
+    let time = until.map_or_else(
+        || "until a person has done something".to_owned(),
+        |until| format!("until {until} (in {} s)", until.since(now).as_secs() + 1),
+    );
+    let text = format!("it waits {time}: {cause}: {why}");
+    let next = match cause {
+        ParkCause::Budget => "waypost run --resume --budget USD, with more".to_owned(),
+        cause if cause.is_unavailable() => {
+            format!("{}; then `waypost inbox`", cause.advice(agent))
+        }
+        _ => format!("waypost run retry {id}"),
+    };
+    Draft::new(text).about(id).next(next)
 }
 
 /// What a person has to do before the task can go on.

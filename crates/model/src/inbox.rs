@@ -49,6 +49,8 @@ pub enum QuestionKind {
     Permission,
     /// An agent wants to know something.
     AgentQuestion,
+    /// An agent's account cannot be used: the service, the sign-in or the credit.
+    Unavailable,
 }
 
 /// What waits for a person; what was answered is in the journal.
@@ -180,7 +182,7 @@ impl Machine for Inbox {
     type Event = Event;
 
     const KIND: &'static str = "inbox";
-    const FORMAT: u32 = 2;
+    const FORMAT: u32 = 3;
 
     fn start() -> Self {
         Self::default()

@@ -8,6 +8,7 @@ use super::{
     brief,
     conclude::{BUDGET_USED_UP, Case, Halt, Verdict, result},
     ground::Ground,
+    held::no_room,
     is_at,
     worker::{Bounds, Worker, before_path},
 };
@@ -34,7 +35,7 @@ use waypost_model::{
     id::TaskId,
     inbox::Question,
     retry::FailureClass,
-    run::{self, Account, Budget, Parked, Trail},
+    run::{self, Account, Budget, Trail},
     time::Time,
 };
 use waypost_proc::ProcError;
@@ -88,12 +89,8 @@ impl Executor<'_> {
                 return self.follow(attempt, step);
             }
             Err(EngineError::Proc(error)) => {
-                let parked = Parked {
-                    until: now.plus(NO_ROOM),
-                    why: format!("no room for its agent: {error}"),
-                    agent: String::new(),
-                    in_a_row: 1,
-                };
+                let why = format!("no room for its agent: {error}");
+                let parked = no_room(now.plus(NO_ROOM), why);
                 let (id, number) = (attempt.id.clone(), attempt.number);
                 let end = run::Command::Park { id, attempt: number, parked };
                 self.end_attempt(attempt, Some(end));
@@ -409,7 +406,7 @@ impl Executor<'_> {
             Verdict::Failed(failure) => attempt.fail_with(failure),
             Verdict::Interrupted => Step::Over(Box::new(attempt.interrupt())),
             Verdict::Parked(parked) => {
-                self.limited.insert(parked.agent.clone(), parked.until);
+                self.note_limit(&parked);
                 let (id, attempt) = (id, number);
                 Step::Over(Box::new(run::Command::Park { id, attempt, parked }))
             }

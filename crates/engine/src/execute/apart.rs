@@ -5,6 +5,7 @@ use super::{
     attempt::{Attempt, Step},
     ending::PhaseEnd,
     ground::Ground,
+    held::no_room,
     is_at,
     yard::{Job, Joining, Made, Outcome, Yard},
 };
@@ -19,7 +20,7 @@ use std::{collections::BTreeSet, time::Duration};
 use waypost_model::{
     id::TaskId,
     retry::FailureClass,
-    run::{self, Isolation, Parked, PhaseStage, TaskStatus},
+    run::{self, Isolation, PhaseStage, TaskStatus},
     time::Time,
 };
 
@@ -262,7 +263,7 @@ impl Executor<'_> {
             Ok(Made::Kept { .. }) => attempt.placed(false, None),
             Ok(Made::NoSpace) => {
                 let why = "the disk is nearly full".to_owned();
-                let parked = Parked { until, why, agent: String::new(), in_a_row: 1 };
+                let parked = no_room(until, why);
                 let (id, attempt) = (attempt.id.clone(), attempt.number);
                 Step::Over(Box::new(run::Command::Park { id, attempt, parked }))
             }

@@ -2,7 +2,7 @@
 
 use waypost_model::{
     id::TaskId,
-    run::{Active, Usage},
+    run::{Active, ParkCause, Usage},
     time::Time,
 };
 
@@ -31,11 +31,13 @@ pub enum Happening {
         id: TaskId,
         why: String,
     },
-    /// It waits until a limit of its agent is over.
+    /// It waits for something that is not its fault: a limit, a service, money, room.
     Parked {
         id: TaskId,
+        cause: ParkCause,
         why: String,
-        until: Time,
+        /// None: until a person has done something about it.
+        until: Option<Time>,
     },
     /// Its agent needs a person.
     Asked {

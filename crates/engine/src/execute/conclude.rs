@@ -22,7 +22,7 @@ use waypost_agent::{
 };
 use waypost_model::{
     retry::{FailureClass, Outlook, Policy, Scope},
-    run::{Failure, Mode, Parked, Settings},
+    run::{Failure, Mode, ParkCause, Parked, Settings},
     time::Time,
 };
 use waypost_proc::{How, Refusal};
@@ -292,7 +292,7 @@ impl Case<'_> {
             why => why,
         };
         let (agent, in_a_row) = (self.agent.name.clone(), self.parked_before + 1);
-        Parked { until, why, agent, in_a_row }
+        Parked { until: Some(until), cause: ParkCause::Limit, why, agent, in_a_row }
     }
 }
 

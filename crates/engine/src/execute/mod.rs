@@ -19,6 +19,7 @@ mod claims;
 mod conclude;
 mod ending;
 mod ground;
+mod held;
 mod recover;
 mod signature;
 mod worker;
@@ -34,6 +35,7 @@ pub(crate) use attempt::{log_path, reason as ended_in_words, usual_environment};
 pub use audience::{AgentView, Audience, Doing, Happening, Running, Wish};
 use claims::Room;
 use conclude::Halt;
+use held::Limited;
 use std::{
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
@@ -96,6 +98,9 @@ pub enum RunEnd {
     Asks,
     /// Model agents have work, and may not spend more.
     OutOfMoney,
+    /// No agent that has work can be used before a person has signed in or paid; what to do is in
+    /// the inbox.
+    Unavailable,
     /// The phase that was asked for is done.
     PhaseDone,
     /// It was asked to end.
@@ -116,8 +121,8 @@ struct Executor<'a> {
     workers: BTreeMap<TaskId, Worker>,
     /// What is left of agents whose end is not recorded yet.
     remains: Vec<Remains>,
-    /// Until when agents of a name are not started, because of a limit.
-    limited: BTreeMap<String, Time>,
+    /// Until when agents of a name are not started, and why.
+    limited: Limited,
     is_out_of_money: bool,
     /// Work trees, where tasks have some.
     apart: Option<Apart>,
@@ -179,7 +184,7 @@ impl Project {
             running: BTreeMap::new(),
             workers: BTreeMap::new(),
             remains: Vec::new(),
-            limited: BTreeMap::new(),
+            limited: Limited::new(),
             is_out_of_money: false,
             apart,
             ended: Vec::new(),
@@ -261,13 +266,7 @@ impl Executor<'_> {
     /// Takes over agents that were found at work, and what became of others.
     fn take_agents(&mut self, adopted: adopted::Adopted) -> Result<(), EngineError> {
         let now = self.project.clock.now();
-        if let Some(active) = self.project.run()?.active() {
-            let parked = active.tasks().filter_map(|view| view.trail?.parked.clone());
-            for parked in parked.filter(|parked| parked.until > now) {
-                let until = self.limited.entry(parked.agent).or_insert(parked.until);
-                *until = parked.until.max(*until);
-            }
-        }
+        self.find_limits(now)?;
         for worker in adopted.workers {
             self.workers.insert(worker.attempt.id.clone(), worker);
         }
@@ -400,7 +399,7 @@ impl Executor<'_> {
             agents: self.agents_free(busy),
             slots: slots.saturating_sub(taken),
             phase: self.options.phase,
-            limited: self.limited.clone(),
+            limited: self.limited.iter().map(|(it, (until, _))| (it.clone(), *until)).collect(),
             occupied: self.occupied(),
             now,
         };
@@ -554,8 +553,9 @@ impl Executor<'_> {
             let happening = match (view.status, view.last_failure) {
                 (TaskStatus::Completed, _) => Happening::Completed { id },
                 (TaskStatus::Failed, _) => Happening::Failed { id, text: text() },
-                _ if let Some(parked) = parked(&view, now) => {
-                    Happening::Parked { id, why: parked.why.clone(), until: parked.until }
+                _ if let Some(parked) = view.parked(now) => {
+                    let (why, until) = (parked.why.clone(), parked.until);
+                    Happening::Parked { id, cause: parked.cause, why, until }
                 }
                 (_, Some(failure)) if !is_interrupted && !view.waits_for_person() => {
                     Happening::Retried { id, text: text(), not_before: failure.not_before }
@@ -591,6 +591,9 @@ impl Executor<'_> {
         }
         if self.project.others_committed() {
             self.is_shown = false;
+            if !self.limited.is_empty() {
+                self.find_limits(now)?;
+            }
             self.stop_what_is_not_ours()?;
         }
         self.attend_workers(now)?;
@@ -672,37 +675,6 @@ impl Executor<'_> {
         self.standstill()
     }
 
-    /// Why nothing goes on, if only somebody outside can change that.
-    fn standstill(&mut self) -> Result<Option<RunEnd>, EngineError> {
-        let Some(active) = self.project.run()?.active() else { return Ok(Some(RunEnd::Over)) };
-        let settings = active.settings();
-        let is_ours = |id: &TaskId| self.workers.contains_key(id);
-        // Somebody outside works on a task: what it leads to is not known yet.
-        let is_outside = active.count(TaskStatus::InProgress) > self.workers.len();
-        if is_outside {
-            return Ok(None);
-        }
-        let mut ready = active.ready().filter(|view| !is_ours(&view.planned.id)).peekable();
-        let is_asking = !self.workers.is_empty();
-        if ready.peek().is_none() {
-            return Ok(Some(RunEnd::Asks).filter(|_| is_asking && !self.options.waits));
-        }
-        let (mut asks, mut money) = (is_asking, false);
-        for view in ready {
-            match () {
-                () if view.waits_for_person() => asks = true,
-                () if self.is_out_of_money && is_agents(view.planned, settings) => money = true,
-                // It is about to be started, or will be when a delay is over.
-                () => return Ok(None),
-            }
-        }
-        Ok(match (money, asks) {
-            (true, _) => Some(RunEnd::OutOfMoney),
-            (false, true) => Some(RunEnd::Asks).filter(|_| !self.options.waits),
-            (false, false) => None,
-        })
-    }
-
     fn show(&mut self) -> Result<(), EngineError> {
         let start = self.project.clock.now();
         match windows::render(&mut self.project) {
@@ -731,11 +703,6 @@ pub(crate) fn is_agents(task: &run::PlannedTask, settings: &run::Settings) -> bo
 fn is_at(active: &Active, attempt: &Attempt) -> bool {
     let view = active.task(&attempt.id);
     view.is_some_and(|it| it.status == TaskStatus::InProgress && it.attempts == attempt.number)
-}
-
-/// The limit that holds a task now.
-fn parked<'a>(view: &run::TaskView<'a>, now: Time) -> Option<&'a run::Parked> {
-    view.trail.and_then(|trail| trail.parked.as_ref()).filter(|parked| parked.until > now)
 }
 
 impl Project {

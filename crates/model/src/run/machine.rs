@@ -26,7 +26,7 @@ impl Machine for Run {
     type Event = Event;
 
     const KIND: &'static str = "run";
-    const FORMAT: u32 = 3;
+    const FORMAT: u32 = 4;
 
     fn start() -> Self {
         Self::default()
@@ -75,6 +75,7 @@ impl Machine for Run {
             Event::AttemptEngaged { .. } => "attempt_engaged",
             Event::AttemptAccounted { .. } => "attempt_accounted",
             Event::AttemptParked { .. } => "attempt_parked",
+            Event::TaskWoken { .. } => "task_woken",
             Event::AgentAsked { .. } => "agent_asked",
             Event::AgentAnswered { .. } => "agent_answered",
             Event::TaskTaken { .. } => "task_taken",
@@ -105,6 +106,7 @@ impl Active {
             Command::Engage { .. }
                 | Command::Account { .. }
                 | Command::Park { .. }
+                | Command::WakeTask { .. }
                 | Command::Ask { .. }
         );
         if is_ours && *asked.by != Actor::Waypost {
@@ -135,6 +137,8 @@ impl Active {
             }
             Command::Account { id, account } => self.account(id, account),
             Command::Park { id, attempt, parked } => self.park(id, *attempt, parked),
+            Command::WakeAccount { agent } => self.wake_account(agent, asked.by),
+            Command::WakeTask { id } => self.wake_task(id),
             Command::Ask { id, attempt, key, question } => self.ask(id, *attempt, key, question),
             Command::Answer { id, key, text } => self.answered(id, key, text, asked.by),
             Command::TakeOver { id } => self.take_over(id, asked.by),
@@ -355,12 +359,13 @@ impl Active {
         }
     }
 
+    /// Whether the same error came up as often as it may. Only attempts that were told of it count:
+    /// the first one could not know.
     fn is_same_error(&self, view: &TaskView<'_>, failure: &Failure) -> bool {
         let limit = self.core.settings.same_error_limit;
         let before = view.last_failure.filter(|last| last.signature == failure.signature);
-        limit > 0
-            && !failure.signature.is_empty()
-            && before.map_or(0, |last| last.in_a_row) + 1 >= limit
+        let told = before.map_or(0, |last| last.in_a_row);
+        limit > 0 && !failure.signature.is_empty() && told >= limit
     }
 
     fn give_back(&self, id: &TaskId, attempt: Option<u32>) -> Result<Decision<Event>, Rejected> {
@@ -465,6 +470,7 @@ impl Active {
             | Event::AttemptEngaged { id, .. }
             | Event::AttemptAccounted { id, .. }
             | Event::AttemptParked { id, .. }
+            | Event::TaskWoken { id }
             | Event::AgentAsked { id, .. }
             | Event::AgentAnswered { id, .. }
             | Event::TaskTaken { id, .. }
@@ -518,7 +524,11 @@ impl Active {
             }
             Event::TaskReopened { .. } => {
                 task.retries = 0;
-                task.last_failure = None;
+                // The next attempt is told of it, and neither waits for it nor counts from it.
+                if let Some(last) = &mut task.last_failure {
+                    (last.not_before, last.in_a_row) = (at, 0);
+                    last.signature.clear();
+                }
                 task.stage = Stage::Open;
             }
             _ => return,
@@ -537,6 +547,7 @@ impl Task {
             signature: signature.to_owned(),
             in_a_row: before.map_or(0, |last| last.in_a_row) + 1,
             not_before,
+            attempt: self.attempts,
         }));
     }
 }

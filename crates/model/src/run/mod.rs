@@ -4,6 +4,7 @@ mod apart;
 mod graph;
 mod machine;
 mod notices;
+mod parked;
 mod phases;
 mod plan;
 mod planning;
@@ -19,12 +20,13 @@ mod words;
 mod tests;
 
 pub use apart::TREES;
+pub use parked::{ParkCause, Parked, TRY_AGAIN};
 pub use plan::{Depends, Details, Plan, PlanError, PlanSource, PlannedTask, Priority};
 pub use state::{
     Active, EndStep, FailReason, Isolation, LastFailure, Mode, PhaseStage, Progress, Run, Settings,
     TaskStatus, TaskView,
 };
 pub use summary::{Estimate, PhaseSummary, Summary, TaskSummary};
-pub use trail::{Account, Budget, Conversation, Parked, Trail, Usage};
+pub use trail::{Account, Budget, Conversation, Trail, Usage};
 pub use window::{Config, Execution, Metrics, PhaseCheckpoint, RunState, TaskLists, translate};
 pub use words::{Command, Event, Failure};

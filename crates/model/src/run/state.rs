@@ -65,7 +65,8 @@ pub struct Settings {
     pub retry_limit: u32,
     /// Passes over one task in ralph mode.
     pub max_iterations: u32,
-    /// Ends a task early when the same error comes up this often in a row; 0 is never.
+    /// Ends a task early when the same error comes up this often in a row, in attempts that were
+    /// told of it; 0 is never.
     pub same_error_limit: u32,
     pub isolation: Isolation,
     /// The branch that the work of phases is merged into; none where the project folder itself is
@@ -203,6 +204,9 @@ pub struct LastFailure {
     pub in_a_row: u32,
     /// The earliest time for the next attempt.
     pub not_before: Time,
+    /// Which attempt it was; 0 where an older journal did not say.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub attempt: u32,
 }
 
 /// Where a phase is in its life.

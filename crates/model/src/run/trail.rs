@@ -9,7 +9,7 @@ use crate::{
     id::TaskId,
     inbox::Question,
     machine::{Decision, Effect, Rejected},
-    run::{Active, Event, TaskStatus, TaskView, machine::fence, state::Task},
+    run::{Active, Event, Parked, TaskStatus, TaskView, machine::fence, state::Task},
     time::Time,
 };
 use serde::{Deserialize, Serialize};
@@ -110,17 +110,6 @@ pub struct Account {
     pub result: Option<String>,
 }
 
-/// Why a task waits, and until when.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parked {
-    pub until: Time,
-    pub why: String,
-    /// The agent that met a limit: others of its name wait with it.
-    pub agent: String,
-    /// How often in a row.
-    pub in_a_row: u32,
-}
-
 /// What all agents of a run may spend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -146,13 +135,16 @@ impl Budget {
 impl TaskView<'_> {
     /// The earliest time for the next attempt.
     pub fn not_before(&self) -> Option<Time> {
-        let parked = self.trail.and_then(|trail| trail.parked.as_ref()).map(|it| it.until);
+        let parked = self.trail.and_then(|trail| trail.parked.as_ref()?.until);
         self.last_failure.map(|failure| failure.not_before).into_iter().chain(parked).max()
     }
 
     /// Whether a person has to do something before the task can be started.
     pub fn waits_for_person(&self) -> bool {
-        self.trail.is_some_and(|trail| !trail.asked.is_empty() || trail.taken_by.is_some())
+        self.trail.is_some_and(|trail| {
+            let is_held = trail.parked.as_ref().is_some_and(|parked| parked.until.is_none());
+            is_held || !trail.asked.is_empty() || trail.taken_by.is_some()
+        })
     }
 }
 
@@ -178,18 +170,6 @@ impl Active {
         let is_nothing = *account == Account::default();
         let (id, account) = (id.clone(), account.clone());
         Ok(Decision::events((!is_nothing).then_some(Event::AttemptAccounted { id, account })))
-    }
-
-    pub(super) fn park(
-        &self,
-        id: &TaskId,
-        attempt: u32,
-        parked: &Parked,
-    ) -> Result<Decision<Event>, Rejected> {
-        self.live(id, attempt)?;
-        let (id, parked) = (id.clone(), parked.clone());
-        let at = parked.until;
-        Ok(Decision::events([Event::AttemptParked { id, parked }]).with(Effect::Wake { at }))
     }
 
     pub(super) fn ask(
@@ -257,7 +237,7 @@ impl Active {
         Ok(Decision::events(is_taken.then(|| Event::TaskReturned { id: id.clone() })))
     }
 
-    fn live(&self, id: &TaskId, attempt: u32) -> Result<TaskView<'_>, Rejected> {
+    pub(super) fn live(&self, id: &TaskId, attempt: u32) -> Result<TaskView<'_>, Rejected> {
         let view = self.find(id)?;
         fence(&view, Some(attempt))?;
         if view.status != TaskStatus::InProgress {
@@ -291,6 +271,7 @@ impl Active {
                 _ => {}
             }
         }
+        settled.extend(self.settled_accounts(events));
         settled
     }
 }
@@ -318,6 +299,7 @@ impl Task {
                 }
             }
             Event::AttemptParked { parked, .. } => self.trail().parked = Some(parked.clone()),
+            Event::TaskWoken { .. } => self.trail().parked = None,
             Event::AgentAsked { key, .. } => {
                 self.trail().asked.insert(key.clone());
             }

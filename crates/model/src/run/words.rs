@@ -8,8 +8,8 @@ use crate::{
     inbox::Question,
     retry::FailureClass,
     run::{
-        EndStep, FailReason, Plan, Settings,
-        trail::{Account, Conversation, Parked},
+        EndStep, FailReason, Parked, Plan, Settings,
+        trail::{Account, Conversation},
     },
     time::Time,
 };
@@ -100,6 +100,15 @@ pub enum Command {
         attempt: u32,
         parked: Parked,
     },
+    /// An agent's account can be used again, as an agent that got through has shown or a person
+    /// says: the tasks that were parked because of it go on.
+    WakeAccount {
+        agent: String,
+    },
+    /// By Waypost: what the task was parked for does not hold it any more.
+    WakeTask {
+        id: TaskId,
+    },
     /// By Waypost: the attempt's agent needs a person. The key names the question and what it is
     /// bound to: asked again with the same key, it is the same question.
     Ask {
@@ -164,6 +173,7 @@ impl Command {
             | Self::Engage { id, .. }
             | Self::Account { id, .. }
             | Self::Park { id, .. }
+            | Self::WakeTask { id }
             | Self::Ask { id, .. }
             | Self::Answer { id, .. }
             | Self::TakeOver { id }
@@ -231,6 +241,10 @@ pub enum Event {
         id: TaskId,
         #[serde(flatten)]
         parked: Parked,
+    },
+    /// What the task was parked for is gone: it may be started.
+    TaskWoken {
+        id: TaskId,
     },
     AgentAsked {
         id: TaskId,

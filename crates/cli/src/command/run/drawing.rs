@@ -128,7 +128,8 @@ fn doing(task: &Running<'_>) -> String {
 /// Tasks that could go on if their time had come, the earliest first.
 fn waiting(active: &Active, now: Time) -> Vec<TaskView<'_>> {
     let is_delayed = |view: &TaskView<'_>| {
-        view.status == TaskStatus::Ready && view.not_before().is_some_and(|time| time > now)
+        let is_late = view.not_before().is_some_and(|time| time > now);
+        view.status == TaskStatus::Ready && is_late || view.parked(now).is_some()
     };
     let mut waiting: Vec<_> = active.ready().filter(is_delayed).collect();
     waiting.sort_by(|one, other| {
@@ -143,8 +144,10 @@ fn delayed(view: &TaskView<'_>, now: Time) -> String {
     let left = view
         .not_before()
         .map_or_else(|| duration(now.since(now)), |time| countdown(time.since(now)));
-    let parked = view.trail.and_then(|trail| trail.parked.as_ref()).filter(|it| it.until > now);
-    let (how, why) = match (parked, view.last_failure) {
+    let (how, why) = match (view.parked(now), view.last_failure) {
+        (Some(parked), _) if parked.until.is_none() => {
+            ("waits for a person:".to_owned(), parked.why.as_str())
+        }
         (Some(parked), _) => (format!("waits {left}:"), parked.why.as_str()),
         (None, failure) => {
             let why = failure.map_or("", |it| it.text.as_str());

@@ -335,6 +335,14 @@ pub(crate) fn execute(
                 context.out.note("next: `waypost run --resume --budget USD` with more");
                 return Ok(code);
             }
+            RunEnd::Unavailable => {
+                let code = summary(context, &mut project)?;
+                context.out.note("what is left waits until its agent can be used again");
+                context
+                    .out
+                    .note("next: `waypost inbox` says what to do, then `waypost run --resume`");
+                return Ok(code);
+            }
             RunEnd::NotJoined { phase } => {
                 summary(context, &mut project)?;
                 say_not_joined(context, &mut project, phase)?;

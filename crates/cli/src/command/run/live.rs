@@ -148,8 +148,11 @@ impl Audience for Live {
             }
             Happening::Failed { id, text } => format!("{id} {} {text}", styled(RED, "failed:")),
             Happening::Interrupted { id, why } => format!("{id} waits again: {why}"),
-            Happening::Parked { id, why, until } => {
+            Happening::Parked { id, why, until: Some(until), .. } => {
                 format!("{id} {} {until}: {why}", styled(YELLOW, "waits until"))
+            }
+            Happening::Parked { id, why, until: None, .. } => {
+                format!("{id} {} {why}", styled(YELLOW, "waits for a person:"))
             }
             Happening::Asked { title, .. } => {
                 format!("{} {title} ({})", styled(CYAN, "question:"), "waypost inbox")
@@ -224,9 +227,13 @@ fn data(happening: &Happening) -> serde_json::Value {
         Happening::Interrupted { id, why } => {
             json!({ "event": "interrupted", "id": id, "reason": why })
         }
-        Happening::Parked { id, why, until } => {
-            json!({ "event": "parked", "id": id, "reason": why, "until": until.to_string() })
-        }
+        Happening::Parked { id, cause, why, until } => json!({
+            "event": "parked",
+            "id": id,
+            "cause": cause,
+            "reason": why,
+            "until": until.map(|until| until.to_string()),
+        }),
         Happening::Asked { id, title } => json!({ "event": "asked", "id": id, "question": title }),
         Happening::PhaseClosed { phase, merge_commit, missing } => json!({
             "event": "phase_closed",

@@ -8,7 +8,7 @@ use crate::{Context, error::CliError, show::run as show_run};
 use serde_json::json;
 use std::{process::ExitCode, thread, time::Duration};
 use waypost_engine::{AgentView, Audience as _, Doing, Happening, Project, Recorded, Running};
-use waypost_model::run::{Active, EndStep, Event, PhaseStage, TaskStatus, TaskView, Usage};
+use waypost_model::run::{Active, EndStep, Event, Parked, PhaseStage, TaskStatus, TaskView, Usage};
 
 /// How often the journal is looked at, as the engine does for others' commits.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
@@ -109,7 +109,8 @@ fn happening(entry: &Recorded, active: Option<&Active>) -> Option<Happening> {
         }
         Event::TaskFailed { id, text, .. } => Happening::Failed { id, text },
         Event::AttemptParked { id, parked } => {
-            Happening::Parked { id, why: parked.why, until: parked.until }
+            let Parked { cause, why, until, .. } = parked;
+            Happening::Parked { id, cause, why, until }
         }
         Event::AgentAsked { id, .. } => {
             let title = format!("{id} waits for a person");

@@ -18,7 +18,7 @@ mod window;
 
 use super::{
     Account, Active, Command, Conversation, Depends, EndStep, Event, Failure, Isolation, Mode,
-    Parked, PhaseStage, Plan, PlannedTask, Priority, Run, Settings, TaskStatus, Usage,
+    ParkCause, Parked, PhaseStage, Plan, PlannedTask, Priority, Run, Settings, TaskStatus, Usage,
 };
 use crate::{
     actor::Actor,
@@ -289,9 +289,20 @@ fn command(line: &str) -> Command {
         }
         ["park", name, number, seconds] => {
             let until = Time::from_millis(1_000 * seconds.parse::<i64>().unwrap());
-            let parked = Parked { until, why: "limit".into(), agent: "claude".into(), in_a_row: 1 };
+            let parked = parked(ParkCause::Limit, Some(until));
             Command::Park { id: id(name), attempt: number.parse().unwrap(), parked }
         }
+        ["hold", name, number, cause, agent] => {
+            let cause = [ParkCause::Outage, ParkCause::SignIn, ParkCause::Budget]
+                .into_iter()
+                .find(|it| it.as_str() == *cause)
+                .unwrap();
+            let until = (cause != ParkCause::Budget).then(|| Time::from_millis(500_000));
+            let parked = Parked { agent: (*agent).to_owned(), ..parked(cause, until) };
+            Command::Park { id: id(name), attempt: number.parse().unwrap(), parked }
+        }
+        ["wake", "account", agent] => Command::WakeAccount { agent: (*agent).to_owned() },
+        ["wake", name] => Command::WakeTask { id: id(name) },
         ["ask", name, number, key] => Command::Ask {
             id: id(name),
             attempt: number.parse().unwrap(),
@@ -306,6 +317,10 @@ fn command(line: &str) -> Command {
         ["mode", word] => Command::Configure { settings: Settings { mode: mode(word), ..plain() } },
         _ => panic!("`{line}` is no command of these tests"),
     }
+}
+
+fn parked(cause: ParkCause, until: Option<Time>) -> Parked {
+    Parked { until, cause, why: "limit".into(), agent: "claude".into(), in_a_row: 1 }
 }
 
 fn attempt(words: &[&str]) -> Option<u32> {
@@ -364,10 +379,11 @@ fn event_line(event: &Event) -> String {
         Event::AttemptFailed { id, .. }
         | Event::AttemptInterrupted { id }
         | Event::TaskReopened { id }
+        | Event::TaskWoken { id }
         | Event::TaskReturned { id } => id.to_string(),
         Event::AttemptEngaged { id, conversation } => format!("{id} in {}", conversation.id),
         Event::AttemptAccounted { id, account } => format!("{id} {}", account.usage.tokens()),
-        Event::AttemptParked { id, parked } => format!("{id} ({})", parked.why),
+        Event::AttemptParked { id, parked } => format!("{id} ({})", parked.cause.as_str()),
         Event::AgentAsked { id, key } => format!("{id} {key}"),
         Event::AgentAnswered { id, key, text } => format!("{id} {key} {text}"),
         Event::TaskTaken { id, by } => format!("{id} by {by}"),

@@ -1,9 +1,9 @@
 //! Random plans and moves, and the run's lists computed the slow and obvious way.
 
 use super::{
-    Account, Active, Command, Depends, EndStep, Event, Evidence, Failure, Isolation, Mode, Parked,
-    PhaseStage, Plan, PlannedTask, Priority, Settings, TaskId, TaskStatus, Usage, Walk, agent,
-    conversation, id, person, question,
+    Account, Active, Command, Depends, EndStep, Event, Evidence, Failure, Isolation, Mode,
+    ParkCause, PhaseStage, Plan, PlannedTask, Priority, Settings, TaskId, TaskStatus, Usage, Walk,
+    agent, conversation, id, parked, person, question,
 };
 use crate::{actor::Actor, retry::FailureClass, time::Time};
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -261,7 +261,7 @@ fn agents_command(verb: Verb, id: TaskId, attempt: u32) -> (Actor, Command) {
         }
         Verb::Park => {
             let until = Time::from_millis(0).plus(std::time::Duration::from_secs(50));
-            let parked = Parked { until, why: "limit".into(), agent: "claude".into(), in_a_row: 1 };
+            let parked = parked(ParkCause::Limit, Some(until));
             (Actor::Waypost, Command::Park { id, attempt, parked })
         }
         Verb::Ask => {

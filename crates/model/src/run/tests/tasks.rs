@@ -141,12 +141,13 @@ fn the_same_error_ends_a_task_early() {
     let limited = |same_error_limit| Settings { same_error_limit, ..plain() };
     let same = Some(FailReason::SameError);
     let table = [
-        (3, "fail T1 =E1", (3, same)),
-        (1, "fail T1 =E1", (1, same)),
+        // The first attempt was not told of it.
+        (3, "fail T1 =E1", (4, same)),
+        (1, "fail T1 =E1", (2, same)),
         // Off, and what has no signature is never the same.
         (0, "fail T1 =E1", (11, Some(FailReason::Exhausted))),
         (3, "fail T1", (11, Some(FailReason::Exhausted))),
-        // Another error in between begins the count anew.
+        // Another error in between begins the count again.
         (3, "fail T1 =E1; wait; start T1; fail T1 =E2", (11, Some(FailReason::Exhausted))),
     ];
     for (limit, failure, want) in table {

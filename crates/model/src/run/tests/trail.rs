@@ -3,7 +3,8 @@
 use super::{Walk, id, plain, summary};
 use crate::{
     machine::Cause,
-    run::{Budget, Conversation, Trail, Usage},
+    run::{Budget, Conversation, ParkCause, Parked, Trail, Usage},
+    time::Time,
 };
 
 const PLAN: &str = "1: T1 -; T2 -";
@@ -116,6 +117,68 @@ fn a_parked_task_waits_for_its_time_and_loses_no_retry() {
 #[test]
 fn a_person_can_let_a_parked_task_go_at_once() {
     walk(&format!("{ENGAGED} waypost: park T1 1 500; retry T1; start T1"));
+}
+
+#[test]
+fn an_account_that_cannot_be_used_is_asked_about_once() {
+    let mut walk = walk(&format!("{ENGAGED} start T2; waypost: hold T1 1 outage claude"));
+    walk.go("waypost: hold T2 1 outage claude");
+    assert_eq!(walk.asked(), ["claude: service unavailable"]);
+    assert_eq!(walk.inbox.open()[0].question.subject, "account/claude");
+    assert_eq!(walk.active().task(&id("T1")).unwrap().retries, 0);
+}
+
+#[test]
+fn what_waits_for_an_account_is_woken_by_its_answer_and_by_who_got_through() {
+    for who in ["waypost", "person"] {
+        let mut walk = walk(&format!("{ENGAGED} start T2; waypost: hold T1 1 sign_in claude"));
+        walk.go("waypost: hold T2 1 sign_in codex");
+        assert!(walk.say("start T1").is_err());
+        assert_eq!(walk.say("wake account claude").unwrap_err().cause, Cause::Reserved);
+        assert_eq!(
+            summary(&walk.say(&format!("{who}: wake account claude"))),
+            "task_woken T1; settle account/claude"
+        );
+        assert_eq!(walk.asked(), ["codex: not signed in"], "{who}");
+        walk.go("start T1");
+        assert!(walk.say("start T2").is_err(), "{who}");
+    }
+}
+
+#[test]
+fn an_account_that_nobody_waits_for_is_not_asked_about() {
+    let held = "start T2; waypost: hold T1 1 outage claude; waypost: hold T2 1 outage claude";
+    for end in
+        ["retry T1; retry T2", "skip T1; person: satisfy T2", "wait; start T1; done T1; skip T2"]
+    {
+        let mut walk = walk(&format!("{ENGAGED} {held}"));
+        let (first, rest) = end.split_once("; ").unwrap();
+        walk.go(first);
+        assert_eq!(walk.asked().len(), 1, "after `{first}`");
+        walk.go(rest);
+        assert!(walk.asked().is_empty(), "after `{end}`");
+    }
+}
+
+#[test]
+fn a_task_without_money_waits_until_it_gets_more() {
+    let mut walk = walk(&format!("{ENGAGED} waypost: hold T1 1 budget claude"));
+    assert_eq!(walk.lists(), "ready: T1 T2");
+    assert!(walk.asked().is_empty());
+    walk.go("wait");
+    let refused = walk.say("start T1");
+    assert_eq!(summary(&refused), "refused: T1 waits for a person → waypost why T1");
+    assert_eq!(summary(&walk.say("waypost: wake T1")), "task_woken T1");
+    assert_eq!(summary(&walk.say("waypost: wake T1")), "nothing");
+    walk.go("start T1");
+    assert_eq!(open_conversation(&walk).as_deref(), Some("c1"));
+}
+
+#[test]
+fn parks_of_older_journals_are_limits() {
+    let text = r#"{"until":1000,"why":"limit","agent":"claude","in_a_row":2}"#;
+    let parked: Parked = serde_json::from_str(text).unwrap();
+    assert_eq!((parked.cause, parked.until), (ParkCause::Limit, Some(Time::from_millis(1_000))));
 }
 
 #[test]

@@ -1,0 +1,94 @@
+//! What holds tasks that could be started otherwise: limits and troubles of an agent's account, money,
+//! room, and people.
+
+use super::{Executor, RunEnd, attempt::Work, is_agents};
+use crate::error::EngineError;
+use std::collections::BTreeMap;
+use waypost_model::{
+    id::TaskId,
+    run::{ParkCause, Parked, Settings, TaskStatus, TaskView},
+    time::Time,
+};
+
+/// Until when agents of a name are not started, and why.
+pub(super) type Limited = BTreeMap<String, (Time, ParkCause)>;
+
+impl Executor<'_> {
+    /// Finds out which agents are not started before a time.
+    pub(super) fn find_limits(&mut self, now: Time) -> Result<(), EngineError> {
+        self.limited.clear();
+        let Some(active) = self.project.run()?.active() else { return Ok(()) };
+        let parked: Vec<Parked> = active
+            .tasks()
+            .filter_map(|view| view.trail?.parked.clone())
+            .filter(|parked| parked.holds(now))
+            .collect();
+        parked.iter().for_each(|parked| self.note_limit(parked));
+        Ok(())
+    }
+
+    /// Others of the agent's name wait with a task that cannot use its account.
+    pub(super) fn note_limit(&mut self, parked: &Parked) {
+        let Some(until) = parked.until.filter(|_| parked.cause.holds_agent()) else { return };
+        let held = self.limited.entry(parked.agent.clone()).or_insert((until, parked.cause));
+        *held = (until, parked.cause).max(*held);
+    }
+
+    /// Why nothing goes on, if only somebody outside can change that.
+    pub(super) fn standstill(&mut self) -> Result<Option<RunEnd>, EngineError> {
+        let now = self.project.clock.now();
+        let Some(active) = self.project.run()?.active() else { return Ok(Some(RunEnd::Over)) };
+        let settings = active.settings();
+        let is_ours = |id: &TaskId| self.workers.contains_key(id);
+        // Somebody outside works on a task: what it leads to is not known yet.
+        let is_outside = active.count(TaskStatus::InProgress) > self.workers.len();
+        if is_outside {
+            return Ok(None);
+        }
+        let mut ready = active.ready().filter(|view| !is_ours(&view.planned.id)).peekable();
+        let is_asking = !self.workers.is_empty();
+        if ready.peek().is_none() {
+            return Ok(Some(RunEnd::Asks).filter(|_| is_asking && !self.options.waits));
+        }
+        let (mut asks, mut money, mut account) = (is_asking, false, false);
+        for view in ready {
+            let held = cause(&view, settings, &self.limited, now).filter(|it| it.needs_person());
+            match () {
+                () if held == Some(ParkCause::Budget) => money = true,
+                () if held.is_some() => account = true,
+                () if view.waits_for_person() => asks = true,
+                () if self.is_out_of_money && is_agents(view.planned, settings) => money = true,
+                // It is about to be started, or will be when a delay is over.
+                () => return Ok(None),
+            }
+        }
+        let end = match () {
+            () if money => return Ok(Some(RunEnd::OutOfMoney)),
+            () if account => RunEnd::Unavailable,
+            () if asks => RunEnd::Asks,
+            () => return Ok(None),
+        };
+        Ok(Some(end).filter(|_| !self.options.waits))
+    }
+}
+
+/// What a ready task waits for: its own reason, or that of others with its agent.
+fn cause(
+    view: &TaskView<'_>,
+    settings: &Settings,
+    limited: &Limited,
+    now: Time,
+) -> Option<ParkCause> {
+    let own = view.parked(now).map(|parked| parked.cause);
+    own.or_else(|| {
+        let Work::Agent(agent) = Work::of(view.planned, settings) else { return None };
+        let (until, cause) = limited.get(agent)?;
+        (*until > now).then_some(*cause)
+    })
+}
+
+/// How a task waits that the machine has no room for.
+pub(super) fn no_room(until: Time, why: String) -> Parked {
+    let (cause, until) = (ParkCause::NoRoom, Some(until));
+    Parked { until, cause, why, agent: String::new(), in_a_row: 1 }
+}

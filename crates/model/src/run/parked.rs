@@ -1,0 +1,240 @@
+//! Tasks that wait for something that is not their fault: a limit, an outage, a sign-in, money, room.
+//!
+//! A parked task has not failed and spends no retry. Where its agent's service cannot be used, the
+//! inbox has one entry for the account, however many tasks wait for it; an answer to that entry, or
+//! an agent of the account that gets through, wakes all of them.
+
+use crate::{
+    actor::Actor,
+    id::TaskId,
+    inbox::{Question, QuestionKind},
+    machine::{Decision, Effect, Rejected},
+    run::{Active, Event, TaskStatus, TaskView},
+    time::Time,
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    fmt,
+};
+
+/// Why a task waits, and until when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parked {
+    /// None: until a person has done something about the cause.
+    #[serde(default)]
+    pub until: Option<Time>,
+    #[serde(default)]
+    pub cause: ParkCause,
+    pub why: String,
+    /// The agent whose account is concerned: others of its name wait with it. Empty: none is.
+    pub agent: String,
+    /// How often in a row.
+    pub in_a_row: u32,
+}
+
+/// What a parked task waits for.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ParkCause {
+    /// A usage limit of the account, which ends by itself.
+    #[default]
+    Limit,
+    /// The service is overloaded, broken, or cannot be reached.
+    Outage,
+    /// The program is not signed in, or its key is not accepted.
+    SignIn,
+    /// The account has no credit.
+    Credit,
+    /// The task, its phase or the run has spent what it may.
+    Budget,
+    /// The machine has no room: processes, memory or disk.
+    NoRoom,
+}
+
+impl ParkCause {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Limit => "limit",
+            Self::Outage => "outage",
+            Self::SignIn => "sign_in",
+            Self::Credit => "credit",
+            Self::Budget => "budget",
+            Self::NoRoom => "no_room",
+        }
+    }
+
+    /// Whether the agent's service cannot be used, by anybody with its account.
+    pub fn is_unavailable(self) -> bool {
+        matches!(self, Self::Outage | Self::SignIn | Self::Credit)
+    }
+
+    /// Whether others of the agent's name wait, too.
+    pub fn holds_agent(self) -> bool {
+        self == Self::Limit || self.is_unavailable()
+    }
+
+    /// Whether waiting alone does not help.
+    pub fn needs_person(self) -> bool {
+        matches!(self, Self::SignIn | Self::Credit | Self::Budget)
+    }
+
+    /// What a person can do about it.
+    pub fn advice(self, agent: &str) -> String {
+        match self {
+            Self::Limit | Self::NoRoom => "wait; it goes on by itself".to_owned(),
+            Self::Outage => format!(
+                "wait, or check the network and the status page of {agent}'s service; it is tried \
+                 again by itself"
+            ),
+            Self::SignIn => format!("sign in with {agent}'s program, or set its key"),
+            Self::Credit => format!("add credit to {agent}'s account"),
+            Self::Budget => "give it a larger budget".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for ParkCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Limit => "usage limit",
+            Self::Outage => "service unavailable",
+            Self::SignIn => "not signed in",
+            Self::Credit => "no credit",
+            Self::Budget => "budget used up",
+            Self::NoRoom => "no room on this machine",
+        })
+    }
+}
+
+/// The answer by which a person says that the cause is gone.
+pub const TRY_AGAIN: &str = "try again";
+
+impl Parked {
+    /// Whether it still holds its task.
+    pub fn holds(&self, now: Time) -> bool {
+        self.until.is_none_or(|until| until > now)
+    }
+
+    /// What the inbox asks for; the same for all tasks of the account.
+    fn question(&self) -> Question {
+        let Self { cause, agent, why, .. } = self;
+        Question {
+            kind: QuestionKind::Unavailable,
+            subject: account(agent),
+            title: format!("{agent}: {cause}"),
+            text: format!(
+                "{agent} cannot work: {why}\nWhat to do: {}.\nThen answer `{TRY_AGAIN}`: every \
+                 task that waits for {agent} goes on at once. No retry was spent.",
+                cause.advice(agent)
+            ),
+            choices: vec![TRY_AGAIN.to_owned()],
+        }
+    }
+}
+
+/// What an account's entry in the inbox is about.
+fn account(agent: &str) -> String {
+    format!("account/{agent}")
+}
+
+impl<'a> TaskView<'a> {
+    /// What holds the task now, if it is parked.
+    pub fn parked(&self, now: Time) -> Option<&'a Parked> {
+        let parked = self.trail.and_then(|trail| trail.parked.as_ref());
+        parked.filter(|parked| parked.holds(now) && self.status == TaskStatus::Ready)
+    }
+}
+
+impl Active {
+    pub(super) fn park(
+        &self,
+        id: &TaskId,
+        attempt: u32,
+        parked: &Parked,
+    ) -> Result<Decision<Event>, Rejected> {
+        self.live(id, attempt)?;
+        let (id, parked) = (id.clone(), parked.clone());
+        let wake = parked.until.map(|at| Effect::Wake { at });
+        let ask = parked.cause.is_unavailable().then(|| Effect::Ask(parked.question()));
+        let decision = Decision::events([Event::AttemptParked { id, parked }]);
+        Ok(ask.into_iter().chain(wake).fold(decision, Decision::with))
+    }
+
+    /// The account of an agent can be used again: what waits for it waits no longer.
+    pub(super) fn wake_account(
+        &self,
+        agent: &str,
+        by: &Actor,
+    ) -> Result<Decision<Event>, Rejected> {
+        if *by != Actor::Waypost && !by.is_person() {
+            return Err(Rejected::reserved("saying that an account can be used again"));
+        }
+        let waits = |view: &TaskView<'_>| unavailable(view) == Some(agent);
+        let ids = self.tasks().filter(waits).map(|view| view.planned.id.clone());
+        let woken = Decision::events(ids.map(|id| Event::TaskWoken { id }));
+        Ok(woken.with(Effect::Settle { subject: account(agent) }))
+    }
+
+    /// One task need not wait any longer.
+    pub(super) fn wake_task(&self, id: &TaskId) -> Result<Decision<Event>, Rejected> {
+        let view = self.find(id)?;
+        let is_parked = view.trail.is_some_and(|trail| trail.parked.is_some());
+        Ok(Decision::events(is_parked.then(|| Event::TaskWoken { id: id.clone() })))
+    }
+
+    /// The accounts' entries that nobody waits for any more after these events.
+    pub(super) fn settled_accounts(&self, events: &[Event]) -> Vec<Effect> {
+        let gone = self.no_longer_parked(events);
+        // Nearly always nobody is: then there is no need to look at every task.
+        if gone.is_empty() {
+            return Vec::new();
+        }
+        let left: BTreeSet<&str> = self
+            .tasks()
+            .filter(|view| !gone.contains_key(&view.planned.id))
+            .filter_map(|view| unavailable(&view))
+            .collect();
+        let accounts: BTreeSet<&str> = gone.into_values().collect();
+        let settled = accounts.difference(&left);
+        settled.map(|agent| Effect::Settle { subject: account(agent) }).collect()
+    }
+
+    /// The tasks that wait for an account and will not any more, with its agent.
+    fn no_longer_parked(&self, events: &[Event]) -> BTreeMap<&TaskId, &str> {
+        let mut gone = BTreeMap::new();
+        for event in events {
+            match event {
+                Event::TaskCompleted { id, .. }
+                | Event::AttemptFailed { id, .. }
+                | Event::TaskFailed { id, .. }
+                | Event::TaskReopened { id } => {
+                    let view = self.task(id);
+                    let found = view.and_then(|it| Some((&it.planned.id, unavailable(&it)?)));
+                    gone.extend(found);
+                }
+                Event::Replanned { plan } => {
+                    let kept: HashSet<&TaskId> = plan.tasks.iter().map(|task| &task.id).collect();
+                    let left_out = self.tasks().filter(|it| !kept.contains(&it.planned.id));
+                    gone.extend(
+                        left_out.filter_map(|it| Some((&it.planned.id, unavailable(&it)?))),
+                    );
+                }
+                Event::Begun { .. } => {
+                    let all = self.tasks();
+                    gone.extend(all.filter_map(|it| Some((&it.planned.id, unavailable(&it)?))));
+                }
+                _ => {}
+            }
+        }
+        gone
+    }
+}
+
+/// The agent whose account a task waits for.
+fn unavailable<'a>(view: &TaskView<'a>) -> Option<&'a str> {
+    let parked = view.trail.and_then(|trail| trail.parked.as_ref());
+    parked.filter(|parked| parked.cause.is_unavailable()).map(|parked| parked.agent.as_str())
+}

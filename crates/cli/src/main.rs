@@ -8,9 +8,10 @@ mod output;
 mod screen;
 mod show;
 mod snippet;
+mod suggest;
 
 use args::{Cli, Color, Command};
-use clap::Parser as _;
+use clap::{Parser as _, error::ErrorKind};
 use error::CliError;
 use output::{Output, say};
 use std::{
@@ -20,6 +21,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
+use suggest::Misspelt;
 
 /// What a bug of ours exits with.
 const BUG: u8 = 70;
@@ -69,6 +71,13 @@ fn main() -> ExitCode {
 
 /// Help and version are data; anything else that clap has to say is bad input.
 fn usage(error: &clap::Error) -> ExitCode {
+    // It suggests commands by itself, but for those that it takes for an argument.
+    if error.use_stderr() && error.kind() != ErrorKind::InvalidSubcommand {
+        let misspelt = Misspelt::find(env::args().skip(1)).filter(|it| it.meant().is_some());
+        if let Some(misspelt) = misspelt {
+            return misspelt.error().report(env::args().any(|word| word == "--json"));
+        }
+    }
     let text = error.render();
     // Nothing can be said if neither output takes text any more.
     if error.use_stderr() {

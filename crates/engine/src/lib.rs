@@ -69,7 +69,7 @@ pub use tree::{PruneOptions, Pruned, TreeState, Undone, WorkTree};
 pub use validate::{Validity, schema, validate_file};
 pub use waypost_agent::{Product, registration::Sharing};
 pub use waypost_proc::{ProcError, serve as keep};
-pub use waypost_store::{StoreError, journal::Recorded, lock::Owner};
+pub use waypost_store::{StoreError, journal::Recorded, lock::Owner, parse::nearest};
 pub use why::{Reason, Why};
 
 /// Puts `bytes` at `path` in one step, as all files of ours are written.

@@ -23,6 +23,7 @@ mod tests;
 
 pub use flow::{Parsed, parse};
 pub(crate) use nearest::distance;
+pub use nearest::nearest;
 pub use registry::{schema, validate};
 pub use render::render;
 pub use text::SIZE_MAX;

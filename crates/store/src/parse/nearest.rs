@@ -1,7 +1,7 @@
 //! The known word that was probably meant.
 
 /// The known word closest to what was written, if one is close enough to be meant.
-pub(super) fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     let written: Vec<char> = written.chars().flat_map(char::to_lowercase).collect();
     // A longer text is no misspelling of any known word, and would be slow to compare.
     if written.len() > WORD_LENGTH_MAX {

@@ -14,6 +14,7 @@ use crate::{
     },
     error::{CliError, Kind},
     show::{plan as show_plan, run as show_run},
+    suggest::{Misspelt, is_file},
 };
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -201,12 +202,10 @@ pub(super) fn run(
     tasks: Option<&Path>,
 ) -> Result<ExitCode, CliError> {
     if let Some(word) = args.file.as_deref().and_then(Path::to_str)
-        && !word.contains('/')
-        && !word.ends_with(".md")
+        && !is_file(word)
+        && let Some(misspelt) = Misspelt::find(["run".to_owned(), word.to_owned()])
     {
-        return Err(CliError::bad_input(format!("`run` has no command `{word}`")).hint(
-            "a file has a `/` in its name or ends in `.md`; `waypost run --help` lists commands",
-        ));
+        return Err(misspelt.error().hint("a file has a `/` in its name or ends in `.md`"));
     }
     let file = args.file.as_ref().map(|path| context.path(path));
     let file = file.as_deref().or(tasks);

@@ -15,6 +15,7 @@ mod program;
 pub mod protocol;
 pub mod registration;
 mod rpc;
+pub mod setup;
 mod shell;
 pub mod statusline;
 pub mod stream;

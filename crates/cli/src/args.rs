@@ -90,6 +90,8 @@ Exit codes:
   3   refused by a rule, or reserved for a person
   4   locked, fenced or a stale version
   5   something is missing on this machine
+  6   a run is not finished, and nothing in it has failed
+  130 a run was ended by Ctrl-C (143: by SIGTERM)
   70  a bug in waypost";
 
 #[derive(Debug, Subcommand)]

@@ -31,6 +31,14 @@ pub(crate) enum Kind {
     Locked = 4,
     /// Something is missing on this machine.
     Missing = 5,
+    /// A run is not finished, and nothing in it has failed.
+    Unfinished = 6,
+}
+
+impl From<Kind> for ExitCode {
+    fn from(kind: Kind) -> Self {
+        Self::from(kind as u8)
+    }
 }
 
 /// Told to whoever is below an attempt that is over, so that programs need not read sentences.
@@ -187,6 +195,10 @@ impl From<EngineError> for CliError {
         match error {
             EngineError::Rejected(rejected) => rejected.into(),
             EngineError::Store(error) => error.into(),
+            EngineError::Runs { .. } => with_hint(
+                Kind::Locked,
+                Some("`waypost run status --wait` watches it, `waypost run stop` ends it".into()),
+            ),
             EngineError::Invalid(file) => {
                 let files = vec![*file];
                 Self { files, ..Self::new(Kind::BadInput, message) }

@@ -119,7 +119,7 @@ impl Project {
         // Shown as if a person had adopted it.
         let by = Actor::User("nobody".into());
         let asked = Asked { by: &by, now: self.clock().now() };
-        let run = Run::imagine(command, &asked)?;
+        let run = Run::imagine([&command], &asked)?;
         Ok(run.active().map(|active| active.summary()))
     }
 

@@ -5,7 +5,7 @@
 //! takes it along. What it says goes to a log beside the journal, of which there is never more than
 //! two files of a limited size.
 //!
-//! A running engine is asked to end as Ctrl-C asks it: by a signal, through a handle that was
+//! A running engine is asked to end much as Ctrl-C asks it: by a signal, through a handle that was
 //! compared with the owner of the engine lock, so that it never meets another process.
 
 use crate::{clock::Clock, error::EngineError, fence, project::Project};
@@ -161,11 +161,7 @@ impl Project {
     /// Refuses to go on where an engine is at work already, before anything is changed.
     pub fn refuse_second_engine(&self) -> Result<(), EngineError> {
         match self.engine_owner()? {
-            Some(owner) => {
-                let (what, holder) =
-                    ("the engine of this project".to_owned(), Some(Box::new(owner)));
-                Err(StoreError::Busy { what, holder }.into())
-            }
+            Some(owner) => Err(held_by(owner)),
             None => Ok(()),
         }
     }
@@ -191,12 +187,12 @@ impl Project {
             let message = format!("the engine of this project is {owner}, which is no run");
             return Err(Rejected::rule(message).into());
         }
-        // Two signals of one kind may arrive as one.
-        let signals = match haste {
-            Haste::Finish => &[Signal::INT][..],
-            Haste::Now => &[Signal::INT, Signal::TERM],
+        // Signals of their own: an engine that they have ended was not interrupted at its terminal.
+        let signal = match haste {
+            Haste::Finish => Signal::USR1,
+            Haste::Now => Signal::USR2,
         };
-        match send(&owner, signals) {
+        match send(&owner, signal) {
             Ok(()) => Ok(Some(owner)),
             // It has ended meanwhile, which is what was asked for.
             Err(Errno::SRCH) if self.has_engine_ended(&owner)? => Ok(Some(owner)),
@@ -215,6 +211,22 @@ impl Project {
     pub fn has_engine_ended(&self, owner: &Owner) -> Result<bool, EngineError> {
         Ok(self.engine_owner()?.as_ref() != Some(owner))
     }
+}
+
+/// The engine lock, for whoever runs a run and finds it taken.
+pub(crate) fn take_engine_lock(place: &Place, owner: &Owner) -> Result<EngineLock, EngineError> {
+    EngineLock::acquire(place, owner).map_err(|error| match error {
+        StoreError::Busy { holder: Some(owner), .. } => held_by(*owner),
+        other => other.into(),
+    })
+}
+
+fn held_by(owner: Owner) -> EngineError {
+    if owner.runs == RUNS {
+        return EngineError::Runs { owner: Box::new(owner) };
+    }
+    let (what, holder) = ("the engine of this project".to_owned(), Some(Box::new(owner)));
+    StoreError::Busy { what, holder }.into()
 }
 
 fn spawn(program: &[OsString], log: &RunLog) -> Result<Child, EngineError> {
@@ -241,13 +253,13 @@ fn cannot_start(error: &std::io::Error) -> EngineError {
 }
 
 /// Signals exactly this process: once the handle is open it means one process for good.
-fn send(owner: &Owner, signals: &[Signal]) -> Result<(), Errno> {
+fn send(owner: &Owner, signal: Signal) -> Result<(), Errno> {
     let pid = i32::try_from(owner.pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
     let handle = pidfd_open(pid, PidfdFlags::empty())?;
     if !owner.is_alive() {
         return Err(Errno::SRCH);
     }
-    signals.iter().try_for_each(|signal| pidfd_send_signal(&handle, *signal))
+    pidfd_send_signal(&handle, signal)
 }
 
 #[cfg(test)]
@@ -285,7 +297,7 @@ mod tests {
         let none = Owner { pid: u32::MAX, ..ours };
         // A signal that reached this process would end it.
         for owner in [later, rebooted, none] {
-            assert_eq!(send(&owner, &[Signal::KILL]), Err(Errno::SRCH));
+            assert_eq!(send(&owner, Signal::KILL), Err(Errno::SRCH));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use waypost_model::{diagnostic::Diagnostic, machine::Rejected};
-use waypost_store::StoreError;
+use waypost_store::{StoreError, lock::Owner};
 
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -12,6 +12,9 @@ pub enum EngineError {
     /// The disk, the journal or another process stands against it.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A run is at work in another process.
+    #[error("already running, since {}, as process {}", owner.since, owner.pid)]
+    Runs { owner: Box<Owner> },
     /// The processes of tasks cannot be kept.
     #[error(transparent)]
     Proc(#[from] waypost_proc::ProcError),

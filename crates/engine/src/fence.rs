@@ -118,7 +118,7 @@ mod tests {
     /// A run whose T1 is in its second attempt, T2 completed and T3 ready.
     fn run() -> Run {
         let asked = Asked { by: &Actor::Waypost, now: Time::from_millis(0) };
-        let mut run = Run::imagine(begin(), &asked).unwrap();
+        let mut run = Run::imagine([&begin()], &asked).unwrap();
         for command in [start(), Command::Resume, start()] {
             for event in run.decide(&command, &asked).unwrap().events {
                 run.apply(&event, asked.now);

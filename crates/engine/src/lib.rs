@@ -28,6 +28,7 @@ mod ledger;
 mod merge;
 mod notify;
 mod open;
+mod preflight;
 mod project;
 mod ralph;
 mod remains;
@@ -59,6 +60,7 @@ pub use init::{AgentSetup, Change, GitHookSetup, InitOptions, InitReport, Remova
 pub use ledger::MachineCommand;
 pub use notify::{Trial, Waiting};
 pub use open::Opened;
+pub use preflight::require_phase;
 pub use project::Project;
 pub use ralph::{RalphEnd, RalphOptions};
 pub use review::ReviewOptions;

@@ -147,6 +147,11 @@ impl Project {
         &self.configuration
     }
 
+    /// How long running tasks have when the run is asked to end.
+    pub fn stop_grace(&self) -> Duration {
+        Duration::from_secs(self.configuration.values.run.stop_grace_seconds)
+    }
+
     pub fn has_journal(&self) -> bool {
         self.journal.is_some()
     }
@@ -335,6 +340,15 @@ impl Project {
 
     /// As `command`, without rendering.
     pub(crate) fn commit(&mut self, commands: &[MachineCommand]) -> Result<(), EngineError> {
+        self.commit_if(commands, |_| Ok(()))
+    }
+
+    /// As `commit`, if `check` has nothing against the run as it would be then.
+    pub(crate) fn commit_if<T>(
+        &mut self,
+        commands: &[MachineCommand],
+        check: impl FnOnce(&Run) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
         let now = self.clock.now();
         if self.journal.is_none() {
             // No journal is made for a user who may not write to it.
@@ -346,13 +360,19 @@ impl Project {
         let mut work = Work::begin(ledger, journal, actor, now)?;
         let fence = fence.as_ref().filter(|_| *actor != Actor::Waypost);
         let fenced = fence.map_or(Ok(()), |fence| work.check(fence));
-        let decided =
-            fenced.and_then(|()| commands.iter().try_for_each(|command| work.handle(command)));
-        if let Err(error) = decided {
-            work.abandon();
-            return Err(error);
+        let decided = fenced
+            .and_then(|()| commands.iter().try_for_each(|command| work.handle(command)))
+            .and_then(|()| check(work.run()?));
+        match decided {
+            Ok(found) => {
+                work.commit()?;
+                Ok(found)
+            }
+            Err(error) => {
+                work.abandon();
+                Err(error)
+            }
         }
-        Ok(work.commit()?)
     }
 
     /// Refuses a caller below an attempt that is over; for what is done before a commit, or

@@ -1,6 +1,6 @@
 //! Finding and reading TASKS.md, and keeping a run in step with it.
 
-use crate::{error::EngineError, ledger::MachineCommand, project::Project};
+use crate::{error::EngineError, ledger::MachineCommand, preflight::Preflight, project::Project};
 use std::{
     collections::HashSet,
     path::{Path, PathBuf},
@@ -71,7 +71,7 @@ impl Project {
         let plan = self.read_tasks(file)?.plan;
         let settings = self.configuration().values.run.settings();
         let asked = Asked { by: self.actor(), now: self.clock().now() };
-        Ok(Run::imagine(run::Command::Begin { plan, settings }, &asked)?)
+        Ok(Run::imagine([&run::Command::Begin { plan, settings }], &asked)?)
     }
 
     /// Gives commands to the run, beginning it first if there is none, and taking up a TASKS.md
@@ -87,14 +87,24 @@ impl Project {
 
     /// As `drive_run`, for whoever is about to be the engine: nobody else works on the run, so what
     /// is no longer in TASKS.md is not worked on either. It is shown by the engine, when it has
-    /// something to wait for.
+    /// something to wait for. A run that could not be worked on, or in which there is no such
+    /// `phase`, is refused, and nothing has changed.
     pub fn take_up_run(
         &mut self,
         commands: Vec<run::Command>,
         file: Option<&Path>,
+        phase: Option<u32>,
     ) -> Result<(), EngineError> {
+        let preflight = Preflight::of(self, phase)?;
         let commands = self.with_plan(commands, file, Removed::GivenUp)?;
-        self.commit(&commands)
+        if !self.has_journal() {
+            // No journal is made for a run that does not begin.
+            let asked = Asked { by: self.actor(), now: self.clock().now() };
+            preflight.check(&Run::imagine(commands.iter().filter_map(as_run), &asked)?)?;
+        }
+        let notices = self.commit_if(&commands, |run| preflight.check(run))?;
+        notices.into_iter().for_each(|notice| self.notice(notice));
+        Ok(())
     }
 
     /// Commands after what has to be said of TASKS.md before them.
@@ -195,5 +205,12 @@ impl Project {
             .into_iter()
             .map(|(id, attempt)| run::Command::Interrupt { id, attempt: Some(attempt) });
         Ok(given_up.chain([run::Command::Replan { plan }]).collect())
+    }
+}
+
+fn as_run(command: &MachineCommand) -> Option<&run::Command> {
+    match command {
+        MachineCommand::Run(command) => Some(command),
+        _ => None,
     }
 }

@@ -109,6 +109,8 @@ pub struct RunConfig {
     pub timeout_seconds: u64,
     /// How long a model agent may say nothing, in seconds; 0 is no limit.
     pub stall_seconds: u64,
+    /// How long running tasks have to finish after SIGTERM or `run stop`, in seconds.
+    pub stop_grace_seconds: u64,
     /// The line by which an agent says in ralph mode that its task is complete.
     pub completion_promise: String,
     /// Who reviews for `waypost develop review`, and who works for `waypost develop ralph`; empty:
@@ -183,6 +185,7 @@ impl Default for RunConfig {
             task_budget_usd: 0.0,
             timeout_seconds: 0,
             stall_seconds: 1_800,
+            stop_grace_seconds: 30,
             completion_promise: "TASK_DONE".to_owned(),
             reviewer: String::new(),
             environment: Vec::new(),

@@ -17,8 +17,15 @@ unless NO_COLOR is set) and `--no-progress` (print lines only; nothing is drawn 
 | 2 | bad input or an invalid document |\n\
 | 3 | refused by a rule, or reserved for a person |\n\
 | 4 | locked, fenced or a stale version |\n\
-| 5 | something is missing on this machine |\n\
-| 70 | a bug in waypost |\n";
+| 5 | something is missing on this machine: a program, a file, a journal |\n\
+| 6 | a run is not finished, and nothing in it has failed: a person, a limit, a budget or `run stop` \
+holds it |\n\
+| 129, 130, 143 | a run that is not finished was ended by SIGHUP, Ctrl-C or SIGTERM |\n\
+| 70 | a bug in waypost |\n\n\
+`waypost run` exits with 0 only when every task of the run is completed (with `--phase N`: of that phase), \
+so `waypost run && deploy` is safe. As soon as a task has failed, or a phase could not be merged, it is \
+1, however the run ended. `waypost run status --wait` exits with 0, 1 or 6 by the same rules. Commands that \
+only change or show something exit with 0 when they have done so.\n";
 
 pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
     let mut page = HEAD.to_owned();

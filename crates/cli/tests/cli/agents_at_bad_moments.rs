@@ -249,7 +249,8 @@ fn no_agent_is_started_without_money() {
     let ran = project.run("run --budget 1 --max-parallel 1");
     assert!(ran.stderr.contains("the budget is used up"), "{ran}");
     assert_eq!(bodies(&project, "attempt_engaged").len(), 2, "{ran}");
-    assert_eq!(project.run("run --resume --budget 1").code, 0);
+    assert_eq!(ran.code, 6, "{ran}");
+    assert_eq!(project.run("run --resume --budget 1").code, 6);
     assert_eq!(bodies(&project, "attempt_engaged").len(), 2, "{ran}");
 }
 

@@ -251,8 +251,9 @@ fn of_two_runs_at_once_the_second_is_told_who_runs() {
     let (project, run) = live();
     let second = project.run("run --resume");
     assert_eq!(second.code, 4, "{second}");
-    let holder = format!("the engine of this project is in use by process {} (`run`, ", run.id());
-    assert!(second.stderr.contains(&holder), "{second}");
+    let runs = format!("as process {}", run.id());
+    assert!(second.stderr.contains("already running, since 20"), "{second}");
+    assert!(second.stderr.contains(&runs), "{second}");
     // All else works beside it.
     for line in ["run status", "run next", "why T1.2", "run retry T1.1"] {
         project.must(line);

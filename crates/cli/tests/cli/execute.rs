@@ -195,7 +195,7 @@ fn a_second_run_is_told_who_runs_the_first() {
     assert!(said.any(|line| line.contains("no new tasks are started")));
     kill(first.id(), "-INT");
     assert!(said.any(|line| line.contains("running tasks are stopped")));
-    first.wait().unwrap();
+    assert_eq!(first.wait().unwrap().code(), Some(130));
     assert_eq!(status(&project, "T1.1"), "ready", "stopped, and waits again");
     assert!(alive(&project.root.display().to_string()).is_empty());
 }
@@ -211,7 +211,7 @@ fn one_interrupt_lets_running_tasks_finish() {
     wait_for("the task", || project.path("begun").exists());
     kill(child.id(), "-INT");
     let ran: Ran = child.wait_with_output().unwrap().into();
-    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(ran.code, 130, "{ran}");
     assert!(project.path("finished").exists() && !project.path("second").exists(), "{ran}");
     assert_eq!(project.run("run").code, 3, "it wants to be told to go on");
     project.must("run --resume");

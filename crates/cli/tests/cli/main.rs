@@ -15,6 +15,7 @@ mod agents_at_bad_moments;
 mod apart;
 mod between_runs;
 mod detach;
+mod endings;
 mod errors;
 mod execute;
 mod exit_codes;

@@ -2,7 +2,7 @@
 //! configuration.
 
 use crate::{error::EngineError, init, project::Project};
-use std::{env, path::PathBuf};
+use std::{collections::BTreeMap, env, path::PathBuf};
 use waypost_agent::{
     Adapter, Product,
     launch::{Access, Conversation, Order, Prompts},
@@ -58,44 +58,12 @@ impl Installed {
 impl Project {
     /// The agent of a name.
     pub fn agent(&self, name: &str) -> Result<Agent, EngineError> {
-        let config = self.configuration().values.agents.get(name);
-        let known = KNOWN.iter().find(|(known, ..)| *known == name);
-        if config.is_none() && known.is_none() {
-            let names: Vec<String> = self.agent_names();
-            return Err(EngineError::BadInput {
-                message: format!("there is no agent `{name}`"),
-                hint: Some(format!(
-                    "known are {SHELL}, {}; others are tables `[agents.NAME]` in waypost.toml",
-                    names.join(", ")
-                )),
-            });
-        }
-        let config = config.cloned().unwrap_or_default();
-        let adapter = match config.adapter.as_str() {
-            "" => known.map(|(_, adapter, _)| *adapter),
-            word => Some(Adapter::from_word(word).ok_or_else(|| no_adapter(name, word))?),
-        };
-        let adapter = adapter.ok_or_else(|| no_adapter(name, ""))?;
-        let command = match known {
-            _ if !config.command.is_empty() => config.command.clone(),
-            Some((SIM, ..)) => simulated(adapter)?,
-            Some((_, _, command)) => command.iter().map(ToString::to_string).collect(),
-            None => {
-                let message = format!("the agent `{name}` has no `command`");
-                let hint = Some(format!("give it one in `[agents.{name}]` of waypost.toml"));
-                return Err(EngineError::BadInput { message, hint });
-            }
-        };
-        Ok(Agent { name: name.to_owned(), adapter, command, config })
+        Agent::named(name, &self.configuration().values.agents)
     }
 
     /// The names of all agents but the shell.
     fn agent_names(&self) -> Vec<String> {
-        let mut names: Vec<String> = KNOWN.map(|(name, ..)| name.to_owned()).to_vec();
-        names.extend(self.configuration().values.agents.keys().cloned());
-        names.sort();
-        names.dedup();
-        names
+        names(&self.configuration().values.agents)
     }
 
     /// All agents, and where their programs are.
@@ -104,7 +72,7 @@ impl Project {
         names
             .map(|name| {
                 let agent = self.agent(&name)?;
-                let program = agent.command.first().and_then(|word| find_program(word));
+                let program = agent.program();
                 Ok(Installed { agent, program })
             })
             .collect()
@@ -154,7 +122,56 @@ fn find_program(word: &str) -> Option<PathBuf> {
     env::split_paths(&folders).map(|folder| folder.join(word)).find(is_program)
 }
 
+/// The names of all agents but the shell.
+fn names(agents: &BTreeMap<String, AgentConfig>) -> Vec<String> {
+    let mut names: Vec<String> = KNOWN.map(|(name, ..)| name.to_owned()).to_vec();
+    names.extend(agents.keys().cloned());
+    names.sort();
+    names.dedup();
+    names
+}
+
 impl Agent {
+    /// The agent of a name, as the configuration has it.
+    pub(crate) fn named(
+        name: &str,
+        agents: &BTreeMap<String, AgentConfig>,
+    ) -> Result<Self, EngineError> {
+        let config = agents.get(name);
+        let known = KNOWN.iter().find(|(known, ..)| *known == name);
+        if config.is_none() && known.is_none() {
+            return Err(EngineError::BadInput {
+                message: format!("there is no agent `{name}`"),
+                hint: Some(format!(
+                    "known are {SHELL}, {}; others are tables `[agents.NAME]` in waypost.toml",
+                    names(agents).join(", ")
+                )),
+            });
+        }
+        let config = config.cloned().unwrap_or_default();
+        let adapter = match config.adapter.as_str() {
+            "" => known.map(|(_, adapter, _)| *adapter),
+            word => Some(Adapter::from_word(word).ok_or_else(|| no_adapter(name, word))?),
+        };
+        let adapter = adapter.ok_or_else(|| no_adapter(name, ""))?;
+        let command = match known {
+            _ if !config.command.is_empty() => config.command.clone(),
+            Some((SIM, ..)) => simulated(adapter)?,
+            Some((_, _, command)) => command.iter().map(ToString::to_string).collect(),
+            None => {
+                let message = format!("the agent `{name}` has no `command`");
+                let hint = Some(format!("give it one in `[agents.{name}]` of waypost.toml"));
+                return Err(EngineError::BadInput { message, hint });
+            }
+        };
+        Ok(Agent { name: name.to_owned(), adapter, command, config })
+    }
+
+    /// Where its program is, as a shell finds it; none if it is not there.
+    pub(crate) fn program(&self) -> Option<PathBuf> {
+        self.command.first().and_then(|word| find_program(word))
+    }
+
     /// What the agent may change when somebody gives it work that changes files.
     pub(crate) fn access(&self) -> Access {
         match self.config.access {

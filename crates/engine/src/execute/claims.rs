@@ -139,7 +139,7 @@ mod tests {
         ];
         let plan = Plan::new("demo".into(), BTreeMap::new(), tasks).unwrap();
         let begin = Command::Begin { plan, settings: Settings::default() };
-        Run::imagine(begin, &Asked { by: &Actor::Waypost, now: NOW }).unwrap()
+        Run::imagine([&begin], &Asked { by: &Actor::Waypost, now: NOW }).unwrap()
     }
 
     #[test]

@@ -26,8 +26,8 @@ mod worker;
 mod yard;
 
 use crate::{
-    agent::Remains, error::EngineError, ledger::MachineCommand, notify::Courier, project::Project,
-    summary, tree::Reclaim, windows,
+    agent::Remains, background::take_engine_lock, error::EngineError, ledger::MachineCommand,
+    notify::Courier, preflight::require_phase, project::Project, summary, tree::Reclaim, windows,
 };
 use apart::Apart;
 use attempt::{Attempt, Step, Work, Workplace};
@@ -44,8 +44,7 @@ use std::{
 use waypost_model::{
     actor::Actor,
     id::TaskId,
-    machine::Rejected,
-    run::{self, Active, Budget, PhaseStage, TaskStatus},
+    run::{self, Active, PhaseStage, TaskStatus},
     time::Time,
 };
 use waypost_proc::{Keeper, ProcError, Report, Stop};
@@ -159,12 +158,7 @@ impl Project {
     ) -> Result<(Self, RunEnd), EngineError> {
         self.ensure_journal()?;
         let owner = Owner::this_process("run", self.clock.now());
-        let lock = EngineLock::acquire(&self.place, &owner)?;
-        if let Err(refused) = self.check_agents() {
-            // Nobody else shows what the run has become.
-            windows::render(&mut self)?;
-            return Err(refused);
-        }
+        let lock = take_engine_lock(&self.place, &owner)?;
         let apart = Apart::of(&mut self)?;
         let adopted = adopted::adopt_agents(&mut self, options)?;
         let trees = apart.as_ref().map(|apart| &apart.yard.trees);
@@ -650,12 +644,7 @@ impl Executor<'_> {
             return Ok(Some(RunEnd::PhaseDone));
         }
         let phase = active.current_phase();
-        if let Some(wanted) = only.filter(|wanted| *wanted != phase) {
-            let message = format!("phase {wanted} comes after phase {phase}, which is not done");
-            return Err(Rejected::rule(message)
-                .next(format!("waypost run --phase {phase}"))
-                .into());
-        }
+        require_phase(active, only)?;
         let stage = active.phase(phase);
         if let Some(PhaseStage::Ending { step: run::EndStep::Stopped, .. }) = stage {
             return Ok(Some(RunEnd::NotJoined { phase }));
@@ -694,53 +683,24 @@ impl Executor<'_> {
     }
 }
 
+/// The model agent that works on a task, if one does.
+pub(crate) fn agent_of<'a>(
+    task: &'a run::PlannedTask,
+    settings: &'a run::Settings,
+) -> Option<&'a str> {
+    match Work::of(task, settings) {
+        Work::Agent(name) => Some(name),
+        Work::Command(_) | Work::Nobody(_) => None,
+    }
+}
+
 /// Whether a model agent works on a task.
 pub(crate) fn is_agents(task: &run::PlannedTask, settings: &run::Settings) -> bool {
-    matches!(Work::of(task, settings), Work::Agent(_))
+    agent_of(task, settings).is_some()
 }
 
 /// Whether a task is at this attempt.
 fn is_at(active: &Active, attempt: &Attempt) -> bool {
     let view = active.task(&attempt.id);
     view.is_some_and(|it| it.status == TaskStatus::InProgress && it.attempts == attempt.number)
-}
-
-impl Project {
-    /// Refuses a run whose agents are unknown, or which nobody has given a budget.
-    fn check_agents(&mut self) -> Result<(), EngineError> {
-        let Some(active) = self.run()?.active() else { return Ok(()) };
-        let settings = active.settings();
-        let is_open = |view: &run::TaskView<'_>| {
-            !matches!(view.status, TaskStatus::Completed | TaskStatus::Failed)
-        };
-        let work = active.tasks().filter(is_open).map(|view| Work::of(view.planned, settings));
-        let names: BTreeSet<String> = work
-            .filter_map(|work| match work {
-                Work::Agent(name) => Some(name.to_owned()),
-                Work::Command(_) | Work::Nobody(_) => None,
-            })
-            .collect();
-        let budget = settings.budget;
-        let mut paid = None;
-        for name in names {
-            let agent = self.agent(&name)?;
-            if !agent.is_free() {
-                if matches!(budget, Budget::Cents(_)) && agent.has_unknown_cost() {
-                    self.notice(format!(
-                        "{name} does not tell what it costs: the budget does not hold it; \
-                         `input_price` and `output_price` in `[agents.{name}]` make it count"
-                    ));
-                }
-                paid = Some(name);
-            }
-        }
-        match paid {
-            Some(name) if budget == Budget::Unset => Err(Rejected::rule(format!(
-                "the run has tasks for {name}, and nobody has said what it may spend"
-            ))
-            .next("waypost run --budget USD, or --no-budget")
-            .into()),
-            _ => Ok(()),
-        }
-    }
 }

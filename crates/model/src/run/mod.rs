@@ -26,7 +26,7 @@ pub use state::{
     Active, EndStep, FailReason, Isolation, LastFailure, Mode, PhaseStage, Progress, Run, Settings,
     TaskStatus, TaskView,
 };
-pub use summary::{Estimate, PhaseSummary, Summary, TaskSummary};
+pub use summary::{Estimate, Outcome, PhaseSummary, Summary, TaskSummary};
 pub use trail::{Account, Budget, Conversation, Trail, Usage};
 pub use window::{Config, Execution, Metrics, PhaseCheckpoint, RunState, TaskLists, translate};
 pub use words::{Command, Event, Failure};

@@ -336,17 +336,26 @@ impl Run {
         Self { active: None }
     }
 
-    /// A run as it would begin with `first` now, without a journal behind it.
-    pub fn imagine(first: Command, asked: &Asked<'_>) -> Result<Self, Rejected> {
+    /// A run as it would begin with these commands now, without a journal behind it.
+    pub fn imagine<'a>(
+        commands: impl IntoIterator<Item = &'a Command>,
+        asked: &Asked<'_>,
+    ) -> Result<Self, Rejected> {
         let mut run = Self::none();
-        let mut next = Some(first);
-        while let Some(command) = next {
-            for event in run.decide(&command, asked)?.events {
-                run.apply(&event, asked.now);
+        for command in commands {
+            run.take(command, asked)?;
+            while let Some(next) = run.follow_up() {
+                run.take(&next, asked)?;
             }
-            next = run.follow_up();
         }
         Ok(run)
+    }
+
+    fn take(&mut self, command: &Command, asked: &Asked<'_>) -> Result<(), Rejected> {
+        for event in self.decide(command, asked)?.events {
+            self.apply(&event, asked.now);
+        }
+        Ok(())
     }
 
     /// The run, if there is one.

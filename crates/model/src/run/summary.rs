@@ -6,7 +6,8 @@ use crate::{
     evidence::Evidence,
     id::TaskId,
     run::{
-        Active, Budget, FailReason, Mode, PhaseStage, Progress, TaskStatus, TaskView, Trail, Usage,
+        Active, Budget, EndStep, FailReason, Mode, PhaseStage, Progress, TaskStatus, TaskView,
+        Trail, Usage,
     },
     time::Time,
 };
@@ -69,6 +70,17 @@ pub struct TaskSummary {
     pub trail: Option<Trail>,
 }
 
+/// What a run, or one phase of it, has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every task is completed, and the work is where it belongs.
+    Completed,
+    /// A task has failed, or is blocked by one that has, or a phase could not be merged.
+    Failed,
+    /// Nothing has failed, and there is work left: for later, for a person, for more money.
+    Unfinished,
+}
+
 /// What the rest of a run may take, from what its tasks took so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Estimate {
@@ -84,6 +96,30 @@ pub struct Estimate {
 impl Summary {
     pub fn count(&self, status: TaskStatus) -> usize {
         self.counts.get(&status).copied().unwrap_or(0)
+    }
+
+    /// What it has come to: the whole run, or only one phase of it.
+    pub fn outcome(&self, only: Option<u32>) -> Outcome {
+        let mut phases =
+            self.phases.iter().filter(|phase| only.is_none_or(|only| phase.number == only));
+        let has_failed = |phase: &PhaseSummary| {
+            let is_held = matches!(phase.stage, PhaseStage::Ending { step: EndStep::Stopped, .. });
+            is_held || phase.progress.failed + phase.progress.blocked > 0
+        };
+        let is_completed = |phase: &PhaseSummary| {
+            let is_over = match phase.stage {
+                PhaseStage::Closed { .. } => true,
+                // What a person is asked is whether the next phase may begin.
+                PhaseStage::Ending { step: EndStep::Approval, .. } => only.is_some(),
+                _ => false,
+            };
+            is_over && phase.progress.completed == phase.progress.total
+        };
+        match () {
+            () if phases.clone().any(has_failed) => Outcome::Failed,
+            () if phases.all(is_completed) => Outcome::Completed,
+            () => Outcome::Unfinished,
+        }
     }
 }
 

@@ -81,7 +81,8 @@ pub(crate) fn run(context: &Context, args: &DemoArgs) -> Result<ExitCode, CliErr
     let mut project = Project::open(&folder, person.clone())?;
     answer(context, &mut project, &waypost, args.yes)?;
     context.out.line(format!("$ {waypost} run --resume\n"))?;
-    execute(project, &course(), Live::begin(context)?, context)?;
+    let live = Live::begin(context, project.stop_grace())?;
+    execute(project, &course(), live, context)?;
 
     heading(context, "3. What went wrong on purpose, and how it was survived")?;
     let mut project = Project::open(&folder, person.clone())?;
@@ -189,8 +190,9 @@ fn work_through(context: &Context, mut project: Project) -> Result<(), CliError>
     let settings = project.configuration().values.run.settings();
     let settings = Settings { agent: Some(STAND_IN.into()), mode: Mode::UltraThin, ..settings };
     let settings = project.place_run(settings, None, None)?;
-    project.take_up_run(vec![RunCommand::Configure { settings }], None)?;
-    execute(project, &course(), Live::begin(context)?, context).map(drop)
+    project.take_up_run(vec![RunCommand::Configure { settings }], None, None)?;
+    let live = Live::begin(context, project.stop_grace())?;
+    execute(project, &course(), live, context).map(drop)
 }
 
 fn heading(context: &Context, text: &str) -> Result<(), CliError> {

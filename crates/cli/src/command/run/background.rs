@@ -11,6 +11,7 @@ use crate::{
     Context,
     error::{CliError, Kind},
     output::say,
+    show::duration,
 };
 use serde_json::json;
 use std::{env, ffi::OsString, process::ExitCode, thread, time::Duration};
@@ -47,7 +48,8 @@ pub(super) fn detach(
         }
         Begun::Ended { code, said } => {
             // It said data and all else to the same place; data is what is left if all went well.
-            match context.out.json && code <= Kind::Failed as u8 {
+            let is_ending = [0, Kind::Failed as u8, Kind::Unfinished as u8].contains(&code);
+            match context.out.json && is_ending {
                 true => context.out.raw(&said)?,
                 false => say(said.trim_end()),
             }
@@ -66,7 +68,7 @@ pub(super) fn go_on(
     // that it is in a session of its own already.
     let _own_already = rustix::process::setsid();
     let log = RunLog::of(project.place());
-    let live = Live::begin(context)?.into_log(log);
+    let live = Live::begin(context, project.stop_grace())?.into_log(log);
     execute(project, &args.course(), live, context)
 }
 
@@ -83,7 +85,10 @@ pub(super) fn stop(
     };
     let asked = format!("asked {owner} to end");
     context.out.note(match haste {
-        Haste::Finish => format!("{asked}; running tasks finish first (`--now` stops them)"),
+        Haste::Finish => format!(
+            "{asked}; running tasks have {} to finish (`--now` stops them)",
+            duration(project.stop_grace())
+        ),
         Haste::Now => format!("{asked}; running tasks are stopped and will be ready again"),
     });
     // It waits for the attempt that this is a part of; waiting for it here would never end.

@@ -28,7 +28,8 @@ use waypost_engine::{Project, RunEnd, RunOptions};
 use waypost_model::{
     config::cents,
     inbox::{Entry, QuestionKind},
-    run::{self, Active, Budget, Command, Isolation, Mode, Run, Settings, TaskStatus},
+    machine::Rejected,
+    run::{self, Active, Budget, Command, Isolation, Mode, Outcome, Run, Settings, TaskStatus},
 };
 
 #[derive(Debug, clap::Args)]
@@ -230,7 +231,10 @@ pub(super) fn run(
     say_notices(context, &mut project);
     match args.detach {
         true => background::detach(context, &mut project, args),
-        false => execute(project, &args.course(), Live::begin(context)?, context),
+        false => {
+            let live = Live::begin(context, project.stop_grace())?;
+            execute(project, &args.course(), live, context)
+        }
     }
 }
 
@@ -249,6 +253,9 @@ fn prepare(
             .hint("`--mode ultra-thin` does not ask; else each phase waits in the inbox"));
     }
     let settings = args.over(settings);
+    if args.yes && settings.mode == Mode::Normal && !project.actor().is_person() {
+        return Err(Rejected::reserved("approving phases with `--yes`").into());
+    }
     let configure = |project: &mut Project| -> Result<Command, CliError> {
         let settings = project.place_run(settings.clone(), args.isolation(), file)?;
         Ok(Command::Configure { settings })
@@ -275,7 +282,7 @@ fn prepare(
         // What is completed is not done again; tasks that were added since are.
         Some((true, _)) | None => vec![configure(project)?],
     };
-    Ok(project.take_up_run(commands, file)?)
+    Ok(project.take_up_run(commands, file, args.phase)?)
 }
 
 fn wants_to_go_on(context: &Context) -> Result<bool, CliError> {
@@ -309,7 +316,7 @@ pub(crate) fn execute(
         phase: course.phase,
         waits: course.is_patient,
     };
-    loop {
+    let end = loop {
         let (back, end) = project.execute(&options, &mut live)?;
         project = back;
         live.clear();
@@ -317,40 +324,43 @@ pub(crate) fn execute(
             RunEnd::Waits { phase } if course.yes || wants_next_phase(phase)? => {
                 project.run_command(Command::ApprovePhase { phase })?;
             }
-            RunEnd::Waits { phase } => {
-                say_waits(context, phase);
-                return summary(context, &mut project);
-            }
             RunEnd::Asks if !course.is_unattended && answer_agents(context, &mut project)? => {}
-            RunEnd::Asks => {
-                let code = summary(context, &mut project)?;
-                context.out.note("what is left waits for a person's answer");
-                context.out.note("next: `waypost inbox`, then `waypost run --resume`");
-                return Ok(code);
-            }
-            RunEnd::OutOfMoney => {
-                let code = summary(context, &mut project)?;
-                context.out.note("the budget is used up; what is left waits");
-                context.out.note("next: `waypost run --resume --budget USD` with more");
-                return Ok(code);
-            }
-            RunEnd::Unavailable => {
-                let code = summary(context, &mut project)?;
-                context.out.note("what is left waits until its agent can be used again");
-                context
-                    .out
-                    .note("next: `waypost inbox` says what to do, then `waypost run --resume`");
-                return Ok(code);
-            }
-            RunEnd::NotJoined { phase } => {
-                summary(context, &mut project)?;
-                say_not_joined(context, &mut project, phase)?;
-                return Ok(ExitCode::FAILURE);
-            }
-            RunEnd::Over | RunEnd::PhaseDone | RunEnd::Stopped => {
-                return summary(context, &mut project);
-            }
+            end => break end,
         }
+    };
+    let outcome = summary(context, &mut project, course.phase)?;
+    say_end(context, &mut project, &end)?;
+    Ok(exit_code(outcome, live.signal_code()))
+}
+
+/// Says what holds a run that is not finished, and what to do about it.
+fn say_end(context: &Context, project: &mut Project, end: &RunEnd) -> Result<(), CliError> {
+    match end {
+        RunEnd::Waits { phase } => say_waits(context, *phase),
+        RunEnd::Asks => {
+            context.out.note("what is left waits for a person's answer");
+            context.out.note("next: `waypost inbox`, then `waypost run --resume`");
+        }
+        RunEnd::OutOfMoney => {
+            context.out.note("the budget is used up; what is left waits");
+            context.out.note("next: `waypost run --resume --budget USD` with more");
+        }
+        RunEnd::Unavailable => {
+            context.out.note("what is left waits until its agent can be used again");
+            context.out.note("next: `waypost inbox` says what to do, then `waypost run --resume`");
+        }
+        RunEnd::NotJoined { phase } => say_not_joined(context, project, *phase)?,
+        RunEnd::Over | RunEnd::PhaseDone | RunEnd::Stopped => {}
+    }
+    Ok(())
+}
+
+/// The exit code of a run: whoever goes on after it may rely on 0.
+pub(super) fn exit_code(outcome: Outcome, by_signal: Option<u8>) -> ExitCode {
+    match outcome {
+        Outcome::Completed => ExitCode::SUCCESS,
+        Outcome::Failed => Kind::Failed.into(),
+        Outcome::Unfinished => by_signal.map_or(Kind::Unfinished.into(), ExitCode::from),
     }
 }
 
@@ -384,7 +394,7 @@ fn say_not_joined(context: &Context, project: &mut Project, phase: u32) -> Resul
         Some(entry) => context.out.note(&entry.question.text),
         None => context.out.note(format!("phase {phase} could not be merged")),
     }
-    context.out.note("nothing is lost; next: mend it, then `waypost run --resume`");
+    context.out.note("nothing is lost; next: fix that, then `waypost run --resume`");
     Ok(())
 }
 
@@ -399,10 +409,14 @@ fn wants_next_phase(phase: u32) -> Result<bool, CliError> {
 }
 
 /// How the run stands at the end, and what to do next.
-pub(super) fn summary(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> {
+pub(super) fn summary(
+    context: &Context,
+    project: &mut Project,
+    phase: Option<u32>,
+) -> Result<Outcome, CliError> {
     say_notices(context, project);
     let has_questions = !project.inbox()?.open().is_empty();
-    let Some(run) = project.run_summary()? else { return Ok(ExitCode::SUCCESS) };
+    let Some(run) = project.run_summary()? else { return Ok(Outcome::Completed) };
     if context.out.json {
         context.out.json(&json!({ "event": "ended", "run": show_run::json(&run) }))?;
     } else if !context.out.quiet {
@@ -417,8 +431,7 @@ pub(super) fn summary(context: &Context, project: &mut Project) -> Result<ExitCo
             context.out.note("next: `waypost run --resume`");
         }
     }
-    let has_failed = run.count(TaskStatus::Failed) + run.count(TaskStatus::Blocked) > 0;
-    Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(run.outcome(phase))
 }
 
 /// The run that is there, or the one that TASKS.md would begin.

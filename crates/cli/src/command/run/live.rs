@@ -1,22 +1,21 @@
 //! Watching a run: a picture that is kept up to date at a terminal, lines elsewhere (also where
 //! `TERM` is `dumb`, and with `--no-progress`), JSON for programs.
 
-use super::drawing::{self, Moment};
+use super::{
+    drawing::{self, Moment},
+    requests::Requests,
+};
 use crate::{
     Context,
     output::{CYAN, DIM, GREEN, RED, YELLOW, say, styled},
     screen::{Screen, Size},
-    show::countdown,
+    show::{countdown, duration},
 };
 use serde_json::json;
 use std::{
     collections::BTreeMap,
     io::{self, Write as _},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
+    time::Duration,
 };
 use waypost_engine::{Audience, Happening, RunLog, Running, Wish};
 use waypost_model::{id::TaskId, run::Active, time::Time};
@@ -39,7 +38,10 @@ pub(crate) struct Live {
     now: Option<Time>,
     /// What each agent did when it was last looked at, with `--verbose`.
     doing: BTreeMap<TaskId, String>,
-    interrupts: Arc<AtomicUsize>,
+    requests: Requests,
+    /// How long running tasks have after a request that is no Ctrl-C.
+    grace: Duration,
+    /// The last level of requests that was told.
     said: usize,
     /// Where everything goes that is said in the background.
     log: Option<RunLog>,
@@ -51,22 +53,16 @@ pub(super) fn first_word(is_json: bool) -> &'static str {
 }
 
 impl Live {
-    /// For the engine itself; interrupts are wishes from here on.
-    pub(crate) fn begin(context: &Context) -> io::Result<Self> {
-        let live = Self::watching(context);
-        let count = Arc::clone(&live.interrupts);
-        let signals = [
-            signal_hook::consts::SIGINT,
-            signal_hook::consts::SIGTERM,
-            signal_hook::consts::SIGHUP,
-        ];
-        let mut signals = signal_hook::iterator::Signals::new(signals)?;
-        thread::spawn(move || {
-            for _ in signals.forever() {
-                count.fetch_add(1, Ordering::SeqCst);
-            }
-        });
-        Ok(live)
+    /// For the engine itself: signals are requests to end from here on. What runs has `grace` to
+    /// finish when it is not Ctrl-C that asks.
+    pub(crate) fn begin(context: &Context, grace: Duration) -> io::Result<Self> {
+        let requests = Requests::listen(grace)?;
+        Ok(Self { requests, grace, ..Self::watching(context) })
+    }
+
+    /// The exit code of a run that is not finished because a signal has ended it.
+    pub(super) fn signal_code(&self) -> Option<u8> {
+        self.requests.exit_code()
     }
 
     /// For somebody who only watches; an interrupt ends the watching.
@@ -83,7 +79,8 @@ impl Live {
             began: None,
             now: None,
             doing: BTreeMap::new(),
-            interrupts: Arc::new(AtomicUsize::new(0)),
+            requests: Requests::default(),
+            grace: Duration::ZERO,
             said: 0,
             log: None,
         }
@@ -197,15 +194,21 @@ impl Audience for Live {
     }
 
     fn wish(&mut self) -> Wish {
-        let count = self.interrupts.load(Ordering::SeqCst);
-        if count > self.said {
-            self.said = count;
-            self.line(match count {
-                1 => "no new tasks are started; running ones finish (again: they are stopped)",
-                _ => "running tasks are stopped; they will be ready again",
-            });
+        let level = self.requests.level();
+        if level > self.said {
+            self.said = level;
+            let text = match level {
+                1 if self.requests.has_grace() => format!(
+                    "no new tasks are started; running ones have {} to finish",
+                    duration(self.grace)
+                ),
+                1 => "no new tasks are started; running ones finish (again: they are stopped)"
+                    .to_owned(),
+                _ => "running tasks are stopped; they will be ready again".to_owned(),
+            };
+            self.line(&text);
         }
-        match count {
+        match level {
             0 => Wish::GoOn,
             1 => Wish::Finish,
             _ => Wish::Stop,

@@ -6,6 +6,7 @@ pub(crate) mod execute;
 pub(crate) mod live;
 mod logs;
 pub(crate) mod rehearse;
+mod requests;
 mod watch;
 
 use super::{open, say_notices};

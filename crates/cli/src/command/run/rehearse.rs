@@ -15,10 +15,11 @@ use std::{
     process::ExitCode,
     sync::Arc,
 };
-use waypost_engine::{Project, make_scratch};
+use waypost_engine::{Project, make_scratch, require_phase};
 use waypost_model::{
     actor::Actor,
-    run::{Command, Details, Isolation, Plan, Settings},
+    machine::Asked,
+    run::{Command, Details, Isolation, Plan, Run, Settings},
 };
 
 /// The agent that stands in for all others.
@@ -41,6 +42,11 @@ pub(super) fn rehearse(
     rehearsal: &Rehearsal,
 ) -> Result<ExitCode, CliError> {
     let plan = stand_in(project.read_tasks(file)?.plan);
+    let begin = Command::Begin { plan: plan.clone(), settings: settings.clone() };
+    let asked = Asked { by: project.actor(), now: project.clock().now() };
+    if let Some(active) = Run::imagine([&begin], &asked).map_err(CliError::from)?.active() {
+        require_phase(active, rehearsal.course.phase)?;
+    }
     let config = project.configuration().values.run.clone();
     let limits = format!("max_agents = {}\n", config.max_agents);
     let folder = scratch_folder("rehearsal");
@@ -62,7 +68,8 @@ pub(super) fn rehearse(
         "rehearsing in {}; nothing of your project is run or changed",
         folder.display()
     ));
-    execute(scratch, &rehearsal.course, Live::begin(context)?, context)
+    let live = Live::begin(context, scratch.stop_grace())?;
+    execute(scratch, &rehearsal.course, live, context)
 }
 
 /// Where the script of the stand-in is, in its project.

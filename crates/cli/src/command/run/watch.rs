@@ -1,7 +1,7 @@
 //! `waypost run status --wait`: watches a run that another process works on, from the journal.
 
 use super::{
-    execute::{say_waits, summary},
+    execute::{exit_code, say_waits, summary},
     live::Live,
 };
 use crate::{Context, error::CliError, show::run as show_run};
@@ -57,7 +57,7 @@ pub(super) fn run(context: &Context, mut project: Project) -> Result<ExitCode, C
         End::Waits { phase } => say_waits(context, phase),
         End::Unattended => context.out.note("nobody works on the run"),
     }
-    summary(context, &mut project)
+    Ok(exit_code(summary(context, &mut project, None)?, None))
 }
 
 /// The model agent at a task, as far as the journal tells.

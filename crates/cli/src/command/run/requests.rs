@@ -1,0 +1,120 @@
+//! Requests to end a run, which reach it as signals.
+//!
+//! Ctrl-C lets running tasks finish, and a second one stops them. Whoever is not there to press it
+//! twice (SIGTERM, a closed terminal, `run stop`) is obeyed in the same two steps, the second when
+//! the grace is over.
+
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2},
+    iterator::Signals,
+};
+use std::{
+    io,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+/// Nothing new is started.
+const FINISH: usize = 1;
+/// What runs is stopped.
+const STOP: usize = 2;
+
+/// The requests that have come in.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Requests(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    level: AtomicUsize,
+    /// The first signal; it decides how the program ends.
+    first: OnceLock<i32>,
+}
+
+impl Requests {
+    /// Signals are requests from here on. What runs has `grace` to finish, unless it was Ctrl-C.
+    pub(super) fn listen(grace: Duration) -> io::Result<Self> {
+        let requests = Self::default();
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2])?;
+        let heard = requests.clone();
+        thread::spawn(move || signals.forever().for_each(|signal| heard.take(signal, grace)));
+        Ok(requests)
+    }
+
+    fn take(&self, signal: i32, grace: Duration) {
+        self.0.first.get_or_init(|| signal);
+        let level = &self.0.level;
+        if signal == SIGUSR2 {
+            level.fetch_max(STOP, Ordering::SeqCst);
+            return;
+        }
+        let before = level.fetch_add(1, Ordering::SeqCst);
+        if before == 0 && signal != SIGINT {
+            let later = self.clone();
+            thread::spawn(move || {
+                thread::sleep(grace);
+                later.0.level.fetch_max(STOP, Ordering::SeqCst);
+            });
+        }
+    }
+
+    /// How urgent it is: 0 if nobody has asked, 1 to finish, 2 to stop.
+    pub(super) fn level(&self) -> usize {
+        self.0.level.load(Ordering::SeqCst).min(STOP)
+    }
+
+    /// Whether what runs is stopped when the grace is over.
+    pub(super) fn has_grace(&self) -> bool {
+        self.level() == FINISH && self.0.first.get().is_some_and(|signal| *signal != SIGINT)
+    }
+
+    /// The exit code of a run that a signal has ended, as shells have it; none if it was `run
+    /// stop`, or nobody.
+    pub(super) fn exit_code(&self) -> Option<u8> {
+        match *self.0.first.get()? {
+            SIGUSR1 | SIGUSR2 => None,
+            signal => u8::try_from(128 + signal).ok(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No test waits that long.
+    const NEVER: Duration = Duration::from_secs(3_600);
+
+    #[test]
+    fn each_signal_has_its_level_and_exit_code() {
+        let table = [
+            (vec![], 0, None, false),
+            (vec![SIGINT], 1, Some(130), false),
+            (vec![SIGINT, SIGINT], 2, Some(130), false),
+            (vec![SIGTERM], 1, Some(143), true),
+            (vec![SIGTERM, SIGTERM], 2, Some(143), false),
+            (vec![SIGHUP], 1, Some(129), true),
+            (vec![SIGUSR1], 1, None, true),
+            (vec![SIGUSR1, SIGUSR1, SIGINT], 2, None, false),
+            (vec![SIGUSR2], 2, None, false),
+        ];
+        for (signals, level, code, has_grace) in table {
+            let requests = Requests::default();
+            signals.iter().for_each(|signal| requests.take(*signal, NEVER));
+            let told = (requests.level(), requests.exit_code(), requests.has_grace());
+            assert_eq!(told, (level, code, has_grace), "{signals:?}");
+        }
+    }
+
+    #[test]
+    fn when_the_grace_is_over_what_runs_is_stopped() {
+        let requests = Requests::default();
+        requests.take(SIGTERM, Duration::ZERO);
+        while requests.level() < STOP {
+            thread::yield_now();
+        }
+    }
+}

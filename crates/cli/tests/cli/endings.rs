@@ -1,0 +1,187 @@
+//! How `waypost run` ends: the exit code for every way, and what is left of the run.
+
+use crate::{
+    execute::{alive, begin, kill, one, status, wait_for, with},
+    harness::{Project, RUN, Ran},
+};
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+/// A task that works until the file `go` is there.
+const UNTIL_GO: &str = "touch begun; while ! test -e go; do sleep 0.02; done";
+
+const TWO_PHASES: &str = "# Tasks: shop\n\n\
+     ## Phase 1: One\n\n- [ ] T1.1: First\n  - run: `true`\n\n\
+     ## Phase 2: Two\n\n- [ ] T2.1: Second\n  - run: `test -e good`\n";
+
+/// Starts a run, waits for its task, and signals it.
+fn signalled(project: &Project, signal: &str) -> Ran {
+    let child = begin(project, "run");
+    wait_for("the task", || project.path("begun").exists());
+    kill(child.id(), signal);
+    child.wait_with_output().unwrap().into()
+}
+
+#[test]
+fn only_a_run_whose_tasks_are_all_completed_exits_with_0() {
+    let project = with(TWO_PHASES);
+    project.write("waypost.toml", "[run]\nretry_limit = 0\n");
+    // Nobody is there to say that the next phase may begin.
+    let ran = project.run("run --mode normal");
+    assert_eq!(ran.code, 6, "{ran}");
+    assert!(ran.stderr.contains("waits for a person"), "{ran}");
+    assert_eq!(project.run("run status --wait").code, 6);
+    // Phase 1 is all that was asked for, and it is completed.
+    assert_eq!(project.run("run --resume --phase 1").code, 0);
+
+    let project = with(TWO_PHASES);
+    project.write("waypost.toml", "[run]\nretry_limit = 0\n");
+    assert_eq!(project.run("run --phase 1").code, 0);
+    assert_eq!(project.run("run status --wait").code, 6);
+    let ran = project.run("run --resume");
+    assert_eq!(ran.code, 1, "{ran}");
+    assert_eq!(project.run("run status --wait").code, 1);
+    // What has failed in another phase does not count for this one.
+    assert_eq!(project.run("run --resume --phase 1").code, 0);
+    project.write("good", "");
+    project.must("run retry T2.1");
+    assert_eq!(project.run("run --resume").code, 0);
+    assert_eq!(project.run("run status --wait").code, 0);
+}
+
+#[test]
+fn a_failure_is_told_however_the_run_ends() {
+    let project = with(&format!(
+        "# Tasks: shop\n\n## Phase 1: One\n\n\
+         - [ ] T1.1: Breaks\n  - run: `exit 3`\n  - depends: none\n\
+         - [ ] T1.2: Goes on\n  - run: `{UNTIL_GO}`\n  - depends: none\n"
+    ));
+    project.write("waypost.toml", "[run]\nretry_limit = 0\nstop_grace_seconds = 0\n");
+    let child = begin(&project, "run");
+    wait_for("the task", || project.path("begun").exists());
+    wait_for("the failure", || status(&project, "T1.1") == "failed");
+    kill(child.id(), "-TERM");
+    let ran: Ran = child.wait_with_output().unwrap().into();
+    assert_eq!(ran.code, 1, "{ran}");
+    assert_eq!(status(&project, "T1.2"), "ready");
+}
+
+/// SIGTERM comes once, from somebody who will not wait: a supervisor, a shutdown.
+#[test]
+fn sigterm_stops_what_has_not_finished_when_the_grace_is_over() {
+    for (signal, code) in [("-TERM", 143), ("-HUP", 129)] {
+        let project = one(UNTIL_GO);
+        project.write("waypost.toml", "[run]\nstop_grace_seconds = 0\n");
+        let ran = signalled(&project, signal);
+        assert_eq!(ran.code, code, "{ran}");
+        assert_eq!(status(&project, "T1.1"), "ready");
+        wait_for("its end", || alive(&project.root.display().to_string()).is_empty());
+    }
+    let project = one(&format!("{UNTIL_GO}; touch finished"));
+    let child = begin(&project, "run");
+    wait_for("the task", || project.path("begun").exists());
+    kill(child.id(), "-TERM");
+    project.write("go", "");
+    let ran: Ran = child.wait_with_output().unwrap().into();
+    // It had time enough to finish, and there was nothing else to do.
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(project.path("finished").exists());
+}
+
+#[test]
+fn run_stop_has_the_same_grace_and_says_so() {
+    let project = one(UNTIL_GO);
+    project.write("waypost.toml", "[run]\nstop_grace_seconds = 0\n");
+    let child = begin(&project, "run");
+    wait_for("the task", || project.path("begun").exists());
+    let stopped = project.must("run stop");
+    assert!(stopped.stderr.contains("have 0 s to finish"), "{stopped}");
+    let ran: Ran = child.wait_with_output().unwrap().into();
+    assert_eq!(ran.code, 6, "{ran}");
+    assert_eq!(status(&project, "T1.1"), "ready");
+}
+
+/// Everything is checked first: what is refused has changed nothing, and its advice works.
+#[test]
+fn a_refused_run_has_changed_nothing() {
+    let agents = "# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: Only words\n";
+    let project = with(agents);
+    project.write("waypost.toml", "[agents.alice]\nadapter = \"claude\"\ncommand = [\"true\"]\n");
+    let table = [
+        ("run --agent alice --isolation none", 3, "no budget is set"),
+        (
+            "run --agent alice --isolation none --budget 5 --detach --phase 9",
+            2,
+            "its phases are 1 (One)",
+        ),
+        ("run --phase 9", 2, "there is no phase 9"),
+        ("run --rehearse --phase 9", 2, "there is no phase 9"),
+        ("run --agent nobody --no-budget --isolation none", 2, "there is no agent `nobody`"),
+        (
+            "run --agent codex --no-budget --isolation none",
+            5,
+            "its program `codex` is not installed",
+        ),
+        (
+            "run --agent gemini --isolation none --no-budget --detach",
+            5,
+            "npm install -g @google/gemini-cli",
+        ),
+        ("run --mode normal --yes", 3, "reserved for a person"),
+    ];
+    for (line, code, told) in table {
+        let ran = project.run(line);
+        assert!(ran.code == code && ran.stderr.contains(told), "{line}\n{ran}");
+        assert!(!project.journal().exists() && !project.path(RUN).exists(), "{line}\n{ran}");
+    }
+
+    // The same in a run that is there.
+    let project = with(TWO_PHASES);
+    project.write("waypost.toml", "[run]\nretry_limit = 0\n");
+    project.must("run --phase 1");
+    let (before, window) = (project.log().len(), project.read(RUN));
+    project.replace("TASKS.md", "- run: `test -e good`", "- agent: codex");
+    for (line, code) in [("run --resume", 5), ("run --resume --phase 7 --max-parallel 3", 2)] {
+        let ran = project.run(line);
+        assert_eq!(ran.code, code, "{line}\n{ran}");
+        assert_eq!((project.log().len(), project.read(RUN)), (before, window.clone()), "{ran}");
+    }
+    // Only what is to be worked on needs its program.
+    assert_eq!(project.run("run --resume --phase 1").code, 0);
+}
+
+#[test]
+fn a_program_without_an_account_is_not_started() {
+    let project = with("# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: Only words\n");
+    project.write("bin/claude", "#!/bin/sh\nexit 1\n");
+    fs::set_permissions(project.path("bin/claude"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", project.path("bin").display());
+    let project = project.variable("PATH", &path);
+    let ran = project.run("run --agent claude --isolation none --no-budget --retry-limit 0");
+    assert!(ran.code == 5 && ran.stderr.contains("is not signed in on this machine"), "{ran}");
+    assert!(!project.journal().exists(), "{ran}");
+    // Anything that may lead to an account is enough: only the program itself knows.
+    let ran = project
+        .variable("ANTHROPIC_API_KEY", "k")
+        .run("run --agent claude --isolation none --no-budget --retry-limit 0");
+    assert_eq!(ran.code, 1, "{ran}");
+}
+
+#[test]
+fn a_misspelt_command_is_not_taken_for_a_file() {
+    let project = with(TWO_PHASES);
+    for (line, meant) in [
+        ("run strat T1.1", "did you mean `waypost run start`?"),
+        ("run strat", "did you mean `waypost run start`?"),
+        ("run lgos T1.1 --follow", "did you mean `waypost run logs`?"),
+        ("run stauts", "did you mean `waypost run status`?"),
+        ("inbox anwser q1 yes", "answer"),
+        ("develop gaet pass x", "gate"),
+        ("develop checkpoint strat cp-1", "start"),
+        ("agents chekc", "check"),
+        ("worktree lits", "list"),
+    ] {
+        let ran = project.run(line);
+        assert!(ran.code == 2 && ran.stderr.contains(meant), "{line}\n{ran}");
+        assert!(!project.journal().exists(), "{line}\n{ran}");
+    }
+}

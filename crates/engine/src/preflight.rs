@@ -1,0 +1,194 @@
+//! What is looked at before a run begins or goes on, so that a refused command has changed nothing.
+//!
+//! It is looked at the run as it would be after the command: its phases, the agents that its open
+//! tasks need, their programs, their gates and accounts, and the budget. Only what can be told at
+//! once counts: no program is started and nobody is asked over the network. What cannot be told is
+//! no reason to refuse.
+
+use crate::{
+    agent::{Agent, AgentCheck, GateHealth},
+    error::EngineError,
+    execute::agent_of,
+    project::Project,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    path::{Path, PathBuf},
+};
+use waypost_agent::setup;
+use waypost_model::{
+    config::AgentConfig,
+    machine::Rejected,
+    run::{Active, Budget, PhaseStage, Run, TaskStatus, TaskView},
+};
+use waypost_store::file;
+
+/// The most that is read of a program's settings.
+const SETTINGS_SIZE_MAX: u64 = 1 << 20;
+
+/// What is known of the machine and the project before a run is looked at.
+#[derive(Debug)]
+pub(crate) struct Preflight {
+    agents: BTreeMap<String, AgentConfig>,
+    checks: BTreeMap<String, AgentCheck>,
+    root: PathBuf,
+    /// Only this phase is to be worked on.
+    phase: Option<u32>,
+    /// A feature is under way, whose gates hold agents.
+    has_feature: bool,
+}
+
+impl Preflight {
+    pub(crate) fn of(project: &mut Project, phase: Option<u32>) -> Result<Self, EngineError> {
+        Ok(Self {
+            agents: project.configuration().values.agents.clone(),
+            checks: project.agent_checks()?,
+            root: project.root().to_owned(),
+            phase,
+            has_feature: project.workflow()?.feature.is_some(),
+        })
+    }
+
+    /// Refuses a run that could not be worked on; else says what a person should know of it.
+    pub(crate) fn check(&self, run: &Run) -> Result<Vec<String>, EngineError> {
+        let Some(active) = run.active() else { return Ok(Vec::new()) };
+        require_phase(active, self.phase)?;
+        let mut notices = Vec::new();
+        let mut paid = None;
+        for name in self.agents_needed(active) {
+            let agent = Agent::named(&name, &self.agents)?;
+            self.check_program(&agent)?;
+            notices.extend(self.check_gate(&agent)?);
+            notices.extend(cost_notice(&agent, active.settings().budget));
+            if !agent.is_free() {
+                paid = Some(name);
+            }
+        }
+        match paid {
+            Some(name) if active.settings().budget == Budget::Unset => {
+                Err(Rejected::rule(format!("the run has tasks for {name}, and no budget is set"))
+                    .next("the same command with `--budget USD`, or with `--no-budget`")
+                    .into())
+            }
+            _ => Ok(notices),
+        }
+    }
+
+    /// The model agents of all tasks that are to be worked on.
+    fn agents_needed(&self, active: &Active) -> BTreeSet<String> {
+        let is_open = |view: &TaskView<'_>| {
+            !matches!(view.status, TaskStatus::Completed | TaskStatus::Failed)
+                && self.phase.is_none_or(|phase| view.planned.phase == phase)
+        };
+        let open = active.tasks().filter(is_open);
+        open.filter_map(|view| Some(agent_of(view.planned, active.settings())?.to_owned()))
+            .collect()
+    }
+
+    fn check_program(&self, agent: &Agent) -> Result<(), EngineError> {
+        let (name, word) = (&agent.name, agent.command.first().map_or("", String::as_str));
+        // A path is seen from the folder that the agent works in, which has what the project has.
+        let is_there = word.contains('/') && self.root.join(word).is_file();
+        if agent.program().is_none() && !is_there {
+            let other =
+                format!("name another one as `command` in `[agents.{name}]` of waypost.toml");
+            return Err(EngineError::missing(
+                format!("tasks are for {name}, and its program `{word}` is not installed"),
+                match setup::install_command(word) {
+                    Some(install) => format!("`{install}` installs it; or {other}"),
+                    None => format!("install it, or {other}"),
+                },
+            ));
+        }
+        // A program of the person's own choice may keep its account anywhere.
+        let sign_in = setup::sign_in(word).filter(|_| agent.config.command.is_empty());
+        match sign_in.filter(|sign_in| self.is_signed_out(sign_in)) {
+            Some(sign_in) => Err(EngineError::missing(
+                format!("tasks are for {name}, which is not signed in on this machine"),
+                sign_in.remedy,
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether nothing hints at an account.
+    fn is_signed_out(&self, sign_in: &setup::SignIn) -> bool {
+        let hints = |name: &str| sign_in.variables.iter().any(|begin| name.starts_with(begin));
+        let has_variable = env::vars_os()
+            .any(|(name, value)| !value.is_empty() && name.to_str().is_some_and(hints));
+        // Without a home folder it is not known where to look.
+        let Some(home) = env::var_os("HOME").map(PathBuf::from) else { return false };
+        let has_file = sign_in.files.iter().any(|name| home.join(name).exists());
+        let leads_elsewhere =
+            |(name, words): &(&str, &[&str])| has_word(&self.root.join(name), words);
+        !has_variable && !has_file && !sign_in.project.iter().any(leads_elsewhere)
+    }
+
+    /// What the last check of an agent's gate said, where it still holds.
+    fn check_gate(&self, agent: &Agent) -> Result<Option<String>, EngineError> {
+        let name = &agent.name;
+        let Some(check) = self.checks.get(name) else { return Ok(None) };
+        if !check.is_current() {
+            let version = check.version.as_deref().unwrap_or("another version");
+            return Ok(Some(format!(
+                "the gate of {name} was checked with {version}, and its program has changed since; \
+                 `waypost agents check {name}` checks it again"
+            )));
+        }
+        let found = match check.health {
+            GateHealth::Silent => "the hook was never asked",
+            GateHealth::Ran => "what the hook refused was run",
+            GateHealth::Alive | GateHealth::NoHook(_) | GateHealth::Failed(_) => return Ok(None),
+        };
+        let text = format!("the hook does not hold {name}: when its gate was checked, {found}");
+        let next = format!("waypost agents check {name}");
+        match self.has_feature {
+            // Whatever the gates of the feature forbid would be done all the same.
+            true => Err(Rejected::rule(text).next(next).into()),
+            false => Ok(Some(format!("{text} (`{next}`)"))),
+        }
+    }
+}
+
+fn has_word(path: &Path, words: &[&str]) -> bool {
+    let bytes = file::read_bounded(path, SETTINGS_SIZE_MAX).ok().flatten().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    words.iter().any(|word| text.contains(word))
+}
+
+fn cost_notice(agent: &Agent, budget: Budget) -> Option<String> {
+    let is_uncounted = matches!(budget, Budget::Cents(_)) && agent.has_unknown_cost();
+    let name = &agent.name;
+    (is_uncounted && !agent.is_free()).then(|| {
+        format!(
+            "{name} does not tell what it costs: the budget does not hold it; `input_price` and \
+             `output_price` in `[agents.{name}]` make it count"
+        )
+    })
+}
+
+/// Refuses a phase that the run does not have, or that comes after one which is not done.
+pub fn require_phase(active: &Active, phase: Option<u32>) -> Result<(), EngineError> {
+    let Some(wanted) = phase else { return Ok(()) };
+    let current = active.current_phase();
+    match active.phase(wanted) {
+        None => {
+            let names = &active.plan().phases;
+            let known = active.phases().map(|(number, _)| match names.get(&number) {
+                Some(name) if !name.is_empty() => format!("{number} ({name})"),
+                _ => number.to_string(),
+            });
+            let known: Vec<String> = known.collect();
+            Err(EngineError::BadInput {
+                message: format!("there is no phase {wanted} in this run"),
+                hint: Some(format!("its phases are {}", known.join(", "))),
+            })
+        }
+        Some(PhaseStage::Waiting) if wanted != current => {
+            let message = format!("phase {wanted} comes after phase {current}, which is not done");
+            Err(Rejected::rule(message).next(format!("waypost run --phase {current}")).into())
+        }
+        Some(_) => Ok(()),
+    }
+}

@@ -3,12 +3,13 @@
 use crate::command::{
     adopt::AdoptArgs, agents::AgentsArgs, completions::CompletionsArgs, config::ConfigArgs,
     demo::DemoArgs, develop::DevelopArgs, doctor::DoctorArgs, hook::HookArgs, inbox::InboxArgs,
-    init::InitArgs, log::LogArgs, notify::NotifyArgs, open::OpenArgs, resolve::ResolveArgs,
-    run::RunArgs, schema::SchemaArgs, sim::SimArgs, statusline::StatuslineArgs,
-    validate::ValidateArgs, why::WhyArgs, worktree::WorktreeArgs,
+    init::InitArgs, log::LogArgs, man::ManArgs, notify::NotifyArgs, open::OpenArgs,
+    resolve::ResolveArgs, run::RunArgs, schema::SchemaArgs, sim::SimArgs,
+    statusline::StatuslineArgs, validate::ValidateArgs, why::WhyArgs, worktree::WorktreeArgs,
 };
+use crate::{complete, examples};
 use anstream::ColorChoice;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 use std::{ffi::OsString, path::PathBuf};
 
 /// Keep long-running coding agents on the road
@@ -44,6 +45,11 @@ pub(crate) struct Cli {
 
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// The whole command line, with examples and with completion of what only the project knows.
+pub(crate) fn command() -> clap::Command {
+    complete::equip(examples::equip(Cli::command()))
 }
 
 /// When output has colours.
@@ -117,6 +123,7 @@ pub(crate) enum Command {
     Hook(HookArgs),
     Statusline(StatuslineArgs),
     Completions(CompletionsArgs),
+    Man(ManArgs),
     Demo(DemoArgs),
     Sim(SimArgs),
     /// Print the reference of all commands as Markdown

@@ -3,7 +3,9 @@
 
 mod args;
 mod command;
+mod complete;
 mod error;
+mod examples;
 mod output;
 mod screen;
 mod show;
@@ -11,7 +13,7 @@ mod snippet;
 mod suggest;
 
 use args::{Cli, Color, Command};
-use clap::{Parser as _, error::ErrorKind};
+use clap::{FromArgMatches as _, error::ErrorKind};
 use error::CliError;
 use output::{Output, say};
 use std::{
@@ -54,7 +56,12 @@ fn main() -> ExitCode {
         }
     }
     Color::typed(env::args_os().skip(1)).apply();
-    let cli = match Cli::try_parse() {
+    let parsed = match complete::answer() {
+        Ok(true) => return ExitCode::SUCCESS,
+        Ok(false) => args::command().try_get_matches(),
+        Err(error) => Err(error),
+    };
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
@@ -123,6 +130,7 @@ fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Hook(args) => command::hook::run(&args),
         Command::Statusline(_) => command::statusline::run(&context),
         Command::Completions(args) => command::completions::run(&context, &args),
+        Command::Man(args) => command::man::run(&context, &args),
         Command::Demo(args) => command::demo::run(&context, &args),
         Command::Sim(args) => command::sim::run(&context, &args),
         Command::Reference => command::reference::run(&context),

@@ -12,6 +12,7 @@ pub(crate) mod inbox;
 pub(crate) mod init;
 pub(crate) mod keeper;
 pub(crate) mod log;
+pub(crate) mod man;
 pub(crate) mod notify;
 pub(crate) mod open;
 pub(crate) mod reference;

@@ -1,7 +1,7 @@
 //! `waypost reference`: the page about all commands, from the commands themselves.
 
-use crate::{Context, args::Cli, error::CliError};
-use clap::{Arg, Command, CommandFactory as _};
+use crate::{Context, args, error::CliError};
+use clap::{Arg, Command};
 use std::{fmt::Write as _, process::ExitCode};
 
 const HEAD: &str = "# Commands\n\n\
@@ -29,7 +29,7 @@ only change or show something exit with 0 when they have done so.\n";
 
 pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
     let mut page = HEAD.to_owned();
-    let mut root = Cli::command();
+    let mut root = args::command();
     root.build();
     for command in visible(&root) {
         describe(&mut page, command, "waypost", 2);
@@ -58,6 +58,11 @@ fn describe(page: &mut String, command: &Command, parent: &str, level: usize) {
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
         let help = help.replace('|', "\\|").replace('\n', " ");
         let _infallible = writeln!(page, "| `{}` | {help} |", spelling(argument));
+    }
+    let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    if let Some(lines) = examples.strip_prefix("Examples:\n") {
+        let lines: Vec<&str> = lines.lines().map(str::trim_start).collect();
+        let _infallible = writeln!(page, "\n```sh\n{}\n```", lines.join("\n"));
     }
     for inner in visible(command) {
         describe(page, inner, &name, level + 1);

@@ -62,7 +62,7 @@ impl Project {
     }
 
     /// The names of all agents but the shell.
-    fn agent_names(&self) -> Vec<String> {
+    pub fn agent_names(&self) -> Vec<String> {
         names(&self.configuration().values.agents)
     }
 

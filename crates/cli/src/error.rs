@@ -19,7 +19,7 @@ use waypost_model::machine::{Cause, Rejected};
 /// What kind of failure it is; each has its documented exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Whoever read the output has left, as `head` does; what was asked for is done.
+    /// The reader of the output has left, as `head` does; what was asked for is done.
     Unheard = 0,
     /// The work itself failed.
     Failed = 1,
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     BadInput = 2,
     /// A rule stands against it, or it is reserved for a person.
     Refused = 3,
-    /// Somebody else has it, or the caller is out of date.
+    /// Another process has it, or the caller is out of date.
     Locked = 4,
     /// Something is missing on this machine.
     Missing = 5,
@@ -41,7 +41,7 @@ impl From<Kind> for ExitCode {
     }
 }
 
-/// Told to whoever is below an attempt that is over, so that programs need not read sentences.
+/// Told to what runs below an attempt that is over, so that programs need not read sentences.
 pub(crate) const STALE_ATTEMPT: &str = "STALE_ATTEMPT";
 
 /// A failure of a command.
@@ -176,7 +176,7 @@ impl From<StoreError> for CliError {
             source = cause.source();
         }
         let hint = match &error {
-            StoreError::File { .. } => Some("mend that, then repeat the command"),
+            StoreError::File { .. } => Some("fix that, then repeat the command"),
             StoreError::Busy { .. } => Some("repeat the command when it is free"),
             other => other.hint(),
         };

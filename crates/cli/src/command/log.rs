@@ -19,7 +19,7 @@ const LONG_FIELDS: [&str; 4] = ["plan", "contract", "feature", "settings"];
 
 /// Show what happened
 ///
-/// Every event of every machine with its number, time and giver, oldest first.
+/// Every event of every machine with its number, its time and who caused it, oldest first.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogArgs {
     /// Only events about this task, checkpoint, inbox entry or stream

@@ -23,7 +23,7 @@ use waypost_engine::Onlooker;
 /// How much of what an agent does is shown.
 const DOING_LENGTH_MAX: usize = 60;
 
-/// Somebody at a terminal, in a log, or a program.
+/// Shows agents at work to a person at a terminal, or in a log.
 #[derive(Debug)]
 pub(crate) struct Watch {
     /// Where something can be drawn.

@@ -71,7 +71,7 @@ enum DevelopAction {
         /// Go on where it stood
         #[arg(long = "continue")]
         go_on: bool,
-        /// Begin anew, with the same feature unless one is given; reserved for a person
+        /// Start again from DESIGN, with the same feature unless one is given; reserved for a person
         #[arg(long, value_name = "FEATURE", num_args = 0..=1, conflicts_with = "go_on")]
         restart: Option<Option<String>>,
     },
@@ -116,7 +116,7 @@ enum CheckpointAction {
     Fail {
         id: String,
         /// Why: transient, validation, dependency, resource (ENV_ISSUE), structural
-        /// (DESIGN_MISMATCH) or critical; what another try cannot mend escalates at once
+        /// (DESIGN_MISMATCH) or critical; what another try cannot fix escalates at once
         #[arg(long, default_value = "transient")]
         class: String,
     },
@@ -215,7 +215,7 @@ fn gate(context: &Context, project: &mut Project, action: &GateAction) -> Result
             let report = report.as_ref().map(|path| context.path(path));
             let claim = GateClaim { report: report.as_deref(), is_confirmed };
             let passed = project.pass_gate(gate, claim, &mut io::stderr());
-            let again = format!("mend it, then `waypost develop gate pass {gate}`");
+            let again = format!("fix it, then `waypost develop gate pass {gate}`");
             passed.map_err(|error| with_next(error, again))?;
             say_if_asked(project, gate)?;
         }
@@ -260,7 +260,7 @@ fn checkpoint(project: &mut Project, action: &CheckpointAction) -> Result<(), Cl
     let (id, step) = match action {
         CheckpointAction::Pass { id } => {
             let passed = project.pass_checkpoint(&parse_id(id)?, &mut io::stderr());
-            let next = format!("mend it, or `waypost develop checkpoint fail {id}`");
+            let next = format!("fix it, or `waypost develop checkpoint fail {id}`");
             return passed.map_err(|error| with_next(error, next));
         }
         CheckpointAction::Start { id } => (id, CheckpointStep::Start),
@@ -279,7 +279,7 @@ fn checkpoint(project: &mut Project, action: &CheckpointAction) -> Result<(), Cl
     Ok(project.develop(Command::Checkpoint { id: parse_id(id)?, step })?)
 }
 
-/// What somebody wants on resuming.
+/// What is wanted on resuming.
 enum Wish {
     GoOn,
     Restart(Option<String>),
@@ -295,7 +295,7 @@ fn resume(
     let found = project.workflow()?.feature.as_ref();
     let Some(found) = found.filter(|found| !found.is_done()) else {
         if found.is_some() {
-            context.out.note("the previous feature is done; this starts anew");
+            context.out.note("the previous feature is done; this starts a new one");
         }
         let asked = match feature {
             Some(feature) => Some(feature.clone()),

@@ -52,7 +52,7 @@ pub(super) fn run(
     let is_clean = review.blocking() == 0;
     let next = match is_clean {
         true => format!("waypost develop gate pass {}", review.gate),
-        false => "mend what is blocking, then `waypost develop review`".to_owned(),
+        false => "fix what is blocking, then `waypost develop review`".to_owned(),
     };
     if context.out.json {
         let mut value = data(&review);

@@ -64,7 +64,7 @@ pub(super) fn go_on(
     project: Project,
     args: &ExecuteArgs,
 ) -> Result<ExitCode, CliError> {
-    // Whoever started it may be killed with all that is in its session or process group. Without
+    // The process that started it may be killed with all that is in its session or process group. Without
     // that it is in a session of its own already.
     let _own_already = rustix::process::setsid();
     let log = RunLog::of(project.place());

@@ -49,7 +49,7 @@ pub(crate) struct ExecuteArgs {
     /// Go on with the run that is there
     #[arg(long)]
     resume: bool,
-    /// Make the state anew from TASKS.md and the journal; reserved for a person
+    /// Make the state again from TASKS.md and the journal; reserved for a person
     #[arg(long, conflicts_with = "resume")]
     rebuild_state: bool,
     /// Only this phase
@@ -269,7 +269,7 @@ fn prepare(
         Some((false, _)) => {
             if !args.resume && !wants_to_go_on(context)? {
                 return Err(CliError::new(Kind::Refused, "a run is under way and not finished")
-                    .hint("`--resume` goes on with it, `--rebuild-state` makes its state anew")
+                    .hint("`--resume` goes on with it, `--rebuild-state` makes its state again from TASKS.md")
                     .next("waypost run --resume"));
             }
             vec![configure(project)?]
@@ -303,7 +303,7 @@ pub(crate) struct Course {
     pub(crate) is_unattended: bool,
 }
 
-/// Works on the run until it ends, somebody has to answer, or it is asked to end.
+/// Works on the run until it ends, a person has to answer, or it is asked to end.
 pub(crate) fn execute(
     mut project: Project,
     course: &Course,

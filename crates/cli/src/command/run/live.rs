@@ -28,7 +28,7 @@ enum Form {
     Json,
 }
 
-/// Somebody at a terminal, in a log, or a program.
+/// Shows a run to a person at a terminal, in a log, or to a program.
 pub(crate) struct Live {
     form: Form,
     quiet: bool,
@@ -65,7 +65,7 @@ impl Live {
         self.requests.exit_code()
     }
 
-    /// For somebody who only watches; an interrupt ends the watching.
+    /// For a process that only watches; an interrupt ends the watching.
     pub(super) fn watching(context: &Context) -> Self {
         let form = match context.out.json {
             true => Form::Json,

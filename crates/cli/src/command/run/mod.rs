@@ -89,7 +89,7 @@ enum RunAction {
         #[arg(long, default_value = "")]
         reason: String,
         /// transient, validation, dependency, resource, structural or critical; what another try
-        /// cannot mend fails at once
+        /// cannot fix fails at once
         #[arg(long, default_value = "transient")]
         class: String,
         /// The attempt that speaks, as `start` told it; an older one is refused. Inside an attempt
@@ -197,7 +197,7 @@ fn done(
     let attempt = project.speaking_attempt(&id, attempt)?;
     match project.finish_task(&id, attempt, &mut io::stderr()) {
         Err(error @ EngineError::CheckFailed { .. }) => {
-            let next = format!("mend it, or `waypost run fail {id} --reason TEXT`");
+            let next = format!("fix it, or `waypost run fail {id} --reason TEXT`");
             return Err(CliError::from(error).next(next));
         }
         outcome => outcome?,

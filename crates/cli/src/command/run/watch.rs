@@ -96,7 +96,7 @@ fn tell_news(project: &mut Project, live: &mut Live, seen: &mut u64) -> Result<(
     }
 }
 
-/// What an entry of the journal means to somebody who watches.
+/// What an entry of the journal means to those who watch.
 fn happening(entry: &Recorded, active: Option<&Active>) -> Option<Happening> {
     Some(match serde_json::from_str(&entry.body).ok()? {
         Event::TaskStarted { id, attempt } => Happening::Started { id, attempt },

@@ -14,6 +14,7 @@ mod revert;
 mod shared;
 mod target;
 mod torn;
+mod way;
 
 pub(crate) use join::{Committed, Join, Stamp};
 pub(crate) use land::{Land, Landing};

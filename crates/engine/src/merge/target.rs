@@ -1,9 +1,13 @@
 //! Moving a branch that somebody may have checked out.
 //!
 //! Where it is checked out, git itself moves branch, index and files together, and refuses to touch
-//! what is not committed; we look first, to be able to say which files those are.
+//! what is not committed, also what it ignores; we look first, to be able to say which files those
+//! are.
 
-use super::join::paths;
+use super::{
+    join::paths,
+    way::{self, in_the_way},
+};
 use crate::{
     error::EngineError,
     git::{self, Git},
@@ -48,7 +52,17 @@ impl Trees {
         if let Some(why) = self.held_files(&here, &folder, &changed)? {
             return Ok(Moved::Held(why));
         }
-        let merge = ["merge", "--ff-only", "--no-autostash", "--quiet", "--no-verify", new];
+        let raw = ["diff-tree", "-r", "-z", "--raw", "--no-renames", old, new];
+        let untracked = in_the_way(&folder, &way::read_raw(&here.bytes(&raw)?))?;
+        if !untracked.is_empty() {
+            return Ok(Moved::Held(format!(
+                "The merge would replace files in {} that git ignores: {}. Move them away.",
+                folder.display(),
+                super::name_some(&untracked)
+            )));
+        }
+        let merge = ["merge", "--ff-only", "--no-overwrite-ignore", "--no-autostash", "--quiet"];
+        let merge = [&merge[..], &["--no-verify", new]].concat();
         self.note_move(&folder, (old, new))?;
         let output = here.variable("GIT_REFLOG_ACTION", reason).output(&merge)?;
         self.forget_move()?;

@@ -6,15 +6,15 @@
 //! what the move was to write, or a beginning of it, or nothing, was clean before. Everything else is
 //! somebody's own and stays.
 
-use super::join::paths;
+use super::way::{Change, Changes, NOTHING, SUBMODULE, file_above, read_raw};
 use crate::{
     error::EngineError,
     git::{Git, is_safe_ref},
     tree::Trees,
 };
 use std::{
-    collections::BTreeMap,
-    ffi::OsString,
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
     fs, io,
     os::unix::ffi::{OsStrExt as _, OsStringExt as _},
     path::{Path, PathBuf},
@@ -25,25 +25,11 @@ use waypost_store::file;
 const NOTE: &str = "scratch/move";
 const NOTE_MAX: u64 = 64 << 10;
 
-/// Paths for one call of git.
-const AT_ONCE: usize = 200;
-
-/// What a tree has at a path that has none.
-const NOTHING: &str = "000000";
-const SUBMODULE: &str = "160000";
-
 /// A move that may have been cut off.
 struct Cut {
     folder: PathBuf,
     old: String,
     new: String,
-}
-
-/// A path in which two trees differ: mode and object on either side.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Change {
-    old: (String, String),
-    new: (String, String),
 }
 
 impl Trees {
@@ -70,7 +56,7 @@ impl Trees {
             && git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?.as_ref()
                 == Some(&cut.old)
         {
-            cut.undo(&git.durable())?;
+            cut.undo(self, &git.durable())?;
         }
         self.forget_move()
     }
@@ -86,48 +72,54 @@ impl Cut {
         Some(Self { folder, old, new })
     }
 
-    fn undo(&self, git: &Git) -> Result<(), EngineError> {
+    fn undo(&self, trees: &Trees, git: &Git) -> Result<(), EngineError> {
         let Self { folder, old, new } = self;
-        let git = git.clone().variable("GIT_LITERAL_PATHSPECS", "1");
         let tree = ["diff-tree", "-r", "-z", "--raw", "--no-renames", old, new];
         let changes = read_raw(&git.bytes(&tree)?);
         let index = ["diff-index", "--cached", "-z", "--raw", "--no-renames", old, "--"];
         let staged = read_raw(&git.bytes(&index)?);
         let status = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"];
-        let mut restored = Vec::new();
-        for line in paths(&git.bytes(&status)?) {
-            let Some((path, change)) = line.get(3..).and_then(|it| changes.get_key_value(it))
-            else {
+        let status = git.bytes(&status)?;
+        let dirty: BTreeSet<&[u8]> =
+            status.split(|byte| *byte == 0).filter_map(|line| line.get(3..)).collect();
+        let (mut to_unstage, mut to_restore, mut to_remove) = (Vec::new(), Vec::new(), Vec::new());
+        for (path, change) in &changes {
+            // What git ignores is not in its status; nothing was there before the move.
+            let is_added = change.is_added() && self.place(path).symlink_metadata().is_ok();
+            let is_ours = staged.get(path).is_none_or(|staged| staged.new == change.new);
+            if !is_ours || !(is_added || dirty.contains(&**path)) {
                 continue;
-            };
-            let is_ours = match staged.get(path) {
-                Some(staged) => staged.new == change.new,
-                None => true,
-            };
-            if is_ours && self.has_left(&git, path, change)? {
-                restored.push((path.as_str(), change.old.0 != NOTHING, staged.contains_key(path)));
+            }
+            // Behind a file or a link in place of a folder is nothing that git has written.
+            let is_behind = file_above(folder, path, &Changes::new())?.is_some();
+            if is_behind || !self.has_left(git, path, change)? {
+                continue;
+            }
+            let line = [path, &b"\0"[..]].concat();
+            if staged.contains_key(path) {
+                to_unstage.extend_from_slice(&line);
+            }
+            match change.is_added() {
+                true => to_remove.push(path),
+                false => to_restore.extend_from_slice(&line),
             }
         }
-        let some = |of: fn(&(&str, bool, bool)) -> bool| -> Vec<&str> {
-            restored.iter().filter(|it| of(it)).map(|(path, ..)| *path).collect()
-        };
-        let restore = |how: &[&str], paths: &[&str]| -> Result<(), EngineError> {
-            let source = format!("--source={old}");
-            let start = [&["restore", "--quiet", &source], how, &["--"]].concat();
-            let mut each = paths.chunks(AT_ONCE);
-            each.try_for_each(|some| git.text(&[&start, some].concat()).map(drop))
-        };
-        restore(&["--staged"], &some(|(_, _, is_staged)| *is_staged))?;
-        restore(&["--worktree"], &some(|(_, was_there, _)| *was_there))?;
-        for path in some(|(_, was_there, _)| !was_there) {
-            file::remove(&folder.join(path))?;
+        let source = format!("--source={old}");
+        trees.restore_paths(git, &[&source, "--staged"], &to_unstage)?;
+        trees.restore_paths(git, &[&source, "--worktree"], &to_restore)?;
+        for path in to_remove {
+            file::remove(&folder.join(OsStr::from_bytes(path)))?;
         }
         Ok(())
     }
 
+    fn place(&self, path: &[u8]) -> PathBuf {
+        self.folder.join(OsStr::from_bytes(path))
+    }
+
     /// Whether what stands at a path can be what git has left there, and nothing is lost with it.
-    fn has_left(&self, git: &Git, path: &str, change: &Change) -> Result<bool, EngineError> {
-        let place = self.folder.join(path);
+    fn has_left(&self, git: &Git, path: &[u8], change: &Change) -> Result<bool, EngineError> {
+        let place = self.place(path);
         let found = match place.symlink_metadata() {
             Ok(found) if found.is_symlink() => {
                 fs::read_link(&place).map(|to| to.into_os_string().into_vec())
@@ -142,9 +134,13 @@ impl Cut {
             message: format!("cannot read {}: {error}", place.display()),
             hint: None,
         })?;
-        for (commit, (mode, _)) in [(&self.new, &change.new), (&self.old, &change.old)] {
+        for (commit, (mode, object)) in [(&self.new, &change.new), (&self.old, &change.old)] {
             if mode != NOTHING && mode != SUBMODULE {
-                let written = git.bytes(&["cat-file", "--filters", &format!("{commit}:{path}")])?;
+                let written = match str::from_utf8(path) {
+                    Ok(path) => git.bytes(&["cat-file", "--filters", &format!("{commit}:{path}")]),
+                    // No argument can have such a name.
+                    Err(_) => git.bytes(&["cat-file", "blob", object]),
+                }?;
                 if written.starts_with(&found) {
                     return Ok(true);
                 }
@@ -152,19 +148,6 @@ impl Cut {
         }
         Ok(false)
     }
-}
-
-/// Reads `:OLDMODE NEWMODE OLD NEW STATUS`, NUL, path, NUL, and so on.
-fn read_raw(printed: &[u8]) -> BTreeMap<String, Change> {
-    let fields = paths(printed);
-    let read = |pair: &[String]| {
-        let mut words = pair[0].strip_prefix(':')?.split(' ');
-        let mut word = || words.next().map(str::to_owned);
-        let (old, new) = (word()?, word()?);
-        let (old, new) = ((old, word()?), (new, word()?));
-        Some((pair[1].clone(), Change { old, new }))
-    };
-    fields.chunks_exact(2).filter_map(read).collect()
 }
 
 #[cfg(test)]
@@ -238,6 +221,20 @@ mod tests {
         }
     }
 
+    impl Checkout {
+        /// Something about the checkout after a move was cut off that had left this in `c`, which git
+        /// ignores.
+        fn leaves<T>(left: &str, look: impl FnOnce(&Self) -> T) -> T {
+            let this = Self::new();
+            let trees = Trees::of(&Project::find(&this.root, Actor::Waypost).unwrap()).unwrap();
+            fs::write(this.root.join(".git/info/exclude"), "c\n").unwrap();
+            trees.note_move(&this.root, (&this.old, &this.new)).unwrap();
+            this.write(&[("c", left)]);
+            trees.undo_move().unwrap();
+            look(&this)
+        }
+    }
+
     const CLEAN: [&str; 0] = [];
 
     #[test]
@@ -257,6 +254,30 @@ mod tests {
             it.write(&[("a", "old")]);
         };
         assert_eq!(Checkout::after(cut_again), CLEAN, "in the middle of taking it back");
+    }
+
+    #[test]
+    fn what_git_ignores_is_taken_back_as_well() {
+        for (left, is_gone) in [("new c\n", true), ("new", true), ("mine\n", false)] {
+            let there = |it: &Checkout| it.root.join("c").exists();
+            assert_eq!(Checkout::leaves(left, there), !is_gone, "{left:?}");
+        }
+    }
+
+    #[test]
+    fn names_that_are_no_text_are_taken_back() {
+        let this = Checkout::new();
+        let odd = this.root.join(OsStr::from_bytes(b"odd-\xff"));
+        fs::write(&odd, "odd\n").unwrap();
+        this.git("add -A");
+        this.git("commit -q -m odd");
+        let (old, new) = (this.git("rev-parse HEAD~1"), this.git("rev-parse HEAD"));
+        this.git("reset -q --hard HEAD~1");
+        let trees = Trees::of(&Project::find(&this.root, Actor::Waypost).unwrap()).unwrap();
+        trees.note_move(&this.root, (&old, &new)).unwrap();
+        fs::write(&odd, "od").unwrap();
+        trees.undo_move().unwrap();
+        assert!(!odd.exists());
     }
 
     #[test]

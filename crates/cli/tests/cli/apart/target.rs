@@ -57,6 +57,82 @@ fn dirt_that_the_merge_would_touch_holds_it() {
 }
 
 #[test]
+fn ignored_files_that_the_merge_would_replace_hold_it() {
+    // What is there, what the task makes, and what is named.
+    let table = [
+        (".env", "echo fake > .env", ".env"),
+        ("data/rows", "echo fake > data", "data/rows"),
+        ("data", "mkdir data; echo fake > data/x", "data"),
+        ("data/deep/rows", "mkdir data; echo fake > data/deep", "data/deep/rows"),
+    ];
+    for (file, make, named) in table {
+        for isolation in ["task", "phase"] {
+            let work = format!("run: `{make}; git add -f .; git commit -qm forced`");
+            let project = with(&ground(&[task("T1.1", &[&work])]));
+            fs::write(project.path(".git/info/exclude"), ".env\ndata\n").unwrap();
+            project.write(file, "mine\n");
+            let main = head(&project, "main");
+            let line = format!("run --isolation {isolation} --retry-limit 0");
+            let says = ["The merge would replace files in", "that git ignores", named];
+            run(&project, &line, 1, &says);
+            is_held(&project, &main);
+            assert_eq!(project.read(file), "mine\n", "{make}");
+            run(&project, "run --resume", 1, &says);
+            assert_eq!(project.read(file), "mine\n", "{make}");
+            let there = named.split('/').next().unwrap();
+            fs::rename(project.path(there), project.base().join("aside")).unwrap();
+            ends_well(&project, "run --resume");
+            assert!(project.git_command("ls-tree -r --name-only main").contains(there));
+        }
+    }
+}
+
+#[test]
+fn ignored_files_beside_the_merge_stay() {
+    let work = "run: `mkdir data; echo new > data/new; git add -f data; git commit -qm forced`";
+    let project = with(&ground(&[task("T1.1", &[work])]));
+    fs::write(project.path(".git/info/exclude"), ".env\ndata\n").unwrap();
+    project.write("data/rows", "mine\n");
+    project.write(".env", "mine\n");
+    ends_well(&project, RUN);
+    assert_eq!(project.read("data/rows"), "mine\n");
+    assert_eq!(project.read("data/new"), "new\n");
+    assert_eq!(project.read(".env"), "mine\n");
+}
+
+#[test]
+fn a_link_in_the_way_is_neither_followed_nor_replaced() {
+    let work = "run: `mkdir data; echo fake > data/rows; git add -f data; git commit -qm forced`";
+    let project = with(&ground(&[task("T1.1", &[work])]));
+    fs::write(project.path(".git/info/exclude"), "data\n").unwrap();
+    let aside = project.base().join("aside");
+    fs::create_dir(&aside).unwrap();
+    fs::write(aside.join("rows"), "mine\n").unwrap();
+    std::os::unix::fs::symlink(&aside, project.path("data")).unwrap();
+    let main = head(&project, "main");
+    run(&project, RUN, 1, &["that git ignores", "data"]);
+    is_held(&project, &main);
+    assert_eq!(fs::read_to_string(aside.join("rows")).unwrap(), "mine\n");
+    assert_eq!(fs::read_link(project.path("data")).unwrap(), aside);
+}
+
+#[test]
+fn taking_a_task_back_replaces_no_ignored_file() {
+    let project = with(&ground(&[task("T1.1", &["run: `git rm -q other.txt`"])]));
+    ends_well(&project, RUN);
+    fs::write(project.path(".git/info/exclude"), "other.txt\n").unwrap();
+    project.write("other.txt", "mine\n");
+    let main = head(&project, "main");
+    let ran = project.run("run revert T1.1");
+    assert_ne!(ran.code, 0, "{ran}");
+    assert!(ran.stderr.contains("that git ignores: other.txt"), "{ran}");
+    assert_eq!((head(&project, "main"), project.read("other.txt")), (main, "mine\n".into()));
+    fs::remove_file(project.path("other.txt")).unwrap();
+    project.must("run revert T1.1");
+    assert_eq!(project.read("other.txt"), "sky\n");
+}
+
+#[test]
 fn a_commit_of_somebody_else_is_merged_with() {
     let project = during("echo more >> other.txt; git commit -qam theirs");
     ends_well(&project, RUN);

@@ -102,7 +102,7 @@ impl Starter {
                 let program = self
                     .find(name, &spec.folder, path)
                     .ok_or_else(|| impossible(format!("there is no program {}", name.display())))?;
-                self.spawn(spec, &program, words, ends).map_err(|e| refusal(spec, &e))
+                self.spawn(spec, &program, words, ends).map_err(|e| unstartable(spec, &program, &e))
             }
             Program::Shell(text) => {
                 if let Some(words) = plain_words(text)
@@ -111,12 +111,12 @@ impl Starter {
                     match self.spawn(spec, &program, &words, ends) {
                         // Only a shell runs a script that does not say by what.
                         Err(e) if e.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) => {}
-                        started => return started.map_err(|e| refusal(spec, &e)),
+                        started => return started.map_err(|e| unstartable(spec, &program, &e)),
                     }
                 }
                 let words = ["sh", "-c", text].map(OsString::from);
                 let started = self.spawn(spec, Path::new(SHELL), &words, ends);
-                started.map_err(|e| refusal(spec, &e))
+                started.map_err(|e| unstartable(spec, Path::new(SHELL), &e))
             }
         }
     }
@@ -144,6 +144,31 @@ impl Starter {
 
 fn impossible(detail: String) -> Refusal {
     Refusal::Impossible { detail }
+}
+
+/// Why a program cannot be started, with its name.
+fn unstartable(spec: &Spec, program: &Path, error: &io::Error) -> Refusal {
+    let name = match program.strip_prefix(&spec.folder) {
+        Ok(below) => Path::new(".").join(below.strip_prefix("./").unwrap_or(below)),
+        Err(_) => program.to_owned(),
+    };
+    let name = name.display();
+    let why = match error.kind() {
+        _ if !spec.folder.is_dir() => return refusal(spec, error),
+        io::ErrorKind::NotFound if program.exists() => {
+            "the program that its first line names is not there".to_owned()
+        }
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::PermissionDenied if program.is_dir() => "it is a folder".to_owned(),
+        io::ErrorKind::PermissionDenied if !is_program(program) => {
+            "it is not executable (`chmod +x`)".to_owned()
+        }
+        _ => error.to_string(),
+    };
+    match refusal(spec, error) {
+        Refusal::Busy { .. } => Refusal::Busy { detail: format!("cannot start {name}: {why}") },
+        _ => impossible(format!("cannot start {name}: {why}")),
+    }
 }
 
 /// Tells a failure that another try may cure from one that it cannot.

@@ -114,8 +114,8 @@ fn what_cannot_be_started_is_refused_for_good() {
         [
             "none: no program is given",
             "unknown: there is no program no-such-program",
-            "absent: No such file or directory (os error 2)",
-            "folder: Permission denied (os error 13)",
+            "absent: cannot start ./absent: there is no such file",
+            "folder: cannot start /: it is a folder",
             "nowhere: there is no folder /no/such/folder",
             "relative: folder is not absolute",
         ]

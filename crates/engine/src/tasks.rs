@@ -36,6 +36,16 @@ pub struct TasksSource {
     pub warnings: Vec<Diagnostic>,
 }
 
+impl TasksSource {
+    /// The warnings, a line each.
+    pub fn warning_lines(&self) -> impl Iterator<Item = String> {
+        self.warnings.iter().map(|warning| {
+            let line = warning.place.map_or(String::new(), |place| format!(":{}", place.line));
+            format!("{}{line}: {}", self.path.display(), warning.message)
+        })
+    }
+}
+
 impl Project {
     /// Reads `file`, or the first TASKS.md in the usual places.
     pub fn read_tasks(&self, file: Option<&Path>) -> Result<TasksSource, EngineError> {
@@ -166,10 +176,7 @@ impl Project {
     }
 
     fn note_warnings(&mut self, read: &TasksSource) {
-        for warning in &read.warnings {
-            let line = warning.place.map_or(String::new(), |place| format!(":{}", place.line));
-            self.notice(format!("{}{line}: {}", read.path.display(), warning.message));
-        }
+        read.warning_lines().for_each(|line| self.notice(line));
     }
 
     fn replan(&mut self, plan: Plan, removed: Removed) -> Result<Vec<run::Command>, EngineError> {

@@ -103,25 +103,171 @@ pub(super) fn labelled(line: &Line) -> Option<Labelled<'_>> {
     }
 }
 
-/// The fields that a misspelt label could mean; shorter names are like too many other words.
-const LONG_NAMES: [&str; 11] = [
-    "owner", "depends", "parallel", "files", "worktree", "verify", "timeout", "priority", "agent",
-    "model", "budget",
+/// All fields by their English labels.
+pub(super) const NAMES: [&str; 13] = [
+    "owner", "depends", "parallel", "files", "spec", "worktree", "verify", "run", "timeout",
+    "priority", "agent", "model", "budget",
 ];
 
-/// A label that is one letter away from a field's name: where it stands, and the name.
-pub(super) fn misspelt(line: &Line) -> Option<(Range<usize>, &'static str)> {
+/// Names that are like too many other words to be taken for a misspelling of them.
+const SHORT_NAMES: [&str; 2] = ["run", "spec"];
+
+/// Words that people write for a field, and the field.
+const OTHER_WORDS: [(&str, &[&str]); 11] = [
+    (
+        "run",
+        &["cmd", "command", "commands", "exec", "execute", "script", "shell", "명령어", "실행"],
+    ),
+    (
+        "verify",
+        &[
+            "verification",
+            "verified",
+            "verifies",
+            "validate",
+            "validation",
+            "check",
+            "checks",
+            "test",
+            "tests",
+            "testing",
+            "확인",
+            "테스트",
+            "검증방법",
+        ],
+    ),
+    (
+        "depends",
+        &[
+            "dependency",
+            "depend",
+            "deps",
+            "dependson",
+            "requires",
+            "needs",
+            "after",
+            "blockedby",
+            "의존관계",
+            "선행",
+            "선행작업",
+            "선행태스크",
+        ],
+    ),
+    ("files", &["file", "path", "paths", "touches", "대상파일", "파일목록"]),
+    ("owner", &["assignee", "assigned", "assignedto", "responsible", "담당자"]),
+    ("priority", &["prio", "urgency", "우선도"]),
+    ("timeout", &["timelimit", "deadline", "제한시간", "타임아웃"]),
+    ("budget", &["cost", "maxcost", "예산", "비용"]),
+    ("model", &["llm", "모델"]),
+    ("agent", &["agents", "runner", "executor", "에이전트"]),
+    ("spec", &["specs", "specification", "design", "명세", "사양"]),
+];
+
+/// Labels that start a text: nobody means a field by them.
+const TEXT_WORDS: [&str; 45] = [
+    "acceptance",
+    "approach",
+    "background",
+    "caution",
+    "context",
+    "criteria",
+    "description",
+    "details",
+    "eg",
+    "example",
+    "examples",
+    "fixme",
+    "goal",
+    "goals",
+    "hint",
+    "ie",
+    "important",
+    "input",
+    "note",
+    "notes",
+    "output",
+    "purpose",
+    "rationale",
+    "reason",
+    "reference",
+    "references",
+    "result",
+    "scope",
+    "see",
+    "steps",
+    "summary",
+    "tip",
+    "todo",
+    "warning",
+    "why",
+    "비고",
+    "설명",
+    "목표",
+    "배경",
+    "예시",
+    "이유",
+    "주의",
+    "참고",
+    "완료조건",
+    "수용기준",
+];
+
+/// Where a line stands that may state a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It is the item of a list right below its task.
+    Item,
+    /// It is a line of text.
+    Text,
+}
+
+/// A label that is no field.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unknown {
+    pub(super) span: Range<usize>,
+    pub(super) label: String,
+    /// The field that may be meant.
+    pub(super) nearest: Option<&'static str>,
+}
+
+/// Finds a label that is no field, where one would stand: `- word: value`, or in bold. In a line of
+/// text it has to be like a field; such lines are full of words with a colon behind them.
+pub(super) fn unknown(line: &Line, source: &str, standing: Standing) -> Option<Unknown> {
     let text = line.text();
     let start = text.find(char::is_alphanumeric)?;
-    let word =
-        text[start..].split([':', '：']).next().filter(|word| start + word.len() < text.len())?;
-    let letters: Vec<char> =
-        word.chars().take(LABEL_LENGTH_MAX).flat_map(char::to_lowercase).collect();
-    if line.is_code(start) || letters.len() < 4 || !letters.iter().all(char::is_ascii_alphabetic) {
+    let window = text[start..].char_indices().take(LABEL_LENGTH_MAX);
+    let (length, colon) = window.into_iter().find(|(_, c)| matches!(c, ':' | '：'))?;
+    let (label, after) = (&text[start..start + length], &text[start + length + colon.len_utf8()..]);
+    let is_letter = |c: char| c.is_alphabetic() || " -_".contains(c);
+    // An address, a path of a program, a time: the colon is part of a word.
+    let is_inside = colon == ':' && after.starts_with(|c: char| !c.is_whitespace());
+    let span = line.span(start..start + length);
+    let is_bold = source[..span.start].ends_with(['*', '_']);
+    if line.is_code(start) || !label.chars().all(is_letter) || is_inside && !is_bold {
         return None;
     }
-    let name = LONG_NAMES.into_iter().find(|name| distance(&letters, name) == 1)?;
-    Some((line.span(start..start + word.len()), name))
+    let key: String =
+        label.chars().filter(|c| c.is_alphabetic()).collect::<String>().to_lowercase();
+    if TEXT_WORDS.contains(&key.as_str()) || key.chars().count() < 2 {
+        return None;
+    }
+    let nearest = nearest(&key);
+    let is_word = !label.trim().contains(' ');
+    let has_value = !after.trim().is_empty();
+    let is_stated = (standing == Standing::Item || is_bold) && is_word && has_value;
+    let label = label.trim().to_owned();
+    (nearest.is_some() || is_stated).then_some(Unknown { span, label, nearest })
+}
+
+/// The field that a label may mean.
+fn nearest(key: &str) -> Option<&'static str> {
+    let other = OTHER_WORDS.iter().find(|(_, words)| words.contains(&key));
+    if let Some((name, _)) = other {
+        return Some(name);
+    }
+    let letters: Vec<char> = key.chars().collect();
+    let is_long = |name: &&&str| !SHORT_NAMES.contains(*name) && letters.len() >= 4;
+    NAMES.iter().filter(is_long).find(|name| distance(&letters, name) == 1).copied()
 }
 
 /// Reads `Depends on T1.1`, the one field that people write as a sentence.
@@ -192,6 +338,14 @@ mod tests {
         }
         for other in ["", "note", "완료 조건", "owners", "run the tests", "의존하는 것"] {
             assert_eq!(Field::of_label(other), None, "{other}");
+        }
+        assert_eq!(NAMES.map(|name| Field::of_label(name).map(Field::name)), NAMES.map(Some));
+        for (name, words) in OTHER_WORDS {
+            assert!(NAMES.contains(&name));
+            for word in words {
+                let field = Field::of_label(word).map(Field::name);
+                assert!(field.is_none_or(|field| field == name), "{word}");
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ mod fixtures;
 mod forms;
 mod graphs;
 mod properties;
+mod reference;
 mod scale;
 mod ticking;
 

@@ -7,7 +7,7 @@
 
 use super::{
     draft::{Draft, Reading, Strength, Tick},
-    field::{self, Field, Labelled},
+    field::{self, Field, Labelled, Standing, Unknown},
     findings::{Findings, PARSE_FAIL, shorten},
     form::{self, Division, Head, Marks, Number, Prefix, Subject, Title},
     ids::{self, ID_FORMS},
@@ -61,8 +61,15 @@ pub(super) fn walk(source: &str) -> Walked {
 }
 
 pub(super) fn walk_parts(source: &str, part_length: usize) -> Walked {
-    let mut walk =
-        Walk { source, out: Walked::default(), sections: Vec::new(), open: None, depth: 0 };
+    let mut walk = Walk {
+        source,
+        out: Walked::default(),
+        sections: Vec::new(),
+        open: None,
+        depth: 0,
+        text_depth: 0,
+        standing: Standing::Text,
+    };
     let mut too_deep = None;
     for part in outline::parts(source, part_length) {
         walk.blocks(&part.blocks, Owner::Section);
@@ -138,6 +145,10 @@ struct Walk<'s> {
     open: Option<OpenHeading>,
     /// How many items are around.
     depth: usize,
+    /// How many of them are text of a task, and no task themselves.
+    text_depth: usize,
+    /// Where the next line stands.
+    standing: Standing,
 }
 
 impl Walk<'_> {
@@ -255,17 +266,24 @@ impl Walk<'_> {
             _ if has_box && !is_owned && self.depth == 1 => self.warn_without_id(line, start),
             Subject::Malformed { .. } | Subject::Several(_) | Subject::Other => {}
         }
+        if !has_box && self.text_depth == 0 {
+            self.standing = Standing::Item;
+        }
         let below = self.lines(lines, rest.first(), owner);
+        self.text_depth += 1;
         self.blocks(&rest[usize::from(below == Below::Taken)..], owner);
+        self.text_depth -= 1;
     }
 
     /// Reads an item that is a task; `define` adds it.
     fn item_task(&mut self, item: &Item, owner: Owner, define: impl FnOnce(&mut Self) -> Defined) {
         self.end_owner(owner, item.span.start);
         let (lines, rest) = item.parts();
+        let text_depth = std::mem::take(&mut self.text_depth);
         let Defined { draft, lines: title_lines } = define(self);
         let below = self.lines(&lines[title_lines..], rest.first(), Owner::Task(draft));
         self.blocks(&rest[usize::from(below == Below::Taken)..], Owner::Task(draft));
+        self.text_depth = text_depth;
         self.out.drafts[draft].end_body(item.span.end);
         if let Owner::Task(parent) = owner {
             self.out.drafts[parent].body_from = item.span.end;
@@ -353,13 +371,14 @@ impl Walk<'_> {
 
     /// Reads the fields of a paragraph; the block below it may hold the value of the last one.
     fn lines(&mut self, lines: &[Line], below: Option<&Block>, owner: Owner) -> Below {
+        let mut standing = std::mem::replace(&mut self.standing, Standing::Text);
         let Some(draft) = self.draft_of(owner) else { return Below::Left };
         let mut taken = Below::Left;
         let mut rest = lines;
         while let Some((line, after)) = rest.split_first() {
             rest = after;
             let Some(Labelled { field, label, value }) = field::labelled(line) else {
-                self.note_misspelt(line);
+                self.note_unknown(line, std::mem::replace(&mut standing, Standing::Text));
                 continue;
             };
             let mut values = vec![value];
@@ -381,13 +400,21 @@ impl Walk<'_> {
         taken
     }
 
-    /// A misspelt field would be passed over, and with it a check or a dependency.
-    fn note_misspelt(&mut self, line: &Line) {
-        if let Some((span, name)) = field::misspelt(line) {
-            let warning = Diagnostic::warning("misspelt_field", "this is not read as a field")
-                .hint(format!("did you mean `{name}`?"));
-            self.out.findings.add(span, warning);
-        }
+    /// A label that is no field would be passed over, and with it a check or a dependency.
+    fn note_unknown(&mut self, line: &Line, standing: Standing) {
+        let Some(unknown) = field::unknown(line, self.source, standing) else { return };
+        let Unknown { span, label, nearest } = unknown;
+        let message = match nearest {
+            Some(name) => format!("`{label}` is not a field of a task; did you mean `{name}`?"),
+            None => format!("`{label}` is not a field of a task, so it is read as text"),
+        };
+        let warning = Diagnostic::warning("unknown_field", message)
+            .expected(format!("one of {}", field::NAMES.join(", ")));
+        let hint = match nearest {
+            Some(name) => format!("write `{name}:`, or take the colon away if it is text"),
+            None => "take the colon away, or write the word as `code`, if it is text".to_owned(),
+        };
+        self.out.findings.add(span, warning.hint(hint));
     }
 
     fn table(&mut self, rows: &[Vec<Line>], owner: Owner) {

@@ -445,12 +445,17 @@ fn dry_run(
     file: Option<&Path>,
     format: Format,
 ) -> Result<ExitCode, CliError> {
+    let warnings = project.read_tasks(file).ok();
+    let warnings = warnings.map(|read| read.warning_lines().collect::<Vec<_>>());
     let imagined = imagined(project, file)?;
     let run = match &imagined {
         Some(run) => run,
         None => project.run()?,
     };
     let Some(active) = run.active() else { return Ok(ExitCode::SUCCESS) };
+    if let Some(warnings) = warnings {
+        warnings.iter().for_each(|line| context.out.note(line));
+    }
     match format {
         Format::Json => context.out.json(&show_plan::json(active))?,
         _ if context.out.json => context.out.json(&show_plan::json(active))?,

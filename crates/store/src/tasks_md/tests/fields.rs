@@ -1,6 +1,6 @@
 //! Fields in every place and language, and dependencies in every wording.
 
-use super::{details, only, tasks, warnings};
+use super::{details, file, only, tasks, warnings};
 use waypost_model::run::{Depends, Details, Priority};
 
 fn some(text: &str) -> Option<Box<str>> {
@@ -317,14 +317,50 @@ fn dependencies_may_stand_in_the_title_below_the_label_or_as_a_sentence() {
     }
 }
 
+/// What each line under a task is warned of, as `label -> nearest`.
+fn unknown(text: &str) -> Vec<String> {
+    let warnings = file(text).warnings.into_iter().filter(|it| it.code == "unknown_field");
+    let told = warnings.map(|it| {
+        let words: Vec<&str> = it.message.split('`').collect();
+        format!("{} -> {}", words[1], words.get(3).copied().unwrap_or("?"))
+    });
+    told.collect()
+}
+
 #[test]
-fn a_field_that_is_one_letter_off_is_pointed_out() {
-    let text = "### T1.1: a\n- verfy: `make`\n- File: src/a.rs\n- Module: the parser\n- note: x";
+fn a_label_that_is_no_field_is_pointed_out_with_the_nearest_one() {
+    let text = "### T1.1: a\n- Verification: `make`\n- cmd: make\n- **Owners**: x\n- Module: x";
     assert_eq!(details(text), Details::default());
-    insta::assert_snapshot!(warnings(text), @r"
-    2:3+5 warning misspelt_field [] this is not read as a field
-      hint: did you mean `verify`?
-    3:3+4 warning misspelt_field [] this is not read as a field
-      hint: did you mean `files`?
-    ");
+    let first: Vec<String> = warnings(text).lines().take(3).map(str::to_owned).collect();
+    let want = [
+        "2:3+12 warning unknown_field [] `Verification` is not a field of a task; did you mean `verify`?",
+        "  expected: one of owner, depends, parallel, files, spec, worktree, verify, run, timeout, \
+         priority, agent, model, budget",
+        "  hint: write `verify:`, or take the colon away if it is text",
+    ];
+    assert_eq!(first, want);
+    let table: [(&str, &[&str]); 12] = [
+        ("- [ ] T1.1: a\n  - verfy: `make`\n  - File: a.rs", &["verfy -> verify", "File -> files"]),
+        (
+            "### T1.1: a\n**Verification**: make\n**Status**: new",
+            &["Verification -> verify", "Status -> ?"],
+        ),
+        ("### T1.1: a\ncmd: make\ntests：make", &["cmd -> run", "tests -> verify"]),
+        ("### T1.1: a\n- Tests:\n  - make", &["Tests -> verify"]),
+        ("### T1.1: a\n- Blocked by: T1.1", &["Blocked by -> depends"]),
+        (
+            "### T1.1: a\n- 명령어: make\n- 담당자: x\n- 상태: x",
+            &["명령어 -> run", "담당자 -> owner", "상태 -> ?"],
+        ),
+        // Text in which a colon stands.
+        ("### T1.1: a\n- Note: x\n- 참고: x\n- Steps:\n  - Parse: read it", &[]),
+        ("### T1.1: a\n- https://example.org\n- std::fs: x\n- src/a.rs: x\n- 10:30", &[]),
+        ("### T1.1: a\n- `cmd`: what it means\n- [ ] Status: is shown", &[]),
+        ("### T1.1: a\nStatus: a line of text.\nThis is said: x.\n> cmd: quoted", &[]),
+        ("### T1.1: a\n```yaml\ncmd: x\n```\n- a sentence about a thing: x", &[]),
+        ("- cmd: before any task\n- [ ] T1.1: a\n\n## Notes\n\n- Status: x", &[]),
+    ];
+    for (text, want) in table {
+        assert_eq!(unknown(text), want, "{text}");
+    }
 }

@@ -341,3 +341,26 @@ fn values_in_requests_are_what_json_says() {
     assert_eq!((request.json(), request.headers["title"].as_str()), (json!({"a": 1}), "x"));
     assert_ne!(request.json(), Value::Null);
 }
+
+#[test]
+fn an_address_in_the_state_file_sends_nothing_and_the_run_says_so() {
+    for address in ["env:SLACK", "https://hooks.example.org/T/B/X"] {
+        let project = crate::execute::one("true");
+        project.must("run start T1.1");
+        let text = project.read(RUN).replace(
+            "\"slack_webhook_url\": null",
+            &format!("\"slack_webhook_url\": \"{address}\""),
+        );
+        assert!(text.contains(address), "{text}");
+        project.write(RUN, &text);
+        project.must("run fail T1.1 --reason again");
+        let ran = project.run("run --resume --mode ultra-thin");
+        let said = ran.stderr.lines().filter(|line| line.contains("slack_webhook_url"));
+        let said: Vec<&str> = said.collect();
+        assert!(
+            said.iter().any(|line| line.contains("is not used") && line.contains("config.toml")),
+            "{address}: {ran}"
+        );
+        assert!(!ran.stderr.contains("hooks.example.org"), "{ran}");
+    }
+}

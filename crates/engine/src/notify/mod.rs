@@ -25,8 +25,9 @@ use send::{Outcome, client, send};
 use std::collections::BTreeMap;
 use target::targets;
 use waypost_model::{
-    config::Config,
+    config::{self, Config},
     notice::{Notice, NoticeKind},
+    run,
 };
 use waypost_store::lock::{EngineLock, Owner};
 
@@ -122,6 +123,17 @@ impl Project {
 
     /// Says which keys the project's file sets in vain.
     pub(crate) fn say_ignored_keys(&mut self) {
+        let own = config::reference(&self.configuration().values.run.slack_webhook_url);
+        let active = self.run_known().and_then(run::Run::active);
+        let stated = active.and_then(|active| active.settings().slack_webhook_url.clone());
+        if stated.is_some() && stated != own {
+            self.notice(
+                "slack_webhook_url in .claude/orchestrate-state.json is not used: where notices go \
+                 is not for a repository to say; set `run.slack_webhook_url` in \
+                 ~/.config/waypost/config.toml, then `waypost notify test`"
+                    .to_owned(),
+            );
+        }
         let ignored = self.configuration().ignored();
         if ignored.is_empty() {
             return;

@@ -8,6 +8,7 @@ mod adopt;
 mod agent;
 mod answer;
 mod background;
+mod boxes;
 mod changes;
 mod check;
 mod clock;

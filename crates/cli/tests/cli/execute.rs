@@ -302,3 +302,78 @@ fn differences_between_tasks_md_and_the_state_are_told() {
     insta::assert_snapshot!(ran.stdout);
     assert_eq!(project.run("run stats").code, 2);
 }
+
+#[test]
+fn boxes_are_ticked_in_the_file_when_a_phase_ends() {
+    let project = with(TASKS);
+    let text = format!("\u{feff}{}\r\n<!-- mine -->  \r\n", TASKS.replace('\n', "\r\n"));
+    project.write("TASKS.md", &text);
+    let ran = project.run("run --mode ultra-thin");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.read("TASKS.md"), text.replace("- [ ]", "- [x]"), "every other byte stays");
+    let verified = project.run("run --verify");
+    assert_eq!(verified.code, 0, "{verified}");
+    assert_eq!(project.run("run --resume").code, 0);
+    assert_eq!(project.read("done.txt").lines().count(), 3, "nothing is done again");
+}
+
+#[test]
+fn boxes_of_what_failed_and_of_phases_that_go_on_stay_empty() {
+    let tasks = TASKS.replace("echo T2.1 >> done.txt; echo said by T2.1", "exit 1");
+    let project = with(&tasks);
+    let ran = project.run("run --mode ultra-thin --retry-limit 0");
+    assert_eq!(ran.code, 1, "{ran}");
+    let text = project.read("TASKS.md");
+    assert!(text.contains("- [x] T1.1") && text.contains("- [x] T1.2"), "{text}");
+    assert!(text.contains("- [ ] T2.1"), "{text}");
+}
+
+#[test]
+fn a_file_of_tasks_that_is_being_edited_is_not_ticked_and_that_is_said() {
+    // The task plays the person who edits, saved or not.
+    let table = ["sed -i 's/Choose/Select/' TASKS.md", "touch .TASKS.md.swp"];
+    for edit in table {
+        let tasks = TASKS.replace("echo T1.1 >> done.txt", edit).replace("grep -q T1.2", "true");
+        let project = with(&tasks);
+        let ran = project.run("run --mode ultra-thin --phase 1");
+        assert!(ran.stderr.contains("TASKS.md is being edited"), "{edit}: {ran}");
+        let edited = tasks.replace("Choose", "Select");
+        let want = if edit.starts_with("sed") { edited } else { tasks };
+        assert_eq!(project.read("TASKS.md"), want.replace("s/Select/Select/", "s/Choose/Select/"));
+    }
+}
+
+#[test]
+fn tasks_done_by_hand_are_ticked_when_their_phase_ends() {
+    let project = Project::with_tasks();
+    for line in ["run start T0.1", "run done T0.1", "run start T0.2"] {
+        project.must(line);
+    }
+    assert!(!project.read("TASKS.md").contains("[x]"), "the phase goes on");
+    project.must("run done T0.2");
+    let text = project.read("TASKS.md");
+    assert!(text.contains("- [x] T0.1") && text.contains("- [x] T0.2"), "{text}");
+    assert!(text.contains("- [ ] T1.1"), "{text}");
+}
+
+#[test]
+fn labels_that_are_no_fields_are_said_by_every_command_that_reads_them() {
+    let tasks = "# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: Only\n  - cmd: `make`\n  \
+                 - Verification: `make test`\n  - run: `true`\n";
+    for line in ["validate TASKS.md", "run --dry-run", "run --mode ultra-thin"] {
+        let project = with(tasks);
+        let ran = project.run(line);
+        assert_eq!(ran.code, 0, "{line}: {ran}");
+        for said in ["`cmd` is not a field of a task; did you mean `run`?", "mean `verify`?"] {
+            assert!(ran.stderr.contains(said) || ran.stdout.contains(said), "{line}: {ran}");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_named() {
+    let ran = one("./missing").run("run --mode ultra-thin --retry-limit 0");
+    assert_eq!(ran.code, 1, "{ran}");
+    assert!(ran.stderr.contains("cannot start ./missing: there is no such file"), "{ran}");
+    assert!(!ran.stderr.contains("os error"), "{ran}");
+}

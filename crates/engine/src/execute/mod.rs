@@ -204,6 +204,7 @@ impl Project {
         executor.tidy_trees()?;
         executor.await_yard()?;
         executor.project.is_hurried = false;
+        executor.project.tick_boxes()?;
         executor.show()?;
         executor.courier.finish(&mut executor.project);
         let Executor { project, keeper, apart, .. } = executor;
@@ -561,9 +562,11 @@ impl Executor<'_> {
             };
             self.audience.tell(&happening);
         }
+        let mut has_closed = false;
         for (phase, stage) in active.phases() {
             let PhaseStage::Closed { merge_commit, .. } = stage else { continue };
             if !self.known.closed.contains(&phase) {
+                has_closed = true;
                 self.known.closed.push(phase);
                 let merge_commit = merge_commit.clone();
                 let progress = active.progress(phase);
@@ -571,7 +574,7 @@ impl Executor<'_> {
                 self.audience.tell(&Happening::PhaseClosed { phase, merge_commit, missing });
             }
         }
-        Ok(())
+        if has_closed { self.project.tick_boxes() } else { Ok(()) }
     }
 
     /// What there is to do between two batches: others' commits, wishes, windows, the audience.

@@ -1,0 +1,90 @@
+//! Ticking the boxes of TASKS.md where tasks are worked on in the project folder itself: at the end
+//! of a phase, in the file as it is then.
+//!
+//! With work trees, boxes are ticked in the merge of their phase (`merge::land`); here no commit
+//! would have them. Nothing but the boxes changes. A file that says something else about its tasks
+//! than the run knows is being edited, and is left alone: the next phase's end ticks it.
+
+use crate::{error::EngineError, project::Project};
+use std::path::Path;
+use waypost_model::{
+    id::TaskId,
+    run::{Active, EndStep, Isolation, PhaseStage, TaskStatus},
+};
+use waypost_store::{file, tasks_md};
+
+/// The largest TASKS.md that is ticked; a larger one was never read.
+const FILE_SIZE_MAX: u64 = 10 << 20;
+
+impl Project {
+    /// Ticks what is completed in phases that have ended; with work trees, nothing.
+    pub(crate) fn tick_boxes(&mut self) -> Result<(), EngineError> {
+        let root = self.root().to_owned();
+        let Some(active) = self.run_seen()?.active() else { return Ok(()) };
+        if active.settings().isolation != Isolation::None {
+            return Ok(());
+        }
+        let Some(source) = &active.plan().source else { return Ok(()) };
+        let (path, ids) = (root.join(&source.path), completed(active));
+        // A file that is gone or cannot be read has no boxes; whoever needs it says so.
+        let Ok(Some(bytes)) = file::read_bounded(&path, FILE_SIZE_MAX) else { return Ok(()) };
+        let Ok(text) = str::from_utf8(&bytes) else { return Ok(()) };
+        let ticked = tasks_md::tick(text, &ids);
+        if ticked == text {
+            return Ok(());
+        }
+        let plan = active.plan();
+        let is_known =
+            tasks_md::read(text, &plan.project).is_ok_and(|read| plan.is_same_work(&read.plan));
+        let is_done = is_known && !is_open_in_editor(&path) && put(&path, &bytes, &ticked)?;
+        if !is_done {
+            let name = source.path.clone();
+            self.notice(format!(
+                "{name} is being edited: the boxes of what is completed are not ticked; the end of \
+                 the next phase or run does it"
+            ));
+        }
+        Ok(())
+    }
+
+    /// How many phases of the run have ended.
+    pub(crate) fn ended_phases(&mut self) -> Result<usize, EngineError> {
+        let active = self.run_seen()?.active();
+        Ok(active.map_or(0, |active| active.phases().filter(|(_, stage)| is_over(stage)).count()))
+    }
+}
+
+fn is_over(stage: &PhaseStage) -> bool {
+    matches!(stage, PhaseStage::Closed { .. } | PhaseStage::Ending { step: EndStep::Approval, .. })
+}
+
+/// The completed tasks of phases that have ended.
+fn completed(active: &Active) -> Vec<TaskId> {
+    let is_over = |number: u32| active.phase(number).is_some_and(is_over);
+    let done = active.tasks().filter(|view| view.status == TaskStatus::Completed);
+    done.filter(|view| is_over(view.planned.phase)).map(|view| view.planned.id.clone()).collect()
+}
+
+/// Whether an editor says that it has the file open: Vim by its swap file, Emacs by its lock.
+fn is_open_in_editor(path: &Path) -> bool {
+    let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else { return false };
+    let marks = [format!(".{name}.swp"), format!(".#{name}")];
+    marks.iter().any(|mark| path.with_file_name(mark).symlink_metadata().is_ok())
+}
+
+/// Puts a text in the place of another one. `false`: something else stood there by then, and does
+/// so again.
+fn put(path: &Path, old: &[u8], new: &str) -> Result<bool, EngineError> {
+    let Some(displaced) = file::exchange(path, new.as_bytes())?.displaced else {
+        // Somebody has removed it meanwhile.
+        file::remove(path)?;
+        return Ok(false);
+    };
+    let is_same = displaced.bytes() == old;
+    if !is_same {
+        let ours = file::exchange(path, displaced.bytes())?.displaced;
+        ours.into_iter().for_each(|ours| drop(ours.discard()));
+    }
+    displaced.discard();
+    Ok(is_same)
+}

@@ -168,7 +168,7 @@ impl Executor<'_> {
         self.end_phase(phase, result)
     }
 
-    /// The phase cannot be merged: whoever mends that finds its work tree clean and on its branch.
+    /// The phase cannot be merged: whoever fixes that finds its work tree clean and on its branch.
     fn hold_phase(&mut self, phase: u32, why: String) -> Result<(), EngineError> {
         let active = self.project.run()?.active();
         let branch = active.and_then(|active| PhaseBranch::of(active, phase));

@@ -73,7 +73,7 @@ pub(super) enum Job {
     SyncPhase(PhaseBranch),
     SettlePhase(PhaseBranch),
     Land(Box<Landing>),
-    /// Leave the work tree of a phase to a person who has to mend something; why.
+    /// Leave the work tree of a phase to a person who has to fix something; why.
     HandOver(PhaseBranch, String),
     ClosePhase(PhaseBranch),
 }

@@ -3,7 +3,12 @@
 //! A marker ref of ours is made in the same step as the branch: a branch of that name without the
 //! marker is somebody else's, and is left alone.
 
-use super::{TRIES, join::paths, name_some, shared::is_astray};
+use super::{
+    TRIES,
+    join::paths,
+    name_some,
+    shared::{handed, is_astray},
+};
 use crate::{
     error::EngineError,
     tree::{Leaving, Trees},
@@ -153,26 +158,35 @@ impl Trees {
             return Ok(());
         }
         self.clear_phase(phase)?;
-        if !phase.is_shared {
-            self.git_in(&path)?.text(&["switch", "--quiet", &phase.name])?;
+        let git = self.git_in(&path)?.durable();
+        match phase.is_shared {
+            // It is on its branch all the time.
+            true => git.text(&["update-ref", &handed(phase), &phase.head()]).map(drop),
+            false => git.text(&["switch", "--quiet", &phase.name]).map(drop),
         }
-        Ok(())
     }
 
     /// Tasks work on the phase again: its branch moves without its work tree.
     pub(crate) fn take_back(&self, phase: &PhaseBranch) -> Result<(), EngineError> {
-        if self.is_handed_over(phase)? {
-            let git = self.git_in(&self.path(&phase.name))?;
-            git.text(&["checkout", "--quiet", "--detach"])?;
+        match self.is_handed_over(phase)? {
+            true if phase.is_shared => self.forget_ref(&handed(phase)),
+            true => {
+                let git = self.git_in(&self.path(&phase.name))?;
+                git.text(&["checkout", "--quiet", "--detach"]).map(drop)
+            }
+            false => Ok(()),
         }
-        Ok(())
     }
 
-    /// Whether a person may be at work in the phase's work tree: it is on the phase's branch.
+    /// Whether a person may be at work in the phase's work tree: it is on the phase's branch, or, one
+    /// that tasks share and that always is, marked so.
     fn is_handed_over(&self, phase: &PhaseBranch) -> Result<bool, EngineError> {
         let path = self.path(&phase.name);
-        if phase.is_shared || !path.join(".git").exists() {
+        if !path.join(".git").exists() {
             return Ok(false);
+        }
+        if phase.is_shared {
+            return Ok(self.commit_of(&handed(phase))?.is_some());
         }
         let head = self.git_in(&path)?.try_text(&["symbolic-ref", "--quiet", "HEAD"])?;
         Ok(head.as_deref() == Some(&phase.head()))

@@ -50,6 +50,11 @@ impl Occupant {
     }
 }
 
+/// Says that a phase's shared work tree is left to a person.
+pub(super) fn handed(phase: &PhaseBranch) -> String {
+    format!("{}/handed", refs(phase))
+}
+
 fn refs(phase: &PhaseBranch) -> String {
     format!("{REFS}/{}", phase.number)
 }
@@ -237,7 +242,7 @@ impl Trees {
         Ok(if found.is_empty() { begun.to_owned() } else { found })
     }
 
-    fn forget_ref(&self, name: &str) -> Result<(), EngineError> {
+    pub(super) fn forget_ref(&self, name: &str) -> Result<(), EngineError> {
         match self.commit_of(name)? {
             Some(commit) => self.git()?.text(&["update-ref", "-d", name, &commit]).map(drop),
             None => Ok(()),

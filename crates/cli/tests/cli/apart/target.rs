@@ -88,6 +88,19 @@ fn ignored_files_that_the_merge_would_replace_hold_it() {
 }
 
 #[test]
+fn changes_that_git_was_told_not_to_see_hold_the_merge() {
+    for mark in ["--assume-unchanged", "--skip-worktree"] {
+        let project = with(&ground(&[task("T1.1", &["run: `echo laid >> ground.txt`"])]));
+        project.git_command(&format!("update-index {mark} ground.txt"));
+        project.write("ground.txt", "mine\n");
+        let main = head(&project, "main");
+        run(&project, RUN, 1, &["ground.txt"]);
+        is_held(&project, &main);
+        assert_eq!(project.read("ground.txt"), "mine\n", "{mark}");
+    }
+}
+
+#[test]
 fn ignored_files_beside_the_merge_stay() {
     let work = "run: `mkdir data; echo new > data/new; git add -f data; git commit -qm forced`";
     let project = with(&ground(&[task("T1.1", &[work])]));
@@ -146,8 +159,17 @@ fn a_commit_of_somebody_else_is_merged_with() {
 
 #[test]
 fn a_conflict_with_somebody_else_is_resolved_in_the_phase() {
+    resolve_in_the_phase(RUN);
+}
+
+#[test]
+fn what_a_person_does_in_a_shared_tree_that_is_held_stays() {
+    resolve_in_the_phase("run --isolation phase --retry-limit 0");
+}
+
+fn resolve_in_the_phase(line: &str) {
     let project = during("echo theirs >> ground.txt; git commit -qam theirs");
-    let ran = project.run(RUN);
+    let ran = project.run(line);
     let theirs = head(&project, "main");
     assert_eq!(ran.code, 1, "{ran}");
     let command = "git -C worktree/phase-1-ground merge main";

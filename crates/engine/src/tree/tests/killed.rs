@@ -6,6 +6,7 @@
 use super::{NAME, Repository, git, write};
 use crate::{
     error::EngineError,
+    merge::{Occupant, PhaseBranch, Stamp},
     tree::{PutAway, Trees},
 };
 use std::{
@@ -144,6 +145,61 @@ fn bringing_back_goes_on() {
             assert_eq!(git(&path, "symbolic-ref --short HEAD"), NAME);
             assert_eq!(git(&path, "show -s --format=%s"), "work");
             assert_eq!(fs::read_to_string(path.join("a.txt")).unwrap(), "worked on\n");
+        },
+    );
+}
+
+const PHASE: &str = "worktree/phase-1-cart";
+
+/// An attempt at T1.1 that has the work tree of its phase for itself.
+fn occupant(attempt: u32) -> Occupant {
+    let (name, target) = (PHASE.to_owned(), "main".to_owned());
+    Occupant {
+        phase: PhaseBranch { number: 1, name, target, is_shared: true },
+        stamp: Stamp { id: "T1.1".parse().unwrap(), attempt, title: "cart".into() },
+        files: Vec::new(),
+        is_alone: true,
+    }
+}
+
+/// An attempt that is at work in the tree of its phase.
+fn enter_and_work(repository: &Repository) {
+    let trees = repository.trees();
+    trees.open_phase(&occupant(1).phase).unwrap();
+    trees.enter(&occupant(1), false).unwrap();
+    work_in(&repository.root.join(PHASE));
+}
+
+#[test]
+fn leaving_a_shared_tree_goes_on() {
+    check(
+        enter_and_work,
+        |trees| trees.leave(&occupant(1), "it failed"),
+        |repository| {
+            let path = repository.root.join(PHASE);
+            assert_eq!(git(&path, "status --porcelain"), "");
+            assert_eq!(git(&path, "rev-parse HEAD"), repository.head());
+            let left = "refs/waypost/shared/1/left/T1.1";
+            assert_eq!(repository.git(&format!("show {left}:a.txt")), "worked on", "all of it");
+            assert_eq!(repository.git(&format!("show {left}:new.txt")), "new");
+            assert_eq!(repository.git("for-each-ref refs/waypost/shared/1/begun"), "");
+        },
+    );
+}
+
+#[test]
+fn going_on_in_a_shared_tree_goes_on() {
+    check(
+        |repository| {
+            enter_and_work(repository);
+            repository.trees().leave(&occupant(1), "it was interrupted").unwrap();
+        },
+        |trees| trees.enter(&occupant(2), true),
+        |repository| {
+            let path = repository.root.join(PHASE);
+            assert_eq!(fs::read_to_string(path.join("a.txt")).unwrap(), "worked on\n");
+            assert_eq!(fs::read_to_string(path.join("new.txt")).unwrap(), "new");
+            assert_eq!(git(&path, "rev-parse HEAD"), repository.head());
         },
     );
 }

@@ -306,7 +306,7 @@ fn a_completed_task_that_was_removed_stays_completed_if_it_comes_back() {
     let whole = project.read("TASKS.md");
     project.replace(
         "TASKS.md",
-        "- [ ] T1.1: Lay the ground\n  - run: `echo T1.1 >> done.txt`\n",
+        "- [x] T1.1: Lay the ground\n  - run: `echo T1.1 >> done.txt`\n",
         "",
     );
     project.replace("TASKS.md", "  - depends: T1.1\n", "");

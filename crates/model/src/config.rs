@@ -252,7 +252,8 @@ impl RunConfig {
             retry_limit: self.retry_limit,
             max_iterations: self.max_iterations,
             same_error_limit: self.same_error_limit,
-            isolation: self.isolation.stated().unwrap_or_default(),
+            // Also where it is stated it is decided when the first agent or engine starts.
+            isolation: Isolation::Undecided,
             target: None,
             slack_webhook_url: reference(&self.slack_webhook_url),
             agent: said(&self.agent),

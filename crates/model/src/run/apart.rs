@@ -8,7 +8,7 @@ use crate::{
     actor::Actor,
     id::TaskId,
     machine::{Decision, Rejected},
-    run::{Active, Event, Isolation, PhaseStage, Plan, Settings, machine::STATUS},
+    run::{Active, Event, PhaseStage, Plan, Settings, machine::STATUS},
 };
 
 /// The folder that all of a run's work trees are in.
@@ -118,9 +118,22 @@ impl Active {
         }
     }
 
+    /// A run whose phase has a branch of its own cannot be given up: work on it is not merged yet.
+    pub(super) fn has_nothing_unmerged(&self) -> Result<(), Rejected> {
+        match self.core.bases.keys().next() {
+            None => Ok(()),
+            Some(phase) => Err(Rejected::rule(format!(
+                "run {} is not finished, and its work on phase {phase} is in {}, not merged yet",
+                self.number(),
+                self.core.plan.phase_tree(*phase)
+            ))
+            .next("waypost run --resume")),
+        }
+    }
+
     /// What was done in a work tree of ours is joined by us before it counts.
     pub(super) fn joins_by_itself(&self, id: &TaskId, by: &Actor) -> Result<(), Rejected> {
-        let is_apart = self.core.settings.isolation != Isolation::None;
+        let is_apart = self.core.settings.isolation.has_trees();
         let is_supervised = self.base(self.core.current_phase).is_some();
         match by {
             Actor::Agent { .. } if is_apart && is_supervised => Err(Rejected::rule(format!(

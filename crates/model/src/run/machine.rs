@@ -12,7 +12,7 @@ use crate::{
     run::{
         Active, Command, Depends, EndStep, Event, FailReason, Failure, Isolation, LastFailure,
         Mode, PhaseStage, Progress, Run, TaskStatus, TaskView, notices,
-        planning::{adopt, begin, completed_event},
+        planning::{adopt, begin, begin_new, completed_event},
         state::{Completion, Core, Stage, Task},
     },
     time::Time,
@@ -35,6 +35,9 @@ impl Machine for Run {
     fn decide(&self, command: &Command, asked: &Asked<'_>) -> Result<Decision<Event>, Rejected> {
         let decision = match (&self.active, command) {
             (found, Command::Begin { plan, settings }) => begin(found.as_ref(), plan, settings),
+            (found, Command::BeginNew { plan, settings, earlier }) => {
+                begin_new(found.as_ref(), plan, settings, *earlier)
+            }
             (found, Command::Adopt { .. }) => adopt(found.as_ref(), command, asked.by),
             (None, _) => Err(Rejected::rule("no run has begun").next("waypost run")),
             (Some(active), _) => active.decide(command, asked),
@@ -50,7 +53,12 @@ impl Machine for Run {
     fn apply(&mut self, event: &Event, at: Time) {
         match event {
             Event::Begun { plan, settings } => {
-                self.active = Some(Active::new(Core::new(plan.clone(), settings.clone(), at)));
+                let core = Core::new(plan.clone(), settings.clone(), at);
+                let core = match self.active.take() {
+                    Some(before) => before.succeeded(core),
+                    None => core,
+                };
+                self.active = Some(Active::new(core));
             }
             Event::Replanned { plan } => {
                 self.active = self.active.take().map(|active| active.replanned(plan.clone()));
@@ -67,6 +75,7 @@ impl Machine for Run {
         match event {
             Event::Begun { .. } => "begun",
             Event::Replanned { .. } => "replanned",
+            Event::Restored { .. } => "restored",
             Event::Configured { .. } => "configured",
             Event::TaskStarted { .. } => "task_started",
             Event::TaskCompleted { .. } => "task_completed",
@@ -113,8 +122,10 @@ impl Active {
             return Err(Rejected::rule("agents are accounted for by Waypost alone").next(STATUS));
         }
         match command {
-            Command::Replan { plan } => self.replan(plan),
-            Command::Rebuild { plan, completed } => self.rebuild(plan, completed, asked.by),
+            Command::Replan { plan, keep_done } => self.replan(plan, *keep_done),
+            Command::Rebuild { plan, completed, before } => {
+                self.rebuild(plan, (completed, before), asked.by)
+            }
             Command::Resume => Ok(self.resume()),
             Command::Configure { settings } if *settings == self.core.settings => {
                 Ok(Decision::nothing())
@@ -148,7 +159,7 @@ impl Active {
             Command::JoinAgain => Ok(self.join_again()),
             Command::PhaseJoined { phase, result } => self.joined(*phase, result),
             Command::ApprovePhase { phase } => self.approve(*phase, asked.by),
-            Command::Begin { .. } | Command::Adopt { .. } => {
+            Command::Begin { .. } | Command::BeginNew { .. } | Command::Adopt { .. } => {
                 Err(Rejected::rule("a run is under way").next(STATUS))
             }
         }
@@ -458,8 +469,11 @@ impl Active {
                 let since = self.phase(*phase).map_or(at, |stage| stage.since(at));
                 let merge_commit = merge_commit.clone();
                 self.core.bases.remove(phase);
-                self.core.phases.insert(*phase, PhaseStage::Closed { since, at, merge_commit });
+                let closed =
+                    PhaseStage::Closed { since, at, merge_commit, merged_elsewhere: false };
+                self.core.phases.insert(*phase, closed);
             }
+            Event::Restored { before } => self.core.restore(before),
             Event::Begun { .. } | Event::Replanned { .. } => {}
             Event::TaskStarted { id, .. }
             | Event::TaskCompleted { id, .. }
@@ -478,7 +492,10 @@ impl Active {
         }
         if matches!(
             event,
-            Event::PhaseOpened { .. } | Event::PhaseSettled { .. } | Event::PhaseClosed { .. }
+            Event::PhaseOpened { .. }
+                | Event::PhaseSettled { .. }
+                | Event::PhaseClosed { .. }
+                | Event::Restored { .. }
         ) {
             let is_open = self.core.current_is_open();
             self.graph.set_current(self.core.current_phase, is_open);

@@ -9,11 +9,13 @@ mod phases;
 mod plan;
 mod planning;
 mod positions;
+mod sequence;
 mod state;
 mod summary;
 mod trail;
 mod waves;
 mod window;
+mod wording;
 mod words;
 
 #[cfg(test)]
@@ -22,6 +24,7 @@ mod tests;
 pub use apart::TREES;
 pub use parked::{ParkCause, Parked, TRY_AGAIN};
 pub use plan::{Depends, Details, Plan, PlanError, PlanSource, PlannedTask, Priority};
+pub use sequence::{Before, Earlier, RunBrief};
 pub use state::{
     Active, EndStep, FailReason, Isolation, LastFailure, Mode, PhaseStage, Progress, Run, Settings,
     TaskStatus, TaskView,
@@ -29,4 +32,5 @@ pub use state::{
 pub use summary::{Estimate, Outcome, PhaseSummary, Summary, TaskSummary};
 pub use trail::{Account, Budget, Conversation, Trail, Usage};
 pub use window::{Config, Execution, Metrics, PhaseCheckpoint, RunState, TaskLists, translate};
+pub use wording::FIELD_LABELS;
 pub use words::{Command, Event, Failure};

@@ -21,7 +21,7 @@ pub(super) fn of(found: Option<&Active>, events: &[Event], at: Time) -> Vec<Noti
     let mut notices = Vec::new();
     for event in events {
         match (event, found) {
-            (Event::Begun { plan, .. }, _) => notices.push(started(plan, at)),
+            (Event::Begun { plan, .. }, _) => notices.push(started(plan, events, at)),
             (Event::TaskFailed { id, reason, text }, Some(active)) => {
                 notices.extend(active.task_failed(id, *reason, text, at));
             }
@@ -35,8 +35,9 @@ pub(super) fn of(found: Option<&Active>, events: &[Event], at: Time) -> Vec<Noti
     notices
 }
 
-fn started(plan: &Plan, at: Time) -> Notice {
-    let done = plan.tasks.iter().filter(|task| task.ticked).count();
+fn started(plan: &Plan, events: &[Event], at: Time) -> Notice {
+    let is_done = |event: &&Event| matches!(event, Event::TaskCompleted { .. });
+    let done = events.iter().filter(is_done).count();
     let phases: std::collections::BTreeSet<u32> =
         plan.tasks.iter().map(|task| task.phase).collect();
     let title = format!("run started: {} in {}", tasks(plan.tasks.len()), count(phases.len()));

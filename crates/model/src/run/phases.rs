@@ -7,7 +7,7 @@ use crate::{
     actor::Actor,
     inbox::{Question, QuestionKind},
     machine::{Decision, Effect, Rejected},
-    run::{Active, EndStep, Event, Isolation, Mode, PhaseStage, Plan, Progress, machine::STATUS},
+    run::{Active, EndStep, Event, Mode, PhaseStage, Plan, Progress, machine::STATUS},
     time::Time,
 };
 
@@ -53,7 +53,7 @@ impl Active {
                     _ => opened,
                 }
             }
-            Some(PhaseStep::Settle(phase)) if self.core.settings.isolation != Isolation::None => {
+            Some(PhaseStep::Settle(phase)) if self.core.settings.isolation.has_trees() => {
                 Decision::events([settled(phase, EndStep::Joining, None)])
                     .with(Effect::EndPhase { phase })
             }
@@ -125,6 +125,13 @@ impl Active {
         }
     }
 
+    /// Takes back what was asked about phases: the run is given up.
+    pub(super) fn settle_phases(&self) -> Vec<Effect> {
+        let is_ending = |stage: &PhaseStage| matches!(stage, PhaseStage::Ending { .. });
+        let ending = self.phases().filter(|(_, stage)| is_ending(stage));
+        ending.map(|(number, _)| settle(number)).collect()
+    }
+
     /// Takes back what was asked about phases that the new plan does not have.
     pub(super) fn settle_missing(&self, plan: &Plan) -> Vec<Effect> {
         let is_ending = |stage: &PhaseStage| matches!(stage, PhaseStage::Ending { .. });
@@ -166,6 +173,11 @@ impl Active {
 }
 
 impl PhaseStage {
+    /// A phase of which only its merge is known.
+    pub fn closed(at: Time, merge_commit: Option<String>) -> Self {
+        Self::Closed { since: at, at, merge_commit, merged_elsewhere: false }
+    }
+
     /// When the phase was first opened; `now` if that is only happening.
     pub(super) fn since(&self, now: Time) -> Time {
         match self {

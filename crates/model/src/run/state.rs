@@ -11,6 +11,7 @@ use crate::{
     run::{
         Command, Plan, PlannedTask,
         graph::{Graph, Standing},
+        sequence::{Away, Past, RunBrief},
         trail::{Budget, Trail, Usage},
     },
     time::Time,
@@ -35,6 +36,9 @@ pub struct Active {
 /// What is stored of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Core {
+    /// The first run of a repository is 1; each later one counts on.
+    #[serde(default = "first")]
+    pub number: u32,
     pub plan: Plan,
     pub settings: Settings,
     pub started_at: Time,
@@ -43,10 +47,16 @@ pub(super) struct Core {
     pub phases: BTreeMap<u32, PhaseStage>,
     /// By position in the plan.
     pub tasks: Vec<Task>,
-    /// Tasks that a later plan left out: should they come back, a completed one is not done again,
-    /// and attempts go on counting.
+    /// Tasks that a later plan of this run left out: should they come back, a completed one that
+    /// still says the same is not done again, and attempts go on counting.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub away: BTreeMap<TaskId, Task>,
+    pub away: BTreeMap<TaskId, Away>,
+    /// What earlier runs left of each task.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub past: BTreeMap<TaskId, Past>,
+    /// The runs before this one, the first first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<RunBrief>,
     /// What all agents have used up.
     #[serde(default, skip_serializing_if = "Usage::is_nothing")]
     pub usage: Usage,
@@ -110,6 +120,18 @@ pub enum Isolation {
     Phase,
     /// In a worktree per attempt.
     Task,
+    /// No engine and no agent has worked yet; decided when the first one starts.
+    Undecided,
+}
+
+impl Isolation {
+    /// Whether work is done in work trees of the run's own, and merged from there.
+    pub fn has_trees(self) -> bool {
+        match self {
+            Self::Phase | Self::Task => true,
+            Self::None | Self::Undecided => false,
+        }
+    }
 }
 
 /// One task of the run.
@@ -119,7 +141,10 @@ pub(super) struct Task {
     /// How often it was started; only grows, and fences off whoever comes late.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempts: u32,
-    /// How many of those were retries of the present round.
+    /// How many of those were in earlier runs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub attempts_before: u32,
+    /// How many were retries of the present round.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retries: u32,
     /// The attempt whose work tree is its own: one that goes on in the same conversation goes on
@@ -216,19 +241,16 @@ pub enum PhaseStage {
     /// Not reached.
     Waiting,
     /// Its tasks may run.
-    Open {
-        since: Time,
-    },
+    Open { since: Time },
     /// Its tasks are settled; its end is not.
-    Ending {
-        since: Time,
-        step: EndStep,
-        merge_commit: Option<String>,
-    },
+    Ending { since: Time, step: EndStep, merge_commit: Option<String> },
     Closed {
         since: Time,
         at: Time,
         merge_commit: Option<String>,
+        /// An adopted file said that it was merged, and not by which commit.
+        #[serde(default, skip_serializing_if = "is_false")]
+        merged_elsewhere: bool,
     },
 }
 
@@ -317,7 +339,10 @@ impl Default for Settings {
 pub struct TaskView<'a> {
     pub planned: &'a PlannedTask,
     pub status: TaskStatus,
+    /// In all runs.
     pub attempts: u32,
+    /// In earlier runs.
+    pub attempts_before: u32,
     pub retries: u32,
     pub since: Option<Time>,
     pub evidence: Option<&'a Evidence>,
@@ -341,7 +366,17 @@ impl Run {
         commands: impl IntoIterator<Item = &'a Command>,
         asked: &Asked<'_>,
     ) -> Result<Self, Rejected> {
-        let mut run = Self::none();
+        Self::none().imagine_next(commands, asked)
+    }
+
+    /// This run as it would be after these commands.
+    pub fn imagine_next<'a>(
+        &self,
+        commands: impl IntoIterator<Item = &'a Command>,
+        asked: &Asked<'_>,
+    ) -> Result<Self, Rejected> {
+        let core = self.active.as_ref().map(|active| active.core.clone());
+        let mut run = Self { active: core.map(Active::new) };
         for command in commands {
             run.take(command, asked)?;
             while let Some(next) = run.follow_up() {
@@ -374,6 +409,11 @@ impl Active {
         }
         graph.set_current(core.current_phase, core.current_is_open());
         Self { core, graph }
+    }
+
+    /// Which run of the repository it is, from 1.
+    pub fn number(&self) -> u32 {
+        self.core.number
     }
 
     pub fn plan(&self) -> &Plan {
@@ -453,6 +493,7 @@ impl Active {
             planned: &self.core.plan.tasks[position],
             status: self.graph.status(position),
             attempts: task.attempts,
+            attempts_before: task.attempts_before,
             retries: task.retries,
             since: match task.stage {
                 Stage::Running { since } => Some(since),
@@ -481,7 +522,8 @@ impl Active {
     pub fn average_task_seconds(&self) -> u64 {
         let spent = self.core.tasks.iter().filter_map(|task| {
             let is_done = matches!(task.stage, Stage::Completed(_));
-            (is_done && task.attempts > 0).then_some(task.spent_ms)
+            let was_timed = task.attempts > task.attempts_before || task.spent_ms > 0;
+            (is_done && was_timed).then_some(task.spent_ms)
         });
         let (count, sum) = spent.fold((0u64, 0u64), |(count, sum), ms| (count + 1, sum + ms));
         if count == 0 { 0 } else { (sum + count * 500) / (count * 1_000) }
@@ -542,6 +584,15 @@ impl<'de> Deserialize<'de> for Run {
         }
         Ok(Self { active: core.map(Active::new) })
     }
+}
+
+fn first() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]

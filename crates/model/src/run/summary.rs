@@ -17,6 +17,9 @@ use std::collections::BTreeMap;
 /// How a run stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
+    /// Which run of the repository it is.
+    #[serde(default = "first")]
+    pub number: u32,
     pub project: String,
     pub mode: Mode,
     pub current_phase: u32,
@@ -93,6 +96,10 @@ pub struct Estimate {
     pub cost_micros: u64,
 }
 
+fn first() -> u32 {
+    1
+}
+
 impl Summary {
     pub fn count(&self, status: TaskStatus) -> usize {
         self.counts.get(&status).copied().unwrap_or(0)
@@ -139,6 +146,7 @@ impl Active {
             progress: self.progress(number),
         };
         Summary {
+            number: self.number(),
             project: self.plan().project.clone(),
             mode: self.settings().mode,
             current_phase: self.current_phase(),
@@ -155,7 +163,9 @@ impl Active {
 
     /// What is left, at the mean of what was done; none while nothing was.
     pub fn estimate(&self) -> Option<Estimate> {
-        let done = self.tasks().filter(|it| it.status == TaskStatus::Completed && it.attempts > 0);
+        let done = self
+            .tasks()
+            .filter(|it| it.status == TaskStatus::Completed && it.attempts > it.attempts_before);
         let (mut from, mut cost) = (0, 0u64);
         for view in done {
             from += 1;

@@ -10,10 +10,10 @@ use crate::{
     id::TaskId,
     ordered::Ordered,
     run::{
-        Active, Command, Depends, Failure, Mode, PhaseStage, Plan, PlannedTask, Priority, Settings,
-        TaskStatus,
+        Active, Before, Command, Depends, Failure, Mode, PhaseStage, Plan, PlannedTask, Priority,
+        Settings, TaskStatus,
     },
-    time::Stamp,
+    time::{Stamp, Time},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -230,7 +230,7 @@ impl Active {
                     ..PhaseCheckpoint::default()
                 })
             }
-            PhaseStage::Closed { since, at, merge_commit } => {
+            PhaseStage::Closed { since, at, merge_commit, merged_elsewhere } => {
                 let is_complete = progress.completed == progress.total;
                 Some(PhaseCheckpoint {
                     started_at: Some((*since).into()),
@@ -238,7 +238,7 @@ impl Active {
                     tasks_count: u32::try_from(progress.total).ok(),
                     tasks: Some(self.phase_tasks(number)),
                     progress: if is_complete { None } else { so_far },
-                    merged: Some(merge_commit.is_some()),
+                    merged: Some(merge_commit.is_some() || *merged_elsewhere),
                     merge_commit: merge_commit
                         .as_ref()
                         .map(|commit| commit.chars().take(7).collect()),
@@ -360,6 +360,29 @@ impl RunState {
             retry_limit: self.config.retry_limit,
             slack_webhook_url: self.config.slack_webhook_url.as_deref().and_then(reference),
             ..defaults.clone()
+        }
+    }
+
+    /// What the file says of times and merged phases; `time` tells when a stamp was.
+    pub fn before(&self, time: impl Fn(&Stamp) -> Time) -> Before {
+        let started_at = time(&self.execution.started_at);
+        let phase = |(key, phase): (&String, &PhaseCheckpoint)| {
+            let number: u32 = key.strip_prefix("phase_")?.parse().ok()?;
+            let since = phase.started_at.as_ref().map_or(started_at, &time);
+            let is_over = phase.merged.is_some() || phase.completed_at.is_some();
+            if !is_over {
+                return Some((number, PhaseStage::Open { since }));
+            }
+            let end = phase.completed_at.as_ref().unwrap_or(&self.execution.last_updated);
+            let (at, merge_commit) = (time(end), phase.merge_commit.clone());
+            let merged_elsewhere = phase.merged == Some(true) && merge_commit.is_none();
+            Some((number, PhaseStage::Closed { since, at, merge_commit, merged_elsewhere }))
+        };
+        let seconds = self.metrics.average_task_time_seconds;
+        Before {
+            started_at: Some(started_at),
+            task_seconds: (seconds > 0).then_some(seconds),
+            phases: self.checkpoints.iter().filter_map(phase).collect(),
         }
     }
 

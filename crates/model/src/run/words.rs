@@ -8,7 +8,7 @@ use crate::{
     inbox::Question,
     retry::FailureClass,
     run::{
-        EndStep, FailReason, Parked, Plan, Settings,
+        Before, Earlier, EndStep, FailReason, Parked, Plan, Settings,
         trail::{Account, Conversation},
     },
     time::Time,
@@ -18,20 +18,31 @@ use serde::{Deserialize, Serialize};
 /// What somebody wants of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// Begins a run; ticked tasks count as completed.
+    /// Begins the first run, or the next one after a run that is over. What earlier runs have
+    /// completed and what says the same stays completed; ticked tasks count as completed unless a
+    /// run has ticked them.
     Begin {
         plan: Plan,
         settings: Settings,
     },
-    /// TASKS.md has changed: tasks keep what they have by id.
+    /// Begins the next run also where one is not finished: that one is given up.
+    BeginNew {
+        plan: Plan,
+        settings: Settings,
+        earlier: Earlier,
+    },
+    /// TASKS.md has changed: tasks keep what they have by id. Refused if a task that is completed
+    /// says something else now, unless it is to stay completed.
     Replan {
         plan: Plan,
+        keep_done: bool,
     },
-    /// Makes the state anew from TASKS.md and from what is known to be done, such as merged work;
-    /// what the journal says of the tasks stays. By a person.
+    /// Makes the state again from TASKS.md and from what is known to be done, such as merged work
+    /// and merged phases; what the journal says of the tasks stays. By a person.
     Rebuild {
         plan: Plan,
         completed: Vec<(TaskId, Evidence)>,
+        before: Before,
     },
     /// Goes on after an interruption: what was in progress is ready again, and a phase that could
     /// not be joined is tried once more.
@@ -154,6 +165,7 @@ pub enum Command {
         settings: Settings,
         completed: Vec<TaskId>,
         failed: Vec<TaskId>,
+        before: Before,
     },
 }
 
@@ -205,6 +217,10 @@ pub enum Event {
     },
     Replanned {
         plan: Plan,
+    },
+    /// Times and merged phases that are known from elsewhere.
+    Restored {
+        before: Before,
     },
     Configured {
         settings: Settings,

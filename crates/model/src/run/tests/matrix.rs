@@ -1,8 +1,8 @@
 //! Every command in every state, as one page to read.
 
 use super::{
-    Command, Isolation, Mode, Settings, TaskId, TaskStatus, Walk, agent, id, parse, person, plain,
-    plan, summary,
+    Before, Command, Isolation, Mode, Settings, TaskId, TaskStatus, Walk, agent, id, parse, person,
+    plain, plan, summary,
 };
 use crate::{
     actor::Actor,
@@ -97,8 +97,15 @@ fn run_commands() -> Vec<(String, Actor, Command)> {
     let completed = || vec![(id("T1.2"), Evidence::Unverified)];
     let lists: [Vec<TaskId>; 2] = [vec![id("T1.1")], vec![id("T1.9")]];
     let [done, failed] = lists;
-    let adopt = Command::Adopt { plan: other(), settings: plain(), completed: done, failed };
-    let rebuild = Command::Rebuild { plan: plan(PHASES), completed: completed() };
+    let adopt = Command::Adopt {
+        plan: other(),
+        settings: plain(),
+        completed: done,
+        failed,
+        before: Before::default(),
+    };
+    let rebuild =
+        Command::Rebuild { plan: plan(PHASES), completed: completed(), before: Before::default() };
     let typed = |line: &str| {
         let (by, command) = parse(line);
         (line.to_owned(), by, command)
@@ -107,8 +114,16 @@ fn run_commands() -> Vec<(String, Actor, Command)> {
         ("begin".to_owned(), agent(), Command::Begin { plan: other(), settings: plain() }),
         ("adopt".to_owned(), agent(), adopt.clone()),
         ("person: adopt".to_owned(), person(), adopt),
-        ("replan, the same".to_owned(), agent(), Command::Replan { plan: plan(PHASES) }),
-        ("replan, without T1.2".to_owned(), agent(), Command::Replan { plan: other() }),
+        (
+            "replan, the same".to_owned(),
+            agent(),
+            Command::Replan { plan: plan(PHASES), keep_done: false },
+        ),
+        (
+            "replan, without T1.2".to_owned(),
+            agent(),
+            Command::Replan { plan: other(), keep_done: false },
+        ),
         ("rebuild".to_owned(), agent(), rebuild.clone()),
         ("person: rebuild".to_owned(), person(), rebuild),
     ];

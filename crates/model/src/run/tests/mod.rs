@@ -12,13 +12,15 @@ mod planning;
 mod properties;
 mod random;
 mod scale;
+mod sequence;
 mod tasks;
 mod trail;
 mod window;
 
 use super::{
-    Account, Active, Command, Conversation, Depends, EndStep, Event, Failure, Isolation, Mode,
-    ParkCause, Parked, PhaseStage, Plan, PlannedTask, Priority, Run, Settings, TaskStatus, Usage,
+    Account, Active, Before, Command, Conversation, Depends, Earlier, EndStep, Event, Failure,
+    Isolation, Mode, ParkCause, Parked, PhaseStage, Plan, PlannedTask, Priority, Run, Settings,
+    TaskStatus, Usage,
 };
 use crate::{
     actor::Actor,
@@ -51,7 +53,7 @@ fn agent() -> Actor {
 
 /// Reads a plan: a line per phase, `NUMBER: TASK; TASK`, each task an id and then, in any order,
 /// the ids it depends on joined by commas (`-`: none; left out: the phase before), a priority
-/// (`!high`) and `[x]` when it is ticked.
+/// (`!high`), `[x]` when it is ticked and `=WORD` when it says something else than usual.
 fn plan(text: &str) -> Plan {
     let mut tasks = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -84,6 +86,7 @@ fn planned(entry: &str, phase: u32, line: u32) -> PlannedTask {
             "!low" => task.priority = Priority::Low,
             "!high" => task.priority = Priority::High,
             "!critical" => task.priority = Priority::Critical,
+            word if word.starts_with('=') => word[1..].clone_into(&mut task.title),
             ids => task.depends = Depends::On(ids.split(',').map(id).collect()),
         }
     }
@@ -370,6 +373,9 @@ fn event_line(event: &Event) -> String {
     let rest = match event {
         Event::Begun { plan, settings } => {
             format!("{} tasks, {}", plan.tasks.len(), settings.mode.as_str())
+        }
+        Event::Restored { before } => {
+            format!("{} phases", before.phases.len())
         }
         Event::Replanned { plan } => format!("{} tasks", plan.tasks.len()),
         Event::Configured { settings } => settings.mode.as_str().to_owned(),

@@ -1,7 +1,7 @@
 //! What begins a run, and what becomes of it when TASKS.md changes.
 
 use super::{
-    Command, Evidence, Isolation, Settings, Walk, agent, id, person, plain, plan, summary,
+    Before, Command, Evidence, Isolation, Settings, Walk, agent, id, person, plain, plan, summary,
 };
 use crate::{machine::Cause, run::FailReason};
 
@@ -16,7 +16,7 @@ fn walk() -> Walk {
 #[track_caller]
 fn replanned(after: &str, want_phases: &str, want: &str) -> Walk {
     let mut walk = walk();
-    walk.give(&Command::Replan { plan: plan(after) }, &agent()).unwrap();
+    walk.give(&Command::Replan { plan: plan(after), keep_done: false }, &agent()).unwrap();
     assert_eq!((walk.phases().as_str(), walk.lists().as_str()), (want_phases, want), "{after}");
     walk
 }
@@ -66,7 +66,7 @@ fn tasks_keep_what_they_have_when_the_plan_changes() {
 #[test]
 fn a_task_in_progress_cannot_leave_the_plan() {
     let mut walk = walk();
-    let without = Command::Replan { plan: plan("1: T1 -; T3 -; T4 -") };
+    let without = Command::Replan { plan: plan("1: T1 -; T3 -; T4 -"), keep_done: false };
     assert_eq!(
         summary(&walk.give(&without, &agent())),
         "refused: T2 is in progress but no longer in the plan → waypost run fail T2"
@@ -79,8 +79,9 @@ fn a_task_in_progress_cannot_leave_the_plan() {
 fn an_empty_plan_replaces_nothing() {
     let empty = || crate::run::Plan::new("example".into(), [].into(), Vec::new()).unwrap();
     let refused = "refused: the plan has no task → waypost validate TASKS.md";
-    let rebuild = Command::Rebuild { plan: empty(), completed: Vec::new() };
-    for command in [Command::Replan { plan: empty() }, rebuild] {
+    let rebuild =
+        Command::Rebuild { plan: empty(), completed: Vec::new(), before: Before::default() };
+    for command in [Command::Replan { plan: empty(), keep_done: false }, rebuild] {
         assert_eq!(summary(&walk().give(&command, &person())), refused);
     }
     let begin = Command::Begin { plan: empty(), settings: plain() };
@@ -89,7 +90,7 @@ fn an_empty_plan_replaces_nothing() {
 
 #[test]
 fn the_same_plan_changes_nothing() {
-    let replan = Command::Replan { plan: plan(BEFORE) };
+    let replan = Command::Replan { plan: plan(BEFORE), keep_done: false };
     assert_eq!(summary(&walk().give(&replan, &agent())), "nothing");
 }
 
@@ -97,9 +98,9 @@ fn the_same_plan_changes_nothing() {
 fn a_task_that_comes_back_is_what_it_was() {
     let mut walk = walk();
     walk.go("done T2");
-    walk.give(&Command::Replan { plan: plan("1: T4 -") }, &agent()).unwrap();
+    walk.give(&Command::Replan { plan: plan("1: T4 -"), keep_done: false }, &agent()).unwrap();
     assert_eq!(walk.lists(), "ready: T4");
-    walk.give(&Command::Replan { plan: plan(BEFORE) }, &agent()).unwrap();
+    walk.give(&Command::Replan { plan: plan(BEFORE), keep_done: false }, &agent()).unwrap();
     assert_eq!(walk.lists(), "ready: T4; completed: T1 T2; failed: T3; blocked: T5");
     walk.go("retry T3; start T3");
     assert_eq!(walk.attempts("T3"), 2, "attempts only grow");
@@ -109,7 +110,7 @@ fn a_task_that_comes_back_is_what_it_was() {
 fn work_that_is_added_to_a_closed_phase_opens_it_again() {
     let mut walk = Walk::of("1: T1 -\n2: T2", plain(), "start T1; done T1; start T2");
     let more = plan("1: T1 -; T3 -\n2: T2\n4: T4");
-    walk.give(&Command::Replan { plan: more }, &agent()).unwrap();
+    walk.give(&Command::Replan { plan: more, keep_done: false }, &agent()).unwrap();
     assert_eq!(walk.phases(), "1 open, 2 open, 4 waiting");
     assert_eq!(walk.lists(), "pending: T4; ready: T3; in_progress: T2; completed: T1");
 }
@@ -119,7 +120,7 @@ fn a_phase_that_leaves_the_plan_takes_its_question_with_it() {
     let settings = Settings { isolation: Isolation::Task, ..plain() };
     let mut walk = Walk::of("1: T1 -\n2: T2 -", settings, "start T1; done T1; conflict 1");
     assert_eq!(walk.asked().len(), 1);
-    walk.give(&Command::Replan { plan: plan("2: T2 -") }, &agent()).unwrap();
+    walk.give(&Command::Replan { plan: plan("2: T2 -"), keep_done: false }, &agent()).unwrap();
     assert_eq!((walk.phases().as_str(), walk.asked().len()), ("2 open", 0));
 }
 
@@ -127,9 +128,10 @@ fn a_phase_that_leaves_the_plan_takes_its_question_with_it() {
 fn a_new_tick_counts_at_a_rebuild_only() {
     let ticked = || plan("1: T1 -; T2 T1; T3 - [x]; T4 - [x]\n2: T5");
     let mut walk = walk();
-    walk.give(&Command::Replan { plan: ticked() }, &agent()).unwrap();
+    walk.give(&Command::Replan { plan: ticked(), keep_done: false }, &agent()).unwrap();
     assert_eq!(walk.lists(), "ready: T4; in_progress: T2; completed: T1; failed: T3; blocked: T5");
-    let rebuild = Command::Rebuild { plan: ticked(), completed: Vec::new() };
+    let rebuild =
+        Command::Rebuild { plan: ticked(), completed: Vec::new(), before: Before::default() };
     assert_eq!(
         walk.give(&rebuild, &agent()).unwrap_err().cause,
         Cause::Reserved,
@@ -149,7 +151,7 @@ fn a_rebuild_takes_the_plan_and_what_is_known_to_be_done() {
     let completed = vec![(id("T1"), check()), (id("T3"), check()), (id("T9"), check())];
     // T2 is in progress and no longer in the plan: a rebuild may drop it. T6 and T7 are new.
     let after = plan("1: T1 -; T3 -; T4 -; T6 - [x]; T7 -");
-    let rebuild = Command::Rebuild { plan: after, completed };
+    let rebuild = Command::Rebuild { plan: after, completed, before: Before::default() };
     assert_eq!(
         summary(&walk.give(&rebuild, &person())),
         "attempt_interrupted T2; replanned 5 tasks; task_completed T3 (check `merge`); \
@@ -164,7 +166,7 @@ fn one_run_at_a_time() {
     let begin = || Command::Begin { plan: plan("1: T9 -"), settings: plain() };
     assert_eq!(
         summary(&walk().give(&begin(), &agent())),
-        "refused: a run is under way → waypost run --resume, or --rebuild-state by a person"
+        "refused: run 1 is not finished → waypost run --resume, or --rebuild-state by a person"
     );
     let mut over = Walk::of("1: T1 -", plain(), "start T1; done T1");
     over.give(&begin(), &agent()).unwrap();
@@ -180,6 +182,7 @@ fn an_adopted_file_is_a_beginning() {
         settings: plain(),
         completed: completed.iter().map(|name| id(name)).collect(),
         failed: failed.iter().map(|name| id(name)).collect(),
+        before: Before::default(),
     };
     let table: [(&[&str], &[&str], &str); 4] = [
         (&[], &[], "pending: T4; ready: T2 T3; completed: T1"),
@@ -198,5 +201,5 @@ fn an_adopted_file_is_a_beginning() {
         assert!(reasons.into_iter().all(|reason| reason == FailReason::Forced));
     }
     let refused = walk().give(&adopt(&[], &[]), &person()).unwrap_err();
-    assert_eq!(refused.message, "a run is under way");
+    assert_eq!(refused.message, "run 1 is not finished");
 }

@@ -1,9 +1,9 @@
 //! Random plans and moves, and the run's lists computed the slow and obvious way.
 
 use super::{
-    Account, Active, Command, Depends, EndStep, Event, Evidence, Failure, Isolation, Mode,
-    ParkCause, PhaseStage, Plan, PlannedTask, Priority, Settings, TaskId, TaskStatus, Usage, Walk,
-    agent, conversation, id, parked, person, question,
+    Account, Active, Before, Command, Depends, Earlier, EndStep, Event, Evidence, Failure,
+    Isolation, Mode, ParkCause, PhaseStage, Plan, PlannedTask, Priority, Settings, TaskId,
+    TaskStatus, Usage, Walk, agent, conversation, id, parked, person, question,
 };
 use crate::{actor::Actor, retry::FailureClass, time::Time};
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -75,6 +75,8 @@ pub(super) enum Move {
     Task(Verb, prop::sample::Index),
     Replan(Plan),
     Rebuild(Plan),
+    /// Whether everything is done again.
+    BeginNew(Plan, bool),
     Configure(Settings),
     Wait,
 }
@@ -120,6 +122,7 @@ pub(super) fn moves() -> impl Strategy<Value = Vec<Move>> {
         16 => (select(verbs), any::<prop::sample::Index>()).prop_map(|(verb, at)| Move::Task(verb, at)),
         1 => plans().prop_map(Move::Replan),
         1 => plans().prop_map(Move::Rebuild),
+        1 => (plans(), any::<bool>()).prop_map(|(plan, again)| Move::BeginNew(plan, again)),
         1 => settings().prop_map(Move::Configure),
         2 => Just(Move::Wait),
     ];
@@ -132,10 +135,18 @@ pub(super) fn resolve(walk: &Walk, each: Move) -> Option<(Actor, Command)> {
     Some(match each {
         Move::Forward(at) => forward(walk, at)?,
         Move::Task(verb, at) => verb_command(active, verb, at),
-        Move::Replan(plan) => (agent(), Command::Replan { plan }),
+        Move::Replan(plan) => (agent(), Command::Replan { plan, keep_done: false }),
         Move::Rebuild(plan) => {
             let merged = plan.tasks.iter().take(1).map(|it| (it.id.clone(), Evidence::Unverified));
-            (person(), Command::Rebuild { completed: merged.collect(), plan })
+            (
+                person(),
+                Command::Rebuild { completed: merged.collect(), plan, before: Before::default() },
+            )
+        }
+        Move::BeginNew(plan, again) => {
+            let earlier = if again { Earlier::IsDoneAgain } else { Earlier::Counts };
+            let settings = active.settings().clone();
+            (agent(), Command::BeginNew { plan, settings, earlier })
         }
         Move::Configure(settings) => (agent(), Command::Configure { settings }),
         Move::Wait => return None,
@@ -279,6 +290,7 @@ pub(super) type Standings = BTreeMap<TaskId, TaskStatus>;
 /// Notes one event; `Pending` stands for whatever the graph decides.
 pub(super) fn note(standings: &mut Standings, event: &Event) {
     let (id, status) = match event {
+        Event::Begun { .. } => return standings.clear(),
         Event::TaskStarted { id, .. } => (id, TaskStatus::InProgress),
         Event::TaskCompleted { id, .. } => (id, TaskStatus::Completed),
         Event::TaskFailed { id, .. } => (id, TaskStatus::Failed),

@@ -118,6 +118,7 @@ fn the_seeds_example_is_adopted_as_it_is_meant() {
         settings: file.settings(&Settings::default()),
         completed: of(TaskStatus::Completed),
         failed: of(TaskStatus::Failed),
+        before: file.before(|stamp| stamp.to_time(|_| jiff::tz::Offset::UTC)),
     };
     let mut walk = Walk::default();
     walk.give(&adopt, &person()).unwrap();

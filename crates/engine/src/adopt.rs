@@ -1,7 +1,7 @@
 //! Making a state file that was found without a journal the start of one.
 
 use crate::{error::EngineError, ledger::MachineCommand, project::Project, windows};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use waypost_model::{
     actor::Actor,
     document::{Document, Kind},
@@ -82,7 +82,32 @@ impl Project {
         };
         let (completed, failed) = (with(TaskStatus::Completed), with(TaskStatus::Failed));
         let settings = state.settings(&self.configuration().values.run.settings());
-        Ok(MachineCommand::Run(run::Command::Adopt { plan, settings, completed, failed }))
+        let clock = self.clock();
+        let before = state.before(|stamp| clock.resolve(*stamp));
+        let adopt = run::Command::Adopt { plan, settings, completed, failed, before };
+        Ok(MachineCommand::Run(adopt))
+    }
+
+    /// The run's state file, if there is one and no run behind it.
+    pub fn loose_run_file(&mut self) -> Result<Option<PathBuf>, EngineError> {
+        if self.run()?.active().is_some() {
+            return Ok(None);
+        }
+        Ok(windows::run_path(self).filter(|path| path.is_file()))
+    }
+
+    /// Refuses to begin a run over a state file that nobody has adopted: it would be overwritten,
+    /// and what it has as completed done again.
+    pub(crate) fn refuse_loose_run(&mut self) -> Result<(), EngineError> {
+        let Some(path) = self.loose_run_file()? else { return Ok(()) };
+        let bytes = file::read_bounded(&path, FILE_SIZE_MAX)?.unwrap_or_default();
+        self.read_state::<RunState>(&path, &bytes)?;
+        let shown = path.strip_prefix(self.root()).unwrap_or(&path).display().to_string();
+        Err(Rejected::rule(format!(
+            "{shown} holds the state of a run that is not in the journal; it is left as it is"
+        ))
+        .next(format!("waypost adopt {shown}, or move it away"))
+        .into())
     }
 
     /// What a workflow's state file says where there is no journal behind it.

@@ -10,7 +10,7 @@ use waypost_model::{
     evidence::Evidence,
     id::TaskId,
     machine::Rejected,
-    run::{self, Active, Isolation, PhaseStage, Plan, TaskStatus},
+    run::{self, Active, Before, PhaseStage, Plan, TaskStatus},
 };
 
 impl Project {
@@ -106,6 +106,25 @@ impl Project {
         Ok(plan.tasks.iter().filter_map(evidence).collect())
     }
 
+    /// The phases of a plan that were merged into the branch that is checked out, with when and by
+    /// which commit, as far as its commits tell. A phase is known again by its number and name.
+    pub fn merged_phases(&mut self, plan: &Plan) -> Result<Before, EngineError> {
+        let mut before = Before::default();
+        let target = self.run()?.active().and_then(|active| active.settings().target.clone());
+        let target = target.or_else(|| self.target_branch().ok());
+        let (Some(target), true) = (target, self.place.git_common.is_some()) else {
+            return Ok(before);
+        };
+        let trees = Trees::of(self)?;
+        for (number, name) in &plan.phases {
+            if let Some(landed) = trees.landed_phase(&target, (*number, name))? {
+                let (at, commit) = (landed.at, Some(landed.commit));
+                before.phases.insert(*number, PhaseStage::closed(at, commit));
+            }
+        }
+        Ok(before)
+    }
+
     /// Where the journal says that work is merged, and git does not have it.
     pub fn unmerged(&mut self) -> Result<Vec<String>, EngineError> {
         let Some(active) = self.run()?.active() else { return Ok(Vec::new()) };
@@ -149,8 +168,7 @@ struct Claim {
 
 fn claims(active: &Active) -> Vec<Claim> {
     let settings = active.settings();
-    let Some(target) = settings.target.as_ref().filter(|_| settings.isolation != Isolation::None)
-    else {
+    let Some(target) = settings.target.as_ref().filter(|_| settings.isolation.has_trees()) else {
         return Vec::new();
     };
     let phases = active.phases().filter_map(|(phase, stage)| match stage {

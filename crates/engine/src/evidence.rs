@@ -108,6 +108,9 @@ impl Project {
         echo: &mut dyn io::Write,
     ) -> Result<(), EngineError> {
         self.refuse_stale()?;
+        if self.finish_apart(id, attempt, echo)? {
+            return self.end_phase_of_session(echo);
+        }
         let view = self.run()?.active().and_then(|active| active.task(id));
         // Nothing is run for a task that could not be completed anyway.
         let is_due = view.is_some_and(|view| view.status == TaskStatus::InProgress);

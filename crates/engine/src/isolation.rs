@@ -4,7 +4,7 @@ use crate::{content::git_at, error::EngineError, execute::is_agents, project::Pr
 use std::path::Path;
 use waypost_model::{
     machine::Rejected,
-    run::{Isolation, Plan, Settings},
+    run::{self, Isolation, PlannedTask, Settings, TaskStatus, TaskView},
 };
 
 impl Project {
@@ -17,19 +17,13 @@ impl Project {
         file: Option<&Path>,
     ) -> Result<Settings, EngineError> {
         let configured = self.configuration().values.run.isolation.stated();
-        let is_new = self.run()?.active().is_none();
-        let isolation = match stated.or_else(|| configured.filter(|_| is_new)) {
+        let is_open = settings.isolation == Isolation::Undecided;
+        let isolation = match stated.or_else(|| configured.filter(|_| is_open)) {
             Some(isolation) => isolation,
-            None if !is_new => settings.isolation,
-            None => {
-                let read = self.read_tasks(file)?;
-                let wants_trees =
-                    self.place.git_common.is_some() && has_agents(&read.plan, &settings);
-                self.tasks_ahead = Some(read);
-                if wants_trees { Isolation::Task } else { Isolation::None }
-            }
+            None if !is_open => settings.isolation,
+            None => self.needed_isolation(&settings, file)?,
         };
-        if isolation == Isolation::None {
+        if !isolation.has_trees() {
             return Ok(Settings { isolation, target: None, ..settings });
         }
         let target = match settings.target.clone() {
@@ -37,6 +31,64 @@ impl Project {
             _ => self.target_branch()?,
         };
         Ok(Settings { isolation, target: Some(target), ..settings })
+    }
+
+    /// Work trees where there is git and a model agent works on any task that is left.
+    fn needed_isolation(
+        &mut self,
+        settings: &Settings,
+        file: Option<&Path>,
+    ) -> Result<Isolation, EngineError> {
+        let has_git = self.place.git_common.is_some();
+        let is_left = |view: &TaskView<'_>| view.status != TaskStatus::Completed;
+        let of_run = match self.run()?.active().filter(|active| !active.is_over()) {
+            Some(active) => {
+                let left = active.tasks().filter(is_left).map(|view| view.planned);
+                Some(has_agents(left, settings))
+            }
+            None => None,
+        };
+        let wants_trees = match (self.tasks_ahead.take(), of_run) {
+            (None, Some(wants_trees)) => wants_trees,
+            (ahead, _) => {
+                let read = ahead.map_or_else(|| self.read_tasks(file), Ok)?;
+                let wants_trees = has_agents(read.plan.tasks.iter(), settings);
+                self.tasks_ahead = Some(read);
+                wants_trees
+            }
+        };
+        Ok(if has_git && wants_trees { Isolation::Task } else { Isolation::None })
+    }
+
+    /// Decides where the tasks of a run are worked on that began without an engine, now that one
+    /// starts, or an agent, and says so. Nothing if that is decided.
+    pub(crate) fn decide_place(&mut self) -> Result<Option<run::Command>, EngineError> {
+        let Some(active) = self.run()?.active() else { return Ok(None) };
+        if active.settings().isolation != Isolation::Undecided {
+            return Ok(None);
+        }
+        let settings = active.settings().clone();
+        let settings = self.place_run(settings, None, None)?;
+        self.say_place(&settings);
+        Ok(Some(run::Command::Configure { settings }))
+    }
+
+    /// Says in one line where tasks are worked on.
+    pub fn say_place(&mut self, settings: &Settings) {
+        let target = settings.target.as_deref().unwrap_or_default();
+        self.notice(match settings.isolation {
+            Isolation::Task => format!(
+                "from here on each attempt works in a work tree of its own, and what it did is \
+                 merged into {target} (isolation task)"
+            ),
+            Isolation::Phase => format!(
+                "from here on tasks are worked on in a work tree for each phase, which is merged \
+                 into {target} (isolation phase)"
+            ),
+            Isolation::None | Isolation::Undecided => {
+                "tasks are worked on in the project's folder itself (isolation none)".to_owned()
+            }
+        });
     }
 
     /// The branch that is checked out, which has to have a commit.
@@ -77,7 +129,7 @@ impl Project {
     }
 }
 
-/// Whether a model agent works on any task that is left.
-fn has_agents(plan: &Plan, settings: &Settings) -> bool {
-    plan.tasks.iter().filter(|task| !task.ticked).any(|task| is_agents(task, settings))
+/// Whether a model agent works on any of these that is not ticked.
+fn has_agents<'a>(mut tasks: impl Iterator<Item = &'a PlannedTask>, settings: &Settings) -> bool {
+    tasks.any(|task| !task.ticked && is_agents(task, settings))
 }

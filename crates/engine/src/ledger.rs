@@ -24,7 +24,7 @@ use waypost_model::{
 };
 use waypost_store::{
     StoreError,
-    journal::{Append, Journal, NewEffect, NewEvent, Transaction, View},
+    journal::{Append, EventRef, Journal, NewEffect, NewEvent, Transaction, View},
 };
 
 /// The fewest events between two snapshots of a stream; replaying that many takes a millisecond.
@@ -91,17 +91,7 @@ impl<M: Machine> Loaded<M> {
             return Ok(());
         }
         view.for_each_event(stream, *head, |entry| {
-            let undecodable = |detail| StoreError::Undecodable { seq: entry.seq, detail };
-            if entry.format > M::FORMAT {
-                return Err(undecodable(format!(
-                    "it has format {} of `{}`, and this program knows up to {}",
-                    entry.format,
-                    M::KIND,
-                    M::FORMAT
-                )));
-            }
-            let event = serde_json::from_str(entry.body).map_err(|e| undecodable(e.to_string()))?;
-            state.apply(&event, entry.at);
+            state.apply(&decode::<M>(&entry)?, entry.at);
             *head = entry.stream_seq;
             Ok(())
         })
@@ -159,6 +149,20 @@ impl<M: Machine> Loaded<M> {
         self.snapshot_at = self.head;
         Ok(())
     }
+}
+
+/// Reads an event of a machine, in any format that this program knows.
+pub(crate) fn decode<M: Machine>(entry: &EventRef<'_>) -> Result<M::Event, StoreError> {
+    let undecodable = |detail| StoreError::Undecodable { seq: entry.seq, detail };
+    if entry.format > M::FORMAT {
+        return Err(undecodable(format!(
+            "it has format {} of `{}`, and this program knows up to {}",
+            entry.format,
+            M::KIND,
+            M::FORMAT
+        )));
+    }
+    serde_json::from_str(entry.body).map_err(|error| undecodable(error.to_string()))
 }
 
 /// Records events in the order in which they became true, as many at once as belong together.

@@ -8,8 +8,8 @@ use std::{
 use waypost_model::{
     diagnostic::Diagnostic,
     id::TaskId,
-    machine::Asked,
-    run::{self, Plan, PlanSource, Run, TaskStatus},
+    machine::{Asked, Rejected},
+    run::{self, Active, Earlier, Plan, PlanSource, Run, TaskStatus},
 };
 use waypost_store::{file, hash, tasks_md};
 
@@ -19,13 +19,51 @@ const USUAL_PLACES: [&str; 3] = ["docs/planning/06-tasks.md", "docs/planning/TAS
 /// The largest TASKS.md that is read.
 const FILE_SIZE_MAX: u64 = 10 << 20;
 
-/// What becomes of a task that is worked on and no longer in TASKS.md.
+/// What is to become of the run that is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Onward {
+    /// It goes on; after one that is over the next begins, if TASKS.md has something new.
+    #[default]
+    GoOn,
+    /// The same, and completed tasks that say something else now stay completed.
+    KeepDone,
+    /// It stays as it is: the commands that are given say what becomes of its plan.
+    Stay,
+    /// The next one begins, and one that is not finished is given up.
+    New(Earlier),
+}
+
+/// What `waypost run` would do with the TASKS.md that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// No run has begun: the first one would.
+    First,
+    /// The run is not finished: it would go on.
+    GoesOn,
+    /// The same, and it has completed these tasks, which say something else now.
+    Redefined(Vec<TaskId>),
+    /// The run is over, and TASKS.md has nothing new.
+    Over,
+    /// The next run would begin.
+    Next,
+}
+
+impl Ahead {
+    /// Whether a run would begin.
+    pub fn begins(&self) -> bool {
+        matches!(self, Self::First | Self::Next)
+    }
+}
+
+/// Who takes up a TASKS.md that has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Removed {
-    /// The new TASKS.md waits until it has ended.
-    Awaited,
-    /// Its attempt ends without a result.
-    GivenUp,
+enum By {
+    /// A command about single tasks of the run that is there.
+    Tasks,
+    /// An agent session that asks for work or begins with some.
+    Session,
+    /// A command that is about to be the engine: nobody else works on the run.
+    Engine,
 }
 
 /// A TASKS.md that was read.
@@ -66,7 +104,7 @@ impl Project {
             root.file_name().map_or_else(|| "project".into(), |name| name.to_string_lossy());
         let read = tasks_md::read(&String::from_utf8_lossy(&bytes), &fallback)
             .map_err(|diagnostics| EngineError::invalid(&path, &bytes, diagnostics))?;
-        let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        let shown = self.shown_path(&path);
         let mut plan = read.plan;
         plan.source = Some(PlanSource { path: shown, hash: hash::sha256_hex(&bytes) });
         Ok(TasksSource { path, plan, warnings: read.warnings })
@@ -77,11 +115,12 @@ impl Project {
     }
 
     /// The run as it would begin with the TASKS.md that is there.
-    pub fn preview_run(&self, file: Option<&Path>) -> Result<Run, EngineError> {
+    pub fn preview_run(&mut self, file: Option<&Path>) -> Result<Run, EngineError> {
         let plan = self.read_tasks(file)?.plan;
         let settings = self.configuration().values.run.settings();
-        let asked = Asked { by: self.actor(), now: self.clock().now() };
-        Ok(Run::imagine([&run::Command::Begin { plan, settings }], &asked)?)
+        let (by, now) = (self.actor().clone(), self.clock().now());
+        let begin = run::Command::Begin { plan, settings };
+        Ok(self.run()?.imagine_next([&begin], &Asked { by: &by, now })?)
     }
 
     /// Gives commands to the run, beginning it first if there is none, and taking up a TASKS.md
@@ -91,22 +130,34 @@ impl Project {
         commands: Vec<run::Command>,
         file: Option<&Path>,
     ) -> Result<(), EngineError> {
-        let commands = self.with_plan(commands, file, Removed::Awaited)?;
+        let commands = self.with_plan(commands, file, (Onward::GoOn, By::Tasks))?;
         self.command(&commands)
     }
 
-    /// As `drive_run`, for whoever is about to be the engine: nobody else works on the run, so what
-    /// is no longer in TASKS.md is not worked on either. It is shown by the engine, when it has
-    /// something to wait for. A run that could not be worked on, or in which there is no such
-    /// `phase`, is refused, and nothing has changed.
+    /// As `drive_run`, for an agent session that is its own executor: after a run that is over the
+    /// next one begins, if TASKS.md has something new.
+    pub fn work_on_run(
+        &mut self,
+        commands: Vec<run::Command>,
+        file: Option<&Path>,
+    ) -> Result<(), EngineError> {
+        let commands = self.with_plan(commands, file, (Onward::GoOn, By::Session))?;
+        self.command(&commands)
+    }
+
+    /// As `work_on_run`, for a command that is about to be the engine: nobody else works on the
+    /// run, so what is no longer in TASKS.md is not worked on either. It is shown by the engine,
+    /// when it has something to wait for. A run that could not be worked on, or in which there is no
+    /// such `phase`, is refused, and nothing has changed.
     pub fn take_up_run(
         &mut self,
         commands: Vec<run::Command>,
         file: Option<&Path>,
         phase: Option<u32>,
+        onward: Onward,
     ) -> Result<(), EngineError> {
         let preflight = Preflight::of(self, phase)?;
-        let commands = self.with_plan(commands, file, Removed::GivenUp)?;
+        let commands = self.with_plan(commands, file, (onward, By::Engine))?;
         if !self.has_journal() {
             // No journal is made for a run that does not begin.
             let asked = Asked { by: self.actor(), now: self.clock().now() };
@@ -117,101 +168,191 @@ impl Project {
         Ok(())
     }
 
+    /// What would be done with the TASKS.md that is there; refuses what cannot be done, and changes
+    /// nothing.
+    pub fn ahead(&mut self, file: Option<&Path>, onward: Onward) -> Result<Ahead, EngineError> {
+        let Some(is_over) = self.run()?.active().map(|active| active.is_over()) else {
+            self.refuse_loose_run()?;
+            return Ok(Ahead::First);
+        };
+        match onward {
+            Onward::New(_) => return Ok(Ahead::Next),
+            Onward::Stay => return Ok(Ahead::GoesOn),
+            Onward::GoOn | Onward::KeepDone => {}
+        }
+        let read = self.changed_tasks(file, (onward, By::Engine))?;
+        let Some(active) = self.run()?.active() else { return Ok(Ahead::First) };
+        let Some(read) = read else {
+            return Ok(if is_over { Ahead::Over } else { Ahead::GoesOn });
+        };
+        let ahead = match is_over {
+            true if active.news(&read.plan).is_empty() => Ahead::Over,
+            true => Ahead::Next,
+            false => match active.redefined(&read.plan) {
+                redefined if redefined.is_empty() || onward == Onward::KeepDone => Ahead::GoesOn,
+                redefined => Ahead::Redefined(redefined),
+            },
+        };
+        self.tasks_ahead = Some(read);
+        Ok(ahead)
+    }
+
     /// Commands after what has to be said of TASKS.md before them.
     fn with_plan(
         &mut self,
         commands: Vec<run::Command>,
         file: Option<&Path>,
-        removed: Removed,
+        how: (Onward, By),
     ) -> Result<Vec<MachineCommand>, EngineError> {
-        let first = self.begin_or_replan(file, removed)?;
+        let first = self.begin_or_replan(file, how)?;
         Ok(first.into_iter().chain(commands).map(MachineCommand::Run).collect())
     }
 
     fn begin_or_replan(
         &mut self,
         file: Option<&Path>,
-        removed: Removed,
+        how: (Onward, By),
     ) -> Result<Vec<run::Command>, EngineError> {
         let settings = self.configuration().values.run.settings();
-        let source = match self.run()?.active() {
-            None => {
-                let ahead = self.tasks_ahead.take();
-                let ahead = ahead.filter(|it| file.is_none_or(|file| file == it.path));
-                let read = ahead.map_or_else(|| self.read_tasks(file), Ok)?;
-                self.note_warnings(&read);
-                // Work trees are made by an engine: whoever works without one has none.
-                let isolation = run::Isolation::None;
-                let settings = run::Settings { isolation, ..settings };
-                return Ok(vec![run::Command::Begin { plan: read.plan, settings }]);
-            }
-            Some(active) => active.plan().source.clone(),
+        let number = self.run()?.active().map(|active| active.number());
+        let Some(number) = number else {
+            self.refuse_loose_run()?;
+            let read = self.read_ahead(file)?;
+            self.note_warnings(&read);
+            return Ok(vec![run::Command::Begin { plan: read.plan, settings }]);
         };
-        let path = file.map(Path::to_owned);
-        let path = path.or_else(|| source.as_ref().map(|source| self.root().join(&source.path)));
-        let Some(path) = path else { return Ok(Vec::new()) };
+        if let (Onward::New(earlier), _) = how {
+            let path = self.tasks_path(file, how)?;
+            let read = self.read_ahead(path.as_deref())?;
+            self.note_warnings(&read);
+            self.notice(begins(number + 1, &read.plan, ""));
+            return Ok(vec![run::Command::BeginNew { plan: read.plan, settings, earlier }]);
+        }
+        if how.0 == Onward::Stay {
+            return Ok(Vec::new());
+        }
+        let Some(read) = self.changed_tasks(file, how)? else { return Ok(Vec::new()) };
+        self.note_warnings(&read);
+        let Some(active) = self.run()?.active() else { return Ok(Vec::new()) };
+        let news = active.news(&read.plan);
+        if active.is_over() && how.1 != By::Tasks && !news.is_empty() {
+            self.notice(begins(number + 1, &read.plan, &new_or_changed(&news)));
+            return Ok(vec![run::Command::Begin { plan: read.plan, settings }]);
+        }
+        self.replan(read.plan, how)
+    }
+
+    /// What was read before to find out how the run should begin, or what there is now.
+    fn read_ahead(&mut self, file: Option<&Path>) -> Result<TasksSource, EngineError> {
+        let ahead = self.tasks_ahead.take();
+        let ahead = ahead.filter(|it| file.is_none_or(|file| file == it.path));
+        ahead.map_or_else(|| self.read_tasks(file), Ok)
+    }
+
+    /// TASKS.md, if it is not as the run has read it.
+    fn changed_tasks(
+        &mut self,
+        file: Option<&Path>,
+        how: (Onward, By),
+    ) -> Result<Option<TasksSource>, EngineError> {
+        let Some(path) = self.tasks_path(file, how)? else { return Ok(None) };
+        let Some(active) = self.run()?.active() else { return Ok(None) };
+        let (source, is_over) = (active.plan().source.clone(), active.is_over());
         let has_changed = match file::read_bounded(&path, FILE_SIZE_MAX) {
-            Ok(Some(bytes)) => source.is_none_or(|source| source.hash != hash::sha256_hex(&bytes)),
+            Ok(Some(bytes)) => source.is_none_or(|source| {
+                source.hash != hash::sha256_hex(&bytes) || source.path != self.shown_path(&path)
+            }),
             // A file that is gone or cannot be read leaves the run as it is.
             Ok(None) | Err(_) => false,
         };
         if !has_changed {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         match self.read_tasks(Some(&path)) {
-            Ok(read) => {
-                self.note_warnings(&read);
-                self.replan(read.plan, removed)
-            }
-            Err(EngineError::Invalid(invalid)) => {
+            Err(EngineError::Invalid(invalid)) if !is_over || how.1 == By::Tasks => {
                 let first = invalid.diagnostics.first().map_or("", |finding| &finding.message);
                 self.notice(format!(
                     "{} has changed and cannot be read ({first}); the run goes on with what it has",
                     path.display()
                 ));
-                Ok(Vec::new())
+                Ok(None)
             }
-            Err(error) => Err(error),
+            read => read.map(Some),
         }
+    }
+
+    /// The file that the run's plan is in. Another one is refused while the run is not finished,
+    /// unless its own is gone.
+    fn tasks_path(
+        &mut self,
+        file: Option<&Path>,
+        (onward, _): (Onward, By),
+    ) -> Result<Option<PathBuf>, EngineError> {
+        let Some(active) = self.run()?.active() else { return Ok(file.map(Path::to_owned)) };
+        let (number, is_over) = (active.number(), active.is_over());
+        let source = active.plan().source.as_ref().map(|source| source.path.clone());
+        let own = source.as_ref().map(|path| self.root().join(path)).filter(|path| path.is_file());
+        let may_change = is_over || matches!(onward, Onward::New(_));
+        match (file, own) {
+            (Some(file), Some(own)) if is_same_file(file, &own) => Ok(Some(own)),
+            (Some(file), Some(own)) if !may_change => {
+                let (named, own) = (self.shown_path(file), self.shown_path(&own));
+                let message = format!(
+                    "run {number} works on {own} and is not finished; {named} is another file"
+                );
+                let next = format!("waypost run --resume, or waypost run {named} --new");
+                Err(Rejected::rule(message).next(next).into())
+            }
+            (Some(file), _) => Ok(Some(file.to_owned())),
+            (None, None) if may_change => Ok(self.find_tasks()),
+            (None, own) => Ok(own),
+        }
+    }
+
+    fn shown_path(&self, path: &Path) -> String {
+        path.strip_prefix(self.root()).unwrap_or(path).display().to_string()
     }
 
     fn note_warnings(&mut self, read: &TasksSource) {
         read.warning_lines().for_each(|line| self.notice(line));
     }
 
-    fn replan(&mut self, plan: Plan, removed: Removed) -> Result<Vec<run::Command>, EngineError> {
+    fn replan(
+        &mut self,
+        plan: Plan,
+        (onward, by): (Onward, By),
+    ) -> Result<Vec<run::Command>, EngineError> {
+        let keep_done = onward == Onward::KeepDone;
         let Some(active) = self.run()?.active() else { return Ok(Vec::new()) };
         if active.plan().is_same_work(&plan) {
             return Ok(Vec::new());
         }
-        let planned: HashSet<&TaskId> = plan.tasks.iter().map(|task| &task.id).collect();
-        let is_lost = |view: &run::TaskView<'_>| {
-            view.status == TaskStatus::InProgress && !planned.contains(&view.planned.id)
-        };
-        let lost: Vec<(TaskId, u32)> = active
-            .tasks()
-            .filter(is_lost)
-            .map(|view| (view.planned.id.clone(), view.attempts))
-            .collect();
-        let added = plan.tasks.iter().filter(|task| active.task(&task.id).is_none()).count();
-        let kept = plan.tasks.len() - added;
-        let gone = active.plan().tasks.len() - kept;
+        let redefined = active.redefined(&plan);
+        let change = Change::of(active, &plan);
         let name =
             plan.source.as_ref().map_or("TASKS.md", |source| source.path.as_str()).to_owned();
-        if let Some((id, _)) = lost.first().filter(|_| removed == Removed::Awaited) {
+        if let (Some(first), false, true) = (redefined.first(), keep_done, by != By::Engine) {
+            self.notice(format!(
+                "{name} has changed, and {first} is completed and says something else now: the run \
+                 keeps its plan until `waypost run --keep-done` or `--new` says what to do"
+            ));
+            return Ok(Vec::new());
+        }
+        if let Some((id, _)) = change.lost.first().filter(|_| by != By::Engine) {
             self.notice(format!(
                 "{name} has changed and no longer has {id}, which is in progress; it is taken up \
                  when that has ended"
             ));
             return Ok(Vec::new());
         }
+        let Change { added, gone, kept, lost } = change;
         self.notice(format!(
             "{name} has changed: {added} tasks added, {gone} removed, {kept} kept"
         ));
         let given_up = lost
             .into_iter()
             .map(|(id, attempt)| run::Command::Interrupt { id, attempt: Some(attempt) });
-        Ok(given_up.chain([run::Command::Replan { plan }]).collect())
+        Ok(given_up.chain([run::Command::Replan { plan, keep_done }]).collect())
     }
 }
 
@@ -220,4 +361,48 @@ fn as_run(command: &MachineCommand) -> Option<&run::Command> {
         MachineCommand::Run(command) => Some(command),
         _ => None,
     }
+}
+/// What another plan means for a run.
+struct Change {
+    added: usize,
+    gone: usize,
+    kept: usize,
+    /// Tasks in progress that it does not have any more, with their attempts.
+    lost: Vec<(TaskId, u32)>,
+}
+
+impl Change {
+    fn of(active: &Active, plan: &Plan) -> Self {
+        let planned: HashSet<&TaskId> = plan.tasks.iter().map(|task| &task.id).collect();
+        let is_lost = |view: &run::TaskView<'_>| {
+            view.status == TaskStatus::InProgress && !planned.contains(&view.planned.id)
+        };
+        let lost = active.tasks().filter(is_lost);
+        let lost = lost.map(|view| (view.planned.id.clone(), view.attempts)).collect();
+        let added = plan.tasks.iter().filter(|task| active.task(&task.id).is_none()).count();
+        let kept = plan.tasks.len() - added;
+        Self { added, gone: active.plan().tasks.len() - kept, kept, lost }
+    }
+}
+
+fn begins(number: u32, plan: &Plan, why: &str) -> String {
+    let name = plan.source.as_ref().map_or("TASKS.md", |source| source.path.as_str());
+    format!("run {number} begins with {name}{why}")
+}
+
+/// Says which tasks are the reason for a new run; at most five of them.
+fn new_or_changed(news: &[TaskId]) -> String {
+    const NAMED_MAX: usize = 5;
+    let names: Vec<&str> = news.iter().take(NAMED_MAX).map(TaskId::as_str).collect();
+    let more = match news.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(": new or changed since the run before: {}{more}", names.join(", "))
+}
+
+/// Whether two paths lead to one file.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }

@@ -1,14 +1,18 @@
 //! `waypost resolve`: what to do next, in the seed's one-line protocol.
 
-use super::{open, say_notices};
+use super::say_notices;
 use crate::{
     Context,
     error::{CliError, STALE_ATTEMPT},
 };
 use serde_json::json;
-use std::process::ExitCode;
-use waypost_engine::{EngineError, Project};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+use waypost_engine::{EngineError, Project, StoreError, identify};
 use waypost_model::{
+    document::Kind,
     machine::Cause,
     run::{Active, PhaseStage, TaskStatus},
 };
@@ -23,6 +27,10 @@ pub(crate) struct ResolveArgs {
     /// `RESOLVE_NEXT`, then `:PHASE:n` and `:FORCE` as needed
     #[arg(default_value = "RESOLVE_NEXT")]
     request: String,
+
+    /// The file with the tasks; else docs/planning/06-tasks.md, docs/planning/TASKS.md, TASKS.md
+    #[arg(long, value_name = "FILE")]
+    tasks: Option<PathBuf>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -36,12 +44,11 @@ pub(crate) fn run(context: &Context, args: &ResolveArgs) -> Result<ExitCode, Cli
         return Err(CliError::bad_input(format!("`{}` is no request", args.request))
             .hint("RESOLVE_NEXT, RESOLVE_NEXT:PHASE:1 or RESOLVE_NEXT:FORCE"));
     };
-    let mut project = open(context)?;
-    let (line, failure) = match answer(&mut project, &request) {
+    let tasks = args.tasks.as_ref().map(|path| context.path(path));
+    let (line, failure) = match resolve(context, &request, tasks.as_deref()) {
         Ok(line) => (line, None),
         Err(error) => (format!("ERROR:{}", code(&error)), Some(error)),
     };
-    say_notices(context, &mut project);
     if context.out.json {
         context.out.json(&json!({ "answer": line }))?;
     } else {
@@ -69,8 +76,24 @@ fn parse(text: &str) -> Option<Request> {
     Some(request)
 }
 
-fn answer(project: &mut Project, request: &Request) -> Result<String, EngineError> {
-    project.drive_run(Vec::new(), None)?;
+/// The answer; whatever goes wrong on the way is one too, so that the line is always there.
+fn resolve(
+    context: &Context,
+    request: &Request,
+    tasks: Option<&Path>,
+) -> Result<String, EngineError> {
+    let mut project = Project::open(&context.directory, identify())?;
+    let answered = answer(&mut project, request, tasks);
+    say_notices(context, &mut project);
+    answered
+}
+
+fn answer(
+    project: &mut Project,
+    request: &Request,
+    tasks: Option<&Path>,
+) -> Result<String, EngineError> {
+    project.work_on_run(Vec::new(), tasks)?;
     let now = project.clock().now();
     let Some(active) = project.run()?.active() else { return Ok("ALL_DONE".into()) };
     let in_phase = |phase: u32| request.phase.is_none_or(|wanted| wanted == phase);
@@ -105,16 +128,23 @@ fn closing(active: &Active, phase: u32) -> Option<String> {
     })
 }
 
-/// The seed's word for what went wrong.
+/// The seed's word for what went wrong, and for what it has none, ours.
 fn code(error: &EngineError) -> &str {
     match error {
+        EngineError::Invalid(file) if is_state(&file.path) => "STATE_CORRUPT",
         EngineError::Invalid(file) => file.diagnostics.first().map_or("PARSE_FAIL", |it| it.code),
         EngineError::BadInput { message, .. } if message.starts_with("TASKS_NOT_FOUND") => {
             "TASKS_NOT_FOUND"
         }
         EngineError::Rejected(rejected) if rejected.cause == Cause::Stale => STALE_ATTEMPT,
+        EngineError::Rejected(_) => "REFUSED",
+        EngineError::Store(StoreError::Busy { .. }) => "BUSY",
         _ => "STATE_CORRUPT",
     }
+}
+
+fn is_state(path: &Path) -> bool {
+    Kind::of_path(&path.to_string_lossy()) == Some(Kind::RunState)
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ pub(crate) fn json(run: &Summary) -> Value {
         .map(|status| (status.to_string(), json!(run.count(status))))
         .collect();
     json!({
+        "number": run.number,
         "project": run.project,
         "mode": run.mode.as_str(),
         "current_phase": run.current_phase,
@@ -74,8 +75,12 @@ pub(crate) fn task_json(task: &TaskSummary) -> Value {
 /// How the run stands, for people.
 pub(crate) fn text(run: &Summary) -> String {
     let mode = run.mode.as_str();
-    let mut text =
-        format!("{}  {} {}\n", styled(BOLD, "Run"), run.project, styled(DIM, format!("({mode})")));
+    let mut text = format!(
+        "{}  {} {}\n",
+        styled(BOLD, format!("Run {}", run.number)),
+        run.project,
+        styled(DIM, format!("({mode})"))
+    );
     let names = run.phases.iter().map(|phase| columns(&phase.name)).max().unwrap_or(0).min(30);
     for phase in &run.phases {
         let (number, name, progress) = (phase.number, &phase.name, phase.progress);
@@ -230,7 +235,7 @@ mod tests {
     fn only_a_phase_without_failures_is_done() {
         let progress = |failed| Progress { total: 3, completed: 3 - failed, failed, blocked: 0 };
         let time = Time::from_millis(0);
-        let closed = PhaseStage::Closed { since: time, at: time, merge_commit: None };
+        let closed = PhaseStage::closed(time, None);
         assert_eq!(stage_text(&closed, progress(0)), styled(GREEN, "done"));
         assert_eq!(stage_text(&closed, progress(2)), styled(RED, "failed: 2 failed"));
         let open = PhaseStage::Open { since: time };

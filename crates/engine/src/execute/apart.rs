@@ -49,7 +49,7 @@ impl Apart {
     /// The work trees of a run; none where the project folder itself is worked in.
     pub(super) fn of(project: &mut Project) -> Result<Option<Self>, EngineError> {
         let isolation = project.run()?.active().map(|active| active.settings().isolation);
-        if isolation.is_none_or(|isolation| isolation == Isolation::None) {
+        if !isolation.is_some_and(Isolation::has_trees) {
             return Ok(None);
         }
         // Git processes of an engine that was killed have ended when this is ours.

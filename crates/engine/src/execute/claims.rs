@@ -34,7 +34,7 @@ impl Room {
     pub(super) fn claims(&self, run: &Run, has_process: impl Fn(&TaskId) -> bool) -> Vec<TaskId> {
         let Some(active) = run.active() else { return Vec::new() };
         let isolation = active.settings().isolation;
-        if isolation != Isolation::None && active.base(active.current_phase()).is_none() {
+        if isolation.has_trees() && active.base(active.current_phase()).is_none() {
             // The phase has no branch yet.
             return Vec::new();
         }

@@ -13,7 +13,7 @@ use crate::{
     error::EngineError,
     merge::{Land, Landing, PhaseBranch},
 };
-use waypost_model::run::{self, TaskStatus};
+use waypost_model::run;
 use waypost_proc::{Ended, How, Limits, Program, Refusal, Spec};
 
 /// A phase whose end is under way.
@@ -127,20 +127,7 @@ impl Executor<'_> {
 
     fn land(&mut self, number: u32) -> Result<(), EngineError> {
         let Some(active) = self.project.run()?.active() else { return Ok(()) };
-        let Some(phase) = PhaseBranch::of(active, number) else { return Ok(()) };
-        let is_done = |view: &run::TaskView<'_>| view.status == TaskStatus::Completed;
-        let plan = active.plan();
-        let landing = Landing {
-            phase,
-            title: plan.phases.get(&number).cloned().unwrap_or_default(),
-            ticks: active.tasks().filter(is_done).map(|view| view.planned.id.clone()).collect(),
-            tasks_file: plan.source.as_ref().map(|source| source.path.clone()),
-            joined: active
-                .tasks()
-                .filter(|view| view.planned.phase == number)
-                .filter_map(|view| Some((view.planned.id.clone(), view.commit?.to_owned())))
-                .collect(),
-        };
+        let Some(landing) = Landing::of(active, number) else { return Ok(()) };
         if let Some(apart) = &mut self.apart {
             apart.yard.give(Job::Land(Box::new(landing)));
         }

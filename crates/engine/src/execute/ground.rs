@@ -24,7 +24,7 @@ impl Ground {
                 let name = format!("{}--{}-{tree}", phase.name, view.planned.id);
                 Self::Own { phase, name }
             }
-            Isolation::None | Isolation::Phase => Self::Shared { phase },
+            Isolation::None | Isolation::Undecided | Isolation::Phase => Self::Shared { phase },
         }
     }
 

@@ -53,6 +53,7 @@ use waypost_store::{
     lock::{EngineLock, Owner},
 };
 use worker::Worker;
+pub(crate) use yard::{Made, make as make_attempt_tree};
 
 /// How many keepers may die on one execution before something is wrong with the machine.
 const KEEPERS_MAX: usize = 20;
@@ -159,6 +160,9 @@ impl Project {
         self.ensure_journal()?;
         let owner = Owner::this_process("run", self.clock.now());
         let lock = take_engine_lock(&self.place, &owner)?;
+        if let Some(decided) = self.decide_place()? {
+            self.commit(&[MachineCommand::Run(decided)])?;
+        }
         let apart = Apart::of(&mut self)?;
         let adopted = adopted::adopt_agents(&mut self, options)?;
         let trees = apart.as_ref().map(|apart| &apart.yard.trees);

@@ -108,7 +108,7 @@ pub(super) enum Outcome {
 
 /// What became of making a work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Made {
+pub(crate) enum Made {
     New,
     /// It was there. An attempt that goes on may not have got back what it had done; why.
     Kept {
@@ -264,7 +264,13 @@ fn perform(trees: &Trees, job: Job) -> Outcome {
     }
 }
 
-fn make(trees: &Trees, id: &TaskId, name: &str, phase: &PhaseBranch) -> Result<Made, EngineError> {
+/// Makes the work tree of an attempt, and puts away those of earlier attempts at its task.
+pub(crate) fn make(
+    trees: &Trees,
+    id: &TaskId,
+    name: &str,
+    phase: &PhaseBranch,
+) -> Result<Made, EngineError> {
     for earlier in trees.earlier(&phase.name, id, name)? {
         // One that cannot be put away now stays, and is put away another time.
         if let Err(error @ EngineError::GitKilled { .. }) =

@@ -1,8 +1,9 @@
 //! What tasks have changed, and what a branch says of tasks.
 
-use super::{EVIDENCE, REVERTS, TASK};
+use super::{EVIDENCE, PHASE, REVERTS, TASK, land::subject};
 use crate::{error::EngineError, tree::Trees};
 use std::collections::BTreeSet;
+use waypost_model::time::Time;
 
 /// How a difference is shown, whatever the repository's configuration says.
 const PLAINLY: [&str; 3] = ["diff", "--no-ext-diff", "--no-textconv"];
@@ -13,6 +14,13 @@ pub(crate) struct Brought {
     pub(crate) task: String,
     pub(crate) subject: String,
     pub(crate) commit: String,
+}
+
+/// A commit that merged a phase into a branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Landed {
+    pub(crate) commit: String,
+    pub(crate) at: Time,
 }
 
 impl Trees {
@@ -34,6 +42,25 @@ impl Trees {
         let base = self.git()?.text(&["merge-base", branch, head])?;
         let color = format!("--color={color}");
         self.git()?.bytes(&[PLAINLY.as_slice(), &[&color, &base, tree, "--"]].concat())
+    }
+
+    /// The newest commit that merged the phase of this number and name into a branch.
+    pub(crate) fn landed_phase(
+        &self,
+        branch: &str,
+        (number, name): (u32, &str),
+    ) -> Result<Option<Landed>, EngineError> {
+        let (ours, head) = (format!("--grep=^{PHASE}: {number}$"), format!("refs/heads/{branch}"));
+        let format = "--format=%H%x09%ct%x09%s";
+        let listed = self.git()?.text(&["log", &ours, format, &head, "--"])?;
+        let wanted = subject(number, name);
+        let read = |line: &str| {
+            let mut fields = line.splitn(3, '\t');
+            let (commit, seconds) = (fields.next()?, fields.next()?.parse::<i64>().ok()?);
+            let at = Time::from_millis(seconds.saturating_mul(1_000));
+            (fields.next()? == wanted).then(|| Landed { commit: commit.to_owned(), at })
+        };
+        Ok(listed.lines().find_map(read))
     }
 
     /// Everything that tasks have brought into a branch and that was not taken out again.

@@ -4,7 +4,10 @@ use super::{
     PHASE, PhaseBranch, TRIES, Trial, join::one_line, name_some, target::Moved, try_merge,
 };
 use crate::{error::EngineError, git::Git, tree::Trees};
-use waypost_model::id::TaskId;
+use waypost_model::{
+    id::TaskId,
+    run::{Active, TaskStatus, TaskView},
+};
 use waypost_store::{file, tasks_md};
 
 /// What is to land.
@@ -18,6 +21,25 @@ pub(crate) struct Landing {
     pub(crate) tasks_file: Option<String>,
     /// What the journal says was joined: each has to be in the branch.
     pub(crate) joined: Vec<(TaskId, String)>,
+}
+
+impl Landing {
+    /// What the journal knows of a phase that is to be merged; none without work trees.
+    pub(crate) fn of(active: &Active, number: u32) -> Option<Self> {
+        let is_done = |view: &TaskView<'_>| view.status == TaskStatus::Completed;
+        let plan = active.plan();
+        Some(Self {
+            phase: PhaseBranch::of(active, number)?,
+            title: plan.phases.get(&number).cloned().unwrap_or_default(),
+            ticks: active.tasks().filter(is_done).map(|view| view.planned.id.clone()).collect(),
+            tasks_file: plan.source.as_ref().map(|source| source.path.clone()),
+            joined: active
+                .tasks()
+                .filter(|view| view.planned.phase == number)
+                .filter_map(|view| Some((view.planned.id.clone(), view.commit?.to_owned())))
+                .collect(),
+        })
+    }
 }
 
 /// What became of it.
@@ -148,11 +170,7 @@ impl Trees {
             return Ok(Merged::Same);
         }
         let PhaseBranch { number, .. } = landing.phase;
-        let title = one_line(&landing.title);
-        let subject = match title.as_str() {
-            "" => format!("Merge phase {number}"),
-            title => format!("Merge phase {number}: {title}"),
-        };
+        let subject = subject(number, &landing.title);
         let message = format!("{subject}\n\n{PHASE}: {number}\n");
         let mut arguments = vec!["commit-tree", &tree, "-p", old];
         // With nothing but ticked boxes there is only one side.
@@ -216,6 +234,14 @@ impl Trees {
         let entry = format!("{mode},{blob},{path}");
         own.text(&["update-index", "--cacheinfo", &entry])?;
         own.text(&["write-tree"])
+    }
+}
+
+/// The first line of the commit that merges a phase.
+pub(super) fn subject(number: u32, title: &str) -> String {
+    match one_line(title).as_str() {
+        "" => format!("Merge phase {number}"),
+        title => format!("Merge phase {number}: {title}"),
     }
 }
 

@@ -37,7 +37,7 @@ impl PhaseBranch {
     pub(crate) fn of(active: &Active, number: u32) -> Option<Self> {
         let settings = active.settings();
         let is_shared = match settings.isolation {
-            Isolation::None => return None,
+            Isolation::None | Isolation::Undecided => return None,
             Isolation::Phase => true,
             Isolation::Task => false,
         };

@@ -22,7 +22,7 @@ use std::{
     path::{Path, PathBuf, absolute},
     process::ExitCode,
 };
-use waypost_engine::{EngineError, GateClaim, Project, make_scratch};
+use waypost_engine::{EngineError, GateClaim, Onward, Project, make_scratch};
 use waypost_model::{
     actor::Actor,
     inbox::{Entry, QuestionKind},
@@ -190,7 +190,7 @@ fn work_through(context: &Context, mut project: Project) -> Result<(), CliError>
     let settings = project.configuration().values.run.settings();
     let settings = Settings { agent: Some(STAND_IN.into()), mode: Mode::UltraThin, ..settings };
     let settings = project.place_run(settings, None, None)?;
-    project.take_up_run(vec![RunCommand::Configure { settings }], None, None)?;
+    project.take_up_run(vec![RunCommand::Configure { settings }], None, None, Onward::GoOn)?;
     let live = Live::begin(context, project.stop_grace())?;
     execute(project, &course(), live, context).map(drop)
 }

@@ -24,12 +24,15 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use waypost_engine::{Project, RunEnd, RunOptions};
+use waypost_engine::{Ahead, Onward, Project, RunEnd, RunOptions};
 use waypost_model::{
     config::cents,
+    id::TaskId,
     inbox::{Entry, QuestionKind},
     machine::Rejected,
-    run::{self, Active, Budget, Command, Isolation, Mode, Outcome, Run, Settings, TaskStatus},
+    run::{
+        self, Active, Budget, Command, Earlier, Isolation, Mode, Outcome, Run, Settings, TaskStatus,
+    },
 };
 
 #[derive(Debug, clap::Args)]
@@ -49,13 +52,20 @@ pub(crate) struct ExecuteArgs {
     /// Go on with the run that is there
     #[arg(long)]
     resume: bool,
-    /// Make the state again from TASKS.md and the journal; reserved for a person
+    /// Make the state again from TASKS.md, merge commits and the journal; reserved for a person
     #[arg(long, conflicts_with = "resume")]
     rebuild_state: bool,
+    /// Begin a new run in which everything is done again, but for boxes that a person has ticked.
+    /// One that is not finished is given up, with `--yes` or after a question
+    #[arg(long, conflicts_with_all = ["resume", "rebuild_state", "dry_run", "verify", "rehearse"])]
+    new: bool,
+    /// Go on although tasks that are completed say something else now: they stay completed
+    #[arg(long, conflicts_with_all = ["new", "rebuild_state", "dry_run", "verify", "rehearse"])]
+    keep_done: bool,
     /// Only this phase
     #[arg(long, value_name = "N")]
     phase: Option<u32>,
-    /// Do not ask at the end of a phase
+    /// Do not ask at the end of a phase, or before a run is given up
     #[arg(long, short)]
     yes: bool,
     /// Go on in the background; `run status --wait` watches it, `run stop` ends it
@@ -227,8 +237,11 @@ pub(super) fn run(
     }
     project.refuse_stale()?;
     project.refuse_second_engine()?;
-    prepare(context, &mut project, args, file)?;
+    let has_work = prepare(context, &mut project, args, file)?;
     say_notices(context, &mut project);
+    if !has_work {
+        return Ok(ExitCode::SUCCESS);
+    }
     match args.detach {
         true => background::detach(context, &mut project, args),
         false => {
@@ -238,56 +251,144 @@ pub(super) fn run(
     }
 }
 
-/// Begins a run, or goes on with the one that is there.
+/// Begins a run, or goes on with the one that is there; false if nothing is left to do.
 fn prepare(
     context: &Context,
     project: &mut Project,
     args: &ExecuteArgs,
     file: Option<&Path>,
-) -> Result<(), CliError> {
+) -> Result<bool, CliError> {
+    adopt_loose(context, project)?;
+    let onward = onward(context, project, args, file)?;
+    let ahead = project.ahead(file, onward)?;
+    if ahead == Ahead::Over {
+        // What was moved or left out is shown, although there is nothing to do.
+        project.work_on_run(Vec::new(), file)?;
+        if args.phase.is_none() && say_all_done(context, project)? {
+            return Ok(false);
+        }
+    }
     let defaults = project.configuration().values.run.settings();
-    let found = project.run()?.active().map(|active| (active.is_over(), active.settings().clone()));
-    let settings = found.as_ref().map_or(&defaults, |(_, settings)| settings);
-    if args.detach && args.yes && args.over(settings).mode == Mode::Normal {
+    let found = project.run()?.active().map(|active| active.settings().clone());
+    let found = found.filter(|_| !ahead.begins());
+    let is_undecided = found.as_ref().is_some_and(|it| it.isolation == Isolation::Undecided);
+    let settings = args.over(found.as_ref().unwrap_or(&defaults));
+    if args.detach && args.yes && settings.mode == Mode::Normal {
         return Err(CliError::bad_input("nobody is in the background who could say yes")
             .hint("`--mode ultra-thin` does not ask; else each phase waits in the inbox"));
     }
-    let settings = args.over(settings);
     if args.yes && settings.mode == Mode::Normal && !project.actor().is_person() {
         return Err(Rejected::reserved("approving phases with `--yes`").into());
     }
-    let configure = |project: &mut Project| -> Result<Command, CliError> {
-        let settings = project.place_run(settings.clone(), args.isolation(), file)?;
-        Ok(Command::Configure { settings })
-    };
-    let commands = match found {
-        Some(_) if args.rebuild_state => {
+    let settings = project.place_run(settings, args.isolation(), file)?;
+    if is_undecided {
+        project.say_place(&settings);
+    }
+    let configure = Command::Configure { settings };
+    let commands = match args.rebuild_state {
+        true => {
             let plan = project.read_tasks(file)?.plan;
             let completed = project.merged_tasks(&plan)?;
-            vec![Command::Rebuild { plan, completed }, configure(project)?]
+            let before = project.merged_phases(&plan)?;
+            vec![Command::Rebuild { plan, completed, before }, configure]
         }
-        Some((false, _)) => {
-            if !args.resume && !wants_to_go_on(context)? {
-                return Err(CliError::new(Kind::Refused, "a run is under way and not finished")
-                    .hint("`--resume` goes on with it, `--rebuild-state` makes its state again from TASKS.md")
-                    .next("waypost run --resume"));
-            }
-            vec![configure(project)?]
-        }
-        None if args.rebuild_state => {
-            let plan = project.read_tasks(file)?.plan;
-            let completed = project.merged_tasks(&plan)?;
-            vec![configure(project)?, Command::Rebuild { plan, completed }]
-        }
-        // What is completed is not done again; tasks that were added since are.
-        Some((true, _)) | None => vec![configure(project)?],
+        false => vec![configure],
     };
-    Ok(project.take_up_run(commands, file, args.phase)?)
+    project.take_up_run(commands, file, args.phase, onward)?;
+    Ok(true)
 }
 
-fn wants_to_go_on(context: &Context) -> Result<bool, CliError> {
-    context.out.note("a run is under way and not finished");
-    Ok(matches!(ask("Go on with it? [Y/n]")?.as_deref(), Some("" | "y" | "Y" | "yes")))
+/// Offers a state file that nobody has adopted as the start; without a yes nothing begins over it.
+fn adopt_loose(context: &Context, project: &mut Project) -> Result<(), CliError> {
+    let Some(path) = project.loose_run_file()? else { return Ok(()) };
+    let name = path.strip_prefix(project.root()).unwrap_or(&path).display().to_string();
+    let question = format!("{name} holds the state of a run. Adopt it as the start? [y/N]");
+    if project.actor().is_person() && is_yes(ask(&question)?.as_deref()) {
+        project.adopt(&path)?;
+        say_notices(context, project);
+    }
+    Ok(())
+}
+
+/// What is to become of the run that is there, by the flags and by the person who is asked.
+fn onward(
+    context: &Context,
+    project: &mut Project,
+    args: &ExecuteArgs,
+    file: Option<&Path>,
+) -> Result<Onward, CliError> {
+    let unfinished = project.run()?.active().filter(|active| !active.is_over());
+    let unfinished = unfinished.map(|active| active.number());
+    match unfinished {
+        _ if args.rebuild_state => return Ok(Onward::Stay),
+        Some(number) if args.new => {
+            let question = format!("Run {number} is not finished. Give it up? [y/N]");
+            if !args.yes && !is_yes(ask(&question)?.as_deref()) {
+                return Err(unfinished_run(number)
+                    .hint("`--new --yes` gives it up and begins a new one")
+                    .next("waypost run --resume"));
+            }
+        }
+        Some(number) if !args.resume && !args.keep_done => {
+            context.out.note(format!("run {number} is not finished"));
+            if !matches!(ask("Go on with it? [Y/n]")?.as_deref(), Some("" | "y" | "Y" | "yes")) {
+                return Err(unfinished_run(number)
+                    .hint(
+                        "`--resume` goes on with it, `--rebuild-state` makes its state again, \
+                         `--new` begins another",
+                    )
+                    .next("waypost run --resume"));
+            }
+        }
+        _ => {}
+    }
+    match (args.new, args.keep_done) {
+        (true, _) => Ok(Onward::New(Earlier::IsDoneAgain)),
+        (_, true) => Ok(Onward::KeepDone),
+        _ => match project.ahead(file, Onward::GoOn)? {
+            Ahead::Redefined(tasks) => ask_redefined(context, &tasks),
+            _ => Ok(Onward::GoOn),
+        },
+    }
+}
+
+fn unfinished_run(number: u32) -> CliError {
+    CliError::new(Kind::Refused, format!("run {number} is not finished"))
+}
+
+/// Asks what becomes of tasks that are completed and say something else now. Without a terminal the
+/// run's own rule answers.
+fn ask_redefined(context: &Context, tasks: &[TaskId]) -> Result<Onward, CliError> {
+    let names: Vec<&str> = tasks.iter().map(TaskId::as_str).collect();
+    context.out.note(format!(
+        "completed in this run, and changed in TASKS.md since: {}",
+        names.join(", ")
+    ));
+    let answer = ask("Do them again in a new run, or keep them as completed? [new/keep]")?;
+    Ok(match answer.as_deref() {
+        Some("n" | "new") => Onward::New(Earlier::Counts),
+        Some("k" | "keep") => Onward::KeepDone,
+        _ => Onward::GoOn,
+    })
+}
+
+fn is_yes(answer: Option<&str>) -> bool {
+    matches!(answer, Some("y" | "Y" | "yes"))
+}
+
+/// Says that the run is over with everything completed, if it is.
+fn say_all_done(context: &Context, project: &mut Project) -> Result<bool, CliError> {
+    let Some(run) = project.run_summary()?.filter(|run| run.is_over) else { return Ok(false) };
+    if run.count(TaskStatus::Completed) < run.total {
+        return Ok(false);
+    }
+    if context.out.json {
+        context.out.json(&json!({ "event": "ended", "run": show_run::json(&run) }))?;
+    } else if !context.out.quiet {
+        context.out.raw(&show_run::text(&run))?;
+    }
+    context.out.note("nothing in TASKS.md is new; `waypost run --new` does everything again");
+    Ok(true)
 }
 
 /// How far a run goes by itself.
@@ -434,9 +535,13 @@ pub(super) fn summary(
     Ok(run.outcome(phase))
 }
 
-/// The run that is there, or the one that TASKS.md would begin.
+/// The run that TASKS.md would begin; none if it would go on with the one that is there.
 fn imagined(project: &mut Project, file: Option<&Path>) -> Result<Option<Run>, CliError> {
-    Ok(if project.run()?.active().is_some() { None } else { Some(project.preview_run(file)?) })
+    let begins = match project.run()?.active() {
+        Some(_) => project.ahead(file, Onward::GoOn)?.begins(),
+        None => true,
+    };
+    Ok(if begins { Some(project.preview_run(file)?) } else { None })
 }
 
 fn dry_run(

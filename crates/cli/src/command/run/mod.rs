@@ -2,6 +2,7 @@
 
 mod background;
 mod drawing;
+mod earlier;
 pub(crate) mod execute;
 pub(crate) mod live;
 mod logs;
@@ -54,6 +55,16 @@ enum RunAction {
         /// as the run does
         #[arg(long)]
         wait: bool,
+    },
+    /// List all runs of this repository, with how each ended
+    List,
+    /// Show how a run ended, also an earlier one
+    Show {
+        /// The run's number, as `run list` tells it
+        number: u32,
+        /// Print the state file as it was at its end
+        #[arg(long)]
+        window: bool,
     },
     /// Ask the run that is at work to end, as Ctrl-C does, and wait until it has
     Stop {
@@ -149,9 +160,18 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
             return watch::run(context, project);
         }
         RunAction::Status { .. } => return status(context, &mut project, tasks),
+        RunAction::List => return earlier::list(context, &mut project),
+        RunAction::Show { number, window } => {
+            return earlier::show(context, &mut project, *number, *window);
+        }
         RunAction::Stop { now } => return background::stop(context, &mut project, *now),
         RunAction::Next { limit } => return next(context, &mut project, tasks, *limit),
-        RunAction::Start { id } => (id, Command::Start { id: parse_id(id)? }),
+        RunAction::Start { id } => {
+            let task = parse_id(id)?;
+            let place = project.start_task(&task, tasks, &mut io::stderr())?;
+            say_notices(context, &mut project);
+            return report(context, &mut project, &task, place.as_deref());
+        }
         RunAction::Done { id, attempt } => return done(context, &mut project, id, *attempt),
         RunAction::Fail { id, reason, class, attempt } => {
             let failure =
@@ -165,7 +185,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
             let id = parse_id(id)?;
             project.revert_task(&id)?;
             say_notices(context, &mut project);
-            return report(context, &mut project, &id);
+            return report(context, &mut project, &id, None);
         }
         RunAction::Retry { id } => (id, Command::Retry { id: parse_id(id)? }),
         RunAction::Skip { id, satisfy: true } => (id, Command::Satisfy { id: parse_id(id)? }),
@@ -173,8 +193,9 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
     };
     let id = parse_id(id)?;
     project.drive_run(vec![command], tasks)?;
+    project.end_phase_of_session(&mut io::stderr())?;
     say_notices(context, &mut project);
-    report(context, &mut project, &id)
+    report(context, &mut project, &id, None)
 }
 
 fn diff(context: &Context, project: &mut Project, id: &str) -> Result<ExitCode, CliError> {
@@ -203,11 +224,16 @@ fn done(
         outcome => outcome?,
     }
     say_notices(context, project);
-    report(context, project, &id)
+    report(context, project, &id, None)
 }
 
-/// Says how the task stands now.
-fn report(context: &Context, project: &mut Project, id: &TaskId) -> Result<ExitCode, CliError> {
+/// Says how the task stands now, and where it is worked on if it has a work tree.
+fn report(
+    context: &Context,
+    project: &mut Project,
+    id: &TaskId,
+    place: Option<&Path>,
+) -> Result<ExitCode, CliError> {
     let now = project.clock().now();
     let run = project.run()?;
     let Some((active, view)) = run.active().and_then(|it| Some((it, it.task(id)?))) else {
@@ -217,10 +243,16 @@ fn report(context: &Context, project: &mut Project, id: &TaskId) -> Result<ExitC
     if context.out.json {
         let mut value = show_run::task_json(&task);
         value["run_over"] = json!(active.is_over());
+        if let Some(place) = place {
+            value["worktree"] = json!(place);
+        }
         context.out.json(&value)?;
         return Ok(ExitCode::SUCCESS);
     }
     context.out.note(show_run::task_line(&task, now));
+    if let Some(place) = place {
+        context.out.line(format!("WORKTREE: {}", place.display()))?;
+    }
     if active.is_over() {
         context.out.note(show_run::ending(&active.summary()));
     }

@@ -1,0 +1,360 @@
+//! An agent session that is its own executor, in a run whose tasks have work trees.
+//!
+//! It asks for a task and is told where to work; what it did is committed, verified at that commit
+//! and joined by Waypost when it says that the task is done, and a phase whose tasks have all ended
+//! is merged then and there: no engine is at work that would do it. The rules are those of an
+//! engine, and so is the order: git first, then the journal.
+
+use crate::{
+    check, declared,
+    error::EngineError,
+    execute::{Made, make_attempt_tree},
+    git::Hold,
+    ledger::MachineCommand,
+    merge::{Committed, Join, Land, Landing, Occupant, PhaseBranch, Stamp, name_some},
+    project::Project,
+    tree::Trees,
+};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+use waypost_model::{
+    actor::Actor,
+    evidence::Evidence,
+    id::TaskId,
+    machine::Rejected,
+    run::{self, EndStep, Isolation, PhaseStage, TaskStatus},
+};
+use waypost_store::lock::{EngineLock, Owner};
+
+/// Where a task in progress is worked on, and what is said of it in commits.
+struct Place {
+    trees: Trees,
+    phase: PhaseBranch,
+    /// The work tree, which is the task's own or its phase's.
+    name: String,
+    stamp: Stamp,
+    files: Vec<String>,
+    verify: Vec<String>,
+}
+
+impl Place {
+    fn folder(&self) -> PathBuf {
+        self.trees.path(&self.name)
+    }
+
+    fn is_own(&self) -> bool {
+        !self.phase.is_shared
+    }
+
+    /// The task as one of those that share the work tree of their phase.
+    fn occupant(&self, is_alone: bool) -> Occupant {
+        let (phase, stamp, files) = (self.phase.clone(), self.stamp.clone(), self.files.clone());
+        Occupant { phase, stamp, files, is_alone }
+    }
+}
+
+impl Project {
+    /// Starts a task. In an agent session this is where the first agent of a run starts: where its
+    /// tasks are worked on is decided now, and the task's work tree made where there is one; its
+    /// path is returned.
+    pub fn start_task(
+        &mut self,
+        id: &TaskId,
+        file: Option<&Path>,
+        echo: &mut dyn io::Write,
+    ) -> Result<Option<PathBuf>, EngineError> {
+        let is_session = !self.actor().is_person();
+        let mut commands = Vec::new();
+        if is_session {
+            commands.extend(self.decide_place_ahead(file)?);
+        }
+        commands.push(run::Command::Start { id: id.clone() });
+        self.work_on_run(commands, file)?;
+        if !is_session {
+            return Ok(None);
+        }
+        let made = self.make_place(id, echo);
+        if made.is_err() {
+            self.give_back(id)?;
+        }
+        made
+    }
+
+    /// What decides where tasks are worked on, before the run has begun or after.
+    fn decide_place_ahead(
+        &mut self,
+        file: Option<&Path>,
+    ) -> Result<Option<run::Command>, EngineError> {
+        if !self.ahead(file, crate::Onward::GoOn)?.begins() {
+            return self.decide_place();
+        }
+        let settings = self.configuration().values.run.settings();
+        let settings = self.place_run(settings, None, file)?;
+        self.say_place(&settings);
+        Ok(Some(run::Command::Configure { settings }))
+    }
+
+    fn make_place(
+        &mut self,
+        id: &TaskId,
+        echo: &mut dyn io::Write,
+    ) -> Result<Option<PathBuf>, EngineError> {
+        let Some(place) = self.place_of(id)? else { return Ok(None) };
+        let is_based = self.run()?.active().is_some_and(|it| it.base(place.phase.number).is_some());
+        if !is_based {
+            let (phase, commit) = (place.phase.number, place.trees.open_phase(&place.phase)?);
+            self.record(vec![run::Command::BasePhase { phase, commit }])?;
+        }
+        let made = match place.is_own() {
+            true => make_attempt_tree(&place.trees, id, &place.name, &place.phase)?,
+            false => {
+                place.trees.enter(&place.occupant(self.is_alone(id)?), false)?;
+                Made::Kept { without: None }
+            }
+        };
+        match made {
+            Made::NoSpace => {
+                return Err(EngineError::missing(
+                    "the disk is nearly full: there is no room for a work tree",
+                    "`waypost worktree list` shows what can be put away",
+                ));
+            }
+            Made::New => self.set_up(&place.folder(), echo)?,
+            Made::Kept { .. } => {}
+        }
+        Ok(Some(place.folder()))
+    }
+
+    /// Makes a new work tree ready by the project's own command.
+    fn set_up(&self, folder: &Path, echo: &mut dyn io::Write) -> Result<(), EngineError> {
+        let setup = self.configuration().values.worktree.setup.trim().to_owned();
+        if setup.is_empty() {
+            return Ok(());
+        }
+        let result = check::run(&setup, folder, echo)?;
+        match result.passed {
+            true => Ok(()),
+            false => Err(EngineError::CheckFailed { command: setup, outcome: result.outcome }),
+        }
+    }
+
+    /// The attempt that was just begun has no place to work in: it is none.
+    fn give_back(&mut self, id: &TaskId) -> Result<(), EngineError> {
+        self.record(vec![run::Command::Interrupt { id: id.clone(), attempt: None }])
+    }
+
+    /// Whether no other task is in progress.
+    fn is_alone(&mut self, id: &TaskId) -> Result<bool, EngineError> {
+        let Some(active) = self.run()?.active() else { return Ok(true) };
+        let mut others = active.tasks().filter(|view| view.planned.id != *id);
+        Ok(!others.any(|view| view.status == TaskStatus::InProgress))
+    }
+
+    /// Where a task in progress is worked on; none if that is the project's folder.
+    fn place_of(&mut self, id: &TaskId) -> Result<Option<Place>, EngineError> {
+        let Some(active) = self.run()?.active() else { return Ok(None) };
+        let view = active.task(id).filter(|view| view.status == TaskStatus::InProgress);
+        let Some(view) = view else { return Ok(None) };
+        let Some(phase) = PhaseBranch::of(active, view.planned.phase) else { return Ok(None) };
+        let name = match active.settings().isolation {
+            Isolation::Task => active.task_tree(id),
+            _ => Some(phase.name.clone()),
+        };
+        let Some(name) = name else { return Ok(None) };
+        let details = view.planned.details.as_deref();
+        let (title, attempt) = (view.planned.title.clone(), view.attempts);
+        let stamp = Stamp { id: id.clone(), attempt, title };
+        let files = details.map(|it| it.files.clone()).unwrap_or_default();
+        let verify = details.map(|it| it.verify.clone()).unwrap_or_default();
+        Ok(Some(Place { trees: Trees::of(self)?, phase, name, stamp, files, verify }))
+    }
+
+    /// Commits, verifies and joins what a session did in the work tree that it was given; false if
+    /// it works in the project's folder, or an engine works for it.
+    pub(crate) fn finish_apart(
+        &mut self,
+        id: &TaskId,
+        attempt: Option<u32>,
+        echo: &mut dyn io::Write,
+    ) -> Result<bool, EngineError> {
+        if self.actor().is_person() || self.is_in_attempt() {
+            return Ok(false);
+        }
+        let Some(place) = self.place_of(id)? else { return Ok(false) };
+        // One that was begun in the project's folder has no tree, and an older attempt no say.
+        let is_current = attempt.is_none_or(|attempt| attempt == place.stamp.attempt);
+        if !is_current || !place.folder().join(".git").exists() {
+            return Ok(false);
+        }
+        let evidence = |tree: Option<String>| match place.verify.is_empty() {
+            true => Evidence::Unverified,
+            false => Evidence::Check { command: place.verify.join(" && "), tree },
+        };
+        let (commit, evidence) = match place.is_own() {
+            true => {
+                let own = place.trees.commit_attempt(&place.name, &place.phase, &place.stamp)?;
+                let (commit, changed) = place.proven(own)?;
+                place.verify(echo)?;
+                let evidence = evidence(Some(commit.clone()));
+                (place.join(&commit, changed, &evidence)?, evidence)
+            }
+            false => {
+                place.verify(echo)?;
+                let evidence = evidence(None);
+                let occupant = place.occupant(self.is_alone(id)?);
+                let said = evidence.to_string();
+                let shared = place.trees.commit_shared(&occupant, false, &said)?;
+                let (commit, changed) = place.proven(shared)?;
+                (changed.then_some(commit), evidence)
+            }
+        };
+        let attempt = Some(place.stamp.attempt);
+        self.record(vec![run::Command::Done { id: id.clone(), attempt, evidence, commit }])?;
+        if place.is_own() {
+            // A session may still be in it; then it is put away later.
+            let _kept = place.trees.put_away(&place.name, "its work is joined");
+        }
+        Ok(true)
+    }
+
+    /// Merges a phase whose tasks have all ended, where an agent session is its own executor.
+    pub fn end_phase_of_session(&mut self, echo: &mut dyn io::Write) -> Result<(), EngineError> {
+        if self.actor().is_person() || self.is_in_attempt() || self.engine_holder()?.is_some() {
+            return Ok(());
+        }
+        let Some(active) = self.run()?.active() else { return Ok(()) };
+        let number = active.current_phase();
+        let is_joining =
+            matches!(active.phase(number), Some(PhaseStage::Ending { step: EndStep::Joining, .. }));
+        let (true, Some(landing)) = (is_joining, Landing::of(active, number)) else {
+            return Ok(());
+        };
+        let owner = Owner::this_process("run", self.clock.now());
+        let _lock = EngineLock::acquire(&self.place, &owner)?;
+        let trees = Trees::of(self)?.held(Hold::acquire(&self.place.state)?);
+        let result = self.land_phase(&trees, &landing, echo);
+        let result = match result {
+            Err(EngineError::CheckFailed { command, outcome }) => {
+                Err(format!("`{command}` did not pass in {}: {outcome}.", landing.phase.name))
+            }
+            Err(error) => Err(format!("{error}.")),
+            Ok(Land::Held(why)) => Err(why),
+            Ok(Land::Nothing) => Ok(None),
+            Ok(Land::Done { commit, .. }) => Ok(Some(commit)),
+        };
+        match &result {
+            Ok(_) => self.notice(format!("phase {number} is merged into {}", landing.phase.target)),
+            Err(why) => {
+                trees.hand_over(&landing.phase)?;
+                self.notice(format!("phase {number} could not be merged: {why}"));
+            }
+        }
+        let is_merged = result.is_ok();
+        self.record(vec![run::Command::PhaseJoined { phase: number, result }])?;
+        self.finish_phase_ends()?;
+        if is_merged { trees.close_phase(&landing.phase) } else { Ok(()) }
+    }
+
+    fn land_phase(
+        &self,
+        trees: &Trees,
+        landing: &Landing,
+        echo: &mut dyn io::Write,
+    ) -> Result<Land, EngineError> {
+        trees.settle_phase(&landing.phase)?;
+        let folder = trees.path(&landing.phase.name);
+        let checks = &self.configuration().values.run.checks;
+        if !checks.is_empty() {
+            self.set_up(&folder, echo)?;
+        }
+        for command in checks {
+            let result = check::run(command, &folder, echo)?;
+            if !result.passed {
+                let (command, outcome) = (command.clone(), result.outcome);
+                return Err(EngineError::CheckFailed { command, outcome });
+            }
+        }
+        trees.land(landing)
+    }
+
+    /// Records what Waypost itself has done for a session, and shows it.
+    fn record(&mut self, commands: Vec<run::Command>) -> Result<(), EngineError> {
+        let commands: Vec<MachineCommand> = commands.into_iter().map(MachineCommand::Run).collect();
+        let refused = self.commit_each(&Actor::Waypost, &commands, |_| Vec::new())?;
+        match refused.into_iter().next() {
+            Some(why) => Err(Rejected::rule(why).next("waypost run status").into()),
+            None => self.command(&[]),
+        }
+    }
+}
+
+impl Place {
+    /// The commit that has the work, and whether it changed anything.
+    fn proven(&self, committed: Committed) -> Result<(String, bool), EngineError> {
+        let failed = |message: String| EngineError::Failed { message, hint: None };
+        match committed {
+            Committed::At { commit, changed } => {
+                let task = (self.stamp.id.as_str(), self.files.as_slice());
+                match declared::proves_nothing(task, false, &changed) {
+                    Some(why) => Err(failed(why)),
+                    None => Ok((commit, !changed.is_empty())),
+                }
+            }
+            Committed::Gone => Err(failed(format!("{} is not there any more", self.name))),
+            Committed::Astray(why) => Err(failed(why)),
+        }
+    }
+
+    fn verify(&self, echo: &mut dyn io::Write) -> Result<(), EngineError> {
+        for command in &self.verify {
+            let result = check::run(command, &self.folder(), echo)?;
+            if !result.passed {
+                let (command, outcome) = (command.clone(), result.outcome);
+                return Err(EngineError::CheckFailed { command, outcome });
+            }
+        }
+        Ok(())
+    }
+
+    /// Joins the commit to the phase; none if there is nothing to join.
+    fn join(
+        &self,
+        commit: &str,
+        changed: bool,
+        evidence: &Evidence,
+    ) -> Result<Option<String>, EngineError> {
+        let failed =
+            |message: String, hint: String| EngineError::Failed { message, hint: Some(hint) };
+        let unclean = match self.verify.is_empty() {
+            true => Vec::new(),
+            false => self.trees.changed_since(&self.name, commit)?,
+        };
+        if !unclean.is_empty() {
+            return Err(failed(
+                format!(
+                    "verification has changed files that are committed: {}",
+                    name_some(&unclean)
+                ),
+                "let it leave them as they are".into(),
+            ));
+        }
+        if !changed {
+            return Ok(None);
+        }
+        match self.trees.join(&self.phase, commit, &self.stamp, &evidence.to_string())? {
+            Join::Done { commit } => Ok(Some(commit)),
+            Join::Nothing => Ok(None),
+            Join::Conflict { files } | Join::Unclean { files } => Err(failed(
+                format!("it conflicts with what was joined meanwhile, in {}", name_some(&files)),
+                format!(
+                    "`git -C {} merge {}`, resolve it there, then `waypost run done {}`",
+                    self.folder().display(),
+                    self.phase.name,
+                    self.stamp.id
+                ),
+            )),
+        }
+    }
+}

@@ -269,18 +269,25 @@ fn resume(project: &Project, code: i32) -> (String, String) {
     let before = project.read("done.txt").len();
     let ran = project.run("run --resume");
     assert_eq!(ran.code, code, "{ran}");
-    let said = ran.stderr.lines().find(|line| line.contains("TASKS.md has changed"));
+    let is_said = |line: &&str| line.contains("TASKS.md has changed") || line.contains(" begins ");
+    let said = ran.stderr.lines().find(is_said);
     let said = said.map_or("", |line| line.trim_start_matches("warning: ")).to_owned();
     let done = project.read("done.txt")[before..].replace('\n', " ");
     // A second time there is nothing left to say or do.
     let again = project.run("run --resume");
-    assert_eq!((again.code, again.stderr.contains("has changed")), (code, false), "{again}");
+    let is_quiet = !again.stderr.lines().any(|line| is_said(&line));
+    assert_eq!((again.code, is_quiet), (code, true), "{again}");
     assert_eq!(project.read("done.txt")[before..].replace('\n', " "), done);
     (said, done)
 }
 
 fn changed(added: usize, removed: usize, kept: usize) -> String {
     format!("TASKS.md has changed: {added} tasks added, {removed} removed, {kept} kept")
+}
+
+/// What is said when the next run begins because of these tasks.
+fn begins(number: u32, tasks: &str) -> String {
+    format!("run {number} begins with TASKS.md: new or changed since the run before: {tasks}")
 }
 
 #[test]
@@ -292,12 +299,12 @@ fn a_task_that_was_added_is_done() {
     };
     with_one_more(&project, task);
     assert_eq!(resume(&project, 0), (changed(1, 0, 4), "T2.1 T2.2 T2.3 ".into()));
-    // Also to a run that is over, and to a phase that was closed.
+    // Added to a run that is over, and to a phase that was closed, they are the next run's.
     with_one_more(&project, &task.replace("T2.3", "T2.4"));
-    assert_eq!(resume(&project, 0), (changed(1, 0, 5), "T2.4 ".into()));
+    assert_eq!(resume(&project, 0), (begins(2, "T2.4"), "T2.4 ".into()));
     let late = "- [ ] T1.9: Forgotten\n  - run: `echo T1.9 >> done.txt`\n\n## Phase 2: Cart";
     project.replace("TASKS.md", "## Phase 2: Cart", late);
-    assert_eq!(resume(&project, 0), (changed(1, 0, 6), "T1.9 ".into()));
+    assert_eq!(resume(&project, 0), (begins(3, "T1.9"), "T1.9 ".into()));
 }
 
 #[test]
@@ -354,7 +361,7 @@ fn a_task_under_a_new_id_is_another_task() {
     assert_eq!(project.window(RUN)["tasks"]["completed"], json!(["T1.1", "T1.2", "T2.7", "T2.2"]));
     // A completed one is done again under its new id.
     project.replace("TASKS.md", "T1.2: Choose", "T1.7: Choose");
-    assert_eq!(resume(&project, 0), (changed(1, 1, 3), "T1.2 ".into()));
+    assert_eq!(resume(&project, 0), (begins(2, "T1.7"), "T1.2 ".into()));
 }
 
 #[test]
@@ -372,17 +379,213 @@ fn a_changed_dependency_counts_from_then_on() {
     assert_eq!(resume(&project, 0), (changed(0, 0, 4), String::new()));
     project.replace("TASKS.md", "  - depends: none\n", "  - depends: T1.2\n");
     let circular = project.run("run --resume");
-    assert!(circular.stderr.contains("cannot be read"), "{circular}");
+    assert_eq!(circular.code, 2, "{circular}");
+    assert!(circular.stderr.contains("wait for each other"), "{circular}");
 }
 
 #[test]
-fn a_changed_title_changes_nothing_else() {
+fn an_open_task_that_says_something_else_is_done_as_it_says_now() {
     let project = half_done();
-    project.replace("TASKS.md", "T1.1: Lay the ground", "T1.1: Lay the foundation");
     project.replace("TASKS.md", "T2.1: Put things into the cart", "T2.1: Fill the cart");
-    assert_eq!(resume(&project, 0), (changed(0, 0, 4), "T2.1 T2.2 ".into()));
+    project.replace("TASKS.md", "echo T2.1 >>", "echo T2.1 again >>");
+    assert_eq!(resume(&project, 0), (changed(0, 0, 4), "T2.1 again T2.2 ".into()));
     let plan = project.must("run --dry-run").stdout;
-    assert!(plan.contains("Lay the foundation") && plan.contains("Fill the cart"), "{plan}");
+    assert!(plan.contains("Fill the cart"), "{plan}");
+}
+
+/// How many events the journal has, and the state file: what a refused command leaves alone.
+fn state(project: &Project) -> (usize, String) {
+    (project.log().len(), project.read(RUN))
+}
+
+#[test]
+fn a_completed_task_that_says_something_else_is_named_and_decided_on() {
+    let reworded = || {
+        let project = half_done();
+        project.replace("TASKS.md", "T1.1: Lay the ground", "T1.1: Lay the foundation");
+        project
+    };
+    let project = reworded();
+    let before = state(&project);
+    let ran = project.run("run --resume");
+    assert_eq!(ran.code, 3, "{ran}");
+    for words in ["T1.1 is completed in run 1 and says something else", "--keep-done", "--new"] {
+        assert!(ran.stderr.contains(words), "{words}\n{ran}");
+    }
+    assert_eq!(state(&project), before, "a refused command has changed nothing");
+    let ran = project.run("run --keep-done");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.read("done.txt"), "T1.1\nT1.2\nT2.1\nT2.2\n");
+    assert!(project.must("run --dry-run").stdout.contains("Lay the foundation"));
+    assert_eq!(project.json("run list").as_array().unwrap().len(), 1, "it is the same run");
+
+    let project = reworded();
+    let ran = project.run("run --new --yes");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.read("done.txt"), "T1.1\nT1.2\nT1.1\nT1.2\nT2.1\nT2.2\n");
+
+    if nobody_is_here() {
+        return;
+    }
+    // At a terminal it is asked: only what has changed is done again in the new run.
+    let project = reworded();
+    let ran = project.typing("run --resume", "new\n");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.read("done.txt"), "T1.1\nT1.2\nT1.1\nT2.1\nT2.2\n");
+    assert_eq!(project.json("run list").as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_single_task_is_worked_on_while_the_plan_waits_for_a_decision() {
+    let project = with("# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: One\n- [ ] T1.2: Two\n");
+    project.must("run start T1.1");
+    project.must("run done T1.1");
+    project.replace("TASKS.md", "T1.1: One", "T1.1: Another");
+    let ran = project.must("run start T1.2");
+    assert!(ran.stderr.contains("T1.1 is completed and says something else now"), "{ran}");
+    assert_eq!(project.window(RUN)["tasks"]["in_progress"], json!(["T1.2"]));
+}
+
+/// A run over two tasks that is over.
+fn finished() -> Project {
+    let project = with(
+        "# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: First\n  - run: `echo one >> done.txt`\n\
+         - [ ] T1.2: Second\n  - run: `echo two >> done.txt`\n  - depends: T1.1\n",
+    );
+    assert_eq!(project.run("run").code, 0);
+    project
+}
+
+const NEXT_PLAN: &str = "# Tasks: shop\n\n## Phase 1: Next\n\n\
+    - [ ] T1.1: Other\n  - run: `echo other >> done.txt`\n";
+
+#[test]
+fn a_new_plan_that_uses_ids_again_is_a_new_run() {
+    let project = finished();
+    project.write("TASKS.md", NEXT_PLAN);
+    let ran = project.run("run");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.stderr.contains(&begins(2, "T1.1")), "{ran}");
+    assert_eq!(project.read("done.txt"), "one\ntwo\nother\n");
+    // Attempts go on counting, so that the first run's log is still there.
+    assert_eq!(project.must("run logs T1.1 --attempt 1").code, 0);
+    assert_eq!(project.json("run status")["number"], 2);
+
+    // Another file likewise.
+    project.write("later.md", &NEXT_PLAN.replace("other", "later").replace("Other", "Later"));
+    let ran = project.run("run later.md");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.read("done.txt"), "one\ntwo\nother\nlater\n");
+
+    let runs = project.json("run list");
+    let of = |field: &str| -> Vec<Value> {
+        runs.as_array().unwrap().iter().map(|run| run[field].clone()).collect()
+    };
+    assert_eq!(of("number"), [json!(1), json!(2), json!(3)]);
+    assert_eq!(of("file"), [json!("TASKS.md"), json!("TASKS.md"), json!("later.md")]);
+    assert_eq!(of("completed"), [json!(2), json!(1), json!(1)]);
+    assert!(runs[0]["ended_at"].is_string(), "{runs}");
+    // The state file of an earlier run as it was left.
+    let first = project.json("run show 1");
+    assert_eq!(first["tasks"]["completed"], json!(["T1.1", "T1.2"]));
+    assert!(project.must("run show 2").stdout.starts_with("Run 2"));
+    let unknown = project.run("run show 4");
+    assert_eq!(unknown.code, 2, "{unknown}");
+    assert!(unknown.stderr.contains("there are runs 1 to 3"), "{unknown}");
+}
+
+#[test]
+fn a_finished_run_of_the_same_plan_is_not_begun_again_by_itself() {
+    let project = finished();
+    let before = state(&project);
+    let ran = project.run("run");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.stdout.contains("all 2 tasks are done"), "{ran}");
+    assert!(ran.stderr.contains("waypost run --new"), "{ran}");
+    assert_eq!(state(&project), before, "nothing has begun");
+    // Asked for, everything is done again, also where the run has ticked the box.
+    project.replace("TASKS.md", "[ ] T1.2", "[x] T1.2");
+    let ran = project.run("run --new");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.read("done.txt"), "one\ntwo\none\ntwo\n");
+    assert_eq!(project.json("run list").as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_box_that_a_person_ticks_counts_in_the_next_run() {
+    let project = finished();
+    let more = "- [x] T1.3: By hand\n  - run: `echo three >> done.txt`\n";
+    project.write("TASKS.md", &format!("{}{more}", project.read("TASKS.md")));
+    assert_eq!(project.run("run").code, 0);
+    assert_eq!(project.read("done.txt"), "one\ntwo\n");
+    assert_eq!(project.window(RUN)["metrics"]["completed_count"], 3);
+    assert_eq!(project.run("run --new").code, 0);
+    assert_eq!(project.read("done.txt"), "one\ntwo\none\ntwo\n", "T1.3 is as the person says");
+}
+
+#[test]
+fn a_failed_task_that_was_changed_is_done_in_the_next_run() {
+    let project = with(FAILING);
+    project.write("go", "");
+    assert_eq!(project.run("run --retry-limit 0").code, 1);
+    // The same plan: as it was left, with the command that leads on.
+    let again = project.run("run");
+    assert_eq!(again.code, 1, "{again}");
+    assert!(again.stderr.contains("waypost run retry T1.1"), "{again}");
+    project.replace("TASKS.md", "exit 3", "echo T1.1 >> done.txt");
+    let ran = project.run("run");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.read("done.txt"), "T1.3\nT1.1\nT1.2\n");
+}
+
+#[test]
+fn another_file_is_refused_while_a_run_is_not_finished() {
+    let project = half_done();
+    project.write("other.md", NEXT_PLAN);
+    let before = state(&project);
+    for line in
+        ["run other.md --resume", "resolve --tasks other.md", "run start T2.1 --tasks other.md"]
+    {
+        let ran = project.run(line);
+        assert_eq!(ran.code, 3, "{line}\n{ran}");
+        let said = "run 1 works on TASKS.md and is not finished; other.md is another file";
+        assert!(ran.stderr.contains(said), "{line}\n{ran}");
+    }
+    assert_eq!(state(&project), before);
+    // The same file by another way is no other file, and one that was moved is the same plan.
+    fs::create_dir(project.path("docs")).unwrap();
+    fs::rename(project.path("TASKS.md"), project.path("docs/plan.md")).unwrap();
+    let ran = project.run("run ./docs/plan.md --resume");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.read("done.txt"), "T1.1\nT1.2\nT2.1\nT2.2\n");
+}
+
+#[test]
+fn a_run_that_is_not_finished_is_given_up_only_with_a_yes() {
+    let project = half_done();
+    let before = state(&project);
+    let ran = project.run("run --new");
+    assert_eq!(ran.code, 3, "{ran}");
+    assert!(ran.stderr.contains("--new --yes") && ran.stderr.contains("--resume"), "{ran}");
+    assert_eq!(state(&project), before);
+    project.write("other.md", NEXT_PLAN);
+    let ran = project.run("run other.md --new --yes");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.read("done.txt"), "T1.1\nT1.2\nother\n");
+    let list = project.must("run list").stdout;
+    assert!(list.contains("2 of 4 completed, not finished"), "{list}");
+}
+
+#[test]
+fn an_attempt_of_an_earlier_run_speaks_for_no_later_one() {
+    let project = one("echo T1.1 >> done.txt");
+    project.must("run start T1.1");
+    let ran = project.run("run --new --yes");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.read("done.txt"), "T1.1\n");
+    let late = project.run("run done T1.1 --attempt 1");
+    assert_eq!(late.code, 4, "{late}");
+    assert!(late.stderr.contains("attempt 1 of T1.1 is not the current one"), "{late}");
 }
 
 #[test]

@@ -21,6 +21,22 @@ const INTERPRETERS: &[&str] = &["node", "bun", "deno", "python", "python3", "npx
 /// How many arguments of an interpreter are looked at for the script it runs.
 const SCRIPT_ARGUMENTS_MAX: usize = 4;
 
+/// What agent programs name their conversation in the environment of the commands they run.
+const CONVERSATION_VARIABLES: [&str; 2] = ["CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"];
+
+/// Longer than any name of a conversation.
+const CONVERSATION_LENGTH_MAX: usize = 128;
+
+/// The conversation that a process is started from, as its environment says; the hook is told the
+/// same name. Good enough to tell conversations apart, and proof of nothing.
+pub fn conversation(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let is_name = |text: &String| {
+        (1..=CONVERSATION_LENGTH_MAX).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    CONVERSATION_VARIABLES.iter().find_map(|name| variable(name).filter(is_name))
+}
+
 /// Names the agent program that a command line belongs to, if it is one.
 pub fn recognise<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Option<&'static str> {
     let mut arguments = arguments.into_iter();
@@ -56,6 +72,21 @@ fn base_name(path: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_conversation_has_a_plain_name_or_none() {
+        let table = [
+            ("CLAUDE_CODE_SESSION_ID", "ef820c1e-6f3b", Some("ef820c1e-6f3b")),
+            ("CODEX_THREAD_ID", "0199a213", Some("0199a213")),
+            ("CLAUDE_CODE_SESSION_ID", "", None),
+            ("CODEX_THREAD_ID", "two words", None),
+            ("SHELL", "/bin/sh", None),
+        ];
+        for (name, value, want) in table {
+            let found = conversation(|wanted| (wanted == name).then(|| value.to_owned()));
+            assert_eq!(found.as_deref(), want, "{name}={value}");
+        }
+    }
 
     #[test]
     fn agent_programs_are_recognised_however_they_are_started() {

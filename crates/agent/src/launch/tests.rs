@@ -189,8 +189,6 @@ fn codex_is_started_once_for_a_message_or_as_a_server() {
       hooks.SessionStart=[{hooks = [{command = "'/my tools/waypost-hook' codex", timeout = 60, type = "command"}]}]
       -c
       hooks.Stop=[{hooks = [{command = "'/my tools/waypost-hook' codex", timeout = 60, type = "command"}]}]
-      -c
-      hooks.SubagentStop=[{hooks = [{command = "'/my tools/waypost-hook' codex", timeout = 60, type = "command"}]}]
       01a1e186
       -
     without 3
@@ -214,7 +212,7 @@ fn codex_is_started_once_for_a_message_or_as_a_server() {
     without 3
     < {"id":"initialize","jsonrpc":"2.0","method":"initialize","params":{"capabilities":{"experimentalApi":true,"requestAttestation":false},"clientInfo":{"name":"waypost","title":"Waypost","version":"0.1.0"}}}
     < {"jsonrpc":"2.0","method":"initialized","params":{}}
-    < {"id":"session","jsonrpc":"2.0","method":"thread/resume","params":{"approvalPolicy":"never","config":{"bypass_hook_trust":true,"hooks":{"PostToolUse":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}],"matcher":"Bash|apply_patch|Write|Edit"}],"PreCompact":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"PreToolUse":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"SessionStart":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"Stop":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"SubagentStop":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}]}},"cwd":"/proj/shop","excludeTurns":true,"model":"best","sandbox":"read-only","threadId":"01a1e186"}}
+    < {"id":"session","jsonrpc":"2.0","method":"thread/resume","params":{"approvalPolicy":"never","config":{"bypass_hook_trust":true,"hooks":{"PostToolUse":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}],"matcher":"Bash|apply_patch|Write|Edit"}],"PreCompact":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"PreToolUse":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"SessionStart":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"Stop":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}]}},"cwd":"/proj/shop","excludeTurns":true,"model":"best","sandbox":"read-only","threadId":"01a1e186"}}
     AfterSession
     "#);
 }

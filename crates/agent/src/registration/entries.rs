@@ -23,7 +23,6 @@ const CLAUDE: &[Subscription] = &[
     ("SessionStart", None),
     ("PreCompact", None),
     ("Stop", None),
-    ("SubagentStop", None),
 ];
 
 const CODEX: &[Subscription] = &[
@@ -32,7 +31,6 @@ const CODEX: &[Subscription] = &[
     ("SessionStart", None),
     ("PreCompact", None),
     ("Stop", None),
-    ("SubagentStop", None),
 ];
 
 const GEMINI: &[Subscription] = &[

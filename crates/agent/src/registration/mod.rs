@@ -102,6 +102,11 @@ pub fn registered_program(product: Product, text: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
+/// Settings as plain values, whatever comments are in them; none where they cannot be read.
+pub(crate) fn value(text: &str) -> Option<serde_json::Value> {
+    Document::parse(text).ok()?.root.map(|root| root.to_value())
+}
+
 /// Whether our entries are there as they should be, once each and nowhere else.
 fn is_current(document: &Document<'_>, wanted: &[Wanted]) -> bool {
     let is_as_wanted = |each: &Wanted| {

@@ -70,6 +70,21 @@ impl Node {
         found.map(|item| &item.value)
     }
 
+    /// Itself as a plain value.
+    pub(super) fn to_value(&self) -> Value {
+        match &self.content {
+            Content::Object(items) => {
+                let member = |item: &Item| Some((item.key.clone()?, item.value.to_value()));
+                Value::Object(items.iter().filter_map(member).collect())
+            }
+            Content::Array(items) => {
+                Value::Array(items.iter().map(|item| item.value.to_value()).collect())
+            }
+            Content::Text(text) => Value::String(text.clone()),
+            Content::Word(word) => serde_json::from_str(word).unwrap_or_default(),
+        }
+    }
+
     pub(super) fn as_text(&self) -> Option<&str> {
         match &self.content {
             Content::Text(text) => Some(text),

@@ -1,0 +1,169 @@
+use super::*;
+use crate::registration::{HookProgram, register};
+use std::collections::BTreeMap;
+
+const HOME: &str = "/home/ann";
+const ROOT: &str = "/work/shop";
+
+/// A machine with these files and variables.
+struct Machine {
+    files: BTreeMap<PathBuf, String>,
+    variables: BTreeMap<String, String>,
+}
+
+fn machine(files: &[(&str, &str)]) -> Machine {
+    let files = files.iter().map(|(path, text)| (PathBuf::from(path), (*text).to_owned()));
+    Machine { files: files.collect(), variables: BTreeMap::new() }
+}
+
+impl Machine {
+    fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    fn ask<T>(&self, ask: impl FnOnce(&Around<'_>) -> T) -> T {
+        ask(&Around {
+            home: Path::new(HOME),
+            root: Path::new(ROOT),
+            main_root: Path::new(ROOT),
+            variable: &|name| self.variables.get(name).cloned(),
+            read: &|path| self.files.get(path).cloned(),
+        })
+    }
+
+    fn obstacles(&self, product: Product) -> Vec<String> {
+        self.ask(|around| obstacles(product, around)).into_iter().map(|it| it.text).collect()
+    }
+}
+
+fn hook(product: Product) -> String {
+    let words = ["/bin/waypost-hook".to_owned()];
+    register(product, None, &HookProgram { words: &words }).unwrap()
+}
+
+#[test]
+fn the_last_layer_of_claude_that_decides_about_hooks_wins() {
+    const OFF: &str = r#"{"disableAllHooks": true}"#;
+    const ON: &str = r#"{"disableAllHooks": false}"#;
+    let user = "/home/ann/.claude/settings.json";
+    let (project, local) =
+        ("/work/shop/.claude/settings.json", "/work/shop/.claude/settings.local.json");
+    let managed = "/etc/claude-code/managed-settings.json";
+    let off = |name: &str| vec![format!("`disableAllHooks` in {name} turns every hook off")];
+    let table: &[(&[(&str, &str)], Vec<String>)] = &[
+        (&[], vec![]),
+        (&[(user, OFF)], off("~/.claude/settings.json")),
+        (&[(project, OFF)], off(".claude/settings.json")),
+        (&[(local, OFF)], off(".claude/settings.local.json")),
+        (&[(managed, OFF)], off(managed)),
+        (&[(user, OFF), (local, ON)], vec![]),
+        (&[(local, ON), (managed, OFF)], off(managed)),
+        (
+            &[(project, "{ // a remark\n \"disableAllHooks\": true, }")],
+            off(".claude/settings.json"),
+        ),
+        (&[(project, "{")], vec![]),
+        (
+            &[(managed, r#"{"allowManagedHooksOnly": true}"#)],
+            vec![format!("`allowManagedHooksOnly` in {managed} allows no hooks but those in it")],
+        ),
+    ];
+    for (files, want) in table {
+        assert_eq!(machine(files).obstacles(Product::Claude), *want, "{files:?}");
+    }
+    let moved = machine(&[("/etc/mine/settings.json", OFF)]).with("CLAUDE_CONFIG_DIR", "/etc/mine");
+    assert_eq!(moved.obstacles(Product::Claude), off("/etc/mine/settings.json"));
+    let bare = machine(&[]).with("CLAUDE_CODE_SIMPLE", "1");
+    assert_eq!(bare.obstacles(Product::Claude).len(), 1);
+    assert!(machine(&[]).with("CLAUDE_CODE_SIMPLE", "0").obstacles(Product::Claude).is_empty());
+}
+
+#[test]
+fn codex_asks_a_hook_only_where_folder_and_hook_are_trusted() {
+    let hooks = hook(Product::Codex);
+    let at = "/work/shop/.codex/hooks.json";
+    let config = "/home/ann/.codex/config.toml";
+    let folder = "[projects.\"/work/shop\"]\ntrust_level = \"trusted\"\n";
+    let state = format!("[hooks.state.\"{at}:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:7\"\n");
+    let both = format!("{folder}{state}");
+    let off = format!("{both}enabled = false\n");
+    let none = format!("{both}\n[features]\nhooks = false\n");
+    let table = [
+        ("", "Codex skips .codex/hooks.json, because this folder is not trusted"),
+        (&state, "Codex skips .codex/hooks.json, because this folder is not trusted"),
+        (folder, "Codex skips the hook in .codex/hooks.json, because it is not trusted"),
+        (&both, ""),
+        (&off, "the hook in .codex/hooks.json is switched off in Codex"),
+        (&none, "`features.hooks = false` in ~/.codex/config.toml turns every hook off"),
+    ];
+    for (text, want) in table {
+        let found = machine(&[(at, &hooks), (config, text)]).obstacles(Product::Codex);
+        assert_eq!(found.join("; "), want, "{text}");
+    }
+    // Where it is not registered, nothing is missed.
+    assert!(machine(&[(config, "")]).obstacles(Product::Codex).is_empty());
+}
+
+#[test]
+fn gemini_reads_a_projects_settings_only_in_folders_that_are_trusted() {
+    let hooks = hook(Product::Gemini);
+    let (at, list) = ("/work/shop/.gemini/settings.json", "/home/ann/.gemini/trustedFolders.json");
+    let user = "/home/ann/.gemini/settings.json";
+    let skipped = "Gemini CLI skips .gemini/settings.json, because this folder is not trusted";
+    let table = [
+        (vec![], skipped),
+        (vec![(list, r#"{"/work/shop": "TRUST_FOLDER"}"#)], ""),
+        (vec![(list, r#"{"/work/other": "TRUST_PARENT"}"#)], ""),
+        (vec![(list, r#"{"/work": "TRUST_FOLDER", "/work/shop": "DO_NOT_TRUST"}"#)], skipped),
+        (vec![(user, r#"{"security": {"folderTrust": {"enabled": false}}}"#)], ""),
+        (
+            vec![
+                (list, r#"{"/work/shop": "TRUST_FOLDER"}"#),
+                (user, r#"{"hooksConfig": {"enabled": false, "disabled": ["waypost"]}}"#),
+            ],
+            "`hooksConfig.enabled` in ~/.gemini/settings.json turns every hook off; \
+             `hooksConfig.disabled` in ~/.gemini/settings.json names our hook",
+        ),
+    ];
+    for (mut files, want) in table {
+        files.push((at, &hooks));
+        assert_eq!(machine(&files).obstacles(Product::Gemini).join("; "), want, "{files:?}");
+    }
+    let trusted = machine(&[(at, &hooks)]).with("GEMINI_CLI_TRUST_WORKSPACE", "true");
+    assert!(trusted.obstacles(Product::Gemini).is_empty());
+}
+
+#[test]
+fn every_place_of_a_hook_is_found() {
+    let hooks = hook(Product::Claude);
+    let user = "/home/ann/.claude/settings.json";
+    let local = "/work/shop/.claude/settings.local.json";
+    let plugin = r#"{"enabledPlugins": {"other@x": true, "waypost@shelf": true}}"#;
+    let found = |machine: &Machine| machine.ask(|it| registered(Product::Claude, it));
+    let both = machine(&[(local, &hooks), (user, plugin)]);
+    let want = vec![Registered::File(local.into()), Registered::Plugin(user.into())];
+    assert_eq!(found(&both), want);
+    let off = r#"{"enabledPlugins": {"waypost@shelf": false}}"#;
+    assert_eq!(found(&machine(&[(local, off), (user, plugin)])), vec![]);
+}
+
+#[test]
+fn the_variables_that_codex_takes_secrets_from_are_found() {
+    let config = r#"
+model_provider = "corp"
+[model_providers.corp]
+env_key = "CORP_KEY"
+env_http_headers = { "X-Team" = "CORP_TEAM" }
+[model_providers.other]
+env_key = "OTHER_KEY"
+[mcp_servers.wiki]
+bearer_token_env_var = "WIKI_TOKEN"
+env_vars = ["WIKI_HOME", { name = "WIKI_USER", source = "local" }]
+"#;
+    let found = machine(&[("/home/ann/.codex/config.toml", config)]).ask(named_variables);
+    assert_eq!(found.key.as_deref(), Some("CORP_KEY"));
+    let want = ["CORP_KEY", "CORP_TEAM", "OTHER_KEY", "WIKI_HOME", "WIKI_TOKEN", "WIKI_USER"];
+    assert_eq!(found.all, want);
+    assert_eq!(machine(&[]).ask(named_variables), NamedVariables::default());
+}

@@ -21,6 +21,16 @@ pub fn identify() -> Actor {
     }
 }
 
+/// The conversation of the agent that runs this process, where its program says which.
+pub fn own_conversation() -> Option<String> {
+    waypost_agent::conversation(|name| env::var(name).ok())
+}
+
+/// Whether Waypost started the agent above this process, and judges itself what came of it.
+pub fn is_sent_by_waypost() -> bool {
+    env::var_os(fence::ATTEMPT).is_some_and(|value| !value.is_empty())
+}
+
 struct Ancestry {
     agent: Option<&'static str>,
     has_terminal: bool,

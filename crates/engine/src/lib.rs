@@ -47,7 +47,7 @@ mod verdicts;
 mod why;
 mod windows;
 
-pub use actor::identify;
+pub use actor::{identify, is_sent_by_waypost, own_conversation};
 pub use agent::{
     Agent, AgentCheck, CANARY, GateHealth, Installed, Onlooker, Transcript, canary_call,
 };

@@ -101,7 +101,8 @@ fn stands_at(file: &File, path: &Path) -> bool {
     file.metadata().and_then(|one| Ok(same(one, path.metadata()?))).unwrap_or(false)
 }
 
-/// The last verdict on a conversation, if it was written down lately and is not in the journal yet.
+/// The last verdict on a conversation itself, not on one of its subagents, if it was written down
+/// lately and is not in the journal yet.
 pub fn last_of(state: &Path, session: &str) -> Option<Verdict> {
     /// Some tens of lines.
     const TAIL: u64 = 16 << 10;
@@ -111,6 +112,7 @@ pub fn last_of(state: &Path, session: &str) -> Option<Verdict> {
     let mut bytes = Vec::new();
     file.take(TAIL).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);
+    let is_own = |it: &Verdict| it.session.as_deref() == Some(session) && it.subagent.is_none();
     let read = |line: &str| serde_json::from_str::<Verdict>(line).ok();
-    text.lines().rev().filter_map(read).find(|it| it.session.as_deref() == Some(session))
+    text.lines().rev().filter_map(read).find(is_own)
 }

@@ -3,6 +3,7 @@
 use crate::{
     execute::wait_for,
     harness::{BINARY, Project, words},
+    hook::HOOK,
     terminal::nobody_is_here,
 };
 use serde_json::{Value, json};
@@ -172,4 +173,38 @@ fn without_a_contract_nothing_is_worked_on() {
     let ran = project.run("develop ralph --agent sim");
     assert_eq!(ran.code, 3, "{ran}");
     assert!(ran.stderr.contains("there is no checkpoint contract"), "{ran}");
+}
+
+#[test]
+fn neither_the_agents_of_ralph_nor_others_are_told_what_ralph_validates() {
+    let ask = |session: &str, answer: &str| {
+        let event = json!({"hook_event_name": "Stop", "session_id": session,
+                           "stop_hook_active": false});
+        let command = format!("printf '%s' '{event}' | {HOOK} claude > {answer}");
+        let others = command.replace(HOOK, &format!("env -u WAYPOST_ATTEMPT {HOOK}"));
+        (command, others)
+    };
+    let wait = json!({"run": "while ! test -e ../go; do sleep 0.05; done"});
+    let each = |id: &str| {
+        let (own, _) = ask(id, &format!("../own-{id}"));
+        json!([{"steps": [{"say": "I look."}, wait, {"run": own},
+                          {"write": {"file": format!("{id}.txt"), "text": "good\n"}},
+                          {"done": "did it"}]}])
+    };
+    let project = implementing(&json!({"cp-1": each("cp-1"), "cp-2": each("cp-2")}), false);
+    let mut command = project.command(BINARY, &project.root);
+    let line = words("develop ralph");
+    let mut child = command.args(line).stderr(Stdio::null()).spawn().unwrap();
+    let stream = project.journal().join("errands/main.ralph-cp-1/1.claude.jsonl");
+    wait_for("the first try", || {
+        fs::read_to_string(&stream).unwrap_or_default().contains("I look.")
+    });
+    let (_, command) = ask("other", "../other");
+    let ran = project.command("sh", &project.root).args(["-c", &command]).status().unwrap();
+    assert!(ran.success());
+    fs::write(project.base().join("go"), "").unwrap();
+    assert!(child.wait().unwrap().success());
+    for name in ["other", "own-cp-1", "own-cp-2"] {
+        assert_eq!(fs::read_to_string(project.base().join(name)).unwrap(), "", "{name}");
+    }
 }

@@ -33,6 +33,10 @@ use waypost_model::{
 /// From this try on a test oracle is asked first.
 const ORACLE_FROM: u32 = 3;
 
+/// What stands in the place of a conversation at checkpoints that are started here: until they end,
+/// Waypost validates them itself, whichever conversation works on them.
+const OWNER: &str = "ralph";
+
 /// How much of what a validation prints is kept.
 const OUTPUT_KEPT_MAX: usize = 64 << 10;
 
@@ -106,6 +110,13 @@ impl Project {
         let (lanes, failures) = (BTreeMap::new(), BTreeMap::new());
         Ralph { project: self, options, agent, oracle, lanes, failures, ending: None }
             .work(onlooker)
+    }
+}
+
+impl Project {
+    /// Whether an agent that `ralph` sent works on a checkpoint, or will go on with it.
+    pub fn has_sent_for(&self, id: &CheckpointId) -> Result<bool, EngineError> {
+        Ok(Errand::is_there(self, &worker_name(id))? || Errand::is_there(self, &oracle_name(id))?)
     }
 }
 
@@ -208,7 +219,7 @@ impl Ralph<'_> {
         id: &CheckpointId,
         onlooker: &mut dyn Onlooker,
     ) -> Result<bool, EngineError> {
-        let step = CheckpointStep::Start;
+        let step = CheckpointStep::Start { conversation: Some(OWNER.to_owned()) };
         self.project.develop(Command::Checkpoint { id: id.clone(), step })?;
         let Some(iteration) = self.iteration(id)? else { return Ok(false) };
         let Some(feature) = self.feature()? else { return Ok(false) };

@@ -217,7 +217,7 @@ fn summary(commands: &[MachineCommand]) -> String {
 
 fn step_word(step: &CheckpointStep) -> &'static str {
     match step {
-        CheckpointStep::Start => "start",
+        CheckpointStep::Start { .. } => "start",
         CheckpointStep::Pass { .. } => "pass",
         CheckpointStep::Fail { .. } => "fail",
         CheckpointStep::Escalate => "escalate",

@@ -95,11 +95,23 @@ pub enum Command {
 /// What can be done with one checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckpointStep {
-    Start,
-    Pass { evidence: Evidence },
-    Fail { class: FailureClass },
+    /// `conversation`: the agent's own, where it is an agent that starts it and its program says so.
+    Start {
+        conversation: Option<String>,
+    },
+    Pass {
+        evidence: Evidence,
+    },
+    Fail {
+        class: FailureClass,
+    },
     Escalate,
     Reopen,
+}
+
+impl CheckpointStep {
+    /// A start by someone who is in no conversation.
+    pub const START: Self = Self::Start { conversation: None };
 }
 
 /// What happened to a workflow.
@@ -149,6 +161,8 @@ pub enum Event {
     },
     CheckpointStarted {
         id: CheckpointId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        conversation: Option<String>,
     },
     CheckpointPassed {
         id: CheckpointId,
@@ -468,9 +482,10 @@ impl Feature {
         use CheckpointStep as C;
         let id = id.clone();
         Ok(match (checkpoint.status, step) {
-            (S::Pending, C::Start) => {
+            (S::Pending, C::Start { conversation }) => {
                 self.check_order(&id)?;
-                Decision::events([Event::CheckpointStarted { id }])
+                let conversation = conversation.clone();
+                Decision::events([Event::CheckpointStarted { id, conversation }])
             }
             (S::InProgress, C::Pass { evidence }) => {
                 self.check_validation(&id, evidence)?;
@@ -486,7 +501,7 @@ impl Feature {
                 Decision::events([Event::CheckpointReopened { id }]).with(settle)
             }
             // Said twice: the first time counted.
-            (S::InProgress, C::Start)
+            (S::InProgress, C::Start { .. })
             | (S::Passed, C::Pass { .. })
             | (S::Escalated, C::Escalate) => Decision::nothing(),
             (status, _) => return Err(self.wrong_status(&id, status)),
@@ -636,7 +651,7 @@ impl Feature {
     fn apply_to_checkpoint(&mut self, event: &Event) {
         use CheckpointStatus as S;
         let (id, status, iteration, evidence) = match event {
-            Event::CheckpointStarted { id } | Event::CheckpointReopened { id } => {
+            Event::CheckpointStarted { id, .. } | Event::CheckpointReopened { id } => {
                 (id, S::InProgress, Some(1), None)
             }
             Event::CheckpointPassed { id, evidence } => {
@@ -652,6 +667,13 @@ impl Feature {
             checkpoint.status = status;
             checkpoint.iteration = iteration.unwrap_or(checkpoint.iteration);
             checkpoint.evidence = evidence;
+            match event {
+                Event::CheckpointStarted { conversation, .. } => {
+                    checkpoint.conversation.clone_from(conversation);
+                }
+                Event::CheckpointReopened { .. } => checkpoint.conversation = None,
+                _ => {}
+            }
         }
     }
 }

@@ -93,6 +93,10 @@ pub struct Checkpoint {
     /// What stands behind `passed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
+    /// The conversation of the agent that started it, or `ralph`; none: a person did, or it is not
+    /// known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
 }
 
 /// The four phases and the end. `MERGE` is what older copies of the seed's hook wrote for `PR`.

@@ -154,7 +154,7 @@ impl WorkflowState {
             .iter()
             .map(|(id, row)| {
                 let iteration = row.iteration.min(max_iterations);
-                (id.clone(), Checkpoint { status: row.status, iteration, evidence: None })
+                (id.clone(), Checkpoint { status: row.status, iteration, ..Checkpoint::default() })
             })
             .collect();
         feature
@@ -246,7 +246,7 @@ fn translate_row(
     let fail = CheckpointStep::Fail { class: FailureClass::Transient };
     match (before.status, after.status) {
         (_, S::Passed) => Err(format!("use `waypost develop checkpoint pass {id}`")),
-        (S::Pending, S::InProgress) if after.iteration == 1 => Ok(vec![CheckpointStep::Start]),
+        (S::Pending, S::InProgress) if after.iteration == 1 => Ok(vec![CheckpointStep::START]),
         (S::InProgress, S::InProgress) if after.iteration > before.iteration => {
             let failures = after.iteration - before.iteration;
             Ok(vec![fail; usize::try_from(failures.min(100)).unwrap_or(100)])

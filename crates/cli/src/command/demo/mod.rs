@@ -233,7 +233,7 @@ fn walk_workflow(context: &Context, project: &mut Project, waypost: &str) -> Res
     project.pass_gate(GateName::ReviewCleanPass, claim, &mut io::sink())?;
     project.develop(early)?;
     let id = "cp-1".parse().expect("a plain id");
-    project.develop(WorkflowCommand::Checkpoint { id, step: CheckpointStep::Start })?;
+    project.develop(WorkflowCommand::Checkpoint { id, step: CheckpointStep::START })?;
     if let Some(feature) = &project.workflow()?.feature {
         context.out.raw(&show_workflow::text(feature))?;
     }

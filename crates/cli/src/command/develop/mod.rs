@@ -11,7 +11,7 @@ use crate::{
 };
 use clap::{Subcommand, ValueEnum};
 use std::{io, path::PathBuf, process::ExitCode};
-use waypost_engine::{EngineError, GateClaim, Project};
+use waypost_engine::{EngineError, GateClaim, Project, own_conversation};
 use waypost_model::{
     id::CheckpointId,
     retry::FailureClass,
@@ -263,7 +263,9 @@ fn checkpoint(project: &mut Project, action: &CheckpointAction) -> Result<(), Cl
             let next = format!("fix it, or `waypost develop checkpoint fail {id}`");
             return passed.map_err(|error| with_next(error, next));
         }
-        CheckpointAction::Start { id } => (id, CheckpointStep::Start),
+        CheckpointAction::Start { id } => {
+            (id, CheckpointStep::Start { conversation: own_conversation() })
+        }
         CheckpointAction::Fail { id, class } => {
             let class = FailureClass::from_word(class).ok_or_else(|| {
                 CliError::bad_input(format!("`{class}` is no class of failure")).hint(

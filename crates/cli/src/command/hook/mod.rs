@@ -116,10 +116,7 @@ fn consider(event: &Event) -> Answer {
         Moment::SessionStart { source } => session::start(event, source),
         Moment::BeforeCompaction { trigger } => session::compaction(event, trigger),
         Moment::Stop { is_held } => session::stop(event, *is_held),
-        // Compacting a conversation looks like the end of a subagent without a kind.
-        Moment::SubagentStop { is_held, kind } if !kind.is_empty() => {
-            session::stop(event, *is_held)
-        }
+        // A subagent ends when its part is done; what is open is its conversation's business.
         Moment::SubagentStop { .. } | Moment::Other => Answer::Silent,
     }
 }

@@ -4,11 +4,11 @@
 use super::{complain, folder, note, spot};
 use crate::show::workflow as show_workflow;
 use waypost_agent::hook::{Answer, Event};
-use waypost_engine::{Project, identify};
-use waypost_hook::{Spot, log};
+use waypost_engine::{Project, identify, is_sent_by_waypost};
+use waypost_hook::log;
 use waypost_model::{
     verdict::Outcome,
-    workflow::{CheckpointStatus, Feature, Phase, Rights},
+    workflow::{Checkpoint, CheckpointStatus, Feature, Phase, Rights},
 };
 
 /// Puts the state into the model's context, as facts.
@@ -28,7 +28,7 @@ pub(super) fn start(event: &Event, source: &str) -> Answer {
         }
         Err(error) if Project::may_be_held(&folder, &error) => Answer::Context(format!(
             "Waypost keeps the state of the work here, and it cannot be read: {error}. Until a \
-             person has mended it, tool calls that write, commit or push are refused; \
+             person has fixed that, tool calls that write, commit or push are refused; \
              `waypost doctor` says more."
         )),
         Err(error) => {
@@ -40,24 +40,28 @@ pub(super) fn start(event: &Event, source: &str) -> Answer {
 
 /// A compaction can only be written down; what comes after it is told what there is to know.
 pub(super) fn compaction(event: &Event, trigger: &str) -> Answer {
-    if let Some((spot, _, _)) = active(event) {
-        note(event, &spot, Outcome::Compacted { trigger: trigger.to_owned() });
+    if let Some((project, _)) = active(event) {
+        note(event, &spot(&project), Outcome::Compacted { trigger: trigger.to_owned() });
     }
     Answer::Silent
 }
 
-/// Tells an agent once what is open, when it wants to stop.
+/// Tells an agent once which of its checkpoints is open, when it wants to stop.
 ///
-/// Only where the program says whose conversation it is and that it was not held before: whoever
-/// cannot be told apart could be held for ever.
+/// Only where the program says which conversation it is and that it was not held before: a
+/// conversation that cannot be recognised could be held for ever. An agent that Waypost sent is not
+/// held: Waypost runs the validation itself when it has ended.
 pub(super) fn stop(event: &Event, is_held: Option<bool>) -> Answer {
-    let Some(session) = event.session.as_deref().filter(|_| is_held == Some(false)) else {
+    let may_be_held = is_held == Some(false) && event.subagent.is_none() && !is_sent_by_waypost();
+    let Some(session) = event.session.as_deref().filter(|_| may_be_held) else {
         return Answer::Silent;
     };
-    let Some((spot, feature, hold_stop)) = active(event) else { return Answer::Silent };
-    let Some(message) = open_checkpoint(&feature).filter(|_| hold_stop) else {
+    let Some((project, feature)) = active(event) else { return Answer::Silent };
+    let holds = project.configuration().values.workflow.hold_stop;
+    let Some(message) = open_checkpoint(&project, &feature, session).filter(|_| holds) else {
         return Answer::Silent;
     };
+    let spot = spot(&project);
     let last = log::last_of(&spot.state, session);
     if last.is_some_and(|verdict| matches!(verdict.outcome, Outcome::Held { .. })) {
         return Answer::Silent;
@@ -66,9 +70,19 @@ pub(super) fn stop(event: &Event, is_held: Option<bool>) -> Answer {
     Answer::Hold(message)
 }
 
-fn open_checkpoint(feature: &Feature) -> Option<String> {
-    let is_open = |status| status == CheckpointStatus::InProgress;
-    let (id, checkpoint) = feature.checkpoints.iter().find(|(_, it)| is_open(it.status))?;
+/// What a conversation is told: the checkpoint that it started itself, else one of which nobody knows
+/// who started it. Those of other conversations and of `ralph` are none of its business.
+fn open_checkpoint(project: &Project, feature: &Feature, session: &str) -> Option<String> {
+    let is_open = |it: &Checkpoint| it.status == CheckpointStatus::InProgress;
+    let of = |owner: Option<&str>| {
+        let mut all = feature.checkpoints.iter();
+        all.find(|(id, it)| {
+            is_open(it)
+                && it.conversation.as_deref() == owner
+                && !project.has_sent_for(id).unwrap_or(true)
+        })
+    };
+    let (id, checkpoint) = of(Some(session)).or_else(|| of(None))?;
     (feature.phase == Phase::Implement).then(|| {
         format!(
             "checkpoint {id} of `{}` is in progress (try {} of {}): `waypost develop checkpoint \
@@ -97,10 +111,9 @@ pub(super) fn after_tool(event: &Event) -> Answer {
     }
 }
 
-/// The active workflow of the event's work tree, and whether stops are held.
-fn active(event: &Event) -> Option<(Spot, Feature, bool)> {
+/// The project of the event's work tree and its active workflow.
+fn active(event: &Event) -> Option<(Project, Feature)> {
     let mut project = Project::open_to_judge(&folder(event)?).ok()?;
-    let hold_stop = project.configuration().values.workflow.hold_stop;
     let feature = project.workflow().ok()?.feature.clone().filter(|it| !it.is_done())?;
-    Some((spot(&project), feature, hold_stop))
+    Some((project, feature))
 }

@@ -1,7 +1,7 @@
 //! The other events: starts, compactions, stops, edits of windows; and the other programs.
 
 use super::{Asked, BOTH, HOOK, Project};
-use crate::harness::{Ran, WORKFLOW};
+use crate::harness::{BINARY, Ran, WORKFLOW};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -49,13 +49,70 @@ fn a_stop_is_held_once_while_a_checkpoint_is_open() {
     assert_eq!(stop("Stop", json!(false)), Value::Null);
     // Something was done in between: it may be told again.
     project.may_write(Asked::Small, "src/lib.rs");
-    assert_eq!(stop("SubagentStop", json!(false))["decision"], "block");
+    assert_eq!(stop("Stop", json!(false))["decision"], "block");
     project.must("develop checkpoint pass cp-1");
     assert_eq!(stop("Stop", json!(false)), Value::Null);
 }
 
 #[test]
-fn nobody_is_held_who_cannot_be_told_apart_or_who_is_compacted() {
+fn a_subagent_is_not_held_and_does_not_use_up_the_hold() {
+    let project = Project::implementing();
+    let ask = |name: &str, subagent: Option<&str>| {
+        let mut rest = json!({ "stop_hook_active": false });
+        if let Some(id) = subagent {
+            rest["agent_id"] = json!(id);
+            rest["agent_type"] = json!("general-purpose");
+        }
+        output(&project.hook(Asked::Small, &event(&project, name, rest)))
+    };
+    assert_eq!(ask("SubagentStop", Some("a7")), Value::Null);
+    assert_eq!(ask("Stop", Some("a7")), Value::Null);
+    assert_eq!(ask("Stop", None)["decision"], "block");
+    // What a subagent does afterwards does not earn its conversation a second hold.
+    let input = json!({ "file_path": project.path("src/lib.rs"), "content": "x" });
+    let mut write = project.tool_event("Write", &input);
+    write["agent_id"] = json!("a7");
+    project.hook(Asked::Small, &write);
+    assert_eq!(ask("Stop", None), Value::Null);
+    let held = project.log().into_iter().filter(|entry| entry["kind"] == "held").count();
+    assert_eq!(held, 1);
+}
+
+#[test]
+fn each_conversation_is_told_its_own_checkpoint() {
+    let project = Project::implementing();
+    let start = |id: &str, variable: &str, session: &str| {
+        let mut command = project.command(BINARY, &project.root);
+        command.args(["develop", "checkpoint", "start", id]).env(variable, session);
+        let ran: Ran = command.output().unwrap().into();
+        assert_eq!(ran.code, 0, "{ran}");
+    };
+    let told = |session: &str| {
+        let mut event = event(&project, "Stop", json!({ "stop_hook_active": false }));
+        event["session_id"] = json!(session);
+        let answer = output(&project.hook(Asked::Small, &event));
+        let reason = answer["reason"].as_str().unwrap_or_default();
+        reason.split_whitespace().nth(1).unwrap_or("nothing").to_owned()
+    };
+    start("cp-2", "CLAUDE_CODE_SESSION_ID", "second");
+    start("cp-3", "CODEX_THREAD_ID", "third");
+    assert_eq!(told("second"), "cp-2");
+    assert_eq!(told("third"), "cp-3");
+    // Nobody knows who started the first.
+    assert_eq!(told("first"), "cp-1");
+    project.must("develop checkpoint pass cp-1");
+    assert_eq!(told("another"), "nothing");
+}
+
+#[test]
+fn an_agent_that_waypost_sent_is_not_held() {
+    let project = Project::implementing().variable("WAYPOST_ATTEMPT", "1");
+    let stop = event(&project, "Stop", json!({ "stop_hook_active": false }));
+    assert_eq!(output(&project.hook(Asked::Small, &stop)), Value::Null);
+}
+
+#[test]
+fn nobody_is_held_who_cannot_be_recognised_or_who_is_compacted() {
     let project = Project::implementing();
     let mut nameless = event(&project, "Stop", json!({ "stop_hook_active": false }));
     nameless.as_object_mut().unwrap().remove("session_id");

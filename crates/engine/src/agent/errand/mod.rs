@@ -11,6 +11,7 @@ use super::{Agent, Call, Heard, Meter, ProcessEnd, Talking, bury, heard_in, inhe
 use crate::{
     error::EngineError,
     execute::{ended_in_words, usual_environment},
+    fence,
     project::Project,
 };
 use record::{Desk, FOLDER, Record};
@@ -210,6 +211,11 @@ impl Errand {
         Ok(found.is_some_and(|record| record.key == key))
     }
 
+    /// Whether an errand of this name was begun and is not over, whatever it is about.
+    pub(crate) fn is_there(project: &Project, name: &str) -> Result<bool, EngineError> {
+        Ok(Desk::of(project, name).load()?.is_some())
+    }
+
     /// Forgets an errand that nobody is on, if there is one.
     pub(crate) fn forget_named(project: &Project, name: &str) -> Result<(), EngineError> {
         let desk = Desk::of(project, name);
@@ -343,7 +349,7 @@ impl Errand {
         let mut environment = usual_environment(&allowed);
         let own = self.mission.environment.clone();
         environment.extend(own.unwrap_or_else(|| inherited(&agent)));
-        environment.push(("WAYPOST_ATTEMPT".to_owned(), self.mission.attempt.to_string()));
+        environment.push((fence::ATTEMPT.to_owned(), self.mission.attempt.to_string()));
         let call = Call {
             id: self.child(),
             agent: &agent,

@@ -185,7 +185,7 @@ fn advance(words: &[&str]) -> Command {
 
 fn step(verb: &str, rest: &[&str]) -> CheckpointStep {
     match verb {
-        "start" => CheckpointStep::Start,
+        "start" => CheckpointStep::START,
         "pass" if rest == ["checked"] => CheckpointStep::Pass { evidence: check("cargo test") },
         "pass" => CheckpointStep::Pass { evidence: Evidence::Claimed },
         "fail" => {
@@ -314,7 +314,7 @@ fn event_line(event: &Event) -> String {
         Event::Reviewed { review } => {
             format!("{} ({} blocking)", review.gate, review.blocking())
         }
-        Event::CheckpointStarted { id } | Event::CheckpointReopened { id } => id.to_string(),
+        Event::CheckpointStarted { id, .. } | Event::CheckpointReopened { id } => id.to_string(),
         Event::CheckpointPassed { id, evidence } => format!("{id} ({evidence})"),
         Event::CheckpointFailed { id, iteration, .. } => format!("{id}, iteration {iteration}"),
         Event::CheckpointEscalated { id, class } => format!("{id} ({class:?})"),

@@ -29,7 +29,7 @@ fn edited(base: &WorkflowState, edits: &[(&str, &str)]) -> WorkflowState {
 fn word(command: &Command) -> String {
     let Command::Checkpoint { id, step } = command else { return format!("{command:?}") };
     let verb = match step {
-        CheckpointStep::Start => "start",
+        CheckpointStep::Start { .. } => "start",
         CheckpointStep::Pass { .. } => "pass",
         CheckpointStep::Fail { .. } => "fail",
         CheckpointStep::Escalate => "escalate",

@@ -166,7 +166,9 @@ impl From<StoreError> for CliError {
             StoreError::Moved { .. } | StoreError::Changed { .. } | StoreError::Busy { .. } => {
                 Kind::Locked
             }
-            StoreError::NotRegular { .. } | StoreError::TooLarge { .. } => Kind::BadInput,
+            StoreError::NotRegular { .. }
+            | StoreError::TooLarge { .. }
+            | StoreError::NotText { .. } => Kind::BadInput,
             _ => Kind::Missing,
         };
         let mut message = error.to_string();

@@ -22,7 +22,7 @@ const FILE_SIZE_MAX: u64 = 1 << 20;
 
 /// The environment variables that configure something start with one of these. What holds an agent at its
 /// gates is not among it: the agent chooses the environment of the commands it runs.
-const ENVIRONMENT_PREFIXES: [&str; 2] = ["WAYPOST_RUN_", "WAYPOST_NOTIFY_"];
+const ENVIRONMENT_PREFIXES: [&str; 3] = ["WAYPOST_RUN_", "WAYPOST_NOTIFY_", "WAYPOST_WORKTREE_"];
 
 /// The configuration that holds, and where each value came from.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ impl fmt::Display for Origin {
 impl Configuration {
     /// Reads every layer; the first that is not valid is an error with its place.
     pub fn load(sources: &Sources) -> Result<Self, EngineError> {
-        let merged = Table::try_from(Config::default()).expect("the defaults are plain values");
+        let merged = defaults();
         let mut found = Self {
             values: Config::default(),
             merged,
@@ -78,7 +78,7 @@ impl Configuration {
             ignored: Vec::new(),
         };
         if let Some(path) = &sources.user_file
-            && let Some(layer) = read_layer(path)?
+            && let Some(layer) = read_own_layer(path)?
         {
             found.overlay(flatten(&layer), &Origin::File(path.clone()));
         }
@@ -135,7 +135,8 @@ impl Configuration {
         if !ENVIRONMENT_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
             return Ok(());
         }
-        let known = flatten(&self.merged);
+        // The default has the right type; a file may have said `5` where `5.0` is meant.
+        let known = flatten(&defaults());
         let Some((key, old)) = known.into_iter().find(|(key, _)| variable_name(key) == name) else {
             return Err(EngineError::BadInput {
                 message: format!("the environment variable {name} configures nothing"),
@@ -157,14 +158,30 @@ impl Configuration {
     }
 }
 
+/// The person's own file may be a link to where they keep it.
+fn read_own_layer(path: &Path) -> Result<Option<Table>, EngineError> {
+    match file::follow(path)?.pop() {
+        Some(target) => read_layer_from(path, &target),
+        None => Ok(None),
+    }
+}
+
 fn read_layer(path: &Path) -> Result<Option<Table>, EngineError> {
-    let Some(bytes) = file::read_bounded(path, FILE_SIZE_MAX)? else { return Ok(None) };
+    read_layer_from(path, path)
+}
+
+fn read_layer_from(path: &Path, file: &Path) -> Result<Option<Table>, EngineError> {
+    let Some(bytes) = file::read_bounded(file, FILE_SIZE_MAX)? else { return Ok(None) };
     let text = String::from_utf8_lossy(&bytes);
     parse::parse::<Config>(&bytes).map_err(|mut diagnostics| {
         diagnostics.iter_mut().for_each(hide_value);
         EngineError::invalid(path, covered(&text).as_bytes(), diagnostics)
     })?;
     Ok(Some(text.parse().expect("what was just read as TOML is TOML")))
+}
+
+fn defaults() -> Table {
+    Table::try_from(Config::default()).expect("the defaults are plain values")
 }
 
 /// Takes a secret out of what is said of it.
@@ -210,6 +227,7 @@ fn variable_name(key: &str) -> String {
 fn read_variable(old: &Value, text: &str) -> Option<Value> {
     Some(match old {
         Value::Integer(_) => Value::Integer(text.trim().parse().ok()?),
+        Value::Float(_) => Value::Float(text.trim().parse().ok()?),
         Value::Boolean(_) => Value::Boolean(text.trim().parse().ok()?),
         Value::Array(_) => Value::Array(
             text.split(',').map(|part| Value::String(part.trim().to_owned())).collect(),

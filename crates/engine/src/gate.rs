@@ -41,7 +41,7 @@ impl Project {
         if matches!(error, EngineError::Store(StoreError::Vanished { .. })) {
             return true;
         }
-        let Ok(place) = Place::find(start) else { return true };
+        let Ok(place) = Place::locate(start) else { return true };
         let found = place.state.symlink_metadata();
         !matches!(found, Err(error) if error.kind() == io::ErrorKind::NotFound)
     }
@@ -86,12 +86,14 @@ impl Project {
     fn watched(&self) -> Result<Vec<Watched>, EngineError> {
         let state = &self.place.state;
         let user = self.home.config_file();
-        let project = Some(self.place.root.join("waypost.toml"));
+        let project = self.place.root.join("waypost.toml");
         // Every commit writes to the log; of the journal itself only its being there matters.
         let journal = look_at(&state.join("journal.db"))?;
         let mut found = vec![Watched { content: None, ..journal }];
         found.push(look_at(&state.join("journal.db-wal"))?);
-        for path in [project, user].into_iter().flatten() {
+        found.push(look_at(&project)?);
+        // The person's own file may be a link: each step of the way to it counts.
+        for path in user.map(|path| file::follow(&path)).transpose()?.unwrap_or_default() {
             found.push(look_at(&path)?);
         }
         Ok(found)

@@ -26,6 +26,9 @@ pub enum StoreError {
     File { action: &'static str, path: PathBuf, source: io::Error },
     #[error("{} is {what}, not a regular file", path.display())]
     NotRegular { path: PathBuf, what: FileKind },
+    /// A project's path that cannot be written down.
+    #[error("the path of this project is not valid UTF-8: {}", path.display())]
+    NotText { path: PathBuf },
     #[error("{} is larger than {max} bytes", path.display())]
     TooLarge { path: PathBuf, max: u64 },
     /// No space or quota left; nothing was changed, and it works again once there is space.
@@ -67,6 +70,7 @@ impl StoreError {
             Self::Newer { .. } => Some("update waypost"),
             Self::Unsuitable { .. } => Some("move the project to a local disk"),
             Self::Full { .. } => Some("make space, then repeat the command"),
+            Self::NotText { .. } => Some("rename the folder, then repeat the command"),
             Self::NotRegular { .. } => Some("move it away or replace it by a regular file"),
             _ => None,
         }

@@ -68,9 +68,20 @@ impl fmt::Display for TreeName {
 }
 
 impl Place {
+    /// Finds the project that `start` is in, as `locate` does. One whose path is no Unicode text is
+    /// refused: its paths are written into files and settings, where they would become others.
+    pub fn find(start: &Path) -> Result<Self, StoreError> {
+        let place = Self::locate(start)?;
+        let not_text = [&place.root, &place.state].into_iter().find(|path| path.to_str().is_none());
+        match not_text {
+            Some(path) => Err(StoreError::NotText { path: path.clone() }),
+            None => Ok(place),
+        }
+    }
+
     /// Finds the project that `start` is in: the nearest repository, else the nearest folder with
     /// `.waypost`, else `start` itself.
-    pub fn find(start: &Path) -> Result<Self, StoreError> {
+    pub fn locate(start: &Path) -> Result<Self, StoreError> {
         let start = canonical(start)?;
         for folder in start.ancestors() {
             if let Some(place) = Self::of_repository(folder)? {

@@ -21,7 +21,7 @@ enum ConfigAction {
     /// Print every value and where it came from
     ///
     /// Layers, later ones win: defaults, ~/.config/waypost/config.toml, waypost.toml in the
-    /// project, WAYPOST_* in the environment.
+    /// project, WAYPOST_* in the environment (not for the workflow), flags of a command.
     Show,
 }
 

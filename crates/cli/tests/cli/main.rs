@@ -15,6 +15,7 @@ mod agents_at_bad_moments;
 mod apart;
 mod between_runs;
 mod completion;
+mod configuration;
 mod detach;
 mod docs;
 mod endings;

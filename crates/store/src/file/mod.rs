@@ -2,7 +2,7 @@
 //!
 //! Invariants: at every instant a file is byte for byte the old one or the new one; what was
 //! reported as written survives a power cut; no function follows a symbolic link at the last
-//! component, opens a device or blocks on a FIFO. An error of `fsync` is final: the temporary
+//! component, opens a device or blocks on a FIFO; `follow` alone tells where a link leads. An error of `fsync` is final: the temporary
 //! file is dropped and the same data is never synced again, because the kernel may have
 //! forgotten that it was not written.
 //!
@@ -36,6 +36,8 @@ pub const PRIVATE: u32 = 0o600;
 pub const SHARED: u32 = 0o644;
 /// Damaged files that are kept beside the good one; enough to look into what happened.
 const DAMAGED_KEPT: u64 = 5;
+/// As many links as the system itself follows.
+const LINKS_MAX: u32 = 40;
 const FOLDER_PRIVATE: u32 = 0o700;
 const FOLDER_SHARED: u32 = 0o755;
 
@@ -112,6 +114,29 @@ pub fn read_bounded(path: &Path, max: u64) -> Result<Option<Vec<u8>>, StoreError
         Some(file) => read_open(&file, path, max).map(Some),
         None => Ok(None),
     }
+}
+
+/// The way from `path` over symbolic links to what it stands for: `path` first, the last is no link.
+///
+/// For settings of a person's own, which may be kept elsewhere and linked to. All other readers refuse
+/// links, and the way is returned so that each step of it can be watched.
+pub fn follow(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let mut way = vec![path.to_owned()];
+    for step in 0.. {
+        let here = way.last().expect("the way begins with the path itself").clone();
+        match stat(&here)? {
+            Some(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {}
+            None if step > 0 => return Err(StoreError::Missing { path: here }),
+            _ => break,
+        }
+        if step == LINKS_MAX {
+            let what = FileKind::SymbolicLink;
+            return Err(StoreError::NotRegular { path: path.to_owned(), what });
+        }
+        let target = std::fs::read_link(&here).map_err(|e| StoreError::file("read", &here, e))?;
+        way.push(parent(&here).join(target));
+    }
+    Ok(way)
 }
 
 /// Puts `bytes` at `path` in one step, whatever stood there before.

@@ -1,0 +1,174 @@
+//! The layers of the configuration, where the person's own is kept, and paths that are no text.
+
+use crate::{
+    harness::{BINARY, Project, Ran},
+    hook::Asked,
+};
+use serde_json::{Value, json};
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::{ffi::OsStrExt as _, fs::symlink},
+};
+
+const USER_FILE: &str = "../home/.config/waypost/config.toml";
+
+/// One task that fails, and says so in a file each time that it is tried.
+fn failing() -> Project {
+    let project = Project::git();
+    let task = "- [ ] T1.1: Fails\n  - run: echo tried >> ../tries; false\n";
+    project.write("TASKS.md", &format!("# Tasks: shop\n\n## Phase 1: One\n\n{task}"));
+    project
+}
+
+fn value(project: &Project, key: &str) -> (Value, String) {
+    let values = project.json("config show");
+    let found = values.as_array().unwrap().iter().find(|each| each["key"] == key).unwrap().clone();
+    (found["value"].clone(), found["origin"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn flags_win_over_the_environment_over_the_project_over_the_user() {
+    let retries = |count: u32| format!("[run]\nretry_limit = {count}\n");
+    let tries = |project: &Project, line: &str| {
+        let ran = project.run(line);
+        assert_eq!(ran.code, 1, "{ran}");
+        project.read("../tries").lines().count()
+    };
+    let user = failing();
+    user.write(USER_FILE, &retries(0));
+    assert_eq!(
+        value(&user, "run.retry_limit").1,
+        user.path("")
+            .parent()
+            .unwrap()
+            .join("home/.config/waypost/config.toml")
+            .display()
+            .to_string()
+    );
+    assert_eq!(tries(&user, "run"), 1);
+    let project = failing();
+    project.write(USER_FILE, &retries(2));
+    project.write("waypost.toml", &retries(0));
+    let origin = project.path("waypost.toml").display().to_string();
+    assert_eq!(value(&project, "run.retry_limit"), (json!(0), origin));
+    assert_eq!(tries(&project, "run"), 1);
+    let environment = failing().variable("WAYPOST_RUN_RETRY_LIMIT", "0");
+    environment.write(USER_FILE, &retries(2));
+    environment.write("waypost.toml", &retries(2));
+    let origin = "environment WAYPOST_RUN_RETRY_LIMIT".to_owned();
+    assert_eq!(value(&environment, "run.retry_limit"), (json!(0), origin));
+    assert_eq!(tries(&environment, "run"), 1);
+    let flag = failing().variable("WAYPOST_RUN_RETRY_LIMIT", "2");
+    flag.write("waypost.toml", &retries(2));
+    assert_eq!(tries(&flag, "run --retry-limit 0"), 1);
+}
+
+#[test]
+fn the_environment_sets_values_of_every_type_but_none_of_the_workflow() {
+    let project = Project::plain()
+        .variable("WAYPOST_RUN_BUDGET_USD", "2.5")
+        .variable("WAYPOST_RUN_TASK_BUDGET_USD", "1")
+        .variable("WAYPOST_RUN_CHECKS", "make, make test")
+        .variable("WAYPOST_NOTIFY_NOTIFY_ON_START", "false")
+        .variable("WAYPOST_WORKTREE_KEEP_DAYS", "3")
+        .variable("WAYPOST_WORKFLOW_STRICT", "true");
+    project.write("waypost.toml", "[run]\nbudget_usd = 7\n");
+    let table = [
+        ("run.budget_usd", json!(2.5)),
+        ("run.task_budget_usd", json!(1.0)),
+        ("run.checks", json!(["make", "make test"])),
+        ("notify.notify_on_start", json!(false)),
+        ("worktree.keep_days", json!(3)),
+        ("workflow.strict", json!(false)),
+    ];
+    for (key, want) in table {
+        assert_eq!(value(&project, key).0, want, "{key}");
+    }
+    let wrong = Project::plain().variable("WAYPOST_RUN_BUDGET_USD", "much");
+    let ran = wrong.run("config show");
+    assert_eq!(ran.code, 2, "{ran}");
+    assert!(ran.stderr.contains("WAYPOST_RUN_BUDGET_USD=much is not of type float"), "{ran}");
+}
+
+#[test]
+fn the_persons_own_file_may_be_a_link_and_the_projects_may_not() {
+    let project = Project::git();
+    project.write("../dotfiles/waypost/config.toml", "[run]\nretry_limit = 7\n");
+    let folder = project.home().join(".config/waypost");
+    fs::create_dir_all(&folder).unwrap();
+    symlink("../../../dotfiles/waypost/config.toml", folder.join("config.toml")).unwrap();
+    let origin = folder.join("config.toml").display().to_string();
+    assert_eq!(value(&project, "run.retry_limit"), (json!(7), origin));
+    // What is wrong with it is told under the name that the person knows.
+    project.write("../dotfiles/waypost/config.toml", "[run]\nretry_limits = 7\n");
+    let ran = project.run("config show");
+    assert_eq!(ran.code, 2, "{ran}");
+    assert!(ran.stderr.contains("home/.config/waypost/config.toml:2:1"), "{ran}");
+    // A link to nothing is not taken for no file.
+    fs::remove_file(project.path("../dotfiles/waypost/config.toml")).unwrap();
+    let ran = project.run("config show");
+    assert!(ran.code != 0 && ran.stderr.contains("config.toml does not exist"), "{ran}");
+    fs::remove_file(folder.join("config.toml")).unwrap();
+    project.write("../other.toml", "[run]\nretry_limit = 7\n");
+    symlink("../other.toml", project.path("waypost.toml")).unwrap();
+    let ran = project.run("config show");
+    assert_eq!(ran.code, 2, "{ran}");
+    assert!(ran.stderr.contains("is a symbolic link"), "{ran}");
+}
+
+#[test]
+fn the_hook_sees_a_change_behind_a_link_to_the_persons_own_file() {
+    let project = Project::git();
+    project.write("../dotfiles/config.toml", "[workflow]\nstrict = false\n");
+    let folder = project.home().join(".config/waypost");
+    fs::create_dir_all(&folder).unwrap();
+    symlink("../../../dotfiles/config.toml", folder.join("config.toml")).unwrap();
+    project.must("develop start 'Live chat'");
+    assert!(project.may_write(Asked::Small, "src/lib.rs").is_allowed());
+    project.write("../dotfiles/config.toml", "[workflow]\nstrict = true\n");
+    project.may_write(Asked::Small, "src/lib.rs").refused();
+    // Another target, at another time.
+    project.write("../dotfiles/relaxed.toml", "[workflow]\nstrict = false\n");
+    fs::remove_file(folder.join("config.toml")).unwrap();
+    symlink("../../../dotfiles/relaxed.toml", folder.join("config.toml")).unwrap();
+    assert!(project.may_write(Asked::Small, "src/lib.rs").is_allowed());
+}
+
+#[test]
+fn a_project_whose_path_is_no_text_is_refused_in_one_sentence() {
+    let project = Project::plain();
+    let folder = project.base().join(OsStr::from_bytes(b"caf\xe9"));
+    fs::create_dir(&folder).unwrap();
+    project.git_in(&folder, "init -q -b main .");
+    fs::write(folder.join("TASKS.md"), crate::harness::TASKS).unwrap();
+    for line in [
+        "init",
+        "status",
+        "doctor",
+        "config show",
+        "develop start 'Live chat'",
+        "run",
+        "run next",
+        "inbox",
+        "log",
+        "agents",
+        "worktree list",
+    ] {
+        let ran = project.run_in(&folder, line);
+        assert_eq!(ran.code, 2, "{line}: {ran}");
+        assert!(
+            ran.stderr.contains("the path of this project is not valid UTF-8"),
+            "{line}: {ran}"
+        );
+        assert!(ran.stdout.is_empty(), "{line}: {ran}");
+    }
+    assert!(!folder.join(".git/waypost").exists());
+    assert_eq!(project.git_in(&folder, "status --porcelain"), "?? TASKS.md\n");
+    // The hook has nothing to hold there.
+    let event = json!({"hook_event_name": "PreToolUse", "session_id": "s1", "tool_name": "Bash",
+                       "tool_input": {"command": "git push"}});
+    let command = format!("printf '%s' '{event}' | {BINARY} hook claude");
+    let ran: Ran = project.command("sh", &folder).args(["-c", &command]).output().unwrap().into();
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran}");
+}

@@ -1,13 +1,16 @@
-//! Looking a project over: what is wrong, what to do, and what can be mended without loss.
+//! Looking a project over: what is wrong, what to do, and what can be fixed without loss.
 
 use crate::{
+    agent::GateHealth,
     config::Configuration,
     error::EngineError,
+    git::{self, Git},
     home::Home,
     init::{HookHealth, examine_hooks},
     project::Project,
 };
 use std::path::Path;
+use waypost_agent::{Product, settings::Registered};
 use waypost_model::{actor::Actor, machine::Rejected};
 use waypost_store::{
     StoreError,
@@ -36,12 +39,12 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Health {
     Good,
-    /// It works, but somebody should know.
+    /// It works, but a person should know.
     Note,
     Bad,
 }
 
-/// What can be mended by itself.
+/// What can be fixed without a person's decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Repair {
     /// Put the newest good backup in the place of a journal that is damaged or gone.
@@ -50,7 +53,7 @@ pub enum Repair {
     Exclude,
 }
 
-/// Looks the project over, or mends what `fix` allows and looks again.
+/// Looks the project over, or fixes what `--fix` allows and looks again.
 #[derive(Debug)]
 pub struct Doctor<'a> {
     place: Place,
@@ -71,18 +74,19 @@ impl<'a> Doctor<'a> {
         let mut findings = vec![self.examine_place(), journal];
         findings.push(self.examine_config());
         findings.push(self.examine_engine());
+        findings.extend(self.examine_git());
         findings.extend(self.examine_exclude());
         findings.extend(self.examine_hooks());
         findings.extend(self.examine_windows(is_sound));
         findings
     }
 
-    /// Mends what can be mended without loss; says what was done.
+    /// Fixes what can be fixed without loss; says what was done.
     pub fn repair(&self, repair: &Repair) -> Result<String, EngineError> {
         match repair {
             Repair::RestoreJournal => self.restore_journal(),
             Repair::Exclude => {
-                // Without its journal the project is mended all the same.
+                // Without its journal the project is fixed all the same.
                 if let Ok(mut project) = Project::open_unreconciled(self.start, self.actor.clone())
                 {
                     project.refuse_stale()?;
@@ -191,6 +195,32 @@ impl<'a> Doctor<'a> {
         }
     }
 
+    /// Work trees and merges need a git that is not too old.
+    fn examine_git(&self) -> Option<Finding> {
+        self.place.git_common.as_ref()?;
+        let words = |(major, minor): (u32, u32)| format!("{major}.{minor} or later");
+        let said = match Git::at(&self.place.root).text(&["--version"]) {
+            Ok(said) => said,
+            Err(error) => {
+                let remedy = format!("install git {}", words(git::VERSION_TO_REVERT));
+                let text = format!("it cannot be run: {error}");
+                return Some(Finding::bad("git", text).remedy(remedy));
+            }
+        };
+        let found = git::version(&said).unwrap_or_default();
+        let said = said.trim().trim_start_matches("git version ");
+        Some(if found >= git::VERSION_TO_REVERT {
+            Finding::good("git", format!("version {}", words(git::VERSION_TO_REVERT)))
+        } else if found >= git::VERSION_MIN {
+            let needed = words(git::VERSION_TO_REVERT);
+            Finding::note("git", format!("version {said}: `waypost run revert` needs {needed}"))
+        } else {
+            let needed = words(git::VERSION_MIN);
+            let text = format!("version {said} is too old: runs in work trees need {needed}");
+            Finding::bad("git", text).remedy("update git, or work with `run.isolation = \"none\"`")
+        })
+    }
+
     fn examine_exclude(&self) -> Option<Finding> {
         let project = Project::find(self.start, self.actor.clone()).ok()?;
         self.place.git_common.as_ref()?;
@@ -207,11 +237,18 @@ impl<'a> Doctor<'a> {
 
     fn examine_hooks(&self) -> Vec<Finding> {
         let Ok(project) = Project::find(self.start, self.actor.clone()) else { return Vec::new() };
-        let HookHealth { sound, faults } = examine_hooks(&project);
-        let good = (!sound.is_empty()).then(|| Finding::good("hooks", sound.join(", ")));
+        let HookHealth { registered, git_hooks, faults } = examine_hooks(&project);
         let remedy = "`waypost init` puts it back; `waypost init --remove` takes all of them out";
-        let bad = faults.into_iter().map(|text| Finding::bad("hooks", text).remedy(remedy));
-        good.into_iter().chain(bad).collect()
+        let faults = faults.into_iter().map(|text| Finding::bad("hooks", text).remedy(remedy));
+        let mut findings: Vec<Finding> = faults.collect();
+        findings
+            .extend((!git_hooks.is_empty()).then(|| Finding::good("hooks", git_hooks.join(", "))));
+        for product in Product::ALL {
+            let files = registered.iter().filter(|(of, _)| *of == product).map(|(_, name)| name);
+            let files: Vec<&str> = files.map(String::as_str).collect();
+            findings.extend(program_hooks(&project, product, &files));
+        }
+        findings
     }
 
     /// Opening the project brings its windows into step; what that has to say is worth a line.
@@ -233,6 +270,73 @@ impl<'a> Doctor<'a> {
             return vec![Finding::good("windows", "in step with the journal")];
         }
         notices.into_iter().map(|text| Finding::note("windows", text)).collect()
+    }
+}
+
+/// How the hook of an agent program is that is registered here. It is well only if it has refused a
+/// call in this project, with the settings and the program that there are now.
+fn program_hooks(project: &Project, product: Product, files: &[&str]) -> Vec<Finding> {
+    let places = project.registered(product);
+    if places.is_empty() {
+        return Vec::new();
+    }
+    let title = product.title();
+    let mut findings = Vec::new();
+    if places.len() > 1 {
+        let names: Vec<String> = places.iter().map(|place| place_name(project, place)).collect();
+        let text = format!("{title} has it more than once: {}", names.join(" and "));
+        let remedy = "`waypost init --remove` takes this project's out, or disable the plugin";
+        findings.push(Finding::note("hooks", text).remedy(remedy));
+    }
+    let obstacles = project.obstacles(product);
+    let is_hindered = !obstacles.is_empty();
+    findings.extend(
+        obstacles
+            .into_iter()
+            .map(|it| Finding::bad("hooks", format!("{title}: {}", it.text)).remedy(it.remedy)),
+    );
+    if is_hindered {
+        return findings;
+    }
+    let name = match files {
+        [] => place_name(project, &places[0]),
+        files => files.join(", "),
+    };
+    let checks = project.agent_checks().unwrap_or_default();
+    let check = checks.get(product.as_str()).filter(|check| check.is_current(project));
+    let again = format!("`waypost agents check {product}` tries it");
+    let found = check.and_then(|check| Some((check.at, check.registered.as_ref()?)));
+    findings.push(match found {
+        Some((at, GateHealth::Alive)) => {
+            Finding::good("hooks", format!("{name}: refused a call here ({at})"))
+        }
+        Some((at, GateHealth::Silent)) => {
+            let text = format!("{name}: {title} did not ask it ({at})");
+            Finding::bad("hooks", text).remedy(again)
+        }
+        Some((at, GateHealth::Ran)) => {
+            let text = format!("{name}: {title} ran a command that it refused ({at})");
+            Finding::bad("hooks", text).remedy(again)
+        }
+        Some((_, GateHealth::NoHook(why) | GateHealth::Failed(why))) => {
+            Finding::note("hooks", format!("{name}: not known whether it is asked: {why}"))
+                .remedy(again)
+        }
+        None => {
+            let text = format!("{name}: registered, but not tried here with these settings");
+            Finding::note("hooks", text).remedy(again)
+        }
+    });
+    findings
+}
+
+/// Where a hook is registered, in words.
+fn place_name(project: &Project, place: &Registered) -> String {
+    let shown =
+        |path: &Path| path.strip_prefix(project.root()).unwrap_or(path).display().to_string();
+    match place {
+        Registered::File(path) => shown(path),
+        Registered::Plugin(path) => format!("the plugin that {} enables", shown(path)),
     }
 }
 

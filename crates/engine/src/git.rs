@@ -63,6 +63,18 @@ const LOOKING: [&str; 4] = ["status", "diff", "diff-index", "diff-files"];
 /// Makes what is written survive a power cut, with one flush for many objects.
 const DURABLE: [&str; 2] = ["core.fsync=committed", "core.fsyncMethod=batch"];
 
+/// The oldest git with which work can be merged: `merge-tree --write-tree` came with it.
+pub(crate) const VERSION_MIN: (u32, u32) = (2, 38);
+
+/// The oldest git with which work can be taken back: `merge-tree --merge-base` came with it.
+pub(crate) const VERSION_TO_REVERT: (u32, u32) = (2, 40);
+
+/// The version in what `git --version` prints: `git version 2.39.5 (Apple Git-154)`.
+pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
+    let mut parts = text.strip_prefix("git version ")?.split(['.', ' ', '-']);
+    Some((parts.next()?.trim().parse().ok()?, parts.next()?.trim().parse().ok()?))
+}
+
 /// Git in one folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Git {

@@ -59,7 +59,9 @@ pub use error::{EngineError, InvalidFile};
 pub use evidence::GateClaim;
 pub use execute::{AgentView, Audience, Doing, Happening, RunEnd, RunOptions, Running, Wish};
 pub use home::Home;
-pub use init::{AgentSetup, Change, GitHookSetup, InitOptions, InitReport, Removal, Removed};
+pub use init::{
+    AgentChoice, AgentSetup, Change, GitHookSetup, InitOptions, InitReport, Removal, Removed,
+};
 pub use ledger::MachineCommand;
 pub use notify::{Trial, Waiting};
 pub use open::Opened;
@@ -72,7 +74,7 @@ pub use service::{Engine, Handle};
 pub use tasks::{Ahead, Onward, TasksSource};
 pub use tree::{PruneOptions, Pruned, TreeState, Undone, WorkTree};
 pub use validate::{Validity, schema, validate_file};
-pub use waypost_agent::{Product, registration::Sharing};
+pub use waypost_agent::{Product, registration::Sharing, settings::Obstacle};
 pub use waypost_proc::{ProcError, serve as keep};
 pub use waypost_store::{StoreError, journal::Recorded, lock::Owner, parse::nearest};
 pub use why::{Reason, Why};

@@ -6,7 +6,7 @@
 //! no reason to refuse.
 
 use crate::{
-    agent::{Agent, AgentCheck, GateHealth},
+    agent::{Agent, AgentCheck, GateHealth, require_key},
     error::EngineError,
     execute::agent_of,
     project::Project,
@@ -32,6 +32,8 @@ const SETTINGS_SIZE_MAX: u64 = 1 << 20;
 pub(crate) struct Preflight {
     agents: BTreeMap<String, AgentConfig>,
     checks: BTreeMap<String, AgentCheck>,
+    /// Those of them whose program and settings are still the same.
+    current: BTreeSet<String>,
     root: PathBuf,
     /// Only this phase is to be worked on.
     phase: Option<u32>,
@@ -41,9 +43,12 @@ pub(crate) struct Preflight {
 
 impl Preflight {
     pub(crate) fn of(project: &mut Project, phase: Option<u32>) -> Result<Self, EngineError> {
+        let checks = project.agent_checks()?;
+        let current = checks.iter().filter(|(_, check)| check.is_current(project));
         Ok(Self {
             agents: project.configuration().values.agents.clone(),
-            checks: project.agent_checks()?,
+            current: current.map(|(name, _)| name.clone()).collect(),
+            checks,
             root: project.root().to_owned(),
             phase,
             has_feature: project.workflow()?.feature.is_some(),
@@ -59,6 +64,7 @@ impl Preflight {
         for name in self.agents_needed(active) {
             let agent = Agent::named(&name, &self.agents)?;
             self.check_program(&agent)?;
+            require_key(&agent, &self.root)?;
             notices.extend(self.check_gate(&agent)?);
             notices.extend(cost_notice(&agent, active.settings().budget));
             if !agent.is_free() {
@@ -129,11 +135,11 @@ impl Preflight {
     fn check_gate(&self, agent: &Agent) -> Result<Option<String>, EngineError> {
         let name = &agent.name;
         let Some(check) = self.checks.get(name) else { return Ok(None) };
-        if !check.is_current() {
+        if !self.current.contains(name) {
             let version = check.version.as_deref().unwrap_or("another version");
             return Ok(Some(format!(
-                "the gate of {name} was checked with {version}, and its program has changed since; \
-                 `waypost agents check {name}` checks it again"
+                "the gate of {name} was checked with {version}, and its program or its settings have \
+                 changed since; `waypost agents check {name}` checks it again"
             )));
         }
         let found = match check.health {

@@ -3,11 +3,14 @@
 //! The engine keeps the number of a task's live attempt in a small file beside the journal, and
 //! names it in the environment of the agent. Looked at before anything else, because nothing else
 //! matters to an attempt that is over. A file that is gone or cannot be read ends the attempt too:
-//! the engine removes it before the task is worked on anew.
+//! the engine removes it before the task is worked on again.
 
 use crate::{Spot, folders, log};
 use rustix::fs::OFlags;
-use std::{env, ffi::OsStr, fs::OpenOptions, io::Read as _, os::unix::fs::OpenOptionsExt as _};
+use std::{
+    env, ffi::OsStr, fs::OpenOptions, io::Read as _, os::unix::fs::OpenOptionsExt as _,
+    path::PathBuf,
+};
 use waypost_agent::hook::{Answer, Event, Moment, Product, Reply, read, refuse_unread};
 use waypost_model::{time::Time, verdict::Outcome};
 
@@ -70,9 +73,31 @@ fn live(path: &OsStr) -> Option<String> {
     is_number.then(|| number.to_owned())
 }
 
-/// Writes the refusal down where a journal is near.
+/// The folder of the journal that the attempt belongs to; none outside of one.
+///
+/// It need not be the journal of the folder that the agent works in.
+pub fn journal() -> Option<PathBuf> {
+    let file = PathBuf::from(env::var_os("WAYPOST_FENCE")?);
+    let state = file.parent()?.parent()?;
+    state.join("journal.db").is_file().then(|| state.to_owned())
+}
+
+/// Writes the refusal down in the attempt's own journal, else where one is near.
 fn note(event: &Event, at: Time, outcome: Outcome) {
-    let spot = folders(Some(event)).iter().find_map(|folder| Spot::find(folder));
+    let folders = folders(Some(event));
+    let near = folders.iter().find_map(|folder| Spot::find(folder));
+    let spot = match journal() {
+        None => near,
+        Some(state) => {
+            let unknown = Spot {
+                root: PathBuf::new(),
+                git_common: None,
+                state: PathBuf::new(),
+                tree: "main".into(),
+            };
+            Some(Spot { state, ..near.unwrap_or(unknown) })
+        }
+    };
     if let Some(spot) = spot {
         log::note(&spot, event, at, outcome);
     }

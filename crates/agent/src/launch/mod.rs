@@ -110,6 +110,33 @@ pub fn launch(adapter: Adapter, order: &Order) -> Launch {
     }
 }
 
+/// How a program makes its home folder ready: by being started without work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstStart {
+    /// The name of the program.
+    pub program: &'static str,
+    pub arguments: &'static [&'static str],
+    /// The variable that names the home folder, and where it is otherwise.
+    pub home_variable: &'static str,
+    pub below_home: &'static str,
+    /// How the name of a file begins that is there afterwards.
+    pub sign: &'static str,
+}
+
+/// The first start of a program whose first starts must not happen at once.
+pub fn first_start(adapter: Adapter) -> Option<FirstStart> {
+    match adapter {
+        Adapter::Codex | Adapter::CodexExec => Some(FirstStart {
+            program: "codex",
+            arguments: &["app-server"],
+            home_variable: "CODEX_HOME",
+            below_home: ".codex",
+            sign: "state_",
+        }),
+        Adapter::Claude | Adapter::Acp => None,
+    }
+}
+
 /// The words by which a person opens a conversation at a terminal; none where the program cannot.
 pub fn interactive(
     adapter: Adapter,

@@ -58,7 +58,7 @@ fn untrusted(around: &Around<'_>, config: &Table) -> Option<Obstacle> {
         projects?.get("trust_level")?.as_str().map(|level| level == "trusted")
     };
     if !trusts(around.root).or_else(|| trusts(around.main_root)).unwrap_or(false) {
-        return obstacle("Codex skips .codex/hooks.json, because this folder is not trusted");
+        return obstacle(".codex/hooks.json is not read, because this folder is not trusted");
     }
     // Which list and which place in it: as the program counts them.
     let start = format!("{}:pre_tool_use:", path.display());
@@ -67,12 +67,27 @@ fn untrusted(around: &Around<'_>, config: &Table) -> Option<Obstacle> {
     let is_trusted = |state: &Value| state.get("trusted_hash").is_some();
     let is_off = |state: &Value| state.get("enabled").and_then(Value::as_bool) == Some(false);
     match ours.find(|(_, state)| is_trusted(state)) {
-        None => obstacle("Codex skips the hook in .codex/hooks.json, because it is not trusted"),
+        None => obstacle("the hook in .codex/hooks.json is skipped, because it is not trusted"),
         Some((_, state)) if is_off(state) => {
             obstacle("the hook in .codex/hooks.json is switched off in Codex")
         }
         Some(_) => None,
     }
+}
+
+/// Arguments with which Codex leaves its trust in a folder as it is. Without them it trusts every folder
+/// in which it is started by us, and says so in the person's configuration.
+pub fn unchanged_trust(around: &Around<'_>) -> Vec<String> {
+    let config = table(around, &home(around).join("config.toml"));
+    let is_decided = |root: &Path| {
+        let project = config.get("projects").and_then(|it| it.get(root.to_str()?));
+        project.is_some_and(|project| project.get("trust_level").is_some())
+    };
+    if is_decided(around.root) || is_decided(around.main_root) {
+        return Vec::new();
+    }
+    let root = Value::String(around.root.to_string_lossy().into_owned());
+    vec!["-c".to_owned(), format!("projects={{{root}={{trust_level=\"untrusted\"}}}}")]
 }
 
 fn table(around: &Around<'_>, path: &Path) -> Table {

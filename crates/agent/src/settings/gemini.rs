@@ -69,7 +69,7 @@ pub(super) fn obstacles(around: &Around<'_>) -> Vec<Obstacle> {
     );
     if has_hook.is_some() && !is_trusted(around, decided.next().unwrap_or(true)) {
         found.push(Obstacle {
-            text: "Gemini CLI skips .gemini/settings.json, because this folder is not trusted"
+            text: ".gemini/settings.json is not read, because this folder is not trusted"
                 .to_owned(),
             remedy: TRUST.to_owned(),
         });

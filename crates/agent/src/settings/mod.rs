@@ -10,7 +10,7 @@ mod claude;
 mod codex;
 mod gemini;
 
-pub use codex::{NamedVariables, named_variables};
+pub use codex::{NamedVariables, named_variables, unchanged_trust};
 
 use crate::{product::Product, registration};
 use serde_json::Value;

@@ -90,9 +90,9 @@ fn codex_asks_a_hook_only_where_folder_and_hook_are_trusted() {
     let off = format!("{both}enabled = false\n");
     let none = format!("{both}\n[features]\nhooks = false\n");
     let table = [
-        ("", "Codex skips .codex/hooks.json, because this folder is not trusted"),
-        (&state, "Codex skips .codex/hooks.json, because this folder is not trusted"),
-        (folder, "Codex skips the hook in .codex/hooks.json, because it is not trusted"),
+        ("", ".codex/hooks.json is not read, because this folder is not trusted"),
+        (&state, ".codex/hooks.json is not read, because this folder is not trusted"),
+        (folder, "the hook in .codex/hooks.json is skipped, because it is not trusted"),
         (&both, ""),
         (&off, "the hook in .codex/hooks.json is switched off in Codex"),
         (&none, "`features.hooks = false` in ~/.codex/config.toml turns every hook off"),
@@ -106,11 +106,22 @@ fn codex_asks_a_hook_only_where_folder_and_hook_are_trusted() {
 }
 
 #[test]
+fn a_check_does_not_make_codex_trust_a_folder() {
+    let config = "/home/ann/.codex/config.toml";
+    let arguments = |text: &str| machine(&[(config, text)]).ask(unchanged_trust);
+    let want = ["-c", "projects={\"/work/shop\"={trust_level=\"untrusted\"}}"];
+    assert_eq!(arguments(""), want);
+    assert_eq!(arguments("[projects.\"/work\"]\ntrust_level = \"trusted\"\n"), want);
+    let decided = "[projects.\"/work/shop\"]\ntrust_level = \"trusted\"\n";
+    assert!(arguments(decided).is_empty());
+}
+
+#[test]
 fn gemini_reads_a_projects_settings_only_in_folders_that_are_trusted() {
     let hooks = hook(Product::Gemini);
     let (at, list) = ("/work/shop/.gemini/settings.json", "/home/ann/.gemini/trustedFolders.json");
     let user = "/home/ann/.gemini/settings.json";
-    let skipped = "Gemini CLI skips .gemini/settings.json, because this folder is not trusted";
+    let skipped = ".gemini/settings.json is not read, because this folder is not trusted";
     let table = [
         (vec![], skipped),
         (vec![(list, r#"{"/work/shop": "TRUST_FOLDER"}"#)], ""),

@@ -7,12 +7,12 @@ use super::{
 use crate::{
     Context,
     error::CliError,
-    output::{BOLD, DIM, GREEN, RED, YELLOW, styled},
+    output::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, styled},
 };
 use clap::Subcommand;
 use serde_json::{Value, json};
 use std::process::ExitCode;
-use waypost_engine::{AgentCheck, GateHealth, Installed, Project, canary_call};
+use waypost_engine::{AgentCheck, GateHealth, Installed, Obstacle, Project, canary_call};
 use waypost_model::config::AgentAccess;
 use waypost_sim::{Block, Input, Options, Script, Server, Turn};
 
@@ -20,7 +20,7 @@ use waypost_sim::{Block, Input, Options, Script, Server, Turn};
 ///
 /// Those that Waypost brings along and those of waypost.toml, [agents.NAME]: how each is spoken
 /// with, where its program is, what of your own settings it reads, and whether its gate was alive
-/// when it was last checked.
+/// when it was last checked in this project.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AgentsArgs {
     #[command(subcommand)]
@@ -31,9 +31,11 @@ pub(crate) struct AgentsArgs {
 enum AgentsAction {
     /// Check that the hook holds the installed agents
     ///
-    /// Starts each program as a run would, in a scratch project with closed gates, against a
-    /// scripted model on this machine: no network, no account, no cost. The model pushes, and the
-    /// hook has to refuse that. Exit 1 if a gate is not alive.
+    /// Starts each program in this project, with the settings that hold here, against a scripted
+    /// model on this machine: no network, no account, no cost. The model wants to run a harmless
+    /// command, and the hook has to refuse it. Each program is tried as a run starts it and, where a
+    /// hook is registered, as you start it yourself. Nothing in the project is changed. Exit 1 if a
+    /// gate is not alive.
     Check {
         /// The agents to check; all that are installed if left out
         #[arg(value_name = "NAME")]
@@ -54,7 +56,7 @@ fn list(context: &Context, project: &Project) -> Result<ExitCode, CliError> {
     let agents = project.agents()?;
     if context.out.json {
         let data: Vec<Value> =
-            agents.iter().map(|it| data(it, checks.get(&it.agent.name))).collect();
+            agents.iter().map(|it| data(project, it, checks.get(&it.agent.name))).collect();
         context.out.json(&data)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -69,7 +71,8 @@ fn list(context: &Context, project: &Project) -> Result<ExitCode, CliError> {
         let name = styled(BOLD, format!("{:12}", it.agent.name));
         context.out.line(format!("{name} {:10} {program}", it.agent.adapter.as_str()))?;
         if it.program.is_some() {
-            context.out.line(format!("  gate      {}", gate(checks.get(&it.agent.name))))?;
+            let check = checks.get(&it.agent.name);
+            context.out.line(format!("  gate      {}", gate(project, check)))?;
             context.out.line(format!("  yours     {}", passed_on(it)))?;
         }
     }
@@ -92,14 +95,18 @@ fn passed_on(it: &Installed) -> String {
     format!("{settings}; {servers}; {access}")
 }
 
-fn gate(check: Option<&AgentCheck>) -> String {
+fn gate(project: &Project, check: Option<&AgentCheck>) -> String {
     let Some(check) = check else {
         return styled(DIM, "not checked yet (`waypost agents check`)");
     };
     let told = health(&check.health);
-    match check.is_current() {
+    let own = check.registered.as_ref().map(|it| format!("; started by you: {}", health(it)));
+    let told = told + &own.unwrap_or_default();
+    match check.is_current(project) {
         true => format!("{told} {}", styled(DIM, format!("({})", check.at))),
-        false => format!("{told}, {}", styled(YELLOW, "checked with another version")),
+        false => {
+            format!("{told}, {}", styled(YELLOW, "checked with other settings or another version"))
+        }
     }
 }
 
@@ -115,7 +122,7 @@ pub(crate) fn health(health: &GateHealth) -> String {
     }
 }
 
-fn data(it: &Installed, check: Option<&AgentCheck>) -> Value {
+fn data(project: &Project, it: &Installed, check: Option<&AgentCheck>) -> Value {
     let config = &it.agent.config;
     json!({
         "name": it.agent.name,
@@ -123,19 +130,20 @@ fn data(it: &Installed, check: Option<&AgentCheck>) -> Value {
         "command": it.agent.command,
         "program": it.program,
         "version": it.version(),
-        "gate": check.map(check_data),
+        "gate": check.map(|check| check_data(project, check)),
         "settings": config.settings,
         "mcp": config.mcp,
         "access": config.access,
     })
 }
 
-pub(crate) fn check_data(check: &AgentCheck) -> Value {
+pub(crate) fn check_data(project: &Project, check: &AgentCheck) -> Value {
     json!({
         "health": check.health,
+        "registered": check.registered,
         "version": check.version,
         "at": check.at.to_string(),
-        "is_current": check.is_current(),
+        "is_current": check.is_current(project),
     })
 }
 
@@ -155,7 +163,10 @@ fn check(context: &Context, project: &mut Project, names: &[String]) -> Result<E
         }
         let Some(program) = &it.program else {
             is_well &= !is_named;
-            tell(context, &mut found, name, "not_installed", "not installed", None)?;
+            match context.out.json {
+                true => found.push(json!({ "name": name, "state": "not_installed", "gate": null })),
+                false => context.out.line(format!("{} not installed", heading(name)))?,
+            }
             continue;
         };
         let script = Script {
@@ -170,8 +181,12 @@ fn check(context: &Context, project: &mut Project, names: &[String]) -> Result<E
             project.check_agent(&it.agent, program, server.address(), &keeper, &mut watch);
         watch.clear();
         let check = checked?;
-        is_well &= matches!(check.health, GateHealth::Alive | GateHealth::NoHook(_));
-        tell(context, &mut found, name, "checked", &health(&check.health), Some(&check))?;
+        let obstacles = project.obstacles_of(&it.agent);
+        is_well &= is_held(&check.health) && check.registered.as_ref().is_none_or(is_held);
+        match context.out.json {
+            true => found.push(checked_data(project, name, &check, &obstacles)),
+            false => tell(context, name, &check, &obstacles)?,
+        }
     }
     say_notices(context, project);
     if context.out.json {
@@ -192,19 +207,47 @@ fn turns(it: &Installed) -> Vec<Turn> {
         .to_vec()
 }
 
+/// Whether nothing speaks against a gate.
+fn is_held(health: &GateHealth) -> bool {
+    matches!(health, GateHealth::Alive | GateHealth::NoHook(_))
+}
+
+fn heading(name: &str) -> String {
+    styled(BOLD, format!("{name:12}"))
+}
+
+fn checked_data(
+    project: &Project,
+    name: &str,
+    check: &AgentCheck,
+    obstacles: &[Obstacle],
+) -> Value {
+    let obstacles: Vec<Value> =
+        obstacles.iter().map(|it| json!({ "text": it.text, "remedy": it.remedy })).collect();
+    json!({
+        "name": name,
+        "state": "checked",
+        "gate": check_data(project, check),
+        "obstacles": obstacles,
+    })
+}
+
 fn tell(
     context: &Context,
-    found: &mut Vec<Value>,
     name: &str,
-    state: &str,
-    text: &str,
-    check: Option<&AgentCheck>,
+    check: &AgentCheck,
+    obstacles: &[Obstacle],
 ) -> Result<(), CliError> {
-    if context.out.json {
-        found.push(json!({ "name": name, "state": state, "gate": check.map(check_data) }));
-        return Ok(());
-    }
-    let version = check.and_then(|check| check.version.as_deref());
+    let version = check.version.as_deref();
     let version = version.map(|it| styled(DIM, format!("  ({it})"))).unwrap_or_default();
-    Ok(context.out.line(format!("{} {text}{version}", styled(BOLD, format!("{name:12}"))))?)
+    context.out.line(format!("{} {}{version}", heading(name), health(&check.health)))?;
+    let Some(registered) = &check.registered else { return Ok(()) };
+    context.out.line(format!("  started by you: {}", health(registered)))?;
+    if *registered != GateHealth::Alive {
+        for Obstacle { text, remedy } in obstacles {
+            context.out.line(format!("    {text}"))?;
+            context.out.line(format!("    {} {remedy}", styled(CYAN, "hint:")))?;
+        }
+    }
+    Ok(())
 }

@@ -11,11 +11,11 @@ use waypost_engine::{Doctor, Finding, Health, identify};
 
 /// Look the project over and say what to do
 ///
-/// Checks the journal entry by entry, the windows, the configuration and git's view. Exits 1 if
-/// something is wrong.
+/// Checks the journal entry by entry, the windows, the configuration, git, and whether agent programs
+/// ask their hooks here. Exits 1 if something is wrong.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorArgs {
-    /// Mend what can be mended without loss
+    /// Fix what can be fixed without loss
     #[arg(long)]
     fix: bool,
 }

@@ -6,18 +6,18 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode};
 use waypost_engine::{
-    AgentSetup, Change, GitHookSetup, InitOptions, InitReport, Product, Project, Removal, Removed,
-    Sharing, identify,
+    AgentChoice, AgentSetup, Change, GitHookSetup, InitOptions, InitReport, Product, Project,
+    Removal, Removed, Sharing, identify,
 };
 
 /// Make this project ready for Waypost
 ///
-/// Makes the journal, registers the hook that holds the gates with the agent programs, and keeps
-/// Waypost's files out of git's sight. All of it is private to you and nothing that git tracks is
+/// Makes the journal, registers the hook that holds the gates with the agent programs that are
+/// installed, and keeps Waypost's files out of git's sight. All of it is private to you and nothing that git tracks is
 /// touched, unless `--shared` is given. Repeating it changes nothing.
 #[derive(Debug, clap::Args)]
 pub(crate) struct InitArgs {
-    /// Register the hook with this agent program only; can be repeated
+    /// Register the hook with this agent program only, installed or not; can be repeated
     #[arg(long = "agent", value_name = "AGENT", value_parser = agents())]
     agents: Vec<Product>,
 
@@ -33,7 +33,7 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     git_hooks: bool,
 
-    /// Take out everything but the journal, to the last byte; reserved for a person
+    /// Take out everything, to the last byte, but a journal with entries; reserved for a person
     #[arg(long, conflicts_with_all = ["agents", "no_agents", "git_hooks", "fresh"])]
     remove: bool,
 
@@ -53,12 +53,10 @@ impl InitArgs {
     }
 
     fn options(&self) -> InitOptions {
+        let is_named = |product: &Product| self.agents.contains(product);
         let agents = match (self.no_agents, self.agents.is_empty()) {
-            (true, _) => Vec::new(),
-            (false, true) => Product::ALL.to_vec(),
-            (false, false) => {
-                Product::ALL.into_iter().filter(|product| self.agents.contains(product)).collect()
-            }
+            (false, true) => AgentChoice::Installed,
+            _ => AgentChoice::These(Product::ALL.into_iter().filter(is_named).collect()),
         };
         InitOptions { agents, sharing: self.sharing(), git_hooks: self.git_hooks }
     }
@@ -84,6 +82,7 @@ pub(crate) fn run(context: &Context, args: &InitArgs) -> Result<ExitCode, CliErr
             "made_journal": report.made_journal,
             "excluded": report.excluded,
             "agents": report.agents.iter().map(agent_json).collect::<Vec<_>>(),
+            "skipped": report.skipped.iter().map(|it| it.as_str()).collect::<Vec<_>>(),
             "git_hooks": report.git_hooks.iter().map(git_hook_json).collect::<Vec<_>>(),
         }))?;
         return Ok(ExitCode::SUCCESS);
@@ -100,6 +99,7 @@ fn say_report(context: &Context, project: &Project, report: &InitReport, sharing
         context.out.note(format!("the journal is in {state}"));
     }
     report.agents.iter().for_each(|setup| say_agent(context, setup));
+    say_skipped(context, &report.skipped);
     report.git_hooks.iter().for_each(|setup| say_git_hook(context, setup));
     if !report.excluded.is_empty() {
         context.out.note(format!("git now ignores {}", report.excluded.join(", ")));
@@ -108,7 +108,7 @@ fn say_report(context: &Context, project: &Project, report: &InitReport, sharing
     let files: Vec<&str> = report.agents.iter().filter(is_new).map(|setup| setup.file).collect();
     if sharing == Sharing::Shared && !files.is_empty() {
         context.out.note(format!(
-            "commit {} and .gitignore; whoever clones this needs `waypost-hook` on the PATH",
+            "commit {} and .gitignore; everybody who clones this needs `waypost-hook` on the PATH",
             files.join(", ")
         ));
     }
@@ -135,6 +135,16 @@ fn say_agent(context: &Context, setup: &AgentSetup) {
     }
 }
 
+fn say_skipped(context: &Context, skipped: &[Product]) {
+    let Some(first) = skipped.first() else { return };
+    let titles: Vec<&str> = skipped.iter().map(|product| product.title()).collect();
+    context.out.note(format!(
+        "not installed, so no hook was registered: {}; run `waypost init` again once they are, or \
+         `waypost init --agent {first}` now",
+        titles.join(", ")
+    ));
+}
+
 fn say_git_hook(context: &Context, setup: &GitHookSetup) {
     let GitHookSetup { name, path, change, earlier } = setup;
     let said = match change {
@@ -156,7 +166,8 @@ fn remove(context: &Context, args: &InitArgs) -> Result<ExitCode, CliError> {
     let state = &project.place().state;
     if context.out.json {
         let rows: Vec<Value> = removed.iter().map(removed_json).collect();
-        context.out.json(&json!({ "removed": rows, "journal": state }))?;
+        let journal = state.is_dir().then_some(state);
+        context.out.json(&json!({ "removed": rows, "journal": journal }))?;
         return Ok(ExitCode::SUCCESS);
     }
     for each in &removed {
@@ -165,7 +176,9 @@ fn remove(context: &Context, args: &InitArgs) -> Result<ExitCode, CliError> {
     if removed.is_empty() {
         context.out.note("there is nothing of Waypost's to take out");
     }
-    context.out.note(format!("the journal stays in {}", state.display()));
+    if state.is_dir() {
+        context.out.note(format!("the journal stays in {}", state.display()));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

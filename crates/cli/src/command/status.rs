@@ -81,16 +81,16 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Agents whose gate was not alive when it was checked, or was checked in another version.
+/// Agents whose gate was not alive when it was checked, or was checked under other conditions.
 fn agents_text(project: &Project) -> Result<String, CliError> {
     let mut text = String::new();
     for (name, check) in project.agent_checks()? {
-        let told = match (&check.health, check.is_current()) {
+        let told = match (&check.health, check.is_current(project)) {
             (GateHealth::Silent | GateHealth::Ran, _) => {
                 format!("the gate of {name}: {}", health(&check.health))
             }
             (GateHealth::Alive, false) => {
-                format!("the gate of {name} was checked with another version of its program")
+                format!("the gate of {name} was checked with other settings or another version")
             }
             _ => continue,
         };
@@ -101,7 +101,7 @@ fn agents_text(project: &Project) -> Result<String, CliError> {
 
 fn agents_json(project: &Project) -> Result<Value, CliError> {
     let checks = project.agent_checks()?;
-    Ok(checks.iter().map(|(name, check)| (name.clone(), check_data(check))).collect())
+    Ok(checks.iter().map(|(name, check)| (name.clone(), check_data(project, check))).collect())
 }
 
 fn format_entry(entry: &waypost_model::inbox::Entry) -> String {

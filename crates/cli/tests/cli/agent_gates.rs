@@ -74,7 +74,7 @@ fn a_program_without_our_hook_is_found_to_be_silent() {
 
 #[test]
 fn a_canary_that_runs_is_seen() {
-    let steps = json!([{"run": "touch canary-ran"}, {"done": "ran it"}]);
+    let steps = json!([{"run": "touch \"$WAYPOST_CANARY\""}, {"done": "ran it"}]);
     let project = project("claude", &steps);
     project.must("develop start chat");
     let ran = project.run("agents check smith");
@@ -88,11 +88,10 @@ fn a_gate_that_holds_is_alive_until_its_program_changes() {
     let project = Project::git();
     let program = project.base().join("double");
     let hook = "printf '{\"hook_event_name\":\"PreToolUse\",\"session_id\":\"s\",\"cwd\":\"'$PWD'\",\
-                \"tool_name\":\"Bash\",\"tool_use_id\":\"t1\",\"tool_input\":{\"command\":\"touch \
-                canary-ran \\&\\& git push origin main\"}}'";
+                \"tool_name\":\"Bash\",\"tool_use_id\":\"t1\",\"tool_input\":{\"command\":\"touch x\"}}'";
     let script = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] && echo 1.0 && exit\n\
-         {hook} | sed 's/\\\\&/\\&/g' | {BINARY} hook claude >/dev/null\n\
+         {hook} | {BINARY} hook claude >/dev/null\n\
          exec {BINARY} sim agent --speak claude --sessions {} -- \"$@\"\n",
         project.base().join("sessions").display()
     );
@@ -106,7 +105,113 @@ fn a_gate_that_holds_is_alive_until_its_program_changes() {
     assert!(!project.must("status").stdout.contains("smith"));
     fs::write(&program, format!("{script}\n")).unwrap();
     let status = project.must("status").stdout;
-    assert!(status.contains("was checked with another version"), "{status}");
+    assert!(status.contains("was checked with other settings or another version"), "{status}");
+}
+
+/// A program in the place of Claude Code: it asks the hooks that it is given or finds in the project's
+/// settings, unless these turn hooks off, and then does what its scripted twin does.
+const CLAUDE: &str = r#"
+[ "$1" = --version ] && echo 2.0 && exit
+settings=.claude/settings.local.json
+for word; do case $word in --settings=*) settings=${word#--settings=} is_given=1;; esac; done
+if [ -n "$is_given" ] || ! grep -qs '"disableAllHooks": true' .claude/settings*.json; then
+  grep -o '"command": "[^"]*claude"' "$settings" 2>/dev/null | sort -u | cut -d'"' -f4 > hooks.$$
+  while read -r hook; do
+    printf '{"hook_event_name":"PreToolUse","session_id":"s","cwd":"%s","tool_name":"Bash",
+      "tool_use_id":"t1","tool_input":{"command":"touch x"}}' "$PWD" | sh -c "$hook" >/dev/null
+  done < hooks.$$
+  rm hooks.$$
+fi
+exec "$WAYPOST" sim agent --speak claude --sessions "$SESSIONS" -- "$@"
+"#;
+
+fn with_claude() -> Project {
+    let project = Project::git();
+    project.program("claude", CLAUDE);
+    project.write("waypost.toml", "[run]\nenvironment = [\"WAYPOST\", \"SESSIONS\"]\n");
+    let config = project.read("waypost.toml");
+    // The check runs apart from the project, with the person's own configuration.
+    project.write("../home/.config/waypost/config.toml", &config);
+    let sessions = project.base().join("sessions").display().to_string();
+    project.variable("WAYPOST", BINARY).variable("SESSIONS", &sessions)
+}
+
+fn hook_lines(project: &Project) -> String {
+    let told = project.run("doctor").stdout;
+    told.lines().filter(|line| line[5..].starts_with("hooks")).map(|it| format!("{it}\n")).collect()
+}
+
+#[test]
+fn a_hook_is_well_only_after_it_has_refused_a_call_in_this_project() {
+    let project = with_claude();
+    project.must("init");
+    let before = project.git_command("status --porcelain --ignored");
+    let told = hook_lines(&project);
+    assert!(told.starts_with("note hooks") && told.contains("not tried here"), "{told}");
+    let ran = project.must("agents check claude");
+    assert!(ran.stdout.contains("alive  (2.0)"), "{ran}");
+    assert!(ran.stdout.contains("started by you: alive"), "{ran}");
+    let told = hook_lines(&project);
+    assert!(told.starts_with("ok   hooks") && told.contains("refused a call here"), "{told}");
+    // It has left nothing: not in the project, not in its journal, no workflow, no refusal.
+    assert_eq!(project.git_command("status --porcelain --ignored"), before);
+    assert_eq!(project.must("log --refused").stderr.trim(), "nothing was refused");
+    assert_eq!(project.log().len(), 0);
+    // Settings that change make it unknown again.
+    project.write(".claude/settings.json", "{}\n");
+    let told = hook_lines(&project);
+    assert!(told.starts_with("note hooks") && told.contains("not tried here"), "{told}");
+    assert_eq!(agent(&project.json("agents"), "claude")["gate"]["is_current"], false);
+}
+
+#[test]
+fn hooks_that_settings_turn_off_are_found_with_and_without_a_call() {
+    let project = with_claude();
+    project.must("init");
+    project.write(".claude/settings.json", "{\"disableAllHooks\": true}\n");
+    let told = hook_lines(&project);
+    let why = "Claude Code: `disableAllHooks` in .claude/settings.json turns every hook off";
+    assert!(told.starts_with("bad  hooks") && told.contains(why), "{told}");
+    let ran = project.run("agents check claude");
+    assert_eq!(ran.code, 1, "{ran}");
+    assert!(ran.stdout.contains("alive  (2.0)"), "{ran}");
+    assert!(ran.stdout.contains("started by you: silent: the hook was never asked"), "{ran}");
+    assert!(ran.stdout.contains("take `disableAllHooks` out of .claude/settings.json"), "{ran}");
+    // The person's own settings count as well.
+    project.write(".claude/settings.json", "{}\n");
+    project.write("../home/.claude/settings.json", "{\"disableAllHooks\": true}\n");
+    let told = hook_lines(&project);
+    assert!(told.contains("`disableAllHooks` in ~/.claude/settings.json"), "{told}");
+    assert_eq!(project.run("doctor").code, 1);
+}
+
+#[test]
+fn doctor_tells_what_keeps_hooks_from_being_asked() {
+    let project = Project::git().with_programs();
+    project.must("init");
+    let plugin = "{\"enabledPlugins\": {\"waypost@shelf\": true}}\n";
+    project.write("../home/.claude/settings.json", plugin);
+    let told = hook_lines(&project);
+    for line in [
+        "note hooks          Claude Code has it more than once: .claude/settings.local.json and",
+        "bad  hooks          Codex: .codex/hooks.json is not read, because this folder is not trusted",
+        "bad  hooks          Gemini CLI: .gemini/settings.json is not read, because this folder",
+    ] {
+        assert!(told.contains(line), "{line}\n{told}");
+    }
+    let root = project.root.display();
+    let hooks = project.path(".codex/hooks.json");
+    let hooks = hooks.display();
+    let trust = format!(
+        "[projects.\"{root}\"]\ntrust_level = \"trusted\"\n\
+         [hooks.state.\"{hooks}:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:7\"\n"
+    );
+    project.write("../home/.codex/config.toml", &trust);
+    let folders = json!({ project.root.to_str().unwrap(): "TRUST_FOLDER" });
+    project.write("../home/.gemini/trustedFolders.json", &folders.to_string());
+    let told = hook_lines(&project);
+    assert!(!told.contains("bad "), "{told}");
+    assert!(!told.contains("ok "), "{told}");
 }
 
 #[test]

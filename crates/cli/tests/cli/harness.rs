@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::{
     fmt::{self, Write as _},
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
@@ -111,6 +112,21 @@ impl Project {
         project
     }
 
+    /// Installs programs with the names of the agents, which only tell a version.
+    pub(crate) fn with_programs(self) -> Self {
+        for name in ["claude", "codex", "gemini"] {
+            self.program(name, "echo 0.0.0");
+        }
+        self
+    }
+
+    /// Puts a shell script on the path.
+    pub(crate) fn program(&self, name: &str, script: &str) {
+        self.write(&format!("../programs/{name}"), &format!("#!/bin/sh\n{script}\n"));
+        let path = self.base().join("programs").join(name);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
     /// Sets a variable for every command from here on.
     pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
@@ -166,7 +182,9 @@ impl Project {
     pub(crate) fn command(&self, program: &str, folder: &Path) -> Command {
         let mut command = Command::new("setsid");
         command.arg(program).current_dir(folder).env_clear().stdin(Stdio::null());
-        command.env("HOME", self.home()).env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        command.env("HOME", self.home());
+        let programs = self.base().join("programs");
+        command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display()));
         command.env("LANG", "C.UTF-8").env("TZ", "UTC").env("GIT_CONFIG_NOSYSTEM", "1");
         for role in ["AUTHOR", "COMMITTER"] {
             command.env(format!("GIT_{role}_NAME"), "Mina");

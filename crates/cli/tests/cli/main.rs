@@ -14,6 +14,7 @@ mod agents;
 mod agents_at_bad_moments;
 mod apart;
 mod between_runs;
+mod codex_home;
 mod completion;
 mod configuration;
 mod detach;

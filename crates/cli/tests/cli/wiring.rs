@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 
 #[test]
 fn init_makes_the_journal_and_hides_it_from_git() {
-    let project = Project::git();
+    let project = Project::git().with_programs();
     assert_snapshot!("init", project.transcript(&["init", "init", "--quiet init"]));
     assert!(project.journal().join("journal.db").is_file());
     assert_eq!(project.git_command("status --porcelain"), "");
-    assert_snapshot!("init_json", Project::git().data(&["init", "init"]));
+    assert_snapshot!("init_json", Project::git().with_programs().data(&["init", "init"]));
 }
 
 #[test]
 fn init_outside_git_keeps_the_journal_in_the_project() {
-    let project = Project::plain();
+    let project = Project::plain().with_programs();
     assert_snapshot!("init_plain", project.transcript(&["init", "status", "doctor"]));
     assert!(project.path(".waypost/journal.db").is_file());
 }
@@ -320,8 +320,10 @@ decisions: []
 
 #[test]
 fn doctor_looks_everything_over() {
-    let project = Project::git();
+    let project = Project::git().with_programs();
     assert_snapshot!("doctor", project.transcript(&["doctor", "doctor --fix", "init", "doctor"]));
+    let project = Project::git();
+    project.must("init");
     assert_snapshot!("doctor_json", project.data(&["doctor"]));
 }
 

@@ -49,7 +49,7 @@ impl Site {
     /// to be skipped.
     pub(crate) fn new(agent: Agent) -> Option<Self> {
         let site = Self::bare(agent)?;
-        site.waypost("init");
+        site.waypost(&format!("init --agent {}", agent.name()));
         Some(site)
     }
 

@@ -11,6 +11,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this crate is tests")]
 
 mod apart;
+mod checks;
 mod claude;
 mod codex;
 mod harness;

@@ -130,10 +130,6 @@ impl Stage {
                             "conversations": conversations});
         let model = Model::play(&site, &script);
         site.configure_codex(&model);
-        if agent == Agent::Codex {
-            // It makes its databases at its first start, and two of these at once would collide.
-            site.agent(&["app-server"]);
-        }
         symlink(&site.programs.agent, site.base().join("bin").join(agent.name())).unwrap();
         let key = codex_environment()[0].0;
         let codex = |name: &str| {

@@ -1,12 +1,17 @@
-//! Whether the gate of an agent program is alive: shown by a call that the hook has to refuse.
+//! Whether the gate of an agent program is alive in this project: shown by a call that the hook has to
+//! refuse.
 //!
-//! The program is started as a run would start it, in a scratch project whose gates are closed, with
-//! a scripted model in the place of its own. The model calls a shell command that pushes. The hook
-//! is not told that this is a test: it refuses the push because the scratch project's workflow holds
-//! it, as any other. So nothing in the hook knows of canaries, and nothing can be weakened by one.
+//! The program works in the project's own folder, with the settings that hold there, and with a
+//! scripted model in the place of its own. The model wants to run a harmless command. The hook is not
+//! told that this is a test: the program is started as an attempt that is over, whose every call the
+//! hook refuses. So nothing in the hook knows of canaries, nothing can be weakened by one, and the
+//! project is neither changed nor asked to be.
+//!
+//! There are two ways to the same program: as a run starts it, with our hook in its arguments, and as
+//! a person starts it here, with the hook that its settings name. Each is tried by itself.
 
-use super::{Agent, Bounds, Errand, Mission, Onlooker, Trouble, supervise};
-use crate::{error::EngineError, project::Project, scratch::make_scratch};
+use super::{Agent, Bounds, Errand, HookSource, Mission, Onlooker, Trouble, supervise};
+use crate::{error::EngineError, fence, project::Project, scratch::make_scratch};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
@@ -20,15 +25,23 @@ use std::{
     thread,
     time::Duration,
 };
-use waypost_agent::{Adapter, endpoint, launch::Prompts};
-use waypost_model::{actor::Actor, config::AgentConfig, time::Time, workflow};
-use waypost_store::file::{self, Mark};
+use waypost_agent::{
+    Adapter, Product, endpoint,
+    launch::Prompts,
+    recognise,
+    settings::{self, Obstacle, Registered},
+};
+use waypost_model::{actor::Actor, config::AgentConfig, time::Time};
+use waypost_store::{
+    file::{self, Mark},
+    hash,
+};
 
 /// What the model wants to run. It leaves a trace if it is allowed to.
-pub const CANARY: &str = "touch canary-ran && git push origin main";
+pub const CANARY: &str = "touch \"$WAYPOST_CANARY\"";
 
-/// The trace.
-const TRACE: &str = "canary-ran";
+/// The variable with the trace's path.
+const TRACE: &str = "WAYPOST_CANARY";
 /// How long a program may take for all of it.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long it may take to tell its version.
@@ -57,7 +70,11 @@ pub enum GateHealth {
 /// What came of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentCheck {
+    /// As a run starts the program.
     pub health: GateHealth,
+    /// As a person starts it here; none: no hook is registered for that.
+    #[serde(default)]
+    pub registered: Option<GateHealth>,
     /// As the program tells it.
     pub version: Option<String>,
     pub at: Time,
@@ -65,26 +82,45 @@ pub struct AgentCheck {
     program: PathBuf,
     size: u64,
     mtime_ns: i64,
+    /// The folder that it was tried in, and the settings around it as they were.
+    #[serde(default)]
+    root: PathBuf,
+    #[serde(default)]
+    settings: String,
+    /// Whose settings these are.
+    #[serde(default)]
+    product: Option<String>,
 }
 
 impl AgentCheck {
-    /// Whether the program's file is still the one that was checked.
-    pub fn is_current(&self) -> bool {
+    /// Whether the program's file and the settings around the project are those that were checked.
+    pub fn is_current(&self, project: &Project) -> bool {
         let mark = Mark::of(&resolved(&self.program)).ok().flatten();
-        mark.is_some_and(|mark| mark.size == self.size && mark_time(&mark) == self.mtime_ns)
+        let is_same_program =
+            mark.is_some_and(|mark| mark.size == self.size && mark_time(&mark) == self.mtime_ns);
+        let product = self.product.as_deref().and_then(Product::from_word);
+        is_same_program && self.settings == project.settings_hash(product)
     }
 }
 
 impl Project {
-    /// What the last checks came to, by the agents' names.
+    /// What the last checks in this work tree came to, by the agents' names.
     pub fn agent_checks(&self) -> Result<BTreeMap<String, AgentCheck>, EngineError> {
+        let here = |(key, check): (String, AgentCheck)| {
+            let name = key.split('\n').next().unwrap_or_default().to_owned();
+            (check.root == self.root()).then_some((name, check))
+        };
+        Ok(self.all_checks()?.into_iter().filter_map(here).collect())
+    }
+
+    /// The checks of all work trees; they can be made again at any time.
+    fn all_checks(&self) -> Result<BTreeMap<String, AgentCheck>, EngineError> {
         let bytes = file::read_bounded(&self.place.state.join(FILE), FILE_SIZE_MAX)?;
-        // They can be made again at any time.
         Ok(bytes.and_then(|it| serde_json::from_slice(&it).ok()).unwrap_or_default())
     }
 
-    /// Checks the gate of an installed agent against the scripted model at `server`, which has to
-    /// answer with [`CANARY`].
+    /// Checks the gate of an installed agent in this project, against the scripted model at
+    /// `server`, which has to answer with [`CANARY`].
     pub fn check_agent(
         &mut self,
         agent: &Agent,
@@ -93,92 +129,171 @@ impl Project {
         keeper: &[OsString],
         onlooker: &mut dyn Onlooker,
     ) -> Result<AgentCheck, EngineError> {
-        let health = match endpoint::pointed(agent.adapter, server) {
-            _ if agent.is_free() => GateHealth::NoHook("the scripted agent has no hook".into()),
-            None => GateHealth::NoHook(
+        let mut try_with = |hook: HookSource| match endpoint::pointed(agent.adapter, server) {
+            _ if agent.is_free() => Ok(GateHealth::NoHook("the scripted agent has no hook".into())),
+            None => Ok(GateHealth::NoHook(
                 "its hook is registered by `waypost init`, and cannot be tried from here".into(),
-            ),
-            Some(pointed) => self.send_canary(agent, pointed, keeper, onlooker)?,
+            )),
+            Some(pointed) => self.send_canary(agent, pointed, hook, keeper, onlooker),
         };
+        let health = try_with(HookSource::Given)?;
+        let product = product_of(agent);
+        let is_registered = product.is_some_and(|it| !self.registered(it).is_empty());
+        let registered = is_registered.then(|| try_with(HookSource::Settings)).transpose()?;
         let mark = Mark::of(&resolved(program))?;
         let check = AgentCheck {
             health,
+            registered,
             version: version(program),
             at: self.clock.now(),
             program: program.to_owned(),
             size: mark.as_ref().map_or(0, |mark| mark.size),
             mtime_ns: mark.as_ref().map_or(0, mark_time),
+            root: self.root().to_owned(),
+            settings: self.settings_hash(product),
+            product: product.map(|it| it.as_str().to_owned()),
         };
         if self.has_journal() {
-            let mut checks = self.agent_checks()?;
-            checks.insert(agent.name.clone(), check.clone());
+            let mut checks = self.all_checks()?;
+            let key = format!("{}\n{}", agent.name, self.root().display());
+            checks.insert(key, check.clone());
             let bytes = serde_json::to_vec(&checks).expect("checks are plain data");
             file::replace(&self.place.state.join(FILE), &bytes, file::PRIVATE)?;
         }
         Ok(check)
     }
 
+    /// What the settings say against the hook of an agent's program being asked here.
+    pub fn obstacles_of(&self, agent: &Agent) -> Vec<Obstacle> {
+        product_of(agent).map(|product| self.obstacles(product)).unwrap_or_default()
+    }
+
+    pub(crate) fn obstacles(&self, product: Product) -> Vec<Obstacle> {
+        self.look_around(|around| settings::obstacles(product, around))
+    }
+
+    /// Where the hook of a program is registered, for a person who starts it here.
+    pub(crate) fn registered(&self, product: Product) -> Vec<Registered> {
+        self.look_around(|around| settings::registered(product, around))
+    }
+
+    /// All settings of a program that have a say in whether hooks are asked here, as one hash.
+    fn settings_hash(&self, product: Option<Product>) -> String {
+        self.look_around(|around| {
+            let mut all = Vec::new();
+            for product in product.into_iter() {
+                for path in settings::files(product, around) {
+                    let text = (around.read)(&path).unwrap_or_default();
+                    all.extend(format!("{}\0{}\0", path.display(), text.len()).into_bytes());
+                    all.extend(text.into_bytes());
+                }
+            }
+            hash::sha256_hex(&all)
+        })
+    }
+
     fn send_canary(
         &self,
         agent: &Agent,
-        pointed: endpoint::Pointed,
+        mut pointed: endpoint::Pointed,
+        hook: HookSource,
         keeper: &[OsString],
         onlooker: &mut dyn Onlooker,
     ) -> Result<GateHealth, EngineError> {
+        if product_of(agent) == Some(Product::Codex) {
+            pointed.arguments.extend(self.look_around(settings::unchanged_trust));
+        }
         let home = self.home.state.clone().unwrap_or_else(env::temp_dir);
         let folder = home.join("waypost/canary").join(super::new_uuid());
-        make_scratch(&folder, &[("README.md", "A folder to try the gate in.\n".to_owned())])?;
-        let found = canary_in(&folder, agent, pointed, keeper, onlooker);
-        // What cannot be removed is in the way of nobody.
+        make_scratch(&folder, &[("README.md", "Where a check keeps its notes.\n".to_owned())])?;
+        let mission = mission(agent, pointed, hook, self.root(), &folder);
+        let found = canary_in(&folder, mission, keeper, onlooker);
+        // A leftover does no harm.
         let _kept = fs::remove_dir_all(&folder);
         found
     }
 }
 
-fn canary_in(
-    folder: &Path,
+/// The program that an agent is, if it is one that has a hook.
+fn product_of(agent: &Agent) -> Option<Product> {
+    match agent.adapter {
+        Adapter::Claude => Some(Product::Claude),
+        Adapter::Codex | Adapter::CodexExec => Some(Product::Codex),
+        Adapter::Acp => Product::from_word(recognise(agent.command.iter().map(String::as_str))?),
+    }
+    .filter(|_| !agent.is_free())
+}
+
+/// Where a check's trace would be.
+fn trace(folder: &Path) -> PathBuf {
+    folder.join("canary-ran")
+}
+
+/// An attempt in the folder `root` that is over before it begins: what says that it is the live one
+/// is not there.
+fn mission(
     agent: &Agent,
     pointed: endpoint::Pointed,
-    keeper: &[OsString],
-    onlooker: &mut dyn Onlooker,
-) -> Result<GateHealth, EngineError> {
-    let mut scratch = Project::find(folder, Actor::Waypost)?;
-    // It is gone in a moment, and must not be missed.
-    scratch.home.state = None;
-    let feature = "the canary".to_owned();
-    scratch.develop(workflow::Command::Start { feature, max_iterations: 1 })?;
+    hook: HookSource,
+    root: &Path,
+    folder: &Path,
+) -> Mission {
     let command = agent.command.iter().cloned().chain(pointed.arguments).collect();
     // The scripted model is no model of the person's choice.
-    let config = AgentConfig { model: String::new(), ..agent.config.clone() };
+    let mut config = AgentConfig { model: String::new(), ..agent.config.clone() };
+    if hook == HookSource::Settings {
+        // A person's own start reads all of them.
+        config.settings = AgentConfig::default().settings;
+    }
     let agent = Agent { command, config, ..agent.clone() };
     let own = pointed.folders.iter().filter_map(|name| {
         Some(((*name).to_owned(), env::var(name).ok().filter(|value| !value.is_empty())?))
     });
-    let environment = own.chain(pointed.environment).collect();
-    let mission = Mission {
+    let text = |path: PathBuf| path.to_string_lossy().into_owned();
+    let state = folder.join(".git/waypost");
+    let state = if folder.join(".git").is_dir() { state } else { folder.join(".waypost") };
+    let ours = [
+        (fence::FILE.to_owned(), text(state.join("fences/canary"))),
+        (TRACE.to_owned(), text(trace(folder))),
+    ];
+    Mission {
         name: "canary".to_owned(),
         key: "canary".to_owned(),
         access: agent.access(),
         agent,
         prompts: Prompts::Asked,
+        hook,
         schema: None,
-        environment: Some(environment),
+        folder: Some(root.to_owned()),
+        environment: Some(own.chain(pointed.environment).chain(ours).collect()),
         attempt: 1,
         message: "Do what you are told to do.".to_owned(),
         again: String::new(),
         bounds: Bounds { time: Some(PATIENCE), ..Bounds::default() },
-    };
-    let mut errand = Errand::begin(&scratch, keeper, mission)?;
-    let outcome = supervise(&scratch, &mut errand, onlooker, &mut |_| None)?;
-    scratch.take_verdicts()?;
-    let is_refused = scratch.verdicts()?.refused > 0;
-    if folder.join(TRACE).exists() {
+    }
+}
+
+fn canary_in(
+    folder: &Path,
+    mission: Mission,
+    keeper: &[OsString],
+    onlooker: &mut dyn Onlooker,
+) -> Result<GateHealth, EngineError> {
+    let mut notes = Project::find(folder, Actor::Waypost)?;
+    // It is gone in a moment, and must not be missed.
+    notes.home.state = None;
+    notes.ensure_journal()?;
+    let mut errand = Errand::begin(&notes, keeper, mission)?;
+    let outcome = supervise(&notes, &mut errand, onlooker, &mut |_| None)?;
+    notes.take_verdicts()?;
+    let is_refused = notes.verdicts()?.refused > 0;
+    if trace(folder).exists() {
         return Ok(GateHealth::Ran);
     }
     Ok(match outcome.trouble() {
         _ if is_refused => GateHealth::Alive,
         None => GateHealth::Silent,
-        // It was refused by whoever is asked for permissions, and goes no further.
+        // The permission was refused instead, and the program went no further.
         Some(_) if outcome.heard.tool_calls > 0 => GateHealth::Silent,
         Some(Trouble::Stopped) => GateHealth::Failed("it was stopped".to_owned()),
         Some(Trouble::Limited(text) | Trouble::Failed(text)) => GateHealth::Failed(text),

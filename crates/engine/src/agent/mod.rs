@@ -9,7 +9,9 @@ mod canary;
 mod errand;
 mod heard;
 mod name;
+mod prepare;
 mod profile;
+mod surroundings;
 mod talking;
 mod transcript;
 
@@ -17,12 +19,14 @@ pub(crate) use canary::version;
 pub use canary::{AgentCheck, CANARY, GateHealth, canary_call};
 pub use errand::Onlooker;
 pub(crate) use errand::{
-    Bounds, Errand, Halted, LOOK_INTERVAL, Mission, Outcome, Trouble, supervise,
+    Bounds, Errand, Halted, HookSource, LOOK_INTERVAL, Mission, Outcome, Trouble, supervise,
 };
 pub(crate) use heard::{Heard, Meter};
 pub(crate) use name::new_uuid;
 pub(crate) use profile::SHELL;
+pub(crate) use profile::find_program;
 pub use profile::{Agent, Installed};
+pub(crate) use surroundings::require_key;
 pub(crate) use talking::{
     Call, ProcessEnd, Remains, Talking, agents_folder, bury, end_child, heard_in, inherited,
     stream_path,

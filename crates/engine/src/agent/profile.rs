@@ -112,7 +112,7 @@ fn simulated(adapter: Adapter) -> Result<Vec<String>, EngineError> {
 }
 
 /// Where a program is, as a shell finds it.
-fn find_program(word: &str) -> Option<PathBuf> {
+pub(crate) fn find_program(word: &str) -> Option<PathBuf> {
     use rustix::fs::{Access, access};
     let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
     if word.contains('/') {

@@ -2,7 +2,7 @@
 //!
 //! Nothing here waits: the owner of an agent looks at it again and again.
 
-use super::{Agent, Heard};
+use super::{Agent, Heard, prepare::prepare, surroundings::wanted_variables};
 use crate::error::EngineError;
 use std::{
     env,
@@ -126,6 +126,8 @@ impl Talking {
     ) -> Result<Self, EngineError> {
         let adapter = call.agent.adapter;
         let plan = launch(adapter, call.order);
+        let environment = environment(call.environment, &plan);
+        prepare(call.agent, &call.folder, &environment)?;
         let keeper = Keeper::start(folder, keeper)?;
         let stream = stream_path(&call.log, adapter);
         let is_all = plan.opening == Opening::Closed;
@@ -139,7 +141,7 @@ impl Talking {
             id: call.id.clone(),
             program: Program::Argv(plan.program.iter().map(OsString::from).collect()),
             folder: call.folder,
-            environment: environment(call.environment, &plan),
+            environment,
             log: call.log,
             limits: Limits { cgroup: true, ..Limits::default() },
             talk: Some(talk),
@@ -427,8 +429,9 @@ fn environment(given: Vec<(String, String)>, plan: &Launch) -> Vec<(String, Stri
     all
 }
 
-/// What an agent's program inherits from us, beside what every child does.
-pub(crate) fn inherited(agent: &Agent) -> Vec<(String, String)> {
+/// What an agent's program inherits from us, beside what every child does: ways to its service, and
+/// what its own configuration names.
+pub(crate) fn inherited(agent: &Agent, folder: &Path) -> Vec<(String, String)> {
     const WAYS: &[&str] = &[
         "HTTPS_PROXY",
         "HTTP_PROXY",
@@ -444,6 +447,7 @@ pub(crate) fn inherited(agent: &Agent) -> Vec<(String, String)> {
         "XDG_STATE_HOME",
     ];
     let names = agent.adapter.variables().iter().chain(WAYS).copied();
-    let names = names.chain(agent.config.environment.iter().map(String::as_str));
+    let wanted = wanted_variables(agent, folder).all;
+    let names = names.chain(agent.config.environment.iter().chain(&wanted).map(String::as_str));
     names.filter_map(|name| Some((name.to_owned(), env::var(name).ok()?))).collect()
 }

@@ -192,7 +192,7 @@ impl Executor<'_> {
             ..order
         };
         let mut environment = attempt.environment();
-        environment.extend(inherited(&given.agent));
+        environment.extend(inherited(&given.agent, &attempt.folder));
         let fence = fence_path(&self.project, &attempt.id).to_string_lossy().into_owned();
         environment.push(("WAYPOST_FENCE".to_owned(), fence));
         let call = Call {

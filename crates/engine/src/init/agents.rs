@@ -4,8 +4,8 @@
 //! machine. Shared, it goes into the files for everybody, with the program's bare name; that is
 //! also how the two are told apart.
 
-use super::{InitOptions, health::is_there, record::Record};
-use crate::{error::EngineError, git::Git, project::Project};
+use super::{AgentChoice, health::is_there, record::Record};
+use crate::{agent::find_program, error::EngineError, git::Git, project::Project};
 use rustix::fs::{Access, access};
 use std::path::{Path, PathBuf};
 use waypost_agent::{
@@ -60,18 +60,54 @@ struct Edit {
     text: Option<String>,
 }
 
+/// The programs that are meant, and those that are left out because they are not installed.
+pub(super) fn choose(
+    project: &Project,
+    choice: &AgentChoice,
+) -> Result<(Vec<Product>, Vec<Product>), EngineError> {
+    match choice {
+        AgentChoice::These(products) => Ok((products.clone(), Vec::new())),
+        AgentChoice::Installed => {
+            let mut chosen = (Vec::new(), Vec::new());
+            for product in Product::ALL {
+                let is_wanted = is_installed(project, product)? || has_hook(project, product);
+                let list = if is_wanted { &mut chosen.0 } else { &mut chosen.1 };
+                list.push(product);
+            }
+            Ok(chosen)
+        }
+    }
+}
+
+fn is_installed(project: &Project, product: Product) -> Result<bool, EngineError> {
+    let agent = project.agent(product.as_str())?;
+    Ok(agent.command.first().is_some_and(|word| find_program(word).is_some()))
+}
+
+/// Whether a settings file of this work tree has the hook of a program.
+fn has_hook(project: &Project, product: Product) -> bool {
+    [Sharing::Private, Sharing::Shared].into_iter().any(|sharing| {
+        let path = project.root().join(registration::settings_file(product, sharing));
+        registration::registered_program(product, &read_leniently(&path)).is_some()
+    })
+}
+
 /// Finds out what there is to do; changes nothing.
 ///
 /// A hook that works is turned to another program by a person only: that program could allow
 /// anything.
-pub(super) fn plan(project: &Project, options: &InitOptions) -> Result<Vec<Plan>, EngineError> {
+pub(super) fn plan(
+    project: &Project,
+    products: &[Product],
+    sharing: Sharing,
+) -> Result<Vec<Plan>, EngineError> {
     // A bare repository has no work tree that an agent could work in.
     let is_bare = project.place().git_common.as_deref() == Some(project.root());
-    if is_bare || options.agents.is_empty() {
+    if is_bare || products.is_empty() {
         return Ok(Vec::new());
     }
-    let program = program(options.sharing)?;
-    let plans = options.agents.iter().map(|product| match options.sharing {
+    let program = program(sharing)?;
+    let plans = products.iter().map(|product| match sharing {
         Sharing::Private => plan_private(project, *product, &program),
         Sharing::Shared => plan_shared(project, *product, &program),
     });
@@ -249,7 +285,7 @@ fn invalid(path: &Path, text: &str, error: &BadSettings) -> EngineError {
     let place = Place { line: error.line, column: error.column, length: 1 };
     let finding = Diagnostic::error("invalid_settings", error.message.as_str())
         .at(place)
-        .hint("mend it, or name the other programs with `--agent`");
+        .hint("fix it, or name the other programs with `--agent`");
     EngineError::invalid(path, text.as_bytes(), vec![finding])
 }
 

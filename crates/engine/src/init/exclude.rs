@@ -5,7 +5,7 @@
 //! out gives back every byte.
 
 use super::{agents, record::Record};
-use crate::{error::EngineError, project::Project};
+use crate::{error::EngineError, project::Project, windows};
 use std::path::{Path, PathBuf};
 use waypost_agent::registration::Sharing;
 use waypost_store::file;
@@ -80,6 +80,19 @@ pub(super) fn shared_path(project: &Project) -> PathBuf {
 fn shared_lines(project: &Project) -> Vec<Vec<u8>> {
     let text = read(&shared_path(project)).ok().flatten();
     lines(&text.unwrap_or_default())
+}
+
+/// Whether state files of ours stand in this work tree.
+pub(super) fn has_windows(project: &Project) -> bool {
+    let files = [Some(windows::workflow_path(project)), windows::run_path(project)];
+    files.into_iter().flatten().any(|path| path.symlink_metadata().is_ok())
+}
+
+/// Leaves in our block only what hides our own files; whether it had more.
+pub(super) fn reduce(project: &Project, path: &Path) -> Result<bool, EngineError> {
+    let before = read(path)?;
+    set_block(project, path, &EXCLUDED.map(str::to_owned))?;
+    Ok(read(path)? != before)
 }
 
 /// Takes our block out of a file; whether there was one.
@@ -168,7 +181,7 @@ fn without_block(text: &[u8]) -> Option<Vec<u8>> {
     let is_begin = |line: &&[u8]| [BEGIN, BEGIN_NEW, BEGIN_OPEN].iter().any(|mark| is(line, mark));
     let Some(start) = lines.iter().position(is_begin) else { return Some(text.to_vec()) };
     let end = lines[start..].iter().position(|line| is(line, END));
-    // Whoever took the end away wanted the block's own lines to stay.
+    // A user who took the end away wanted the block's own lines to stay.
     let end = start + end.unwrap_or(0) + 1;
     let (mut before, after) = (lines[..start].concat(), lines[end..].concat());
     if is(lines[start], BEGIN_OPEN) && after.is_empty() && before.ends_with(b"\n") {

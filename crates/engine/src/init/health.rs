@@ -14,8 +14,10 @@ use waypost_agent::{
 /// How the hooks of this work tree are.
 #[derive(Debug, Default)]
 pub(crate) struct HookHealth {
-    /// Files that hold a hook, below the root where they are.
-    pub(crate) sound: Vec<String>,
+    /// Settings that hold a hook of a program, below the root where they are.
+    pub(crate) registered: Vec<(Product, String)>,
+    /// Hooks of git's that lead to a program.
+    pub(crate) git_hooks: Vec<String>,
     /// What is wrong, a line each.
     pub(crate) faults: Vec<String>,
 }
@@ -36,7 +38,10 @@ pub(crate) fn examine_hooks(project: &Project) -> HookHealth {
         let text = agents::read_leniently(&path);
         match registration::registered_program(product, &text) {
             Some(program) if registration::is_registered(product, &text) => {
-                health.add(name, program.first().map_or("", String::as_str));
+                let program = program.first().map_or("", String::as_str);
+                if health.leads_somewhere(name, program) {
+                    health.registered.push((product, name.to_owned()));
+                }
             }
             Some(_) => health.faults.push(format!("a part of the hook in {name} is gone")),
             None if record.files.contains(&path) => {
@@ -48,7 +53,11 @@ pub(crate) fn examine_hooks(project: &Project) -> HookHealth {
     for path in record.files.iter().filter(|path| git_hooks::is_hook(path)) {
         let name = path.strip_prefix(project.root()).unwrap_or(path).display().to_string();
         match git_hooks::program_of(path) {
-            Some(program) => health.add(&name, &program),
+            Some(program) => {
+                if health.leads_somewhere(&name, &program) {
+                    health.git_hooks.push(name);
+                }
+            }
             None => health.faults.push(format!("the hook in {name} is gone")),
         }
     }
@@ -56,12 +65,13 @@ pub(crate) fn examine_hooks(project: &Project) -> HookHealth {
 }
 
 impl HookHealth {
-    fn add(&mut self, name: &str, program: &str) {
-        if is_there(program) {
-            self.sound.push(name.to_owned());
-        } else {
+    /// Whether the program that a hook calls is there; it is a fault if not.
+    fn leads_somewhere(&mut self, name: &str, program: &str) -> bool {
+        let is_there = is_there(program);
+        if !is_there {
             self.faults.push(format!("the hook in {name} calls {program}, which is not there"));
         }
+        is_there
     }
 }
 

@@ -32,11 +32,19 @@ pub(crate) fn exclude_too(path: &Path, more: &[String]) -> Result<(), EngineErro
     exclude::add(path, &ours.chain(more.iter().cloned()).collect::<Vec<_>>())
 }
 
+/// Which agent programs get the hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentChoice {
+    /// Those that are installed on this machine, and those that have it already.
+    Installed,
+    These(Vec<Product>),
+}
+
 /// What to set up besides the journal.
 #[derive(Clone, Debug)]
 pub struct InitOptions {
     /// The agent programs whose settings get the hook.
-    pub agents: Vec<Product>,
+    pub agents: AgentChoice,
     /// Whether only this user gets it, or everybody who clones the repository.
     pub sharing: Sharing,
     /// Whether the repository's own hooks hold the gates too.
@@ -45,7 +53,7 @@ pub struct InitOptions {
 
 impl Default for InitOptions {
     fn default() -> Self {
-        Self { agents: Vec::new(), sharing: Sharing::Private, git_hooks: false }
+        Self { agents: AgentChoice::These(Vec::new()), sharing: Sharing::Private, git_hooks: false }
     }
 }
 
@@ -55,6 +63,8 @@ pub struct InitReport {
     pub made_journal: bool,
     pub excluded: Vec<String>,
     pub agents: Vec<AgentSetup>,
+    /// Programs that are not installed, and were left out for that.
+    pub skipped: Vec<Product>,
     pub git_hooks: Vec<GitHookSetup>,
 }
 
@@ -64,14 +74,15 @@ impl Project {
         self.refuse_stale()?;
         let hooks =
             if options.git_hooks { git_hooks::plan(self, options.sharing)? } else { Vec::new() };
-        let agents = agents::plan(self, options)?;
+        let (chosen, skipped) = agents::choose(self, &options.agents)?;
+        let agents = agents::plan(self, &chosen, options.sharing)?;
         let made_journal = !self.has_journal();
         self.ensure_journal()?;
         let agents = agents::perform(self, agents)?;
         let git_hooks = git_hooks::perform(self, hooks)?;
         let excluded = exclude::update(self, options.sharing)?;
         windows::reconcile(self)?;
-        Ok(InitReport { made_journal, excluded, agents, git_hooks })
+        Ok(InitReport { made_journal, excluded, agents, skipped, git_hooks })
     }
 
     /// Begins a new journal where the old one has vanished or is damaged: a person says that it is
@@ -96,12 +107,22 @@ impl Project {
         Ok(forget_renderings(self.place())?)
     }
 
-    /// Takes out everything that `init` put in; the journal stays. By a person only.
+    /// Takes out everything that `init` put in; a journal with something in it stays. By a person
+    /// only.
     pub fn remove_setup(&mut self, sharing: Sharing) -> Result<Vec<Removed>, EngineError> {
         if !self.actor().is_person() {
             return Err(Rejected::reserved("taking Waypost's hooks out").into());
         }
         remove::everything(self, sharing)
+    }
+
+    /// Keeps state files that have just been made out of git's sight, for this user.
+    pub(crate) fn hide_windows(&mut self) {
+        if let Err(error) = exclude::update(self, Sharing::Private) {
+            self.notice(format!(
+                "git may show Waypost's files as untracked: {error}; `waypost doctor --fix` tries again"
+            ));
+        }
     }
 
     /// The folders that `init` writes to besides the journal's.

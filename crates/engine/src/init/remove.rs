@@ -18,6 +18,12 @@ use waypost_agent::{
     Product,
     registration::{self, Sharing},
 };
+use waypost_store::{
+    StoreError,
+    journal::{Journal, Mode},
+    lock::EngineLock,
+    projects::Projects,
+};
 
 /// A file from which something was taken, or was not.
 #[derive(Clone, Debug)]
@@ -42,7 +48,10 @@ pub enum Removal {
 }
 
 /// Takes out the hooks of all work trees that are known, and what git was told to ignore.
-pub(super) fn everything(project: &Project, sharing: Sharing) -> Result<Vec<Removed>, EngineError> {
+pub(super) fn everything(
+    project: &mut Project,
+    sharing: Sharing,
+) -> Result<Vec<Removed>, EngineError> {
     let record = Record::load(project);
     let mut removed = Vec::new();
     for (path, product) in settings(project, &record) {
@@ -60,7 +69,35 @@ pub(super) fn everything(project: &Project, sharing: Sharing) -> Result<Vec<Remo
     }
     removed.extend(clear_excludes(project, sharing)?);
     forget(project, &record)?;
+    let is_left = |it: &Removed| matches!(it.removal, Removal::Tracked | Removal::Blocked);
+    if !removed.iter().any(is_left) {
+        removed.extend(remove_empty_journal(project)?);
+    }
     Ok(removed)
+}
+
+/// Removes the journal's folder if nothing was ever recorded in it: then `init` has made it, and
+/// nobody misses it.
+fn remove_empty_journal(project: &mut Project) -> Result<Option<Removed>, EngineError> {
+    // One that is gone or damaged is not known to be empty.
+    let Ok(mut journal) = Journal::open(project.place(), Mode::ReadOnly) else { return Ok(None) };
+    let is_empty = journal.view()?.last_seq()? == 0;
+    drop(journal);
+    let is_in_use = EngineLock::holder(project.place()).is_ok_and(|holder| holder.is_some());
+    if !is_empty || is_in_use {
+        return Ok(None);
+    }
+    project.journal = None;
+    let path = project.place().state.clone();
+    // Known no longer, so that it is not missed.
+    if let Some(projects) = project.home.state.as_deref().map(Projects::below) {
+        projects.forget(project.place())?;
+    }
+    fs::remove_dir_all(&path).map_err(|source| {
+        let action = "remove";
+        StoreError::File { action, path: path.clone(), source }
+    })?;
+    Ok(Some(Removed { path, removal: Removal::Gone }))
 }
 
 fn clear_settings(
@@ -85,14 +122,19 @@ fn clear_settings(
 
 fn clear_excludes(project: &Project, sharing: Sharing) -> Result<Vec<Removed>, EngineError> {
     let Some(private) = exclude::private_path(project) else { return Ok(Vec::new()) };
-    let mut paths = vec![private];
+    let mut paths = vec![private.clone()];
     let shared = exclude::shared_path(project);
     if !is_left(project, &shared, sharing)? {
         paths.push(shared);
     }
     let mut removed = Vec::new();
     for path in paths {
-        if exclude::clear(&path)? {
+        // State files that stay must not show up because of us.
+        let is_cleared = match exclude::has_windows(project) && path == private {
+            true => exclude::reduce(project, &path)?,
+            false => exclude::clear(&path)?,
+        };
+        if is_cleared {
             let removal = if path.exists() { Removal::Cleaned } else { Removal::Gone };
             removed.push(Removed { path, removal });
         }

@@ -10,7 +10,9 @@ mod ask;
 mod brief;
 
 use crate::{
-    agent::{Agent, Errand, Halted, LOOK_INTERVAL, Mission, Onlooker, Outcome, Trouble},
+    agent::{
+        Agent, Errand, Halted, HookSource, LOOK_INTERVAL, Mission, Onlooker, Outcome, Trouble,
+    },
     error::EngineError,
     project::Project,
 };
@@ -290,7 +292,9 @@ impl Ralph<'_> {
             access: if is_oracle { Access::Read } else { agent.access() },
             prompts: if is_oracle { Prompts::Refused } else { Prompts::Asked },
             agent,
+            hook: HookSource::Given,
             schema: None,
+            folder: None,
             environment: None,
             attempt: iteration,
             message: if is_oracle { this.oracle_message() } else { this.message() },

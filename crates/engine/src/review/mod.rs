@@ -7,7 +7,7 @@ mod brief;
 mod findings;
 
 use crate::{
-    agent::{Bounds, Errand, Mission, Onlooker, SHELL, Trouble, supervise},
+    agent::{Bounds, Errand, HookSource, Mission, Onlooker, SHELL, Trouble, supervise},
     error::EngineError,
     ledger::MachineCommand,
     project::Project,
@@ -53,7 +53,9 @@ impl Project {
             agent,
             access: Access::Read,
             prompts: Prompts::Refused,
+            hook: HookSource::Given,
             schema: Some(findings::SCHEMA.to_owned()),
+            folder: None,
             environment: None,
             attempt: 1,
             message: brief::message(&feature, gate, change.as_ref()),

@@ -112,7 +112,11 @@ fn sync<F: Face>(project: &mut Project) -> Result<(), EngineError> {
     if is_in_step(&archive, &path, head) {
         return Ok(());
     }
+    let is_new = path.symlink_metadata().is_err();
     let outcome = sync_locked::<F>(project, &archive, &path);
+    if is_new {
+        project.hide_windows();
+    }
     match outcome {
         // The commit stands; the window is tried again at the next load.
         Err(EngineError::Store(

@@ -26,7 +26,7 @@ use waypost_hook::{Spot, fence, folders, log};
 use waypost_model::verdict::Outcome;
 
 /// How long a judgement may take. Agent programs wait for a minute and then take silence for a yes;
-/// a lock that somebody keeps, or a file that takes minutes to read, must not become one.
+/// a lock that another process keeps, or a file that takes minutes to read, must not become one.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// As much as the main thread has.
@@ -121,8 +121,11 @@ fn consider(event: &Event) -> Answer {
     }
 }
 
-/// Writes down what was answered.
+/// Writes down what was answered, unless the agent's attempt belongs to another journal.
 fn note(event: &Event, spot: &Spot, outcome: Outcome) {
+    if fence::journal().is_some_and(|state| state != spot.state) {
+        return;
+    }
     log::note(spot, event, Clock.now(), outcome);
 }
 

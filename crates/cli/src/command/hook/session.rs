@@ -70,8 +70,8 @@ pub(super) fn stop(event: &Event, is_held: Option<bool>) -> Answer {
     Answer::Hold(message)
 }
 
-/// What a conversation is told: the checkpoint that it started itself, else one of which nobody knows
-/// who started it. Those of other conversations and of `ralph` are none of its business.
+/// What a conversation is told: the checkpoint that it started itself, else one of which it is not
+/// known who started it. Those of other conversations and of `ralph` are none of its business.
 fn open_checkpoint(project: &Project, feature: &Feature, session: &str) -> Option<String> {
     let is_open = |it: &Checkpoint| it.status == CheckpointStatus::InProgress;
     let of = |owner: Option<&str>| {

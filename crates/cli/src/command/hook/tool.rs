@@ -147,7 +147,7 @@ fn without_journal(
             rule: refusal.rule.as_str(),
             message: format!(
                 "the gate cannot be asked, so only reading is allowed: {error}; \
-                 `waypost doctor` says more, and a person has to mend it"
+                 `waypost doctor` says more, and a person has to fix it"
             ),
         }),
     }

@@ -33,7 +33,7 @@ fn check_commands(project: &Project, program: &Path, rest: &str) {
 
 #[test]
 fn every_program_calls_the_installed_one_by_its_path() {
-    let project = Project::git();
+    let project = Project::git().with_programs();
     let waypost = install(&project);
     must_with(&project, &waypost, "init");
     check_commands(&project, &waypost, " hook");
@@ -42,7 +42,7 @@ fn every_program_calls_the_installed_one_by_its_path() {
 
 #[test]
 fn the_small_program_is_preferred_where_it_is_installed() {
-    let project = Project::git();
+    let project = Project::git().with_programs();
     let waypost = install(&project);
     let hook = waypost.with_file_name("waypost-hook");
     write_script(&hook, 0o755, "");
@@ -53,7 +53,7 @@ fn the_small_program_is_preferred_where_it_is_installed() {
 /// Whoever can say what the hook calls can say what it answers.
 #[test]
 fn only_a_person_turns_a_hook_to_another_program() {
-    let project = Project::git();
+    let project = Project::git().with_programs();
     let waypost = install(&project);
     must_with(&project, &waypost, "init --git-hooks");
     let before = tree(&project);
@@ -79,7 +79,7 @@ fn only_a_person_turns_a_hook_to_another_program() {
 #[test]
 fn the_second_time_no_byte_changes() {
     for line in ["init", "init --shared"] {
-        for project in [Project::git(), Project::plain()] {
+        for project in [Project::git().with_programs(), Project::plain().with_programs()] {
             project.must(line);
             let before = tree(&project);
             let again = project.json(line);
@@ -94,7 +94,7 @@ fn the_second_time_no_byte_changes() {
 #[test]
 fn programs_can_be_chosen() {
     let check = |line: &str, want: [bool; 4]| {
-        let project = Project::git();
+        let project = Project::git().with_programs();
         project.must(line);
         assert_eq!(exists(&project), want, "{line}");
     };
@@ -102,7 +102,7 @@ fn programs_can_be_chosen() {
     check("init --agent gemini --agent claude", [true, false, false, true]);
     check("init --no-agents", [false, false, false, false]);
     check("init --shared --agent claude", [false, true, false, false]);
-    let project = Project::git();
+    let project = Project::git().with_programs();
     let lines =
         ["init --agent cursor", "init --agent claude --no-agents", "init --remove --git-hooks"];
     assert_snapshot!("chosen_wrongly", project.transcript(&lines));
@@ -111,7 +111,7 @@ fn programs_can_be_chosen() {
 /// What was registered before stays registered, and out of git's sight.
 #[test]
 fn choosing_one_program_leaves_the_others() {
-    let project = Project::git();
+    let project = Project::git().with_programs();
     project.must("init");
     let before = tree(&project);
     project.must("init --no-agents");
@@ -121,7 +121,7 @@ fn choosing_one_program_leaves_the_others() {
 
 #[test]
 fn what_git_tracks_is_everybodys() {
-    let project = Project::git();
+    let project = Project::git().with_programs();
     project.write(GEMINI, "{ \"model\": \"pro\" } // mine\n");
     project.write(CLAUDE_SHARED, "{}");
     project.git_command("add -A");
@@ -148,7 +148,7 @@ fn what_git_tracks_is_everybodys() {
 
 #[test]
 fn settings_that_cannot_be_read_stop_it_before_anything_is_done() {
-    let project = Project::git();
+    let project = Project::git().with_programs();
     project.write(GEMINI, "{\n  \"model\": \"pro\"\n  \"ui\": {}\n}\n");
     let before = tree(&project);
     assert_snapshot!("bad_settings", project.transcript(&["init"]));
@@ -159,7 +159,7 @@ fn settings_that_cannot_be_read_stop_it_before_anything_is_done() {
 
 #[test]
 fn a_link_in_the_place_of_settings_is_refused() {
-    let project = Project::git();
+    let project = Project::git().with_programs();
     fs::write(project.base().join("elsewhere.json"), "{}").unwrap();
     fs::create_dir(project.path(".claude")).unwrap();
     symlink("../../elsewhere.json", project.path(CLAUDE)).unwrap();
@@ -172,7 +172,7 @@ fn a_link_in_the_place_of_settings_is_refused() {
 /// A folder that is shared by linking it is the user's own doing.
 #[test]
 fn a_linked_folder_is_followed() {
-    let project = Project::git();
+    let project = Project::git().with_programs();
     fs::create_dir(project.base().join("shared")).unwrap();
     symlink("../shared", project.path(".claude")).unwrap();
     project.must("init");
@@ -182,7 +182,7 @@ fn a_linked_folder_is_followed() {
 /// Git says nothing about a repository whose format it does not know.
 #[test]
 fn what_git_cannot_tell_is_not_guessed() {
-    let project = Project::git();
+    let project = Project::git().with_programs();
     project.write(GEMINI, "{}");
     project.git_command("config core.repositoryFormatVersion 99");
     let before = tree(&project);
@@ -193,10 +193,10 @@ fn what_git_cannot_tell_is_not_guessed() {
 
 #[test]
 fn doctor_misses_a_hook_that_is_gone() {
-    let project = Project::git();
+    let project = Project::git().with_programs();
     let waypost = install(&project);
     must_with(&project, &waypost, "init --git-hooks");
-    let sound = project.must("doctor").stdout;
+    let sound = project.run("doctor").stdout;
     project.write(CLAUDE, "{}\n");
     fs::remove_file(project.path(CODEX)).unwrap();
     project.replace(GEMINI, "waypost' hook gemini", "elsewhere");
@@ -213,7 +213,7 @@ fn doctor_misses_a_hook_that_is_gone() {
 
 #[test]
 fn data_tells_what_was_done() {
-    let project = Project::git();
+    let project = Project::git().with_programs();
     let first = project.json("init --agent claude --git-hooks");
     assert_eq!(first["agents"], json!([{ "agent": "claude", "file": CLAUDE, "change": "added" }]));
     let hooks = project.path(".git/hooks");
@@ -224,4 +224,63 @@ fn data_tells_what_was_done() {
             { "hook": "pre-push", "file": hooks.join("pre-push"), "change": "added", "earlier": null },
         ])
     );
+}
+
+#[test]
+fn only_programs_that_are_installed_get_the_hook() {
+    let project = Project::git();
+    project.program("codex", "echo 0.0.0");
+    let told = project.transcript(&["init"]);
+    assert!(told.contains("Codex: the hook is in .codex/hooks.json"), "{told}");
+    let skipped = "! not installed, so no hook was registered: Claude Code, Gemini CLI; run \
+                   `waypost init` again once they are, or `waypost init --agent claude` now\n";
+    assert!(told.contains(skipped), "{told}");
+    assert_eq!(exists(&project), [false, false, true, false]);
+    assert_eq!(project.json("init")["skipped"], json!(["claude", "gemini"]));
+    // One that is named gets it all the same, and keeps it.
+    project.must("init --agent claude");
+    assert_eq!(exists(&project), [true, false, true, false]);
+    assert_eq!(project.json("init")["skipped"], json!(["gemini"]));
+    project.program("gemini", "echo 0.0.0");
+    project.must("init");
+    assert_eq!(exists(&project), [true, false, true, true]);
+    assert_eq!(project.git_command("status --porcelain"), "");
+}
+
+#[test]
+fn state_files_do_not_show_up_in_git_without_init_either() {
+    let project = Project::with_tasks();
+    project.git_command("add .");
+    project.git_command("commit -qm begin");
+    project.must("develop start 'Live chat'");
+    project.must("run start T0.1");
+    assert!(project.path(".claude").is_dir() && project.path(".develop-workflow").is_dir());
+    assert_eq!(project.git_command("status --porcelain"), "");
+    // What the user has there is still shown.
+    project.write(".claude/settings.json", "{}\n");
+    assert_eq!(project.git_command("status --porcelain"), "?? .claude/\n");
+}
+
+#[test]
+fn doctor_tells_of_a_git_that_is_too_old() {
+    let project = Project::git();
+    let table = [
+        ("2.37.1", "bad  git            version 2.37.1 is too old: runs in work trees need 2.38"),
+        (
+            "2.39.5 (Apple Git-154)",
+            "note git            version 2.39.5 (Apple Git-154): `waypost run",
+        ),
+        ("2.40.0", "ok   git            version 2.40 or later"),
+        ("3.0", "ok   git            version 2.40 or later"),
+    ];
+    for (version, want) in table {
+        let script = format!(
+            "for word; do test \"$word\" = --version && echo 'git version {version}' && exit; done\n\
+             exec /usr/bin/git \"$@\""
+        );
+        project.program("git", &script);
+        let ran = project.run("doctor");
+        assert!(ran.stdout.contains(want), "{version}: {ran}");
+        assert_eq!(ran.code, i32::from(want.starts_with("bad")), "{version}");
+    }
 }

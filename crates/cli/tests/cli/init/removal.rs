@@ -48,20 +48,20 @@ fn a_new_project_is_as_before() {
         return;
     }
     for line in ["init", "init --shared", "init --git-hooks", "init --shared --git-hooks"] {
-        check(&Project::git(), line, |_| ());
+        check(&Project::git().with_programs(), line, |_| ());
     }
     for line in ["init", "init --shared"] {
-        check(&Project::plain(), line, |_| ());
+        check(&Project::plain().with_programs(), line, |_| ());
     }
     // Without git's templates there are neither hooks nor an exclude file.
-    let bald = Project::plain();
+    let bald = Project::plain().with_programs();
     bald.git_command("init -q --template= .");
     check(&bald, "init --git-hooks", |_| ());
 }
 
 /// A project in which everything that we touch is there already, in odd forms.
 fn lived_in() -> Project {
-    let project = Project::git();
+    let project = Project::git().with_programs();
     project.write(CLAUDE, "{\r\n\t\"permissions\": {},\r\n\t\"hooks\": { }\r\n}");
     project.write(".claude/settings.json", "{}");
     project.write(CODEX, "{ \"hooks\": { \"Stop\": [{ \"hooks\": [] }] } }");
@@ -110,7 +110,7 @@ fn what_the_user_changed_meanwhile_stays() {
 
 #[test]
 fn only_a_person_takes_it_out_and_what_is_tracked_stays() {
-    let project = Project::git();
+    let project = Project::git().with_programs();
     project.must("--quiet init --shared --git-hooks");
     project.git_command("add .claude");
     let before = tree(&project);
@@ -122,8 +122,7 @@ fn only_a_person_takes_it_out_and_what_is_tracked_stays() {
     let lines = ["init --remove", "init --remove --shared", "--json init --remove"];
     let told = lines.map(|line| project.tell(line, &project.as_person(line)));
     assert_snapshot!("removed", format!("{refused}\n{}", told.join("\n")));
-    assert!(project.journal().join("journal.db").is_file());
-    assert!(!project.journal().join("setup.json").exists());
+    assert!(!project.journal().exists());
 }
 
 #[test]
@@ -131,7 +130,7 @@ fn hooks_of_all_work_trees_are_taken_out() {
     if nobody_is_here() {
         return;
     }
-    let project = Project::git();
+    let project = Project::git().with_programs();
     project.git_command("commit -q --allow-empty -m one");
     project.git_command("worktree add -q ../side");
     let side = project.base().join("side");
@@ -164,10 +163,39 @@ fn foreign_settings_may_be_as_broken_as_they_like() {
     if nobody_is_here() {
         return;
     }
-    let project = Project::git();
+    let project = Project::git().with_programs();
     project.write(GEMINI, "{ broken");
     project.must("init --agent claude");
     project.person_must("init --remove");
     assert_eq!(project.read(GEMINI), "{ broken");
     assert!(!project.path(".claude").exists());
+}
+
+#[test]
+fn a_journal_without_entries_goes_with_its_folder() {
+    if nobody_is_here() {
+        return;
+    }
+    for project in [Project::git().with_programs(), Project::plain().with_programs()] {
+        let state = match project.path(".git").exists() {
+            true => project.journal(),
+            false => project.path(".waypost"),
+        };
+        project.must("init");
+        assert!(state.is_dir());
+        let ran = project.person_must("init --remove");
+        assert!(ran.stderr.contains("removed .") && !ran.stderr.contains("stays"), "{ran}");
+        assert!(!state.exists());
+        // It is not missed afterwards.
+        project.must("status");
+        project.must("develop start 'Live chat'");
+        // With something in it, it stays, and so does what hides the state files.
+        let ran = project.person_must("init --remove");
+        assert!(ran.stderr.contains("the journal stays in"), "{ran}");
+        assert!(state.join("journal.db").is_file());
+        if project.path(".git").exists() {
+            assert_eq!(project.git_command("status --porcelain"), "");
+        }
+        assert_eq!(project.must("develop status").code, 0);
+    }
 }

@@ -7,7 +7,10 @@
 
 mod record;
 
-use super::{Agent, Call, Heard, Meter, ProcessEnd, Talking, bury, heard_in, inherited, new_uuid};
+use super::{
+    Agent, Call, Heard, Meter, ProcessEnd, Talking, bury, heard_in, inherited, new_uuid,
+    require_key,
+};
 use crate::{
     error::EngineError,
     execute::{ended_in_words, usual_environment},
@@ -51,8 +54,12 @@ pub(crate) struct Mission {
     pub(crate) agent: Agent,
     pub(crate) access: Access,
     pub(crate) prompts: Prompts,
+    /// Who tells its program about our hook.
+    pub(crate) hook: HookSource,
     /// The form of its last words, where the program can be held to one.
     pub(crate) schema: Option<String>,
+    /// Where it works, if not in the project whose errand it is.
+    pub(crate) folder: Option<PathBuf>,
     /// What its program gets beside what every child does, in place of the usual.
     pub(crate) environment: Option<Vec<(String, String)>>,
     /// Which try this is; the agent and what it runs can read that.
@@ -61,6 +68,15 @@ pub(crate) struct Mission {
     /// What it is told when its conversation is taken up again.
     pub(crate) again: String,
     pub(crate) bounds: Bounds,
+}
+
+/// From where an agent's program knows our hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HookSource {
+    /// We give it along.
+    Given,
+    /// Only from settings that it finds by itself.
+    Settings,
 }
 
 /// What an errand may use up.
@@ -187,6 +203,9 @@ impl Errand {
         let desk = Desk::of(project, &mission.name);
         file::make_private_folder(&project.place.state.join(FOLDER))?;
         file::make_private_folder(&desk.folder)?;
+        if mission.environment.is_none() {
+            require_key(&mission.agent, project.root())?;
+        }
         let path = desk.folder.join("lock");
         let busy =
             || StoreError::Busy { what: format!("the errand {}", mission.name), holder: None };
@@ -233,6 +252,11 @@ impl Errand {
         let session = outcome.heard.session.clone().or_else(|| self.record.conversation.clone());
         (self.record.spent, self.record.counted) = (outcome.usage, outcome.counted);
         self.start_with(project, keeper, session, message)
+    }
+
+    /// Where its agent works.
+    fn folder(&self, project: &Project) -> PathBuf {
+        self.mission.folder.clone().unwrap_or_else(|| project.root().to_owned())
     }
 
     fn child(&self) -> String {
@@ -345,16 +369,17 @@ impl Errand {
         self.record.process = self.desk.next_process()?;
         self.desk.save(&self.record)?;
         let order = self.order(project, conversation, message)?;
+        let folder = self.folder(project);
         let allowed = project.configuration().values.run.environment.clone();
         let mut environment = usual_environment(&allowed);
         let own = self.mission.environment.clone();
-        environment.extend(own.unwrap_or_else(|| inherited(&agent)));
+        environment.extend(own.unwrap_or_else(|| inherited(&agent, &folder)));
         environment.push((fence::ATTEMPT.to_owned(), self.mission.attempt.to_string()));
         let call = Call {
             id: self.child(),
             agent: &agent,
             order: &order,
-            folder: project.root().to_owned(),
+            folder,
             environment,
             log: self.desk.log(self.record.process),
         };
@@ -371,14 +396,20 @@ impl Errand {
         message: String,
     ) -> Result<Order, EngineError> {
         let Mission { agent, access, prompts, schema, bounds, .. } = &self.mission;
-        let words = project.hook_words()?;
+        let words = match self.mission.hook {
+            HookSource::Given => project.hook_words()?,
+            HookSource::Settings => Vec::new(),
+        };
         let settings = match agent.adapter {
-            Adapter::Claude => Some(project.agent_settings(&words)?),
-            Adapter::Codex | Adapter::CodexExec | Adapter::Acp => None,
+            Adapter::Claude if !words.is_empty() => Some(project.agent_settings(&words)?),
+            _ => None,
         };
         let left = bounds.micros.map(|it| it.saturating_sub(self.record.spent.cost_micros));
+        // Its own project is open to an agent that works in another one.
+        let own = self.mission.folder.as_ref().map(|_| project.root().to_string_lossy());
         Ok(Order {
             task: message,
+            more_folders: own.into_iter().map(Into::into).collect(),
             access: *access,
             prompts: match agent.adapter {
                 Adapter::CodexExec => Prompts::Refused,
@@ -391,7 +422,7 @@ impl Errand {
                 Adapter::Codex | Adapter::CodexExec => words,
                 Adapter::Claude | Adapter::Acp => Vec::new(),
             },
-            ..agent.order(project.root().to_string_lossy().into_owned(), conversation)
+            ..agent.order(self.folder(project).to_string_lossy().into_owned(), conversation)
         })
     }
 

@@ -1,0 +1,111 @@
+//! Whether the real programs ask their hook in this project, and what their conversations are told.
+
+use crate::{
+    harness::Site,
+    program::{Agent, Ran, run},
+};
+use serde_json::{Value, json};
+use std::{fs, os::unix::fs::symlink, process::Command};
+
+/// A project with the hook registered, and the program on the path under its own name.
+fn site(agent: Agent) -> Option<Site> {
+    let site = Site::new(agent)?;
+    symlink(&site.programs.agent, site.base().join("bin").join(agent.name())).unwrap();
+    Some(site)
+}
+
+fn waypost(site: &Site, line: &str) -> Command {
+    let mut command = site.waypost_command(line);
+    command.env("CODEX_HOME", site.base().join("codex"));
+    command
+}
+
+fn check(site: &Site) -> (Ran, Value) {
+    let ran = run(waypost(site, &format!("--json agents check {}", site.agent.name())), "");
+    let found: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran}"));
+    let gate = found[0]["gate"].clone();
+    (ran, gate)
+}
+
+fn doctor(site: &Site) -> String {
+    run(waypost(site, "doctor"), "").stdout
+}
+
+#[test]
+fn claude_is_found_to_ask_its_hook_in_this_project_or_not() {
+    let Some(site) = site(Agent::Claude) else { return };
+    let (ran, gate) = check(&site);
+    assert_eq!(
+        (ran.code, &gate["health"], &gate["registered"]),
+        (Some(0), &json!("alive"), &json!("alive")),
+        "{ran}"
+    );
+    let told = doctor(&site);
+    assert!(
+        told.contains("ok   hooks          .claude/settings.local.json: refused a call"),
+        "{told}"
+    );
+    // Nothing of it is left in the project or its journal.
+    assert_eq!(site.git("status --porcelain"), "");
+    assert_eq!(site.waypost("--json log -n 100").stdout, "");
+    for folder in [".claude", "../home/.claude"] {
+        let file = format!("{folder}/settings.json");
+        fs::create_dir_all(site.root.join(folder)).unwrap();
+        site.write(&file, "{\"disableAllHooks\": true}\n");
+        let told = doctor(&site);
+        assert!(told.contains("turns every hook off") && !told.contains("ok   hooks"), "{told}");
+        let (ran, gate) = check(&site);
+        assert_eq!((ran.code, &gate["registered"]), (Some(1), &json!("silent")), "{file}: {ran}");
+        site.remove(&file);
+    }
+}
+
+#[test]
+fn codex_is_found_to_skip_a_hook_that_nobody_trusts() {
+    let Some(site) = site(Agent::Codex) else { return };
+    let (ran, gate) = check(&site);
+    assert_eq!(
+        (ran.code, &gate["health"], &gate["registered"]),
+        (Some(1), &json!("alive"), &json!("ran")),
+        "{ran}"
+    );
+    assert!(ran.stdout.contains("this folder is not trusted"), "{ran}");
+    // The check has not made Codex trust the folder.
+    let config = fs::read_to_string(site.base().join("codex/config.toml")).unwrap_or_default();
+    assert!(!config.contains("trust_level"), "{config}");
+    let trust = format!("[projects.\"{}\"]\ntrust_level = \"trusted\"\n", site.root.display());
+    fs::write(site.base().join("codex/config.toml"), trust).unwrap();
+    let (ran, gate) = check(&site);
+    assert_eq!((ran.code, &gate["registered"]), (Some(1), &json!("ran")), "{ran}");
+    assert!(ran.stdout.contains("is skipped, because it is not trusted"), "{ran}");
+}
+
+/// A conversation that starts a checkpoint is told of that one, and not of another's.
+fn is_told_its_own(agent: Agent) {
+    let Some(site) = Site::new(agent) else { return };
+    site.waypost_all(&[
+        "develop start chat",
+        "develop advance --checkpoint cp-1 --checkpoint cp-2",
+        "develop gate pass review_clean_pass --report review.md",
+        "develop advance",
+        "develop checkpoint start cp-1",
+    ]);
+    let start =
+        format!("{} develop checkpoint start cp-2", site.programs.bin.join("waypost").display());
+    let done = json!({"blocks": [{"text": "Done."}]});
+    let work = site.work(json!([agent.command(&start), done, done]), json!([]));
+    assert_eq!(work.requests.len(), 3, "{}", work.ran);
+    let shown = work.shown(2);
+    assert!(shown.contains("checkpoint cp-2 of `chat` is in progress"), "{shown}");
+    assert!(!shown.contains("checkpoint cp-1 of `chat` is in progress"), "{shown}");
+}
+
+#[test]
+fn claude_is_told_its_own_checkpoint() {
+    is_told_its_own(Agent::Claude);
+}
+
+#[test]
+fn codex_is_told_its_own_checkpoint() {
+    is_told_its_own(Agent::Codex);
+}

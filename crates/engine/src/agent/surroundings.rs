@@ -1,0 +1,71 @@
+//! The settings of agent programs around a project, as they are on this machine.
+
+use super::Agent;
+use crate::{error::EngineError, project::Project};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+use waypost_agent::{
+    Adapter,
+    settings::{Around, NamedVariables, named_variables},
+};
+use waypost_store::file;
+
+/// The largest settings file that is looked at.
+const SIZE_MAX: u64 = 4 << 20;
+
+/// Asks something of the settings around a folder.
+pub(crate) fn look_around<T>(
+    root: &Path,
+    main_root: &Path,
+    ask: impl FnOnce(&Around<'_>) -> T,
+) -> T {
+    let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    ask(&Around {
+        home: &home,
+        root,
+        main_root,
+        variable: &|name| env::var(name).ok(),
+        read: &read,
+    })
+}
+
+/// A settings file of a person or a project, which may be a link.
+fn read(path: &Path) -> Option<String> {
+    let file = file::follow(path).ok()?.pop()?;
+    String::from_utf8(file::read_bounded(&file, SIZE_MAX).ok()??).ok()
+}
+
+/// The variables that the program's own configuration names.
+pub(super) fn wanted_variables(agent: &Agent, folder: &Path) -> NamedVariables {
+    match agent.adapter {
+        Adapter::Codex | Adapter::CodexExec => look_around(folder, folder, named_variables),
+        Adapter::Claude | Adapter::Acp => NamedVariables::default(),
+    }
+}
+
+/// Refuses an agent whose own configuration takes its key from a variable that is not set.
+pub(crate) fn require_key(agent: &Agent, root: &Path) -> Result<(), EngineError> {
+    let Some(key) = wanted_variables(agent, root).key else { return Ok(()) };
+    if env::var_os(&key).is_some_and(|value| !value.is_empty()) {
+        return Ok(());
+    }
+    let name = &agent.name;
+    Err(EngineError::missing(
+        format!(
+            "{name} takes its key from the environment variable {key}, as its configuration says, \
+             and {key} is not set"
+        ),
+        format!("set {key} and repeat the command, or change `env_key` in its config.toml"),
+    ))
+}
+
+impl Project {
+    /// Asks something of the settings around this project.
+    pub(crate) fn look_around<T>(&self, ask: impl FnOnce(&Around<'_>) -> T) -> T {
+        let common = self.place.git_common.as_deref();
+        let main = common.filter(|git| git.ends_with(".git")).and_then(Path::parent);
+        look_around(self.root(), main.unwrap_or(self.root()), ask)
+    }
+}

@@ -71,7 +71,7 @@ fn append(state: &Path, verdict: &Verdict) -> io::Result<()> {
             .mode(0o600)
             .custom_flags(OFlags::NONBLOCK.bits().cast_signed());
         let file = options.open(&path)?;
-        // Whoever moves the file aside has it alone for an instant; then ours is the wrong one.
+        // The process that moves the file aside locks it for an instant; then ours is the wrong one.
         if flock(&file, FlockOperation::NonBlockingLockShared).is_err() || !stands_at(&file, &path)
         {
             continue;
@@ -85,8 +85,8 @@ fn append(state: &Path, verdict: &Verdict) -> io::Result<()> {
     beside(state, verdict, &line)
 }
 
-/// Writes a line to a file of its own, named as those that were moved aside: whoever moves the log
-/// may be kept from going on for long.
+/// Writes a line to a file of its own, named as those that were moved aside: the process that moves
+/// the log may be stopped for long.
 fn beside(state: &Path, verdict: &Verdict, line: &[u8]) -> io::Result<()> {
     let name = format!("verdicts-{}-{}-alone.jsonl", verdict.at.millis(), std::process::id());
     let draft = state.join(format!("draft-of-{name}"));

@@ -166,7 +166,7 @@ pub(crate) fn resolved_from(folder: PathBuf, path: &Path) -> PathBuf {
             whole = PathBuf::from("/");
             continue;
         }
-        // An absolute part begins anew, and `.` is left out by itself.
+        // An absolute part begins again at the root, and `.` is left out by itself.
         let next = whole.join(part);
         match next.read_link() {
             Ok(target) if links < LINKS => {

@@ -34,8 +34,8 @@ pub fn read(product: Option<Product>, input: &[u8]) -> Result<Event, BadEvent> {
         return Err(BadEvent::TooLarge);
     }
     let value = serde_json::from_slice(input).or_else(|error| {
-        let mended = without_halves(input);
-        if mended == input { Err(error) } else { serde_json::from_slice(&mended) }
+        let repaired = without_halves(input);
+        if repaired == input { Err(error) } else { serde_json::from_slice(&repaired) }
     })?;
     let Value::Object(fields) = value else { return Err(BadEvent::NotAnObject) };
     let name = text(&fields, "hook_event_name").ok_or(BadEvent::Unnamed)?;
@@ -109,13 +109,13 @@ fn text(fields: &Map<String, Value>, key: &str) -> Option<String> {
 /// the character that such a program itself writes for them.
 pub(crate) fn without_halves(input: &[u8]) -> Vec<u8> {
     const REPLACED: &[u8] = br"\ufffd";
-    let mut mended = Vec::with_capacity(input.len());
+    let mut repaired = Vec::with_capacity(input.len());
     let mut rest = input;
     while let Some(&first) = rest.first() {
         let length = match (escaped(rest), rest.get(6..).and_then(escaped)) {
             (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
             (Some(0xd800..=0xdfff), _) => {
-                mended.extend_from_slice(REPLACED);
+                repaired.extend_from_slice(REPLACED);
                 rest = &rest[REPLACED.len()..];
                 continue;
             }
@@ -123,10 +123,10 @@ pub(crate) fn without_halves(input: &[u8]) -> Vec<u8> {
             _ if first == b'\\' => 2.min(rest.len()),
             _ => 1,
         };
-        mended.extend_from_slice(&rest[..length]);
+        repaired.extend_from_slice(&rest[..length]);
         rest = &rest[length..];
     }
-    mended
+    repaired
 }
 
 /// The number of an escape such as `\u00fc` at the start of a text.

@@ -42,7 +42,7 @@ impl Reply {
         Self { stdout: format!("{value}\n"), ..Self::silent() }
     }
 
-    /// Heard by whoever looks at the program's log; stops nothing.
+    /// For a person who reads the program's log; stops nothing.
     fn aside(text: &str) -> Self {
         Self { stderr: format!("{text}\n"), ..Self::silent() }
     }

@@ -158,7 +158,7 @@ fn last_entry(root: &Node) -> Option<Vec<(&Node, &Item)>> {
             let handlers = list.value.items();
             let handler = handlers.iter().rfind(|handler| ours(&handler.value).is_some())?;
             let mut path = vec![(root, hooks), (&hooks.value, event), (&event.value, group)];
-            // A group in which somebody put more than our handler loses that one only.
+            // A group to which a user has added another handler loses that one only.
             if handlers.iter().any(|handler| ours(&handler.value).is_none()) {
                 path.extend([(&group.value, list), (&list.value, handler)]);
             }

@@ -11,7 +11,7 @@ use crate::look::read::{Text, text};
 /// Files that include files beyond this are not read; git itself stops at 10.
 const DEPTH_LIMIT: u8 = 10;
 
-/// Files that are read in all: somebody's deliberate configuration has a handful.
+/// Files that are read in all: a configuration that a person wrote has a handful.
 const FILE_LIMIT: usize = 40;
 
 /// Everything that git is told by its configuration files.

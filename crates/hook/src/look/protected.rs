@@ -57,7 +57,7 @@ impl Files {
         paths.push(self.state.clone());
         paths.extend(IN_PROJECT.iter().map(|name| self.root.join(name)));
         paths.extend(self.homes.config.iter().map(|home| home.join("waypost/config.toml")));
-        // Whoever replaces the programs that judge needs no other way around them.
+        // An agent that can replace the programs that judge needs no other way around them.
         let own = std::env::current_exe().ok();
         paths.extend(own.iter().flat_map(|own| PROGRAMS.map(|name| own.with_file_name(name))));
         paths.extend(self.git_common.iter().map(|git| git.join("config")));

@@ -13,6 +13,9 @@ const CODEX_KEY: &str = "SIM_MODEL_KEY";
 /// A model of Codex's list whose tools are offered one by one in each request.
 const CODEX_MODEL: &str = "gpt-5.5";
 
+/// A model of Gemini CLI's list.
+const GEMINI_MODEL: &str = "gemini-2.5-pro";
+
 /// The environment in which Claude Code talks to `server`, and to nobody else.
 pub fn claude_environment(server: SocketAddr) -> Vec<(&'static str, String)> {
     let on = || "1".to_owned();
@@ -42,6 +45,17 @@ pub fn codex_config(server: SocketAddr) -> String {
          wire_api = \"responses\"\n\
          env_key = \"{CODEX_KEY}\"\n"
     )
+}
+
+/// The environment in which Gemini CLI talks to `server`. The name of the model keeps it from asking
+/// another model first which one to use.
+pub fn gemini_environment(server: SocketAddr) -> Vec<(&'static str, String)> {
+    vec![
+        ("GOOGLE_GEMINI_BASE_URL", format!("http://{server}")),
+        ("GEMINI_API_KEY", KEY.to_owned()),
+        ("GEMINI_MODEL", GEMINI_MODEL.to_owned()),
+        ("GEMINI_TELEMETRY_ENABLED", "false".to_owned()),
+    ]
 }
 
 /// What makes a program talk to another model server, whatever its own settings say.
@@ -102,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_programs_are_pointed_to_the_server() {
+    fn the_programs_are_pointed_to_the_server() {
         let server: SocketAddr = ([127, 0, 0, 1], 4711).into();
         let claude = claude_environment(server);
         assert_eq!(claude[0], ("ANTHROPIC_BASE_URL", "http://127.0.0.1:4711".to_owned()));
@@ -110,5 +124,7 @@ mod tests {
         assert!(config.contains("base_url = \"http://127.0.0.1:4711/v1\""), "{config}");
         let [(variable, _)] = codex_environment().try_into().unwrap();
         assert!(config.contains(&format!("env_key = \"{variable}\"")), "{config}");
+        let gemini = gemini_environment(server);
+        assert_eq!(gemini[0], ("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:4711".to_owned()));
     }
 }

@@ -22,6 +22,6 @@ pub mod statusline;
 pub mod stream;
 
 pub use adapter::Adapter;
-pub use endpoint::{claude_environment, codex_config, codex_environment};
+pub use endpoint::{claude_environment, codex_config, codex_environment, gemini_environment};
 pub use product::Product;
 pub use program::{conversation, recognise};

@@ -154,11 +154,22 @@ pub(crate) fn write_events(
     Ok(())
 }
 
+/// Server-sent events that have no names.
+pub(crate) fn write_data(stream: &mut impl Write, events: &[Value]) -> io::Result<()> {
+    write!(stream, "{}\r\n", head(200, "text/event-stream"))?;
+    for data in events {
+        write!(stream, "data: {data}\r\n\r\n")?;
+        stream.flush()?;
+    }
+    Ok(())
+}
+
 fn head(status: u16, kind: &str) -> String {
     let reason = match status {
         200 => "OK",
         429 => "Too Many Requests",
         500 => "Internal Server Error",
+        503 => "Service Unavailable",
         529 => "Overloaded",
         _ => "Not Served",
     };

@@ -1,4 +1,4 @@
-//! What the two protocols have in common: a request asks for a turn, a turn is written down.
+//! What the protocols have in common: a request asks for a turn, a turn is written down.
 
 use crate::{Conversation, Script, Turn};
 use serde_json::Value;
@@ -17,6 +17,8 @@ pub(crate) struct Question {
 pub(crate) enum Reply {
     Json(u16, Value),
     Events(Vec<(&'static str, Value)>),
+    /// Events without names.
+    Data(Vec<Value>),
 }
 
 /// One of the protocols.

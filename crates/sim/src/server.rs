@@ -1,5 +1,6 @@
 //! The server: a thread that accepts, and one for each connection, on loopback only.
 
+use crate::generate::{self, Asked};
 use crate::http::{self, Arrival, Request};
 use crate::log::{Log, Understood};
 use crate::messages::{self, Messages};
@@ -156,9 +157,17 @@ impl Shared {
                 self.note(request, 200)?;
                 http::write_json(output, 200, &json!({"object": "list", "data": [], "models": []}))
             }
+            ("POST", path) if let Some(asked) = generate::asked(path) => match asked {
+                Asked::Content(generate) => self.speak(&generate, request, output),
+                Asked::Count => {
+                    self.note(request, 200)?;
+                    http::write_json(output, 200, &generate::count(Usage::default()))
+                }
+            },
             _ => {
                 self.note(request, 404)?;
-                let message = "there is /v1/messages, /v1/messages/count_tokens and /v1/responses";
+                let message = "there is /v1/messages, /v1/messages/count_tokens, /v1/responses \
+                               and /v1beta/models/NAME:streamGenerateContent";
                 http::write_json(output, 404, &plain(404, message))
             }
         }
@@ -195,6 +204,7 @@ impl Shared {
         match reply {
             Reply::Json(status, body) => http::write_json(output, status, &body),
             Reply::Events(events) => http::write_events(output, &events),
+            Reply::Data(events) => http::write_data(output, &events),
         }
     }
 
@@ -231,7 +241,7 @@ impl Shared {
     }
 }
 
-/// An error that belongs to neither protocol, in the shape that both can show.
+/// An error that belongs to no protocol, in the shape that all of them can show.
 fn plain(status: u16, message: &str) -> Value {
     Messages.error(status, message)
 }

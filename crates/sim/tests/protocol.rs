@@ -1,4 +1,4 @@
-//! Both protocols, spoken with the real server by a client that knows nothing but TCP.
+//! All protocols, spoken with the real server by a client that knows nothing but TCP.
 
 #![expect(clippy::unwrap_used, reason = "all of this crate is tests")]
 
@@ -88,6 +88,56 @@ fn responses(prompt: &str, count: usize) -> Value {
     json!({"model": "m", "stream": false, "tools": [{"name": "a"}], "input": input})
 }
 
+/// The same for the Gemini API.
+fn contents(prompt: &str, count: usize) -> Value {
+    let mut contents = vec![
+        json!({"role": "user", "parts": [{"text": "This is the folder."}]}),
+        json!({"role": "user", "parts": [{"text": prompt}]}),
+    ];
+    for _ in 0..count {
+        contents.push(json!({"role": "model", "parts": [{"text": "SUBAGENT, go"}]}));
+        contents.push(json!({"role": "model", "parts": [{"functionCall": {"name": "a"}}]}));
+        let response = json!({"name": "a", "response": {"output": "SUBAGENT"}});
+        contents.push(json!({"role": "user", "parts": [{"functionResponse": response}]}));
+    }
+    json!({"contents": contents, "tools": [{"functionDeclarations": [{"name": "a"}]}]})
+}
+
+#[test]
+fn the_gemini_api_answers_as_one_object_or_in_pieces() {
+    let server = start(&two_turns(), None);
+    let path = "/v1beta/models/m:generateContent";
+    let (status, body) = json_body(&post(&server, path, &contents("go", 0)));
+    let call = json!({"id": "call_sim_00000001", "name": "Write", "args": {"path": "a"}});
+    let usage = json!({"promptTokenCount": 9, "cachedContentTokenCount": 4,
+                       "candidatesTokenCount": 2, "totalTokenCount": 11});
+    let want = json!({
+        "responseId": "gen_sim_00000000", "modelVersion": "m", "usageMetadata": usage,
+        "candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": [
+            {"text": "I write."}, {"functionCall": call},
+        ]}}],
+    });
+    assert_eq!((status, body), (200, want));
+    let path = "/v1beta/models/m:streamGenerateContent?alt=sse";
+    let answer = post(&server, path, &contents("go", 0));
+    let pieces: Vec<Value> = parts(&answer)
+        .1
+        .split("\r\n\r\n")
+        .filter(|piece| !piece.is_empty())
+        .map(|piece| serde_json::from_str(piece.strip_prefix("data: ").unwrap()).unwrap())
+        .collect();
+    let [first, last] = pieces.as_slice() else { panic!("{answer}") };
+    assert_eq!(first["candidates"][0]["content"]["parts"], json!([{"text": "I write."}]));
+    assert_eq!(first["candidates"][0]["finishReason"], Value::Null);
+    assert_eq!(last["candidates"][0]["content"]["parts"][0]["functionCall"]["name"], "Write");
+    assert_eq!(
+        (&last["candidates"][0]["finishReason"], &last["usageMetadata"]["promptTokenCount"]),
+        (&json!("STOP"), &json!(9))
+    );
+    let count = post(&server, "/v1beta/models/m:countTokens", &contents("go", 0));
+    assert_eq!(json_body(&count), (200, json!({"totalTokens": 25})));
+}
+
 #[test]
 fn the_messages_api_answers_as_one_object() {
     let server = start(&two_turns(), None);
@@ -141,19 +191,22 @@ fn a_tool_of_free_text_is_a_custom_call_and_unknown_to_the_messages_api() {
     assert_eq!(body["error"]["message"], message);
 }
 
-/// What the model says to a request of either protocol.
+const GENERATE: &str = "/v1beta/models/m:generateContent";
+
+/// What the model says to a request of any protocol.
 fn said(server: &Server, path: &str, request: &Value) -> String {
     let (status, body) = json_body(&post(server, path, request));
     assert_eq!(status, 200, "{body}");
     let text = match path {
         "/v1/messages" => &body["content"][0]["text"],
+        GENERATE => &body["candidates"][0]["content"]["parts"][0]["text"],
         _ => &body["output"][0]["content"][0]["text"],
     };
     text.as_str().unwrap().to_owned()
 }
 
 #[test]
-fn the_turn_follows_from_the_request_alone_in_both_protocols() {
+fn the_turn_follows_from_the_request_alone_in_all_protocols() {
     let server = start(&two_turns(), None);
     let end = "The script has no more turns.";
     // A repeated request gets the same answer, in whatever order they come.
@@ -174,10 +227,14 @@ fn the_turn_follows_from_the_request_alone_in_both_protocols() {
         assert_eq!(got, want, "messages, {prompt}, {count}");
         let got = said(&server, "/v1/responses", &responses(prompt, count));
         assert_eq!(got, want, "responses, {prompt}, {count}");
+        let got = said(&server, GENERATE, &contents(prompt, count));
+        assert_eq!(got, want, "generate, {prompt}, {count}");
     }
-    for (path, mut request) in
-        [("/v1/messages", messages("go", 1)), ("/v1/responses", responses("go", 1))]
-    {
+    for (path, mut request) in [
+        ("/v1/messages", messages("go", 1)),
+        ("/v1/responses", responses("go", 1)),
+        (GENERATE, contents("go", 1)),
+    ] {
         request.as_object_mut().unwrap().remove("tools");
         assert_eq!(said(&server, path, &request), "ok", "a title for {path}");
     }
@@ -207,6 +264,7 @@ fn scripted_errors_come_first_and_then_the_answer() {
     let script = json!({"version": 1, "turns": [
         {"blocks": [{"text": "late"}], "error": {"status": 529, "times": 2}},
         {"blocks": [{"text": "later"}], "error": {"status": 429}},
+        {"blocks": [{"text": "last"}], "error": {"status": 503}},
     ]});
     let server = start(&script, None);
     for _ in 0..2 {
@@ -217,6 +275,9 @@ fn scripted_errors_come_first_and_then_the_answer() {
     let (status, body) = json_body(&post(&server, "/v1/responses", &responses("go", 1)));
     assert_eq!((status, &body["error"]["code"]), (429, &json!("rate_limit_exceeded")));
     assert_eq!(said(&server, "/v1/responses", &responses("go", 1)), "later");
+    let (status, body) = json_body(&post(&server, GENERATE, &contents("go", 2)));
+    assert_eq!((status, &body["error"]["status"]), (503, &json!("UNAVAILABLE")));
+    assert_eq!(said(&server, GENERATE, &contents("go", 2)), "last");
 }
 
 #[test]

@@ -16,7 +16,9 @@ use std::{
     process::ExitCode,
     thread,
 };
-use waypost_agent::{Adapter, claude_environment, codex_config, codex_environment};
+use waypost_agent::{
+    Adapter, claude_environment, codex_config, codex_environment, gemini_environment,
+};
 use waypost_engine::{Clock, EngineError};
 use waypost_model::diagnostic::Diagnostic;
 use waypost_sim::{Options, Script, Server, SimError, agent, agent::AgentScript};
@@ -39,8 +41,8 @@ enum SimAction {
 
 /// Serve a scripted model on loopback
 ///
-/// Speaks the Anthropic Messages API and the OpenAI Responses API, so that Claude Code and Codex run
-/// against it without a network, an account or a cost. Prints how to point them to it, and serves
+/// Speaks the Anthropic Messages API, the OpenAI Responses API and the Gemini API, so that Claude
+/// Code, Codex and Gemini CLI run against it without a network, an account or a cost. Prints how to point them to it, and serves
 /// until Ctrl-C. The script is JSON:
 ///
 /// {"version": 1, "turns": [{"blocks": [{"text": "…"}, {"tool": NAME, "input": {…}}]}, …]}
@@ -172,6 +174,7 @@ fn read<T>(
 fn tell(context: &Context, server: SocketAddr) -> Result<(), CliError> {
     let claude = claude_environment(server);
     let codex = codex_environment();
+    let gemini = gemini_environment(server);
     if context.out.json {
         let object = |pairs: Vec<(&str, String)>| -> Map<String, Value> {
             pairs.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
@@ -180,6 +183,7 @@ fn tell(context: &Context, server: SocketAddr) -> Result<(), CliError> {
             "address": format!("http://{server}"),
             "claude": {"environment": object(claude)},
             "codex": {"environment": object(codex), "config": codex_config(server)},
+            "gemini": {"environment": object(gemini)},
         }))?;
         return Ok(());
     }
@@ -189,7 +193,9 @@ fn tell(context: &Context, server: SocketAddr) -> Result<(), CliError> {
     context.out.line(styled(BOLD, "Codex: in $CODEX_HOME/config.toml"))?;
     context.out.line(codex_config(server))?;
     context.out.line(styled(BOLD, "and in its environment"))?;
-    context.out.line(exports(&codex))?;
+    context.out.line(format!("{}\n", exports(&codex)))?;
+    context.out.line(styled(BOLD, "Gemini CLI"))?;
+    context.out.line(exports(&gemini))?;
     Ok(())
 }
 

@@ -59,10 +59,14 @@ impl Adapter {
             Self::Acp => &[
                 "GEMINI_API_KEY",
                 "GEMINI_CLI_HOME",
+                "GEMINI_MODEL",
+                "GEMINI_TELEMETRY_ENABLED",
                 "GOOGLE_API_KEY",
+                "GOOGLE_APPLICATION_CREDENTIALS",
                 "GOOGLE_CLOUD_LOCATION",
                 "GOOGLE_CLOUD_PROJECT",
                 "GOOGLE_GEMINI_BASE_URL",
+                "GOOGLE_GENAI_USE_VERTEXAI",
             ],
         }
     }
@@ -70,6 +74,12 @@ impl Adapter {
     /// Whether the program ends by itself when its input is closed.
     pub fn ends_with_input(self) -> bool {
         matches!(self, Self::Claude | Self::CodexExec)
+    }
+
+    /// Whether the program asks for each edit and each command, so that what its access level allows
+    /// has to be answered for it. All others are told their access level at the start.
+    pub fn asks_for_all(self) -> bool {
+        self == Self::Acp
     }
 
     /// Whether the program itself ends at the limits of turns and money that it is started with.

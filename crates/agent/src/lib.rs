@@ -20,8 +20,10 @@ pub mod setup;
 mod shell;
 pub mod statusline;
 pub mod stream;
+mod want;
 
 pub use adapter::Adapter;
 pub use endpoint::{claude_environment, codex_config, codex_environment, gemini_environment};
 pub use product::Product;
 pub use program::{conversation, recognise};
+pub use want::{is_guarded, want};

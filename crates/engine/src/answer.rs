@@ -7,9 +7,10 @@ use crate::{
     windows,
 };
 use waypost_model::{
-    id::{EntryId, StreamName},
+    id::{EntryId, StreamName, TaskId},
     inbox::{self, Entry, QuestionKind},
-    run,
+    permission::Grant,
+    run::{self, Prompt},
     workflow::{self, CheckpointStep, GateName},
 };
 use waypost_store::journal::Recorded;
@@ -35,10 +36,27 @@ impl Project {
         let inbox = self.inbox()?;
         let answer = inbox::Command::Answer { id: id.clone(), text: text.to_owned() };
         let mut commands = vec![MachineCommand::Inbox(answer)];
-        if let Some(entry) = inbox.entry(id) {
+        let entry = inbox.entry(id);
+        if let Some(entry) = entry {
             commands.extend(self.consequences(entry, text.trim())?);
         }
-        self.command(&commands)
+        let permit = match (entry, Grant::from_word(text)) {
+            (Some(entry), Some(Grant::Project)) => self.permit_of(entry)?,
+            _ => None,
+        };
+        self.command(&commands)?;
+        match permit {
+            Some(prompt) => self.keep_permit(&prompt.permit.unwrap_or_default(), &prompt.text),
+            None => Ok(()),
+        }
+    }
+
+    /// What a yes to an agent's question would allow.
+    fn permit_of(&mut self, entry: &Entry) -> Result<Option<Prompt>, EngineError> {
+        let Some((id, key)) = question_of(&entry.question.subject) else { return Ok(None) };
+        let view = self.run()?.active().and_then(|active| active.task(&id));
+        let prompt = view.and_then(|view| view.trail?.prompts.get(key));
+        Ok(prompt.filter(|prompt| prompt.permit.is_some()).cloned())
     }
 
     fn consequences(
@@ -110,11 +128,17 @@ fn wake(subject: &str) -> Option<MachineCommand> {
     Some(MachineCommand::Run(run::Command::WakeAccount { agent }))
 }
 
-/// `run/task/ID/KEY`. The agent hears a choice in the words in which it was offered.
-fn tell_agent(subject: &str, choices: &[String], text: &str) -> Option<MachineCommand> {
+/// `run/task/ID/KEY`
+fn question_of(subject: &str) -> Option<(TaskId, &str)> {
     let (id, key) = subject.strip_prefix("run/task/")?.split_once('/')?;
+    Some((id.parse().ok()?, key))
+}
+
+/// The agent hears a choice in the words in which it was offered.
+fn tell_agent(subject: &str, choices: &[String], text: &str) -> Option<MachineCommand> {
+    let (id, key) = question_of(subject)?;
     let same = |choice: &&String| choice.to_lowercase() == text.to_lowercase();
     let text = choices.iter().find(same).map_or(text, String::as_str).to_owned();
-    let (id, key) = (id.parse().ok()?, key.to_owned());
+    let key = key.to_owned();
     Some(MachineCommand::Run(run::Command::Answer { id, key, text }))
 }

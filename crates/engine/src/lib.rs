@@ -29,6 +29,7 @@ mod ledger;
 mod merge;
 mod notify;
 mod open;
+mod permits;
 mod preflight;
 mod project;
 mod ralph;
@@ -76,7 +77,9 @@ pub use tree::{PruneOptions, Pruned, TreeState, Undone, WorkTree};
 pub use validate::{Validity, schema, validate_file};
 pub use waypost_agent::{Product, registration::Sharing, settings::Obstacle};
 pub use waypost_proc::{ProcError, serve as keep};
-pub use waypost_store::{StoreError, journal::Recorded, lock::Owner, parse::nearest};
+pub use waypost_store::{
+    StoreError, journal::Recorded, lock::Owner, parse::nearest, permits::Permit,
+};
 pub use why::{Reason, Why};
 
 /// Puts `bytes` at `path` in one step, as all files of ours are written.

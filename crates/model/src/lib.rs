@@ -14,6 +14,7 @@ pub mod json;
 pub mod machine;
 pub mod notice;
 pub mod ordered;
+pub mod permission;
 pub mod retry;
 pub mod run;
 pub mod time;

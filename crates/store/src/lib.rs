@@ -10,6 +10,7 @@ pub mod hash;
 pub mod journal;
 pub mod lock;
 pub mod parse;
+pub mod permits;
 pub mod place;
 pub mod projects;
 pub mod socket;

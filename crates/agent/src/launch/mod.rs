@@ -137,6 +137,12 @@ pub fn first_start(adapter: Adapter) -> Option<FirstStart> {
     }
 }
 
+/// What is said to a program that has forgotten a conversation, so that it begins another in the same
+/// process; none where a forgotten conversation ends the process.
+pub fn fresh(adapter: Adapter, folder: &str) -> Option<String> {
+    (adapter == Adapter::Acp).then(|| acp::fresh(folder))
+}
+
 /// The words by which a person opens a conversation at a terminal; none where the program cannot.
 pub fn interactive(
     adapter: Adapter,

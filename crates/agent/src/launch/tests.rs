@@ -222,6 +222,7 @@ fn an_acp_agent_is_asked_for_a_session() {
     assert_snapshot!(shown(Adapter::Acp, &order(&["gemini", "--acp"])), @r#"
     gemini
       --acp
+    with GEMINI_CLI_NO_RELAUNCH=true
     without 0
     < {"id":"initialize","jsonrpc":"2.0","method":"initialize","params":{"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false},"clientInfo":{"name":"waypost","title":"Waypost","version":"0.1.0"},"protocolVersion":1}}
     < {"id":"session","jsonrpc":"2.0","method":"session/new","params":{"cwd":"/proj/shop","mcpServers":[]}}
@@ -230,6 +231,7 @@ fn an_acp_agent_is_asked_for_a_session() {
     assert_snapshot!(shown(Adapter::Acp, &full(&["gemini", "--acp"])), @r#"
     gemini
       --acp
+    with GEMINI_CLI_NO_RELAUNCH=true
     without 0
     < {"id":"initialize","jsonrpc":"2.0","method":"initialize","params":{"clientCapabilities":{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false},"clientInfo":{"name":"waypost","title":"Waypost","version":"0.1.0"},"protocolVersion":1}}
     < {"id":"load:01a1e186","jsonrpc":"2.0","method":"session/load","params":{"cwd":"/proj/shop","mcpServers":[],"sessionId":"01a1e186"}}

@@ -1,7 +1,8 @@
 //! The Agent Client Protocol, as an agent speaks it.
 //!
 //! Messages come in pieces and are put together. A conversation that is loaded is replayed before
-//! the answer to `session/load`; nothing of that is said again.
+//! the answer to `session/load`; nothing of that is said again. Gemini CLI answers first and replays
+//! afterwards, and then lists its commands: until that list, everything is held back.
 
 use super::calls::Calls;
 use super::codex_exec::limit;
@@ -14,9 +15,19 @@ use serde_json::{Value, json};
 /// A message that grows beyond this is said in parts.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
+/// The program that replays a conversation after it has answered.
+const REPLAYS_LATE: &str = "gemini-cli";
+
+/// The error of a request that needs a person to sign in first.
+const SIGN_IN_REQUIRED: i64 = -32000;
+
 #[derive(Debug, Default)]
 pub(super) struct Acp {
     is_ready: bool,
+    /// Whether the program is one that replays late.
+    replays_late: bool,
+    /// What may be a replay: dropped at its end, said if a turn ends first.
+    held: Option<Vec<Said>>,
     calls: Calls,
     /// The message so far.
     message: String,
@@ -30,13 +41,33 @@ impl Acp {
     /// Whether the line was put to use, be it that nothing can be said yet.
     pub(super) fn hear(&mut self, line: &Value, raw: &str, said: &mut Vec<Said>) -> bool {
         if rpc::asked(line).is_some() {
+            self.release(said);
             self.asked(line, raw, said);
         } else if line["method"] == "session/update" {
-            return self.is_ready && self.update(&line["params"]["update"], said);
+            return self.is_ready && self.updated(&line["params"]["update"], said);
         } else if line["method"].is_null() {
+            self.release(said);
             self.answered(line, said);
         }
         false
+    }
+
+    fn updated(&mut self, update: &Value, said: &mut Vec<Said>) -> bool {
+        let Some(mut held) = self.held.take() else { return self.update(update, said) };
+        if update["sessionUpdate"] == "available_commands_update" {
+            self.message.clear();
+            self.last_text.clear();
+            self.calls.clear();
+            return true;
+        }
+        self.update(update, &mut held);
+        self.held = Some(held);
+        true
+    }
+
+    /// What was held back was no replay: the program goes on without having ended one.
+    fn release(&mut self, said: &mut Vec<Said>) {
+        said.extend(self.held.take().into_iter().flatten());
     }
 
     /// Says what was held back.
@@ -112,9 +143,17 @@ impl Acp {
     fn answered(&mut self, line: &Value, said: &mut Vec<Said>) {
         let id = line["id"].as_str().unwrap_or_default();
         let result = &line["result"];
-        if line["error"].is_object() {
+        if id == rpc::INITIALIZE {
+            self.replays_late = result["agentInfo"]["name"] == REPLAYS_LATE;
+        }
+        if id.starts_with(rpc::LOAD)
+            && line["error"].is_object()
+            && line["error"]["code"] != SIGN_IN_REQUIRED
+        {
+            said.push(Said::Forgotten);
+        } else if line["error"].is_object() {
             self.flush(said);
-            let detail = owned(&line["error"], "message");
+            let detail = error_text(&line["error"]);
             let limit = limit(&detail).or_else(|| limit(&line["error"]["data"].to_string()));
             let why = if limit.is_some() { Why::RateLimited } else { Why::Error };
             said.extend(limit);
@@ -124,6 +163,7 @@ impl Acp {
             said.push(Said::Session { id: owned(result, "sessionId") });
         } else if let Some(session) = id.strip_prefix(rpc::LOAD) {
             self.is_ready = true;
+            self.held = self.replays_late.then(Vec::new);
             said.push(Said::Session { id: session.to_owned() });
         } else if id.starts_with(rpc::PROMPT) {
             self.flush(said);
@@ -167,6 +207,15 @@ impl Acp {
     }
 }
 
+/// What an error says: its message, and the details behind it where the message says nothing.
+fn error_text(error: &Value) -> String {
+    let message = owned(error, "message");
+    match error["data"]["details"].as_str().or_else(|| error["data"].as_str()) {
+        Some(details) if !details.is_empty() => format!("{message}: {details}"),
+        _ => message,
+    }
+}
+
 /// What a call is about: its title, which programs write for people, else its input.
 fn what(call: &Value) -> Value {
     match text(call, "title") {
@@ -198,4 +247,87 @@ pub(super) fn ask(line: &Value, raw: &str) -> Option<Ask> {
 
 fn choice(option: &Value) -> Choice {
     Choice { id: owned(option, "optionId"), label: owned(option, "name") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hear(lines: &[Value]) -> Vec<Said> {
+        let (mut acp, mut said) = (Acp::default(), Vec::new());
+        for line in lines {
+            acp.hear(line, &line.to_string(), &mut said);
+        }
+        acp.flush(&mut said);
+        said
+    }
+
+    fn initialized(name: &str) -> Value {
+        json!({"id": "initialize", "result": {"agentInfo": {"name": name}}})
+    }
+
+    fn loaded() -> Value {
+        json!({"id": "load:s1", "result": {}})
+    }
+
+    fn update(update: Value) -> Value {
+        json!({"method": "session/update", "params": {"sessionId": "s1", "update": update}})
+    }
+
+    fn words(text: &str) -> Value {
+        let content = json!({"type": "text", "text": text});
+        update(json!({"sessionUpdate": "agent_message_chunk", "content": content}))
+    }
+
+    fn ended() -> Value {
+        json!({"id": "prompt-1", "result": {"stopReason": "end_turn"}})
+    }
+
+    fn texts(said: &[Said]) -> Vec<&str> {
+        let mut texts = Vec::new();
+        for said in said {
+            if let Said::Text(text) = said {
+                texts.push(text.as_str());
+            }
+        }
+        texts
+    }
+
+    #[test]
+    fn a_replay_that_comes_after_the_answer_is_not_said_again() {
+        let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "kind": "edit",
+                          "status": "completed", "title": "WriteFile"});
+        let commands = update(json!({"sessionUpdate": "available_commands_update"}));
+        let said = hear(&[
+            initialized("gemini-cli"),
+            loaded(),
+            update(call),
+            words("DONE:T1"),
+            commands,
+            words("I go on."),
+            ended(),
+        ]);
+        assert_eq!(texts(&said), ["I go on."]);
+        assert!(!said.iter().any(|said| matches!(said, Said::ToolCall { .. })), "{said:?}");
+    }
+
+    #[test]
+    fn what_a_program_says_without_a_replay_is_not_lost() {
+        for name in ["gemini-cli", "goose"] {
+            let said = hear(&[initialized(name), loaded(), words("DONE:T1"), ended()]);
+            assert_eq!(texts(&said), ["DONE:T1"], "{name}");
+        }
+    }
+
+    #[test]
+    fn a_conversation_that_cannot_be_loaded_is_forgotten_and_a_missing_sign_in_is_an_error() {
+        let refused = |code: i64, text: &str| {
+            let data = json!({"details": text});
+            let error = json!({"code": code, "message": "Internal error", "data": data});
+            hear(&[json!({"id": "load:s1", "error": error})])
+        };
+        assert_eq!(refused(-32603, "No previous sessions found"), [Said::Forgotten]);
+        let want = End { why: Why::Error, detail: "Internal error: Sign in first".to_owned() };
+        assert_eq!(refused(-32000, "Sign in first"), [Said::Ended(want)]);
+    }
 }

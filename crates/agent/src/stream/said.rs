@@ -11,6 +11,8 @@ pub enum Said {
     Session {
         id: String,
     },
+    /// The program does not have the conversation that it was to go on with; it takes another.
+    Forgotten,
     /// A turn began. The id is there where the program wants it back to stop the turn.
     TurnBegan {
         id: Option<String>,
@@ -52,7 +54,7 @@ pub enum Said {
 
 /// Tokens and money of a conversation so far, also of its earlier processes and its subagents as
 /// far as the program counts them. A number that is smaller than before means that the program
-/// began to count anew.
+/// began to count again.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     /// All input, cached or not.

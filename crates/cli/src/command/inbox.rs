@@ -15,6 +15,7 @@ use std::{
     path::PathBuf,
     process::ExitCode,
 };
+use waypost_engine::Permit;
 use waypost_model::{
     id::{BadId, EntryId},
     inbox::{Entry, Question},
@@ -51,6 +52,15 @@ enum InboxAction {
         #[arg(long, conflicts_with = "text")]
         file: Option<PathBuf>,
     },
+    /// List what agents may do in this project without asking
+    ///
+    /// These are the answers `allow-project`. They are kept in your own state, not in the project.
+    Permits,
+    /// Take back what was allowed for this project
+    Revoke {
+        /// The id, or the beginning of it, as `inbox permits` shows it
+        id: String,
+    },
 }
 
 pub(crate) fn run(context: &Context, args: &InboxArgs) -> Result<ExitCode, CliError> {
@@ -60,7 +70,44 @@ pub(crate) fn run(context: &Context, args: &InboxArgs) -> Result<ExitCode, CliEr
         Some(InboxAction::Answer { id, text, file }) => {
             answer(context, id, text.as_ref(), file.as_ref())
         }
+        Some(InboxAction::Permits) => permits(context),
+        Some(InboxAction::Revoke { id }) => revoke(context, id),
     }
+}
+
+/// How much of a permission's id is shown.
+const PERMIT_LENGTH: usize = 8;
+
+fn permits(context: &Context) -> Result<ExitCode, CliError> {
+    let project = open(context)?;
+    let permits = project.permits()?;
+    if context.out.json {
+        let permits: Vec<Value> = permits.iter().map(permit_json).collect();
+        context.out.json(&permits)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if permits.is_empty() {
+        context.out.note("nothing is allowed for this project without asking");
+    }
+    for permit in permits {
+        let id = permit.id.get(..PERMIT_LENGTH).unwrap_or(&permit.id);
+        let by = styled(DIM, format!("by {}, {}", permit.by, permit.at));
+        context.out.line(format!("{} {}  {by}", styled(BOLD, id), permit.what))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn revoke(context: &Context, id: &str) -> Result<ExitCode, CliError> {
+    let permit = open(context)?.revoke(id)?;
+    if context.out.json {
+        context.out.json(&json!({ "revoked": permit_json(&permit) }))?;
+    }
+    context.out.done(format!("revoked: {}", permit.what));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn permit_json(permit: &Permit) -> Value {
+    json!({ "id": permit.id, "what": permit.what, "by": permit.by, "at": permit.at })
 }
 
 fn list(context: &Context) -> Result<ExitCode, CliError> {

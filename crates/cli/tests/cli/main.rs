@@ -34,6 +34,7 @@ mod loose;
 mod notify;
 mod other;
 mod output;
+mod permissions;
 mod ralph;
 mod review;
 mod sessions;

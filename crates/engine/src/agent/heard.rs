@@ -22,6 +22,8 @@ const DOING_LENGTH_MAX: usize = 80;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heard {
     pub(crate) session: Option<String>,
+    /// Whether the program does not have the conversation that it was to go on with.
+    pub(crate) is_forgotten: bool,
     /// The turn, where the program wants its name back.
     pub(crate) turn: Option<String>,
     /// Whether it does something: it has our message.
@@ -48,6 +50,7 @@ impl Heard {
     pub(crate) fn take(&mut self, said: Said) {
         match said {
             Said::Session { id } => self.session = Some(id),
+            Said::Forgotten => self.is_forgotten = true,
             Said::TurnBegan { id } => {
                 self.has_begun = true;
                 self.turn = id;

@@ -28,7 +28,7 @@ pub(crate) use profile::find_program;
 pub use profile::{Agent, Installed};
 pub(crate) use surroundings::require_key;
 pub(crate) use talking::{
-    Call, ProcessEnd, Remains, Talking, agents_folder, bury, end_child, heard_in, inherited,
+    Call, ProcessEnd, Remains, Talking, Told, agents_folder, bury, end_child, heard_in, inherited,
     stream_path,
 };
 pub use transcript::Transcript;

@@ -15,7 +15,7 @@ use std::{
 use waypost_agent::{
     Adapter,
     answer::{self, Answer},
-    launch::{Launch, Opening, Order, launch},
+    launch::{Launch, Opening, Order, fresh, launch},
     stream::{Ask, Reader},
 };
 use waypost_proc::{
@@ -49,6 +49,32 @@ pub(crate) struct Call<'a> {
     pub(crate) environment: Vec<(String, String)>,
     /// Where stderr goes; stdout goes beside it.
     pub(crate) log: PathBuf,
+    /// What it is told instead if its program has forgotten the conversation.
+    pub(crate) afresh: String,
+}
+
+/// What an agent is told first.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    pub(crate) message: String,
+    /// The same if its program has forgotten the conversation.
+    pub(crate) afresh: String,
+    /// Where it works.
+    pub(crate) folder: PathBuf,
+}
+
+/// How a conversation takes the place of one that the program has forgotten.
+#[derive(Debug)]
+struct Afresh {
+    /// The request for it.
+    request: String,
+    message: String,
+}
+
+impl Afresh {
+    fn new(adapter: Adapter, folder: &str, message: String) -> Option<Self> {
+        fresh(adapter, folder).map(|request| Self { request, message })
+    }
 }
 
 /// An agent's process, as long as Waypost speaks with it.
@@ -62,6 +88,7 @@ pub(crate) struct Talking {
     pub(crate) heard: Heard,
     /// The first message, while it waits for the conversation to have a name.
     opening: Option<String>,
+    afresh: Option<Afresh>,
     messages: u32,
     is_hung_up: bool,
     end: Option<ProcessEnd>,
@@ -149,7 +176,10 @@ impl Talking {
         keeper.spawn(vec![spec])?;
         let waits = plan.opening == Opening::AfterSession;
         let opening = waits.then(|| call.order.task.clone()).filter(|task| !task.is_empty());
-        Ok(Self::new(call.id, adapter, keeper, Stream::new(stream), opening))
+        let mut talking = Self::new(call.id, adapter, keeper, Stream::new(stream));
+        talking.opening = opening;
+        talking.afresh = Afresh::new(adapter, &call.order.folder, call.afresh);
+        Ok(talking)
     }
 
     /// Takes over a process that another engine started.
@@ -158,25 +188,22 @@ impl Talking {
         adapter: Adapter,
         keeper: Keeper,
         log: &Path,
-        task: String,
+        told: Told,
     ) -> Result<Self, EngineError> {
         let stream = Stream::new(stream_path(log, adapter));
-        let mut talking = Self::new(id, adapter, keeper, stream, None);
+        let mut talking = Self::new(id, adapter, keeper, stream);
         while talking.hear()? {}
         // Once it does something it must have been told what.
         let is_silent = !talking.heard.has_begun && talking.heard.end.is_none();
         let waits = matches!(adapter, Adapter::Codex | Adapter::Acp) && is_silent;
-        talking.opening = waits.then_some(task).filter(|task| !task.is_empty());
+        let Told { message, afresh, folder } = told;
+        let message = if talking.heard.is_forgotten { afresh.clone() } else { message };
+        talking.opening = waits.then_some(message).filter(|message| !message.is_empty());
+        talking.afresh = Afresh::new(adapter, &folder.to_string_lossy(), afresh);
         Ok(talking)
     }
 
-    fn new(
-        id: String,
-        adapter: Adapter,
-        keeper: Keeper,
-        stream: Stream,
-        opening: Option<String>,
-    ) -> Self {
+    fn new(id: String, adapter: Adapter, keeper: Keeper, stream: Stream) -> Self {
         Self {
             id,
             adapter,
@@ -184,7 +211,8 @@ impl Talking {
             stream,
             reader: Reader::new(adapter),
             heard: Heard::default(),
-            opening,
+            opening: None,
+            afresh: None,
             messages: 0,
             is_hung_up: false,
             end: None,
@@ -218,6 +246,13 @@ impl Talking {
             let rest = self.reader.finish();
             // A program that never spoke has no turn that could be cut off.
             rest.into_iter().for_each(|said| self.heard.take(said));
+        }
+        if self.heard.is_forgotten
+            && self.heard.session.is_none()
+            && let Some(Afresh { request, message }) = self.afresh.take()
+        {
+            self.opening = Some(message);
+            self.send(&request)?;
         }
         if let Some(session) = self.heard.session.clone()
             && let Some(text) = self.opening.take()

@@ -60,6 +60,7 @@ fn tell(text: &mut String, said: &Said) {
         Said::Ended(end) if end.why != Why::Done => {
             writeln!(text, "[the turn ended: {:?}] {}", end.why, end.detail)
         }
+        Said::Forgotten => writeln!(text, "[the conversation cannot be loaded; a new one begins]"),
         Said::Cut { bytes } => writeln!(text, "[a line of {bytes} bytes was cut]"),
         _ => Ok(()),
     };

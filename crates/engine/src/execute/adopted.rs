@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     agent::{
-        Agent, Heard, Meter, ProcessEnd, Remains, Talking, agents_folder, bury, end_child,
+        Agent, Heard, Meter, ProcessEnd, Remains, Talking, Told, agents_folder, bury, end_child,
         heard_in, stream_path,
     },
     error::EngineError,
@@ -47,7 +47,7 @@ struct Known {
     agent: Agent,
     counted: Usage,
     since: Time,
-    message: String,
+    told: Told,
     bounds: Bounds,
     /// The content of the work tree at the start, where it was looked at.
     before: Option<String>,
@@ -113,8 +113,8 @@ fn adopt(project: &mut Project, keeper: Keeper, adopted: &mut Adopted) -> Result
         end_child(&keeper, &name, reports)?;
         return Ok(keeper.close()?);
     };
-    let Known { attempt, agent, counted, since, message, bounds, before } = known;
-    let mut talking = Talking::adopt(name, agent.adapter, keeper, &attempt.log, message)?;
+    let Known { attempt, agent, counted, since, told, bounds, before } = known;
+    let mut talking = Talking::adopt(name, agent.adapter, keeper, &attempt.log, told)?;
     talking.note(reports);
     adopted.tasks.insert(attempt.id.clone());
     let mut worker = Worker::new(attempt, agent, talking, Meter::new(counted), (since, now));
@@ -146,7 +146,11 @@ fn known(project: &mut Project, name: &str) -> Result<Option<Known>, EngineError
     let counted = conversation.map_or_else(Usage::default, |it| it.counted);
     let attempt = Attempt::new(&view, active, &place);
     let bounds = Bounds::of(&attempt, &view, &config);
-    let message = brief::first(active, &view, &attempt, &place.state);
+    let told = Told {
+        message: brief::first(active, &view, &attempt, &place.state),
+        afresh: brief::afresh(active, &view, &attempt, &place.state),
+        folder: attempt.folder.clone(),
+    };
     // Nobody knows how long it has waited for a person; that does not count.
     let since = match view.waits_for_person() {
         true => now,
@@ -160,5 +164,5 @@ fn known(project: &mut Project, name: &str) -> Result<Option<Known>, EngineError
         return Ok(None);
     }
     let before = fs::read_to_string(before_path(&attempt.log)).ok();
-    Ok(Some(Known { attempt, agent, counted, since, message, bounds, before }))
+    Ok(Some(Known { attempt, agent, counted, since, told, bounds, before }))
 }

@@ -3,7 +3,7 @@
 
 use super::{
     Executor, Happening, Wish,
-    ask::{self, text_key, text_question},
+    ask::{self, text_key, text_prompt, text_question},
     attempt::{Attempt, Step, log_path},
     brief,
     conclude::{BUDGET_USED_UP, Case, Halt, Verdict, result},
@@ -34,8 +34,9 @@ use waypost_model::{
     config,
     id::TaskId,
     inbox::Question,
+    permission::Grant,
     retry::FailureClass,
-    run::{self, Account, Budget, Trail},
+    run::{self, Account, Budget, Prompt, Trail},
     time::Time,
 };
 use waypost_proc::ProcError;
@@ -50,6 +51,8 @@ struct Assignment {
     conversation: Conversation,
     meter: Meter,
     message: String,
+    /// The message if the program has forgotten the conversation.
+    afresh: String,
     model: Option<String>,
     bounds: Bounds,
     budget_cents: Option<u64>,
@@ -133,13 +136,26 @@ impl Executor<'_> {
                 brief::first(active, &view, attempt, &state),
             ),
         };
+        let afresh = match &conversation {
+            Conversation::Resume { .. } => brief::afresh(active, &view, attempt, &state),
+            Conversation::New { .. } => String::new(),
+        };
         let details = view.planned.details.as_deref();
         let bounds = Bounds::of(attempt, &view, &config);
         // A program that keeps count itself ends before we would notice.
         let budget_cents =
             bounds.micros.into_iter().chain(left).min().map(|micros| micros.div_ceil(10_000));
         let model = details.and_then(|it| it.model.as_deref().map(str::to_owned));
-        Ok(Some(Assignment { agent, conversation, meter, message, model, bounds, budget_cents }))
+        Ok(Some(Assignment {
+            agent,
+            conversation,
+            meter,
+            message,
+            afresh,
+            model,
+            bounds,
+            budget_cents,
+        }))
     }
 
     /// Records the conversation before its process exists, where its name is ours to choose.
@@ -202,6 +218,7 @@ impl Executor<'_> {
             folder: attempt.folder.clone(),
             environment,
             log: attempt.log.clone(),
+            afresh: given.afresh.clone(),
         };
         Talking::start(&agents_folder(&state), &self.options.keeper, call)
     }
@@ -261,10 +278,10 @@ impl Executor<'_> {
         };
         worker.set_waits(open.is_waiting, now);
         worker.is_held = open.is_held;
-        for (key, question) in open.new {
+        for (prompt, question) in open.new {
             let title = question.title.clone();
             let (id, attempt) = (worker.attempt.id.clone(), worker.attempt.number);
-            self.commit(vec![run::Command::Ask { id: id.clone(), attempt, key, question }])?;
+            self.commit(vec![run::Command::Ask { id: id.clone(), attempt, prompt, question }])?;
             self.audience.tell(&Happening::Asked { id, title });
         }
         if worker.talking.heard.end.is_some() && !open.is_waiting {
@@ -296,7 +313,16 @@ impl Executor<'_> {
                 worker.talking.answer(&asked, &Answer::Deny { reason })?;
                 continue;
             }
-            match ask::answer(&asked, trail) {
+            if let Some(answer) = ask::by_access(&worker.agent, &worker.attempt.folder, &asked) {
+                worker.talking.answer(&asked, &answer)?;
+                continue;
+            }
+            let prompts = ask::prompts(&worker.agent, &worker.attempt.folder, &asked);
+            let answer = match self.is_permitted(&worker.attempt.id, &prompts)? {
+                true => Some(Answer::Allow),
+                false => ask::answer(&asked, trail),
+            };
+            match answer {
                 Some(answer) if may_go_on => {
                     worker.talking.answer(&asked, &answer)?;
                     continue;
@@ -305,11 +331,24 @@ impl Executor<'_> {
                 None => {}
             }
             open.is_waiting = true;
-            let questions = ask::questions(&asked, &worker.attempt.id, &worker.agent.name);
-            let new = ask::keys(&asked).into_iter().zip(questions);
-            open.new.extend(new.filter(|(key, _)| !is_known(trail, key)));
+            let (id, name) = (&worker.attempt.id, &worker.agent.name);
+            let new = prompts.into_iter().zip(ask::questions(&asked, id, name, &Grant::ALL));
+            open.new.extend(new.filter(|(prompt, _)| !is_known(trail, &prompt.key)));
         }
         Ok(open)
+    }
+
+    /// Whether a person has allowed all of it before: for the task, the run or the project.
+    fn is_permitted(&mut self, id: &TaskId, prompts: &[Prompt]) -> Result<bool, EngineError> {
+        for prompt in prompts {
+            let Some(permit) = &prompt.permit else { return Ok(false) };
+            let active = self.project.run()?.active();
+            let is_known = active.is_some_and(|active| active.is_permitted(id, prompt));
+            if !is_known && !self.project.has_permit(permit)? {
+                return Ok(false);
+            }
+        }
+        Ok(!prompts.is_empty())
     }
 
     /// Questions in the agent's own words, for which it has ended its turn.
@@ -338,7 +377,7 @@ impl Executor<'_> {
         }
         if let Some(answers) = answers {
             let told = wanted.iter().zip(answers);
-            let told = told.map(|(it, answer)| format!("{}\nAnswer: {answer}", it.question));
+            let told = told.map(|(it, answer)| ask::told(&it.question, &answer));
             let is_heard = worker.talking.say(&told.collect::<Vec<_>>().join("\n\n"))?;
             if !is_heard {
                 // It hears the answer when its conversation is taken up again.
@@ -349,9 +388,9 @@ impl Executor<'_> {
         open.is_waiting = true;
         for question in &wanted {
             let (id, agent) = (&worker.attempt.id, &worker.agent.name);
-            let (key, question) = (text_key(question), text_question(question, id, agent));
-            if !is_known(trail, &key) {
-                open.new.push((key, question));
+            let (prompt, question) = (text_prompt(question), text_question(question, id, agent));
+            if !is_known(trail, &prompt.key) {
+                open.new.push((prompt, question));
             }
         }
         Ok(open)
@@ -491,8 +530,8 @@ struct Open {
     is_waiting: bool,
     /// There are answers, and no slot to go on with them.
     is_held: bool,
-    /// Those that the inbox does not have yet, with their keys.
-    new: Vec<(String, Question)>,
+    /// Those that the inbox does not have yet.
+    new: Vec<(Prompt, Question)>,
 }
 
 fn is_known(trail: Option<&Trail>, key: &str) -> bool {

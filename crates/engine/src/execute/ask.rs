@@ -3,21 +3,77 @@
 //! A question is named after what it asks, so that an agent that was interrupted and asks the same
 //! again is given the answer it could not hear, and one that asks something else is not.
 
-use super::{brief::one_line, signature::fnv};
-use crate::text::plain;
-use std::fmt::Display;
+use super::brief::one_line;
+use crate::{agent::Agent, text::plain};
+use std::{
+    fmt::Display,
+    fs, io,
+    path::{Component, Path},
+};
 use waypost_agent::{
     answer::Answer,
-    protocol,
-    stream::{ALLOW, Ask, AskItem, AskKind, DENY},
+    is_guarded, protocol,
+    stream::{Ask, AskItem, AskKind, DENY},
+    want,
 };
 use waypost_model::{
     inbox::{Question, QuestionKind},
-    run::Trail,
+    permission::{Grant, Ruling, Want, rule},
+    run::{Prompt, Trail},
 };
+use waypost_store::hash::sha256_hex;
 
 /// The longest title of an entry.
 const TITLE_LENGTH_MAX: usize = 120;
+
+/// How much of a question an answer repeats.
+const ASKED_LENGTH_MAX: usize = 400;
+
+/// How many digits name a question, and what it would allow: an agent that chooses what it asks
+/// must not find a second one with the same name.
+const KEY_LENGTH: usize = 32;
+
+/// What answers a permission without a person: the access level of an agent whose program asks for
+/// everything. `folder` is where it works.
+pub(crate) fn by_access(agent: &Agent, folder: &Path, ask: &Ask) -> Option<Answer> {
+    if ask.kind != AskKind::Permission || !agent.adapter.asks_for_all() {
+        return None;
+    }
+    let want = want(agent.adapter, ask);
+    let is_inside = match &want {
+        Want::Edit { paths } => paths.iter().all(|path| is_below(folder, Path::new(path))),
+        Want::Run { .. } | Want::Other => false,
+    };
+    match rule(agent.config.access, &agent.config.allowed_tools, &want, is_inside) {
+        Ruling::Allow => Some(Answer::Allow),
+        Ruling::Deny => Some(Answer::Deny { reason: "this agent may only read".to_owned() }),
+        Ruling::Ask => None,
+    }
+}
+
+/// Whether a file is really below a folder, whatever links are on the way, and is none that tells
+/// programs what to run.
+fn is_below(folder: &Path, path: &Path) -> bool {
+    let Ok(folder) = folder.canonicalize() else { return false };
+    let path = folder.join(path);
+    if path.components().any(|part| part == Component::ParentDir) {
+        return false;
+    }
+    // What is not there yet is made where its nearest ancestor is.
+    for found in path.ancestors() {
+        match fs::symlink_metadata(found) {
+            Ok(_) => {
+                let Ok(real) = found.canonicalize() else { return false };
+                let rest = path.strip_prefix(found).unwrap_or(Path::new(""));
+                let real = real.join(rest);
+                return real.strip_prefix(&folder).is_ok_and(|inner| !is_guarded(inner));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => return false,
+        }
+    }
+    false
+}
 
 /// The keys of a question of the program, one for each of its items.
 pub(crate) fn keys(ask: &Ask) -> Vec<String> {
@@ -26,7 +82,64 @@ pub(crate) fn keys(ask: &Ask) -> Vec<String> {
 }
 
 fn key(kind: &str, text: &str, arguments: &str) -> String {
-    format!("{:016x}", fnv(format!("{kind}\n{text}\n{arguments}").as_bytes()))
+    let mut key = sha256_hex(format!("{kind}\n{text}\n{arguments}").as_bytes());
+    key.truncate(KEY_LENGTH);
+    key
+}
+
+/// What the run remembers of a question, one for each of its items.
+pub(crate) fn prompts(agent: &Agent, folder: &Path, ask: &Ask) -> Vec<Prompt> {
+    let permit = permit(agent, folder, ask);
+    let prompt = |(key, item): (String, &AskItem)| {
+        let asked = one_line(&item.text, ASKED_LENGTH_MAX);
+        let text = match ask.kind {
+            AskKind::Permission => format!("permission for {}", named(ask, &asked)),
+            AskKind::Question | AskKind::Unknown => asked,
+        };
+        Prompt { key, permit: permit.clone(), text }
+    };
+    keys(ask).into_iter().zip(&ask.items).map(prompt).collect()
+}
+
+/// Names what a permission is for, so that the same is known again in another request: a command as
+/// it is, files by their place in the work tree, everything else by all that was asked.
+fn permit(agent: &Agent, folder: &Path, ask: &Ask) -> Option<String> {
+    if ask.kind != AskKind::Permission {
+        return None;
+    }
+    Some(match want(agent.adapter, ask) {
+        Want::Run { command } => key("run", command.trim(), ""),
+        Want::Edit { paths } => {
+            let inner = |path: &String| {
+                let path = Path::new(path);
+                path.strip_prefix(folder).unwrap_or(path).to_string_lossy().into_owned()
+            };
+            key("edit", &paths.iter().map(inner).collect::<Vec<_>>().join("\n"), "")
+        }
+        Want::Other => key("other", &ask.tool, &ask.arguments()),
+    })
+}
+
+/// A tool and what it is to be used for, which mostly begins with the tool's name.
+fn named(ask: &Ask, asked: &str) -> String {
+    match asked.starts_with(&ask.tool) {
+        true => asked.to_owned(),
+        false => format!("{}: {asked}", ask.tool),
+    }
+}
+
+/// What is remembered of a question in the agent's own text.
+pub(crate) fn text_prompt(question: &protocol::Question) -> Prompt {
+    let text = one_line(&question.question, ASKED_LENGTH_MAX);
+    Prompt { key: text_key(question), permit: None, text }
+}
+
+/// An answer, with the question that it answers.
+pub(crate) fn told(asked: &str, answer: &str) -> String {
+    match asked {
+        "" => format!("A person answered your question: {answer}"),
+        asked => format!("You asked: {asked}\nA person answered: {answer}"),
+    }
 }
 
 /// The key of a question in the agent's own text.
@@ -34,34 +147,55 @@ pub(crate) fn text_key(question: &protocol::Question) -> String {
     key("text", &question.question, &question.options.join("\n"))
 }
 
-/// The entries of a question of the program, in the order of its items.
-pub(crate) fn questions(ask: &Ask, id: &impl Display, agent: &str) -> Vec<Question> {
-    ask.items.iter().map(|item| question(ask, item, id, agent)).collect()
+/// The entries of a question of the program, in the order of its items. `grants` are the ways in
+/// which a permission can be given.
+pub(crate) fn questions(
+    ask: &Ask,
+    id: &impl Display,
+    agent: &str,
+    grants: &[Grant],
+) -> Vec<Question> {
+    ask.items.iter().map(|item| question(ask, item, (id, agent), grants)).collect()
 }
 
-fn question(ask: &Ask, item: &AskItem, id: &impl Display, agent: &str) -> Question {
+fn question(
+    ask: &Ask,
+    item: &AskItem,
+    (id, agent): (&impl Display, &str),
+    grants: &[Grant],
+) -> Question {
     let is_permission = ask.kind == AskKind::Permission;
     let asked = one_line(&item.text, TITLE_LENGTH_MAX);
     let (kind, title) = match is_permission {
-        // What it is to be used for mostly begins with its name.
-        true if asked.starts_with(&ask.tool) => {
-            (QuestionKind::Permission, format!("{id}: {agent} wants to use {asked}"))
-        }
         true => {
-            (QuestionKind::Permission, format!("{id}: {agent} wants to use {}: {asked}", ask.tool))
+            let named = named(ask, &asked);
+            (QuestionKind::Permission, format!("{id}: {agent} wants to use {named}"))
         }
         false => (QuestionKind::AgentQuestion, format!("{id}: {agent} asks: {asked}")),
     };
     let mut text = plain(&item.text);
-    if !is_permission {
-        text.push_str(&plain(&described(item)));
-    }
+    text.push_str(&match is_permission {
+        true => meanings(grants),
+        false => plain(&described(item)),
+    });
     let choices = match (is_permission, item.is_many) {
-        (true, _) => vec![ALLOW.to_owned(), DENY.to_owned()],
+        (true, _) => {
+            let grants = grants.iter().map(|grant| grant.as_str());
+            grants.chain([DENY]).map(str::to_owned).collect()
+        }
         (false, true) => Vec::new(),
         (false, false) => item.choices.iter().map(|choice| choice.id.clone()).collect(),
     };
     Question { kind, subject: String::new(), title, text, choices }
+}
+
+/// What each way to allow it means, where there is more than one.
+fn meanings(grants: &[Grant]) -> String {
+    if grants.len() < 2 {
+        return String::new();
+    }
+    let line = |grant: &Grant| format!("\n- {}: {}", grant.as_str(), grant.meaning());
+    format!("\n{}", grants.iter().map(line).collect::<String>())
 }
 
 /// The choices with all that is told of them; an answer is the short name of one.
@@ -102,7 +236,9 @@ pub(crate) fn answer(ask: &Ask, trail: Option<&Trail>) -> Option<Answer> {
     let given = |key: &String| trail?.answers.get(key).cloned();
     let texts: Vec<String> = keys(ask).iter().map(given).collect::<Option<_>>()?;
     Some(match ask.kind {
-        AskKind::Permission if texts.iter().all(|text| text == ALLOW) => Answer::Allow,
+        AskKind::Permission if texts.iter().all(|text| Grant::from_word(text).is_some()) => {
+            Answer::Allow
+        }
         AskKind::Permission => Answer::Deny { reason: "a person has refused it".to_owned() },
         AskKind::Question | AskKind::Unknown => {
             let answers = ask.items.iter().zip(&texts);
@@ -126,7 +262,12 @@ fn chosen(item: &AskItem, text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use waypost_agent::stream::Choice;
+    use std::{os::unix::fs::symlink, path::PathBuf};
+    use waypost_agent::{
+        Adapter,
+        stream::{Choice, Reader, Said},
+    };
+    use waypost_model::config::{AgentAccess, AgentConfig};
 
     fn ask(kind: AskKind, items: Vec<AskItem>) -> Ask {
         Ask { request: "1".into(), kind, tool: "Bash".into(), items, raw: String::new() }
@@ -147,7 +288,10 @@ mod tests {
     fn a_permission_is_given_only_by_the_word_for_it() {
         let ask = ask(AskKind::Permission, vec![item("cargo publish", &[], false)]);
         assert_eq!(answer(&ask, None), None);
-        assert_eq!(answer(&ask, Some(&trail(&ask, &["allow"]))), Some(Answer::Allow));
+        for grant in Grant::ALL {
+            let trail = trail(&ask, &[grant.as_str()]);
+            assert_eq!(answer(&ask, Some(&trail)), Some(Answer::Allow));
+        }
         let denied = answer(&ask, Some(&trail(&ask, &["yes"])));
         assert!(matches!(denied, Some(Answer::Deny { .. })), "{denied:?}");
     }
@@ -176,7 +320,7 @@ mod tests {
         let many = AskItem { is_many: true, text: "And?".to_owned(), ..one.clone() };
         let ask = ask(AskKind::Question, vec![one, many]);
         let id = "T1.1";
-        let [one, many] = questions(&ask, &id, "claude").try_into().unwrap();
+        let [one, many] = questions(&ask, &id, "claude", &[]).try_into().unwrap();
         assert_eq!(one.text, "Which?\n\n- SQLite: one file\n- None");
         assert_eq!(one.choices, ["SQLite", "None"]);
         let want = "And?\n\nOne or more of these, separated by commas:\n- SQLite: one file\n- None";
@@ -194,7 +338,7 @@ mod tests {
             ("cargo publish", "T1.1: claude wants to use Bash: cargo publish"),
         ] {
             let ask = ask(AskKind::Permission, vec![item(text, &[], false)]);
-            assert_eq!(questions(&ask, &id, "claude")[0].title, title);
+            assert_eq!(questions(&ask, &id, "claude", &[Grant::Once])[0].title, title);
         }
     }
 
@@ -220,10 +364,103 @@ mod tests {
         assert_ne!(keys(&write(1, "x")), keys(&write(1, "y")), "something else");
     }
 
+    fn acp(access: AgentAccess, allowed: &[&str]) -> Agent {
+        let allowed_tools = allowed.iter().map(ToString::to_string).collect();
+        let config = AgentConfig { access, allowed_tools, ..AgentConfig::default() };
+        let command = vec!["gemini".to_owned()];
+        Agent { name: "gemini".to_owned(), adapter: Adapter::Acp, command, config }
+    }
+
+    fn asking_for(call: &serde_json::Value) -> Ask {
+        let line = serde_json::json!({"jsonrpc": "2.0", "id": 0,
+            "method": "session/request_permission",
+            "params": {"sessionId": "s", "options": [], "toolCall": call}});
+        let said = Reader::new(Adapter::Acp).read(format!("{line}\n").as_bytes());
+        let asked = said.into_iter().find_map(|said| match said {
+            Said::Asked(ask) => Some(ask),
+            _ => None,
+        });
+        asked.unwrap()
+    }
+
+    fn edit(path: &Path, content: &str) -> Ask {
+        asking_for(&serde_json::json!({"toolCallId": "c", "kind": "edit", "title": "Writing",
+            "content": [{"type": "diff", "path": path, "oldText": "", "newText": content}],
+            "locations": [{"path": path}]}))
+    }
+
+    fn command(command: &str) -> Ask {
+        asking_for(&serde_json::json!({"toolCallId": "c", "kind": "execute", "title": command}))
+    }
+
+    #[test]
+    fn an_edit_is_allowed_only_where_it_really_is_in_the_work_tree() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tree, other) = (folder.path().join("tree"), folder.path().join("other"));
+        for name in ["tree/src", "tree/.git/hooks", "other"] {
+            fs::create_dir_all(folder.path().join(name)).unwrap();
+        }
+        symlink(&other, tree.join("way-out")).unwrap();
+        symlink(other.join("new"), tree.join("dangling")).unwrap();
+        let agent = acp(AgentAccess::Edit, &[]);
+        for (path, is_allowed) in [
+            (tree.join("a.txt"), true),
+            (tree.join("src/new/b.txt"), true),
+            (PathBuf::from("src/c.txt"), true),
+            (other.join("a.txt"), false),
+            (tree.join("../other/a.txt"), false),
+            (tree.join("way-out/a.txt"), false),
+            (tree.join("dangling"), false),
+            (tree.join(".git/hooks/pre-commit"), false),
+            (tree.join("src/.git/config"), false),
+            (tree.join(".gemini/settings.json"), false),
+        ] {
+            let answer = by_access(&agent, &tree, &edit(&path, "x"));
+            assert_eq!(answer == Some(Answer::Allow), is_allowed, "{}", path.display());
+        }
+    }
+
+    #[test]
+    fn an_agent_is_answered_by_its_access_level() {
+        let folder = tempfile::tempdir().unwrap();
+        let answer = |agent: &Agent, ask: &Ask| by_access(agent, folder.path(), ask);
+        let change = edit(&folder.path().join("a"), "x");
+        let agent = acp(AgentAccess::Edit, &["Bash(cargo test:*)"]);
+        assert_eq!(answer(&agent, &command("cargo test")), Some(Answer::Allow));
+        assert_eq!(answer(&agent, &command("git push")), None);
+        let reader = acp(AgentAccess::Read, &[]);
+        assert!(matches!(answer(&reader, &change), Some(Answer::Deny { .. })));
+        let unfenced = acp(AgentAccess::Unfenced, &[]);
+        assert_eq!(answer(&unfenced, &command("git push")), Some(Answer::Allow));
+        // Programs that were told their access level ask only for what is beyond it.
+        let claude = Agent { adapter: Adapter::Claude, ..unfenced };
+        assert_eq!(answer(&claude, &command("git push")), None);
+    }
+
+    #[test]
+    fn a_permission_for_the_run_is_about_the_command_or_the_file_and_nothing_else() {
+        let agent = acp(AgentAccess::Edit, &[]);
+        let permit = |folder: &str, ask: &Ask| permit(&agent, Path::new(folder), ask).unwrap();
+        let write = |path: &str, content: &str| edit(Path::new(path), content);
+        assert_eq!(permit("/w/1", &command("make x")), permit("/w/2", &command("make x")));
+        assert_ne!(permit("/w/1", &command("make x")), permit("/w/1", &command("make y")));
+        let one = permit("/w/1", &write("/w/1/.git/config", "x"));
+        assert_eq!(one, permit("/w/2", &write("/w/2/.git/config", "y")));
+        assert_ne!(one, permit("/w/1", &write("/w/1/.git/other", "x")));
+    }
+
+    #[test]
+    fn an_answer_is_told_with_its_question() {
+        assert_eq!(told("Which?", "red"), "You asked: Which?\nA person answered: red");
+        let agent = acp(AgentAccess::Edit, &[]);
+        let [prompt] = prompts(&agent, Path::new("/w"), &command("git push")).try_into().unwrap();
+        assert_eq!(prompt.text, "permission for execute: git push");
+    }
+
     #[test]
     fn what_is_shown_is_what_is_asked() {
         let ask = ask(AskKind::Permission, vec![item("ls \u{1b}[8m\u{202e}x\u{9b}1A", &[], false)]);
-        let shown = &questions(&ask, &"T1.1", "claude")[0];
+        let shown = &questions(&ask, &"T1.1", "claude", &[Grant::Once])[0];
         assert_eq!(shown.text, "ls [8mx1A");
         assert_eq!(shown.title, "T1.1: claude wants to use Bash: ls [8mx1A");
     }

@@ -3,7 +3,10 @@
 //!
 //! The first lines are the seed's: `TASK_ID:`, `WORKTREE:`, `META:`.
 
-use super::attempt::{Attempt, log_path};
+use super::{
+    ask::told,
+    attempt::{Attempt, log_path},
+};
 use crate::text::plain;
 use std::{
     fmt::Write as _,
@@ -57,11 +60,48 @@ pub(super) fn again(active: &Active, view: &TaskView<'_>, attempt: &Attempt) -> 
     if let Some(failure) = view.last_failure {
         let _infallible = writeln!(text, "The last that is known: {}", failure.text);
     }
-    for answer in view.trail.iter().flat_map(|trail| trail.answers.values()) {
-        let _infallible = writeln!(text, "A person has answered your question: {answer}");
-    }
+    answers(&mut text, view);
     ending(&mut text, active, view, attempt);
     text
+}
+
+/// The first message of a conversation that takes the place of one that the program has forgotten.
+pub(super) fn afresh(
+    active: &Active,
+    view: &TaskView<'_>,
+    attempt: &Attempt,
+    state: &Path,
+) -> String {
+    let mut text = head(active, view, attempt);
+    describe(&mut text, view);
+    stand_on(&mut text, active, view);
+    let id = &view.planned.id;
+    let _infallible = writeln!(
+        text,
+        "\n## What happened before\n\nWork on {id} was begun in an earlier conversation, which was \
+         interrupted and cannot be loaded any more. Part of the work may be done: look at the files \
+         (`git status`, `git diff`) before you change anything, and go on from there."
+    );
+    if let Some(failure) = view.last_failure {
+        let _infallible = writeln!(text, "The last that is known: {}", failure.text);
+    }
+    if let Some(result) = view.trail.and_then(|trail| trail.result.as_deref()) {
+        let result = one_line(result, RESULT_LENGTH_MAX);
+        let _infallible = writeln!(text, "The last that was said there: {result}");
+    }
+    if let Some(output) = output(state, id, view.attempts.saturating_sub(1)) {
+        let _infallible = writeln!(text, "\nThe end of its output:\n\n{output}");
+    }
+    answers(&mut text, view);
+    ending(&mut text, active, view, attempt);
+    text
+}
+
+/// What a person has answered, each with its question.
+fn answers(text: &mut String, view: &TaskView<'_>) {
+    for (asked, answer) in view.trail.iter().flat_map(|trail| trail.answered()) {
+        let _infallible = writeln!(text, "\n{}", told(asked, answer));
+    }
 }
 
 fn head(active: &Active, view: &TaskView<'_>, attempt: &Attempt) -> String {

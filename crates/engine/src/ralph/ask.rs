@@ -4,7 +4,12 @@
 //! stopped meanwhile asks the same again, and is given the answer.
 
 use super::{Lane, Ralph};
-use crate::{agent::Onlooker, error::EngineError, execute::ask, ledger::MachineCommand};
+use crate::{
+    agent::{Agent, Onlooker},
+    error::EngineError,
+    execute::ask,
+    ledger::MachineCommand,
+};
 use std::collections::BTreeMap;
 use waypost_agent::{
     answer::Answer,
@@ -14,7 +19,8 @@ use waypost_agent::{
 use waypost_model::{
     id::{CheckpointId, EntryId},
     inbox::{self, Question},
-    run::Trail,
+    permission::Grant,
+    run::{Prompt, Trail},
 };
 
 impl Ralph<'_> {
@@ -34,6 +40,12 @@ impl Ralph<'_> {
                 lane.errand.answer(&asked, &Answer::Deny { reason })?;
                 continue;
             }
+            let (agent, folder) = (lane.errand.mission.agent.clone(), self.project.root());
+            let prompts = ask::prompts(&agent, folder, &asked);
+            if let Some(answer) = self.answer_without_person(&agent, &asked, &prompts)? {
+                lane.errand.answer(&asked, &answer)?;
+                continue;
+            }
             let keys = ask::keys(&asked);
             let answers = self.answers(lane, &keys)?;
             let trail = Trail { answers, ..Trail::default() };
@@ -41,7 +53,7 @@ impl Ralph<'_> {
                 lane.errand.answer(&asked, &answer)?;
                 continue;
             }
-            let questions = ask::questions(&asked, id, &lane.errand.mission.agent.name);
+            let questions = ask::questions(&asked, id, &agent.name, &[Grant::Once]);
             for (key, question) in keys.into_iter().zip(questions) {
                 if !trail.answers.contains_key(&key) {
                     waits.push(self.put(id, lane, key, question, onlooker)?);
@@ -51,6 +63,25 @@ impl Ralph<'_> {
         lane.errand.set_waits(!waits.is_empty(), self.project.clock.now());
         lane.waits = waits;
         Ok(())
+    }
+
+    /// What the agent's access level or a permission for the project says to a request.
+    fn answer_without_person(
+        &self,
+        agent: &Agent,
+        asked: &Ask,
+        prompts: &[Prompt],
+    ) -> Result<Option<Answer>, EngineError> {
+        if let Some(answer) = ask::by_access(agent, self.project.root(), asked) {
+            return Ok(Some(answer));
+        }
+        for prompt in prompts {
+            let Some(permit) = &prompt.permit else { return Ok(None) };
+            if !self.project.has_permit(permit)? {
+                return Ok(None);
+            }
+        }
+        Ok((!prompts.is_empty()).then_some(Answer::Allow))
     }
 
     /// What a person says to the questions in an agent's last words; none if it asked nothing. As
@@ -75,7 +106,7 @@ impl Ralph<'_> {
         let mut told = Vec::new();
         for (key, question) in keys.into_iter().zip(wanted) {
             match answers.get(&key) {
-                Some(answer) => told.push(format!("{}\nAnswer: {answer}", question.question)),
+                Some(answer) => told.push(ask::told(&question.question, answer)),
                 None => {
                     let agent = lane.errand.mission.agent.name.clone();
                     let asked = ask::text_question(&question, id, &agent);

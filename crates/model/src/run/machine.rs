@@ -8,6 +8,7 @@ use crate::{
     evidence::Evidence,
     id::TaskId,
     machine::{Asked, Decision, Effect, Machine, Rejected},
+    permission::Grant,
     retry::{Outlook, Policy, Scope},
     run::{
         Active, Command, Depends, EndStep, Event, FailReason, Failure, Isolation, LastFailure,
@@ -150,7 +151,9 @@ impl Active {
             Command::Park { id, attempt, parked } => self.park(id, *attempt, parked),
             Command::WakeAccount { agent } => self.wake_account(agent, asked.by),
             Command::WakeTask { id } => self.wake_task(id),
-            Command::Ask { id, attempt, key, question } => self.ask(id, *attempt, key, question),
+            Command::Ask { id, attempt, prompt, question } => {
+                self.ask(id, *attempt, prompt, question)
+            }
             Command::Answer { id, key, text } => self.answered(id, key, text, asked.by),
             Command::TakeOver { id } => self.take_over(id, asked.by),
             Command::HandBack { id } => self.hand_back(id, asked.by),
@@ -506,6 +509,11 @@ impl Active {
         let Some(position) = self.graph.position(id) else { return };
         if let Event::AttemptAccounted { account, .. } = event {
             self.core.usage.add(&account.usage);
+        }
+        if let Event::AgentAnswered { key, text, .. } = event
+            && matches!(Grant::from_word(text), Some(Grant::Run | Grant::Project))
+        {
+            self.core.permits.extend(self.core.tasks[position].permit(key).cloned());
         }
         let is_apart = self.core.settings.isolation == Isolation::Task;
         let task = &mut self.core.tasks[position];

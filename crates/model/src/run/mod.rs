@@ -30,7 +30,7 @@ pub use state::{
     TaskStatus, TaskView,
 };
 pub use summary::{Estimate, Outcome, PhaseSummary, Summary, TaskSummary};
-pub use trail::{Account, Budget, Conversation, Trail, Usage};
+pub use trail::{Account, Budget, Conversation, Prompt, Trail, Usage};
 pub use window::{Config, Execution, Metrics, PhaseCheckpoint, RunState, TaskLists, translate};
 pub use wording::FIELD_LABELS;
 pub use words::{Command, Event, Failure};

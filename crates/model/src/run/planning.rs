@@ -14,7 +14,7 @@ use crate::{
     },
     time::Time,
 };
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 pub(super) fn begin(
     found: Option<&Active>,
@@ -240,6 +240,7 @@ impl Core {
             earlier: Vec::new(),
             usage: Usage::default(),
             bases: BTreeMap::new(),
+            permits: BTreeSet::new(),
             plan,
         }
     }

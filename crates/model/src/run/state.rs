@@ -18,7 +18,10 @@ use crate::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 /// The run of one repository: none yet, or one that is under way or over.
 #[derive(Debug, Default)]
@@ -63,6 +66,9 @@ pub(super) struct Core {
     /// Phases that have a branch and a work tree of their own, with the commit they were made from.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bases: BTreeMap<u32, String>,
+    /// What a person has allowed for all of the run.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub permits: BTreeSet<String>,
 }
 
 /// How a run behaves.

@@ -1,7 +1,7 @@
 //! What model agents leave at a task: their conversation, what they used up and said, what they
 //! wait for.
 //!
-//! All of it is recorded before it has consequences, so that whoever takes up the task after a
+//! All of it is recorded before it has consequences, so that the engine that takes up the task after a
 //! crash goes on in the same conversation, spends no budget twice, and asks no question twice.
 
 use crate::{
@@ -9,6 +9,7 @@ use crate::{
     id::TaskId,
     inbox::Question,
     machine::{Decision, Effect, Rejected},
+    permission::Grant,
     run::{Active, Event, Parked, TaskStatus, TaskView, machine::fence, state::Task},
     time::Time,
 };
@@ -36,9 +37,39 @@ pub struct Trail {
     /// an agent that was interrupted before it heard one asks the same again.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub answers: BTreeMap<String, String>,
+    /// What was asked, for as long as the answer is kept.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub prompts: BTreeMap<String, Prompt>,
+    /// What a person has allowed for all attempts at the task.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub permits: BTreeSet<String>,
     /// The person who has the conversation open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken_by: Option<String>,
+}
+
+impl Trail {
+    /// The questions that have an answer, each with it.
+    pub fn answered(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.answers.iter().map(|(key, answer)| {
+            let asked = self.prompts.get(key).map_or("", |prompt| prompt.text.as_str());
+            (asked, answer.as_str())
+        })
+    }
+}
+
+/// A question of an agent, as the run remembers it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prompt {
+    /// Names the question and all that it is bound to.
+    pub key: String,
+    /// Names what would be allowed, whatever else the request says; none where only this request
+    /// can be allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permit: Option<String>,
+    /// What was asked, in brief, so that an answer can name it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
 }
 
 /// A conversation with an agent.
@@ -176,18 +207,26 @@ impl Active {
         &self,
         id: &TaskId,
         attempt: u32,
-        key: &str,
+        prompt: &Prompt,
         question: &Question,
     ) -> Result<Decision<Event>, Rejected> {
         let view = self.live(id, attempt)?;
+        let key = prompt.key.as_str();
         let is_known = view.trail.is_some_and(|it| it.answers.contains_key(key));
-        if is_known {
+        if is_known || self.is_permitted(id, prompt) {
             return Ok(Decision::nothing());
         }
         let question = Question { subject: subject(id, key), ..question.clone() };
         let is_new = view.trail.is_none_or(|it| !it.asked.contains(key));
-        let asked = is_new.then(|| Event::AgentAsked { id: id.clone(), key: key.to_owned() });
+        let asked = is_new.then(|| Event::AgentAsked { id: id.clone(), prompt: prompt.clone() });
         Ok(Decision::events(asked).with(Effect::Ask(question)))
+    }
+
+    /// Whether a person has allowed it for the task or for all of the run.
+    pub fn is_permitted(&self, id: &TaskId, prompt: &Prompt) -> bool {
+        let Some(permit) = &prompt.permit else { return false };
+        let trail = self.task(id).and_then(|view| view.trail);
+        self.core.permits.contains(permit) || trail.is_some_and(|it| it.permits.contains(permit))
     }
 
     /// A person has answered in the inbox. A question that is not open any more needs no answer.
@@ -205,9 +244,34 @@ impl Active {
         if view.trail.is_none_or(|it| !it.asked.contains(key)) {
             return Ok(Decision::nothing());
         }
-        let settled = Effect::Settle { subject: subject(id, key) };
-        let (id, key, text) = (id.clone(), key.to_owned(), text.to_owned());
-        Ok(Decision::events([Event::AgentAnswered { id, key, text }]).with(settled))
+        let mut open = vec![(id.clone(), key.to_owned())];
+        open.extend(self.asking_the_same(&view, key, text));
+        let settled = open.iter().map(|(id, key)| Effect::Settle { subject: subject(id, key) });
+        let settled: Vec<Effect> = settled.collect();
+        let told = |(id, key)| Event::AgentAnswered { id, key, text: text.to_owned() };
+        let decision = Decision::events(open.into_iter().map(told));
+        Ok(settled.into_iter().fold(decision, Decision::with))
+    }
+
+    /// Other open questions that a permission for the task or the run answers as well.
+    fn asking_the_same(&self, view: &TaskView<'_>, key: &str, text: &str) -> Vec<(TaskId, String)> {
+        let permit = view.trail.and_then(|trail| trail.prompts.get(key)?.permit.clone());
+        let own = &view.planned.id;
+        let is_meant = |id: &TaskId| match Grant::from_word(text) {
+            Some(Grant::Run | Grant::Project) => true,
+            Some(Grant::Task) => id == own,
+            Some(Grant::Once) | None => false,
+        };
+        let mut found = Vec::new();
+        for other in self.tasks().filter(|it| permit.is_some() && is_meant(&it.planned.id)) {
+            let Some(trail) = other.trail else { continue };
+            let same = trail.prompts.values().filter(|it| it.permit == permit);
+            let open = same.filter(|it| trail.asked.contains(&it.key));
+            let id = &other.planned.id;
+            let others = open.filter(|it| id != own || it.key != key);
+            found.extend(others.map(|it| (id.clone(), it.key.clone())));
+        }
+        found
     }
 
     /// A person takes over the conversation; an attempt that is under way ends without a result.
@@ -300,13 +364,19 @@ impl Task {
             }
             Event::AttemptParked { parked, .. } => self.trail().parked = Some(parked.clone()),
             Event::TaskWoken { .. } => self.trail().parked = None,
-            Event::AgentAsked { key, .. } => {
-                self.trail().asked.insert(key.clone());
+            Event::AgentAsked { prompt, .. } => {
+                let trail = self.trail();
+                trail.asked.insert(prompt.key.clone());
+                trail.prompts.insert(prompt.key.clone(), prompt.clone());
             }
             Event::AgentAnswered { key, text, .. } => {
                 let trail = self.trail();
                 trail.asked.remove(key);
                 trail.answers.insert(key.clone(), text.clone());
+                if Grant::from_word(text) == Some(Grant::Task) {
+                    let permit = trail.prompts.get(key).and_then(|prompt| prompt.permit.clone());
+                    trail.permits.extend(permit);
+                }
             }
             Event::TaskTaken { by, .. } => self.trail().taken_by = Some(by.clone()),
             Event::TaskReturned { .. } => self.trail().taken_by = None,
@@ -322,6 +392,7 @@ impl Task {
     pub(super) fn forget_questions(&mut self) {
         if let Some(trail) = &mut self.trail {
             trail.asked.clear();
+            trail.prompts.retain(|key, _| trail.answers.contains_key(key));
         }
     }
 
@@ -329,6 +400,11 @@ impl Task {
     pub(super) fn has_open_conversation(&self) -> bool {
         let conversation = self.trail.as_ref().and_then(|trail| trail.conversation.as_ref());
         conversation.is_some_and(|it| it.is_open)
+    }
+
+    /// What would be allowed by a yes to the question.
+    pub(super) fn permit(&self, key: &str) -> Option<&String> {
+        self.trail.as_ref()?.prompts.get(key)?.permit.as_ref()
     }
 
     fn trail(&mut self) -> &mut Trail {
@@ -345,6 +421,7 @@ impl Task {
         trail.taken_by = None;
         if !resumes {
             trail.answers.clear();
+            trail.prompts.clear();
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     retry::FailureClass,
     run::{
         Before, Earlier, EndStep, FailReason, Parked, Plan, Settings,
-        trail::{Account, Conversation},
+        trail::{Account, Conversation, Prompt},
     },
     time::Time,
 };
@@ -125,7 +125,7 @@ pub enum Command {
     Ask {
         id: TaskId,
         attempt: u32,
-        key: String,
+        prompt: Prompt,
         question: Question,
     },
     /// A person's answer to that.
@@ -264,7 +264,8 @@ pub enum Event {
     },
     AgentAsked {
         id: TaskId,
-        key: String,
+        #[serde(flatten)]
+        prompt: Prompt,
     },
     AgentAnswered {
         id: TaskId,

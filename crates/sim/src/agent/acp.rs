@@ -194,6 +194,9 @@ fn tool_call(call: &Call, status: &str) -> Value {
         Kind::Fetch => "fetch",
         Kind::Other => "other",
     };
+    let is_edit = call.kind() == Kind::Edit;
+    let locations: Vec<Value> =
+        is_edit.then(|| json!({"path": call.about()})).into_iter().collect();
     json!({"toolCallId": format!("call_sim_{:08}", call.number), "title": call.about(),
-           "kind": kind, "status": status, "rawInput": call.fields()})
+           "kind": kind, "status": status, "locations": locations, "rawInput": call.fields()})
 }

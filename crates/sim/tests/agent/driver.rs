@@ -198,6 +198,8 @@ impl Speaker {
                     self.next_message();
                 }
             }
+            // Who wants another conversation has to ask for it.
+            Said::Forgotten => self.input = None,
             Said::TurnBegan { id } => self.turn.clone_from(id),
             Said::Asked(ask) => match self.answers.pop_front() {
                 Some(given) => self.send(&answer::answer(self.adapter, ask, &given).unwrap()),

@@ -8,7 +8,7 @@
 mod record;
 
 use super::{
-    Agent, Call, Heard, Meter, ProcessEnd, Talking, bury, heard_in, inherited, new_uuid,
+    Agent, Call, Heard, Meter, ProcessEnd, Talking, Told, bury, heard_in, inherited, new_uuid,
     require_key,
 };
 use crate::{
@@ -18,7 +18,13 @@ use crate::{
     project::Project,
 };
 use record::{Desk, FOLDER, Record};
-use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, thread, time::Duration};
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
 use waypost_agent::{
     Adapter,
     answer::Answer,
@@ -286,7 +292,7 @@ impl Errand {
                 Found::Alive(keeper) => {
                     let reports = keeper.next(Duration::ZERO)?;
                     if reports.iter().any(|report| report.id() == id) {
-                        return self.adopt(keeper, reports, now);
+                        return self.adopt(keeper, reports, now, project.root());
                     }
                     end(keeper)?;
                 }
@@ -318,11 +324,13 @@ impl Errand {
         keeper: Keeper,
         reports: Vec<Report>,
         now: Time,
+        folder: &Path,
     ) -> Result<(), EngineError> {
         let log = self.desk.log(self.record.process);
         let adapter = self.mission.agent.adapter;
-        let message = self.mission.message.clone();
-        let mut talking = Talking::adopt(self.child(), adapter, keeper, &log, message)?;
+        let (message, afresh) = (self.mission.message.clone(), self.mission.message.clone());
+        let told = Told { message, afresh, folder: folder.to_owned() };
+        let mut talking = Talking::adopt(self.child(), adapter, keeper, &log, told)?;
         talking.note(reports);
         let meter = Meter::new(self.record.counted);
         self.stage = Stage::Working(Box::new(Working::new(talking, meter, now)));
@@ -382,6 +390,7 @@ impl Errand {
             folder,
             environment,
             log: self.desk.log(self.record.process),
+            afresh: self.mission.message.clone(),
         };
         let talking = Talking::start(&self.desk.keepers(), keeper, call)?;
         let (meter, now) = (Meter::new(self.record.counted), project.clock.now());

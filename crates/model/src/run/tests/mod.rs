@@ -19,8 +19,8 @@ mod window;
 
 use super::{
     Account, Active, Before, Command, Conversation, Depends, Earlier, EndStep, Event, Failure,
-    Isolation, Mode, ParkCause, Parked, PhaseStage, Plan, PlannedTask, Priority, Run, Settings,
-    TaskStatus, Usage,
+    Isolation, Mode, ParkCause, Parked, PhaseStage, Plan, PlannedTask, Priority, Prompt, Run,
+    Settings, TaskStatus, Usage,
 };
 use crate::{
     actor::Actor,
@@ -306,10 +306,14 @@ fn command(line: &str) -> Command {
         }
         ["wake", "account", agent] => Command::WakeAccount { agent: (*agent).to_owned() },
         ["wake", name] => Command::WakeTask { id: id(name) },
-        ["ask", name, number, key] => Command::Ask {
+        ["ask", name, number, key, permit @ ..] => Command::Ask {
             id: id(name),
             attempt: number.parse().unwrap(),
-            key: (*key).to_owned(),
+            prompt: Prompt {
+                key: (*key).to_owned(),
+                permit: permit.first().map(ToString::to_string),
+                text: "may I?".to_owned(),
+            },
             question: question("may I?"),
         },
         ["answer", name, key, text] => {
@@ -390,7 +394,7 @@ fn event_line(event: &Event) -> String {
         Event::AttemptEngaged { id, conversation } => format!("{id} in {}", conversation.id),
         Event::AttemptAccounted { id, account } => format!("{id} {}", account.usage.tokens()),
         Event::AttemptParked { id, parked } => format!("{id} ({})", parked.cause.as_str()),
-        Event::AgentAsked { id, key } => format!("{id} {key}"),
+        Event::AgentAsked { id, prompt } => format!("{id} {}", prompt.key),
         Event::AgentAnswered { id, key, text } => format!("{id} {key} {text}"),
         Event::TaskTaken { id, by } => format!("{id} by {by}"),
         Event::PhaseOpened { phase } => phase.to_string(),

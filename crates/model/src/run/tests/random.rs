@@ -2,7 +2,7 @@
 
 use super::{
     Account, Active, Before, Command, Depends, Earlier, EndStep, Event, Evidence, Failure,
-    Isolation, Mode, ParkCause, PhaseStage, Plan, PlannedTask, Priority, Settings, TaskId,
+    Isolation, Mode, ParkCause, PhaseStage, Plan, PlannedTask, Priority, Prompt, Settings, TaskId,
     TaskStatus, Usage, Walk, agent, conversation, id, parked, person, question,
 };
 use crate::{actor::Actor, retry::FailureClass, time::Time};
@@ -276,9 +276,11 @@ fn agents_command(verb: Verb, id: TaskId, attempt: u32) -> (Actor, Command) {
             (Actor::Waypost, Command::Park { id, attempt, parked })
         }
         Verb::Ask => {
-            (Actor::Waypost, Command::Ask { id, attempt, key, question: question("may I?") })
+            let permit = Some("p1".to_owned());
+            let prompt = Prompt { key, permit, text: "may I?".to_owned() };
+            (Actor::Waypost, Command::Ask { id, attempt, prompt, question: question("may I?") })
         }
-        Verb::Answer => (person(), Command::Answer { id, key, text: "allow".into() }),
+        Verb::Answer => (person(), Command::Answer { id, key, text: "allow-run".into() }),
         Verb::TakeOver => (person(), Command::TakeOver { id }),
         _ => (person(), Command::HandBack { id }),
     }

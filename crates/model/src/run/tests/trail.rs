@@ -88,6 +88,52 @@ fn the_same_question_is_asked_once_and_an_answer_is_kept_for_who_asks_again() {
 }
 
 #[test]
+fn what_was_allowed_for_a_task_is_not_asked_again_by_any_of_its_attempts() {
+    let mut walk =
+        walk(&format!("{ENGAGED} waypost: ask T1 1 k1 p1; person: answer T1 k1 allow-task"));
+    assert_eq!(summary(&walk.say("waypost: ask T1 1 k2 p1")), "nothing");
+    assert_eq!(summary(&walk.say("waypost: ask T1 1 k3 p2")), "agent_asked T1 k3; ask: may I?");
+    walk.go("waypost: fail T1 #1; wait; start T1; start T2");
+    assert!(trail(&walk).answers.is_empty());
+    assert_eq!(summary(&walk.say("waypost: ask T1 2 k2 p1")), "nothing");
+    let other = walk.say("waypost: ask T2 1 k1 p1");
+    assert_eq!(summary(&other), "agent_asked T2 k1; ask: may I?", "another task");
+}
+
+#[test]
+fn what_was_allowed_for_the_run_is_not_asked_by_any_task() {
+    for word in ["allow-run", "allow-project"] {
+        let mut walk = walk(&format!(
+            "{ENGAGED} start T2; waypost: ask T1 1 k1 p1; waypost: ask T2 1 k1 p1; \
+             waypost: ask T2 1 k2 p2"
+        ));
+        assert_eq!(walk.asked().len(), 3);
+        walk.go(&format!("person: answer T1 k1 {word}"));
+        assert_eq!(walk.asked().len(), 1, "the same question of another task is answered with it");
+        assert_eq!(summary(&walk.say("waypost: ask T2 1 k9 p1")), "nothing");
+        assert_eq!(summary(&walk.say("waypost: ask T2 1 k8 p3")), "agent_asked T2 k8; ask: may I?");
+    }
+}
+
+#[test]
+fn an_agent_cannot_allow_itself_anything() {
+    let mut walk = walk(&format!("{ENGAGED} waypost: ask T1 1 k1 p1"));
+    for word in ["allow", "allow-task", "allow-run", "allow-project"] {
+        let refused = walk.say(&format!("answer T1 k1 {word}")).unwrap_err();
+        assert_eq!(refused.cause, Cause::Reserved);
+    }
+    let once = walk.say("person: answer T1 k1 allow");
+    assert!(once.is_ok());
+    assert_eq!(summary(&walk.say("waypost: ask T1 1 k2 p1")), "agent_asked T1 k2; ask: may I?");
+}
+
+#[test]
+fn an_answer_names_its_question() {
+    let walk = walk(&format!("{ENGAGED} waypost: ask T1 1 k1; person: answer T1 k1 no"));
+    assert_eq!(trail(&walk).answered().collect::<Vec<_>>(), [("may I?", "no")]);
+}
+
+#[test]
 fn questions_of_a_task_that_has_ended_need_no_answer() {
     for end in [
         "waypost: done T1 #1",

@@ -53,6 +53,9 @@ pub(crate) fn run(tests: Tests) -> Result<()> {
         passed.push((step.name, took));
     }
     println!("\n{}", summary(&passed));
+    if let Some(skipped) = e2e::skipped() {
+        println!("{skipped}");
+    }
     Ok(())
 }
 

@@ -2,8 +2,8 @@
 //!
 //! The programs are installed by npm into the target folder, in versions that are known to work, and
 //! nowhere else. They run in an empty environment and talk to loopback only, so no account and no key
-//! is needed. Where they cannot be had (no npm, no registry) we say what is skipped and are content:
-//! nobody's gate depends on a service being up.
+//! is needed. Where they cannot be had (no npm, no registry) their tests are skipped, and the last
+//! line says which and why: nobody's gate depends on a service being up.
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,9 @@ use crate::test::Runner;
 /// machines have, and a script at install time that npm may be told not to run.
 #[derive(Debug)]
 struct Agent {
+    name: &'static str,
+    /// What the names of its tests contain.
+    word: &'static str,
     package: &'static str,
     /// A version that the tests have been seen to pass with.
     version: &'static str,
@@ -26,67 +29,154 @@ struct Agent {
     program: &'static [&'static str],
     /// What tells the tests where it is.
     variable: &'static str,
+    /// Whether node runs it.
+    needs_node: bool,
+}
+
+/// What Gemini CLI asks for; machines may have an older one for other purposes.
+const NODE_VERSION_MIN: u32 = 20;
+
+/// The tests of a program that are not run, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Skipped {
+    name: &'static str,
+    word: &'static str,
+    reason: String,
 }
 
 const AGENTS: &[Agent] = &[
     Agent {
+        name: "Claude Code",
+        word: "claude",
         package: "@anthropic-ai/claude-code",
         version: "2.1.325",
         program: &["@anthropic-ai", "claude-code-*", "claude"],
         variable: "WAYPOST_E2E_CLAUDE",
+        needs_node: false,
     },
     Agent {
+        name: "Codex",
+        word: "codex",
         package: "@openai/codex",
         version: "0.166.0",
         program: &["@openai", "codex-*", "vendor", "*", "bin", "codex"],
         variable: "WAYPOST_E2E_CODEX",
+        needs_node: false,
+    },
+    Agent {
+        name: "Gemini CLI",
+        word: "gemini",
+        package: "@google/gemini-cli",
+        version: "0.61.0",
+        program: &["@google", "gemini-cli", "bundle", "gemini.js"],
+        variable: "WAYPOST_E2E_GEMINI",
+        needs_node: true,
     },
 ];
 
 pub(crate) fn run() -> Result<()> {
     let folder = target().join("e2e");
-    // Folders of tests that failed were left for a look; by now somebody has had it.
+    // Folders of tests that failed were left for a look; by now a person has had it.
     let _nothing = std::fs::remove_dir_all(folder.join("scratch"));
     let modules = folder.join("npm").join("node_modules");
-    install_agents(&folder.join("npm"), &modules)?;
-    let programs: Vec<(&Agent, PathBuf)> = AGENTS
-        .iter()
-        .filter_map(|agent| find(&modules, agent.program).map(|program| (agent, program)))
-        .collect();
+    let trouble = install_agents(&folder.join("npm"), &modules)?;
+    let (mut programs, mut skipped) = (Vec::new(), Vec::new());
     for agent in AGENTS {
-        if programs.iter().all(|(found, _)| found.package != agent.package) {
-            println!("skipped: end-to-end tests with {}: it could not be installed", agent.package);
+        match usable(agent, &modules, trouble.as_deref()) {
+            Ok(program) => programs.push((agent, program)),
+            Err(reason) => {
+                skipped.push(Skipped { name: agent.name, word: agent.word, reason });
+            }
         }
     }
-    if programs.is_empty() {
-        return Ok(());
+    note(&folder, &skipped)?;
+    if !programs.is_empty() {
+        for line in lines(Runner::find(), &folder, &programs, &skipped) {
+            println!("running {line}");
+            line.run()?;
+        }
     }
-    for line in lines(Runner::find(), &folder, &programs) {
-        println!("running {line}");
-        line.run()?;
-    }
+    println!("{}", summary(&programs, &skipped));
     Ok(())
 }
 
-/// Installs what is missing or has another version, as far as this machine lets us.
-fn install_agents(prefix: &Path, modules: &Path) -> Result<()> {
+/// The last line: with which programs the tests ran, and which were skipped for what reason.
+fn summary(programs: &[(&Agent, PathBuf)], skipped: &[Skipped]) -> String {
+    let ran = programs.iter().map(|(agent, _)| format!("{} {}", agent.name, agent.version));
+    let ran: Vec<String> = ran.collect();
+    let ran = if ran.is_empty() { "no program".to_owned() } else { ran.join(", ") };
+    let skipped: Vec<String> = skipped.iter().map(skip_line).collect();
+    match skipped.is_empty() {
+        true => format!("end-to-end tests: passed with {ran}"),
+        false => format!("end-to-end tests: passed with {ran}; skipped: {}", skipped.join("; ")),
+    }
+}
+
+fn skip_line(skipped: &Skipped) -> String {
+    format!("{} ({})", skipped.name, skipped.reason)
+}
+
+/// Where the last run says what it skipped, for those that report at the very end.
+fn note_path(folder: &Path) -> PathBuf {
+    folder.join("skipped.txt")
+}
+
+fn note(folder: &Path, skipped: &[Skipped]) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let lines: Vec<String> = skipped.iter().map(skip_line).collect();
+    let text = match lines.is_empty() {
+        true => String::new(),
+        false => format!("skipped: end-to-end tests with {}\n", lines.join("; ")),
+    };
+    Ok(std::fs::write(note_path(folder), text)?)
+}
+
+/// What the last run of these tests has skipped, in one line; nothing if it ran them all.
+pub(crate) fn skipped() -> Option<String> {
+    let text = std::fs::read_to_string(note_path(&target().join("e2e"))).unwrap_or_default();
+    Some(text.trim_end().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// The program, or why its tests cannot run.
+fn usable(agent: &Agent, modules: &Path, trouble: Option<&str>) -> Result<PathBuf, String> {
+    let version = installed_version(modules, agent.package);
+    if version.as_deref() != Some(agent.version) {
+        return Err(trouble.unwrap_or("it is not installed").to_owned());
+    }
+    let Some(program) = find(modules, agent.program) else {
+        return Err("its package has no program for this machine".to_owned());
+    };
+    if agent.needs_node && !has_node() {
+        return Err(format!("it needs node {NODE_VERSION_MIN} or newer"));
+    }
+    Ok(program)
+}
+
+fn has_node() -> bool {
+    let check =
+        format!("process.exit(parseInt(process.versions.node) < {NODE_VERSION_MIN} ? 1 : 0)");
+    is_on_path("node") && CommandLine::new("node", ["-e", &check]).succeeds()
+}
+
+/// Installs what is missing or has another version, as far as this machine lets us. Says why not.
+fn install_agents(prefix: &Path, modules: &Path) -> Result<Option<String>> {
     let is_there =
         |agent: &Agent| installed_version(modules, agent.package) == Some(agent.version.to_owned());
     if AGENTS.iter().all(is_there) {
-        return Ok(());
+        return Ok(None);
     }
     install::ensure(Purpose::EndToEnd)?;
     if !is_on_path("npm") {
-        return Ok(());
+        return Ok(Some("npm is not installed".to_owned()));
     }
     std::fs::create_dir_all(prefix)?;
     let line = install_line(prefix);
     println!("running {line}");
     // What did not arrive is told by name afterwards.
-    if let Err(error) = line.run() {
+    Ok(line.run().err().map(|error| {
         println!("warning: {error:#}");
-    }
-    Ok(())
+        "npm could not install it; is its registry reachable?".to_owned()
+    }))
 }
 
 fn install_line(prefix: &Path) -> CommandLine {
@@ -121,10 +211,26 @@ fn find(folder: &Path, pattern: &[&str]) -> Option<PathBuf> {
 ///
 /// Both take the whole workspace, as `cargo xtask test` does: with fewer packages cargo chooses other
 /// features for what they share, and builds everything a second time.
-fn lines(runner: Runner, folder: &Path, programs: &[(&Agent, PathBuf)]) -> [CommandLine; 2] {
+fn lines(
+    runner: Runner,
+    folder: &Path,
+    programs: &[(&Agent, PathBuf)],
+    skipped: &[Skipped],
+) -> [CommandLine; 2] {
+    let words = skipped.iter().map(|it| it.word);
     let test = match runner {
-        Runner::Nextest => CommandLine::cargo("nextest run --workspace --test e2e"),
-        Runner::Cargo => CommandLine::cargo("test --workspace --test e2e"),
+        Runner::Nextest => {
+            let line = CommandLine::cargo("nextest run --workspace --test e2e --run-ignored all");
+            let left_out: Vec<String> = words.map(|word| format!("not test({word})")).collect();
+            match left_out.is_empty() {
+                true => line,
+                false => line.with(["-E", &left_out.join(" and ")]),
+            }
+        }
+        Runner::Cargo => {
+            let line = CommandLine::cargo("test --workspace --test e2e -- --include-ignored");
+            line.with(words.flat_map(|word| ["--skip", word]))
+        }
     };
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
     let mut test = test
@@ -145,24 +251,64 @@ mod tests {
         assert_eq!(
             install_line(Path::new("out")).to_string(),
             "npm install --prefix out --no-audit --no-fund --loglevel=error --fetch-retries=1 \
-             --fetch-timeout=60000 @anthropic-ai/claude-code@2.1.325 @openai/codex@0.166.0"
+             --fetch-timeout=60000 @anthropic-ai/claude-code@2.1.325 @openai/codex@0.166.0 \
+             @google/gemini-cli@0.61.0"
         );
     }
 
     #[test]
     fn the_tests_are_told_where_everything_is() {
         let codex = (&AGENTS[1], PathBuf::from("/n/codex"));
-        let [build, test] = lines(Runner::Nextest, Path::new("/t/e2e"), &[codex]);
+        let skipped = AGENTS.iter().filter(|agent| agent.word != "codex").map(|agent| Skipped {
+            name: agent.name,
+            word: agent.word,
+            reason: "npm is not installed".to_owned(),
+        });
+        let skipped: Vec<Skipped> = skipped.collect();
+        let folder = Path::new("/t/e2e");
+        let [build, test] = lines(Runner::Nextest, folder, &[codex.clone()], &skipped);
         assert_eq!(build.to_string(), "cargo build --workspace --bins --test e2e");
         let bin = target().join("debug");
         assert_eq!(
             test.to_string(),
             format!(
                 "WAYPOST_E2E_BIN={} WAYPOST_E2E_SCRATCH=/t/e2e/scratch WAYPOST_E2E_CODEX=/n/codex \
-                 cargo nextest run --workspace --test e2e",
+                 cargo nextest run --workspace --test e2e --run-ignored all \
+                 -E 'not test(claude) and not test(gemini)'",
                 bin.display()
             )
         );
+        let [_, test] = lines(Runner::Cargo, folder, &[codex.clone()], &skipped);
+        let want =
+            "cargo test --workspace --test e2e -- --include-ignored --skip claude --skip gemini";
+        assert!(test.to_string().ends_with(want), "{test}");
+        assert_eq!(
+            summary(&[codex], &skipped),
+            "end-to-end tests: passed with Codex 0.166.0; skipped: Claude Code (npm is not \
+             installed); Gemini CLI (npm is not installed)"
+        );
+    }
+
+    #[test]
+    fn what_was_skipped_is_kept_for_the_end_of_the_gate() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = || std::fs::read_to_string(note_path(folder.path())).unwrap();
+        let reason = "npm could not install it; is its registry reachable?".to_owned();
+        note(folder.path(), &[Skipped { name: "Codex", word: "codex", reason }]).unwrap();
+        assert_eq!(
+            text(),
+            "skipped: end-to-end tests with Codex (npm could not install it; is its registry \
+             reachable?)\n"
+        );
+        note(folder.path(), &[]).unwrap();
+        assert_eq!(text(), "");
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_has_a_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let found = usable(&AGENTS[1], folder.path(), Some("npm is not installed"));
+        assert_eq!(found, Err("npm is not installed".to_owned()));
     }
 
     #[test]

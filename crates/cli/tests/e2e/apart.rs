@@ -25,12 +25,7 @@ fn three(agent: Agent) -> Option<Stage> {
     let tasks = format!("## Phase 1: Ground\n\n{}", TASKS.map(task).concat());
     Stage::new(agent, &tasks, |site| {
         let turns = |task: &'static str| {
-            let file = format!("{}/{task}.txt", tree(task));
-            let written = match agent {
-                Agent::Claude => agent.write(site, &file, task),
-                // It names files from where it works.
-                Agent::Codex => agent.write(site, &format!("{task}.txt"), task),
-            };
+            let written = agent.write_in(site, &tree(task), &format!("{task}.txt"), task);
             // An interrupted Claude puts an excuse of its own between the answers.
             let last = until(site, "go", done(task));
             (task, json!([written, last.clone(), last]))
@@ -79,11 +74,13 @@ fn check_together(agent: Agent) {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn three_claudes_work_at_once_in_trees_of_their_own_and_are_merged() {
     check_together(Agent::Claude);
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn three_codexes_work_at_once_in_trees_of_their_own_and_are_merged() {
     check_together(Agent::Codex);
 }
@@ -111,11 +108,13 @@ fn check_killed(agent: Agent) {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn killed_claudes_go_on_in_their_trees_and_are_merged_once() {
     check_killed(Agent::Claude);
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn killed_codexes_go_on_in_their_trees_and_are_merged_once() {
     check_killed(Agent::Codex);
 }

@@ -37,6 +37,7 @@ fn agent() -> Value {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_writes_only_once_the_review_gate_is_passed() {
     let Some(site) = site() else { return };
     site.enter_implement();
@@ -56,6 +57,7 @@ fn claude_writes_only_once_the_review_gate_is_passed() {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn a_subagent_of_claude_is_held_at_the_same_gate() {
     let Some(site) = site() else { return };
     site.enter_implement();
@@ -76,6 +78,7 @@ fn a_subagent_of_claude_is_held_at_the_same_gate() {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_pushes_in_no_spelling_before_the_last_gate() {
     let Some(site) = site() else { return };
     site.enter_implement();
@@ -96,6 +99,7 @@ fn claude_pushes_in_no_spelling_before_the_last_gate() {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_pushes_with_no_other_tool_that_runs_commands() {
     let Some(site) = site() else { return };
     site.enter_implement();
@@ -114,6 +118,7 @@ fn claude_pushes_with_no_other_tool_that_runs_commands() {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_edits_neither_the_state_nor_the_settings_of_the_hook() {
     let Some(site) = site() else { return };
     site.enter_implement();
@@ -141,6 +146,7 @@ fn claude_edits_neither_the_state_nor_the_settings_of_the_hook() {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_goes_on_after_errors_of_the_model_and_does_nothing_twice() {
     let Some(site) = site() else { return };
     let append = |word: &str| {
@@ -159,6 +165,7 @@ fn claude_goes_on_after_errors_of_the_model_and_does_nothing_twice() {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_is_told_the_state_at_the_start_and_after_compaction() {
     let Some(site) = site() else { return };
     site.enter_implement();
@@ -180,6 +187,7 @@ fn claude_is_told_the_state_at_the_start_and_after_compaction() {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_is_held_once_while_a_checkpoint_is_in_progress() {
     let Some(site) = site() else { return };
     site.enter_implement();

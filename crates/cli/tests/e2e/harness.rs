@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 use tempfile::TempDir;
-use waypost_agent::{claude_environment, codex_config, codex_environment};
+use waypost_agent::{claude_environment, codex_config, codex_environment, gemini_environment};
 use waypost_sim::{Options, Script, Server};
 
 /// The feature that every workflow here is about; it is looked for in what the model is shown.
@@ -217,6 +217,7 @@ impl Site {
         let ran = match self.agent {
             Agent::Claude => self.claude(&model, &["go"], ""),
             Agent::Codex => self.codex(&model),
+            Agent::Gemini => self.gemini(&model),
         };
         assert_eq!(ran.code, Some(0), "{ran}");
         Work { requests: model.requests(), ran }
@@ -244,6 +245,13 @@ impl Site {
         command.args(["-p", "--output-format", "stream-json", "--verbose"]);
         command.arg("--dangerously-skip-permissions").args(&self.arguments).args(arguments);
         run(command, input)
+    }
+
+    fn gemini(&self, model: &Model) -> Ran {
+        let mut command = self.command(&self.programs.agent);
+        command.envs(gemini_environment(model.server.address()));
+        command.args(["-p", "go", "--yolo", "--output-format", "stream-json"]);
+        run(command, "")
     }
 
     /// Points Codex to the model; returns its home.
@@ -336,7 +344,11 @@ pub(crate) fn tool_results(request: &Value) -> Vec<String> {
     let outputs = list(&request["body"]["input"]);
     let outputs = outputs.into_iter().filter(|item| !item["output"].is_null());
     let outputs = outputs.map(|item| item["output"].clone());
-    results.chain(outputs).map(|value| plain_text(&value)).collect()
+    let contents = list(&request["body"]["contents"]);
+    let parts = contents.iter().flat_map(|content| list(&content["parts"]));
+    let responses = parts.map(|part| part["functionResponse"]["response"].clone());
+    let responses = responses.filter(|response| !response.is_null());
+    results.chain(outputs).chain(responses).map(|value| plain_text(&value)).collect()
 }
 
 fn plain_text(value: &Value) -> String {

@@ -1,9 +1,10 @@
-//! Proves with the real Claude Code and the real Codex that the hook holds, and that runs with them
-//! lose nothing.
+//! Proves with the real Claude Code, Codex and Gemini CLI that the hook holds, and that runs with
+//! them lose nothing.
 //!
-//! Both run against our scripted model on loopback, in an empty environment with a home of their
+//! They run against our scripted model on loopback, in an empty environment with a home of their
 //! own, so nothing here needs a network, an account or a key. `cargo xtask e2e` installs the programs
-//! and says where they are; without that every test here skips itself aloud.
+//! and says where they are; every other way to run the tests leaves these out, and counts them as
+//! skipped.
 #![expect(
     clippy::disallowed_methods,
     reason = "tests start agent programs and play the parts of git and a person"
@@ -20,3 +21,4 @@ mod program;
 mod runs;
 mod stage;
 mod supervised;
+mod weather;

@@ -19,6 +19,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 pub(crate) enum Agent {
     Claude,
     Codex,
+    Gemini,
 }
 
 impl Agent {
@@ -26,6 +27,7 @@ impl Agent {
         match self {
             Self::Claude => "WAYPOST_E2E_CLAUDE",
             Self::Codex => "WAYPOST_E2E_CODEX",
+            Self::Gemini => "WAYPOST_E2E_GEMINI",
         }
     }
 }

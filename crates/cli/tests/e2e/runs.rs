@@ -36,7 +36,8 @@ fn check_three(agent: Agent, last: &str) -> Option<Stage> {
         let requests = stage.requests(task);
         let turns: Vec<&Value> = requests.iter().map(|request| &request["turn"]).collect();
         assert_eq!(turns, [0, 1], "{task}");
-        for request in &requests {
+        // Gemini CLI does not tell its model which conversation it is.
+        for request in requests.iter().filter(|_| agent != Agent::Gemini) {
             assert!(request["body"].to_string().contains(&conversation), "{task}: {conversation}");
         }
     }
@@ -62,13 +63,21 @@ fn check_three(agent: Agent, last: &str) -> Option<Stage> {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_works_through_three_tasks() {
     check_three(Agent::Claude, "claude");
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn codex_works_through_three_tasks_in_both_of_its_ways() {
     check_three(Agent::Codex, "codex-exec");
+}
+
+#[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
+fn gemini_works_through_three_tasks() {
+    check_three(Agent::Gemini, "gemini");
 }
 
 /// The first answer is a file, the second comes when there is a file `go`. An interrupted Claude
@@ -102,13 +111,21 @@ fn check_adopted(agent: Agent) {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_works_on_when_the_engine_dies_and_is_adopted() {
     check_adopted(Agent::Claude);
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn codex_works_on_when_the_engine_dies_and_is_adopted() {
     check_adopted(Agent::Codex);
+}
+
+#[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
+fn gemini_works_on_when_the_engine_dies_and_is_adopted() {
+    check_adopted(Agent::Gemini);
 }
 
 fn check_resumed(agent: Agent) {
@@ -123,7 +140,10 @@ fn check_resumed(agent: Agent) {
     let [conversation] = stage.conversations("T1.1").try_into().unwrap();
     let requests = stage.requests("T1.1");
     let last = requests.last().unwrap()["body"].to_string();
-    for word in [&conversation, "one.txt", "was interrupted"] {
+    let is_told = |word: &&str| agent != Agent::Gemini || *word != conversation;
+    for word in
+        [conversation.as_str(), "one.txt", "was interrupted"].iter().filter(|it| is_told(it))
+    {
         assert!(last.contains(word), "{word}: {last}");
     }
     assert_eq!(stage.tasks("attempt_interrupted"), ["T1.1"]);
@@ -132,13 +152,21 @@ fn check_resumed(agent: Agent) {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_goes_on_in_its_conversation_after_everything_was_killed() {
     check_resumed(Agent::Claude);
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn codex_goes_on_in_its_conversation_after_everything_was_killed() {
     check_resumed(Agent::Codex);
+}
+
+#[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
+fn gemini_goes_on_in_its_conversation_after_everything_was_killed() {
+    check_resumed(Agent::Gemini);
 }
 
 /// Two tasks whose agents need a permission, and one that keeps the run going meanwhile.
@@ -172,7 +200,8 @@ fn check_permissions(agent: Agent) {
     let allowed = result("T1.1");
     assert!(!allowed.contains("refused"), "{allowed}");
     let denied = result("T1.2");
-    assert!(denied.contains("refused") || denied.contains("rejected"), "{denied}");
+    let words = ["refused", "rejected", "canceled"];
+    assert!(words.iter().any(|word| denied.contains(word)), "{denied}");
     stage.site.write("go", "");
     let ran = engine.end();
     assert_eq!(ran.code, Some(0), "{ran}");
@@ -182,13 +211,21 @@ fn check_permissions(agent: Agent) {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_uses_a_tool_when_a_person_allows_it() {
     check_permissions(Agent::Claude);
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn codex_uses_a_tool_when_a_person_allows_it() {
     check_permissions(Agent::Codex);
+}
+
+#[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
+fn gemini_uses_a_tool_when_a_person_allows_it() {
+    check_permissions(Agent::Gemini);
 }
 
 /// The run ends with the question in the inbox, and goes on after the answer.
@@ -200,7 +237,7 @@ fn check_late_permission(agent: Agent) {
     });
     let Some(stage) = stage else { return };
     let ran = stage.run("run --no-budget");
-    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(ran.code, Some(6), "{ran}");
     assert!(ran.stderr.contains("waits for a person"), "{ran}");
     stage.wait_for_nobody();
     let ran = stage.run("run --resume");
@@ -212,18 +249,67 @@ fn check_late_permission(agent: Agent) {
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(stage.site.git("tag"), "allowed\n", "{ran}");
     assert_eq!(stage.tasks("task_completed"), ["T1.1"]);
-    assert_eq!(stage.conversations("T1.1").len(), 1);
+    // Gemini CLI keeps no conversation in which no tool has run: another takes its place.
+    let conversations = if agent == Agent::Gemini { 2 } else { 1 };
+    assert_eq!(stage.conversations("T1.1").len(), conversations);
     assert_eq!(stage.events("agent_asked").len(), 1, "the same question is not asked twice");
+    assert_eq!(stage.tasks("attempt_failed"), [""; 0]);
+    let last = stage.requests("T1.1").last().unwrap()["body"].to_string();
+    assert!(last.contains("You asked: permission for "), "{last}");
+    assert!(last.contains("A person answered: allow"), "{last}");
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_comes_back_for_a_permission_that_is_given_late() {
     check_late_permission(Agent::Claude);
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn codex_comes_back_for_a_permission_that_is_given_late() {
     check_late_permission(Agent::Codex);
+}
+
+#[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
+fn gemini_comes_back_for_a_permission_that_is_given_late_in_a_new_conversation() {
+    check_late_permission(Agent::Gemini);
+}
+
+/// Three tasks want the same command one after another; a person allows it once for all.
+fn check_allowed_for_the_run(agent: Agent) {
+    let name = agent.name();
+    let tasks: String =
+        ["T1.1", "T1.2", "T1.3"].map(|id| format!("- [ ] {id}: Tag\n  - agent: {name}\n")).concat();
+    let tasks = tasks.replace("T1.2: Tag\n", "T1.2: Tag\n  - depends: T1.1\n");
+    let tasks = tasks.replace("T1.3: Tag\n", "T1.3: Tag\n  - depends: T1.2\n");
+    let stage = Stage::new(agent, &format!("## Phase 1: One\n\n{tasks}"), |_| {
+        let wish = agent.bold_command("git tag --force allowed");
+        // An interrupted Claude puts an excuse of its own between the answers.
+        ["T1.1", "T1.2", "T1.3"].map(|task| (task, json!([wish, wish, wish, done(task)]))).into()
+    });
+    let Some(stage) = stage else { return };
+    stage.run("run --no-budget");
+    let [entry] = stage.wait_for_inbox(1).try_into().unwrap();
+    stage.answer(&entry, "allow-run");
+    let ran = stage.run("run --resume");
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(stage.events("agent_asked").len(), 1, "one question for three tasks: {ran}");
+    assert_eq!(stage.tasks("task_completed").len(), 3);
+    assert_eq!(stage.site.git("tag"), "allowed\n");
+}
+
+#[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
+fn claude_asks_once_for_what_is_allowed_for_the_run() {
+    check_allowed_for_the_run(Agent::Claude);
+}
+
+#[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
+fn codex_asks_once_for_what_is_allowed_for_the_run() {
+    check_allowed_for_the_run(Agent::Codex);
 }
 
 fn check_question(agent: Agent) {
@@ -256,11 +342,13 @@ fn check_question(agent: Agent) {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_is_told_what_a_person_answers() {
     check_question(Agent::Claude);
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn codex_is_told_what_a_person_answers() {
     check_question(Agent::Codex);
 }
@@ -285,11 +373,13 @@ fn check_gate(agent: Agent) {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_in_a_run_is_held_at_the_gate_of_a_project_without_settings() {
     check_gate(Agent::Claude);
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn codex_in_a_run_is_held_at_the_gate_of_a_project_without_settings() {
     check_gate(Agent::Codex);
 }
@@ -307,7 +397,7 @@ fn check_interrupted(agent: Agent) {
     engine.interrupt("no new tasks are started");
     engine.interrupt("running tasks are stopped");
     let ran = engine.end();
-    assert_eq!(ran.code, Some(0), "{ran}");
+    assert_eq!(ran.code, Some(130), "{ran}");
     assert_eq!(stage.processes(), []);
     assert_eq!(stage.status("T1.1"), "ready");
     stage.site.write("go", "");
@@ -325,11 +415,13 @@ fn check_interrupted(agent: Agent) {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_is_stopped_with_all_that_it_started_and_goes_on_later() {
     check_interrupted(Agent::Claude);
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn codex_is_stopped_with_all_that_it_started_and_goes_on_later() {
     check_interrupted(Agent::Codex);
 }

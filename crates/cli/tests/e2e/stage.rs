@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use std::{
     fs::{self, File},
     os::unix::{fs::symlink, process::CommandExt as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
-use waypost_agent::{claude_environment, codex_environment};
+use waypost_agent::{claude_environment, codex_environment, gemini_environment};
 
 /// A project with tasks for agents, and the model that they talk to.
 pub(crate) struct Stage {
@@ -46,6 +46,15 @@ impl Agent {
         match self {
             Self::Claude => "claude",
             Self::Codex => "codex",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// What its processes run: itself, or what runs it.
+    fn is_run_by(self, program: &Path, agent: &Path) -> bool {
+        match self {
+            Self::Claude | Self::Codex => program == agent,
+            Self::Gemini => program.ends_with("node"),
         }
     }
 
@@ -54,6 +63,9 @@ impl Agent {
         let (tool, input) = match self {
             Self::Claude => ("Bash", json!({"command": command, "description": "try"})),
             Self::Codex => ("exec_command", json!({"cmd": command})),
+            Self::Gemini => {
+                ("run_shell_command", json!({"command": command, "description": "try"}))
+            }
         };
         json!({"blocks": [{"tool": tool, "input": input}]})
     }
@@ -71,6 +83,12 @@ impl Agent {
 
     /// A turn in which the model asks a person to choose.
     pub(crate) fn question(self, text: &str, choices: [(&str, &str); 2]) -> Value {
+        if self == Self::Gemini {
+            // It has no tool for that in this mode; the text ends the turn.
+            let labels = choices.map(|(label, _)| label).join(", ");
+            let block = format!("question: {text}\noptions: {labels}\nrequired: true");
+            return self::text(&format!("[USER_QUESTION]\n{block}\n[/USER_QUESTION]"));
+        }
         let option = |(label, description)| json!({"label": label, "description": description});
         let mut question = json!({"question": text, "header": "Choice",
                                   "options": choices.map(option)});
@@ -83,6 +101,7 @@ impl Agent {
                 question["id"] = json!("choice");
                 "request_user_input"
             }
+            Self::Gemini => unreachable!("it was answered above"),
         };
         json!({"blocks": [{"tool": tool, "input": {"questions": [question]}}]})
     }
@@ -97,8 +116,21 @@ impl Agent {
                 let patch = format!("*** Add File: {file}\n+{content}");
                 ("apply_patch", json!(format!("*** Begin Patch\n{patch}\n*** End Patch\n")))
             }
+            Self::Gemini => (
+                "write_file",
+                json!({"file_path": site.path(file), "content": format!("{content}\n")}),
+            ),
         };
         json!({"blocks": [{"tool": tool, "input": input}]})
+    }
+
+    /// A turn in which the model writes a file of a work tree.
+    pub(crate) fn write_in(self, site: &Site, tree: &str, file: &str, content: &str) -> Value {
+        match self {
+            // It names files from where it works.
+            Self::Codex => self.write(site, file, content),
+            Self::Claude | Self::Gemini => self.write(site, &format!("{tree}/{file}"), content),
+        }
     }
 }
 
@@ -143,6 +175,7 @@ impl Stage {
             codex("codex"),
             codex("codex-exec"),
             "\n[agents.claude]\nallowed_tools = [\"Bash(until *)\"]\n".to_owned(),
+            "\n[agents.gemini]\ninput_price = 2.0\noutput_price = 10.0\n".to_owned(),
         ]
         .concat();
         site.write("waypost.toml", &config);
@@ -161,6 +194,7 @@ impl Stage {
         let mut command = self.site.waypost_command(line);
         command.envs(claude_environment(self.model.server.address()));
         command.envs(codex_environment()).env("CODEX_HOME", self.site.base().join("codex"));
+        command.envs(gemini_environment(self.model.server.address()));
         // Most of these tests are about agents, and look at the project's folder.
         command.env("WAYPOST_RUN_ISOLATION", "none");
         command
@@ -253,7 +287,9 @@ impl Stage {
     /// The agent's own processes with a variable in their environment.
     pub(crate) fn agents_with(&self, variable: &str) -> Vec<u32> {
         let agent = self.site.programs.agent.canonicalize().unwrap();
-        let is_agent = |process: &Process| process.program == agent && process.has(variable);
+        let kind = self.site.agent;
+        let is_agent =
+            |process: &Process| kind.is_run_by(&process.program, &agent) && process.has(variable);
         self.processes().into_iter().filter(is_agent).map(|process| process.id).collect()
     }
 

@@ -292,7 +292,8 @@ impl Errand {
                 Found::Alive(keeper) => {
                     let reports = keeper.next(Duration::ZERO)?;
                     if reports.iter().any(|report| report.id() == id) {
-                        return self.adopt(keeper, reports, now, project.root());
+                        let folder = self.folder(project);
+                        return self.adopt(keeper, reports, now, &folder);
                     }
                     end(keeper)?;
                 }

@@ -80,4 +80,22 @@ mod tests {
             "cargo rustc --profile dist --package waypost --bin waypost"
         );
     }
+
+    /// The entries of a section of the workspace's manifest.
+    fn section(name: &str) -> Vec<String> {
+        let manifest = std::fs::read_to_string(crate::command_line::root().join("Cargo.toml"));
+        let manifest = manifest.expect("the workspace has a manifest");
+        let lines = manifest.lines().skip_while(|line| *line != format!("[{name}]")).skip(1);
+        let lines = lines.take_while(|line| !line.starts_with('['));
+        lines.filter(|line| line.contains('=')).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn installed_programs_have_no_symbols_and_a_profile_has() {
+        assert_eq!(section("profile.release"), ["strip = true"]);
+        let profiling = ["inherits = \"release\"", "strip = false", "debug = \"line-tables-only\""];
+        assert_eq!(section("profile.profiling"), profiling);
+        let keeps = |line: &String| line.starts_with("strip");
+        assert!(!section("profile.dist").iter().any(keeps), "as release");
+    }
 }

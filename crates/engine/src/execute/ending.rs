@@ -66,7 +66,7 @@ impl Executor<'_> {
         ending.started += 1;
         ending.is_checking = true;
         let child = ending.child();
-        self.audience.tell(&Happening::Note(format!("phase {number}: `{command}`")));
+        self.audience.tell(&Happening::Note(format!("phase {number} is checked by `{command}`")));
         let Some(active) = self.project.run_seen()?.active() else { return Ok(()) };
         let name = active.plan().phase_tree(number);
         let Some(apart) = &self.apart else { return Ok(()) };

@@ -69,7 +69,7 @@ pub(super) fn announced() -> Vec<String> {
 }
 
 fn names(fault: &Fault) -> String {
-    format!("{:9}", fault.tasks.join(", "))
+    format!("{:10}", fault.tasks.join(", "))
 }
 
 /// Where each fault happened and was survived, by the numbers of events; what cannot be shown is a
@@ -91,7 +91,7 @@ fn proof(fault: &Fault, events: &[Recorded]) -> Result<String, CliError> {
         let message = format!("the journal does not show how {tasks} was survived");
         return Err(CliError::new(Kind::Failed, message).hint(fault.staged));
     };
-    let events = styled(DIM, format!("(event {staged}, completed with event {done})"));
+    let events = styled(DIM, format!("(events {staged} to {done})"));
     Ok(format!(
         "  {}  {}\n        {} {events}",
         styled(CYAN, task),

@@ -63,7 +63,7 @@ const CHECKS: &str = "checks = [\"test -d src\"]\n";
 
 pub(crate) fn run(context: &Context, args: &DemoArgs) -> Result<ExitCode, CliError> {
     let folder = folder(context, args.folder.as_deref())?;
-    let waypost = own_name()?;
+    let waypost = format!("{} -C {}", own_name()?, shell_word(&folder));
     announce(context, &folder)?;
     if !args.yes && !wants_to_begin()? {
         context.out.note("nothing was done");
@@ -152,8 +152,7 @@ fn look_around(context: &Context, folder: &Path, waypost: &str) -> Result<(), Cl
     let git = format!("git -C {shown} log --graph --oneline");
     context.out.line(format!("  {}", styled(CYAN, git)))?;
     for command in ["run status", "run diff T1.1", "why T2.5", "run logs T0.4", "log", "doctor"] {
-        let line = format!("{waypost} -C {shown} {command}");
-        context.out.line(format!("  {}", styled(CYAN, line)))?;
+        context.out.line(format!("  {}", styled(CYAN, format!("{waypost} {command}"))))?;
     }
     context.out.line(format!("\nRemove it again: rm -r {shown}"))?;
     Ok(())

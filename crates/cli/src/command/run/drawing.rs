@@ -54,7 +54,13 @@ pub(super) fn lines(active: &Active, running: &[Running<'_>], at: Moment) -> Vec
     let tasks = waiting.iter().map(|view| delayed(view, at.now));
     lines.extend(at_most(tasks.collect(), for_waiting, "waiting"));
     let elapsed = duration(at.now.since(at.began));
-    let line = format!("{elapsed}{}{}", rest(active, running.len()), spent(active, &running));
+    // Ready and not delayed by themselves: they wait for a slot, or for their agent's limit.
+    let ready = match active.count(TaskStatus::Ready).saturating_sub(waiting.len()) {
+        0 => String::new(),
+        count => format!(", {count} ready"),
+    };
+    let line =
+        format!("{elapsed}{ready}{}{}", rest(active, running.len()), spent(active, &running));
     lines.push(styled(DIM, line));
     lines
 }

@@ -12,7 +12,7 @@ use waypost_engine::{Project, Trial, Waiting};
 
 /// Try out and send notices
 ///
-/// A run tells Slack, webhooks and ntfy that it has begun, that a task has failed for good, that a
+/// A run tells Slack, webhooks and ntfy that it has started, that a task has failed for good, that a
 /// phase has ended, that it needs a person, and that it is over. Where they go stands in the
 /// person's own configuration: `run.slack_webhook_url`, `notify.webhooks`, `notify.ntfy`.
 #[derive(Debug, clap::Args)]
@@ -23,7 +23,7 @@ pub(crate) struct NotifyArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum NotifyAction {
-    /// Send a test to every target, and say what came of it
+    /// Send a test to every target, and print the result
     ///
     /// Exits with 1 if one did not arrive, and with 5 if nothing is configured.
     Test,

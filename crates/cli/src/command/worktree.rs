@@ -39,7 +39,7 @@ struct UndoArgs {
     name: String,
 }
 
-/// Put away work trees that nobody works in
+/// Put away work trees that are not used
 ///
 /// Trees of failed tasks go when they were not used for `worktree.keep_days`, each with a snapshot
 /// of what is nowhere else; snapshots are deleted after `worktree.snapshot_days`. What processes

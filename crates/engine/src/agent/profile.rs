@@ -164,7 +164,7 @@ impl Agent {
                 return Err(EngineError::BadInput { message, hint });
             }
         };
-        Ok(Agent { name: name.to_owned(), adapter, command, config })
+        Ok(Self { name: name.to_owned(), adapter, command, config })
     }
 
     /// Where its program is, as a shell finds it; none if it is not there.

@@ -27,7 +27,7 @@ pub(crate) struct RalphArgs {
     #[arg(long, value_name = "ID")]
     checkpoint: Option<String>,
 
-    /// Who works on it
+    /// The agent that works on it
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 

@@ -107,13 +107,13 @@ pub(crate) struct ExecuteArgs {
     /// project's folder itself
     #[arg(long, value_name = "WHERE")]
     isolation: Option<IsolationWord>,
-    /// Who works on tasks that name no agent and have no command
+    /// The agent for tasks that name none and have no command
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// What all model agents of the run may spend, in dollars
     #[arg(long, value_name = "USD", value_parser = parse_dollars, conflicts_with = "no_budget")]
     budget: Option<u64>,
-    /// Let model agents spend what they want
+    /// Set no limit on what model agents may spend
     #[arg(long)]
     no_budget: bool,
 }

@@ -29,7 +29,7 @@ use waypost_model::{
 
 /// Work through the tasks of TASKS.md
 ///
-/// Without a command, runs them: phase by phase, as many at once as may be, each with its own
+/// Without a command, runs them: phase by phase, as many at once as are allowed, each with its own
 /// `run:` command, again after a failure, until nothing is left. Ctrl-C once lets running tasks
 /// finish, twice stops them. An agent session can be the executor itself: ask for what is ready,
 /// start it, and say how it ended. The state is shown in .claude/orchestrate-state.json.
@@ -51,7 +51,7 @@ pub(crate) struct RunArgs {
 enum RunAction {
     /// Show phases, counts, and what failed or is blocked
     Status {
-        /// Watch until the run is over, waits for a person, or nobody works on it any more; exits
+        /// Watch until the run is over, waits for a person, or no process works on it any more; exits
         /// as the run does
         #[arg(long)]
         wait: bool,

@@ -36,14 +36,21 @@ impl Project {
         let plan = active.plan();
         let is_known =
             tasks_md::read(text, &plan.project).is_ok_and(|read| plan.is_same_work(&read.plan));
-        let is_done = is_known && !is_open_in_editor(&path) && put(&path, &bytes, &ticked)?;
-        if !is_done {
-            let name = source.path.clone();
-            self.notice(format!(
-                "{name} is being edited: the boxes of what is completed are not ticked; the end of \
-                 the next phase or run does it"
-            ));
-        }
+        let name = source.path.clone();
+        let put = match is_known && !is_open_in_editor(&path) {
+            true => put(&path, &bytes, &ticked),
+            false => Ok(false),
+        };
+        let why = match put {
+            Ok(true) => return Ok(()),
+            Ok(false) => format!("{name} is being edited"),
+            // What the run has recorded stands, whatever becomes of the file.
+            Err(error) => format!("{name} cannot be written ({error})"),
+        };
+        self.notice(format!(
+            "{why}: the boxes of what is completed are not ticked; the end of the next phase or \
+             run does it"
+        ));
         Ok(())
     }
 

@@ -8,7 +8,7 @@
 //! A running engine is asked to end much as Ctrl-C asks it: by a signal, through a handle that was
 //! compared with the owner of the engine lock, so that it never meets another process.
 
-use crate::{clock::Clock, error::EngineError, fence, project::Project};
+use crate::{agent::agents_folder, clock::Clock, error::EngineError, fence, project::Project};
 use rustix::{
     fs::OFlags,
     io::Errno,
@@ -205,6 +205,24 @@ impl Project {
                 "whoever started it can end it",
             )),
         }
+    }
+
+    /// Whether the engine of a run that is not over has died, and has left what it started: an
+    /// engine that ends takes its keepers along.
+    pub fn has_lost_engine(&mut self) -> Result<bool, EngineError> {
+        if !self.has_keepers() || self.engine_holder()?.is_some() {
+            return Ok(false);
+        }
+        let is_over = self.run_summary()?.is_none_or(|run| run.is_over);
+        // One that has just begun, or just ended, is not gone.
+        Ok(!is_over && self.has_keepers() && self.engine_holder()?.is_none())
+    }
+
+    fn has_keepers(&self) -> bool {
+        let state = &self.place.state;
+        let folders = [state.join("keepers"), agents_folder(state)];
+        // What cannot be read is told by whoever has to read it.
+        folders.iter().any(|folder| waypost_proc::is_any_left(folder).unwrap_or(false))
     }
 
     /// Whether the engine has let go of the project.

@@ -189,6 +189,10 @@ impl<'a> Doctor<'a> {
     fn examine_engine(&self) -> Finding {
         match EngineLock::holder(&self.place) {
             Ok(Some(owner)) => Finding::note("engine", format!("held by {owner}")),
+            Ok(None) if self.has_lost_engine() => {
+                Finding::note("engine", "the run's engine is gone, and has left what it started")
+                    .remedy("`waypost run --resume` goes on with it, `waypost run stop` ends it")
+            }
             Ok(None) => Finding::good("engine", "not running"),
             Err(StoreError::Busy { .. }) => Finding::note("engine", "it has just begun"),
             Err(error) => Finding::bad("engine", error.to_string()),
@@ -219,6 +223,11 @@ impl<'a> Doctor<'a> {
             let text = format!("version {said} is too old: runs in work trees need {needed}");
             Finding::bad("git", text).remedy("update git, or work with `run.isolation = \"none\"`")
         })
+    }
+
+    fn has_lost_engine(&self) -> bool {
+        let project = Project::open_unreconciled(self.start, self.actor.clone());
+        project.is_ok_and(|mut project| project.has_lost_engine().unwrap_or(false))
     }
 
     fn examine_exclude(&self) -> Option<Finding> {

@@ -54,6 +54,11 @@ pub fn find(folder: &Path) -> Result<Vec<Found>, ProcError> {
     Place::all(folder)?.into_iter().map(look).collect()
 }
 
+/// Whether there is anything of a keeper below `folder`, without looking at it.
+pub fn is_any_left(folder: &Path) -> Result<bool, ProcError> {
+    Ok(!Place::all(folder)?.is_empty())
+}
+
 fn look(place: Place) -> Result<Found, ProcError> {
     let deadline = clock::now() + BETWEEN;
     loop {

@@ -37,7 +37,7 @@ mod wire;
 
 pub use client::Keeper;
 pub use error::ProcError;
-pub use found::{Dead, Found, find, look_again};
+pub use found::{Dead, Found, find, is_any_left, look_again};
 pub use keeper::serve;
 pub use process::Identity;
 pub use spec::{

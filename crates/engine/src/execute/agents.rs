@@ -516,7 +516,7 @@ impl Executor<'_> {
 
     pub(super) fn commit(&mut self, commands: Vec<run::Command>) -> Result<(), EngineError> {
         let commands: Vec<MachineCommand> = commands.into_iter().map(MachineCommand::Run).collect();
-        self.is_shown = false;
+        self.showing.change();
         for refused in self.project.commit_each(&Actor::Waypost, &commands, |_| Vec::new())? {
             self.audience.tell(&Happening::Note(refused));
         }

@@ -21,6 +21,7 @@ mod ending;
 mod ground;
 mod held;
 mod recover;
+mod showing;
 mod signature;
 mod worker;
 mod yard;
@@ -36,6 +37,7 @@ pub use audience::{AgentView, Audience, Doing, Happening, Running, Wish};
 use claims::Room;
 use conclude::Halt;
 use held::Limited;
+use showing::Showing;
 use std::{
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
@@ -69,10 +71,6 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A look that is so late was not delayed by work.
 const JUMP_MIN: Duration = Duration::from_secs(60);
-
-/// The shortest time between two renderings, and the part of all time that they may take.
-const RENDER_INTERVAL: Duration = Duration::from_millis(500);
-const RENDER_SHARE: u32 = 50;
 
 /// How a run is executed.
 #[derive(Clone, Debug, Default)]
@@ -136,8 +134,7 @@ struct Executor<'a> {
     pace_before: usize,
     wish: Wish,
     next_look: Time,
-    next_rendering: Time,
-    is_shown: bool,
+    showing: Showing,
     known: Known,
     courier: Courier,
     _lock: EngineLock,
@@ -191,18 +188,22 @@ impl Project {
             wish: Wish::GoOn,
             next_look: now,
             // The first look comes before there is a child; the second shows the run.
-            next_rendering: now.plus(Duration::from_millis(1)),
-            is_shown: false,
+            showing: Showing::from(now.plus(Duration::from_millis(1))),
             known: Known::default(),
             courier,
             _lock: lock,
         };
         executor.note_closed()?;
+        // Who is asked to end before it has begun claims nothing, and stops what it finds.
+        executor.wish = executor.audience.wish();
         executor.take_agents(adopted)?;
         executor.take_over(found)?;
         executor.reclaim(Reclaim::Age)?;
         executor.tidy_trees()?;
-        executor.commit(vec![run::Command::JoinAgain])?;
+        match executor.wish {
+            Wish::GoOn => executor.commit(vec![run::Command::JoinAgain])?,
+            wish => executor.give_back(wish)?,
+        }
         executor.project.is_hurried = true;
         let end = executor.work_with_keepers()?;
         executor.tidy_trees()?;
@@ -333,7 +334,7 @@ impl Executor<'_> {
         if early <= LOOK_INTERVAL && late <= JUMP_MIN {
             return;
         }
-        self.next_rendering = now;
+        self.showing.follow_clock(now);
         let to = std::mem::replace(&mut self.next_look, now);
         self.workers.values_mut().for_each(|worker| worker.shift(to, now));
     }
@@ -357,7 +358,7 @@ impl Executor<'_> {
             return Ok(());
         }
         let ended = std::mem::take(&mut self.ended);
-        self.is_shown = false;
+        self.showing.change();
         let told: Vec<(TaskId, bool)> = ended
             .iter()
             .filter_map(|it| {
@@ -551,7 +552,10 @@ impl Executor<'_> {
             let text = || view.last_failure.map_or(String::new(), |it| it.text.clone());
             let happening = match (view.status, view.last_failure) {
                 (TaskStatus::Completed, _) => Happening::Completed { id },
-                (TaskStatus::Failed, _) => Happening::Failed { id, text: text() },
+                (TaskStatus::Failed, _) => {
+                    self.showing.fail();
+                    Happening::Failed { id, text: text() }
+                }
                 _ if let Some(parked) = view.parked(now) => {
                     let (why, until) = (parked.why.clone(), parked.until);
                     Happening::Parked { id, cause: parked.cause, why, until }
@@ -591,7 +595,7 @@ impl Executor<'_> {
             self.give_back(wish)?;
         }
         if self.project.others_committed() {
-            self.is_shown = false;
+            self.showing.change();
             if !self.limited.is_empty() {
                 self.find_limits(now)?;
             }
@@ -599,7 +603,7 @@ impl Executor<'_> {
         }
         self.attend_workers(now)?;
         self.courier.attend(&mut self.project, now);
-        if !self.is_shown && now >= self.next_rendering {
+        if self.showing.is_due(now) {
             self.show()?;
         }
         let agents = self.workers.values().map(Worker::running);
@@ -673,19 +677,19 @@ impl Executor<'_> {
 
     fn show(&mut self) -> Result<(), EngineError> {
         let start = self.project.clock.now();
-        match windows::render(&mut self.project) {
-            Ok(()) => self.is_shown = true,
+        let is_shown = match windows::render(&mut self.project) {
+            Ok(()) => true,
             // Another tool holds the file's lock; tasks do not wait for that.
-            Err(EngineError::Store(StoreError::Busy { .. })) => self.is_shown = false,
+            Err(EngineError::Store(StoreError::Busy { .. })) => false,
             Err(error) => return Err(error),
-        }
+        };
         summary::keep(&mut self.project);
         self.project.back_up_if_due();
         for notice in self.project.take_notices() {
             self.audience.tell(&Happening::Note(notice));
         }
         let end = self.project.clock.now();
-        self.next_rendering = end.plus(RENDER_INTERVAL.max(end.since(start) * RENDER_SHARE));
+        self.showing.rendered(is_shown, (start, end));
         Ok(())
     }
 }

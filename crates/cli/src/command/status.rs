@@ -10,7 +10,10 @@ use crate::{
     Context,
     error::CliError,
     output::{BOLD, styled},
-    show::{run as show_run, workflow as show_workflow},
+    show::{
+        run::{self as show_run, Extent},
+        workflow as show_workflow,
+    },
 };
 use serde_json::{Value, json};
 use std::{fmt::Write as _, process::ExitCode};
@@ -26,6 +29,7 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
     let notices = project.notices_waiting()?;
     if context.out.json {
         let workflow = show_workflow::json(project.workflow()?.feature.as_ref());
+        let is_left = project.has_lost_engine()?;
         let run = project.run_summary()?.map_or(Value::Null, |run| show_run::json(&run));
         let loose_workflow = show_workflow::json(project.loose_workflow()?.as_ref());
         let loose_run = project.loose_run()?.map_or(Value::Null, |run| show_run::json(&run));
@@ -37,6 +41,7 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
             "not_adopted": { "workflow": loose_workflow, "run": loose_run },
             "inbox": entries,
             "engine": engine,
+            "engine_gone": is_left,
             "notices": waiting_json(&notices),
             "gates_of_agents": agents_json(&project)?,
         }))?;
@@ -47,7 +52,8 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
         parts.push(show_workflow::text(feature));
     }
     if let Some(run) = project.run_summary()? {
-        parts.push(show_run::text(&run));
+        let extent = Extent { is_left: project.has_lost_engine()?, ..Extent::default() };
+        parts.push(show_run::text_of(&run, extent));
     }
     let note = "  this is what the file says; until a person adopts it nothing follows from it\n";
     if let Some(feature) = project.loose_workflow()? {

@@ -60,8 +60,10 @@ fn line(project: &mut Project) -> Option<String> {
     if let Some(run) = project.run_summary().ok()? {
         let count = |status| run.count(status);
         let mut text = format!("run {}/{}", count(TaskStatus::Completed), run.total);
+        let is_left = project.has_lost_engine().ok()?;
         let notable = [
-            (count(TaskStatus::InProgress), "running", DIM),
+            (if is_left { 0 } else { count(TaskStatus::InProgress) }, "running", DIM),
+            (usize::from(is_left), "engine gone", RED),
             (count(TaskStatus::Failed), "failed", RED),
         ];
         for (count, word, style) in notable {

@@ -37,10 +37,17 @@ pub(crate) fn run(context: &Context, args: &WhyArgs) -> Result<ExitCode, CliErro
                 })
             })
             .collect();
-        context.out.json(&json!({ "id": why.id, "status": why.status, "reasons": reasons }))?;
+        context.out.json(
+            &json!({ "id": why.id, "status": why.status, "held": why.is_held, "reasons": reasons }),
+        )?;
         return Ok(ExitCode::SUCCESS);
     }
-    context.out.line(format!("{} is {}", styled(BOLD, &why.id), why.status))?;
+    let id = styled(BOLD, &why.id);
+    context.out.line(match why.is_held {
+        // Its dependencies are met, and it cannot be started all the same.
+        true => format!("{id} is waiting"),
+        false => format!("{id} is {}", why.status),
+    })?;
     for reason in &why.reasons {
         context.out.line(format!("  {}", reason.text))?;
         if let Some(event) = &reason.event {

@@ -72,8 +72,26 @@ pub(crate) fn task_json(task: &TaskSummary) -> Value {
     })
 }
 
+/// Said of a run whose engine died.
+pub(crate) const ENGINE_GONE: &str = "its engine is gone; `waypost run --resume` goes on with it, \
+     `waypost run stop` ends what it left";
+
+/// How much of a run is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// Its engine died, so that nobody knows what becomes of what it started.
+    pub(crate) is_left: bool,
+    /// Every task of a list.
+    pub(crate) is_all: bool,
+}
+
 /// How the run stands, for people.
 pub(crate) fn text(run: &Summary) -> String {
+    text_of(run, Extent::default())
+}
+
+/// As `text`, with more or less of it.
+pub(crate) fn text_of(run: &Summary, extent: Extent) -> String {
     let mode = run.mode.as_str();
     let mut text = format!(
         "{}  {} {}\n",
@@ -106,18 +124,32 @@ pub(crate) fn text(run: &Summary) -> String {
         };
         let _infallible = writeln!(text, "  {}{of}", usage(&run.usage));
     }
-    for task in run.in_progress.iter().take(FAILED_SHOWN) {
-        let _infallible =
-            writeln!(text, "  {} {} {}", styled(YELLOW, "running"), task.id, task.title);
+    let shown = if extent.is_all { usize::MAX } else { FAILED_SHOWN };
+    let running = if extent.is_left { styled(RED, "left") } else { styled(YELLOW, "running") };
+    for task in run.in_progress.iter().take(shown) {
+        let _infallible = writeln!(text, "  {running} {} {}", task.id, task.title);
     }
-    for task in run.failed.iter().take(FAILED_SHOWN) {
+    text.push_str(&more(run.in_progress.len(), shown));
+    for task in run.failed.iter().take(shown) {
         let why = task.last_failure.as_deref().unwrap_or_default();
         let _infallible = writeln!(text, "  {} {} {why}", styled(RED, "failed"), task.id);
+    }
+    text.push_str(&more(run.failed.len(), shown));
+    if extent.is_left {
+        let _infallible = writeln!(text, "  {}", styled(RED, ENGINE_GONE));
     }
     if run.is_over {
         let _infallible = writeln!(text, "  {}", ending(run));
     }
     text
+}
+
+/// How many a list has beyond those that are shown, and the command that shows all.
+fn more(count: usize, shown: usize) -> String {
+    match count.saturating_sub(shown) {
+        0 => String::new(),
+        more => format!("  and {more} more (`waypost run status --all`)\n"),
+    }
 }
 
 /// One line about a task after something happened to it.

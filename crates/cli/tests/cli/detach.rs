@@ -209,8 +209,8 @@ fn an_engine_that_dies_is_not_waited_for() {
     let watcher = begin(&project, "run status --wait");
     kill(pid, "-9");
     let watched: Ran = watcher.wait_with_output().unwrap().into();
-    assert!(watched.stderr.contains("nobody works on the run"), "{watched}");
-    assert!(watched.stderr.contains("waypost run --resume"), "{watched}");
+    assert_eq!(watched.code, 6, "{watched}");
+    assert!(watched.stderr.contains("its engine is gone; `waypost run --resume`"), "{watched}");
     detach(&project, "run --detach --resume");
     project.write("go", "");
     assert_eq!(project.run("run status --wait").code, 0);

@@ -4,7 +4,8 @@ use crate::{
     execute::{alive, begin, kill, one, status, wait_for, with},
     harness::{Project, RUN, Ran},
 };
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use serde_json::{Value, json};
+use std::{fmt::Write as _, fs, os::unix::fs::PermissionsExt as _};
 
 /// A task that works until the file `go` is there.
 const UNTIL_GO: &str = "touch begun; while ! test -e go; do sleep 0.02; done";
@@ -184,4 +185,118 @@ fn a_misspelt_command_is_not_taken_for_a_file() {
         assert!(ran.code == 2 && ran.stderr.contains(meant), "{line}\n{ran}");
         assert!(!project.journal().exists(), "{line}\n{ran}");
     }
+}
+
+/// An engine that was killed has left its tasks to the keeper: nobody says that it runs, and they
+/// can be ended without it.
+#[test]
+fn what_a_killed_engine_left_is_told_and_ended() {
+    let project = with(&format!(
+        "# Tasks: shop\n\n## Phase 1: One\n\n\
+         - [ ] T1.1: Goes on\n  - run: `{UNTIL_GO}`\n  - depends: none\n\
+         - [ ] T1.2: Comes later\n  - run: `touch second`\n  - depends: T1.1\n"
+    ));
+    let mut engine = begin(&project, "run");
+    wait_for("the task", || project.path("begun").exists());
+    assert!(!project.must("run status").stdout.contains("its engine is gone"));
+    kill(engine.id(), "-9");
+    engine.wait().unwrap();
+    for line in ["run status", "status"] {
+        let told = project.must(line).stdout;
+        assert!(told.contains("its engine is gone; `waypost run --resume`"), "{told}");
+        assert!(told.contains("left T1.1") && !told.contains("running"), "{told}");
+    }
+    assert_eq!(project.json("run status")["engine_gone"], true);
+    assert_eq!(project.json("status")["engine_gone"], true);
+    assert!(project.must("doctor").stdout.contains("the run's engine is gone"));
+    assert!(project.must("statusline").stdout.contains("engine gone"));
+    assert!(project.must("why T1.1").stdout.contains("the run's engine is gone"));
+
+    let stopped = project.must("run stop --now");
+    assert!(stopped.stderr.contains("what it left is stopped"), "{stopped}");
+    wait_for("its end", || alive(&project.root.display().to_string()).is_empty());
+    assert_eq!(status(&project, "T1.1"), "ready");
+    assert!(!project.path("second").exists());
+    let starts = project.log().iter().filter(|it| it["kind"] == "task_started").count();
+    assert_eq!(starts, 1, "nothing was started");
+    assert_eq!(project.json("run status")["engine_gone"], false);
+    assert_eq!(project.run("run stop").code, 3);
+    project.write("go", "");
+    project.must("run --resume");
+    assert!(project.path("second").exists());
+}
+
+/// What finishes within the grace counts.
+#[test]
+fn what_a_killed_engine_left_may_finish() {
+    let project = one(&format!("{UNTIL_GO}; touch finished"));
+    let mut engine = begin(&project, "run");
+    wait_for("the task", || project.path("begun").exists());
+    kill(engine.id(), "-9");
+    engine.wait().unwrap();
+    project.write("go", "");
+    project.must("run stop");
+    assert!(project.path("finished").exists());
+    assert_eq!(status(&project, "T1.1"), "completed");
+}
+
+#[test]
+fn failed_tasks_are_opened_again_together() {
+    let mut tasks = "# Tasks: shop\n\n## Phase 1: One\n\n".to_owned();
+    for number in 1..=15 {
+        writeln!(tasks, "- [ ] T1.{number}: Breaks\n  - run: `test -e good`").unwrap();
+    }
+    tasks.push_str("\n## Phase 2: Two\n\n");
+    tasks.push_str("- [ ] T2.1: Breaks\n  - run: `test -e good`\n  - depends: none\n");
+    let project = with(&tasks);
+    let ran = project.run("run --retry-limit 0");
+    assert_eq!(ran.code, 1, "{ran}");
+    assert!(ran.stdout.contains("  and 6 more (`waypost run status --all`)"), "{ran}");
+    assert!(ran.stderr.contains("`waypost run retry --failed`"), "{ran}");
+    let told = |line: &str| project.must(line).stdout.matches("  failed T").count();
+    assert_eq!((told("run status"), told("run status --all")), (10, 16));
+
+    // All that are meant, or none.
+    let before = project.log().len();
+    assert_eq!(project.run("run retry T1.1 T9.9").code, 2);
+    assert_eq!(project.run("run retry --phase 7").code, 2);
+    assert_eq!(project.run("run retry").code, 2);
+    assert_eq!(project.log().len(), before);
+
+    let failed = || project.json("run status")["counts"]["failed"].clone();
+    project.must("run retry T1.1 T1.2");
+    assert_eq!(failed(), 14);
+    project.must("run retry --phase 2");
+    assert_eq!((failed(), status(&project, "T2.1")), (json!(13), "pending".to_owned()));
+    // What was taken out on purpose stays out.
+    project.must("run skip T1.3");
+    let ran = project.must("run retry --failed");
+    assert!(ran.stderr.contains("and 2 more"), "{ran}");
+    assert_eq!(failed(), 1);
+    assert_eq!(project.run("run retry --failed").code, 3);
+    project.write("good", "");
+    project.must("run retry T1.3");
+    assert_eq!(project.run("run --resume").code, 0);
+}
+
+/// Whoever watches the state file sees a failure while the run goes on.
+#[test]
+fn a_failure_is_in_the_window_before_the_run_ends() {
+    let mut tasks = "# Tasks: shop\n\n## Phase 1: One\n\n".to_owned();
+    writeln!(tasks, "- [ ] T1.1: Goes on\n  - run: `{UNTIL_GO}`").unwrap();
+    writeln!(tasks, "- [ ] T1.2: Breaks\n  - run: `exit 3`").unwrap();
+    for number in 3..=2_000 {
+        writeln!(tasks, "- [ ] T1.{number}: Comes later\n  - run: `true`\n  - depends: T1.1")
+            .unwrap();
+    }
+    let project = with(&tasks);
+    let run = begin(&project, "run --retry-limit 0");
+    wait_for("the failure", || {
+        let window = fs::read_to_string(project.path(RUN)).unwrap_or_default();
+        let window: Value = serde_json::from_str(&window).unwrap_or_default();
+        window["tasks"]["failed"] == json!(["T1.2"])
+    });
+    assert!(!project.path("go").exists());
+    project.must("run stop --now");
+    drop(run.wait_with_output().unwrap());
 }

@@ -9,13 +9,14 @@ use super::{
 };
 use crate::{
     Context,
+    command::say_notices,
     error::{CliError, Kind},
     output::say,
     show::duration,
 };
 use serde_json::json;
 use std::{env, ffi::OsString, process::ExitCode, thread, time::Duration};
-use waypost_engine::{Begun, Haste, Project, RunLog};
+use waypost_engine::{Begun, Haste, Project, RunLog, RunOptions};
 
 /// How often is looked whether the engine has ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -75,12 +76,16 @@ pub(super) fn go_on(
 /// Asks the run that is at work to end, and waits for that.
 pub(super) fn stop(
     context: &Context,
-    project: &mut Project,
+    mut project: Project,
     now: bool,
 ) -> Result<ExitCode, CliError> {
     project.refuse_stale()?;
     let haste = if now { Haste::Now } else { Haste::Finish };
     let Some(owner) = project.ask_engine_to_end(haste)? else {
+        // One that would have to stop itself leaves that to the next engine.
+        if project.has_lost_engine()? && !project.is_in_attempt() {
+            return stop_what_is_left(context, project, haste);
+        }
         return Err(CliError::new(Kind::Refused, "no run is at work").next("waypost run --resume"));
     };
     let asked = format!("asked {owner} to end");
@@ -104,5 +109,34 @@ pub(super) fn stop(
         true => "it ends when this attempt has ended",
         false => "the run has stopped; next: `waypost run --resume`",
     });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Ends what an engine that died has left: takes its place, takes over its keepers, starts nothing,
+/// and records how everything ended.
+fn stop_what_is_left(
+    context: &Context,
+    project: Project,
+    haste: Haste,
+) -> Result<ExitCode, CliError> {
+    let grace = project.stop_grace();
+    context.out.note(match haste {
+        Haste::Finish => format!(
+            "the run's engine is gone; what it left has {} to finish (`--now` stops it)",
+            duration(grace)
+        ),
+        Haste::Now => "the run's engine is gone; what it left is stopped".to_owned(),
+    });
+    let mut live = Live::begin(context, grace)?;
+    live.end(haste);
+    let keeper = vec![env::current_exe()?.into(), "keeper".into()];
+    let options = RunOptions { keeper, ..RunOptions::default() };
+    let (mut project, _) = project.execute(&options, &mut live)?;
+    live.clear();
+    say_notices(context, &mut project);
+    if context.out.json {
+        context.out.json(&json!({ "event": "stopped", "pid": null }))?;
+    }
+    context.out.done("the run has stopped; next: `waypost run --resume`");
     Ok(ExitCode::SUCCESS)
 }

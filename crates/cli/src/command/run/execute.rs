@@ -528,6 +528,12 @@ pub(super) fn summary(
                 task.id
             ));
         }
+        if run.failed.len() > 3 {
+            context.out.note(format!(
+                "      and {} more: `waypost run status --all`, `waypost run retry --failed`",
+                run.failed.len() - 3
+            ));
+        }
         if !run.is_over && run.failed.is_empty() && !has_questions {
             context.out.note("next: `waypost run --resume`");
         }

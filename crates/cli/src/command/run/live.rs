@@ -17,7 +17,7 @@ use std::{
     io::{self, Write as _},
     time::Duration,
 };
-use waypost_engine::{Audience, Happening, RunLog, Running, Wish};
+use waypost_engine::{Audience, Happening, Haste, RunLog, Running, Wish};
 use waypost_model::{id::TaskId, run::Active, time::Time};
 
 /// How what happens is shown.
@@ -58,6 +58,11 @@ impl Live {
     pub(crate) fn begin(context: &Context, grace: Duration) -> io::Result<Self> {
         let requests = Requests::listen(grace)?;
         Ok(Self { requests, grace, ..Self::watching(context) })
+    }
+
+    /// Asks the run to end, as `run stop` does.
+    pub(super) fn end(&mut self, haste: Haste) {
+        self.requests.end(haste, self.grace);
     }
 
     /// The exit code of a run that is not finished because a signal has ended it.

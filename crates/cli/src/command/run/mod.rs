@@ -8,10 +8,15 @@ pub(crate) mod live;
 mod logs;
 pub(crate) mod rehearse;
 mod requests;
+mod retry;
 mod watch;
 
 use super::{open, say_notices};
-use crate::{Context, error::CliError, show::run as show_run};
+use crate::{
+    Context,
+    error::CliError,
+    show::run::{self as show_run, Extent},
+};
 use clap::Subcommand;
 use execute::ExecuteArgs;
 use serde_json::json;
@@ -55,6 +60,9 @@ enum RunAction {
         /// as the run does
         #[arg(long)]
         wait: bool,
+        /// Show every task that failed or is in progress, not only the first of them
+        #[arg(long, conflicts_with = "wait")]
+        all: bool,
     },
     /// List all runs of this repository, with how each ended
     List,
@@ -66,7 +74,10 @@ enum RunAction {
         #[arg(long)]
         window: bool,
     },
-    /// Ask the run that is at work to end, as Ctrl-C does, and wait until it has
+    /// Ask the run that is at work to end, and wait until it has
+    ///
+    /// No task is started; running ones have `run.stop_grace_seconds` to finish. What an engine has
+    /// left that died is ended as well.
     Stop {
         /// Stop running tasks too, as a second Ctrl-C does; they will be ready again
         #[arg(long)]
@@ -108,10 +119,18 @@ enum RunAction {
         #[arg(long, value_name = "N")]
         attempt: Option<u32>,
     },
-    /// Open a failed task again, with all its retries; what it blocked is lifted
+    /// Open failed tasks again, with all their retries; what they blocked is lifted
+    #[command(group = clap::ArgGroup::new("which").required(true).multiple(true))]
     Retry {
-        /// The task, as in T1.3
-        id: String,
+        /// The tasks, as in T1.3
+        #[arg(value_name = "ID", group = "which")]
+        ids: Vec<String>,
+        /// Every task that has failed; not those that were skipped or reverted
+        #[arg(long, group = "which", conflicts_with = "ids")]
+        failed: bool,
+        /// Every task of this phase that has failed
+        #[arg(long, value_name = "N", group = "which", conflicts_with = "ids")]
+        phase: Option<u32>,
     },
     /// Print what a task's last attempt has printed
     Logs {
@@ -156,15 +175,15 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
         RunAction::Logs { id, attempt, follow } => {
             return logs::run(context, &mut project, id, *attempt, *follow);
         }
-        RunAction::Status { wait: true } if project.run()?.active().is_some() => {
+        RunAction::Status { wait: true, .. } if project.run()?.active().is_some() => {
             return watch::run(context, project);
         }
-        RunAction::Status { .. } => return status(context, &mut project, tasks),
+        RunAction::Status { all, .. } => return status(context, &mut project, tasks, *all),
         RunAction::List => return earlier::list(context, &mut project),
         RunAction::Show { number, window } => {
             return earlier::show(context, &mut project, *number, *window);
         }
-        RunAction::Stop { now } => return background::stop(context, &mut project, *now),
+        RunAction::Stop { now } => return background::stop(context, project, *now),
         RunAction::Next { limit } => return next(context, &mut project, tasks, *limit),
         RunAction::Start { id } => {
             let task = parse_id(id)?;
@@ -187,7 +206,9 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
             say_notices(context, &mut project);
             return report(context, &mut project, &id, None);
         }
-        RunAction::Retry { id } => (id, Command::Retry { id: parse_id(id)? }),
+        RunAction::Retry { ids, failed: _, phase } => {
+            return retry::run(context, &mut project, ids, *phase, tasks);
+        }
         RunAction::Skip { id, satisfy: true } => (id, Command::Satisfy { id: parse_id(id)? }),
         RunAction::Skip { id, satisfy: false } => (id, Command::Skip { id: parse_id(id)? }),
     };
@@ -263,7 +284,9 @@ fn status(
     context: &Context,
     project: &mut Project,
     tasks: Option<&Path>,
+    is_all: bool,
 ) -> Result<ExitCode, CliError> {
+    let extent = Extent { is_left: project.has_lost_engine()?, is_all };
     let begun = project.run_summary()?;
     let is_preview = begun.is_none();
     let run = match begun {
@@ -273,9 +296,10 @@ fn status(
     if context.out.json {
         let mut value = show_run::json(&run);
         value["begun"] = json!(!is_preview);
+        value["engine_gone"] = json!(extent.is_left);
         context.out.json(&value)?;
     } else {
-        context.out.raw(&show_run::text(&run))?;
+        context.out.raw(&show_run::text_of(&run, extent))?;
         if is_preview {
             context.out.note("the run has not begun; `waypost run start ID` begins it");
         }

@@ -17,6 +17,7 @@ use std::{
     thread,
     time::Duration,
 };
+use waypost_engine::Haste;
 
 /// Nothing new is started.
 const FINISH: usize = 1;
@@ -42,6 +43,11 @@ impl Requests {
         let heard = requests.clone();
         thread::spawn(move || signals.forever().for_each(|signal| heard.take(signal, grace)));
         Ok(requests)
+    }
+
+    /// Takes what `run stop` asks for, as if it had come by a signal.
+    pub(super) fn end(&self, haste: Haste, grace: Duration) {
+        self.take(if haste == Haste::Now { SIGUSR2 } else { SIGUSR1 }, grace);
     }
 
     fn take(&self, signal: i32, grace: Duration) {

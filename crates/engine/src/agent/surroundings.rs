@@ -66,6 +66,6 @@ impl Project {
     pub(crate) fn look_around<T>(&self, ask: impl FnOnce(&Around<'_>) -> T) -> T {
         let common = self.place.git_common.as_deref();
         let main = common.filter(|git| git.ends_with(".git")).and_then(Path::parent);
-        look_around(self.root(), main.unwrap_or(self.root()), ask)
+        look_around(self.root(), main.unwrap_or_else(|| self.root()), ask)
     }
 }

@@ -266,7 +266,7 @@ mod tests {
         });
         let skipped: Vec<Skipped> = skipped.collect();
         let folder = Path::new("/t/e2e");
-        let [build, test] = lines(Runner::Nextest, folder, &[codex.clone()], &skipped);
+        let [build, test] = lines(Runner::Nextest, folder, std::slice::from_ref(&codex), &skipped);
         assert_eq!(build.to_string(), "cargo build --workspace --bins --test e2e");
         let bin = target().join("debug");
         assert_eq!(
@@ -278,7 +278,7 @@ mod tests {
                 bin.display()
             )
         );
-        let [_, test] = lines(Runner::Cargo, folder, &[codex.clone()], &skipped);
+        let [_, test] = lines(Runner::Cargo, folder, std::slice::from_ref(&codex), &skipped);
         let want =
             "cargo test --workspace --test e2e -- --include-ignored --skip claude --skip gemini";
         assert!(test.to_string().ends_with(want), "{test}");

@@ -64,7 +64,7 @@ fn is_below(folder: &Path, path: &Path) -> bool {
         match fs::symlink_metadata(found) {
             Ok(_) => {
                 let Ok(real) = found.canonicalize() else { return false };
-                let rest = path.strip_prefix(found).unwrap_or(Path::new(""));
+                let rest = path.strip_prefix(found).unwrap_or_else(|_| Path::new(""));
                 let real = real.join(rest);
                 return real.strip_prefix(&folder).is_ok_and(|inner| !is_guarded(inner));
             }

@@ -80,8 +80,8 @@ fn ask(name: &str) -> [Command; 2] {
         text: "Which?".into(),
         choices: Vec::new(),
     };
-    let key = "k".to_owned();
-    [start(name), Command::Ask { id: id(name), attempt: 1, key, question }]
+    let prompt = Prompt { key: "k".to_owned(), permit: None, text: "Which?".into() };
+    [start(name), Command::Ask { id: id(name), attempt: 1, prompt, question }]
 }
 
 /// What is told of a task: first whether it is held, then each reason with its event and what comes

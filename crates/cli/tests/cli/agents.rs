@@ -162,7 +162,7 @@ fn the_same_error_again_and_again_is_given_up() {
     let ran = project.run("run --no-budget");
     assert_eq!(ran.code, 1, "{ran}");
     assert_eq!(bodies(&project, "task_failed")[0]["reason"], "same_error");
-    assert_eq!(bodies(&project, "task_started").len(), 2);
+    assert_eq!(bodies(&project, "task_started").len(), 3);
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod actors;
 mod agent_gates;
 mod agents;
 mod agents_at_bad_moments;
+mod agents_told;
 mod apart;
 mod between_runs;
 mod codex_home;

@@ -128,7 +128,7 @@ impl Executor<'_> {
             Some(open) => (
                 Conversation::Resume { id: open.id.clone() },
                 Meter::new(open.counted),
-                brief::again(active, &view, attempt),
+                brief::again(active, &view, attempt, &state),
             ),
             None => (
                 Conversation::New { id: new_uuid() },

@@ -10,6 +10,7 @@ pub mod endpoint;
 pub mod hook;
 pub mod launch;
 pub mod limits;
+pub mod prices;
 mod product;
 mod program;
 pub mod protocol;

@@ -3,6 +3,10 @@
 //! There is no structure in these texts, so only known wordings count. A text that is no limit but
 //! reads like one costs a pause; one that is missed costs an attempt. Both are bounded elsewhere.
 
+mod trouble;
+
+pub use trouble::{Trouble, trouble};
+
 use jiff::{Timestamp, ToSpan as _, civil, civil::Weekday, tz::Offset};
 use std::time::Duration;
 use waypost_model::time::Time;

@@ -66,7 +66,6 @@ impl Preflight {
             self.check_program(&agent)?;
             require_key(&agent, &self.root)?;
             notices.extend(self.check_gate(&agent)?);
-            notices.extend(cost_notice(&agent, active.settings().budget));
             if !agent.is_free() {
                 paid = Some(name);
             }
@@ -161,17 +160,6 @@ fn has_word(path: &Path, words: &[&str]) -> bool {
     let bytes = file::read_bounded(path, SETTINGS_SIZE_MAX).ok().flatten().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     words.iter().any(|word| text.contains(word))
-}
-
-fn cost_notice(agent: &Agent, budget: Budget) -> Option<String> {
-    let is_uncounted = matches!(budget, Budget::Cents(_)) && agent.has_unknown_cost();
-    let name = &agent.name;
-    (is_uncounted && !agent.is_free()).then(|| {
-        format!(
-            "{name} does not tell what it costs: the budget does not hold it; `input_price` and \
-             `output_price` in `[agents.{name}]` make it count"
-        )
-    })
 }
 
 /// Refuses a phase that the run does not have, or that comes after one which is not done.

@@ -4,10 +4,16 @@
 //! cache that says for which entry of which journal it holds; whatever else is found in its place
 //! is as good as nothing. No rule reads it: it is for showing only.
 
-use crate::{error::EngineError, ledger::run_stream, project::Project};
+use crate::{
+    agent::{Meter, heard_in},
+    error::EngineError,
+    execute::log_path,
+    ledger::run_stream,
+    project::Project,
+};
 use serde::{Deserialize, Serialize};
 use waypost_model::{
-    run::{Summary, TaskStatus, TaskSummary},
+    run::{Summary, TaskStatus, TaskSummary, Usage},
     time::Time,
 };
 use waypost_store::{StoreError, file, journal::View};
@@ -45,13 +51,32 @@ struct Key {
 impl Project {
     /// How the run of this repository stands; none if none has begun.
     pub fn run_summary(&mut self) -> Result<Option<Summary>, EngineError> {
-        match load(self)? {
-            Some(brief) => Ok(brief.summary),
+        let mut summary = match load(self)? {
+            Some(brief) => brief.summary,
             None => {
                 keep(self);
-                Ok(self.run()?.active().map(|active| active.summary()))
+                self.run()?.active().map(|active| active.summary())
             }
+        };
+        if let Some(summary) = &mut summary {
+            let working = summary.in_progress.iter().filter_map(|task| self.live_usage(task));
+            let working: Vec<Usage> = working.collect();
+            working.iter().for_each(|usage| summary.usage.add(usage));
         }
+        Ok(summary)
+    }
+
+    /// What the agent at work on a task has used up so far. From its stream, so it is the same
+    /// whether the engine lives or not.
+    fn live_usage(&self, task: &TaskSummary) -> Option<Usage> {
+        let trail = task.trail.as_ref()?;
+        let conversation =
+            trail.conversation.as_ref().filter(|_| trail.accounted < task.attempts)?;
+        let agent = self.agent(&conversation.agent).ok()?;
+        let heard = heard_in(&log_path(&self.place.state, &task.id, task.attempts), agent.adapter);
+        let mut meter = Meter::new(conversation.counted);
+        meter.read(&heard.tally, &agent);
+        Some(meter.spent())
     }
 
     /// The tasks of the run that may be started now, the most urgent first.

@@ -9,6 +9,7 @@ use super::codex_exec::limit;
 use super::json::{gist, items, number, owned, shortened, text};
 use super::said::{Ask, AskItem, AskKind, Choice, End, Said, Usage, Why};
 use super::{DETAIL_LENGTH_MAX, TEXT_LENGTH_MAX};
+use crate::limits::{self, Trouble};
 use crate::rpc;
 use serde_json::{Value, json};
 
@@ -155,7 +156,11 @@ impl Acp {
             self.flush(said);
             let detail = error_text(&line["error"]);
             let limit = limit(&detail).or_else(|| limit(&line["error"]["data"].to_string()));
-            let why = if limit.is_some() { Why::RateLimited } else { Why::Error };
+            let why = match trouble(&line["error"]) {
+                Some(trouble) => Why::Unavailable(trouble),
+                None if limit.is_some() => Why::RateLimited,
+                None => Why::Error,
+            };
             said.extend(limit);
             self.end(why, &detail, said);
         } else if id == rpc::SESSION {
@@ -214,6 +219,19 @@ fn error_text(error: &Value) -> String {
         Some(details) if !details.is_empty() => format!("{message}: {details}"),
         _ => message,
     }
+}
+
+/// What is wrong with the service, by an error's code or in its words.
+fn trouble(error: &Value) -> Option<Trouble> {
+    let of_code = |code: &Value| match code.as_i64() {
+        Some(SIGN_IN_REQUIRED) => Some(Trouble::SignIn),
+        code => code.and_then(|code| u64::try_from(code).ok()).and_then(Trouble::of_status),
+    };
+    let words = || {
+        let words = limits::trouble(&owned(error, "message"));
+        words.or_else(|| limits::trouble(&error["data"].to_string()))
+    };
+    words().or_else(|| of_code(&error["code"]))
 }
 
 /// What a call is about: its title, which programs write for people, else its input.

@@ -4,7 +4,7 @@ use super::calls::Calls;
 use super::json::{gist, items, number, owned, shortened, text};
 use super::said::{Ask, AskItem, AskKind, Choice, End, LimitStatus, Said, Usage, Why};
 use super::{ALLOW, DENY, DETAIL_LENGTH_MAX, TEXT_LENGTH_MAX};
-use crate::limits::{self, Reset};
+use crate::limits::{self, Reset, Trouble};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,6 +13,9 @@ use waypost_model::time::Time;
 /// The author of messages that the program makes up itself, such as an error of the API.
 const SYNTHETIC: &str = "<synthetic>";
 
+/// How long a token is on the average.
+const BYTES_PER_TOKEN: u64 = 4;
+
 /// The tool with which the model asks a person.
 pub(crate) const ASK_TOOL: &str = "AskUserQuestion";
 
@@ -20,10 +23,14 @@ pub(crate) const ASK_TOOL: &str = "AskUserQuestion";
 pub(super) struct Claude {
     session: Option<String>,
     calls: Calls,
+    /// The message that is being told, in a line for each of its parts, and how long it is.
+    message: (String, u64),
     /// What works in the background: subagents and commands.
     tasks: BTreeSet<String>,
     /// Whether this turn ran into a limit.
     is_limited: bool,
+    /// What is wrong with the service, as the program says in this turn.
+    trouble: Option<Trouble>,
 }
 
 impl Claude {
@@ -58,6 +65,11 @@ impl Claude {
                 let resets = Some(Reset::After(delay));
                 said.push(Said::RateLimit { status: LimitStatus::Retrying, resets });
             }
+            "api_retry" => {
+                let status = line["error_status"].as_u64().and_then(Trouble::of_status);
+                let word = line["error"].as_str().and_then(Trouble::of_word);
+                said.push(Said::Retrying(status.or(word).unwrap_or(Trouble::Outage)));
+            }
             "background_tasks_changed" => {
                 let tasks = items(&line["tasks"]).iter();
                 self.tasks = tasks.map(|task| owned(task, "task_id")).collect();
@@ -76,6 +88,9 @@ impl Claude {
         let message = &line["message"];
         let is_made_up = message["model"] == SYNTHETIC || !line["error"].is_null();
         let is_ours = line["parent_tool_use_id"].is_null();
+        if !is_made_up {
+            said.extend(self.request(message));
+        }
         for block in items(&message["content"]) {
             match block["type"].as_str().unwrap_or_default() {
                 "text" if is_made_up => self.problem(line, &owned(block, "text"), said),
@@ -98,6 +113,9 @@ impl Claude {
             self.is_limited = true;
             let resets = limit.and_then(|limit| limit.resets);
             said.push(Said::RateLimit { status: LimitStatus::Rejected, resets });
+        } else {
+            let word = line["error"].as_str().and_then(Trouble::of_word);
+            self.trouble = word.or_else(|| limits::trouble(told));
         }
     }
 
@@ -129,6 +147,7 @@ impl Claude {
         }
         said.push(Said::Ended(End { why, detail: shortened(&detail, DETAIL_LENGTH_MAX) }));
         self.is_limited = false;
+        self.trouble = None;
         if why != Why::Background {
             self.calls.clear();
         }
@@ -144,8 +163,7 @@ impl Claude {
                 Some("error_max_turns") => Why::TurnLimit,
                 Some("error_max_budget_usd") => Why::Budget,
                 _ if is_aborted() => Why::Interrupted,
-                _ if limits::read(detail).is_some() => Why::RateLimited,
-                _ => Why::Error,
+                _ => self.error(line, detail),
             };
         }
         match line["stop_reason"].as_str() {
@@ -160,6 +178,41 @@ impl Claude {
     }
 }
 
+impl Claude {
+    /// What the request behind a message used up. Its lines are told while it is written, with the
+    /// output counted so far: what stands in them is more.
+    fn request(&mut self, message: &Value) -> Option<Said> {
+        let (id, told) = (owned(message, "id"), &message["usage"]);
+        if id.is_empty() || !told.is_object() {
+            return None;
+        }
+        let length = message["content"].to_string().len() as u64;
+        let before = if self.message.0 == id { self.message.1 } else { 0 };
+        self.message = (id.clone(), before.saturating_add(length));
+        let (cached, written) =
+            (number(told, "cache_read_input_tokens"), number(told, "cache_creation_input_tokens"));
+        let input = number(told, "input_tokens").saturating_add(cached).saturating_add(written);
+        let output = number(told, "output_tokens");
+        if input.saturating_add(output) == 0 {
+            return None;
+        }
+        let output = output.max(self.message.1 / BYTES_PER_TOKEN);
+        let usage = Usage { input, output, cached, written, cost_usd: None };
+        Some(Said::Message { id, model: owned(message, "model"), usage })
+    }
+
+    /// What an error of the program means that it did not name.
+    fn error(&self, line: &Value, detail: &str) -> Why {
+        let status = line["api_error_status"].as_u64().and_then(Trouble::of_status);
+        let trouble = status.or(self.trouble).or_else(|| limits::trouble(detail));
+        match trouble {
+            Some(trouble) => Why::Unavailable(trouble),
+            None if limits::read(detail).is_some() => Why::RateLimited,
+            None => Why::Error,
+        }
+    }
+}
+
 /// The sum over all models; none where nothing was counted, as after a start that failed.
 fn usage(line: &Value) -> Option<Usage> {
     let models = line["modelUsage"].as_object().filter(|models| !models.is_empty())?;
@@ -169,6 +222,7 @@ fn usage(line: &Value) -> Option<Usage> {
         input: sum("inputTokens").saturating_add(cached).saturating_add(written),
         output: sum("outputTokens"),
         cached,
+        written,
         cost_usd: line["total_cost_usd"].as_f64(),
     })
 }

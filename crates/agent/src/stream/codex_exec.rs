@@ -33,14 +33,15 @@ impl CodexExec {
             "turn.failed" => {
                 let detail = owned(&line["error"], "message");
                 let limit = limit(&detail);
-                let why = if limit.is_some() { Why::RateLimited } else { Why::Error };
+                let why = error(&detail);
                 said.extend(limit.filter(|_| !self.is_limited));
                 self.end(why, &detail, said);
             }
             "error" => {
                 let limit = limit(&owned(line, "message"));
                 self.is_limited |= limit.is_some();
-                said.extend(limit);
+                let trouble = limits::trouble(&owned(line, "message"));
+                said.extend(limit.or_else(|| trouble.map(Said::Retrying)));
             }
             _ => {}
         }
@@ -108,7 +109,17 @@ fn usage(told: &Value) -> Usage {
         input: number(told, "input_tokens"),
         output: number(told, "output_tokens"),
         cached: number(told, "cached_input_tokens"),
+        written: number(told, "cache_write_input_tokens"),
         cost_usd: None,
+    }
+}
+
+/// What it means that a turn ended with this error.
+pub(super) fn error(message: &str) -> Why {
+    match limits::trouble(message) {
+        Some(trouble) => Why::Unavailable(trouble),
+        None if limits::read(message).is_some() => Why::RateLimited,
+        None => Why::Error,
     }
 }
 

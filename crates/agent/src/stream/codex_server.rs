@@ -5,11 +5,11 @@
 
 use super::calls::Calls;
 use super::claude::{options, permission, seconds};
-use super::codex_exec::{is_failed, limit, paths};
+use super::codex_exec::{error, is_failed, limit, paths};
 use super::json::{items, number, owned, shortened, text};
 use super::said::{Ask, AskItem, AskKind, End, LimitStatus, Said, Usage, Why};
 use super::{DETAIL_LENGTH_MAX, TEXT_LENGTH_MAX};
-use crate::limits::{self, Reset};
+use crate::limits::{self, Reset, Trouble};
 use crate::rpc;
 use serde_json::{Value, json};
 
@@ -42,10 +42,11 @@ impl CodexServer {
         // A turn goes on when a message or a stop that came in between was refused.
         if line["error"].is_object() && !self.is_turning {
             let detail = owned(&line["error"], "message");
-            said.push(ended(Why::Error, &detail));
+            said.push(ended(error(&detail), &detail));
         } else if id == rpc::SESSION {
             self.session = owned(&line["result"]["thread"], "id");
             said.push(Said::Session { id: self.session.clone() });
+            said.extend(text(&line["result"], "model").map(|it| Said::Model(it.to_owned())));
         }
     }
 
@@ -66,7 +67,8 @@ impl CodexServer {
             "error" if is_ours => {
                 let limit = error_limit(&params["error"], params["willRetry"] == true);
                 self.is_limited |= limit.is_some();
-                said.extend(limit);
+                let trouble = trouble(&params["error"]).filter(|_| params["willRetry"] == true);
+                said.extend(limit.or_else(|| trouble.map(Said::Retrying)));
             }
             "serverRequest/resolved" => {
                 said.push(Said::Withdrawn { request: rpc::name(&params["requestId"]) });
@@ -99,6 +101,7 @@ impl CodexServer {
             Some("completed") if self.calls.are_open() => Why::OpenTool,
             Some("completed") => Why::Done,
             Some("interrupted") => Why::Interrupted,
+            _ if let Some(trouble) = trouble(&turn["error"]) => Why::Unavailable(trouble),
             _ if self.is_limited => Why::RateLimited,
             _ => match error_limit(&turn["error"], false) {
                 Some(limit) => {
@@ -147,6 +150,7 @@ fn usage(told: &Value) -> Usage {
         input: number(told, "inputTokens"),
         output: number(told, "outputTokens"),
         cached: number(told, "cachedInputTokens"),
+        written: number(told, "cacheWriteInputTokens"),
         cost_usd: None,
     }
 }
@@ -172,6 +176,25 @@ fn windows(told: &Value) -> Option<Said> {
     let full = windows().filter(|window| used(window, percent));
     let resets = full.filter_map(|window| window["resetsAt"].as_i64()).max();
     Some(Said::RateLimit { status, resets: resets.map(|at| Reset::At(seconds(at))) })
+}
+
+/// What is wrong with the service, by the program's name for an error or in its words.
+fn trouble(error: &Value) -> Option<Trouble> {
+    let kind = &error["codexErrorInfo"];
+    let of_http = |value: &Value| match value["httpStatusCode"].as_u64() {
+        Some(status) => Trouble::of_status(status),
+        None => Some(Trouble::Outage),
+    };
+    let is_http = |name: &str| name.starts_with("http") || name.starts_with("response");
+    let named = match kind.as_str() {
+        Some("unauthorized") => Some(Trouble::SignIn),
+        Some("serverOverloaded" | "internalServerError") => Some(Trouble::Outage),
+        _ => kind
+            .as_object()
+            .and_then(|kinds| kinds.iter().find(|(name, _)| is_http(name)))
+            .and_then(|(_, value)| of_http(value)),
+    };
+    named.or_else(|| limits::trouble(&owned(error, "message")))
 }
 
 /// News of a limit in an error.

@@ -1,7 +1,7 @@
 //! What programs say, in words that are common to all of them.
 
 use super::json::parse;
-use crate::limits::Reset;
+use crate::limits::{Reset, Trouble};
 use serde_json::Value;
 
 /// Something that a program said.
@@ -32,10 +32,21 @@ pub enum Said {
     },
     /// Takes the place of what was said before: programs count over the whole conversation.
     Usage(Usage),
+    /// What one request to the model used up, as its message tells. Said again with the same id, it
+    /// takes the place of what was said before; the next `Usage` has it in it.
+    Message {
+        id: String,
+        model: String,
+        usage: Usage,
+    },
+    /// The model that works, where the program names it apart from its messages.
+    Model(String),
     RateLimit {
         status: LimitStatus,
         resets: Option<Reset>,
     },
+    /// The service cannot be used, and the program tries again by itself.
+    Retrying(Trouble),
     /// The program waits for an answer.
     Asked(Ask),
     /// The program does not want the answer to this request any more, or has it.
@@ -62,6 +73,8 @@ pub struct Usage {
     pub output: u64,
     /// The part of the input that came from a cache.
     pub cached: u64,
+    /// The part of the input that was written to a cache, which may cost more.
+    pub written: u64,
     /// An estimate by the program; most programs make none.
     pub cost_usd: Option<f64>,
 }
@@ -182,6 +195,8 @@ pub enum Why {
     TurnLimit,
     Budget,
     RateLimited,
+    /// The service cannot be used; the task is not to blame.
+    Unavailable(Trouble),
     Interrupted,
     /// The model declined.
     Refused,

@@ -130,6 +130,7 @@ pub(crate) fn text_of(run: &Summary, extent: Extent) -> String {
         let _infallible = writeln!(text, "  {running} {} {}", task.id, task.title);
     }
     text.push_str(&more(run.in_progress.len(), shown));
+    text.push_str(&parked(&run.parked, shown));
     for task in run.failed.iter().take(shown) {
         let why = task.last_failure.as_deref().unwrap_or_default();
         let _infallible = writeln!(text, "  {} {} {why}", styled(RED, "failed"), task.id);
@@ -150,6 +151,22 @@ fn more(count: usize, shown: usize) -> String {
         0 => String::new(),
         more => format!("  and {more} more (`waypost run status --all`)\n"),
     }
+}
+
+/// Tasks that wait for something that is not their fault: until when, and why.
+fn parked(tasks: &[TaskSummary], shown: usize) -> String {
+    let mut text = String::new();
+    for task in tasks.iter().take(shown) {
+        let Some(parked) = task.trail.as_ref().and_then(|trail| trail.parked.as_ref()) else {
+            continue;
+        };
+        let until = parked.until.map_or_else(String::new, |until| format!(" until {until}"));
+        let waits = styled(YELLOW, "waits");
+        let (id, cause, why) = (&task.id, parked.cause, &parked.why);
+        let _infallible = writeln!(text, "  {waits} {id}{until}: {cause}: {why}");
+    }
+    text.push_str(&more(tasks.len(), shown));
+    text
 }
 
 /// One line about a task after something happened to it.

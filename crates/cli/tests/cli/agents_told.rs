@@ -11,7 +11,13 @@ use std::{fs, os::unix::fs::PermissionsExt as _};
 fn listen(project: &Project) {
     let path = project.base().join("ear");
     let heard = project.base().join("heard");
-    let text = format!("#!/bin/sh\ntee {}-$WAYPOST_ATTEMPT | {BINARY} \"$@\"\n", heard.display());
+    // What listens has to go with the program, however that ends.
+    let text = format!(
+        "#!/bin/sh\nexec 3<&0\nheard={}-$WAYPOST_ATTEMPT\nmkfifo $heard.pipe\n\
+         tee $heard <&3 > $heard.pipe &\near=$!\n{BINARY} \"$@\" < $heard.pipe\n\
+         code=$?\nkill $ear 2> /dev/null\nexit $code\n",
+        heard.display()
+    );
     fs::write(&path, text).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     let config = project.read("waypost.toml");

@@ -146,7 +146,7 @@ fn sim_agent_stands_in_for_every_program() {
             Said::ToolCall { id: call.to_owned(), name: name.to_owned(), input: input.to_owned() },
             Said::ToolResult { id: call.to_owned(), is_error: false },
             Said::Text(detail.clone()),
-            Said::Usage(Usage { input: 1_000, output: 100, cached: 0, cost_usd }),
+            Said::Usage(Usage { input: 1_000, output: 100, cost_usd, ..Usage::default() }),
             Said::Ended(End { why: Why::Done, detail }),
         ];
         if adapter == Adapter::Acp {

@@ -3,14 +3,13 @@
 //! Built from the stream alone, from its first byte: a process that takes over from another knows
 //! the same.
 
-use super::Agent;
+use super::Tally;
 use std::collections::BTreeMap;
 use waypost_agent::{
-    limits::Reset,
+    limits::{Reset, Trouble},
     protocol::{self, Signal},
-    stream::{Ask, End, LimitStatus, Said, Usage as Counted, Why},
+    stream::{Ask, End, LimitStatus, Said, Why},
 };
-use waypost_model::run::Usage;
 
 /// How much of an agent's last words is kept.
 const TEXT_LENGTH_MAX: usize = 64 << 10;
@@ -28,7 +27,8 @@ pub(crate) struct Heard {
     pub(crate) turn: Option<String>,
     /// Whether it does something: it has our message.
     pub(crate) has_begun: bool,
-    pub(crate) counted: Option<Counted>,
+    /// What it used up.
+    pub(crate) tally: Tally,
     pub(crate) tool_calls: u32,
     /// Questions that hold the program up, by their names.
     pub(crate) asks: BTreeMap<String, Ask>,
@@ -40,6 +40,8 @@ pub(crate) struct Heard {
     pub(crate) end: Option<End>,
     /// When the limit that it met is over.
     pub(crate) resets: Option<Reset>,
+    /// What is wrong with its service, while its program tries again by itself.
+    pub(crate) retrying: Option<Trouble>,
     /// What it does now, in a few words.
     pub(crate) doing: String,
     /// Lines that were no JSON; the last one, for an error message.
@@ -59,6 +61,8 @@ impl Heard {
             Said::Text(text) => {
                 self.has_begun = true;
                 self.end = None;
+                self.retrying = None;
+                self.tally.wrote(text.len());
                 self.signals.extend(protocol::read(&text));
                 self.doing = first_words(&text);
                 self.text = last_part(text);
@@ -66,11 +70,16 @@ impl Heard {
             Said::ToolCall { name, input, .. } => {
                 self.has_begun = true;
                 self.end = None;
+                self.retrying = None;
                 self.tool_calls += 1;
+                self.tally.wrote(name.len() + input.len());
                 self.doing = first_words(&format!("{name} {input}"));
             }
-            Said::Usage(counted) => self.counted = Some(counted),
+            Said::Usage(counted) => self.tally.count(counted),
+            Said::Message { id, model, usage } => self.tally.message(id, model, usage),
+            Said::Model(model) => self.tally.name_model(model),
             Said::RateLimit { status: LimitStatus::Rejected, resets } => self.resets = resets,
+            Said::Retrying(trouble) => self.retrying = Some(trouble),
             Said::Asked(ask) => {
                 self.asks.insert(ask.request.clone(), ask);
             }
@@ -112,92 +121,9 @@ fn last_part(text: String) -> String {
     text[start..].to_owned()
 }
 
-/// Tells what a process used up from what its program counts for the conversation.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Meter {
-    /// What was counted before this process.
-    base: Usage,
-    now: Usage,
-}
-
-impl Meter {
-    pub(crate) fn new(base: Usage) -> Self {
-        Self { base, now: base }
-    }
-
-    pub(crate) fn read(&mut self, counted: &Counted, agent: &Agent) {
-        self.now = usage(counted, agent);
-        // A program that counts less than it did has begun again.
-        if self.now.tokens() < self.base.tokens() || self.now.cost_micros < self.base.cost_micros {
-            self.base = Usage::default();
-        }
-    }
-
-    pub(crate) fn spent(&self) -> Usage {
-        self.now.since(&self.base)
-    }
-
-    pub(crate) fn counted(&self) -> Usage {
-        self.now
-    }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "money of this size is exact enough, and a cast of a float saturates"
-)]
-fn usage(counted: &Counted, agent: &Agent) -> Usage {
-    let priced = || {
-        counted.input as f64 * agent.config.input_price
-            + counted.output as f64 * agent.config.output_price
-    };
-    let cost_micros = match counted.cost_usd {
-        Some(dollars) => dollars * 1e6,
-        // A price is for a million tokens: so many dollars are so many millionths for one.
-        None => priced(),
-    };
-    Usage {
-        input: counted.input,
-        output: counted.output,
-        cached: counted.cached,
-        cost_micros: cost_micros.round() as u64,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use waypost_agent::Adapter;
-    use waypost_model::config::AgentConfig;
-
-    fn agent(input_price: f64, output_price: f64) -> Agent {
-        let config = AgentConfig { input_price, output_price, ..AgentConfig::default() };
-        Agent { name: "x".into(), adapter: Adapter::Codex, command: vec!["x".into()], config }
-    }
-
-    fn counted(input: u64, output: u64, cost_usd: Option<f64>) -> Counted {
-        Counted { input, output, cached: 0, cost_usd }
-    }
-
-    #[test]
-    fn a_process_is_charged_for_its_own_part_of_the_conversation() {
-        let mut meter =
-            Meter::new(Usage { input: 100, output: 10, cost_micros: 500_000, cached: 0 });
-        assert_eq!(meter.spent(), Usage::default());
-        meter.read(&counted(150, 15, Some(0.75)), &agent(0.0, 0.0));
-        let want = Usage { input: 50, output: 5, cached: 0, cost_micros: 250_000 };
-        assert_eq!(meter.spent(), want);
-    }
-
-    #[test]
-    fn a_program_that_counts_anew_is_charged_for_all_it_counts() {
-        let mut meter = Meter::new(Usage { input: 100, output: 10, cost_micros: 0, cached: 0 });
-        meter.read(&counted(20, 2, None), &agent(3.0, 15.0));
-        let want = Usage { input: 20, output: 2, cached: 0, cost_micros: 90 };
-        assert_eq!(meter.spent(), want);
-    }
 
     #[test]
     fn a_promise_is_a_line_of_its_own() {

@@ -8,6 +8,7 @@
 mod canary;
 mod errand;
 mod heard;
+mod meter;
 mod name;
 mod prepare;
 mod profile;
@@ -21,7 +22,8 @@ pub use errand::Onlooker;
 pub(crate) use errand::{
     Bounds, Errand, Halted, HookSource, LOOK_INTERVAL, Mission, Outcome, Trouble, supervise,
 };
-pub(crate) use heard::{Heard, Meter};
+pub(crate) use heard::Heard;
+pub(crate) use meter::{Meter, Tally};
 pub(crate) use name::new_uuid;
 pub(crate) use profile::SHELL;
 pub(crate) use profile::find_program;

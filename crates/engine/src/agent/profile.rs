@@ -210,11 +210,4 @@ impl Agent {
     pub(crate) fn is_free(&self) -> bool {
         self.name == SIM
     }
-
-    /// Whether nobody would know what it costs.
-    pub(crate) fn has_unknown_cost(&self) -> bool {
-        !self.adapter.keeps_limits()
-            && self.config.input_price == 0.0
-            && self.config.output_price == 0.0
-    }
 }

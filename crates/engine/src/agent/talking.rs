@@ -350,6 +350,18 @@ impl Talking {
         }
     }
 
+    /// Asks the program to end its turn and to keep the conversation. Says whether it can be asked.
+    pub(crate) fn interrupt(&self) -> Result<bool, EngineError> {
+        let Some(session) = self.heard.session.as_deref().filter(|_| !self.is_hung_up) else {
+            return Ok(false);
+        };
+        let turn = self.heard.turn.as_deref();
+        match answer::interrupt(self.adapter, session, turn, 1) {
+            Some(line) => self.send(&line).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
     pub(crate) fn stop(&self, why: Stop) -> Result<(), EngineError> {
         self.tolerant(self.keeper.stop(&self.id, why))
     }

@@ -94,9 +94,7 @@ impl Adopted {
     fn end(&mut self, known: Known, heard: Heard, end: ProcessEnd, has_changed: Option<bool>) {
         let Known { attempt, agent, counted, .. } = known;
         let mut meter = Meter::new(counted);
-        if let Some(counted) = &heard.counted {
-            meter.read(counted, &agent);
-        }
+        meter.read(&heard.tally, &agent);
         self.tasks.insert(attempt.id.clone());
         let halt = None;
         self.endings.push(Ending { attempt, agent, meter, heard, end, halt, has_changed });

@@ -6,7 +6,7 @@ use super::{
     ask::{self, text_key, text_prompt, text_question},
     attempt::{Attempt, Step, log_path},
     brief,
-    conclude::{BUDGET_USED_UP, Case, Halt, Verdict, result},
+    conclude::{BUDGET_USED_UP, Case, Halt, Verdict, out_of_money, result},
     ground::Ground,
     held::no_room,
     is_at,
@@ -27,7 +27,7 @@ use waypost_agent::{
     answer::Answer,
     launch::{Conversation, Order, Prompts},
     protocol::{self, Signal},
-    stream::AskKind,
+    stream::{AskKind, Why},
 };
 use waypost_model::{
     actor::Actor,
@@ -71,8 +71,10 @@ impl Executor<'_> {
         };
         let Some(given) = self.assign(&attempt, agent)? else { return Ok(()) };
         if given.bounds.micros == Some(0) {
-            let step = attempt.fail(FailureClass::Resource, BUDGET_USED_UP);
-            return self.follow(attempt, step);
+            let parked = out_of_money(&given.agent, BUDGET_USED_UP);
+            let (id, number) = (attempt.id.clone(), attempt.number);
+            let end = run::Command::Park { id, attempt: number, parked };
+            return self.follow(attempt, Step::Over(Box::new(end)));
         }
         self.note_conversation(&attempt, &given)?;
         write_fence(&self.project, &attempt)?;
@@ -241,7 +243,38 @@ impl Executor<'_> {
             worker.keep_bounds(now)?;
             self.workers.insert(id, worker);
         }
-        self.keep_budget()
+        self.keep_budget()?;
+        let workers = std::mem::take(&mut self.workers);
+        workers.values().for_each(|worker| self.say_price(&worker.agent, &worker.meter, false));
+        self.workers = workers;
+        Ok(())
+    }
+
+    /// Says once for each agent that its cost is not known but reckoned.
+    fn say_price(&mut self, agent: &Agent, meter: &Meter, is_over: bool) {
+        let name = &agent.name;
+        self.request_micros = self.request_micros.max(meter.request_micros());
+        let mut say = |key: String, text: String| {
+            if self.said.insert(key) {
+                self.audience.tell(&Happening::Note(text));
+            }
+        };
+        if let Some((model, known)) = meter.unknown() {
+            let model = if model.is_empty() { "a model that it does not name" } else { model };
+            let text = format!(
+                "{name} works with {model}, whose price is not known: it counts as the dearest, \
+                 {known} (prices of {}); `input_price` and `output_price` in `[agents.{name}]` \
+                 change that",
+                waypost_agent::prices::PRICES_OF
+            );
+            say(format!("price of {model} of {name}"), text);
+        }
+        if is_over && meter.is_estimated() {
+            let text = format!(
+                "{name} did not say what it used up: its cost is estimated from what it wrote"
+            );
+            say(format!("estimate of {name}"), text);
+        }
     }
 
     /// Records a conversation that the program has named.
@@ -410,8 +443,7 @@ impl Executor<'_> {
         // It may have come to its end before anybody heard the conversation's name.
         self.note_session(&attempt, &agent, &heard)?;
         heard.tool_calls += self.earlier_tool_calls(&attempt, &agent, &heard);
-        let trail = self.trail(&attempt.id)?;
-        let parked_before = trail.and_then(|trail| trail.parked).map_or(0, |it| it.in_a_row);
+        let parked_before = self.parked_before(&agent.name)?;
         let Some(active) = self.project.run()?.active() else { return Ok(()) };
         let case = Case {
             attempt: &attempt,
@@ -425,10 +457,18 @@ impl Executor<'_> {
             now,
         };
         let verdict = case.verdict();
+        if heard.end.as_ref().is_some_and(|end| end.why == Why::Done) {
+            self.got_through(&agent.name)?;
+        }
         let (id, number) = (attempt.id.clone(), attempt.number);
         let account =
             Account { usage: meter.spent(), counted: meter.counted(), result: result(&heard) };
-        self.ended.push(run::Command::Account { id: id.clone(), account });
+        // An engine that died after it had recorded this has left the rest to do.
+        let accounted = self.trail(&id)?.map_or(0, |trail| trail.accounted);
+        if accounted < number {
+            self.ended.push(run::Command::Account { id: id.clone(), account });
+        }
+        self.say_price(&agent, &meter, true);
         // The fence of a later attempt is not ours to take away.
         let active = self.project.run()?.active();
         if !active.is_some_and(|active| is_at(active, &attempt)) {
@@ -466,7 +506,7 @@ impl Executor<'_> {
     }
 
     /// What is left of what the run may spend, in millionths of a dollar; none: no limit.
-    fn money_left(&mut self) -> Result<Option<u64>, EngineError> {
+    pub(super) fn money_left(&mut self) -> Result<Option<u64>, EngineError> {
         let phase_cents = config::cents(self.project.configuration().values.run.phase_budget_usd);
         let working: u64 = self.workers.values().map(|worker| worker.spent().cost_micros).sum();
         // What has ended and is not recorded yet was spent, too.
@@ -499,9 +539,10 @@ impl Executor<'_> {
         }
         self.is_out_of_money = true;
         self.audience.tell(&Happening::Note("the budget is used up".into()));
-        // Whoever is done already costs nothing more.
+        let now = self.project.clock.now();
+        // One that is done already costs nothing more.
         let mut busy = self.workers.values_mut().filter(|it| it.talking.heard.end.is_none());
-        busy.try_for_each(|worker| worker.halt(Halt::RunBudget))
+        busy.try_for_each(|worker| worker.interrupt(Halt::RunBudget, now))
     }
 
     /// Whether another agent may work.

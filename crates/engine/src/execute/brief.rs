@@ -99,7 +99,7 @@ pub(super) fn afresh(
         let result = one_line(result, RESULT_LENGTH_MAX);
         let _infallible = writeln!(text, "The last that was said there: {result}");
     }
-    if let Some(output) = output(state, id, view.attempts.saturating_sub(1)) {
+    if let Some(output) = output(state, id, view.attempts.saturating_sub(1), OUTPUT_SIZE_MAX) {
         let _infallible = writeln!(text, "\nThe end of its output:\n\n{output}");
     }
     answers(&mut text, view);
@@ -315,7 +315,7 @@ mod tests {
         };
         let plan = Plan::new("demo".into(), BTreeMap::new(), vec![task]).unwrap();
         let begin = Command::Begin { plan, settings: Settings::default() };
-        let mut run = Run::imagine(begin, &Asked { by: &Actor::Waypost, now: NOW }).unwrap();
+        let mut run = Run::imagine([&begin], &Asked { by: &Actor::Waypost, now: NOW }).unwrap();
         for attempt in 1..=failures {
             run.apply(&Event::TaskStarted { id: id.clone(), attempt }, NOW);
             let (text, signature) = (format!("reason {attempt}"), String::new());

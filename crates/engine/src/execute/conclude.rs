@@ -16,7 +16,7 @@ use crate::{
 };
 use std::time::Duration;
 use waypost_agent::{
-    limits,
+    limits::{self, Trouble},
     protocol::{Recovery, Severity, Signal},
     stream::{End, Why},
 };
@@ -32,6 +32,14 @@ const RESULT_LENGTH_MAX: usize = 2_000;
 
 /// Why a task is not worked on any further.
 pub(super) const BUDGET_USED_UP: &str = "the task's budget is used up";
+
+const RUN_BUDGET_USED_UP: &str = "the budget of the run or of its phase is used up";
+
+/// How a task waits that may not spend more: until somebody gives it more.
+pub(super) fn out_of_money(agent: &Agent, why: &str) -> Parked {
+    let (agent, why) = (agent.name.clone(), why.to_owned());
+    Parked { until: None, cause: ParkCause::Budget, why, agent, in_a_row: 1 }
+}
 
 /// Why we ended an agent's process before its work was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +80,7 @@ pub(super) struct Case<'a> {
     pub(super) halt: Option<Halt>,
     /// Whether the work tree is another than at the start, where that is known.
     pub(super) has_changed: Option<bool>,
-    /// How often in a row the task was parked before.
+    /// How often in a row tasks of its agent's account were parked before.
     pub(super) parked_before: u32,
     pub(super) now: Time,
 }
@@ -104,9 +112,14 @@ impl Case<'_> {
             let signature = signature(&text, "");
             Some(Verdict::Failed(Failure { text, class, signature, resumes }))
         };
+        // It had no chance: its program was waiting for the service.
+        if let (Halt::TimedOut | Halt::Stalled, Some(trouble)) = (self.halt?, self.heard.retrying) {
+            return Some(Verdict::Parked(self.unavailable(trouble, "its service does not answer")));
+        }
         match self.halt? {
-            Halt::Given | Halt::RunBudget => Some(Verdict::Interrupted),
-            Halt::TaskBudget => failed(BUDGET_USED_UP, FailureClass::Resource, false),
+            Halt::Given => Some(Verdict::Interrupted),
+            Halt::RunBudget => Some(Verdict::Parked(out_of_money(self.agent, RUN_BUDGET_USED_UP))),
+            Halt::TaskBudget => Some(Verdict::Parked(out_of_money(self.agent, BUDGET_USED_UP))),
             Halt::TimedOut => failed("its time was over", FailureClass::Transient, false),
             Halt::Unanswerable => {
                 failed("it asked something that cannot be answered", FailureClass::Transient, false)
@@ -170,14 +183,13 @@ impl Case<'_> {
         match end.why {
             Why::Done => self.done(),
             Why::RateLimited => Verdict::Parked(self.parked(&end.detail)),
+            Why::Unavailable(trouble) => Verdict::Parked(self.unavailable(trouble, &end.detail)),
             Why::Error if limits::read(&end.detail).is_some() => {
                 Verdict::Parked(self.parked(&end.detail))
             }
             Why::Interrupted => Verdict::Interrupted,
             Why::Cut => self.broken_off(),
-            Why::Budget => {
-                self.failed("its budget is used up".into(), FailureClass::Resource, true)
-            }
+            Why::Budget => Verdict::Parked(out_of_money(self.agent, BUDGET_USED_UP)),
             Why::TurnLimit => {
                 self.failed("its turns are used up".into(), FailureClass::Transient, true)
             }
@@ -203,11 +215,13 @@ impl Case<'_> {
         let tail = String::from_utf8_lossy(&ended.tail);
         let last =
             if tail.trim().is_empty() { self.heard.other.clone() } else { tail.into_owned() };
-        if let Some(limit) = limits::read(&last)
-            && !self.heard.has_begun
-        {
-            drop(limit);
-            return Verdict::Parked(self.parked(&last));
+        if !self.heard.has_begun {
+            if let Some(trouble) = limits::trouble(&last) {
+                return Verdict::Parked(self.unavailable(trouble, &last));
+            }
+            if limits::read(&last).is_some() {
+                return Verdict::Parked(self.parked(&last));
+            }
         }
         // A conversation that could not even be taken up is not taken up again.
         let resumes = self.heard.has_begun;
@@ -270,12 +284,7 @@ impl Case<'_> {
     fn parked(&self, detail: &str) -> Parked {
         let resets = self.heard.resets.clone();
         let resets = resets.or_else(|| limits::read(detail).and_then(|limit| limit.resets));
-        let policy = Policy::of(Scope::RateLimit);
-        let id = self.attempt.id.as_str();
-        let delay = match policy.after(self.parked_before.min(10), FailureClass::Transient, id) {
-            Outlook::Again { delay } => delay,
-            Outlook::GiveUp => policy.longest_delay,
-        };
+        let delay = self.delay();
         // A moment later than told, and not all of them in the same moment.
         let later = delay.min(JITTER_MAX);
         let until = match resets.map(|reset| reset.time(self.now, offset_at)) {
@@ -293,6 +302,33 @@ impl Case<'_> {
         };
         let (agent, in_a_row) = (self.agent.name.clone(), self.parked_before + 1);
         Parked { until: Some(until), cause: ParkCause::Limit, why, agent, in_a_row }
+    }
+}
+
+impl Case<'_> {
+    /// How long to wait where nobody says how long: longer each time.
+    fn delay(&self) -> Duration {
+        let policy = Policy::of(Scope::RateLimit);
+        let id = self.attempt.id.as_str();
+        match policy.after(self.parked_before.min(10), FailureClass::Transient, id) {
+            Outlook::Again { delay } => delay,
+            Outlook::GiveUp => policy.longest_delay,
+        }
+    }
+
+    /// Its service cannot be used, which is no fault of the task.
+    fn unavailable(&self, trouble: Trouble, detail: &str) -> Parked {
+        let cause = match trouble {
+            Trouble::Outage => ParkCause::Outage,
+            Trouble::SignIn => ParkCause::SignIn,
+            Trouble::Credit => ParkCause::Credit,
+        };
+        let why = match one_line(detail, 200) {
+            empty if empty.is_empty() => cause.to_string(),
+            why => why,
+        };
+        let (agent, in_a_row) = (self.agent.name.clone(), self.parked_before + 1);
+        Parked { until: Some(self.now.plus(self.delay())), cause, why, agent, in_a_row }
     }
 }
 

@@ -1,12 +1,12 @@
 //! What holds tasks that could be started otherwise: limits and troubles of an agent's account, money,
 //! room, and people.
 
-use super::{Executor, RunEnd, attempt::Work, is_agents};
+use super::{Executor, RunEnd, attempt::Work, is_agents, worker::money_left};
 use crate::error::EngineError;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use waypost_model::{
     id::TaskId,
-    run::{ParkCause, Parked, Settings, TaskStatus, TaskView},
+    run::{Command, ParkCause, Parked, Settings, TaskStatus, TaskView},
     time::Time,
 };
 
@@ -24,6 +24,66 @@ impl Executor<'_> {
             .filter(|parked| parked.holds(now))
             .collect();
         parked.iter().for_each(|parked| self.note_limit(parked));
+        Ok(())
+    }
+
+    /// A person who starts the run again has had the time to sign in or to pay: that is tried.
+    pub(super) fn try_accounts(&mut self) -> Result<(), EngineError> {
+        let Some(active) = self.project.run()?.active() else { return Ok(()) };
+        let parked = active.tasks().filter_map(|view| view.trail?.parked.as_ref());
+        let tried = parked.filter(|it| it.cause.is_unavailable() && it.cause.needs_person());
+        let agents: BTreeSet<String> = tried.map(|it| it.agent.clone()).collect();
+        let commands = agents.into_iter().map(|agent| Command::WakeAccount { agent });
+        match commands.collect::<Vec<_>>() {
+            commands if commands.is_empty() => Ok(()),
+            commands => self.commit(commands),
+        }
+    }
+
+    /// Tasks that were out of money and have some now go on.
+    pub(super) fn try_budgets(&mut self) -> Result<(), EngineError> {
+        let config = self.project.configuration().values.run.clone();
+        if self.money_left()? == Some(0) {
+            return Ok(());
+        }
+        let Some(active) = self.project.run()?.active() else { return Ok(()) };
+        let has_money = |view: &TaskView<'_>| {
+            let parked = view.trail.and_then(|trail| trail.parked.as_ref());
+            parked.is_some_and(|it| it.cause == ParkCause::Budget)
+                && money_left(view, &config) != Some(0)
+        };
+        let ids = active.tasks().filter(has_money).map(|view| view.planned.id.clone());
+        match ids.map(|id| Command::WakeTask { id }).collect::<Vec<_>>() {
+            commands if commands.is_empty() => Ok(()),
+            commands => self.commit(commands),
+        }
+    }
+
+    /// Whether there is money for another agent: what is spent, with one more request of every agent
+    /// that works, has to be below the limit.
+    pub(super) fn has_money(&mut self, busy: usize) -> Result<bool, EngineError> {
+        let coming = self.request_micros.saturating_mul(busy as u64);
+        Ok(self.money_left()?.is_none_or(|left| left > coming))
+    }
+
+    /// How often in a row tasks of an agent's account were parked.
+    pub(super) fn parked_before(&mut self, agent: &str) -> Result<u32, EngineError> {
+        let Some(active) = self.project.run()?.active() else { return Ok(0) };
+        let parked = active.tasks().filter_map(|view| view.trail?.parked.as_ref());
+        let of_account = parked.filter(|it| it.agent == agent && it.cause.holds_agent());
+        Ok(of_account.map(|it| it.in_a_row).max().unwrap_or(0))
+    }
+
+    /// An agent came to the end of its turn: its account can be used, and what waits for it goes on.
+    pub(super) fn got_through(&mut self, agent: &str) -> Result<(), EngineError> {
+        let Some(active) = self.project.run()?.active() else { return Ok(()) };
+        let mut parked = active.tasks().filter_map(|view| view.trail?.parked.as_ref());
+        if parked.any(|it| it.agent == agent && it.cause.is_unavailable()) {
+            self.ended.push(Command::WakeAccount { agent: agent.to_owned() });
+        }
+        if self.limited.get(agent).is_some_and(|(_, cause)| cause.is_unavailable()) {
+            self.limited.remove(agent);
+        }
         Ok(())
     }
 

@@ -122,6 +122,10 @@ struct Executor<'a> {
     /// Until when agents of a name are not started, and why.
     limited: Limited,
     is_out_of_money: bool,
+    /// What the dearest request of an agent cost so far, in millionths of a dollar.
+    request_micros: u64,
+    /// What was said once about agents' costs.
+    said: BTreeSet<String>,
     /// Work trees, where tasks have some.
     apart: Option<Apart>,
     /// How many slots the keeper knows of.
@@ -181,6 +185,8 @@ impl Project {
             remains: Vec::new(),
             limited: Limited::new(),
             is_out_of_money: false,
+            request_micros: 0,
+            said: BTreeSet::new(),
             apart,
             ended: Vec::new(),
             pace: 0,
@@ -266,6 +272,8 @@ impl Executor<'_> {
     /// Takes over agents that were found at work, and what became of others.
     fn take_agents(&mut self, adopted: adopted::Adopted) -> Result<(), EngineError> {
         let now = self.project.clock.now();
+        self.try_accounts()?;
+        self.try_budgets()?;
         self.find_limits(now)?;
         for worker in adopted.workers {
             self.workers.insert(worker.attempt.id.clone(), worker);
@@ -396,7 +404,7 @@ impl Executor<'_> {
         let mut room = Room {
             // What has ended is still in progress in the machine, and frees its slot now.
             commands: (slots + ahead).saturating_sub(taken),
-            agents: self.agents_free(busy),
+            agents: if self.has_money(busy)? { self.agents_free(busy) } else { 0 },
             slots: slots.saturating_sub(taken),
             phase: self.options.phase,
             limited: self.limited.iter().map(|(it, (until, _))| (it.clone(), *until)).collect(),

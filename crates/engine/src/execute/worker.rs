@@ -54,16 +54,21 @@ pub(super) struct Bounds {
 impl Bounds {
     /// What is left of what the task may use up.
     pub(super) fn of(attempt: &Attempt, view: &TaskView<'_>, config: &RunConfig) -> Self {
-        let cents = view.planned.details.as_deref().and_then(|it| it.budget_cents);
-        let cents = cents.or_else(|| config::cents(config.task_budget_usd));
-        let spent = view.trail.map_or(0, |trail| trail.usage.cost_micros);
         let seconds = |seconds: u64| (seconds > 0).then(|| Duration::from_secs(seconds));
         Self {
             time: attempt.limits.time.or_else(|| seconds(config.timeout_seconds)),
             stall: seconds(config.stall_seconds),
-            micros: cents.map(|cents| cents.saturating_mul(10_000).saturating_sub(spent)),
+            micros: money_left(view, config),
         }
     }
+}
+
+/// What a task may still spend, in millionths of a dollar; none: no limit.
+pub(super) fn money_left(view: &TaskView<'_>, config: &RunConfig) -> Option<u64> {
+    let cents = view.planned.details.as_deref().and_then(|it| it.budget_cents);
+    let cents = cents.or_else(|| config::cents(config.task_budget_usd))?;
+    let spent = view.trail.map_or(0, |trail| trail.usage.cost_micros);
+    Some(cents.saturating_mul(10_000).saturating_sub(spent))
 }
 
 /// Where the content of the work tree at the start of an attempt is kept, for another engine.
@@ -130,9 +135,7 @@ impl Worker {
         if self.talking.look()? {
             self.heard_at = now;
         }
-        if let Some(counted) = &self.talking.heard.counted {
-            self.meter.read(counted, &self.agent);
-        }
+        self.meter.read(&self.talking.heard.tally, &self.agent);
         Ok(())
     }
 
@@ -185,11 +188,28 @@ impl Worker {
         })
     }
 
+    /// Ends its turn: a program that can be told so counts what it cost, others are stopped.
+    pub(super) fn interrupt(&mut self, why: Halt, now: Time) -> Result<(), EngineError> {
+        if self.halt.is_some() {
+            return Ok(());
+        }
+        if !self.talking.interrupt()? {
+            return self.halt(why);
+        }
+        self.halt = Some(why);
+        self.stop_at = Some(now.plus(FAREWELL));
+        Ok(())
+    }
+
     /// Ends it if it has used up what it may.
     pub(super) fn keep_bounds(&mut self, now: Time) -> Result<(), EngineError> {
         if self.stop_at.is_some_and(|at| now >= at) {
             self.stop_at = None;
             self.talking.stop(Stop::Asked)?;
+        }
+        if self.halt.is_some() && self.talking.heard.end.is_some() {
+            // The turn was interrupted, and its program has counted what it cost.
+            self.dismiss(now)?;
         }
         if self.waits() || self.talking.is_hung_up() {
             return Ok(());
@@ -197,7 +217,7 @@ impl Worker {
         let Bounds { time, stall, micros } = self.bounds;
         let worked = now.since(self.since).saturating_sub(self.waited);
         if micros.is_some_and(|micros| self.spent().cost_micros >= micros) {
-            self.halt(Halt::TaskBudget)?;
+            self.interrupt(Halt::TaskBudget, now)?;
         } else if time.is_some_and(|time| worked >= time) {
             self.halt(Halt::TimedOut)?;
         } else if stall.is_some_and(|stall| now.since(self.heard_at) >= stall) {

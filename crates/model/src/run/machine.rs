@@ -396,7 +396,7 @@ impl Active {
         let is_delayed = view.status == TaskStatus::Ready && is_held;
         match view.status {
             TaskStatus::Failed => Ok(Decision::events([Event::TaskReopened { id: id.clone() }])),
-            _ if is_delayed => Ok(Decision::events([Event::TaskReopened { id: id.clone() }])),
+            _ if is_delayed => Ok(self.hurry(&view)),
             status => {
                 Err(Rejected::rule(format!("{id} is {status}; only a failed task is retried"))
                     .next(self.next_for(&view)))

@@ -174,8 +174,18 @@ impl Active {
         }
         let waits = |view: &TaskView<'_>| unavailable(view) == Some(agent);
         let ids = self.tasks().filter(waits).map(|view| view.planned.id.clone());
-        let woken = Decision::events(ids.map(|id| Event::TaskWoken { id }));
-        Ok(woken.with(Effect::Settle { subject: account(agent) }))
+        Ok(Decision::events(ids.map(|id| Event::TaskWoken { id })))
+    }
+
+    /// A delayed task is wanted now. If it waits for an account, so may all others that do.
+    pub(super) fn hurry(&self, view: &TaskView<'_>) -> Decision<Event> {
+        let id = &view.planned.id;
+        let agent = unavailable(view);
+        let waits = |it: &TaskView<'_>| unavailable(it) == agent && it.planned.id != *id;
+        // Of most tasks nobody waits for the same: then there is no need to look at every task.
+        let others = agent.into_iter().flat_map(|_| self.tasks()).filter(waits);
+        let woken = others.map(|it| Event::TaskWoken { id: it.planned.id.clone() });
+        Decision::events([Event::TaskReopened { id: id.clone() }].into_iter().chain(woken))
     }
 
     /// One task need not wait any longer.
@@ -210,7 +220,8 @@ impl Active {
                 Event::TaskCompleted { id, .. }
                 | Event::AttemptFailed { id, .. }
                 | Event::TaskFailed { id, .. }
-                | Event::TaskReopened { id } => {
+                | Event::TaskReopened { id }
+                | Event::TaskWoken { id } => {
                     let view = self.task(id);
                     let found = view.and_then(|it| Some((&it.planned.id, unavailable(&it)?)));
                     gone.extend(found);

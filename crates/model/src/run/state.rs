@@ -602,7 +602,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
-fn is_zero(value: &u32) -> bool {
+pub(super) fn is_zero(value: &u32) -> bool {
     *value == 0
 }
 

@@ -30,6 +30,9 @@ pub struct Summary {
     pub phases: Vec<PhaseSummary>,
     pub in_progress: Vec<TaskSummary>,
     pub failed: Vec<TaskSummary>,
+    /// Tasks that wait for something that is not their fault, or did until they were started again.
+    #[serde(default)]
+    pub parked: Vec<TaskSummary>,
     /// What all agents have used up, and may.
     #[serde(default)]
     pub usage: Usage,
@@ -156,6 +159,7 @@ impl Active {
             phases: self.phases().map(phase).collect(),
             in_progress: self.all_with(TaskStatus::InProgress),
             failed: self.all_with(TaskStatus::Failed),
+            parked: self.parked_summaries(),
             usage: *self.usage(),
             budget: self.settings().budget,
         }
@@ -181,6 +185,11 @@ impl Active {
     /// The tasks that may be started now, the most urgent first, then as they stand in the file.
     pub fn ready_summaries(&self) -> Vec<TaskSummary> {
         self.ready().map(|view| self.summarize(&view)).collect()
+    }
+
+    fn parked_summaries(&self) -> Vec<TaskSummary> {
+        let is_parked = |view: &TaskView<'_>| view.trail.is_some_and(|it| it.parked.is_some());
+        self.ready().filter(is_parked).map(|view| self.summarize(&view)).collect()
     }
 
     fn all_with(&self, status: TaskStatus) -> Vec<TaskSummary> {

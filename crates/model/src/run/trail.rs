@@ -10,7 +10,11 @@ use crate::{
     inbox::Question,
     machine::{Decision, Effect, Rejected},
     permission::Grant,
-    run::{Active, Event, Parked, TaskStatus, TaskView, machine::fence, state::Task},
+    run::{
+        Active, Event, Parked, TaskStatus, TaskView,
+        machine::fence,
+        state::{Task, is_zero},
+    },
     time::Time,
 };
 use serde::{Deserialize, Serialize};
@@ -25,6 +29,9 @@ pub struct Trail {
     /// Of all attempts together.
     #[serde(skip_serializing_if = "Usage::is_nothing")]
     pub usage: Usage,
+    /// The last attempt whose usage is in that.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub accounted: u32,
     /// What the last attempt said at its end, in brief.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
@@ -353,7 +360,9 @@ impl Task {
                 self.trail().conversation = Some(conversation.clone());
             }
             Event::AttemptAccounted { account, .. } => {
+                let attempts = self.attempts;
                 let trail = self.trail();
+                trail.accounted = attempts;
                 trail.usage.add(&account.usage);
                 if account.result.is_some() {
                     trail.result.clone_from(&account.result);

@@ -1,6 +1,6 @@
 //! The Agent Client Protocol, as an agent speaks it.
 
-use super::script::Spent;
+use super::script::{Spent, Trouble};
 use super::sessions::Conversation;
 use super::voice::{
     Asking, Call, End, Heard, Kind, Lines, Message, Outcome, Question, Reply, Report, Voice,
@@ -163,6 +163,14 @@ impl Voice for Acp {
                 let seconds = limit.resets_in.as_secs();
                 let message = format!("Quota exceeded. Your quota will reset after {seconds}s.");
                 return vec![error(&self.prompt, 429, &message)];
+            }
+            End::Unavailable(trouble) => {
+                let code = match trouble {
+                    Trouble::Outage => 503,
+                    Trouble::SignIn => -32000,
+                    Trouble::Credit => 402,
+                };
+                return vec![error(&self.prompt, code, trouble.message())];
             }
         };
         let mut result = json!({"stopReason": reason});

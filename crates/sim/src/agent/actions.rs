@@ -46,8 +46,17 @@ impl Player<'_> {
                 let resets_at = (self.options.clock)().plus(resets_in);
                 return Err(Stop::Turn(End::Limited(Limit { resets_in, resets_at })));
             }
+            Step::Unavailable(trouble) => return Err(Stop::Turn(End::Unavailable(trouble))),
             Step::Usage(spent) => {
                 self.spent = Some(self.spent.unwrap_or_default().plus(spent));
+            }
+            Step::Spend(spent) => {
+                let turn = self.spent.unwrap_or_default().plus(spent);
+                self.spent = Some(turn);
+                let before = self.conversation.as_ref().map(|it| it.spent).unwrap_or_default();
+                let number = self.next_number();
+                let lines = self.voice.spent(number, spent, before.plus(turn));
+                self.say(lines)?;
             }
             Step::TurnEnd => return Err(Stop::Turn(End::Done)),
             Step::Fail(reason) => return self.fail(&reason),

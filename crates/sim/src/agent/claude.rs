@@ -1,7 +1,7 @@
 //! Claude Code's `stream-json`, as the program writes it.
 
 use super::arguments::Arguments;
-use super::script::Spent;
+use super::script::{Spent, Trouble};
 use super::sessions::Conversation;
 use super::voice::{
     Asking, Call, End, Heard, Kind, Lines, Message, Outcome, Question, Reply, Report, Voice,
@@ -90,6 +90,30 @@ impl Claude {
     fn deny(&mut self, number: u64, tool: &str, input: &Value) {
         let id = Self::call_id(number);
         self.denials.push(json!({"tool_name": tool, "tool_use_id": id, "tool_input": input}));
+    }
+
+    /// What the program says when its service cannot be used: it has tried again before.
+    fn unavailable(&mut self, trouble: Trouble, report: &Report) -> Lines {
+        let (status, told) = (trouble.status(), trouble.message());
+        let word = match trouble {
+            Trouble::Outage => "overloaded",
+            Trouble::SignIn => "authentication_failed",
+            Trouble::Credit => "billing_error",
+        };
+        let retry = json!({"type": "system", "subtype": "api_retry", "attempt": 1,
+            "max_retries": 10, "retry_delay_ms": 500, "error_status": status, "error": word,
+            "session_id": self.session});
+        let mut message = self.assistant(0, &json!({"type": "text", "text": told}));
+        message["message"]["model"] = SYNTHETIC.into();
+        message["error"] = word.into();
+        let result = self.result_line(
+            report,
+            &json!({
+                "is_error": true, "api_error_status": status, "terminal_reason": "api_error",
+                "stop_reason": "stop_sequence", "result": told,
+            }),
+        );
+        vec![retry, message, result]
     }
 
     /// The end of a turn in the form that all ends have; `more` makes the difference.
@@ -238,6 +262,13 @@ impl Voice for Claude {
         vec![self.tool_result(question.number, &content, answer.is_err())]
     }
 
+    fn spent(&mut self, number: u64, spent: Spent, _: Spent) -> Lines {
+        let thinking = json!({"type": "thinking", "thinking": "", "signature": ""});
+        let mut line = self.assistant(number, &thinking);
+        line["message"]["usage"] = usage(spent);
+        vec![line]
+    }
+
     fn ended(&mut self, report: &Report) -> Lines {
         match &report.end {
             End::Done => vec![self.result_line(report, &json!({"result": report.last_text}))],
@@ -276,6 +307,7 @@ impl Voice for Claude {
                 );
                 vec![event, message, result]
             }
+            End::Unavailable(trouble) => self.unavailable(*trouble, report),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What both ways to run Codex have in common.
 
-use super::voice::Limit;
+use super::{script::Trouble, voice::Limit};
 
 /// A command in the form in which Codex runs and shows it.
 pub(super) fn shell_line(command: &str) -> String {
@@ -13,6 +13,15 @@ pub(super) fn shell_line(command: &str) -> String {
 
 pub(super) fn limit_message(limit: Limit) -> String {
     format!("You've hit your usage limit. Try again in {} seconds.", limit.resets_in.as_secs())
+}
+
+/// What Codex says when its service cannot be used.
+pub(super) fn trouble_message(trouble: Trouble) -> &'static str {
+    match trouble {
+        Trouble::Outage => "exceeded retry limit, last status: 503 Service Unavailable",
+        Trouble::SignIn => "unexpected status 401 Unauthorized: Missing bearer authentication",
+        Trouble::Credit => "Quota exceeded. Check your plan and billing details.",
+    }
 }
 
 /// What the agent hears when a call needs a permission that nobody can give.

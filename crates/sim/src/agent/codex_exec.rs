@@ -1,7 +1,7 @@
 //! The JSON lines of `codex exec --json`, as the program writes them.
 
 use super::arguments::Arguments;
-use super::codex::{FENCED, limit_message, shell_line};
+use super::codex::{FENCED, limit_message, shell_line, trouble_message};
 use super::sessions::Conversation;
 use super::voice::{
     Asking, Call, End, Heard, Kind, Lines, Message, Outcome, Question, Report, Voice,
@@ -81,6 +81,7 @@ impl Voice for CodexExec {
             }
             End::Interrupted(_) => "interrupted".to_owned(),
             End::Limited(limit) => limit_message(*limit),
+            End::Unavailable(trouble) => trouble_message(*trouble).to_owned(),
         };
         self.is_failed = true;
         vec![

@@ -1,7 +1,7 @@
 //! `codex app-server`, as the program answers and tells.
 
-use super::codex::{FENCED, limit_message, shell_line};
-use super::script::Spent;
+use super::codex::{FENCED, limit_message, shell_line, trouble_message};
+use super::script::{Spent, Trouble};
 use super::sessions::Conversation;
 use super::voice::{
     Asking, Call, End, Heard, Kind, Limit, Lines, Message, Outcome, Question, Reply, Report, Voice,
@@ -258,6 +258,10 @@ impl Voice for CodexServer {
         self.resolved()
     }
 
+    fn spent(&mut self, _: u64, spent: Spent, total: Spent) -> Lines {
+        vec![self.usage(total, spent)]
+    }
+
     fn ended(&mut self, report: &Report) -> Lines {
         let mut lines = self.resolved();
         if report.spent != Spent::default() {
@@ -270,6 +274,16 @@ impl Voice for CodexServer {
                 let (told, error) = self.limited(*limit);
                 lines.extend(told);
                 ("failed", error)
+            }
+            End::Unavailable(trouble) => {
+                let info = match trouble {
+                    Trouble::Outage => json!({"responseTooManyFailedAttempts":
+                                              {"httpStatusCode": 503}}),
+                    Trouble::SignIn => json!("unauthorized"),
+                    Trouble::Credit => json!("other"),
+                };
+                let message = trouble_message(*trouble);
+                ("failed", json!({"message": message, "codexErrorInfo": info}))
             }
         };
         let state = self.turn_state(status, &error);

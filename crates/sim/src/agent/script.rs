@@ -68,11 +68,43 @@ pub(super) enum Step {
     Limit {
         resets_in: Duration,
     },
+    /// The service cannot be used; the turn ends.
+    Unavailable(Trouble),
+    /// At the end of the turn.
     Usage(Spent),
+    /// One request to the model, told at once where the program does.
+    Spend(Spent),
     TurnEnd,
     Fail(String),
     Done(String),
     Exit(u8),
+}
+
+/// Why a service cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    Outage,
+    SignIn,
+    Credit,
+}
+
+impl Trouble {
+    pub(super) fn status(self) -> u16 {
+        match self {
+            Self::Outage => 529,
+            Self::SignIn => 401,
+            Self::Credit => 400,
+        }
+    }
+
+    /// What programs say of it.
+    pub(super) fn message(self) -> &'static str {
+        match self {
+            Self::Outage => "API Error: 529 Overloaded",
+            Self::SignIn => "Invalid API key · Please run /login",
+            Self::Credit => "Credit balance is too low",
+        }
+    }
 }
 
 /// How a program breaks.

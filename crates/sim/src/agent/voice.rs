@@ -2,7 +2,7 @@
 //!
 //! A voice is pure: lines of JSON in, lines of JSON out. It does not know the script.
 
-use super::script::Spent;
+use super::script::{Spent, Trouble};
 use super::sessions::Conversation;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -179,6 +179,7 @@ pub(super) enum End {
     /// Somebody stopped it, within a call where there is one.
     Interrupted(Option<Call>),
     Limited(Limit),
+    Unavailable(Trouble),
 }
 
 /// What a turn's end reports.
@@ -224,6 +225,12 @@ pub(super) trait Voice {
 
     /// The answer came; none if it was refused.
     fn answered(&mut self, question: &Question, answer: Result<&str, &str>) -> Lines;
+
+    /// A request to the model was answered; `total` is what the conversation has used up. Programs
+    /// that tell usage only at the end of a turn say nothing.
+    fn spent(&mut self, _number: u64, _spent: Spent, _total: Spent) -> Lines {
+        Vec::new()
+    }
 
     fn ended(&mut self, report: &Report) -> Lines;
 

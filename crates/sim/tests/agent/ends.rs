@@ -4,7 +4,7 @@ use crate::driver::{Act, NOW, Site, Talk, all, of};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use waypost_agent::Adapter;
-use waypost_agent::limits::Reset;
+use waypost_agent::limits::{Reset, Trouble};
 use waypost_agent::stream::{End, LINE_BYTES_MAX, Said, Why};
 use waypost_model::time::Time;
 use waypost_sim::agent::Exit;
@@ -58,6 +58,18 @@ fn a_message_after_a_limit_goes_on() {
         let heard = talk.run(&Site::new());
         let end = Said::Ended(End { why: Why::Done, detail: "later\nDONE:T1".to_owned() });
         assert_eq!((heard.exit, heard.said.last()), (Exit::Code(0), Some(&end)), "{adapter}");
+    }
+}
+
+#[test]
+fn a_service_that_cannot_be_used_is_told_in_the_words_of_each_program() {
+    let table =
+        [("outage", Trouble::Outage), ("sign_in", Trouble::SignIn), ("credit", Trouble::Credit)];
+    for (word, want) in table {
+        for (_, last) in ends(&json!([{"say": "so far"}, {"unavailable": word}])) {
+            let Some(Said::Ended(End { why, detail })) = last else { panic!("{word}: {last:?}") };
+            assert_eq!(why, Why::Unavailable(want), "{word}: {detail}");
+        }
     }
 }
 

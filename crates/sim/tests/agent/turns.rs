@@ -28,7 +28,7 @@ fn the_simplest_task_is_said_as_the_real_program_would() {
             Said::TurnBegan { id: turn },
             Said::Text("I look at T1.".to_owned()),
             Said::Text(detail.clone()),
-            Said::Usage(Usage { input: 1_000, output: 100, cached: 0, cost_usd }),
+            Said::Usage(Usage { input: 1_000, output: 100, cost_usd, ..Usage::default() }),
             Said::Ended(End { why: Why::Done, detail }),
         ];
         if adapter == Adapter::Acp {

@@ -140,7 +140,7 @@ impl Outcome {
         let Some(end) = &self.heard.end else { return Some(self.broken_off()) };
         match end.why {
             Why::Done => None,
-            Why::RateLimited => Some(Trouble::Limited(end.detail.clone())),
+            Why::RateLimited | Why::Unavailable(_) => Some(Trouble::Limited(end.detail.clone())),
             Why::Interrupted => Some(Trouble::Stopped),
             Why::Cut => Some(self.broken_off()),
             Why::Budget => failed("its budget is used up"),
@@ -306,9 +306,7 @@ impl Errand {
         }
         let heard = heard_in(&self.desk.log(self.record.process), self.mission.agent.adapter);
         let mut meter = Meter::new(self.record.counted);
-        if let Some(counted) = &heard.counted {
-            meter.read(counted, &self.mission.agent);
-        }
+        meter.read(&heard.tally, &self.mission.agent);
         if heard.end.as_ref().is_some_and(|end| end.why == Why::Done) {
             let end = ended.map_or(ProcessEnd::Lost, ProcessEnd::Ended);
             self.stage = Stage::Over(Box::new(self.outcome(heard, end, None, &meter)));
@@ -575,9 +573,7 @@ impl Working {
         if self.talking.look()? {
             self.heard_at = now;
         }
-        if let Some(counted) = &self.talking.heard.counted {
-            self.meter.read(counted, &mission.agent);
-        }
+        self.meter.read(&self.talking.heard.tally, &mission.agent);
         Ok(())
     }
 

@@ -194,9 +194,7 @@ fn what_waits_for_an_account_is_woken_by_its_answer_and_by_who_got_through() {
 #[test]
 fn an_account_that_nobody_waits_for_is_not_asked_about() {
     let held = "start T2; waypost: hold T1 1 outage claude; waypost: hold T2 1 outage claude";
-    for end in
-        ["retry T1; retry T2", "skip T1; person: satisfy T2", "wait; start T1; done T1; skip T2"]
-    {
+    for end in ["skip T1; person: satisfy T2", "wait; start T1; done T1; skip T2"] {
         let mut walk = walk(&format!("{ENGAGED} {held}"));
         let (first, rest) = end.split_once("; ").unwrap();
         walk.go(first);
@@ -204,6 +202,17 @@ fn an_account_that_nobody_waits_for_is_not_asked_about() {
         walk.go(rest);
         assert!(walk.asked().is_empty(), "after `{end}`");
     }
+}
+
+#[test]
+fn who_wants_one_task_of_an_account_wants_them_all() {
+    let held = "start T2; waypost: hold T1 1 outage claude; waypost: hold T2 1 outage claude";
+    let mut walk = walk(&format!("{ENGAGED} {held}"));
+    assert_eq!(
+        summary(&walk.say("retry T1")),
+        "task_reopened T1; task_woken T2; settle account/claude"
+    );
+    walk.go("start T1; start T2");
 }
 
 #[test]

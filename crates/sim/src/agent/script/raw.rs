@@ -3,7 +3,7 @@
 //! Plain structs with optional fields, because serde gives the place of an unknown field only for
 //! these, not for tagged enums.
 
-use super::{AgentScript, Attempt, Crash, Faults, Spent, Step, busy};
+use super::{AgentScript, Attempt, Crash, Faults, Spent, Step, Trouble, busy};
 use crate::source::{self, Checked};
 use serde::Deserialize;
 use serde_json::Value;
@@ -61,7 +61,9 @@ struct RawStep {
     flood: Option<u64>,
     garbage: Option<bool>,
     limit: Option<RawLimit>,
+    unavailable: Option<String>,
     usage: Option<RawUsage>,
+    spend: Option<RawUsage>,
     turn_end: Option<bool>,
     fail: Option<String>,
     done: Option<String>,
@@ -189,7 +191,9 @@ impl RawStep {
             self.flood.map(|bytes| flood(bytes, path)),
             is_set(self.garbage).map(|_| Ok(Step::Garbage)),
             self.limit.map(|raw| limit(&raw, path)),
-            self.usage.map(|raw| usage(&raw, path)),
+            self.unavailable.map(|word| unavailable(&word, path)),
+            self.usage.map(|raw| Ok(Step::Usage(usage(&raw, &format!("{path}.usage"))?))),
+            self.spend.map(|raw| Ok(Step::Spend(usage(&raw, &format!("{path}.spend"))?))),
             is_set(self.turn_end).map(|_| Ok(Step::TurnEnd)),
             self.fail.map(|reason| Ok(Step::Fail(reason))),
             self.done.map(|text| Ok(Step::Done(text))),
@@ -208,7 +212,7 @@ fn bad_step(path: &str) -> Box<Diagnostic> {
     let finding = Diagnostic::error("bad_step", "a step does exactly one thing").path(path);
     Box::new(finding.expected(
         "one of say, tool (with input), write, run, permission, question, wait_ms, crash, hang, \
-         flood, garbage, limit, usage, turn_end, fail, done, exit",
+         flood, garbage, limit, unavailable, usage, spend, turn_end, fail, done, exit",
     ))
 }
 
@@ -298,12 +302,24 @@ fn limit(raw: &RawLimit, path: &str) -> Checked<Step> {
     Ok(Step::Limit { resets_in: Duration::from_secs(raw.resets_in_s) })
 }
 
-fn usage(raw: &RawUsage, path: &str) -> Checked<Step> {
+fn unavailable(word: &str, path: &str) -> Checked<Step> {
+    Ok(Step::Unavailable(match word {
+        "outage" => Trouble::Outage,
+        "sign_in" => Trouble::SignIn,
+        "credit" => Trouble::Credit,
+        _ => {
+            let (path, expected) = (format!("{path}.unavailable"), "outage, sign_in or credit");
+            return bad_value(path, "no service is unavailable so", expected);
+        }
+    }))
+}
+
+fn usage(raw: &RawUsage, path: &str) -> Checked<Spent> {
     if !(0.0..=COST_USD_MAX).contains(&raw.cost_usd) {
-        let (path, expected) = (format!("{path}.usage.cost_usd"), "0 to 1000000");
+        let (path, expected) = (format!("{path}.cost_usd"), "0 to 1000000");
         return bad_value(path, "that is no cost", expected);
     }
     // Positive and far below the largest number, so nothing is lost but fractions of a millionth.
     let cost_micros = (raw.cost_usd * 1e6).round() as u64;
-    Ok(Step::Usage(Spent { input: raw.input, output: raw.output, cost_micros }))
+    Ok(Spent { input: raw.input, output: raw.output, cost_micros })
 }

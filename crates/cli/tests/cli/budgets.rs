@@ -1,0 +1,117 @@
+//! Budgets that hold: counted as the agents' streams tell it, whatever becomes of agents and engine.
+
+use crate::{
+    agents::{bodies, left, tasks, with},
+    execute::{begin, kill, wait_for},
+    harness::{BINARY, Project},
+};
+use serde_json::{Value, json};
+
+/// One request that costs ten cents with the model that these agents have.
+fn request() -> Value {
+    json!({"spend": {"input": 0, "output": 6_667, "cost_usd": 0.1}})
+}
+
+fn until(file: &str) -> Value {
+    json!({"run": format!("until test -e {file}; do sleep 0.05; done")})
+}
+
+/// Agents whose model has a price.
+fn priced(ids: &[&str], steps: &Value) -> Project {
+    let project = with(&tasks(ids), &json!({"version": 1, "default": [{"steps": steps}]}));
+    let config = project.read("waypost.toml");
+    let model = "[agents.alice]\nmodel = \"claude-sonnet-4-5\"\n";
+    project.write("waypost.toml", &config.replace("[agents.alice]\n", model));
+    project
+}
+
+fn cost(project: &Project) -> u64 {
+    project.json("run status")["usage"]["cost_micros"].as_u64().unwrap_or(0)
+}
+
+#[test]
+fn four_agents_spend_no_more_than_the_budget_and_one_request_each() {
+    let steps = json!([
+        request(), until("one"), request(), until("two"), request(), until("three"),
+        request(), request(), request(), {"done": "all of it"}
+    ]);
+    let project = priced(&["T1.1", "T1.2", "T1.3", "T1.4"], &steps);
+    let mut run = begin(&project, "run --budget 1");
+    // Live, from what the agents said so far: nothing has ended yet.
+    wait_for("the first requests", || cost(&project) >= 400_000);
+    project.write("one", "");
+    wait_for("the second requests", || cost(&project) >= 800_000);
+    project.write("two", "");
+    wait_for("the run to end", || run.try_wait().unwrap().is_some());
+    let spent = cost(&project);
+    assert!((1_000_000..=1_400_000).contains(&spent), "{spent}");
+    assert_eq!(bodies(&project, "attempt_failed").len() + bodies(&project, "task_failed").len(), 0);
+    let parked = bodies(&project, "attempt_parked");
+    assert!(parked.len() == 4 && parked.iter().all(|it| it["cause"] == "budget"), "{parked:?}");
+    let why = project.must("why T1.1").stdout;
+    assert!(why.contains("budget"), "{why}");
+    assert!(left(&project).is_empty());
+    project.write("three", "");
+    let ran = project.run("run --resume --budget 10");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.json("run status")["counts"]["completed"], 4, "{ran}");
+}
+
+#[test]
+fn what_a_killed_agent_asked_for_is_counted() {
+    let project = priced(&["T1.1"], &json!([request(), request(), until("go"), {"done": "x"}]));
+    let mut run = begin(&project, "run --budget 5");
+    wait_for("its requests", || cost(&project) >= 200_000);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let spent = cost(&project);
+    assert!((200_000..=200_020).contains(&spent), "the engine is dead, and it is known: {spent}");
+    left(&project).into_iter().for_each(|pid| kill(pid, "-KILL"));
+    project.write("go", "");
+    let ran = project.run("run --resume");
+    assert_eq!(ran.code, 0, "{ran}");
+    let accounts = bodies(&project, "attempt_accounted");
+    let first = accounts[0]["usage"]["cost_micros"].as_u64().unwrap();
+    assert!((200_000..=200_020).contains(&first), "{accounts:?}");
+    let spent = cost(&project);
+    assert!((400_000..=400_040).contains(&spent), "both processes: {spent}");
+}
+
+#[test]
+fn a_task_that_meets_its_own_budget_waits_for_more() {
+    let steps = json!([request(), until("go"), request(), {"done": "x"}]);
+    let project = priced(&["T1.1"], &steps);
+    let plan = project.read("TASKS.md");
+    project.write("TASKS.md", &format!("{plan}  - budget: $0.05\n"));
+    let ran = project.run("run --no-budget");
+    assert_eq!(bodies(&project, "attempt_parked")[0]["cause"], "budget", "{ran}");
+    assert_eq!(bodies(&project, "task_failed").len(), 0, "{ran}");
+    project.write("go", "");
+    project.write("TASKS.md", &format!("{plan}  - budget: $5\n"));
+    let ran = project.run("run --resume");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.json("run status")["counts"]["completed"], 1, "{ran}");
+}
+
+#[test]
+fn an_unknown_price_is_the_dearest_and_that_is_said_once() {
+    let project = priced(&["T1.1", "T1.2"], &json!([request(), {"run": "true"}, {"done": "x"}]));
+    let config = project.read("waypost.toml").replace("\"claude\"", "\"codex\"");
+    project.write("waypost.toml", &config.replace("claude-sonnet-4-5", "gpt-99"));
+    let ran = project.run("run --budget 10 --max-parallel 1");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(ran.stderr.matches("whose price is not known").count(), 1, "{ran}");
+    // 6,667 tokens of each at 120 dollars for a million.
+    assert_eq!(cost(&project), 2 * 800_040, "{ran}");
+}
+
+#[test]
+fn a_stream_without_usage_is_estimated_and_that_is_said() {
+    let project = priced(&["T1.1"], &json!([{"say": "x".repeat(4_000)}, {"crash": 3}]));
+    let config = project.read("waypost.toml");
+    let config = config.replace("\"claude\"", "\"codex-exec\"");
+    project.write("waypost.toml", &config.replace("claude-sonnet-4-5", "gpt-5"));
+    let ran = project.run("run --budget 10 --retry-limit 0");
+    assert!(ran.stderr.contains("is estimated from what it wrote"), "{BINARY}: {ran}");
+    assert!(cost(&project) >= 10_000, "{ran}");
+}

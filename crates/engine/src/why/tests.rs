@@ -11,7 +11,7 @@ use waypost_model::{
     retry::FailureClass,
     run::{
         Budget, Command, Depends, Details, Failure, Isolation, Mode, ParkCause, Parked, Plan,
-        PlannedTask, Priority, Run, Settings,
+        PlannedTask, Priority, Prompt, Run, Settings,
     },
     time::Time,
 };

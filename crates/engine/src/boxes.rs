@@ -9,7 +9,7 @@ use crate::{error::EngineError, project::Project};
 use std::path::Path;
 use waypost_model::{
     id::TaskId,
-    run::{Active, EndStep, Isolation, PhaseStage, TaskStatus},
+    run::{Active, EndStep, PhaseStage, TaskStatus},
 };
 use waypost_store::{file, tasks_md};
 
@@ -21,7 +21,7 @@ impl Project {
     pub(crate) fn tick_boxes(&mut self) -> Result<(), EngineError> {
         let root = self.root().to_owned();
         let Some(active) = self.run_seen()?.active() else { return Ok(()) };
-        if active.settings().isolation != Isolation::None {
+        if active.settings().isolation.has_trees() {
             return Ok(());
         }
         let Some(source) = &active.plan().source else { return Ok(()) };

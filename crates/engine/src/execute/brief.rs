@@ -210,7 +210,7 @@ fn all_failures(text: &mut String, view: &TaskView<'_>, state: &Path) {
         "\nThis is the last attempt. If it cannot be done, say exactly what stands in the way \
          and what a person has to decide or provide.\n",
     );
-    for attempt in 1..view.attempts.saturating_sub(1) {
+    for attempt in view.attempts_before + 1..view.attempts.saturating_sub(1) {
         if let Some(output) = output(state, &view.planned.id, attempt, LAST_LINES_SIZE_MAX) {
             let last = output.lines().rev().take(3).collect::<Vec<_>>();
             let last: Vec<&str> = last.into_iter().rev().collect();
@@ -221,10 +221,11 @@ fn all_failures(text: &mut String, view: &TaskView<'_>, state: &Path) {
 
 /// In ralph mode: what the pass before has said and how it was found wanting.
 fn earlier_pass(text: &mut String, view: &TaskView<'_>, state: &Path) {
-    if view.attempts <= 1 {
+    let pass = view.attempts.saturating_sub(view.attempts_before);
+    if pass <= 1 {
         return;
     }
-    let _infallible = writeln!(text, "\n## The pass before\n\nThis is pass {}.", view.attempts);
+    let _infallible = writeln!(text, "\n## The pass before\n\nThis is pass {pass}.");
     if let Some(failure) = view.last_failure {
         let _infallible = writeln!(text, "It is not done yet: {}", failure.text);
     }

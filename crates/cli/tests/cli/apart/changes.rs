@@ -3,7 +3,7 @@
 use super::{RUN, at, dirt, ends_well, ground, head, is_tidy, run, task, with};
 use crate::{
     execute::{begin, status, wait_for},
-    harness::Project,
+    harness::{Project, RUN as RUN_WINDOW},
     terminal::nobody_is_here,
 };
 use std::fs;
@@ -163,9 +163,18 @@ fn the_state_is_rebuilt_from_the_commits() {
     // Boxes alone would tell as well.
     project.write("TASKS.md", &project.read("TASKS.md").replace("[x]", "[ ]"));
     project.git_command("commit -qam unticked");
+    let merged = |project: &Project| {
+        let phase = project.window(RUN_WINDOW)["checkpoints"]["phase_1"].clone();
+        (phase["merged"].clone(), phase["merge_commit"].clone(), phase["completed_at"].clone())
+    };
+    let before = merged(&project);
+    assert_eq!(before.0, true, "{before:?}");
     forget(&project);
     let ran = project.person_must("run --isolation task --rebuild-state");
     assert_eq!(project.read("ground.txt"), "earth\nlaid\n", "nothing was done twice: {ran}");
+    let after = merged(&project);
+    assert_eq!((&after.0, &after.1), (&before.0, &before.1), "the merge is known by its commit");
+    assert!(after.2.is_string(), "and its time: {after:?}");
     let why = project.must("why T1.1").stdout;
     assert!(why.contains("merged by"), "{why}");
     is_tidy(&project);

@@ -142,8 +142,10 @@ fn the_seeds_edit_during_a_live_run_waits_in_the_inbox() {
     }
     // Accepted, it is taken up by the run that is at work.
     project.person_must("inbox answer q1 accept");
-    wait_for("what it had blocked", || project.path("done.txt").exists());
-    assert_eq!(project.read("done.txt"), "T1.2\n");
+    // The file is there a moment before the line is in it.
+    wait_for("what it had blocked", || {
+        fs::read_to_string(project.path("done.txt")).is_ok_and(|text| text == "T1.2\n")
+    });
     project.write("go", "");
     let ran = over(run);
     assert_eq!(ran.code, 0, "{ran}");
@@ -359,9 +361,11 @@ fn a_task_under_a_new_id_is_another_task() {
         "its command is the same"
     );
     assert_eq!(project.window(RUN)["tasks"]["completed"], json!(["T1.1", "T1.2", "T2.7", "T2.2"]));
-    // A completed one is done again under its new id.
-    project.replace("TASKS.md", "T1.2: Choose", "T1.7: Choose");
+    // A completed one is done again under its new id, unless its box is ticked.
+    project.replace("TASKS.md", "[x] T1.2: Choose", "[ ] T1.7: Choose");
     assert_eq!(resume(&project, 0), (begins(2, "T1.7"), "T1.2 ".into()));
+    project.replace("TASKS.md", "[x] T1.7: Choose", "[x] T1.8: Choose");
+    assert_eq!(resume(&project, 0), (begins(3, "T1.8"), String::new()));
 }
 
 #[test]

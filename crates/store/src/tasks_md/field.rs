@@ -348,4 +348,12 @@ mod tests {
             }
         }
     }
+
+    /// Lines that state a field are not what a task says; the model knows them by their labels.
+    #[test]
+    fn every_label_that_is_no_text_is_a_field() {
+        for label in waypost_model::run::FIELD_LABELS {
+            assert!(Field::of_label(label).is_some(), "{label}");
+        }
+    }
 }

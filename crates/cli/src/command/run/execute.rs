@@ -270,8 +270,13 @@ fn prepare(
     }
     let defaults = project.configuration().values.run.settings();
     let found = project.run()?.active().map(|active| active.settings().clone());
-    let found = found.filter(|_| !ahead.begins());
-    let is_undecided = found.as_ref().is_some_and(|it| it.isolation == Isolation::Undecided);
+    let found = match ahead.begins() {
+        // Resumed, the next run goes on as the one before; it merges into the branch it begins on.
+        true => found.filter(|_| args.resume).map(|it| Settings { target: None, ..it }),
+        false => found,
+    };
+    let is_undecided =
+        !ahead.begins() && found.as_ref().is_some_and(|it| it.isolation == Isolation::Undecided);
     let settings = args.over(found.as_ref().unwrap_or(&defaults));
     if args.detach && args.yes && settings.mode == Mode::Normal {
         return Err(CliError::bad_input("nobody is in the background who could say yes")

@@ -328,11 +328,11 @@ fn a_message_in_pieces_is_said_once_and_a_replayed_one_never() {
     assert_snapshot!(heard(Adapter::Acp, &lines), @r#"
       (session/update agent_message_chunk)
     Session { id: "s1" }
-    Usage(Usage { input: 0, output: 0, cached: 0, cost_usd: Some(0.5) })
+    Usage(Usage { input: 0, output: 0, cached: 0, written: 0, cost_usd: Some(0.5) })
     Text("DONE:T1")
     ToolCall { id: "c", name: "execute", input: "ls" }
     Text("more")
-    Usage(Usage { input: 9, output: 2, cached: 4, cost_usd: Some(0.5) })
+    Usage(Usage { input: 9, output: 2, cached: 4, written: 0, cost_usd: Some(0.5) })
     Ended(End { why: OpenTool, detail: "more" })
     RateLimit { status: Rejected, resets: Some(After(5s)) }
     Ended(End { why: RateLimited, detail: "Quota exceeded, retry after 5 seconds" })

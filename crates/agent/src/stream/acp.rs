@@ -338,14 +338,15 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_that_cannot_be_loaded_is_forgotten_and_a_missing_sign_in_is_an_error() {
+    fn a_conversation_that_cannot_be_loaded_is_forgotten_and_a_missing_sign_in_is_told() {
         let refused = |code: i64, text: &str| {
             let data = json!({"details": text});
             let error = json!({"code": code, "message": "Internal error", "data": data});
             hear(&[json!({"id": "load:s1", "error": error})])
         };
         assert_eq!(refused(-32603, "No previous sessions found"), [Said::Forgotten]);
-        let want = End { why: Why::Error, detail: "Internal error: Sign in first".to_owned() };
+        let why = Why::Unavailable(Trouble::SignIn);
+        let want = End { why, detail: "Internal error: Sign in first".to_owned() };
         assert_eq!(refused(-32000, "Sign in first"), [Said::Ended(want)]);
     }
 }

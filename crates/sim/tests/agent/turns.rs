@@ -31,9 +31,11 @@ fn the_simplest_task_is_said_as_the_real_program_would() {
             Said::Usage(Usage { input: 1_000, output: 100, cost_usd, ..Usage::default() }),
             Said::Ended(End { why: Why::Done, detail }),
         ];
-        if adapter == Adapter::Acp {
+        match adapter {
             // The protocol has no word for it.
-            want.remove(1);
+            Adapter::Acp => drop(want.remove(1)),
+            Adapter::Codex => want.insert(1, Said::Model("sim".to_owned())),
+            Adapter::Claude | Adapter::CodexExec => {}
         }
         assert_eq!((said, heard.exit), (want, Exit::Code(0)), "{adapter}");
     }

@@ -11,40 +11,24 @@ use waypost_model::{
     id::TaskId,
     run::{Active, EndStep, PhaseStage, TaskStatus},
 };
-use waypost_store::{file, tasks_md};
+use waypost_store::{file, lock::FileLock, tasks_md};
 
 /// The largest TASKS.md that is ticked; a larger one was never read.
 const FILE_SIZE_MAX: u64 = 10 << 20;
 
 impl Project {
-    /// Ticks what is completed in phases that have ended; with work trees, nothing.
+    /// Ticks what is completed in phases that have ended; with work trees, nothing. What the run has
+    /// recorded stands, whatever becomes of the file: a failure is said and goes no further.
     pub(crate) fn tick_boxes(&mut self) -> Result<(), EngineError> {
-        let root = self.root().to_owned();
         let Some(active) = self.run_seen()?.active() else { return Ok(()) };
+        let Some(source) = &active.plan().source else { return Ok(()) };
         if active.settings().isolation.has_trees() {
             return Ok(());
         }
-        let Some(source) = &active.plan().source else { return Ok(()) };
-        let (path, ids) = (root.join(&source.path), completed(active));
-        // A file that is gone or cannot be read has no boxes; whoever needs it says so.
-        let Ok(Some(bytes)) = file::read_bounded(&path, FILE_SIZE_MAX) else { return Ok(()) };
-        let Ok(text) = str::from_utf8(&bytes) else { return Ok(()) };
-        let ticked = tasks_md::tick(text, &ids);
-        if ticked == text {
-            return Ok(());
-        }
-        let plan = active.plan();
-        let is_known =
-            tasks_md::read(text, &plan.project).is_ok_and(|read| plan.is_same_work(&read.plan));
         let name = source.path.clone();
-        let put = match is_known && !is_open_in_editor(&path) {
-            true => put(&path, &bytes, &ticked),
-            false => Ok(false),
-        };
-        let why = match put {
+        let why = match self.try_to_tick(&name) {
             Ok(true) => return Ok(()),
             Ok(false) => format!("{name} is being edited"),
-            // What the run has recorded stands, whatever becomes of the file.
             Err(error) => format!("{name} cannot be written ({error})"),
         };
         self.notice(format!(
@@ -52,6 +36,26 @@ impl Project {
              run does it"
         ));
         Ok(())
+    }
+
+    /// `false`: the file is being edited.
+    fn try_to_tick(&mut self, name: &str) -> Result<bool, EngineError> {
+        let path = self.root().join(name);
+        // A file that is gone or cannot be read has no boxes; whoever needs it says so.
+        let Ok(Some(bytes)) = file::read_bounded(&path, FILE_SIZE_MAX) else { return Ok(true) };
+        let Ok(text) = str::from_utf8(&bytes) else { return Ok(true) };
+        let state = self.place().state.clone();
+        let Some(active) = self.run_seen()?.active() else { return Ok(true) };
+        let ticked = tasks_md::tick(text, &completed(active));
+        if ticked == text {
+            return Ok(true);
+        }
+        let _turn = FileLock::acquire(&state.join("boxes.lock"))?;
+        clear_leftovers(&path, text, active)?;
+        let plan = active.plan();
+        let is_known =
+            tasks_md::read(text, &plan.project).is_ok_and(|read| plan.is_same_work(&read.plan));
+        Ok(is_known && !is_open_in_editor(&path) && put(&path, &bytes, &ticked)?)
     }
 
     /// How many phases of the run have ended.
@@ -77,6 +81,21 @@ fn is_open_in_editor(path: &Path) -> bool {
     let Some(name) = path.file_name().map(|name| name.to_string_lossy()) else { return false };
     let marks = [format!(".{name}.swp"), format!(".#{name}")];
     marks.iter().any(|mark| path.with_file_name(mark).symlink_metadata().is_ok())
+}
+
+/// Removes what a process that was killed while it ticked has left beside the file: the text of
+/// before. One that differs in more than boxes is somebody's edit, and stays.
+fn clear_leftovers(path: &Path, text: &str, active: &Active) -> Result<(), EngineError> {
+    let ids: Vec<TaskId> = active.tasks().map(|view| view.planned.id.clone()).collect();
+    file::sweep(path)?;
+    for left in file::leftovers(path)? {
+        let is_ours = str::from_utf8(left.bytes())
+            .is_ok_and(|left| tasks_md::untick(left, &ids) == tasks_md::untick(text, &ids));
+        if is_ours {
+            left.discard();
+        }
+    }
+    Ok(())
 }
 
 /// Puts a text in the place of another one. `false`: something else stood there by then, and does

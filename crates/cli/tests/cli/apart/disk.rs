@@ -8,15 +8,14 @@ const FULL: &str = "[worktree]\nmin_free_mb = 1000000000000\n";
 
 #[test]
 fn a_full_disk_lets_tasks_wait_and_puts_away_what_nobody_works_in() {
-    let project = with(&ground(&[
+    let tasks = ground(&[
         task("T1.1", &["run: `echo half > half.txt; exit 1`"]),
         task("T1.2", &["run: `echo whole > whole.txt`"]),
-    ]));
-    run(&project, RUN, 1, &["T1.1 failed"]);
+    ]);
+    let walls = task("T2.1", &["run: `echo more > more.txt`"]);
+    let project = with(&format!("{tasks}\n## Phase 2: Walls\n\n{walls}"));
+    run(&project, &format!("{RUN} --phase 1"), 1, &["T1.1 failed"]);
     assert!(project.path("worktree/phase-1-ground--T1.1-1/half.txt").exists(), "kept to look at");
-    let tasks = project.read("TASKS.md");
-    project
-        .write("TASKS.md", &format!("{tasks}{}", task("T1.3", &["run: `echo more > more.txt`"])));
     project.write("waypost.toml", FULL);
     let mut engine = begin(&project, "run --resume");
     // It is tried again at once when something made room, and only then it waits.
@@ -26,15 +25,15 @@ fn a_full_disk_lets_tasks_wait_and_puts_away_what_nobody_works_in() {
         parked.count() >= 2
     });
     wait_for("a task that is ready, and has to wait", || {
-        let why = project.run("why T1.3");
-        status(&project, "T1.3") == "ready" && why.stdout.contains("the disk is nearly full")
+        let why = project.run("why T2.1");
+        status(&project, "T2.1") == "ready" && why.stdout.contains("the disk is nearly full")
     });
     assert!(!project.path("worktree/phase-1-ground--T1.1-1").exists(), "it made room");
     assert_eq!(snapshots(&project), ["refs/waypost/snapshots/phase-1-ground--T1.1-1/1"]);
     project.must("run stop");
     engine.wait().unwrap();
     project.write("waypost.toml", "");
-    project.must("run retry T1.3");
-    run(&project, "run --resume", 1, &["T1.3 completed"]);
+    project.must("run retry T2.1");
+    run(&project, "run --resume", 1, &["T2.1 completed"]);
     assert_eq!(project.git_command("show main:more.txt"), "more\n");
 }

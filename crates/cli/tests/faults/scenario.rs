@@ -122,7 +122,7 @@ pub(crate) const ALL: &[Scenario] = &[
         setup: &["init"],
         edit: None,
         command: "run start T1.1",
-        records: &[&["begun", "phase_opened", "task_started"]],
+        records: &[&["begun", "phase_opened", "configured", "task_started"]],
         again: 3,
     },
     Scenario {

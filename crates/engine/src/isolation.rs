@@ -73,7 +73,7 @@ impl Project {
         Ok(Some(run::Command::Configure { settings }))
     }
 
-    /// Says in one line where tasks are worked on.
+    /// Says in one line where tasks are worked on, where that is not the project's folder.
     pub fn say_place(&mut self, settings: &Settings) {
         let target = settings.target.as_deref().unwrap_or_default();
         self.notice(match settings.isolation {
@@ -85,9 +85,8 @@ impl Project {
                 "from here on tasks are worked on in a work tree for each phase, which is merged \
                  into {target} (isolation phase)"
             ),
-            Isolation::None | Isolation::Undecided => {
-                "tasks are worked on in the project's folder itself (isolation none)".to_owned()
-            }
+            // Where they would be worked on without a word.
+            Isolation::None | Isolation::Undecided => return,
         });
     }
 

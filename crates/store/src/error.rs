@@ -19,6 +19,8 @@ pub enum StoreError {
     Changed { path: PathBuf, expected: Option<String>, found: Option<String> },
     #[error("{} does not exist", path.display())]
     Missing { path: PathBuf },
+    #[error("{} is a link to {}, which does not exist", link.display(), target.display())]
+    Dangling { link: PathBuf, target: PathBuf },
     /// A journal is known to have existed here; nothing may be done until it is back.
     #[error("the journal of {} has vanished", project.display())]
     Vanished { project: PathBuf, journal_id: String },

@@ -156,7 +156,7 @@ fn each_kind_can_be_switched_off() {
 fn a_person_is_told_that_a_run_waits_and_how_to_answer() {
     let host = Host::new();
     let project = project(TASKS, &webhook(&host));
-    assert_eq!(project.run("run --mode normal").code, 0);
+    assert_eq!(project.run("run --mode normal").code, 6);
     assert_eq!(kinds(&host), ["start", "needs_you"]);
     let told = host.requests()[1].json();
     assert_eq!(told["title"], json!("phase 1 (Ground) is done: go on?"));

@@ -149,6 +149,9 @@ fn sim_agent_stands_in_for_every_program() {
             Said::Usage(Usage { input: 1_000, output: 100, cost_usd, ..Usage::default() }),
             Said::Ended(End { why: Why::Done, detail }),
         ];
+        if adapter == Adapter::Codex {
+            want.insert(1, Said::Model("m".to_owned()));
+        }
         if adapter == Adapter::Acp {
             want.remove(1);
         }

@@ -39,7 +39,7 @@ fn a_second_engine_is_refused_with_the_name_of_the_first() {
     let site = Site::after(&["init"]);
     let mut first = holder(&site);
     let said = inside(&site, "engines::inside_start_and_stop");
-    assert!(said.contains("already running, since"), "{said}");
+    assert!(said.contains("is in use by"), "{said}");
     assert!(said.contains(&format!("process {} (`first`", first.id())), "{said}");
     let status = site.waypost(&["status"]).expect_code(0);
     assert!(status.stdout.contains("(`first`"), "{status:#?}");

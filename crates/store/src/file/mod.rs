@@ -126,7 +126,9 @@ pub fn follow(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
         let here = way.last().expect("the way begins with the path itself").clone();
         match stat(&here)? {
             Some(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {}
-            None if step > 0 => return Err(StoreError::Missing { path: here }),
+            None if step > 0 => {
+                return Err(StoreError::Dangling { link: path.to_owned(), target: here });
+            }
             _ => break,
         }
         if step == LINKS_MAX {

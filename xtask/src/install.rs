@@ -226,7 +226,10 @@ mod tests {
         let names = |purpose| -> Vec<&str> {
             missing(purpose, |_| false).iter().map(|need| need.program).collect()
         };
-        assert_eq!(names(Purpose::Tests), ["git", "strace", "jq", "script", "tmux", "flock", "make"]);
+        assert_eq!(
+            names(Purpose::Tests),
+            ["git", "strace", "jq", "script", "tmux", "flock", "make"]
+        );
         assert_eq!(names(Purpose::Bench), ["git", "jq", "flock", "make", "ninja"]);
         assert_eq!(names(Purpose::Faults), ["git", "strace", "flock"]);
         assert_eq!(names(Purpose::EndToEnd), ["git", "npm"]);

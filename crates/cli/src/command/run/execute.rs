@@ -240,7 +240,7 @@ pub(super) fn run(
     let has_work = prepare(context, &mut project, args, file)?;
     say_notices(context, &mut project);
     if !has_work {
-        return Ok(ExitCode::SUCCESS);
+        return end_all_done(context, project, args);
     }
     match args.detach {
         true => background::detach(context, &mut project, args),
@@ -264,7 +264,7 @@ fn prepare(
     if ahead == Ahead::Over {
         // What was moved or left out is shown, although there is nothing to do.
         project.work_on_run(Vec::new(), file)?;
-        if args.phase.is_none() && say_all_done(context, project)? {
+        if args.phase.is_none() && is_all_done(project)? {
             return Ok(false);
         }
     }
@@ -381,19 +381,31 @@ fn is_yes(answer: Option<&str>) -> bool {
     matches!(answer, Some("y" | "Y" | "yes"))
 }
 
-/// Says that the run is over with everything completed, if it is.
-fn say_all_done(context: &Context, project: &mut Project) -> Result<bool, CliError> {
-    let Some(run) = project.run_summary()?.filter(|run| run.is_over) else { return Ok(false) };
-    if run.count(TaskStatus::Completed) < run.total {
-        return Ok(false);
-    }
+/// Whether the run is over with everything completed.
+fn is_all_done(project: &mut Project) -> Result<bool, CliError> {
+    let run = project.run_summary()?.filter(|run| run.is_over);
+    Ok(run.is_some_and(|run| run.count(TaskStatus::Completed) == run.total))
+}
+
+/// Says that the run is over with everything completed. An engine that was killed may have left
+/// work trees and notices, which another one takes care of first.
+fn end_all_done(
+    context: &Context,
+    project: Project,
+    args: &ExecuteArgs,
+) -> Result<ExitCode, CliError> {
+    let mut live = Live::begin(context, project.stop_grace())?;
+    let (mut project, _) = project.execute(&options(&args.course())?, &mut live)?;
+    live.clear();
+    say_notices(context, &mut project);
+    let Some(run) = project.run_summary()? else { return Ok(ExitCode::SUCCESS) };
     if context.out.json {
         context.out.json(&json!({ "event": "ended", "run": show_run::json(&run) }))?;
     } else if !context.out.quiet {
         context.out.raw(&show_run::text(&run))?;
     }
     context.out.note("nothing in TASKS.md is new; `waypost run --new` does everything again");
-    Ok(true)
+    Ok(ExitCode::SUCCESS)
 }
 
 /// How far a run goes by itself.
@@ -409,6 +421,15 @@ pub(crate) struct Course {
     pub(crate) is_unattended: bool,
 }
 
+fn options(course: &Course) -> Result<RunOptions, CliError> {
+    let program = env::current_exe().map_err(CliError::from)?;
+    Ok(RunOptions {
+        keeper: vec![program.into(), "keeper".into()],
+        phase: course.phase,
+        waits: course.is_patient,
+    })
+}
+
 /// Works on the run until it ends, a person has to answer, or it is asked to end.
 pub(crate) fn execute(
     mut project: Project,
@@ -416,12 +437,7 @@ pub(crate) fn execute(
     mut live: Live,
     context: &Context,
 ) -> Result<ExitCode, CliError> {
-    let program = env::current_exe().map_err(CliError::from)?;
-    let options = RunOptions {
-        keeper: vec![program.into(), "keeper".into()],
-        phase: course.phase,
-        waits: course.is_patient,
-    };
+    let options = options(course)?;
     let end = loop {
         let (back, end) = project.execute(&options, &mut live)?;
         project = back;

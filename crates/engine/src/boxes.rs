@@ -41,27 +41,25 @@ impl Project {
     /// `false`: the file is being edited.
     fn try_to_tick(&mut self, name: &str) -> Result<bool, EngineError> {
         let path = self.root().join(name);
-        // A file that is gone or cannot be read has no boxes; whoever needs it says so.
+        // A file that is gone or cannot be read has no boxes; the command that needs it says so.
         let Ok(Some(bytes)) = file::read_bounded(&path, FILE_SIZE_MAX) else { return Ok(true) };
         let Ok(text) = str::from_utf8(&bytes) else { return Ok(true) };
         let state = self.place().state.clone();
         let Some(active) = self.run_seen()?.active() else { return Ok(true) };
-        let ticked = tasks_md::tick(text, &completed(active));
-        if ticked == text {
+        let done = completed(active);
+        let ticked = tasks_md::tick(text, &done);
+        if ticked == text && (done.is_empty() || file::leftovers(&path)?.is_empty()) {
             return Ok(true);
         }
         let _turn = FileLock::acquire(&state.join("boxes.lock"))?;
         clear_leftovers(&path, text, active)?;
+        if ticked == text {
+            return Ok(true);
+        }
         let plan = active.plan();
         let is_known =
             tasks_md::read(text, &plan.project).is_ok_and(|read| plan.is_same_work(&read.plan));
         Ok(is_known && !is_open_in_editor(&path) && put(&path, &bytes, &ticked)?)
-    }
-
-    /// How many phases of the run have ended.
-    pub(crate) fn ended_phases(&mut self) -> Result<usize, EngineError> {
-        let active = self.run_seen()?.active();
-        Ok(active.map_or(0, |active| active.phases().filter(|(_, stage)| is_over(stage)).count()))
     }
 }
 
@@ -84,7 +82,7 @@ fn is_open_in_editor(path: &Path) -> bool {
 }
 
 /// Removes what a process that was killed while it ticked has left beside the file: the text of
-/// before. One that differs in more than boxes is somebody's edit, and stays.
+/// before. One that differs in more than boxes is a person's edit, and stays.
 fn clear_leftovers(path: &Path, text: &str, active: &Active) -> Result<(), EngineError> {
     let ids: Vec<TaskId> = active.tasks().map(|view| view.planned.id.clone()).collect();
     file::sweep(path)?;
@@ -102,7 +100,7 @@ fn clear_leftovers(path: &Path, text: &str, active: &Active) -> Result<(), Engin
 /// so again.
 fn put(path: &Path, old: &[u8], new: &str) -> Result<bool, EngineError> {
     let Some(displaced) = file::exchange(path, new.as_bytes())?.displaced else {
-        // Somebody has removed it meanwhile.
+        // It was removed meanwhile.
         file::remove(path)?;
         return Ok(false);
     };

@@ -309,9 +309,8 @@ impl Project {
     /// Decides all commands in one transaction, or none of them; then shows the new state.
     pub fn command(&mut self, commands: &[MachineCommand]) -> Result<(), EngineError> {
         let is_run = commands.iter().any(|it| matches!(it, MachineCommand::Run(_)));
-        let before = if is_run { self.ended_phases()? } else { 0 };
         self.commit(commands)?;
-        if is_run && self.ended_phases()? > before {
+        if is_run {
             self.tick_boxes()?;
         }
         service::wake(&self.place);

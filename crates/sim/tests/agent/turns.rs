@@ -31,14 +31,7 @@ fn the_simplest_task_is_said_as_the_real_program_would() {
             Said::Usage(Usage { input: 1_000, output: 100, cost_usd, ..Usage::default() }),
             Said::Ended(End { why: Why::Done, detail }),
         ];
-<<<<<<< HEAD
         match adapter {
-=======
-        if adapter == Adapter::Codex {
-            want.insert(1, Said::Model("sim".to_owned()));
-        }
-        if adapter == Adapter::Acp {
->>>>>>> 6d2e26f (tests: what changed words, codes and events say now)
             // The protocol has no word for it.
             Adapter::Acp => drop(want.remove(1)),
             Adapter::Codex => want.insert(1, Said::Model("sim".to_owned())),

@@ -271,6 +271,7 @@ pub(crate) fn workflow_stream(tree: &str) -> StreamName {
 
 /// A command for one of the machines.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "most are the run's, and none lives long")]
 pub enum MachineCommand {
     Workflow { stream: StreamName, command: workflow::Command },
     Run(run::Command),

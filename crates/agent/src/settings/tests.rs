@@ -1,8 +1,10 @@
+//! Settings of agent programs as people write them, and what is read from them.
+
 use super::*;
 use crate::registration::{HookProgram, register};
 use std::collections::BTreeMap;
 
-const HOME: &str = "/home/ann";
+const HOME: &str = "/home/alice";
 const ROOT: &str = "/work/shop";
 
 /// A machine with these files and variables.
@@ -46,12 +48,13 @@ fn hook(product: Product) -> String {
 fn the_last_layer_of_claude_that_decides_about_hooks_wins() {
     const OFF: &str = r#"{"disableAllHooks": true}"#;
     const ON: &str = r#"{"disableAllHooks": false}"#;
-    let user = "/home/ann/.claude/settings.json";
+    let user = "/home/alice/.claude/settings.json";
     let (project, local) =
         ("/work/shop/.claude/settings.json", "/work/shop/.claude/settings.local.json");
     let managed = "/etc/claude-code/managed-settings.json";
     let off = |name: &str| vec![format!("`disableAllHooks` in {name} turns every hook off")];
-    let table: &[(&[(&str, &str)], Vec<String>)] = &[
+    type Row<'a> = (&'a [(&'a str, &'a str)], Vec<String>);
+    let table: &[Row<'_>] = &[
         (&[], vec![]),
         (&[(user, OFF)], off("~/.claude/settings.json")),
         (&[(project, OFF)], off(".claude/settings.json")),
@@ -83,7 +86,7 @@ fn the_last_layer_of_claude_that_decides_about_hooks_wins() {
 fn codex_asks_a_hook_only_where_folder_and_hook_are_trusted() {
     let hooks = hook(Product::Codex);
     let at = "/work/shop/.codex/hooks.json";
-    let config = "/home/ann/.codex/config.toml";
+    let config = "/home/alice/.codex/config.toml";
     let folder = "[projects.\"/work/shop\"]\ntrust_level = \"trusted\"\n";
     let state = format!("[hooks.state.\"{at}:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:7\"\n");
     let both = format!("{folder}{state}");
@@ -107,7 +110,7 @@ fn codex_asks_a_hook_only_where_folder_and_hook_are_trusted() {
 
 #[test]
 fn a_check_does_not_make_codex_trust_a_folder() {
-    let config = "/home/ann/.codex/config.toml";
+    let config = "/home/alice/.codex/config.toml";
     let arguments = |text: &str| machine(&[(config, text)]).ask(unchanged_trust);
     let want = ["-c", "projects={\"/work/shop\"={trust_level=\"untrusted\"}}"];
     assert_eq!(arguments(""), want);
@@ -119,8 +122,9 @@ fn a_check_does_not_make_codex_trust_a_folder() {
 #[test]
 fn gemini_reads_a_projects_settings_only_in_folders_that_are_trusted() {
     let hooks = hook(Product::Gemini);
-    let (at, list) = ("/work/shop/.gemini/settings.json", "/home/ann/.gemini/trustedFolders.json");
-    let user = "/home/ann/.gemini/settings.json";
+    let (at, list) =
+        ("/work/shop/.gemini/settings.json", "/home/alice/.gemini/trustedFolders.json");
+    let user = "/home/alice/.gemini/settings.json";
     let skipped = ".gemini/settings.json is not read, because this folder is not trusted";
     let table = [
         (vec![], skipped),
@@ -148,7 +152,7 @@ fn gemini_reads_a_projects_settings_only_in_folders_that_are_trusted() {
 #[test]
 fn every_place_of_a_hook_is_found() {
     let hooks = hook(Product::Claude);
-    let user = "/home/ann/.claude/settings.json";
+    let user = "/home/alice/.claude/settings.json";
     let local = "/work/shop/.claude/settings.local.json";
     let plugin = r#"{"enabledPlugins": {"other@x": true, "waypost@shelf": true}}"#;
     let found = |machine: &Machine| machine.ask(|it| registered(Product::Claude, it));
@@ -172,7 +176,7 @@ env_key = "OTHER_KEY"
 bearer_token_env_var = "WIKI_TOKEN"
 env_vars = ["WIKI_HOME", { name = "WIKI_USER", source = "local" }]
 "#;
-    let found = machine(&[("/home/ann/.codex/config.toml", config)]).ask(named_variables);
+    let found = machine(&[("/home/alice/.codex/config.toml", config)]).ask(named_variables);
     assert_eq!(found.key.as_deref(), Some("CORP_KEY"));
     let want = ["CORP_KEY", "CORP_TEAM", "OTHER_KEY", "WIKI_HOME", "WIKI_TOKEN", "WIKI_USER"];
     assert_eq!(found.all, want);

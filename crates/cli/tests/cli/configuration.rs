@@ -108,7 +108,7 @@ fn the_persons_own_file_may_be_a_link_and_the_projects_may_not() {
     // A link to nothing is not taken for no file.
     fs::remove_file(project.path("../dotfiles/waypost/config.toml")).unwrap();
     let ran = project.run("config show");
-    assert!(ran.code != 0 && ran.stderr.contains("config.toml does not exist"), "{ran}");
+    assert!(ran.code != 0 && ran.stderr.contains("which does not exist"), "{ran}");
     fs::remove_file(folder.join("config.toml")).unwrap();
     project.write("../other.toml", "[run]\nretry_limit = 7\n");
     symlink("../other.toml", project.path("waypost.toml")).unwrap();

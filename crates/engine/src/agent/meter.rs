@@ -136,7 +136,7 @@ impl Meter {
             let rate = rate(tally.model.as_deref());
             self.now = rate.usage(counted);
             if counted.cost_usd.is_none() {
-                self.unknown = rate.unknown.or(self.unknown.take());
+                self.unknown = rate.unknown.or_else(|| self.unknown.take());
             }
             // A program that counts less than it did, or less than its messages add to that, has
             // begun to count again.
@@ -149,7 +149,7 @@ impl Meter {
         for (model, usage) in tally.fresh.values() {
             let rate = rate(Some(model));
             let usage = rate.usage(usage);
-            self.unknown = rate.unknown.or(self.unknown.take());
+            self.unknown = rate.unknown.or_else(|| self.unknown.take());
             self.request_micros = self.request_micros.max(usage.cost_micros);
             self.fresh.add(&usage);
         }
@@ -158,7 +158,7 @@ impl Meter {
             let rate = rate(tally.model.as_deref());
             self.fresh = rate.usage(&tally.written);
             self.is_estimated = self.fresh.cost_micros > 0;
-            self.unknown = rate.unknown.or(self.unknown.take());
+            self.unknown = rate.unknown.or_else(|| self.unknown.take());
         }
     }
 

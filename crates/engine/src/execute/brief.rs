@@ -288,6 +288,7 @@ pub(super) fn one_line(text: &str, length: usize) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests play the part of tasks that print")]
 mod tests {
     use super::*;
     use std::{collections::BTreeMap, fs};

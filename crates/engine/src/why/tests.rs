@@ -2,6 +2,7 @@
 
 use super::chain::{About, Around, Chain};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use waypost_model::{
     actor::Actor,
     evidence::Evidence,
@@ -102,7 +103,7 @@ fn told(settings: Settings, commands: &[&[Command]], around: &Around, name: &str
             None => String::new(),
         };
         let next = draft.next.map_or_else(String::new, |next| format!(" -> {next}"));
-        told.push_str(&format!("\n{}{event}{next}", draft.text));
+        let _infallible = write!(told, "\n{}{event}{next}", draft.text);
     }
     told
 }

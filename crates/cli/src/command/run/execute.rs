@@ -477,12 +477,12 @@ fn say_end(context: &Context, project: &mut Project, end: &RunEnd) -> Result<(),
     Ok(())
 }
 
-/// The exit code of a run: whoever goes on after it may rely on 0.
+/// The exit code of a run: a script that goes on after it may rely on 0.
 pub(super) fn exit_code(outcome: Outcome, by_signal: Option<u8>) -> ExitCode {
     match outcome {
         Outcome::Completed => ExitCode::SUCCESS,
         Outcome::Failed => Kind::Failed.into(),
-        Outcome::Unfinished => by_signal.map_or(Kind::Unfinished.into(), ExitCode::from),
+        Outcome::Unfinished => by_signal.map_or_else(|| Kind::Unfinished.into(), ExitCode::from),
     }
 }
 

@@ -231,7 +231,7 @@ fn a_task_beside_others_leaves_nothing_of_its_files() {
     assert_eq!(files, "a.txt\nb/c/b.txt\n");
     assert!(!project.git_command("log --format=%s main").contains("mine"));
     let kept = snapshots(&project);
-    let its = kept.iter().filter(|it| it.contains("T1.2-1")).last().expect("it is kept");
+    let its = kept.iter().rfind(|it| it.contains("T1.2-1")).expect("it is kept");
     assert_eq!(at(&project, its, "b/rubbish.txt"), "x\n");
 }
 

@@ -279,6 +279,14 @@ fn command(line: &str) -> Command {
             phase: phase.parse().unwrap(),
             result: Err("the merge has conflicts.".into()),
         },
+        ["mode", word] => Command::Configure { settings: Settings { mode: mode(word), ..plain() } },
+        words => agent_command(words),
+    }
+}
+
+/// Reads a command about a task's agent.
+fn agent_command(words: &[&str]) -> Command {
+    match words {
         ["engage", name, number, conversation_id] => Command::Engage {
             id: id(name),
             attempt: number.parse().unwrap(),
@@ -321,8 +329,7 @@ fn command(line: &str) -> Command {
         }
         ["take", name] => Command::TakeOver { id: id(name) },
         ["return", name] => Command::HandBack { id: id(name) },
-        ["mode", word] => Command::Configure { settings: Settings { mode: mode(word), ..plain() } },
-        _ => panic!("`{line}` is no command of these tests"),
+        words => panic!("`{}` is no command of these tests", words.join(" ")),
     }
 }
 

@@ -296,7 +296,9 @@ impl Model {
     /// The questions to the model so far, oldest first.
     pub(crate) fn requests(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
-        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        // The last line may be half written.
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let lines = whole.lines().map(|line| serde_json::from_str(line).unwrap());
         lines.filter(|request: &Value| request["turn"].is_u64()).collect()
     }
 }

@@ -137,10 +137,13 @@ fn check_resumed(agent: Agent) {
     stage.site.write("go", "");
     let ran = stage.run("run --resume");
     assert_eq!(ran.code, Some(0), "{ran}");
-    let [conversation] = stage.conversations("T1.1").try_into().unwrap();
+    let conversations = stage.conversations("T1.1");
+    // Gemini keeps a conversation once its first turn is over; one that it lost is begun again.
+    assert!(conversations.len() == 1 || agent == Agent::Gemini, "{conversations:?}");
+    let conversation = conversations.last().unwrap();
     let requests = stage.requests("T1.1");
     let last = requests.last().unwrap()["body"].to_string();
-    let is_told = |word: &&str| agent != Agent::Gemini || *word != conversation;
+    let is_told = |word: &&str| agent != Agent::Gemini || **word != **conversation;
     for word in
         [conversation.as_str(), "one.txt", "was interrupted"].iter().filter(|it| is_told(it))
     {
@@ -206,7 +209,9 @@ fn check_permissions(agent: Agent) {
     let ran = engine.end();
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(stage.site.git("tag"), "allowed\n");
-    assert_eq!(stage.tasks("task_started").len(), 3, "{ran}");
+    let starts = stage.tasks("task_started").len();
+    // Gemini ends its turn when it is denied a tool; the next attempt goes on.
+    assert!(starts == 3 || agent == Agent::Gemini && starts > 3, "{starts}: {ran}");
     stage.wait_for_nobody();
 }
 
@@ -411,7 +416,9 @@ fn check_interrupted(agent: Agent) {
     // Three answers were had, two of them in the process that was stopped.
     let accounts = stage.events("attempt_accounted");
     let tokens = |word| accounts.iter().filter_map(|it| it["usage"][word].as_u64()).sum::<u64>();
-    assert_eq!((tokens("input"), tokens("output")), (75, 30), "{accounts:?}");
+    assert_eq!(tokens("input"), 75, "{accounts:?}");
+    // What was written when it was stopped is estimated.
+    assert!(tokens("output") >= 30, "{accounts:?}");
 }
 
 #[test]

@@ -268,12 +268,13 @@ fn check_tries(agent: Agent) {
     assert_eq!(checkpoints(&stage), want);
     for (id, number) in [("cp-1", 1), ("cp-1", 2), ("cp-2", 1)] {
         let requests = stage.requests_of(&a_try(&stage.site, id, number));
-        assert_eq!(requests.len(), 3, "{id} {number}");
+        // Waypost validates a try itself, so no agent is held at its end.
+        assert_eq!(requests.len(), 2, "{id} {number}");
         let shown: Vec<String> = requests.iter().map(|it| it["body"].to_string()).collect();
         assert!(shown[0].contains(&format!("grep: {id}.txt: No such file")), "{}", shown[0]);
         let held = format!("checkpoint {id} of `{FEATURE}` is in progress (try {number} of");
         assert!(!shown[1].contains("ends it when its validation holds"), "{}", shown[1]);
-        assert!(shown[2].contains(&held), "{}", shown[2]);
+        assert!(!shown.iter().any(|it| it.contains(&held)), "{shown:?}");
         assert_eq!(shown[0].contains("Widen the analysis"), number == 2);
     }
     stage.wait_for_nobody();
@@ -319,7 +320,7 @@ fn check_killed_tries(agent: Agent) {
     assert_eq!(stage.agents_with("WAYPOST_ATTEMPT=1"), agents);
     stage.site.write("go-1", "");
     wait(2);
-    assert_eq!(requests(1).len(), 3, "nothing was said twice: {}", engine.said());
+    assert_eq!(requests(1).len(), 2, "nothing was said twice: {}", engine.said());
     engine.kill();
     stage.kill_all();
     stage.site.write("go-2", "");

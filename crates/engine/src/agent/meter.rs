@@ -25,6 +25,8 @@ pub(crate) struct Tally {
     /// Input of messages that the count has in it.
     told: u64,
     model: Option<String>,
+    /// Whether its messages tell their usage: then nothing has to be estimated.
+    has_messages: bool,
     /// What it wrote since the count, for an estimate where no message tells its usage.
     written: Counted,
     /// All that it wrote, which it sends again with every request.
@@ -42,6 +44,7 @@ impl Tally {
     /// One message; said again, the later count takes the place of the earlier one.
     pub(crate) fn message(&mut self, id: String, model: String, usage: Counted) {
         self.model = Some(model.clone());
+        self.has_messages = true;
         self.fresh.insert(id, (model, usage));
     }
 
@@ -141,7 +144,9 @@ impl Meter {
             // A program that counts less than it did, or less than its messages add to that, has
             // begun to count again.
             let least = self.base.input.saturating_add(tally.told);
-            if self.now.input < least || self.now.cost_micros < self.base.cost_micros {
+            // Costs may have been estimated; they tell where nothing else is counted.
+            let is_cheaper = self.now.input == 0 && self.now.cost_micros < self.base.cost_micros;
+            if self.now.input < least || is_cheaper {
                 self.base = Usage::default();
             }
         }
@@ -153,7 +158,7 @@ impl Meter {
             self.request_micros = self.request_micros.max(usage.cost_micros);
             self.fresh.add(&usage);
         }
-        self.is_estimated = tally.fresh.is_empty() && tally.written.output > 0;
+        self.is_estimated = !tally.has_messages && tally.written.output > 0;
         if self.is_estimated {
             let rate = rate(tally.model.as_deref());
             self.fresh = rate.usage(&tally.written);
@@ -168,9 +173,12 @@ impl Meter {
         spent
     }
 
-    /// What the program has counted for the conversation.
+    /// What is accounted for of the conversation: the program's own count, and what came since. A
+    /// process that goes on in it counts from there.
     pub(crate) fn counted(&self) -> Usage {
-        self.now
+        let mut counted = self.now;
+        counted.add(&self.fresh);
+        counted
     }
 
     /// What the dearest request of this process cost.

@@ -124,6 +124,7 @@ impl Acp {
             let name = text(call, "kind").unwrap_or("other");
             said.extend(self.calls.begin(&id, name, &what(call)));
         }
+        self.calls.go_on(&id);
         if is_over {
             said.push(self.calls.end(&id, status == Some("failed")));
         }
@@ -135,7 +136,9 @@ impl Acp {
         let call = &line["params"]["toolCall"];
         if line["method"] == "session/request_permission" && call.is_object() {
             let name = text(call, "kind").unwrap_or("other");
-            said.extend(self.calls.begin(&owned(call, "toolCallId"), name, &what(call)));
+            let id = owned(call, "toolCallId");
+            said.extend(self.calls.begin(&id, name, &what(call)));
+            self.calls.ask(&id);
         }
         said.extend(ask(line, raw).map(Said::Asked));
     }
@@ -335,6 +338,27 @@ mod tests {
             let said = hear(&[initialized(name), loaded(), words("DONE:T1"), ended()]);
             assert_eq!(texts(&said), ["DONE:T1"], "{name}");
         }
+    }
+
+    /// Gemini tells its model that the call was cancelled, and us nothing.
+    #[test]
+    fn a_call_that_a_person_denied_needs_no_result() {
+        let call = json!({"toolCallId": "c", "kind": "execute", "title": "git push"});
+        let asked = json!({"id": 7, "method": "session/request_permission",
+                           "params": {"sessionId": "s1", "toolCall": call, "options": []}});
+        let why = |lines: &[Value]| {
+            let ready = [initialized("other"), loaded()];
+            let said = hear(&[&ready[..], lines].concat());
+            let ends = said.into_iter().filter_map(|said| match said {
+                Said::Ended(end) => Some(end.why),
+                _ => None,
+            });
+            ends.collect::<Vec<_>>()
+        };
+        assert_eq!(why(&[asked.clone(), words("DONE:T1"), ended()]), [Why::Done]);
+        let began = update(json!({"sessionUpdate": "tool_call_update", "toolCallId": "c",
+                                  "status": "in_progress"}));
+        assert_eq!(why(&[asked, began, words("DONE:T1"), ended()]), [Why::OpenTool]);
     }
 
     #[test]

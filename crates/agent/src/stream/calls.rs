@@ -3,7 +3,7 @@
 use super::json::{gist, shortened};
 use super::said::Said;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A program runs a handful of tools at once. Whatever opens more and closes none must not make
 /// us grow.
@@ -15,6 +15,9 @@ const GIST_LENGTH_MAX: usize = 200;
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     open: BTreeMap<String, String>,
+    /// Those among them that a person was asked about, and that did not begin since. One that is
+    /// denied may have no result.
+    asked: BTreeSet<String>,
 }
 
 impl Calls {
@@ -35,6 +38,7 @@ impl Calls {
 
     pub(super) fn end(&mut self, id: &str, is_error: bool) -> Said {
         self.open.remove(id);
+        self.asked.remove(id);
         Said::ToolResult { id: id.to_owned(), is_error }
     }
 
@@ -42,8 +46,21 @@ impl Calls {
         self.open.contains_key(id)
     }
 
+    /// A person is asked whether the call may be made.
+    pub(super) fn ask(&mut self, id: &str) {
+        if self.open.contains_key(id) {
+            self.asked.insert(id.to_owned());
+        }
+    }
+
+    /// The call that a person was asked about is made.
+    pub(super) fn go_on(&mut self, id: &str) {
+        self.asked.remove(id);
+    }
+
+    /// Whether a call was made that has no result.
     pub(super) fn are_open(&self) -> bool {
-        !self.open.is_empty()
+        self.open.keys().any(|id| !self.asked.contains(id))
     }
 
     /// What an open call is about.
@@ -54,5 +71,6 @@ impl Calls {
     /// Forgets what a turn left open.
     pub(super) fn clear(&mut self) {
         self.open.clear();
+        self.asked.clear();
     }
 }

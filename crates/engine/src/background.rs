@@ -202,7 +202,7 @@ impl Project {
             )),
             Err(error) => Err(EngineError::missing(
                 format!("{owner} cannot be asked to end: {error}"),
-                "whoever started it can end it",
+                "the process that started it can end it",
             )),
         }
     }

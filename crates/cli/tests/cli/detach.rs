@@ -186,7 +186,10 @@ fn stop_now_stops_running_tasks_which_are_ready_again() {
     assert_eq!(status(&project, "T1.1"), "ready");
     wait_for("the end of everything", || alive(&project.root.display().to_string()).is_empty());
     let watched: Ran = watcher.wait_with_output().unwrap().into();
-    assert!(watched.code == 6 && watched.stderr.contains("nobody works on the run"), "{watched}");
+    assert!(
+        watched.code == 6 && watched.stderr.contains("no process works on the run"),
+        "{watched}"
+    );
     assert!(!project.path("finished").exists());
 }
 

@@ -140,7 +140,7 @@ fn success_is_not_the_exit_code_alone() {
         ("echo FAIL:T1.1:no disk", "no disk"),
         ("true`\n  - verify: `false", "`false` did not pass"),
         ("kill -9 $$", "ended by signal 9"),
-        ("sleep 60`\n  - timeout: `1", "its time was over"),
+        ("sleep 60`\n  - timeout: `1", "it timed out"),
     ];
     for (command, reason) in table {
         let project = one(command);

@@ -382,9 +382,7 @@ impl Attempt {
                 self.commit = Some((commit, Some(!changed.is_empty())));
                 self.next()
             }
-            Committed::Gone => {
-                self.fail(FailureClass::Transient, "somebody has removed its work tree")
-            }
+            Committed::Gone => self.fail(FailureClass::Transient, "its work tree was removed"),
             Committed::Astray(why) => self.fail(FailureClass::Transient, &why),
         }
     }
@@ -500,7 +498,7 @@ pub(super) fn how(how: How) -> String {
     match how {
         How::Exited(code) => format!("exit code {code}"),
         How::Signalled(signal) => format!("ended by signal {signal}"),
-        How::TimedOut => "its time was over".to_owned(),
+        How::TimedOut => "it timed out".to_owned(),
         How::Stalled => "it said nothing for too long".to_owned(),
         How::Stopped => "stopped".to_owned(),
         How::Flooded => "it wrote more than it may".to_owned(),

@@ -120,7 +120,7 @@ impl Case<'_> {
             Halt::Given => Some(Verdict::Interrupted),
             Halt::RunBudget => Some(Verdict::Parked(out_of_money(self.agent, RUN_BUDGET_USED_UP))),
             Halt::TaskBudget => Some(Verdict::Parked(out_of_money(self.agent, BUDGET_USED_UP))),
-            Halt::TimedOut => failed("its time was over", FailureClass::Transient, false),
+            Halt::TimedOut => failed("it timed out", FailureClass::Transient, false),
             Halt::Unanswerable => {
                 failed("it asked something that cannot be answered", FailureClass::Transient, false)
             }

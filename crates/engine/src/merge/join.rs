@@ -146,7 +146,7 @@ impl Trees {
             }
         }
         Err(EngineError::missing(
-            format!("the branch {} is moved by somebody all the time", phase.name),
+            format!("the branch {} is being moved all the time", phase.name),
             "find out who does, then `waypost run --resume`",
         ))
     }

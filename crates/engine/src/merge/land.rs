@@ -122,7 +122,7 @@ impl Trees {
                 Moved::Held(why) => return Ok(Land::Held(why)),
             }
         }
-        Ok(Land::Held(format!("{} is moved by somebody all the time.", phase.target)))
+        Ok(Land::Held(format!("{} is being moved all the time.", phase.target)))
     }
 
     /// The commit by which the phase is in its target already.

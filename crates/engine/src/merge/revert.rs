@@ -62,6 +62,6 @@ impl Trees {
                 Moved::Held(why) => return Ok(Reverted::Held(why)),
             }
         }
-        Ok(Reverted::Held(format!("{branch} is moved by somebody all the time")))
+        Ok(Reverted::Held(format!("{branch} is being moved all the time")))
     }
 }

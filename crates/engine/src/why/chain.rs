@@ -131,7 +131,7 @@ impl<'a> Chain<'a> {
             (true, _) => {}
             (false, true) => drafts.push(engine_gone()),
             (false, false) => {
-                let text = "no run is at work, so nobody starts tasks";
+                let text = "no run is at work, so no task is started";
                 drafts
                     .push(Draft { holds: false, ..Draft::new(text) }.next("waypost run --resume"));
             }

@@ -224,7 +224,7 @@ fn what_happens_around_the_run_is_told() {
     assert_eq!(
         told(Settings::default(), &[], &nobody, "T1.1"),
         "ready\nit is ready -> waypost run start T1.1\n\
-         no run is at work, so nobody starts tasks -> waypost run --resume"
+         no run is at work, so no task is started -> waypost run --resume"
     );
     let left = Around { has_engine: false, is_left: true, ..working() };
     let text = told(Settings::default(), &[&[start("T1.1")]], &left, "T1.1");

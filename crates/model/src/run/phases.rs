@@ -163,7 +163,7 @@ impl Active {
             EndStep::Stopped | EndStep::Joining => (
                 format!("phase {phase} ({name}) could not be joined"),
                 format!(
-                    "Phase {phase} ({name}): {counts}. {reason} Mend it, then go on with `waypost run --resume`."
+                    "Phase {phase} ({name}): {counts}. {reason} Fix it, then go on with `waypost run --resume`."
                 ),
                 Vec::new(),
             ),

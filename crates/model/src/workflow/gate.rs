@@ -117,7 +117,7 @@ impl Feature {
         }
         let again = format!("waypost develop gate pass {gate}");
         let Some(waiting) = self.waiting_for(gate) else {
-            return Err(Rejected::rule(format!("nobody waits for {gate}")).next(again));
+            return Err(Rejected::rule(format!("no question about {gate} is open")).next(again));
         };
         if waiting.tree.as_ref() != tree {
             let message = format!("files have changed since {gate} was asked for");

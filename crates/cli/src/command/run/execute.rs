@@ -279,8 +279,10 @@ fn prepare(
         !ahead.begins() && found.as_ref().is_some_and(|it| it.isolation == Isolation::Undecided);
     let settings = args.over(found.as_ref().unwrap_or(&defaults));
     if args.detach && args.yes && settings.mode == Mode::Normal {
-        return Err(CliError::bad_input("nobody is in the background who could say yes")
-            .hint("`--mode ultra-thin` does not ask; else each phase waits in the inbox"));
+        return Err(CliError::bad_input(
+            "`--yes` needs a person, and there is none in the background",
+        )
+        .hint("`--mode ultra-thin` does not ask; else each phase waits in the inbox"));
     }
     if args.yes && settings.mode == Mode::Normal && !project.actor().is_person() {
         return Err(Rejected::reserved("approving phases with `--yes`").into());

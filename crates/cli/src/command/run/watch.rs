@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context, mut project: Project) -> Result<ExitCode, C
         End::Over => {}
         End::Waits { phase } => say_waits(context, phase),
         End::Unattended if project.has_lost_engine()? => context.out.note(show_run::ENGINE_GONE),
-        End::Unattended => context.out.note("nobody works on the run"),
+        End::Unattended => context.out.note("no process works on the run"),
     }
     Ok(exit_code(summary(context, &mut project, None)?, None))
 }

@@ -235,7 +235,7 @@ fn what_cannot_be_joined_stops_the_run_until_it_is_mended() {
     assert_eq!(
         text,
         "Phase 1 (phase-1): 1/1 completed, 0 failed, 0 blocked. the merge has conflicts. \
-         Mend it, then go on with `waypost run --resume`."
+         Fix it, then go on with `waypost run --resume`."
     );
     assert_eq!(
         summary(&walk.say("resume")),

@@ -252,9 +252,10 @@ fn check_late_permission(agent: Agent) {
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(stage.site.git("tag"), "allowed\n", "{ran}");
     assert_eq!(stage.tasks("task_completed"), ["T1.1"]);
-    // Gemini CLI keeps no conversation in which no tool has run: another takes its place.
-    let conversations = if agent == Agent::Gemini { 2 } else { 1 };
-    assert_eq!(stage.conversations("T1.1").len(), conversations);
+    // Gemini CLI may have kept nothing of a first turn that was cut off: another takes its place.
+    let most = if agent == Agent::Gemini { 2 } else { 1 };
+    let conversations = stage.conversations("T1.1");
+    assert!((1..=most).contains(&conversations.len()), "{conversations:?}");
     assert_eq!(stage.events("agent_asked").len(), 1, "the same question is not asked twice");
     assert_eq!(stage.tasks("attempt_failed"), [""; 0]);
     let last = stage.requests("T1.1").last().unwrap()["body"].to_string();
@@ -276,7 +277,7 @@ fn codex_comes_back_for_a_permission_that_is_given_late() {
 
 #[test]
 #[ignore = "needs a real agent program: cargo xtask e2e"]
-fn gemini_comes_back_for_a_permission_that_is_given_late_in_a_new_conversation() {
+fn gemini_comes_back_for_a_permission_that_is_given_late() {
     check_late_permission(Agent::Gemini);
 }
 

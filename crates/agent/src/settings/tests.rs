@@ -5,7 +5,7 @@ use crate::registration::{HookProgram, register};
 use std::collections::BTreeMap;
 
 const HOME: &str = "/home/alice";
-const ROOT: &str = "/work/shop";
+const ROOT: &str = "/projects/shop";
 
 /// A machine with these files and variables.
 struct Machine {
@@ -50,7 +50,7 @@ fn the_last_layer_of_claude_that_decides_about_hooks_wins() {
     const ON: &str = r#"{"disableAllHooks": false}"#;
     let user = "/home/alice/.claude/settings.json";
     let (project, local) =
-        ("/work/shop/.claude/settings.json", "/work/shop/.claude/settings.local.json");
+        ("/projects/shop/.claude/settings.json", "/projects/shop/.claude/settings.local.json");
     let managed = "/etc/claude-code/managed-settings.json";
     let off = |name: &str| vec![format!("`disableAllHooks` in {name} turns every hook off")];
     type Row<'a> = (&'a [(&'a str, &'a str)], Vec<String>);
@@ -85,9 +85,9 @@ fn the_last_layer_of_claude_that_decides_about_hooks_wins() {
 #[test]
 fn codex_asks_a_hook_only_where_folder_and_hook_are_trusted() {
     let hooks = hook(Product::Codex);
-    let at = "/work/shop/.codex/hooks.json";
+    let at = "/projects/shop/.codex/hooks.json";
     let config = "/home/alice/.codex/config.toml";
-    let folder = "[projects.\"/work/shop\"]\ntrust_level = \"trusted\"\n";
+    let folder = "[projects.\"/projects/shop\"]\ntrust_level = \"trusted\"\n";
     let state = format!("[hooks.state.\"{at}:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:7\"\n");
     let both = format!("{folder}{state}");
     let off = format!("{both}enabled = false\n");
@@ -112,10 +112,10 @@ fn codex_asks_a_hook_only_where_folder_and_hook_are_trusted() {
 fn a_check_does_not_make_codex_trust_a_folder() {
     let config = "/home/alice/.codex/config.toml";
     let arguments = |text: &str| machine(&[(config, text)]).ask(unchanged_trust);
-    let want = ["-c", "projects={\"/work/shop\"={trust_level=\"untrusted\"}}"];
+    let want = ["-c", "projects={\"/projects/shop\"={trust_level=\"untrusted\"}}"];
     assert_eq!(arguments(""), want);
-    assert_eq!(arguments("[projects.\"/work\"]\ntrust_level = \"trusted\"\n"), want);
-    let decided = "[projects.\"/work/shop\"]\ntrust_level = \"trusted\"\n";
+    assert_eq!(arguments("[projects.\"/projects\"]\ntrust_level = \"trusted\"\n"), want);
+    let decided = "[projects.\"/projects/shop\"]\ntrust_level = \"trusted\"\n";
     assert!(arguments(decided).is_empty());
 }
 
@@ -123,18 +123,21 @@ fn a_check_does_not_make_codex_trust_a_folder() {
 fn gemini_reads_a_projects_settings_only_in_folders_that_are_trusted() {
     let hooks = hook(Product::Gemini);
     let (at, list) =
-        ("/work/shop/.gemini/settings.json", "/home/alice/.gemini/trustedFolders.json");
+        ("/projects/shop/.gemini/settings.json", "/home/alice/.gemini/trustedFolders.json");
     let user = "/home/alice/.gemini/settings.json";
     let skipped = ".gemini/settings.json is not read, because this folder is not trusted";
     let table = [
         (vec![], skipped),
-        (vec![(list, r#"{"/work/shop": "TRUST_FOLDER"}"#)], ""),
-        (vec![(list, r#"{"/work/other": "TRUST_PARENT"}"#)], ""),
-        (vec![(list, r#"{"/work": "TRUST_FOLDER", "/work/shop": "DO_NOT_TRUST"}"#)], skipped),
+        (vec![(list, r#"{"/projects/shop": "TRUST_FOLDER"}"#)], ""),
+        (vec![(list, r#"{"/projects/other": "TRUST_PARENT"}"#)], ""),
+        (
+            vec![(list, r#"{"/projects": "TRUST_FOLDER", "/projects/shop": "DO_NOT_TRUST"}"#)],
+            skipped,
+        ),
         (vec![(user, r#"{"security": {"folderTrust": {"enabled": false}}}"#)], ""),
         (
             vec![
-                (list, r#"{"/work/shop": "TRUST_FOLDER"}"#),
+                (list, r#"{"/projects/shop": "TRUST_FOLDER"}"#),
                 (user, r#"{"hooksConfig": {"enabled": false, "disabled": ["waypost"]}}"#),
             ],
             "`hooksConfig.enabled` in ~/.gemini/settings.json turns every hook off; \
@@ -153,7 +156,7 @@ fn gemini_reads_a_projects_settings_only_in_folders_that_are_trusted() {
 fn every_place_of_a_hook_is_found() {
     let hooks = hook(Product::Claude);
     let user = "/home/alice/.claude/settings.json";
-    let local = "/work/shop/.claude/settings.local.json";
+    let local = "/projects/shop/.claude/settings.local.json";
     let plugin = r#"{"enabledPlugins": {"other@x": true, "waypost@shelf": true}}"#;
     let found = |machine: &Machine| machine.ask(|it| registered(Product::Claude, it));
     let both = machine(&[(local, &hooks), (user, plugin)]);

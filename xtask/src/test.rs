@@ -3,6 +3,9 @@
 //! What is missing is installed first (see [`install`]); what cannot be installed costs the tests
 //! that need it, which is said, and not the others.
 
+use std::num::NonZero;
+use std::thread;
+
 use anyhow::Result;
 
 use crate::command_line::CommandLine;
@@ -37,13 +40,20 @@ impl Runner {
     /// All tests of the workspace whose name contains one of `filters`; all if there are none.
     pub(crate) fn line(self, filters: &[String]) -> CommandLine {
         match self {
-            Self::Nextest => CommandLine::cargo("nextest run --workspace").with(filters),
+            Self::Nextest => CommandLine::cargo("nextest run --workspace")
+                .with(["--test-threads".to_owned(), tests_at_once().to_string()])
+                .with(filters),
             // Cargo itself takes one filter only; behind the dashes the test binaries take any
             // number.
             Self::Cargo if filters.is_empty() => CommandLine::cargo("test --workspace"),
             Self::Cargo => CommandLine::cargo("test --workspace --").with(filters),
         }
     }
+}
+
+/// Three for each processor: many tests wait for a process, a lock or a disk.
+fn tests_at_once() -> usize {
+    3 * thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 #[cfg(test)]
@@ -57,8 +67,9 @@ mod tests {
 
     #[test]
     fn both_runners_get_all_filters() {
-        check(Runner::Nextest, &[], "cargo nextest run --workspace");
-        check(Runner::Nextest, &["a", "b"], "cargo nextest run --workspace a b");
+        let nextest = format!("cargo nextest run --workspace --test-threads {}", tests_at_once());
+        check(Runner::Nextest, &[], &nextest);
+        check(Runner::Nextest, &["a", "b"], &format!("{nextest} a b"));
         check(Runner::Cargo, &[], "cargo test --workspace");
         check(Runner::Cargo, &["a", "b"], "cargo test --workspace -- a b");
     }

@@ -26,7 +26,7 @@ use std::{
 use waypost_model::machine::Rejected;
 use waypost_store::{
     StoreError, file,
-    lock::{EngineLock, Owner},
+    lock::{EngineLease, Owner},
     place::Place,
 };
 
@@ -170,7 +170,7 @@ impl Project {
     fn engine_owner(&self) -> Result<Option<Owner>, EngineError> {
         let start = self.clock.now();
         loop {
-            match EngineLock::holder(&self.place) {
+            match EngineLease::holder(&self.place) {
                 // It has just begun and writes its name any moment.
                 Err(StoreError::Busy { .. }) if Clock.now().since(start) < NAME_PATIENCE => {
                     thread::sleep(POLL);
@@ -232,8 +232,8 @@ impl Project {
 }
 
 /// The engine lock, for whoever runs a run and finds it taken.
-pub(crate) fn take_engine_lock(place: &Place, owner: &Owner) -> Result<EngineLock, EngineError> {
-    EngineLock::acquire(place, owner).map_err(|error| match error {
+pub(crate) fn take_engine_lock(place: &Place, owner: &Owner) -> Result<EngineLease, EngineError> {
+    EngineLease::acquire(place, owner).map_err(|error| match error {
         StoreError::Busy { holder: Some(owner), .. } => held_by(*owner),
         other => other.into(),
     })

@@ -15,7 +15,7 @@ use waypost_model::{actor::Actor, machine::Rejected};
 use waypost_store::{
     StoreError,
     journal::{self, Journal, Mode},
-    lock::EngineLock,
+    lock::EngineLease,
     place::Place,
     projects::Projects,
     windows::forget_renderings,
@@ -187,7 +187,7 @@ impl<'a> Doctor<'a> {
     }
 
     fn examine_engine(&self) -> Finding {
-        match EngineLock::holder(&self.place) {
+        match EngineLease::holder(&self.place) {
             Ok(Some(owner)) => Finding::note("engine", format!("held by {owner}")),
             Ok(None) if self.has_lost_engine() => {
                 Finding::note("engine", "the run's engine is gone, and has left what it started")

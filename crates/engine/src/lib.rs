@@ -78,7 +78,11 @@ pub use validate::{Validity, schema, validate_file};
 pub use waypost_agent::{Product, registration::Sharing, settings::Obstacle};
 pub use waypost_proc::{ProcError, serve as keep};
 pub use waypost_store::{
-    StoreError, journal::Recorded, lock::Owner, parse::nearest, permits::Permit,
+    StoreError,
+    journal::{Cursor, Recorded},
+    lock::Owner,
+    parse::nearest,
+    permits::Permit,
 };
 pub use why::{Reason, Why};
 

@@ -16,7 +16,7 @@ use waypost_model::{
 use waypost_proc::{Found, Report, Stop, find};
 use waypost_store::{
     StoreError, file,
-    lock::{EngineLock, Owner},
+    lock::{EngineLease, Owner},
 };
 
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -95,7 +95,7 @@ impl Project {
     /// agents itself.
     fn end_left_agent(&mut self, id: &TaskId) -> Result<(), EngineError> {
         let owner = Owner::this_process("open", self.clock.now());
-        let _alone = match EngineLock::acquire(&self.place, &owner) {
+        let _alone = match EngineLease::acquire(&self.place, &owner) {
             Ok(lock) => lock,
             Err(StoreError::Busy { .. }) => return Ok(()),
             Err(error) => return Err(error.into()),

@@ -34,8 +34,8 @@ use waypost_model::{
 use waypost_store::{
     StoreError,
     file::Mark,
-    journal::{self, Birth, Journal, Mode, Recorded},
-    lock::EngineLock,
+    journal::{self, Birth, Cursor, Journal, Mode, Recorded},
+    lock::EngineLease,
     place::Place,
     projects::Projects,
 };
@@ -438,7 +438,7 @@ impl Project {
 
     /// Who runs the engine of this project, in words, if anybody does.
     pub fn engine_holder(&self) -> Result<Option<String>, EngineError> {
-        match EngineLock::holder(&self.place) {
+        match EngineLease::holder(&self.place) {
             Ok(owner) => Ok(owner.map(|owner| owner.to_string())),
             // It holds the lock and has not written its name yet.
             Err(StoreError::Busy { .. }) => Ok(Some("a process that has just begun".into())),
@@ -463,21 +463,20 @@ impl Project {
         let Some(journal) = &mut self.journal else { return Ok(Vec::new()) };
         let view = journal.view()?;
         let mut newest = VecDeque::new();
-        // Entries are numbered without gaps, so the journal can be read from its end.
-        let mut end = view.last_seq()?;
-        while end > 0 && newest.len() < limit {
-            let start = end.saturating_sub(LOG_PAGE as u64);
-            let page = view.feed(start, usize::try_from(end - start).unwrap_or(LOG_PAGE))?;
+        let mut end = view.end()?;
+        while newest.len() < limit {
+            let page = view.feed_until(end, LOG_PAGE)?;
+            let Some(first) = page.first() else { break };
+            end = first.cursor_before();
             for entry in page.into_iter().rev().filter(&wanted).take(limit - newest.len()) {
                 newest.push_front(entry);
             }
-            end = start;
         }
         Ok(newest.into())
     }
 
     /// Entries after `after`, for following the log.
-    pub fn log_after(&mut self, after: u64) -> Result<Vec<Recorded>, EngineError> {
+    pub fn log_after(&mut self, after: Cursor) -> Result<Vec<Recorded>, EngineError> {
         match &mut self.journal {
             Some(journal) => Ok(journal.view()?.feed(after, LOG_PAGE)?),
             None => Ok(Vec::new()),

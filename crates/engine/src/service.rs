@@ -25,7 +25,7 @@ use std::{
 use waypost_model::{actor::Actor, time::Time};
 use waypost_store::{
     StoreError,
-    lock::{EngineLock, Owner},
+    lock::{EngineLease, Owner},
     place::Place,
     socket::{Connection, Listener},
 };
@@ -48,7 +48,7 @@ pub struct Engine {
     writer: Option<JoinHandle<Option<Project>>>,
     listener: Option<JoinHandle<()>>,
     stopping: Arc<AtomicBool>,
-    lock: EngineLock,
+    lock: EngineLease,
     place: Place,
 }
 
@@ -99,7 +99,7 @@ impl Engine {
         project.ensure_journal()?;
         let owner = Owner::this_process(runs, project.clock.now());
         let place = project.place.clone();
-        let lock = EngineLock::acquire(&place, &owner)?;
+        let lock = EngineLease::acquire(&place, &owner)?;
         let socket = Listener::bind(&lock)?;
         let desk = Arc::new(Desk::new(Writer::new(project)));
         let stopping = Arc::new(AtomicBool::new(false));

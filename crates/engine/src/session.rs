@@ -26,7 +26,7 @@ use waypost_model::{
     machine::Rejected,
     run::{self, EndStep, Isolation, PhaseStage, TaskStatus},
 };
-use waypost_store::lock::{EngineLock, Owner};
+use waypost_store::lock::{EngineLease, Owner};
 
 /// Where a task in progress is worked on, and what is said of it in commits.
 struct Place {
@@ -232,7 +232,7 @@ impl Project {
             return Ok(());
         };
         let owner = Owner::this_process("run", self.clock.now());
-        let _lock = EngineLock::acquire(&self.place, &owner)?;
+        let _lock = EngineLease::acquire(&self.place, &owner)?;
         let trees = Trees::of(self)?.held(Hold::acquire(&self.place.state)?);
         let result = self.land_phase(&trees, &landing, echo);
         let result = match result {

@@ -2,7 +2,7 @@
 //!
 //! No type of the database library appears here: the same errors will come from PostgreSQL.
 
-use crate::{file::FileKind, lock::Owner};
+use crate::{file::FileKind, journal::Cursor, lock::Owner};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -46,6 +46,9 @@ pub enum StoreError {
     Newer { found: u32, known: u32 },
     #[error("{} is damaged: {detail}", path.display())]
     Corrupt { path: PathBuf, detail: String },
+    /// A reader knows more than there is: the journal is another one, or was restored since.
+    #[error("the journal does not reach to position {cursor}")]
+    Ahead { cursor: Cursor },
     #[error("cannot read journal entry {seq}: {detail}")]
     Undecodable { seq: u64, detail: String },
     /// A line on the engine's socket that is not one, or a peer that is another user.
@@ -69,6 +72,7 @@ impl StoreError {
                 Some("`waypost doctor` checks it and offers the newest good backup")
             }
             Self::Undecodable { .. } => Some("`waypost doctor` checks the whole journal"),
+            Self::Ahead { .. } => Some("read it from the beginning"),
             Self::Newer { .. } => Some("update waypost"),
             Self::Unsuitable { .. } => Some("move the project to a local disk"),
             Self::Full { .. } => Some("make space, then repeat the command"),

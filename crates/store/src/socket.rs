@@ -9,7 +9,7 @@
 use crate::{
     error::StoreError,
     file::{self, Mark},
-    lock::EngineLock,
+    lock::EngineLease,
     place::Place,
 };
 use rustix::{
@@ -47,7 +47,7 @@ pub struct Listener {
 
 impl Listener {
     /// Listens in the folder of the lock; a socket that stands there is a dead engine's.
-    pub fn bind(lock: &EngineLock) -> Result<Self, StoreError> {
+    pub fn bind(lock: &EngineLease) -> Result<Self, StoreError> {
         let path = lock.state().join(NAME);
         if let Some(stat) = file::stat(&path)?
             && FileType::from_raw_mode(stat.st_mode) == FileType::Socket
@@ -196,14 +196,14 @@ mod tests {
     use waypost_model::time::Time;
 
     /// A project whose folder has a name of `length` bytes.
-    fn project(length: usize) -> (TempDir, Place, EngineLock) {
+    fn project(length: usize) -> (TempDir, Place, EngineLease) {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("x".repeat(length));
         std::fs::create_dir(&root).unwrap();
         let state = root.join(".waypost");
         let place = Place { root, git_common: None, state, tree: TreeName::main() };
         let owner = Owner::this_process("test", Time::from_millis(0));
-        let lock = EngineLock::acquire(&place, &owner).unwrap();
+        let lock = EngineLease::acquire(&place, &owner).unwrap();
         (folder, place, lock)
     }
 

@@ -8,7 +8,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::{fmt::Write as _, process::ExitCode, thread, time::Duration};
-use waypost_engine::Recorded;
+use waypost_engine::{Cursor, Recorded};
 use waypost_model::verdict::{Outcome, Verdict};
 
 /// How often a followed log is looked at; the engine's own rhythm.
@@ -45,12 +45,12 @@ pub(crate) fn run(context: &Context, args: &LogArgs) -> Result<ExitCode, CliErro
         let is_refusal = entry.stream.as_str() == "verdicts" && entry.kind == "refused";
         (is_refusal || !args.refused) && args.id.as_ref().is_none_or(|id| is_about(entry, id))
     };
-    let mut last = 0;
+    let mut last = Cursor::START;
     for entry in project.log(args.limit, wanted)? {
-        last = entry.seq;
+        last = entry.cursor();
         print(context, &entry)?;
     }
-    if last == 0 && !args.follow {
+    if last == Cursor::START && !args.follow {
         context.out.note(match &args.id {
             _ if args.refused => "nothing was refused".to_owned(),
             Some(id) => format!("nothing in the journal is about {id}"),
@@ -63,7 +63,7 @@ pub(crate) fn run(context: &Context, args: &LogArgs) -> Result<ExitCode, CliErro
     loop {
         thread::sleep(FOLLOW_INTERVAL);
         for entry in project.log_after(last)? {
-            last = entry.seq;
+            last = entry.cursor();
             if wanted(&entry) {
                 print(context, &entry)?;
             }

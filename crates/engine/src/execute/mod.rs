@@ -52,7 +52,7 @@ use waypost_model::{
 use waypost_proc::{Keeper, ProcError, Report, Stop};
 use waypost_store::{
     StoreError,
-    lock::{EngineLock, Owner},
+    lock::{EngineLease, Owner},
 };
 use worker::Worker;
 pub(crate) use yard::{Made, make as make_attempt_tree};
@@ -141,7 +141,7 @@ struct Executor<'a> {
     showing: Showing,
     known: Known,
     courier: Courier,
-    _lock: EngineLock,
+    _lock: EngineLease,
 }
 
 /// What the audience has been told of phases.

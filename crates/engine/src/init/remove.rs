@@ -21,7 +21,7 @@ use waypost_agent::{
 use waypost_store::{
     StoreError,
     journal::{Journal, Mode},
-    lock::EngineLock,
+    lock::EngineLease,
     projects::Projects,
 };
 
@@ -83,7 +83,7 @@ fn remove_empty_journal(project: &mut Project) -> Result<Option<Removed>, Engine
     let Ok(mut journal) = Journal::open(project.place(), Mode::ReadOnly) else { return Ok(None) };
     let is_empty = journal.view()?.last_seq()? == 0;
     drop(journal);
-    let is_in_use = EngineLock::holder(project.place()).is_ok_and(|holder| holder.is_some());
+    let is_in_use = EngineLease::holder(project.place()).is_ok_and(|holder| holder.is_some());
     if !is_empty || is_in_use {
         return Ok(None);
     }

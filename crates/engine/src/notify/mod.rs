@@ -29,7 +29,7 @@ use waypost_model::{
     notice::{Notice, NoticeKind},
     run,
 };
-use waypost_store::lock::{EngineLock, Owner};
+use waypost_store::lock::{EngineLease, Owner};
 
 /// The most rows that are counted.
 const COUNTED_MAX: usize = 10_000;
@@ -116,7 +116,7 @@ impl Project {
             return Ok(());
         }
         let owner = Owner::this_process("notify", self.clock.now());
-        let _lock = EngineLock::acquire(&self.place, &owner)?;
+        let _lock = EngineLease::acquire(&self.place, &owner)?;
         Courier::new(self).finish(self);
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! What goes into the journal and comes out of it.
 
+use super::cursor::Cursor;
 use std::borrow::Cow;
 use waypost_model::{actor::Actor, id::StreamName, time::Time};
 
@@ -43,6 +44,18 @@ pub struct Recorded {
     pub format: u32,
     pub kind: String,
     pub body: String,
+}
+
+impl Recorded {
+    /// From where the feed goes on behind this entry.
+    pub fn cursor(&self) -> Cursor {
+        Cursor::after(self.seq)
+    }
+
+    /// Up to where the feed leads before this entry.
+    pub fn cursor_before(&self) -> Cursor {
+        Cursor::after(self.seq.saturating_sub(1))
+    }
 }
 
 /// An entry while it is being read; replaying a long stream copies nothing.

@@ -14,6 +14,7 @@
 
 mod backup;
 mod chain;
+mod cursor;
 mod entry;
 mod failure;
 mod open;
@@ -23,6 +24,7 @@ mod transaction;
 mod view;
 
 pub use backup::{Backup, backups, put_aside, restore};
+pub use cursor::{BadCursor, Cursor};
 pub use entry::{
     Append, Appended, DocumentNote, EventRef, NewEffect, NewEvent, OpenEffect, Recorded, Snapshot,
     StreamHead,

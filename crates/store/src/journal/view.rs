@@ -2,6 +2,7 @@
 
 use super::{
     chain::{self, Sum},
+    cursor::Cursor,
     entry::{DocumentNote, EventRef, OpenEffect, Recorded, Snapshot, StreamHead},
     failure::failed,
 };
@@ -91,8 +92,29 @@ impl<'a> View<'a> {
         Err(StoreError::corrupt(self.path, detail).into())
     }
 
-    /// At most `limit` entries of all streams that follow entry `after_seq`, in order.
-    pub fn feed(&self, after_seq: u64, limit: usize) -> Result<Vec<Recorded>, StoreError> {
+    /// The end of the feed: everything that is recorded now lies before it.
+    pub fn end(&self) -> Result<Cursor, StoreError> {
+        Ok(Cursor::after(self.last_seq()?))
+    }
+
+    /// At most `limit` entries of all streams that follow `after`, in order.
+    pub fn feed(&self, after: Cursor, limit: usize) -> Result<Vec<Recorded>, StoreError> {
+        let found = self.entries_after(after.seq(), limit)?;
+        if found.is_empty() && after.seq() > self.last_seq()? {
+            return Err(StoreError::Ahead { cursor: after });
+        }
+        Ok(found)
+    }
+
+    /// The newest `limit` entries up to `until`, oldest first.
+    pub fn feed_until(&self, until: Cursor, limit: usize) -> Result<Vec<Recorded>, StoreError> {
+        // Entries are numbered without gaps, so the journal can be read from its end.
+        let start = until.seq().saturating_sub(limit as u64);
+        let count = usize::try_from(until.seq() - start).unwrap_or(limit);
+        self.entries_after(start, count)
+    }
+
+    fn entries_after(&self, after_seq: u64, limit: usize) -> Result<Vec<Recorded>, StoreError> {
         let failed = failed("read", self.path);
         let sql = "SELECT seq, stream_seq, at, actor, format, kind, body, sum, stream
                    FROM event WHERE seq > ?1 ORDER BY seq LIMIT ?2";

@@ -5,11 +5,11 @@
 //!
 //! There is no waiting with a deadline here: the store has no clock.
 
-mod engine;
+mod lease;
 mod owner;
 mod seed;
 
-pub use engine::EngineLock;
+pub use lease::EngineLease;
 pub use owner::Owner;
 pub(crate) use owner::boot_id;
 pub use seed::{SEED_LOCK_POLL, SeedLock, SeedRequest};

@@ -65,21 +65,24 @@ fn a_lock_follows_no_link() {
 #[test]
 fn a_second_engine_learns_who_holds_the_first() {
     let (_folder, place) = place();
-    assert_eq!(EngineLock::holder(&place).unwrap(), None);
+    assert_eq!(EngineLease::holder(&place).unwrap(), None);
     let long = owner("run a/very/long/path/to/TASKS.md");
-    drop(EngineLock::acquire(&place, &long).unwrap());
-    assert_eq!(EngineLock::holder(&place).unwrap(), None);
+    drop(EngineLease::acquire(&place, &long).unwrap());
+    assert_eq!(EngineLease::holder(&place).unwrap(), None);
 
-    let first = EngineLock::acquire(&place, &owner("serve")).unwrap();
-    assert_eq!(EngineLock::holder(&place).unwrap(), Some(owner("serve")));
-    let error = EngineLock::acquire(&place, &long).unwrap_err();
+    let first = EngineLease::acquire(&place, &owner("serve")).unwrap();
+    assert_eq!(EngineLease::holder(&place).unwrap(), Some(owner("serve")));
+    let error = EngineLease::acquire(&place, &long).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("the engine of this project is in use by {}", owner("serve"))
     );
+    assert_eq!(first.owner(), &owner("serve"));
     assert!(first.still_holds());
+    fs::remove_file(place.state.join("engine.lock")).unwrap();
+    assert!(!first.still_holds(), "a second engine could start now");
     drop(first);
-    EngineLock::acquire(&place, &long).unwrap();
+    EngineLease::acquire(&place, &long).unwrap();
 }
 
 #[test]
@@ -90,12 +93,12 @@ fn looking_at_the_engine_does_not_get_in_its_way() {
             scope.spawn(|| {
                 for _ in 0..500 {
                     // Just begun and nameless, it is busy; else it is there or not.
-                    drop(EngineLock::holder(&place));
+                    drop(EngineLease::holder(&place));
                 }
             });
         }
         for _ in 0..200 {
-            EngineLock::acquire(&place, &owner("serve")).unwrap();
+            EngineLease::acquire(&place, &owner("serve")).unwrap();
         }
     });
 }

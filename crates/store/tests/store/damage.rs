@@ -9,7 +9,7 @@ use std::{fs, path::Path};
 use tempfile::TempDir;
 use waypost_store::{
     StoreError,
-    journal::{Birth, Journal, Mode},
+    journal::{Birth, Cursor, Journal, Mode},
     place::Place,
 };
 
@@ -81,7 +81,7 @@ fn open_and_read(image: &Image, what: &str) -> Result<usize, StoreError> {
         let read = Journal::open(&place, mode).and_then(|mut journal| {
             let found = bodies(&mut journal, "run")?;
             assert_eq!(found, image.expected[..found.len()], "{what}");
-            let feed = journal.view()?.feed(0, usize::MAX)?;
+            let feed = journal.view()?.feed(Cursor::START, usize::MAX)?;
             assert_eq!(feed.len(), found.len(), "{what}");
             Ok(found.len())
         });

@@ -7,8 +7,8 @@ use waypost_model::{actor::Actor, time::Time};
 use waypost_store::{
     StoreError,
     journal::{
-        Append, Appended, Check, DocumentNote, Journal, Mode, NewEffect, NewEvent, OpenEffect,
-        Recorded, Snapshot, StreamHead, backups, restore,
+        Append, Appended, Check, Cursor, DocumentNote, Journal, Mode, NewEffect, NewEvent,
+        OpenEffect, Recorded, Snapshot, StreamHead, backups, restore,
     },
 };
 
@@ -48,11 +48,15 @@ fn events_come_back_as_they_were_recorded() {
     assert_eq!(view.events(&run, 0, 1).unwrap(), expected[..1]);
     assert_eq!(view.events(&run, 1, 10).unwrap(), expected[1..]);
     assert_eq!(view.events(&run, 9, 10).unwrap(), []);
-    assert_eq!(view.feed(0, 10).unwrap(), expected);
-    assert_eq!(view.feed(1, 10).unwrap(), expected[1..]);
+    assert_eq!(view.feed(Cursor::START, 10).unwrap(), expected);
+    assert_eq!(view.feed(expected[0].cursor(), 10).unwrap(), expected[1..]);
     assert_eq!(view.last_seq().unwrap(), 2);
     drop(view);
     assert_eq!((journal.id(), journal.created()), ("j1", NOW));
+}
+
+fn cursor(after: u64) -> Cursor {
+    format!("1.{after}").parse().unwrap()
 }
 
 #[test]
@@ -64,7 +68,7 @@ fn the_feed_follows_all_streams_in_order() {
     append(&mut journal, "run", 1, &["r2"]).unwrap();
     let view = journal.view().unwrap();
     let feed = |after| -> Vec<(u64, String, u64, String)> {
-        let entries = view.feed(after, 100).unwrap().into_iter();
+        let entries = view.feed(cursor(after), 100).unwrap().into_iter();
         entries.map(|it| (it.seq, it.stream.to_string(), it.stream_seq, it.body)).collect()
     };
     let entry = |seq, stream: &str, stream_seq, body: &str| {
@@ -78,7 +82,13 @@ fn the_feed_follows_all_streams_in_order() {
     ];
     for after in 0..=4 {
         assert_eq!(feed(after), all[after as usize..]);
+        let until = view.feed_until(cursor(after), 2).unwrap();
+        let seqs: Vec<u64> = until.iter().map(|it| it.seq).collect();
+        assert_eq!(seqs, Vec::from_iter((after.saturating_sub(2) + 1)..=after));
     }
+    assert_eq!(view.end().unwrap(), cursor(4));
+    let error = view.feed(cursor(5), 1).unwrap_err();
+    assert_eq!(error.to_string(), "the journal does not reach to position 1.5");
     let heads = [("run", 2), ("workflow:main", 2)];
     let heads = heads.map(|(name, head)| StreamHead { name: stream(name), head });
     assert_eq!(view.streams().unwrap(), heads);

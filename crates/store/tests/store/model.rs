@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use waypost_model::{actor::Actor, time::Time};
 use waypost_store::{
     StoreError,
-    journal::{Append, Journal, Mode, NewEffect, NewEvent, Snapshot},
+    journal::{Append, Cursor, Journal, Mode, NewEffect, NewEvent, Snapshot},
 };
 
 const STREAMS: [&str; 3] = ["run", "inbox", "workflow:main"];
@@ -167,7 +167,7 @@ fn transact(journal: &mut Journal, model: &mut Model, steps: &[Step], end: End) 
 /// What the journal shows now.
 fn look(journal: &mut Journal, model: &Model) -> Result<Model, StoreError> {
     let view = journal.view()?;
-    let entries = view.feed(0, usize::MAX)?.into_iter();
+    let entries = view.feed(Cursor::START, usize::MAX)?.into_iter();
     let heads = view.streams()?.into_iter();
     let mut snapshots = BTreeMap::new();
     for name in STREAMS {

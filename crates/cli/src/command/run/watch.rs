@@ -7,7 +7,9 @@ use super::{
 use crate::{Context, error::CliError, show::run as show_run};
 use serde_json::json;
 use std::{process::ExitCode, thread, time::Duration};
-use waypost_engine::{AgentView, Audience as _, Doing, Happening, Project, Recorded, Running};
+use waypost_engine::{
+    AgentView, Audience as _, Cursor, Doing, Happening, Project, Recorded, Running,
+};
 use waypost_model::run::{Active, EndStep, Event, Parked, PhaseStage, TaskStatus, TaskView, Usage};
 
 /// How often the journal is looked at, as the engine does for others' commits.
@@ -23,7 +25,7 @@ enum End {
 /// Watches until there is nothing more to see, and exits as the run would.
 pub(super) fn run(context: &Context, mut project: Project) -> Result<ExitCode, CliError> {
     let mut live = Live::watching(context);
-    let mut seen = project.log(1, |_| true)?.last().map_or(0, |entry| entry.seq);
+    let mut seen = project.log(1, |_| true)?.last().map_or(Cursor::START, Recorded::cursor);
     if context.out.json
         && let Some(run) = project.run_summary()?
     {
@@ -85,12 +87,12 @@ fn end_of(active: &Active, is_attended: bool) -> Option<End> {
 }
 
 /// Tells everything that was recorded since.
-fn tell_news(project: &mut Project, live: &mut Live, seen: &mut u64) -> Result<(), CliError> {
+fn tell_news(project: &mut Project, live: &mut Live, seen: &mut Cursor) -> Result<(), CliError> {
     let stream = Project::run_stream();
     loop {
         let news = project.log_after(*seen)?;
         let Some(last) = news.last() else { return Ok(()) };
-        *seen = last.seq;
+        *seen = last.cursor();
         let ours = news.iter().filter(|entry| entry.stream == stream);
         let active = project.run()?.active();
         ours.filter_map(|entry| happening(entry, active)).for_each(|it| live.tell(&it));

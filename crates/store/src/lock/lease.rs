@@ -1,4 +1,9 @@
-//! The claim to act for a project: its holder performs effects, all others only commit.
+//! The engine lease: the right to act for a project. Its holder performs effects and starts
+//! processes; any other process may commit, and no more.
+//!
+//! In the embedded store it is an operating system lock on a side file: it ends with the process,
+//! however that ends, and cannot expire under a process that lives. What can happen is that the
+//! file is removed by hand; the holder asks `still_holds` before it relies on being alone.
 
 use super::{FileLock, Owner};
 use crate::{
@@ -17,22 +22,24 @@ const OWNER_SIZE_MAX: u64 = 64 << 10;
 /// loop.
 const PROBE_ATTEMPTS: usize = 1_000;
 
-/// The engine's lock; it ends with the process that holds it.
+/// The right to act for a project, held until dropped.
 #[derive(Debug)]
-pub struct EngineLock {
+pub struct EngineLease {
     lock: FileLock,
+    owner: Owner,
     state: PathBuf,
 }
 
-impl EngineLock {
-    /// Takes the lock and writes `owner` into it, or says who has it.
+impl EngineLease {
+    /// Takes the lease in the name of `owner`; where another engine has it, `Busy` says which.
     pub fn acquire(place: &Place, owner: &Owner) -> Result<Self, StoreError> {
         make_private_folder(&place.state)?;
         let path = path_in(&place.state);
         for _ in 0..PROBE_ATTEMPTS {
             if let Some(lock) = FileLock::try_acquire(&path)? {
                 write_owner(&lock, owner)?;
-                return Ok(Self { lock, state: place.state.clone() });
+                let (owner, state) = (owner.clone(), place.state.clone());
+                return Ok(Self { lock, owner, state });
             }
             // A process that only looks shares the lock for an instant; an engine does not share.
             if FileLock::try_acquire_shared(&path)?.is_none() {
@@ -44,7 +51,7 @@ impl EngineLock {
         Err(StoreError::Busy { what: "the engine of this project".into(), holder })
     }
 
-    /// Who acts for this project; `None`: nobody.
+    /// Which process acts for this project; `None`: no process does.
     ///
     /// An engine that has just begun may not have written its name yet: then `Busy`.
     pub fn holder(place: &Place) -> Result<Option<Owner>, StoreError> {
@@ -58,9 +65,14 @@ impl EngineLock {
         }
     }
 
-    /// Whether nobody has removed the lock's file under us, so that a second engine could start.
+    /// Whether a second engine cannot start: it can once the lock's file is removed under us.
     pub fn still_holds(&self) -> bool {
         self.lock.still_holds()
+    }
+
+    /// The process that holds it, as others are told.
+    pub fn owner(&self) -> &Owner {
+        &self.owner
     }
 
     pub(crate) fn state(&self) -> &Path {

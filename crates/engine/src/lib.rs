@@ -22,6 +22,7 @@ mod execute;
 mod fence;
 mod gate;
 mod git;
+mod guest;
 mod home;
 mod init;
 mod isolation;

@@ -6,7 +6,6 @@
 //! its task is started anew.
 
 use super::{
-    RunOptions,
     agents::Ending,
     attempt::{Attempt, Work, Workplace},
     brief,
@@ -53,10 +52,7 @@ struct Known {
     before: Option<String>,
 }
 
-pub(super) fn adopt_agents(
-    project: &mut Project,
-    _options: &RunOptions,
-) -> Result<Adopted, EngineError> {
+pub(super) fn adopt_agents(project: &mut Project) -> Result<Adopted, EngineError> {
     let mut adopted = Adopted::default();
     for found in find(&agents_folder(&project.place.state))? {
         match found {

@@ -60,38 +60,43 @@ struct Assignment {
 
 impl Executor<'_> {
     /// Puts an agent to work on an attempt.
-    pub(super) fn engage(&mut self, attempt: Attempt, name: &str) -> Result<(), EngineError> {
-        let now = self.project.clock.now();
-        let agent = match self.project.agent(name) {
+    pub(super) fn engage(
+        &mut self,
+        project: &mut Project,
+        attempt: Attempt,
+        name: &str,
+    ) -> Result<(), EngineError> {
+        let now = project.clock.now();
+        let agent = match project.agent(name) {
             Ok(agent) => agent,
             Err(error) => {
                 let step = attempt.fail(FailureClass::Structural, &error.to_string());
-                return self.follow(attempt, step);
+                return self.follow(project, attempt, step);
             }
         };
-        let Some(given) = self.assign(&attempt, agent)? else { return Ok(()) };
+        let Some(given) = self.assign(project, &attempt, agent)? else { return Ok(()) };
         if given.bounds.micros == Some(0) {
             let parked = out_of_money(&given.agent, BUDGET_USED_UP);
             let (id, number) = (attempt.id.clone(), attempt.number);
             let end = run::Command::Park { id, attempt: number, parked };
-            return self.follow(attempt, Step::Over(Box::new(end)));
+            return self.follow(project, attempt, Step::Over(Box::new(end)));
         }
-        self.note_conversation(&attempt, &given)?;
-        write_fence(&self.project, &attempt)?;
+        self.note_conversation(project, &attempt, &given)?;
+        write_fence(project, &attempt)?;
         let is_shared = matches!(attempt.ground, Ground::Project);
         let before = match is_shared && attempt.verify.is_empty() {
-            true => self.project.content()?,
+            true => project.content()?,
             false => None,
         };
         if let Some(before) = &before {
             file::replace(&before_path(&attempt.log), before.as_bytes(), file::PRIVATE)?;
         }
-        let started = self.start(&attempt, &given);
+        let started = self.start(project, &attempt, &given);
         let talking = match started {
             Ok(talking) => talking,
             Err(EngineError::Proc(error @ ProcError::TooLong { .. })) => {
                 let step = attempt.fail(FailureClass::Structural, &error.to_string());
-                return self.follow(attempt, step);
+                return self.follow(project, attempt, step);
             }
             Err(EngineError::Proc(error)) => {
                 let why = format!("no room for its agent: {error}");
@@ -116,13 +121,14 @@ impl Executor<'_> {
     /// use up.
     fn assign(
         &mut self,
+        project: &mut Project,
         attempt: &Attempt,
         agent: Agent,
     ) -> Result<Option<Assignment>, EngineError> {
-        let state = self.project.place.state.clone();
-        let config = self.project.configuration().values.run.clone();
-        let left = self.money_left()?;
-        let Some(active) = self.project.run()?.active() else { return Ok(None) };
+        let state = project.place.state.clone();
+        let config = project.configuration().values.run.clone();
+        let left = self.money_left(project)?;
+        let Some(active) = project.run()?.active() else { return Ok(None) };
         let Some(view) = active.task(&attempt.id) else { return Ok(None) };
         let open = view.trail.and_then(|trail| trail.conversation.as_ref());
         let open = open.filter(|it| it.is_open && it.agent == agent.name);
@@ -163,18 +169,25 @@ impl Executor<'_> {
     /// Records the conversation before its process exists, where its name is ours to choose.
     fn note_conversation(
         &mut self,
+        project: &mut Project,
         attempt: &Attempt,
         given: &Assignment,
     ) -> Result<(), EngineError> {
         match &given.conversation {
             Conversation::New { id } if given.agent.adapter == Adapter::Claude => {
-                self.engaged(attempt, &given.agent, id.clone())
+                self.engaged(project, attempt, &given.agent, id.clone())
             }
             Conversation::New { .. } | Conversation::Resume { .. } => Ok(()),
         }
     }
 
-    fn engaged(&mut self, attempt: &Attempt, agent: &Agent, id: String) -> Result<(), EngineError> {
+    fn engaged(
+        &mut self,
+        project: &mut Project,
+        attempt: &Attempt,
+        agent: &Agent,
+        id: String,
+    ) -> Result<(), EngineError> {
         let conversation = run::Conversation {
             agent: agent.name.clone(),
             id,
@@ -182,16 +195,21 @@ impl Executor<'_> {
             counted: run::Usage::default(),
         };
         let (id, attempt) = (attempt.id.clone(), attempt.number);
-        self.commit(vec![run::Command::Engage { id, attempt, conversation }])
+        self.commit(project, vec![run::Command::Engage { id, attempt, conversation }])
     }
 
-    fn start(&mut self, attempt: &Attempt, given: &Assignment) -> Result<Talking, EngineError> {
-        let state = self.project.place.state.clone();
+    fn start(
+        &mut self,
+        project: &mut Project,
+        attempt: &Attempt,
+        given: &Assignment,
+    ) -> Result<Talking, EngineError> {
+        let state = project.place.state.clone();
         let folder = attempt.folder.to_string_lossy().into_owned();
         let order = given.agent.order(folder, given.conversation.clone());
-        let words = self.project.hook_words()?;
+        let words = project.hook_words()?;
         let settings = match given.agent.adapter {
-            Adapter::Claude => Some(self.project.agent_settings(&words)?),
+            Adapter::Claude => Some(project.agent_settings(&words)?),
             _ => None,
         };
         let order = Order {
@@ -211,7 +229,7 @@ impl Executor<'_> {
         };
         let mut environment = attempt.environment();
         environment.extend(inherited(&given.agent, &attempt.folder));
-        let fence = fence_path(&self.project, &attempt.id).to_string_lossy().into_owned();
+        let fence = fence_path(project, &attempt.id).to_string_lossy().into_owned();
         environment.push(("WAYPOST_FENCE".to_owned(), fence));
         let call = Call {
             id: attempt.name(),
@@ -226,24 +244,28 @@ impl Executor<'_> {
     }
 
     /// Looks after every agent that is at work.
-    pub(super) fn attend_workers(&mut self, now: Time) -> Result<(), EngineError> {
+    pub(super) fn attend_workers(
+        &mut self,
+        project: &mut Project,
+        now: Time,
+    ) -> Result<(), EngineError> {
         let ids: Vec<TaskId> = self.workers.keys().cloned().collect();
         for id in ids {
             let Some(mut worker) = self.workers.remove(&id) else { continue };
             worker.look(now)?;
             if worker.talking.end().is_some() {
-                self.conclude_worker(worker, now)?;
+                self.conclude_worker(project, worker, now)?;
                 continue;
             }
             // One that has to go is not listened to any more.
             if worker.halt.is_none() {
-                self.note_session(&worker.attempt, &worker.agent, &worker.talking.heard)?;
-                self.attend_questions(&mut worker, now)?;
+                self.note_session(project, &worker.attempt, &worker.agent, &worker.talking.heard)?;
+                self.attend_questions(project, &mut worker, now)?;
             }
             worker.keep_bounds(now)?;
             self.workers.insert(id, worker);
         }
-        self.keep_budget()?;
+        self.keep_budget(project)?;
         let workers = std::mem::take(&mut self.workers);
         workers.values().for_each(|worker| self.say_price(&worker.agent, &worker.meter, false));
         self.workers = workers;
@@ -280,41 +302,50 @@ impl Executor<'_> {
     /// Records a conversation that the program has named.
     fn note_session(
         &mut self,
+        project: &mut Project,
         attempt: &Attempt,
         agent: &Agent,
         heard: &Heard,
     ) -> Result<(), EngineError> {
         let Some(session) = heard.session.clone() else { return Ok(()) };
-        let known = self.trail(&attempt.id)?.and_then(|trail| trail.conversation);
+        let known = self.trail(project, &attempt.id)?.and_then(|trail| trail.conversation);
         if known.is_some_and(|it| it.id == session && it.agent == agent.name) {
             return Ok(());
         }
-        self.engaged(attempt, agent, session)
+        self.engaged(project, attempt, agent, session)
     }
 
-    fn trail(&mut self, id: &TaskId) -> Result<Option<Trail>, EngineError> {
-        let active = self.project.run()?.active();
+    fn trail(&mut self, project: &mut Project, id: &TaskId) -> Result<Option<Trail>, EngineError> {
+        let active = project.run()?.active();
         Ok(active.and_then(|active| active.task(id)).and_then(|view| view.trail.cloned()))
     }
 
     /// Puts an agent's questions into the inbox, and tells it the answers that are there. An agent
     /// whose turn is over and that has none is dismissed.
-    fn attend_questions(&mut self, worker: &mut Worker, now: Time) -> Result<(), EngineError> {
-        let trail = self.trail(&worker.attempt.id)?;
+    fn attend_questions(
+        &mut self,
+        project: &mut Project,
+        worker: &mut Worker,
+        now: Time,
+    ) -> Result<(), EngineError> {
+        let trail = self.trail(project, &worker.attempt.id)?;
         let is_over = worker.talking.heard.end.is_some();
         // Others may have taken the slot of one that waited.
-        let may_go_on = !worker.waits() || self.has_room()?;
+        let may_go_on = !worker.waits() || self.has_room(project)?;
         let trail = trail.as_ref();
         let open = match is_over {
             true => self.attend_text_questions(worker, trail, may_go_on)?,
-            false => self.attend_asks(worker, trail, may_go_on)?,
+            false => self.attend_asks(project, worker, trail, may_go_on)?,
         };
         worker.set_waits(open.is_waiting, now);
         worker.is_held = open.is_held;
         for (prompt, question) in open.new {
             let title = question.title.clone();
             let (id, attempt) = (worker.attempt.id.clone(), worker.attempt.number);
-            self.commit(vec![run::Command::Ask { id: id.clone(), attempt, prompt, question }])?;
+            self.commit(
+                project,
+                vec![run::Command::Ask { id: id.clone(), attempt, prompt, question }],
+            )?;
             self.audience.tell(&Happening::Asked { id, title });
         }
         if worker.talking.heard.end.is_some() && !open.is_waiting {
@@ -330,6 +361,7 @@ impl Executor<'_> {
     /// Questions of the program, which hold it up in the middle of a turn.
     fn attend_asks(
         &mut self,
+        project: &mut Project,
         worker: &mut Worker,
         trail: Option<&Trail>,
         may_go_on: bool,
@@ -351,7 +383,7 @@ impl Executor<'_> {
                 continue;
             }
             let prompts = ask::prompts(&worker.agent, &worker.attempt.folder, &asked);
-            let answer = match self.is_permitted(&worker.attempt.id, &prompts)? {
+            let answer = match self.is_permitted(project, &worker.attempt.id, &prompts)? {
                 true => Some(Answer::Allow),
                 false => ask::answer(&asked, trail),
             };
@@ -372,12 +404,17 @@ impl Executor<'_> {
     }
 
     /// Whether a person has allowed all of it before: for the task, the run or the project.
-    fn is_permitted(&mut self, id: &TaskId, prompts: &[Prompt]) -> Result<bool, EngineError> {
+    fn is_permitted(
+        &mut self,
+        project: &mut Project,
+        id: &TaskId,
+        prompts: &[Prompt],
+    ) -> Result<bool, EngineError> {
         for prompt in prompts {
             let Some(permit) = &prompt.permit else { return Ok(false) };
-            let active = self.project.run()?.active();
+            let active = project.run()?.active();
             let is_known = active.is_some_and(|active| active.is_permitted(id, prompt));
-            if !is_known && !self.project.has_permit(permit)? {
+            if !is_known && !project.has_permit(permit)? {
                 return Ok(false);
             }
         }
@@ -429,22 +466,32 @@ impl Executor<'_> {
         Ok(open)
     }
 
-    fn conclude_worker(&mut self, worker: Worker, now: Time) -> Result<(), EngineError> {
+    fn conclude_worker(
+        &mut self,
+        project: &mut Project,
+        worker: Worker,
+        now: Time,
+    ) -> Result<(), EngineError> {
         let Worker { attempt, agent, talking, meter, halt, before, .. } = worker;
         let (end, heard, remains) = talking.close()?;
         self.remains.push(remains);
-        let has_changed = self.project.has_changed(before.as_deref())?;
-        self.conclude(Ending { attempt, agent, meter, heard, end, halt, has_changed }, now)
+        let has_changed = project.has_changed(before.as_deref())?;
+        self.conclude(project, Ending { attempt, agent, meter, heard, end, halt, has_changed }, now)
     }
 
     /// Takes what became of an agent's work.
-    pub(super) fn conclude(&mut self, ending: Ending, now: Time) -> Result<(), EngineError> {
+    pub(super) fn conclude(
+        &mut self,
+        project: &mut Project,
+        ending: Ending,
+        now: Time,
+    ) -> Result<(), EngineError> {
         let Ending { mut attempt, agent, meter, mut heard, end, halt, has_changed } = ending;
         // It may have come to its end before anybody heard the conversation's name.
-        self.note_session(&attempt, &agent, &heard)?;
-        heard.tool_calls += self.earlier_tool_calls(&attempt, &agent, &heard);
-        let parked_before = self.parked_before(&agent.name)?;
-        let Some(active) = self.project.run()?.active() else { return Ok(()) };
+        self.note_session(project, &attempt, &agent, &heard)?;
+        heard.tool_calls += self.earlier_tool_calls(project, &attempt, &agent, &heard);
+        let parked_before = self.parked_before(project, &agent.name)?;
+        let Some(active) = project.run()?.active() else { return Ok(()) };
         let case = Case {
             attempt: &attempt,
             agent: &agent,
@@ -458,24 +505,24 @@ impl Executor<'_> {
         };
         let verdict = case.verdict();
         if heard.end.as_ref().is_some_and(|end| end.why == Why::Done) {
-            self.got_through(&agent.name)?;
+            self.got_through(project, &agent.name)?;
         }
         let (id, number) = (attempt.id.clone(), attempt.number);
         let account =
             Account { usage: meter.spent(), counted: meter.counted(), result: result(&heard) };
         // An engine that died after it had recorded this has left the rest to do.
-        let accounted = self.trail(&id)?.map_or(0, |trail| trail.accounted);
+        let accounted = self.trail(project, &id)?.map_or(0, |trail| trail.accounted);
         if accounted < number {
             self.ended.push(run::Command::Account { id: id.clone(), account });
         }
         self.say_price(&agent, &meter, true);
         // The fence of a later attempt is not ours to take away.
-        let active = self.project.run()?.active();
+        let active = project.run()?.active();
         if !active.is_some_and(|active| is_at(active, &attempt)) {
             self.end_attempt(attempt, None);
             return Ok(());
         }
-        file::remove(&fence_path(&self.project, &id))?;
+        file::remove(&fence_path(project, &id))?;
         let step = match verdict {
             Verdict::Done { needs_change } => {
                 attempt.needs_change = needs_change;
@@ -490,13 +537,19 @@ impl Executor<'_> {
                 Step::Over(Box::new(run::Command::Park { id, attempt, parked }))
             }
         };
-        self.follow(attempt, step)
+        self.follow(project, attempt, step)
     }
 
     /// How many tools were used in this conversation before its present process: one that goes on
     /// where it was interrupted may have nothing left to do.
-    fn earlier_tool_calls(&self, attempt: &Attempt, agent: &Agent, heard: &Heard) -> u32 {
-        let state = &self.project.place.state;
+    fn earlier_tool_calls(
+        &self,
+        project: &Project,
+        attempt: &Attempt,
+        agent: &Agent,
+        heard: &Heard,
+    ) -> u32 {
+        let state = &project.place.state;
         let is_asked = heard.tool_calls == 0 && heard.session.is_some();
         let numbers = (1..attempt.number).filter(|_| is_asked);
         let earlier = numbers
@@ -506,8 +559,8 @@ impl Executor<'_> {
     }
 
     /// What is left of what the run may spend, in millionths of a dollar; none: no limit.
-    pub(super) fn money_left(&mut self) -> Result<Option<u64>, EngineError> {
-        let phase_cents = config::cents(self.project.configuration().values.run.phase_budget_usd);
+    pub(super) fn money_left(&mut self, project: &mut Project) -> Result<Option<u64>, EngineError> {
+        let phase_cents = config::cents(project.configuration().values.run.phase_budget_usd);
         let working: u64 = self.workers.values().map(|worker| worker.spent().cost_micros).sum();
         // What has ended and is not recorded yet was spent, too.
         let ended = self.ended.iter().map(|command| match command {
@@ -515,7 +568,7 @@ impl Executor<'_> {
             _ => 0,
         });
         let working = working.saturating_add(ended.sum());
-        let Some(active) = self.project.run()?.active() else { return Ok(None) };
+        let Some(active) = project.run()?.active() else { return Ok(None) };
         let left = |cents: u64, spent: u64| {
             cents.saturating_mul(10_000).saturating_sub(spent.saturating_add(working))
         };
@@ -533,32 +586,36 @@ impl Executor<'_> {
     }
 
     /// Ends all agents when the run may not spend more.
-    pub(super) fn keep_budget(&mut self) -> Result<(), EngineError> {
-        if self.is_out_of_money || self.money_left()? != Some(0) {
+    pub(super) fn keep_budget(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        if self.is_out_of_money || self.money_left(project)? != Some(0) {
             return Ok(());
         }
         self.is_out_of_money = true;
         self.audience.tell(&Happening::Note("the budget is used up".into()));
-        let now = self.project.clock.now();
+        let now = project.clock.now();
         // One that is done already costs nothing more.
         let mut busy = self.workers.values_mut().filter(|it| it.talking.heard.end.is_none());
         busy.try_for_each(|worker| worker.interrupt(Halt::RunBudget, now))
     }
 
     /// Whether another agent may work.
-    fn has_room(&mut self) -> Result<bool, EngineError> {
-        let slots = self.slots()?;
-        let limit = self.project.configuration().values.run.max_agents as usize;
+    fn has_room(&mut self, project: &mut Project) -> Result<bool, EngineError> {
+        let slots = self.slots(project)?;
+        let limit = project.configuration().values.run.max_agents as usize;
         let busy = self.workers.values().filter(|worker| !worker.waits()).count();
         let claimed = self.claimed.iter().filter(|attempt| attempt.has_agent()).count();
         let taken = self.running.len() + self.claimed.len();
         Ok(busy + claimed < limit && busy + taken < slots)
     }
 
-    pub(super) fn commit(&mut self, commands: Vec<run::Command>) -> Result<(), EngineError> {
+    pub(super) fn commit(
+        &mut self,
+        project: &mut Project,
+        commands: Vec<run::Command>,
+    ) -> Result<(), EngineError> {
         let commands: Vec<MachineCommand> = commands.into_iter().map(MachineCommand::Run).collect();
         self.showing.change();
-        for refused in self.project.commit_each(&Actor::Waypost, &commands, |_| Vec::new())? {
+        for refused in project.commit_each(&Actor::Waypost, &commands, |_| Vec::new())? {
             self.audience.tell(&Happening::Note(refused));
         }
         Ok(())

@@ -172,16 +172,16 @@ impl Executor<'_> {
     }
 
     /// Takes what git has done since.
-    pub(super) fn take_from_yard(&mut self) -> Result<(), EngineError> {
+    pub(super) fn take_from_yard(&mut self, project: &mut Project) -> Result<(), EngineError> {
         while let Some(outcome) = self.apart.as_mut().and_then(|apart| apart.yard.ended()) {
-            self.take_outcome(outcome)?;
+            self.take_outcome(project, outcome)?;
         }
         Ok(())
     }
 
-    fn take_outcome(&mut self, outcome: Outcome) -> Result<(), EngineError> {
+    fn take_outcome(&mut self, project: &mut Project, outcome: Outcome) -> Result<(), EngineError> {
         match outcome {
-            Outcome::Made { id, made } => self.made(&id, made),
+            Outcome::Made { id, made } => self.made(project, &id, made),
             Outcome::Left { id, left } => {
                 if let Err(error) = left {
                     self.audience.tell(&Happening::Note(format!("what {id} left stays: {error}")));
@@ -191,15 +191,17 @@ impl Executor<'_> {
                 end.into_iter().for_each(|end| self.end_with(end));
                 Ok(())
             }
-            Outcome::Committed { id, committed } => self.go_on(&id, |attempt| match committed {
-                Ok(committed) => attempt.committed(committed),
-                Err(error) => attempt.fail(FailureClass::Transient, &error.to_string()),
-            }),
+            Outcome::Committed { id, committed } => {
+                self.go_on(project, &id, |attempt| match committed {
+                    Ok(committed) => attempt.committed(committed),
+                    Err(error) => attempt.fail(FailureClass::Transient, &error.to_string()),
+                })
+            }
             Outcome::Joined { id, join } => {
                 if let Some(apart) = &mut self.apart {
                     apart.is_behind = true;
                 }
-                self.go_on(&id, |attempt| match join {
+                self.go_on(project, &id, |attempt| match join {
                     Ok(join) => attempt.joined(join),
                     Err(error) => attempt.fail(FailureClass::Transient, &error.to_string()),
                 })
@@ -208,20 +210,20 @@ impl Executor<'_> {
                 self.note_put_away(&name, put_away);
                 Ok(())
             }
-            Outcome::Opened { phase, base } => self.opened(&phase, base),
+            Outcome::Opened { phase, base } => self.opened(project, &phase, base),
             Outcome::Synced(synced) | Outcome::Closed(synced) => {
                 if let Err(error) = synced {
                     self.audience.tell(&Happening::Note(error.to_string()));
                 }
                 Ok(())
             }
-            Outcome::Settled { phase, settled } => self.settled(phase, settled),
-            Outcome::Landed { phase, land } => self.landed(phase, land),
+            Outcome::Settled { phase, settled } => self.settled(project, phase, settled),
+            Outcome::Landed { phase, land } => self.landed(project, phase, land),
             Outcome::HandedOver { phase, why, handed } => {
                 if let Err(error) = handed {
                     self.audience.tell(&Happening::Note(error.to_string()));
                 }
-                self.end_phase(phase, Err(why))
+                self.end_phase(project, phase, Err(why))
             }
         }
     }
@@ -229,6 +231,7 @@ impl Executor<'_> {
     /// Goes on with an attempt, unless somebody has ended it meanwhile.
     fn go_on(
         &mut self,
+        project: &mut Project,
         id: &TaskId,
         next: impl FnOnce(&mut Attempt) -> Step,
     ) -> Result<(), EngineError> {
@@ -238,27 +241,32 @@ impl Executor<'_> {
         let step = next(&mut attempt);
         // What has been joined is so, whatever was said meanwhile.
         let is_end = matches!(step, Step::Over(_));
-        let active = self.project.run()?.active();
+        let active = project.run()?.active();
         if !is_end && !active.is_some_and(|active| is_at(active, &attempt)) {
             self.end_attempt(attempt, None);
             return Ok(());
         }
-        self.follow(attempt, step)
+        self.follow(project, attempt, step)
     }
 
-    fn made(&mut self, id: &TaskId, made: Result<Made, EngineError>) -> Result<(), EngineError> {
-        let setup = self.project.configuration().values.worktree.setup.clone();
+    fn made(
+        &mut self,
+        project: &mut Project,
+        id: &TaskId,
+        made: Result<Made, EngineError>,
+    ) -> Result<(), EngineError> {
+        let setup = project.configuration().values.worktree.setup.clone();
         let setup = Some(setup.trim().to_owned()).filter(|setup| !setup.is_empty());
         let mut wait = NO_SPACE;
-        if matches!(made, Ok(Made::NoSpace)) && self.reclaim(Reclaim::Need)? {
+        if matches!(made, Ok(Made::NoSpace)) && self.reclaim(project, Reclaim::Need)? {
             wait = Duration::ZERO;
         }
-        let until = self.project.clock.now().plus(wait);
+        let until = project.clock.now().plus(wait);
         if let Ok(Made::Kept { without: Some(why) }) = &made {
             let text = format!("{id} goes on without what it had done before: {why}");
             self.audience.tell(&Happening::Note(text));
         }
-        self.go_on(id, |attempt| match made {
+        self.go_on(project, id, |attempt| match made {
             Ok(Made::New) => attempt.placed(true, setup.as_deref()),
             Ok(Made::Kept { .. }) => attempt.placed(false, None),
             Ok(Made::NoSpace) => {
@@ -272,11 +280,15 @@ impl Executor<'_> {
     }
 
     /// Puts away what nobody works in. Says whether anything went.
-    pub(super) fn reclaim(&mut self, by: Reclaim) -> Result<bool, EngineError> {
+    pub(super) fn reclaim(
+        &mut self,
+        project: &mut Project,
+        by: Reclaim,
+    ) -> Result<bool, EngineError> {
         let Some(trees) = self.apart.as_ref().map(|apart| apart.yard.trees.clone()) else {
             return Ok(false);
         };
-        let pruned = self.project.reclaim(&trees, by)?;
+        let pruned = project.reclaim(&trees, by)?;
         for (name, snapshot) in &pruned.removed {
             let kept = snapshot.as_ref().map_or_else(String::new, |it| format!(", kept in {it}"));
             self.audience.tell(&Happening::Note(format!("{name} is put away{kept}")));
@@ -300,6 +312,7 @@ impl Executor<'_> {
 
     fn opened(
         &mut self,
+        project: &mut Project,
         phase: &PhaseBranch,
         base: Result<String, EngineError>,
     ) -> Result<(), EngineError> {
@@ -307,15 +320,16 @@ impl Executor<'_> {
             apart.opening = None;
         }
         let commit = base?;
-        self.commit(vec![run::Command::BasePhase { phase: phase.number, commit }])
+        self.commit(project, vec![run::Command::BasePhase { phase: phase.number, commit }])
     }
 
     /// Puts away the work tree of an attempt whose work is joined and recorded.
     pub(super) fn put_away_joined(
         &mut self,
+        project: &mut Project,
         ended: &[(TaskId, String)],
     ) -> Result<(), EngineError> {
-        let Some(active) = self.project.run_seen()?.active() else { return Ok(()) };
+        let Some(active) = project.run_seen()?.active() else { return Ok(()) };
         let Some(apart) = &mut self.apart else { return Ok(()) };
         for (id, name) in ended {
             let view = active.task(id);
@@ -329,12 +343,12 @@ impl Executor<'_> {
 
     /// What phases need: a branch when one opens, checks and a merge when it ends, and its work
     /// tree kept up with what is joined.
-    pub(super) fn attend_phases(&mut self) -> Result<(), EngineError> {
+    pub(super) fn attend_phases(&mut self, project: &mut Project) -> Result<(), EngineError> {
         let is_wanted = self.wish == Wish::GoOn;
         let is_quiet = self.running.is_empty() && self.workers.is_empty();
         let only = self.options.phase;
-        let now = self.project.clock.now();
-        let Some(active) = self.project.run_seen()?.active() else { return Ok(()) };
+        let now = project.clock.now();
+        let Some(active) = project.run_seen()?.active() else { return Ok(()) };
         let number = active.current_phase();
         let Some(apart) = &mut self.apart else { return Ok(()) };
         let Some(phase) = PhaseBranch::of(active, number) else { return Ok(()) };
@@ -368,8 +382,8 @@ impl Executor<'_> {
 
     /// Puts away what is left of attempts and phases that are over: by an engine that died, or
     /// because git did.
-    pub(super) fn tidy_trees(&mut self) -> Result<(), EngineError> {
-        let Some(active) = self.project.run()?.active() else { return Ok(()) };
+    pub(super) fn tidy_trees(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        let Some(active) = project.run()?.active() else { return Ok(()) };
         let Some(apart) = &mut self.apart else { return Ok(()) };
         let found = apart.yard.trees.traces()?;
         let mut kept = BTreeSet::new();
@@ -396,24 +410,5 @@ impl Executor<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Waits until no git is at work any more.
-    pub(super) fn await_yard(&mut self) -> Result<(), EngineError> {
-        while let Some(outcome) = self.apart.as_mut().and_then(|apart| apart.yard.await_end()) {
-            self.take_outcome(outcome)?;
-        }
-        Ok(())
-    }
-
-    /// Waits for whatever comes first: a report, the end of git work, or a time.
-    pub(super) fn wait(&mut self, until: Time, now: Time) -> Result<(), EngineError> {
-        let timeout = until.since(now);
-        let reports = match &self.apart {
-            Some(apart) => self.keeper.next_or(apart.yard.bell(), timeout)?,
-            None => self.keeper.next(timeout)?,
-        };
-        reports.into_iter().try_for_each(|report| self.take(report))?;
-        self.take_from_yard()
     }
 }

@@ -73,6 +73,20 @@ pub trait Audience {
     fn wish(&mut self) -> Wish;
 }
 
+impl<A: Audience + ?Sized> Audience for &mut A {
+    fn tell(&mut self, happening: &Happening) {
+        (**self).tell(happening);
+    }
+
+    fn look(&mut self, active: &Active, running: &[Running<'_>], now: Time) {
+        (**self).look(active, running, now);
+    }
+
+    fn wish(&mut self) -> Wish {
+        (**self).wish()
+    }
+}
+
 /// A task that is being worked on.
 #[derive(Clone, Copy, Debug)]
 pub struct Running<'a> {

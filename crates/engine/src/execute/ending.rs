@@ -12,6 +12,7 @@ use super::{
 use crate::{
     error::EngineError,
     merge::{Land, Landing, PhaseBranch},
+    project::Project,
 };
 use waypost_model::run;
 use waypost_proc::{Ended, How, Limits, Program, Refusal, Spec};
@@ -42,36 +43,37 @@ impl Executor<'_> {
     /// The phase's work tree is ready for checks.
     pub(super) fn settled(
         &mut self,
+        project: &mut Project,
         phase: u32,
         settled: Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         match settled {
-            Ok(()) => self.check_phase(),
-            Err(error) => self.hold_phase(phase, format!("{error}.")),
+            Ok(()) => self.check_phase(project),
+            Err(error) => self.hold_phase(project, phase, format!("{error}.")),
         }
     }
 
     /// Starts the next check, or lands the phase.
-    fn check_phase(&mut self) -> Result<(), EngineError> {
+    fn check_phase(&mut self, project: &mut Project) -> Result<(), EngineError> {
         if self.wish == Wish::Stop {
             self.give_up_ending();
             return Ok(());
         }
-        let checks = self.checks();
-        let allowed = self.project.configuration().values.run.environment.clone();
+        let checks = self.checks(project);
+        let allowed = project.configuration().values.run.environment.clone();
         let Some(apart) = &mut self.apart else { return Ok(()) };
         let Some(ending) = &mut apart.ending else { return Ok(()) };
         let number = ending.phase;
-        let Some(command) = checks.get(ending.started) else { return self.land(number) };
+        let Some(command) = checks.get(ending.started) else { return self.land(project, number) };
         ending.started += 1;
         ending.is_checking = true;
         let child = ending.child();
         self.audience.tell(&Happening::Note(format!("phase {number} is checked by `{command}`")));
-        let Some(active) = self.project.run_seen()?.active() else { return Ok(()) };
+        let Some(active) = project.run_seen()?.active() else { return Ok(()) };
         let name = active.plan().phase_tree(number);
         let Some(apart) = &self.apart else { return Ok(()) };
         let folder = apart.yard.trees.path(&name);
-        let log = self.project.place.state.join("logs").join(format!("phase-{number}"));
+        let log = project.place.state.join("logs").join(format!("phase-{number}"));
         Ok(self.keeper.spawn(vec![Spec {
             id: child,
             program: Program::Shell(command.clone()),
@@ -85,8 +87,8 @@ impl Executor<'_> {
 
     /// What has to pass before a phase is merged. Its work tree is made ready for that as all others
     /// are: what was joined may need more than what was there before.
-    fn checks(&self) -> Vec<String> {
-        let values = &self.project.configuration().values;
+    fn checks(&self, project: &Project) -> Vec<String> {
+        let values = &project.configuration().values;
         let checks = &values.run.checks;
         let setup = Some(values.worktree.setup.trim().to_owned());
         let setup = setup.filter(|setup| !setup.is_empty() && !checks.is_empty());
@@ -102,6 +104,7 @@ impl Executor<'_> {
     /// A check has ended, or could not be started.
     pub(super) fn check_ended(
         &mut self,
+        project: &mut Project,
         ended: Result<&Ended, &Refusal>,
     ) -> Result<(), EngineError> {
         let Some(ending) = self.apart.as_mut().and_then(|apart| apart.ending.as_mut()) else {
@@ -109,9 +112,9 @@ impl Executor<'_> {
         };
         ending.is_checking = false;
         let (phase, at) = (ending.phase, ending.started.saturating_sub(1));
-        let command = self.checks().get(at).cloned().unwrap_or_default();
+        let command = self.checks(project).get(at).cloned().unwrap_or_default();
         let why = match ended {
-            Ok(Ended { how: How::Exited(0), .. }) => return self.check_phase(),
+            Ok(Ended { how: How::Exited(0), .. }) => return self.check_phase(project),
             Ok(Ended { how: How::Stopped, .. }) | Err(Refusal::Withdrawn) => {
                 self.give_up_ending();
                 return Ok(());
@@ -119,14 +122,14 @@ impl Executor<'_> {
             Ok(ended) => reason(ended.how, &String::from_utf8_lossy(&ended.tail)),
             Err(Refusal::Busy { detail } | Refusal::Impossible { detail }) => detail.clone(),
         };
-        let Some(active) = self.project.run_seen()?.active() else { return Ok(()) };
+        let Some(active) = project.run_seen()?.active() else { return Ok(()) };
         let name = active.plan().phase_tree(phase);
         let text = format!("`{command}` did not pass in {name}: {why}.");
-        self.hold_phase(phase, text)
+        self.hold_phase(project, phase, text)
     }
 
-    fn land(&mut self, number: u32) -> Result<(), EngineError> {
-        let Some(active) = self.project.run()?.active() else { return Ok(()) };
+    fn land(&mut self, project: &mut Project, number: u32) -> Result<(), EngineError> {
+        let Some(active) = project.run()?.active() else { return Ok(()) };
         let Some(landing) = Landing::of(active, number) else { return Ok(()) };
         if let Some(apart) = &mut self.apart {
             apart.yard.give(Job::Land(Box::new(landing)));
@@ -136,6 +139,7 @@ impl Executor<'_> {
 
     pub(super) fn landed(
         &mut self,
+        project: &mut Project,
         phase: u32,
         land: Result<Land, EngineError>,
     ) -> Result<(), EngineError> {
@@ -149,18 +153,23 @@ impl Executor<'_> {
                 Ok(Some(commit))
             }
             Ok(Land::Nothing) => Ok(None),
-            Ok(Land::Held(why)) => return self.hold_phase(phase, why),
-            Err(error) => return self.hold_phase(phase, format!("{error}.")),
+            Ok(Land::Held(why)) => return self.hold_phase(project, phase, why),
+            Err(error) => return self.hold_phase(project, phase, format!("{error}.")),
         };
-        self.end_phase(phase, result)
+        self.end_phase(project, phase, result)
     }
 
     /// The phase cannot be merged: whoever fixes that finds its work tree clean and on its branch.
-    fn hold_phase(&mut self, phase: u32, why: String) -> Result<(), EngineError> {
-        let active = self.project.run()?.active();
+    fn hold_phase(
+        &mut self,
+        project: &mut Project,
+        phase: u32,
+        why: String,
+    ) -> Result<(), EngineError> {
+        let active = project.run()?.active();
         let branch = active.and_then(|active| PhaseBranch::of(active, phase));
         let (Some(branch), Some(apart)) = (branch, &mut self.apart) else {
-            return self.end_phase(phase, Err(why));
+            return self.end_phase(project, phase, Err(why));
         };
         apart.yard.give(Job::HandOver(branch, why));
         Ok(())
@@ -169,19 +178,20 @@ impl Executor<'_> {
     /// Records what became of the phase; what landed needs its branch no more.
     pub(super) fn end_phase(
         &mut self,
+        project: &mut Project,
         phase: u32,
         result: Result<Option<String>, String>,
     ) -> Result<(), EngineError> {
         let is_joined = result.is_ok();
-        let active = self.project.run()?.active();
+        let active = project.run()?.active();
         let branch = active.and_then(|active| PhaseBranch::of(active, phase));
         self.give_up_ending();
-        self.commit(vec![run::Command::PhaseJoined { phase, result }])?;
-        self.project.finish_phase_ends()?;
+        self.commit(project, vec![run::Command::PhaseJoined { phase, result }])?;
+        project.finish_phase_ends()?;
         if let (true, Some(branch), Some(apart)) = (is_joined, branch, &mut self.apart) {
             apart.yard.give(Job::ClosePhase(branch));
         }
-        self.tell_ends(&[])
+        self.tell_ends(project, &[])
     }
 
     /// A keeper has died, and the check that it had with it: the phase ends from the start again.

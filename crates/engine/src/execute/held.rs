@@ -2,7 +2,7 @@
 //! room, and people.
 
 use super::{Executor, RunEnd, attempt::Work, is_agents, worker::money_left};
-use crate::error::EngineError;
+use crate::{error::EngineError, project::Project};
 use std::collections::{BTreeMap, BTreeSet};
 use waypost_model::{
     id::TaskId,
@@ -15,9 +15,13 @@ pub(super) type Limited = BTreeMap<String, (Time, ParkCause)>;
 
 impl Executor<'_> {
     /// Finds out which agents are not started before a time.
-    pub(super) fn find_limits(&mut self, now: Time) -> Result<(), EngineError> {
+    pub(super) fn find_limits(
+        &mut self,
+        project: &mut Project,
+        now: Time,
+    ) -> Result<(), EngineError> {
         self.limited.clear();
-        let Some(active) = self.project.run()?.active() else { return Ok(()) };
+        let Some(active) = project.run()?.active() else { return Ok(()) };
         let parked: Vec<Parked> = active
             .tasks()
             .filter_map(|view| view.trail?.parked.clone())
@@ -28,25 +32,25 @@ impl Executor<'_> {
     }
 
     /// A person who starts the run again has had the time to sign in or to pay: that is tried.
-    pub(super) fn try_accounts(&mut self) -> Result<(), EngineError> {
-        let Some(active) = self.project.run()?.active() else { return Ok(()) };
+    pub(super) fn try_accounts(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        let Some(active) = project.run()?.active() else { return Ok(()) };
         let parked = active.tasks().filter_map(|view| view.trail?.parked.as_ref());
         let tried = parked.filter(|it| it.cause.is_unavailable() && it.cause.needs_person());
         let agents: BTreeSet<String> = tried.map(|it| it.agent.clone()).collect();
         let commands = agents.into_iter().map(|agent| Command::WakeAccount { agent });
         match commands.collect::<Vec<_>>() {
             commands if commands.is_empty() => Ok(()),
-            commands => self.commit(commands),
+            commands => self.commit(project, commands),
         }
     }
 
     /// Tasks that were out of money and have some now go on.
-    pub(super) fn try_budgets(&mut self) -> Result<(), EngineError> {
-        let config = self.project.configuration().values.run.clone();
-        if self.money_left()? == Some(0) {
+    pub(super) fn try_budgets(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        let config = project.configuration().values.run.clone();
+        if self.money_left(project)? == Some(0) {
             return Ok(());
         }
-        let Some(active) = self.project.run()?.active() else { return Ok(()) };
+        let Some(active) = project.run()?.active() else { return Ok(()) };
         let has_money = |view: &TaskView<'_>| {
             let parked = view.trail.and_then(|trail| trail.parked.as_ref());
             parked.is_some_and(|it| it.cause == ParkCause::Budget)
@@ -55,28 +59,40 @@ impl Executor<'_> {
         let ids = active.tasks().filter(has_money).map(|view| view.planned.id.clone());
         match ids.map(|id| Command::WakeTask { id }).collect::<Vec<_>>() {
             commands if commands.is_empty() => Ok(()),
-            commands => self.commit(commands),
+            commands => self.commit(project, commands),
         }
     }
 
     /// Whether there is money for another agent: what is spent, with one more request of every agent
     /// that works, has to be below the limit.
-    pub(super) fn has_money(&mut self, busy: usize) -> Result<bool, EngineError> {
+    pub(super) fn has_money(
+        &mut self,
+        project: &mut Project,
+        busy: usize,
+    ) -> Result<bool, EngineError> {
         let coming = self.request_micros.saturating_mul(busy as u64);
-        Ok(self.money_left()?.is_none_or(|left| left > coming))
+        Ok(self.money_left(project)?.is_none_or(|left| left > coming))
     }
 
     /// How often in a row tasks of an agent's account were parked.
-    pub(super) fn parked_before(&mut self, agent: &str) -> Result<u32, EngineError> {
-        let Some(active) = self.project.run()?.active() else { return Ok(0) };
+    pub(super) fn parked_before(
+        &mut self,
+        project: &mut Project,
+        agent: &str,
+    ) -> Result<u32, EngineError> {
+        let Some(active) = project.run()?.active() else { return Ok(0) };
         let parked = active.tasks().filter_map(|view| view.trail?.parked.as_ref());
         let of_account = parked.filter(|it| it.agent == agent && it.cause.holds_agent());
         Ok(of_account.map(|it| it.in_a_row).max().unwrap_or(0))
     }
 
     /// An agent came to the end of its turn: its account can be used, and what waits for it goes on.
-    pub(super) fn got_through(&mut self, agent: &str) -> Result<(), EngineError> {
-        let Some(active) = self.project.run()?.active() else { return Ok(()) };
+    pub(super) fn got_through(
+        &mut self,
+        project: &mut Project,
+        agent: &str,
+    ) -> Result<(), EngineError> {
+        let Some(active) = project.run()?.active() else { return Ok(()) };
         let mut parked = active.tasks().filter_map(|view| view.trail?.parked.as_ref());
         if parked.any(|it| it.agent == agent && it.cause.is_unavailable()) {
             self.ended.push(Command::WakeAccount { agent: agent.to_owned() });
@@ -95,9 +111,12 @@ impl Executor<'_> {
     }
 
     /// Why nothing goes on, if only somebody outside can change that.
-    pub(super) fn standstill(&mut self) -> Result<Option<RunEnd>, EngineError> {
-        let now = self.project.clock.now();
-        let Some(active) = self.project.run()?.active() else { return Ok(Some(RunEnd::Over)) };
+    pub(super) fn standstill(
+        &mut self,
+        project: &mut Project,
+    ) -> Result<Option<RunEnd>, EngineError> {
+        let now = project.clock.now();
+        let Some(active) = project.run()?.active() else { return Ok(Some(RunEnd::Over)) };
         let settings = active.settings();
         let is_ours = |id: &TaskId| self.workers.contains_key(id);
         // Somebody outside works on a task: what it leads to is not known yet.

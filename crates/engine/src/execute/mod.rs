@@ -13,6 +13,7 @@ mod agents;
 mod apart;
 pub(crate) mod ask;
 mod attempt;
+mod attendance;
 mod audience;
 mod brief;
 mod claims;
@@ -27,8 +28,8 @@ mod worker;
 mod yard;
 
 use crate::{
-    agent::Remains, background::take_engine_lock, error::EngineError, ledger::MachineCommand,
-    notify::Courier, preflight::require_phase, project::Project, summary, tree::Reclaim, windows,
+    agent::Remains, error::EngineError, guest::Attended, ledger::MachineCommand,
+    preflight::require_phase, project::Project, summary, tree::Reclaim, windows,
 };
 use apart::Apart;
 use attempt::{Attempt, Step, Work, Workplace};
@@ -49,16 +50,10 @@ use waypost_model::{
     run::{self, Active, PhaseStage, TaskStatus},
     time::Time,
 };
-use waypost_proc::{Keeper, ProcError, Report, Stop};
-use waypost_store::{
-    StoreError,
-    lock::{EngineLease, Owner},
-};
+use waypost_proc::{Keeper, Report, Stop};
+use waypost_store::StoreError;
 use worker::Worker;
 pub(crate) use yard::{Made, make as make_attempt_tree};
-
-/// How many keepers may die on one execution before something is wrong with the machine.
-const KEEPERS_MAX: usize = 20;
 
 /// As many children as a run without a limit has at once: more than any machine runs well.
 const SLOTS_MAX: usize = 128;
@@ -105,12 +100,11 @@ pub enum RunEnd {
     Stopped,
 }
 
-struct Executor<'a> {
-    project: Project,
+pub(crate) struct Executor<'a> {
     keeper: Keeper,
     place: Rc<Workplace>,
-    options: &'a RunOptions,
-    audience: &'a mut dyn Audience,
+    options: RunOptions,
+    audience: Box<dyn Audience + 'a>,
     /// Claimed, and not given to the keeper yet.
     claimed: Vec<Attempt>,
     /// Given to the keeper, by the child's name; some of them wait for a slot there.
@@ -140,8 +134,10 @@ struct Executor<'a> {
     next_look: Time,
     showing: Showing,
     known: Known,
-    courier: Courier,
-    _lock: EngineLease,
+    /// How many keepers have died.
+    keepers_lost: usize,
+    /// How it ended, while git still puts away what it left.
+    end: Option<RunEnd>,
 }
 
 /// What the audience has been told of phases.
@@ -150,31 +146,26 @@ struct Known {
     closed: Vec<u32>,
 }
 
-impl Project {
-    /// Works through the run until nothing is left, somebody has to answer, or it is asked to end.
-    /// The project comes back in every case but an error.
-    pub fn execute(
-        mut self,
-        options: &RunOptions,
-        audience: &mut dyn Audience,
-    ) -> Result<(Self, RunEnd), EngineError> {
-        self.ensure_journal()?;
-        let owner = Owner::this_process("run", self.clock.now());
-        let lock = take_engine_lock(&self.place, &owner)?;
-        if let Some(decided) = self.decide_place()? {
-            self.commit(&[MachineCommand::Run(decided)])?;
+impl<'a> Executor<'a> {
+    /// Takes up the run: what works on it already, what has ended unheard, and what is lost. For
+    /// the holder of the engine lock.
+    pub(crate) fn begin(
+        project: &mut Project,
+        options: RunOptions,
+        audience: Box<dyn Audience + 'a>,
+    ) -> Result<Self, EngineError> {
+        if let Some(decided) = project.decide_place()? {
+            project.commit(&[MachineCommand::Run(decided)])?;
         }
-        let apart = Apart::of(&mut self)?;
-        let adopted = adopted::adopt_agents(&mut self, options)?;
+        let apart = Apart::of(project)?;
+        let adopted = adopted::adopt_agents(project)?;
         let trees = apart.as_ref().map(|apart| &apart.yard.trees);
-        let recovered = recover::recover(&mut self, options, &adopted.tasks, trees)?;
+        let recovered = recover::recover(project, &options, &adopted.tasks, trees)?;
         let (keeper, found) = recovered.split();
-        let now = self.clock.now();
-        self.say_ignored_keys();
-        let courier = Courier::new(&self);
+        let now = project.clock.now();
+        project.say_ignored_keys();
         let mut executor = Executor {
-            place: Workplace::of(&self),
-            project: self,
+            place: Workplace::of(project),
             keeper,
             options,
             audience,
@@ -196,55 +187,43 @@ impl Project {
             // The first look comes before there is a child; the second shows the run.
             showing: Showing::from(now.plus(Duration::from_millis(1))),
             known: Known::default(),
-            courier,
-            _lock: lock,
+            keepers_lost: 0,
+            end: None,
         };
-        executor.note_closed()?;
-        // Who is asked to end before it has begun claims nothing, and stops what it finds.
-        executor.wish = executor.audience.wish();
-        executor.take_agents(adopted)?;
-        executor.take_over(found)?;
-        executor.reclaim(Reclaim::Age)?;
-        executor.tidy_trees()?;
-        match executor.wish {
-            Wish::GoOn => executor.commit(vec![run::Command::JoinAgain])?,
-            wish => executor.give_back(wish)?,
-        }
-        executor.project.is_hurried = true;
-        let end = executor.work_with_keepers()?;
-        executor.tidy_trees()?;
-        executor.await_yard()?;
-        executor.project.is_hurried = false;
-        executor.project.tick_boxes()?;
-        executor.show()?;
-        executor.courier.finish(&mut executor.project);
-        let Executor { project, keeper, apart, .. } = executor;
-        if let Some(apart) = apart {
+        executor.take_up(project, adopted, found)?;
+        Ok(executor)
+    }
+
+    /// Lets go of what served it, once it is over.
+    pub(crate) fn finish(self) -> Result<(), EngineError> {
+        if let Some(apart) = self.apart {
             apart.close()?;
         }
-        keeper.close()?;
-        Ok((project, end))
+        Ok(self.keeper.close()?)
     }
 }
 
 impl Executor<'_> {
-    /// Works on when a keeper dies, with a new one and what the old one has left.
-    fn work_with_keepers(&mut self) -> Result<RunEnd, EngineError> {
-        let mut worked = self.work();
-        for _ in 0..KEEPERS_MAX {
-            match worked {
-                Err(EngineError::Proc(ProcError::Gone { .. })) => {
-                    self.audience.tell(&Happening::Note("the keeper has died; going on".into()));
-                    // The next one may die while it takes over.
-                    worked = self.change_keeper().and_then(|()| self.work());
-                }
-                other => return other,
-            }
+    fn take_up(
+        &mut self,
+        project: &mut Project,
+        adopted: adopted::Adopted,
+        found: recover::Left,
+    ) -> Result<(), EngineError> {
+        self.note_closed(project)?;
+        // A run that is asked to end before it has begun claims nothing, and stops what it finds.
+        self.wish = self.audience.wish();
+        self.take_agents(project, adopted)?;
+        self.take_over(project, found)?;
+        self.reclaim(project, Reclaim::Age)?;
+        self.tidy_trees(project)?;
+        match self.wish {
+            Wish::GoOn => self.commit(project, vec![run::Command::JoinAgain]),
+            wish => self.give_back(wish),
         }
-        worked
     }
 
-    fn change_keeper(&mut self) -> Result<(), EngineError> {
+    fn change_keeper(&mut self, project: &mut Project) -> Result<(), EngineError> {
         // What was claimed and not given away is in progress as far as anybody knows.
         self.claimed.clear();
         self.running.clear();
@@ -253,16 +232,16 @@ impl Executor<'_> {
         let attempts = self.apart.iter().flat_map(|apart| &apart.attempts);
         apart.extend(attempts.map(|attempt| attempt.id.clone()));
         let trees = self.apart.as_ref().map(|apart| &apart.yard.trees);
-        let recovered = recover::recover(&mut self.project, self.options, &apart, trees)?;
+        let recovered = recover::recover(project, &self.options, &apart, trees)?;
         let (keeper, found) = recovered.split();
         self.keeper = keeper;
         self.slots_told = 0;
-        self.take_over(found)
+        self.take_over(project, found)
     }
 
     /// Phases that have ended before need not be told again.
-    fn note_closed(&mut self) -> Result<(), EngineError> {
-        let active = self.project.run()?.active();
+    fn note_closed(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        let active = project.run()?.active();
         let phases = active.iter().flat_map(|active| active.phases());
         let closed = phases.filter(|(_, stage)| matches!(stage, PhaseStage::Closed { .. }));
         self.known.closed = closed.map(|(phase, _)| phase).collect();
@@ -270,21 +249,29 @@ impl Executor<'_> {
     }
 
     /// Takes over agents that were found at work, and what became of others.
-    fn take_agents(&mut self, adopted: adopted::Adopted) -> Result<(), EngineError> {
-        let now = self.project.clock.now();
-        self.try_accounts()?;
-        self.try_budgets()?;
-        self.find_limits(now)?;
+    fn take_agents(
+        &mut self,
+        project: &mut Project,
+        adopted: adopted::Adopted,
+    ) -> Result<(), EngineError> {
+        let now = project.clock.now();
+        self.try_accounts(project)?;
+        self.try_budgets(project)?;
+        self.find_limits(project, now)?;
         for worker in adopted.workers {
             self.workers.insert(worker.attempt.id.clone(), worker);
         }
         self.remains.extend(adopted.remains);
-        adopted.endings.into_iter().try_for_each(|ending| self.conclude(ending, now))?;
-        self.keep_budget()
+        adopted.endings.into_iter().try_for_each(|ending| self.conclude(project, ending, now))?;
+        self.keep_budget(project)
     }
 
     /// Takes over what was found: what runs, what has ended unheard, and what is lost.
-    fn take_over(&mut self, found: recover::Left) -> Result<(), EngineError> {
+    fn take_over(
+        &mut self,
+        project: &mut Project,
+        found: recover::Left,
+    ) -> Result<(), EngineError> {
         // Ends that were heard are recorded first: then they are not found to be lost.
         self.running.extend(found.running);
         let ends = self.ended.iter().filter(|it| !matches!(it, run::Command::Account { .. }));
@@ -296,44 +283,61 @@ impl Executor<'_> {
             }
         }
         for report in found.reports {
-            self.take(report)?;
+            self.take(project, report)?;
         }
         for attempt in found.committed {
             self.give_to_yard(attempt, &Step::Commit);
         }
-        self.record(self.project.clock.now())?;
+        self.record(project, project.clock.now())?;
         for keeper in found.dead {
             keeper.remove()?;
         }
         Ok(())
     }
 
-    fn work(&mut self) -> Result<RunEnd, EngineError> {
-        loop {
-            let now = self.project.clock.now();
-            self.follow_clock(now);
-            if now >= self.next_look {
-                self.look_around(now)?;
-            }
-            if !self.ended.is_empty() || self.running.len() < self.slots()? {
-                self.record(now)?;
-            }
-            self.give_to_keeper()?;
-            self.attend_phases()?;
-            let is_idle = self.running.is_empty()
-                && self.claimed.is_empty()
-                && self.ended.is_empty()
-                && !self.workers.values().any(Worker::is_busy)
-                && !self.apart.as_ref().is_some_and(Apart::is_busy);
-            if is_idle && let Some(end) = self.end()? {
-                if self.workers.is_empty() {
-                    return Ok(end);
-                }
-                // They wait for a person: what they asked is in the inbox, and they come back.
-                self.workers.values_mut().try_for_each(|worker| worker.halt(Halt::Given))?;
-            }
-            self.wait(self.next_look, now)?;
+    fn work(&mut self, project: &mut Project, now: Time) -> Result<Attended, EngineError> {
+        let reports = self.keeper.next(Duration::ZERO)?;
+        reports.into_iter().try_for_each(|report| self.take(project, report))?;
+        self.take_from_yard(project)?;
+        if let Some(end) = self.end.clone() {
+            return self.wind_up(project, end);
         }
+        self.follow_clock(now);
+        if now >= self.next_look {
+            self.look_around(project, now)?;
+        }
+        if !self.ended.is_empty() || self.running.len() < self.slots(project)? {
+            self.record(project, now)?;
+        }
+        self.give_to_keeper(project)?;
+        self.attend_phases(project)?;
+        let is_idle = self.running.is_empty()
+            && self.claimed.is_empty()
+            && self.ended.is_empty()
+            && !self.workers.values().any(Worker::is_busy)
+            && !self.apart.as_ref().is_some_and(Apart::is_busy);
+        if is_idle && let Some(end) = self.end(project)? {
+            if self.workers.is_empty() {
+                self.tidy_trees(project)?;
+                self.end = Some(end.clone());
+                return self.wind_up(project, end);
+            }
+            // They wait for a person: what they asked is in the inbox, and they come back.
+            self.workers.values_mut().try_for_each(|worker| worker.halt(Halt::Given))?;
+        }
+        Ok(Attended::GoesOn)
+    }
+
+    /// The run has ended; it is over once git has put away what it left.
+    fn wind_up(&mut self, project: &mut Project, end: RunEnd) -> Result<Attended, EngineError> {
+        if self.apart.as_ref().is_some_and(|apart| apart.yard.is_busy()) {
+            self.next_look = project.clock.now().plus(LOOK_INTERVAL);
+            return Ok(Attended::GoesOn);
+        }
+        project.is_hurried = false;
+        project.tick_boxes()?;
+        self.show(project)?;
+        Ok(Attended::Over(end))
     }
 
     /// A clock that was set, or a machine that slept: nobody has worked or waited meanwhile.
@@ -347,21 +351,21 @@ impl Executor<'_> {
         self.workers.values_mut().for_each(|worker| worker.shift(to, now));
     }
 
-    fn slots(&mut self) -> Result<usize, EngineError> {
-        let limit = self.project.run_seen()?.active().map_or(0, |it| it.settings().max_parallel);
+    fn slots(&mut self, project: &mut Project) -> Result<usize, EngineError> {
+        let limit = project.run_seen()?.active().map_or(0, |it| it.settings().max_parallel);
         Ok(if limit == 0 { SLOTS_MAX } else { (limit as usize).min(SLOTS_MAX) })
     }
 
     /// Records what has ended and claims what comes next, in one transaction.
-    fn record(&mut self, now: Time) -> Result<(), EngineError> {
-        let room = self.room(now)?;
+    fn record(&mut self, project: &mut Project, now: Time) -> Result<(), EngineError> {
+        let room = self.room(project, now)?;
         let (workers, running) = (&self.workers, &self.running);
         let apart = self.apart.as_ref().map_or(&[][..], |apart| &apart.attempts);
         let has_process = |id: &TaskId| {
             let mut attempts = running.values().chain(apart);
             workers.contains_key(id) || attempts.any(|attempt| attempt.id == *id)
         };
-        let run = self.project.run_seen()?;
+        let run = project.run_seen()?;
         if self.ended.is_empty() && room.claims(run, has_process).is_empty() {
             return Ok(());
         }
@@ -376,10 +380,10 @@ impl Executor<'_> {
             })
             .collect();
         let commands: Vec<MachineCommand> = ended.into_iter().map(MachineCommand::Run).collect();
-        let trees = self.trees_of(&commands);
+        let trees = self.trees_of(project, &commands);
         let mut claims = Vec::new();
         // What the ends have made ready is claimed with them.
-        let refused = self.project.commit_each(&Actor::Waypost, &commands, |run| {
+        let refused = project.commit_each(&Actor::Waypost, &commands, |run| {
             claims = room.claims(run, has_process);
             let commands = claims.iter().map(|id| run::Command::Claim { id: id.clone() });
             commands.map(MachineCommand::Run).collect()
@@ -389,14 +393,14 @@ impl Executor<'_> {
         }
         // Before that, whoever came after us would have to find them.
         self.remains.drain(..).try_for_each(Remains::forget)?;
-        self.tell_ends(&told)?;
-        self.put_away_joined(&trees)?;
-        self.take_claims(&claims)
+        self.tell_ends(project, &told)?;
+        self.put_away_joined(project, &trees)?;
+        self.take_claims(project, &claims)
     }
 
     /// What there is room for now.
-    fn room(&mut self, now: Time) -> Result<Room, EngineError> {
-        let slots = self.slots()?;
+    fn room(&mut self, project: &mut Project, now: Time) -> Result<Room, EngineError> {
+        let slots = self.slots(project)?;
         let busy = self.workers.values().filter(|worker| worker.is_busy()).count();
         let taken = self.running.len() + self.claimed.len() + self.apart_count() + busy;
         // The keeper knows nothing of agents: beside them it gets no more than has a slot.
@@ -404,7 +408,11 @@ impl Executor<'_> {
         let mut room = Room {
             // What has ended is still in progress in the machine, and frees its slot now.
             commands: (slots + ahead).saturating_sub(taken),
-            agents: if self.has_money(busy)? { self.agents_free(busy) } else { 0 },
+            agents: if self.has_money(project, busy)? {
+                self.agents_free(project, busy)
+            } else {
+                0
+            },
             slots: slots.saturating_sub(taken),
             phase: self.options.phase,
             limited: self.limited.iter().map(|(it, (until, _))| (it.clone(), *until)).collect(),
@@ -424,17 +432,17 @@ impl Executor<'_> {
     }
 
     /// How many more agents may start; those that wait for a person take no slot.
-    fn agents_free(&self, busy: usize) -> usize {
+    fn agents_free(&self, project: &Project, busy: usize) -> usize {
         if self.is_out_of_money {
             return 0;
         }
-        let limit = self.project.configuration().values.run.max_agents as usize;
+        let limit = project.configuration().values.run.max_agents as usize;
         let claimed = self.claimed.iter().filter(|attempt| attempt.has_agent()).count();
         limit.saturating_sub(busy + claimed)
     }
 
-    fn take_claims(&mut self, claims: &[TaskId]) -> Result<(), EngineError> {
-        let Some(active) = self.project.run_seen()?.active() else { return Ok(()) };
+    fn take_claims(&mut self, project: &mut Project, claims: &[TaskId]) -> Result<(), EngineError> {
+        let Some(active) = project.run_seen()?.active() else { return Ok(()) };
         for id in claims {
             // One that was refused has not become ours.
             let claimed = active.task(id).filter(|view| view.status == TaskStatus::InProgress);
@@ -446,8 +454,8 @@ impl Executor<'_> {
     }
 
     /// Gives what was claimed to the keeper, which starts it as slots become free.
-    fn give_to_keeper(&mut self) -> Result<(), EngineError> {
-        let slots = self.slots()?;
+    fn give_to_keeper(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        let slots = self.slots(project)?;
         if slots != self.slots_told {
             self.keeper.set_slots(slots)?;
             self.slots_told = slots;
@@ -459,7 +467,7 @@ impl Executor<'_> {
                     self.running.insert(spec.id.clone(), attempt);
                     specs.push(*spec);
                 }
-                Step::Engage(name) => self.engage(attempt, &name)?,
+                Step::Engage(name) => self.engage(project, attempt, &name)?,
                 Step::Over(command) => self.end_with(*command),
                 step @ (Step::Place | Step::Commit | Step::Join) => {
                     self.give_to_yard(attempt, &step);
@@ -473,7 +481,7 @@ impl Executor<'_> {
     }
 
     /// The work trees of attempts whose work is said to be done.
-    fn trees_of(&self, commands: &[MachineCommand]) -> Vec<(TaskId, String)> {
+    fn trees_of(&self, project: &Project, commands: &[MachineCommand]) -> Vec<(TaskId, String)> {
         if self.apart.is_none() {
             return Vec::new();
         }
@@ -481,7 +489,7 @@ impl Executor<'_> {
             MachineCommand::Run(run::Command::Done { id, .. }) => Some(id),
             _ => None,
         });
-        let active = self.project.run_known().and_then(run::Run::active);
+        let active = project.run_known().and_then(run::Run::active);
         done.filter_map(|id| Some((id.clone(), active?.task_tree(id)?))).collect()
     }
 
@@ -490,17 +498,17 @@ impl Executor<'_> {
         self.pace += 1;
     }
 
-    fn take(&mut self, report: Report) -> Result<(), EngineError> {
+    fn take(&mut self, project: &mut Project, report: Report) -> Result<(), EngineError> {
         let (attempt, step) = match report {
             Report::Started { id, .. } => {
-                self.started(&id);
+                self.started(project, &id);
                 return Ok(());
             }
             Report::Ended { id, ended } if self.is_check(&id) => {
-                return self.check_ended(Ok(&ended));
+                return self.check_ended(project, Ok(&ended));
             }
             Report::Refused { id, why } if self.is_check(&id) => {
-                return self.check_ended(Err(&why));
+                return self.check_ended(project, Err(&why));
             }
             Report::Ended { id, ended } => {
                 let Some(mut attempt) = self.running.remove(&id) else { return Ok(()) };
@@ -513,11 +521,16 @@ impl Executor<'_> {
                 (attempt, step)
             }
         };
-        self.follow(attempt, step)
+        self.follow(project, attempt, step)
     }
 
     /// Does what comes next for an attempt.
-    fn follow(&mut self, attempt: Attempt, step: Step) -> Result<(), EngineError> {
+    fn follow(
+        &mut self,
+        project: &mut Project,
+        attempt: Attempt,
+        step: Step,
+    ) -> Result<(), EngineError> {
         match step {
             // Whoever wants everything to stop does not want it verified first.
             Step::Run(_) | Step::Commit | Step::Join if self.wish == Wish::Stop => {
@@ -533,15 +546,15 @@ impl Executor<'_> {
                 let end = attempt.interrupt();
                 self.end_attempt(attempt, Some(end));
             }
-            Step::Engage(name) => self.engage(attempt, &name)?,
+            Step::Engage(name) => self.engage(project, attempt, &name)?,
             Step::Over(command) => self.end_attempt(attempt, Some(*command)),
             Step::Place | Step::Commit | Step::Join => self.give_to_yard(attempt, &step),
         }
         Ok(())
     }
 
-    fn started(&mut self, name: &str) {
-        let now = self.project.clock.now();
+    fn started(&mut self, project: &mut Project, name: &str) {
+        let now = project.clock.now();
         let Some(attempt) = self.running.get_mut(name) else { return };
         if attempt.started(now) {
             let (id, number) = (attempt.id.clone(), attempt.number);
@@ -551,9 +564,13 @@ impl Executor<'_> {
 
     /// Says what became of tasks, from the state after the commit; with each, whether its attempt
     /// was interrupted.
-    fn tell_ends(&mut self, ends: &[(TaskId, bool)]) -> Result<(), EngineError> {
-        let now = self.project.clock.now();
-        let Some(active) = self.project.run_seen()?.active() else { return Ok(()) };
+    fn tell_ends(
+        &mut self,
+        project: &mut Project,
+        ends: &[(TaskId, bool)],
+    ) -> Result<(), EngineError> {
+        let now = project.clock.now();
+        let Some(active) = project.run_seen()?.active() else { return Ok(()) };
         for (id, is_interrupted) in ends {
             let Some(view) = active.task(id) else { continue };
             let id = id.clone();
@@ -590,11 +607,11 @@ impl Executor<'_> {
                 self.audience.tell(&Happening::PhaseClosed { phase, merge_commit, missing });
             }
         }
-        if has_closed { self.project.tick_boxes() } else { Ok(()) }
+        if has_closed { project.tick_boxes() } else { Ok(()) }
     }
 
     /// What there is to do between two batches: others' commits, wishes, windows, the audience.
-    fn look_around(&mut self, now: Time) -> Result<(), EngineError> {
+    fn look_around(&mut self, project: &mut Project, now: Time) -> Result<(), EngineError> {
         self.next_look = now.plus(LOOK_INTERVAL);
         self.pace_before = std::mem::take(&mut self.pace);
         let wish = self.audience.wish();
@@ -602,23 +619,22 @@ impl Executor<'_> {
             self.wish = wish;
             self.give_back(wish)?;
         }
-        if self.project.others_committed() {
+        if project.others_committed() {
             self.showing.change();
             if !self.limited.is_empty() {
-                self.find_limits(now)?;
+                self.find_limits(project, now)?;
             }
-            self.stop_what_is_not_ours()?;
+            self.stop_what_is_not_ours(project)?;
         }
-        self.attend_workers(now)?;
-        self.courier.attend(&mut self.project, now);
+        self.attend_workers(project, now)?;
         if self.showing.is_due(now) {
-            self.show()?;
+            self.show(project)?;
         }
         let agents = self.workers.values().map(Worker::running);
         let apart = self.apart.iter().flat_map(|apart| &apart.attempts);
         let attempts = self.running.values().chain(apart).filter_map(Attempt::running);
         let running: Vec<Running<'_>> = attempts.chain(agents).collect();
-        if let Some(active) = self.project.run()?.active() {
+        if let Some(active) = project.run()?.active() {
             self.audience.look(active, &running, now);
         }
         Ok(())
@@ -639,8 +655,8 @@ impl Executor<'_> {
     }
 
     /// Somebody else has ended an attempt of ours (skipped it, completed it): its process goes.
-    fn stop_what_is_not_ours(&mut self) -> Result<(), EngineError> {
-        let Some(active) = self.project.run()?.active() else { return Ok(()) };
+    fn stop_what_is_not_ours(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        let Some(active) = project.run()?.active() else { return Ok(()) };
         let lost = self.running.iter().filter(|(_, attempt)| !is_at(active, attempt));
         for (name, _) in lost {
             self.keeper.stop(name, Stop::Asked)?;
@@ -650,9 +666,9 @@ impl Executor<'_> {
     }
 
     /// Whether the execution is over, now that nothing runs and nothing is claimed.
-    fn end(&mut self) -> Result<Option<RunEnd>, EngineError> {
+    fn end(&mut self, project: &mut Project) -> Result<Option<RunEnd>, EngineError> {
         let only = self.options.phase;
-        let Some(active) = self.project.run()?.active() else { return Ok(Some(RunEnd::Over)) };
+        let Some(active) = project.run()?.active() else { return Ok(Some(RunEnd::Over)) };
         if active.is_over() {
             return Ok(Some(RunEnd::Over));
         }
@@ -680,23 +696,23 @@ impl Executor<'_> {
         if is_joining {
             return Ok(None);
         }
-        self.standstill()
+        self.standstill(project)
     }
 
-    fn show(&mut self) -> Result<(), EngineError> {
-        let start = self.project.clock.now();
-        let is_shown = match windows::render(&mut self.project) {
+    fn show(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        let start = project.clock.now();
+        let is_shown = match windows::render(project) {
             Ok(()) => true,
             // Another tool holds the file's lock; tasks do not wait for that.
             Err(EngineError::Store(StoreError::Busy { .. })) => false,
             Err(error) => return Err(error),
         };
-        summary::keep(&mut self.project);
-        self.project.back_up_if_due();
-        for notice in self.project.take_notices() {
+        summary::keep(project);
+        project.back_up_if_due();
+        for notice in project.take_notices() {
             self.audience.tell(&Happening::Note(notice));
         }
-        let end = self.project.clock.now();
+        let end = project.clock.now();
         self.showing.rendered(is_shown, (start, end));
         Ok(())
     }

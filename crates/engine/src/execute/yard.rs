@@ -176,13 +176,6 @@ impl Yard {
         self.under_way -= 1;
         Some(ended)
     }
-
-    /// Waits for what ends next; none if nothing is under way.
-    pub(super) fn await_end(&mut self) -> Option<Outcome> {
-        let ended = (self.under_way > 0).then(|| self.outcomes.recv().ok()).flatten()?;
-        self.under_way -= 1;
-        Some(ended)
-    }
 }
 
 fn work(trees: &Trees, jobs: &Mutex<Receiver<Job>>, tell: &Sender<Outcome>, bell: &OwnedFd) {

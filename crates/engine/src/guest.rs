@@ -1,0 +1,86 @@
+//! What a host carries: something that waits for events, and does what there is to do when one comes.
+//!
+//! The project, with its journal, the engine lock and the notices, belongs to the host and is lent. A
+//! guest never waits by itself: it names what wakes it, so that one thread can wait for all guests.
+
+use crate::{error::EngineError, execute::RunEnd, project::Project};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
+use std::os::fd::BorrowedFd;
+use waypost_model::time::Time;
+
+/// Something that a host carries.
+pub(crate) trait Guest {
+    /// What wakes it: descriptors that become readable, and a time.
+    fn waits<'a>(&'a self, waits: &mut Waits<'a>);
+
+    /// Does what there is to do. Called after each wake-up, and after every commit of others.
+    fn attend(&mut self, project: &mut Project, now: Time) -> Result<Attended, EngineError>;
+}
+
+/// What a guest says after it was attended to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Attended {
+    GoesOn,
+    /// Nothing of it is under way any more.
+    Over(RunEnd),
+}
+
+/// What guests wait for, all together.
+#[derive(Debug, Default)]
+pub(crate) struct Waits<'a> {
+    sources: Vec<PollFd<'a>>,
+    until: Option<Time>,
+}
+
+impl<'a> Waits<'a> {
+    /// Wakes up when something can be read there.
+    pub(crate) fn readable(&mut self, source: BorrowedFd<'a>) {
+        self.sources.push(PollFd::from_borrowed_fd(source, PollFlags::IN));
+    }
+
+    /// Wakes up at this time at the latest.
+    pub(crate) fn until(&mut self, time: Time) {
+        self.until = Some(self.until.map_or(time, |until| until.min(time)));
+    }
+
+    /// Waits for whatever comes first; a signal is something that comes, too.
+    pub(crate) fn wait(mut self, now: Time) -> Result<(), EngineError> {
+        let timeout = self.until.and_then(|until| Timespec::try_from(until.since(now)).ok());
+        match poll(&mut self.sources, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(EngineError::Missing {
+                message: format!("cannot wait for what happens next: {error}"),
+                hint: None,
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{EventfdFlags, eventfd};
+    use std::os::fd::AsFd as _;
+
+    #[test]
+    fn whatever_comes_first_ends_the_wait() {
+        let now = Time::from_millis(1_000);
+        let (silent, rung) = (
+            eventfd(0, EventfdFlags::CLOEXEC).unwrap(),
+            eventfd(1, EventfdFlags::CLOEXEC).unwrap(),
+        );
+        let mut waits = Waits::default();
+        waits.readable(silent.as_fd());
+        waits.readable(rung.as_fd());
+        waits.wait(now).unwrap();
+        let mut waits = Waits::default();
+        waits.readable(silent.as_fd());
+        for time in [Time::from_millis(9_000_000), now, Time::from_millis(5_000_000)] {
+            waits.until(time);
+        }
+        waits.wait(now).unwrap();
+    }
+}

@@ -6,7 +6,7 @@
 //! engine, and so is the order: git first, then the journal.
 
 use crate::{
-    check, declared,
+    check,
     error::EngineError,
     execute::{Made, make_attempt_tree},
     git::Hold,
@@ -21,6 +21,7 @@ use std::{
 };
 use waypost_model::{
     actor::Actor,
+    declared,
     evidence::Evidence,
     id::TaskId,
     machine::Rejected,

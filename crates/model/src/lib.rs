@@ -5,6 +5,7 @@
 
 pub mod actor;
 pub mod config;
+pub mod declared;
 pub mod diagnostic;
 pub mod document;
 pub mod evidence;
@@ -17,6 +18,7 @@ pub mod ordered;
 pub mod permission;
 pub mod retry;
 pub mod run;
+pub mod text;
 pub mod time;
 pub mod verdict;
 pub mod workflow;

@@ -4,7 +4,7 @@
 //! again is given the answer it could not hear, and one that asks something else is not.
 
 use super::brief::one_line;
-use crate::{agent::Agent, text::plain};
+use crate::agent::Agent;
 use std::{
     fmt::Display,
     fs, io,
@@ -20,6 +20,7 @@ use waypost_model::{
     inbox::{Question, QuestionKind},
     permission::{Grant, Ruling, Want, rule},
     run::{Prompt, Trail},
+    text::plain,
 };
 use waypost_store::hash::sha256_hex;
 

@@ -10,10 +10,8 @@
 use super::{Doing, Running, ground::Ground, signature::signature};
 use crate::{
     agent::SHELL,
-    declared::proves_nothing,
     merge::{Committed, Join, Stamp, name_some},
     project::Project,
-    text::plain,
 };
 use std::{
     env,
@@ -22,10 +20,12 @@ use std::{
     time::Duration,
 };
 use waypost_model::{
+    declared::proves_nothing,
     evidence::Evidence,
     id::TaskId,
     retry::FailureClass,
     run::{Active, Command, Failure, PlannedTask, Settings, TaskView},
+    text::plain,
     time::Time,
 };
 use waypost_proc::{Ended, How, Limits, Program, Refusal, Spec};

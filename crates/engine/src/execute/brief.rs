@@ -7,7 +7,6 @@ use super::{
     ask::told,
     attempt::{Attempt, log_path},
 };
-use crate::text::plain;
 use std::{
     fmt::Write as _,
     fs::File,
@@ -17,6 +16,7 @@ use std::{
 use waypost_model::{
     id::TaskId,
     run::{Active, Depends, LastFailure, Mode, TaskView},
+    text::plain,
 };
 
 /// How many results of tasks before are told, and how long each may be.

@@ -1,9 +1,9 @@
 //! Which tasks are claimed next.
 
 use super::attempt::Work;
-use crate::declared::are_disjoint;
 use std::collections::BTreeMap;
 use waypost_model::{
+    declared::are_disjoint,
     id::TaskId,
     run::{Active, Isolation, Run, TaskStatus, TaskView},
     time::Time,

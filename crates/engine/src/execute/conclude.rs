@@ -12,7 +12,6 @@ use super::{
 use crate::{
     agent::{Agent, Heard, ProcessEnd},
     clock::offset_at,
-    text::plain,
 };
 use std::time::Duration;
 use waypost_agent::{
@@ -23,6 +22,7 @@ use waypost_agent::{
 use waypost_model::{
     retry::{FailureClass, Outlook, Policy, Scope},
     run::{Failure, Mode, ParkCause, Parked, Settings},
+    text::plain,
     time::Time,
 };
 use waypost_proc::{How, Refusal};

@@ -4,11 +4,10 @@ use super::{ATTEMPT, EVIDENCE, PhaseBranch, TASK, TRIES, Trial, try_merge};
 use crate::{
     error::EngineError,
     git::{self, Git},
-    text::plain,
     tree::Trees,
 };
 use std::collections::BTreeMap;
-use waypost_model::id::TaskId;
+use waypost_model::{id::TaskId, text::plain};
 
 /// What our commits say about an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,11 +11,11 @@
 
 use super::{Committed, EVIDENCE, PhaseBranch, Stamp, Trial, join, name_some, try_merge};
 use crate::{
-    declared,
     error::EngineError,
     git::Git,
     tree::{Leaving, Trees, known},
 };
+use waypost_model::declared;
 
 /// Refs about attempts that share the work tree of a phase.
 const REFS: &str = "refs/waypost/shared";

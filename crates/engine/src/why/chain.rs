@@ -4,9 +4,10 @@
 //! it waits for, across phases, until something is reached that holds by itself: a failure, an
 //! attempt that is under way, a time, a limit, a person.
 
-use crate::{declared::are_disjoint, execute::agent_of};
+use crate::execute::agent_of;
 use std::collections::{BTreeMap, BTreeSet};
 use waypost_model::{
+    declared::are_disjoint,
     id::{EntryId, TaskId},
     run::{
         Active, Budget, Depends, EndStep, Isolation, ParkCause, Parked, PhaseStage, TaskStatus,

@@ -1,7 +1,7 @@
 //! The files that a task declares: names, folders and patterns, as TASKS.md has them.
 
 /// Whether a declared file, folder or pattern means `path`.
-pub(crate) fn covers(declared: &str, path: &str) -> bool {
+pub fn covers(declared: &str, path: &str) -> bool {
     let declared = declared.trim().trim_start_matches("./").trim_matches('`').trim_end_matches('/');
     let (start, is_pattern) = literal_start(declared);
     match is_pattern {
@@ -13,12 +13,12 @@ pub(crate) fn covers(declared: &str, path: &str) -> bool {
 }
 
 /// Whether one of the declared files means `path`; nothing declared means everything.
-pub(crate) fn include(declared: &[String], path: &str) -> bool {
+pub fn include(declared: &[String], path: &str) -> bool {
     declared.is_empty() || declared.iter().any(|file| covers(file, path))
 }
 
 /// Why what an attempt changed does not prove that its task `id` was worked on.
-pub(crate) fn proves_nothing(
+pub fn proves_nothing(
     (id, declared): (&str, &[String]),
     needs_change: bool,
     changed: &[String],
@@ -37,7 +37,7 @@ pub(crate) fn proves_nothing(
 }
 
 /// Whether two tasks that declare these files may work side by side in one folder.
-pub(crate) fn are_disjoint(one: &[String], other: &[String]) -> bool {
+pub fn are_disjoint(one: &[String], other: &[String]) -> bool {
     let overlap = |a: &str, b: &str| {
         let (a, b) = (a.trim().trim_start_matches("./"), b.trim().trim_start_matches("./"));
         let ((a_start, a_open), (b_start, b_open)) = (literal_start(a), literal_start(b));

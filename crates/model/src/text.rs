@@ -1,7 +1,7 @@
 //! Words of others, made fit to be shown and recorded.
 
 /// Words without what a terminal obeys or what makes text look like another.
-pub(crate) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let is_kept = |char: &char| match char {
         '\n' | '\t' => true,
         '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => false,

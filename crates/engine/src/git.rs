@@ -8,6 +8,7 @@
 //!
 //! No data goes to git through its input: that is nothing, or a lock (`hold`).
 
+pub(crate) mod exclude;
 mod foreign;
 mod hold;
 pub(crate) mod stale;

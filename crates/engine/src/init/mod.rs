@@ -17,7 +17,7 @@ pub(crate) use health::{HookHealth, examine_hooks};
 pub use remove::{Removal, Removed};
 
 use crate::{error::EngineError, project::Project, windows};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use waypost_agent::{Product, registration::Sharing};
 use waypost_model::machine::Rejected;
 use waypost_store::{
@@ -25,12 +25,6 @@ use waypost_store::{
     journal::{self, Journal, Mode},
     windows::forget_renderings,
 };
-
-/// Keeps our own files and more out of git's sight.
-pub(crate) fn exclude_too(path: &Path, more: &[String]) -> Result<(), EngineError> {
-    let ours = exclude::EXCLUDED.iter().map(|line| (*line).to_owned());
-    exclude::add(path, &ours.chain(more.iter().cloned()).collect::<Vec<_>>())
-}
 
 /// Which agent programs get the hook.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -38,7 +38,7 @@ pub(crate) use snapshot::known;
 
 use crate::{
     error::EngineError,
-    git::{Foreign, Git, Hold, stale},
+    git::{Foreign, Git, Hold, exclude, stale},
     project::Project,
 };
 use admin::Admin;
@@ -298,8 +298,9 @@ impl Trees {
         file::make_private_folder(&folder)?;
         let _turn = FileLock::acquire(&folder.join("exclude"))?;
         let shared = self.shared.config.share.iter().map(|folder| format!("/{folder}"));
-        let lines: Vec<String> = shared.collect();
-        crate::init::exclude_too(&self.shared.common.join("info/exclude"), &lines)?;
+        let ours = exclude::EXCLUDED.iter().map(|line| (*line).to_owned());
+        let lines: Vec<String> = ours.chain(shared).collect();
+        exclude::add(&self.shared.common.join("info/exclude"), &lines)?;
         self.shared.is_excluded.store(true, Ordering::Release);
         Ok(())
     }

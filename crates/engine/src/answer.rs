@@ -4,7 +4,7 @@ use crate::{
     error::EngineError,
     ledger::{MachineCommand, inbox_stream},
     project::Project,
-    windows,
+    windows, worktrees,
 };
 use waypost_model::{
     id::{EntryId, StreamName, TaskId},
@@ -91,7 +91,7 @@ impl Project {
     fn confirm_gate(&self, subject: &str) -> Result<Option<MachineCommand>, EngineError> {
         let Some((stream, gate)) = gate_of(subject) else { return Ok(None) };
         let tree = stream.as_str().split_once(':').map_or("main", |(_, tree)| tree);
-        let tree = self.content_of_tree(tree)?;
+        let tree = worktrees::content_of_tree(self, tree)?;
         let command = workflow::Command::ConfirmGate { gate, tree };
         Ok(Some(MachineCommand::Workflow { stream, command }))
     }

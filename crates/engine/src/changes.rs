@@ -4,7 +4,7 @@ use crate::{
     error::EngineError,
     merge::{PhaseBranch, Reverted, Stamp},
     project::Project,
-    tree::Trees,
+    worktrees::trees_of,
 };
 use waypost_model::{
     evidence::Evidence,
@@ -32,7 +32,7 @@ impl Project {
         if self.place.git_common.is_none() {
             return Err(nothing().into());
         }
-        let trees = Trees::of(self)?;
+        let trees = trees_of(self)?;
         if let Some(commit) = commit {
             return trees.diff_of_commit(&commit, color);
         }
@@ -75,7 +75,7 @@ impl Project {
             None => active.settings().target.clone().unwrap_or_default(),
         };
         let file = active.plan().source.as_ref().map(|source| source.path.clone());
-        let trees = Trees::of(self)?;
+        let trees = trees_of(self)?;
         match trees.revert(&branch, &commit, (id, file.as_deref()))? {
             Reverted::Done { .. } => self.run_command(run::Command::Revert { id: id.clone() }),
             Reverted::Held(why) => Err(Rejected::rule(format!("{id} cannot be taken out: {why}"))
@@ -93,7 +93,7 @@ impl Project {
         let (Some(target), true) = (target, self.place.git_common.is_some()) else {
             return Ok(Vec::new());
         };
-        let brought = Trees::of(self)?.brought(&target)?;
+        let brought = trees_of(self)?.brought(&target)?;
         let is_its = |task: &run::PlannedTask, subject: &str| {
             let (id, title) = (task.id.clone(), task.title.clone());
             Stamp { id, attempt: 0, title }.subject() == subject
@@ -115,7 +115,7 @@ impl Project {
         let (Some(target), true) = (target, self.place.git_common.is_some()) else {
             return Ok(before);
         };
-        let trees = Trees::of(self)?;
+        let trees = trees_of(self)?;
         for (number, name) in &plan.phases {
             if let Some(landed) = trees.landed_phase(&target, (*number, name))? {
                 let (at, commit) = (landed.at, Some(landed.commit));
@@ -144,7 +144,7 @@ impl Project {
         if claims.is_empty() || self.place.git_common.is_none() {
             return Ok(Vec::new());
         }
-        let trees = Trees::of(self)?;
+        let trees = trees_of(self)?;
         let mut findings = Vec::new();
         for Claim { what, branch, commit } in claims {
             if !trees.is_in(&commit, &format!("refs/heads/{branch}"))? {

@@ -8,7 +8,7 @@
 //! count: an agent may write that. Git knows a file again by its times in whole seconds, so what
 //! has changed since the last look began is read again.
 
-use crate::{error::EngineError, git::Git, project::Project};
+use crate::{error::EngineError, git::Git};
 use std::{
     fs,
     io::Write as _,
@@ -33,48 +33,9 @@ const OWN: [&str; 4] = [
 /// is its work.
 const TREES: &str = "worktree";
 
-impl Project {
-    /// The content of this work tree; none outside git, where nothing can be committed.
-    pub(crate) fn content(&self) -> Result<Option<String>, EngineError> {
-        content_of(&self.place)
-    }
-
-    /// The content of any work tree of this repository.
-    pub(crate) fn content_of_tree(&self, tree: &str) -> Result<Option<String>, EngineError> {
-        if tree == self.place.tree.as_str() {
-            return self.content();
-        }
-        let Some(git) = &self.place.git_common else { return Ok(None) };
-        let root = if tree == TreeName::main().as_str() {
-            git.parent().map(Path::to_owned)
-        } else {
-            let pointer =
-                file::read_bounded(&git.join("worktrees").join(tree).join("gitdir"), 4_096)?;
-            let pointer = pointer.and_then(|bytes| String::from_utf8(bytes).ok());
-            pointer.and_then(|text| Some(Path::new(text.trim()).parent()?.to_owned()))
-        };
-        match root {
-            Some(root) => content_of(&Place::find(&root)?),
-            None => Err(EngineError::bad_input(format!("there is no work tree {tree}"))),
-        }
-    }
-}
-
-/// How git looks at files, whatever the repository's configuration says.
-const CLOSELY: [&str; 10] = [
-    "core.checkStat=default",
-    "core.fileMode=true",
-    "core.ignoreStat=false",
-    "core.safecrlf=false",
-    "core.sparseCheckout=false",
-    "core.splitIndex=false",
-    "core.trustctime=true",
-    "core.untrackedCache=false",
-    "index.sparse=false",
-    "advice.addEmbeddedRepo=false",
-];
-
-fn content_of(place: &Place) -> Result<Option<String>, EngineError> {
+/// The content of the work tree that a place is in; none outside git, where nothing can be
+/// committed.
+pub(crate) fn content(place: &Place) -> Result<Option<String>, EngineError> {
     let Some(common) = place.git_common.as_ref().filter(|_| place.root.join(".git").exists())
     else {
         return Ok(None);
@@ -94,6 +55,39 @@ fn content_of(place: &Place) -> Result<Option<String>, EngineError> {
     });
     found.map(Some)
 }
+
+/// The content of any work tree of the same repository.
+pub(crate) fn content_of_tree(place: &Place, tree: &str) -> Result<Option<String>, EngineError> {
+    if tree == place.tree.as_str() {
+        return content(place);
+    }
+    let Some(git) = &place.git_common else { return Ok(None) };
+    let root = if tree == TreeName::main().as_str() {
+        git.parent().map(Path::to_owned)
+    } else {
+        let pointer = file::read_bounded(&git.join("worktrees").join(tree).join("gitdir"), 4_096)?;
+        let pointer = pointer.and_then(|bytes| String::from_utf8(bytes).ok());
+        pointer.and_then(|text| Some(Path::new(text.trim()).parent()?.to_owned()))
+    };
+    match root {
+        Some(root) => content(&Place::find(&root)?),
+        None => Err(EngineError::bad_input(format!("there is no work tree {tree}"))),
+    }
+}
+
+/// How git looks at files, whatever the repository's configuration says.
+const CLOSELY: [&str; 10] = [
+    "core.checkStat=default",
+    "core.fileMode=true",
+    "core.ignoreStat=false",
+    "core.safecrlf=false",
+    "core.sparseCheckout=false",
+    "core.splitIndex=false",
+    "core.trustctime=true",
+    "core.untrackedCache=false",
+    "index.sparse=false",
+    "advice.addEmbeddedRepo=false",
+];
 
 /// Git for the work tree at `root`, whatever is configured as its place.
 pub(crate) fn git_at(root: &Path) -> Result<Git, EngineError> {

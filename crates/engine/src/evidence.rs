@@ -1,6 +1,6 @@
 //! Gathering the evidence that gates and checkpoints need.
 
-use crate::{check, error::EngineError, project::Project};
+use crate::{check, error::EngineError, project::Project, worktrees};
 use std::{io, path::Path};
 use waypost_model::{
     evidence::Evidence,
@@ -41,7 +41,7 @@ impl Project {
         }
         // A gate that could not be passed anyway is refused before its check is run.
         let is_due = self.workflow()?.feature.as_ref().is_some_and(|it| it.phase == gate.phase());
-        let tree = if is_due { self.content()? } else { None };
+        let tree = if is_due { worktrees::content(self)? } else { None };
         evidence.extend(self.review_evidence(gate, tree.as_ref())?);
         if let Some(command) = needs.check.as_ref().filter(|_| is_due) {
             let result = check::run(command, self.root(), echo)?;
@@ -49,7 +49,7 @@ impl Project {
                 let (command, outcome) = (command.clone(), result.outcome);
                 return Err(EngineError::CheckFailed { command, outcome });
             }
-            if self.content()? != tree {
+            if worktrees::content(self)? != tree {
                 let outcome = "it changed files that are not ignored; run it again".to_owned();
                 return Err(EngineError::CheckFailed { command: command.clone(), outcome });
             }

@@ -4,7 +4,7 @@
 //! workflow removes it first (`ledger.rs`) and writes it again afterwards; it also names the files
 //! it was compiled from, so that one which lands late is seen to be old.
 
-use crate::{error::EngineError, ledger::MachineCommand, project::Project};
+use crate::{error::EngineError, ledger::MachineCommand, project::Project, worktrees};
 use std::{io, mem, path::Path};
 use waypost_model::{
     actor::Actor,
@@ -106,7 +106,7 @@ impl Project {
         if !feature.is_some_and(|feature| feature.passes.iter().any(is_bound)) {
             return Ok(false);
         }
-        let Some(tree) = self.content()? else { return Ok(false) };
+        let Some(tree) = worktrees::content(self)? else { return Ok(false) };
         let feature = self.workflow()?.feature.as_ref();
         if !feature.is_some_and(|feature| feature.is_stale(gate, &tree)) {
             return Ok(false);

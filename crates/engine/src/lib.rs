@@ -46,6 +46,7 @@ mod validate;
 mod verdicts;
 mod why;
 mod windows;
+mod worktrees;
 
 pub use actor::{identify, is_sent_by_waypost, own_conversation};
 pub use agent::{
@@ -72,7 +73,7 @@ pub use review::ReviewOptions;
 pub use scratch::make_scratch;
 pub use service::{Engine, Handle};
 pub use tasks::{Ahead, Onward, TasksSource};
-pub use tree::{PruneOptions, Pruned, TreeState, Undone, WorkTree};
+pub use tree::Pruned;
 pub use validate::{Validity, schema, validate_file};
 pub use waypost_agent::{Product, registration::Sharing, settings::Obstacle};
 pub use waypost_proc::{ProcError, serve as keep};
@@ -84,6 +85,9 @@ pub use waypost_store::{
     permits::Permit,
 };
 pub use why::{Reason, Why};
+pub use worktrees::{
+    PruneOptions, TreeState, Undone, WorkTree, prune_work_trees, undo_work_tree, work_trees,
+};
 
 /// Puts `bytes` at `path` in one step, as all files of ours are written.
 pub fn write_file(path: &std::path::Path, bytes: &[u8]) -> Result<(), EngineError> {

@@ -14,6 +14,7 @@ use crate::{
     merge::{Committed, Join, Land, Landing, Occupant, PhaseBranch, Stamp, name_some},
     project::Project,
     tree::Trees,
+    worktrees::trees_of,
 };
 use std::{
     io,
@@ -169,7 +170,7 @@ impl Project {
         let stamp = Stamp { id: id.clone(), attempt, title };
         let files = details.map(|it| it.files.clone()).unwrap_or_default();
         let verify = details.map(|it| it.verify.clone()).unwrap_or_default();
-        Ok(Some(Place { trees: Trees::of(self)?, phase, name, stamp, files, verify }))
+        Ok(Some(Place { trees: trees_of(self)?, phase, name, stamp, files, verify }))
     }
 
     /// Commits, verifies and joins what a session did in the work tree that it was given; false if
@@ -234,7 +235,7 @@ impl Project {
         };
         let owner = Owner::this_process("run", self.clock.now());
         let _lock = EngineLease::acquire(&self.place, &owner)?;
-        let trees = Trees::of(self)?.held(Hold::acquire(&self.place.state)?);
+        let trees = trees_of(self)?.held(Hold::acquire(&self.place.state)?);
         let result = self.land_phase(&trees, &landing, echo);
         let result = match result {
             Err(EngineError::CheckFailed { command, outcome }) => {

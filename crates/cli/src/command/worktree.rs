@@ -71,7 +71,7 @@ pub(crate) fn run(context: &Context, args: &WorktreeArgs) -> Result<ExitCode, Cl
 }
 
 fn list(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> {
-    let trees = project.work_trees()?;
+    let trees = waypost_engine::work_trees(project)?;
     let now = project.clock().now();
     if context.out.json {
         let trees: Vec<Value> = trees.iter().map(as_json).collect();
@@ -112,7 +112,7 @@ fn list(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> 
 }
 
 fn undo(context: &Context, project: &mut Project, args: &UndoArgs) -> Result<ExitCode, CliError> {
-    let undone = project.undo_work_tree(&args.name)?;
+    let undone = waypost_engine::undo_work_tree(project, &args.name)?;
     if context.out.json {
         context.out.json(&json!({
             "name": undone.name, "path": undone.path, "snapshot": undone.snapshot,
@@ -131,7 +131,7 @@ fn undo(context: &Context, project: &mut Project, args: &UndoArgs) -> Result<Exi
 fn prune(context: &Context, project: &mut Project, args: &PruneArgs) -> Result<ExitCode, CliError> {
     let PruneArgs { older_than, need, force } = *args;
     let options = PruneOptions { older_than_days: older_than, need_mb: need, force };
-    let pruned = project.prune_work_trees(&options)?;
+    let pruned = waypost_engine::prune_work_trees(project, &options)?;
     if context.out.json {
         let removed = pruned.removed.iter();
         let stayed = pruned.stayed.iter();

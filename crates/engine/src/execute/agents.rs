@@ -20,6 +20,7 @@ use crate::{
     error::EngineError,
     ledger::MachineCommand,
     project::Project,
+    worktrees,
 };
 use std::{path::PathBuf, time::Duration};
 use waypost_agent::{
@@ -85,7 +86,7 @@ impl Executor<'_> {
         write_fence(project, &attempt)?;
         let is_shared = matches!(attempt.ground, Ground::Project);
         let before = match is_shared && attempt.verify.is_empty() {
-            true => project.content()?,
+            true => worktrees::content(project)?,
             false => None,
         };
         if let Some(before) = &before {
@@ -664,6 +665,6 @@ impl Project {
         before: Option<&str>,
     ) -> Result<Option<bool>, EngineError> {
         let Some(before) = before else { return Ok(None) };
-        Ok(Some(self.content()?.is_some_and(|content| content != before)))
+        Ok(Some(worktrees::content(self)?.is_some_and(|content| content != before)))
     }
 }

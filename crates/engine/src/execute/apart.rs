@@ -14,7 +14,8 @@ use crate::{
     git::Hold,
     merge::{Occupant, PhaseBranch},
     project::Project,
-    tree::{PutAway, Reclaim, Trees},
+    tree::PutAway,
+    worktrees::{Reclaim, reclaim, trees_of},
 };
 use std::{collections::BTreeSet, time::Duration};
 use waypost_model::{
@@ -54,7 +55,7 @@ impl Apart {
         }
         // Git processes of an engine that was killed have ended when this is ours.
         let hold = Hold::acquire(&project.place.state)?;
-        let trees = Trees::of(project)?.held(hold);
+        let trees = trees_of(project)?.held(hold);
         trees.begin_work()?;
         trees.sweep()?;
         let open = project.run()?.active().and_then(|active| {
@@ -288,7 +289,7 @@ impl Executor<'_> {
         let Some(trees) = self.apart.as_ref().map(|apart| apart.yard.trees.clone()) else {
             return Ok(false);
         };
-        let pruned = project.reclaim(&trees, by)?;
+        let pruned = reclaim(project, &trees, by)?;
         for (name, snapshot) in &pruned.removed {
             let kept = snapshot.as_ref().map_or_else(String::new, |it| format!(", kept in {it}"));
             self.audience.tell(&Happening::Note(format!("{name} is put away{kept}")));

@@ -29,7 +29,7 @@ mod yard;
 
 use crate::{
     agent::Remains, error::EngineError, guest::Attended, ledger::MachineCommand,
-    preflight::require_phase, project::Project, summary, tree::Reclaim, windows,
+    preflight::require_phase, project::Project, summary, windows, worktrees::Reclaim,
 };
 use apart::Apart;
 use attempt::{Attempt, Step, Work, Workplace};

@@ -154,9 +154,9 @@ impl Cut {
 #[expect(clippy::disallowed_methods, reason = "a test plays the user, and git that was killed")]
 mod tests {
     use super::*;
-    use crate::project::Project;
+    use crate::tree::trees_of;
     use std::process::Command;
-    use waypost_model::actor::Actor;
+    use waypost_model::config::WorktreeConfig;
 
     /// A checkout at a commit from which another one changes `a`, deletes `b` and adds `c` and
     /// `d/e`.
@@ -209,7 +209,7 @@ mod tests {
         /// The status after the move from old to new was cut off with `left` in the checkout.
         fn after(left: impl FnOnce(&Self)) -> Vec<String> {
             let this = Self::new();
-            let trees = Trees::of(&Project::find(&this.root, Actor::Waypost).unwrap()).unwrap();
+            let trees = trees_of(&this.root, &WorktreeConfig::default());
             trees.note_move(&this.root, (&this.old, &this.new)).unwrap();
             left(&this);
             trees.undo_move().unwrap();
@@ -226,7 +226,7 @@ mod tests {
         /// ignores.
         fn leaves<T>(left: &str, look: impl FnOnce(&Self) -> T) -> T {
             let this = Self::new();
-            let trees = Trees::of(&Project::find(&this.root, Actor::Waypost).unwrap()).unwrap();
+            let trees = trees_of(&this.root, &WorktreeConfig::default());
             fs::write(this.root.join(".git/info/exclude"), "c\n").unwrap();
             trees.note_move(&this.root, (&this.old, &this.new)).unwrap();
             this.write(&[("c", left)]);
@@ -273,7 +273,7 @@ mod tests {
         this.git("commit -q -m odd");
         let (old, new) = (this.git("rev-parse HEAD~1"), this.git("rev-parse HEAD"));
         this.git("reset -q --hard HEAD~1");
-        let trees = Trees::of(&Project::find(&this.root, Actor::Waypost).unwrap()).unwrap();
+        let trees = trees_of(&this.root, &WorktreeConfig::default());
         trees.note_move(&this.root, (&old, &new)).unwrap();
         fs::write(&odd, "od").unwrap();
         trees.undo_move().unwrap();

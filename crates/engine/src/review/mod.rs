@@ -11,6 +11,7 @@ use crate::{
     error::EngineError,
     ledger::MachineCommand,
     project::Project,
+    worktrees,
 };
 use std::{ffi::OsString, time::Duration};
 use waypost_agent::launch::{Access, Prompts};
@@ -44,7 +45,7 @@ impl Project {
             return Err(Rejected::reserved("choosing the reviewer").into());
         }
         let agent = self.errand_agent(options.agent, "reviewer")?;
-        let tree = self.content()?;
+        let tree = worktrees::content(self)?;
         let Some(feature) = self.workflow()?.feature.clone() else { return Ok(None) };
         let change = brief::Change::find(self, feature.started_at)?;
         let mission = Mission {
@@ -80,7 +81,7 @@ impl Project {
             Some(Trouble::Limited(text) | Trouble::Failed(text)) => return Err(failed(text)),
             None => {}
         }
-        if self.content()? != tree {
+        if worktrees::content(self)? != tree {
             errand.forget()?;
             return Err(failed("files have changed while it looked, so it does not count".into()));
         }

@@ -125,7 +125,7 @@ impl Trees {
 }
 
 /// The space that a folder takes, links not followed.
-pub(super) fn size(folder: &Path) -> u64 {
+pub(crate) fn size(folder: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let sizes = entries.map(|entry| match entry.metadata() {

@@ -5,7 +5,7 @@ use super::{
     admin::{self, Admin, Mark, REASON, Stage},
     include, name, share,
 };
-use crate::{clock::Clock, error::EngineError, git, git::Git};
+use crate::{error::EngineError, git, git::Git};
 use std::{
     fs, io,
     os::unix::ffi::OsStrExt as _,
@@ -71,7 +71,7 @@ impl Trees {
             false => git.text(&["rev-parse", "--verify", "HEAD"])?,
         };
         trees.furnish(&path)?;
-        admin.set_mark(&Mark { made: Clock.now(), base, stage: Stage::Ready })?;
+        admin.set_mark(&Mark { made: trees.now(), base, stage: Stage::Ready })?;
         trees.forget_making(name)?;
         Ok(Made { path, is_new: true })
     }
@@ -87,12 +87,12 @@ impl Trees {
     }
 
     fn making(&self, name: &str) -> PathBuf {
-        self.shared.state.join("trees/making").join(name::short(name))
+        self.shared.place.state.join("trees/making").join(name::short(name))
     }
 
     /// Refuses to work below a link or a file.
     pub(super) fn guard_folder(&self) -> Result<(), EngineError> {
-        let folder = self.shared.root.join(name::FOLDER);
+        let folder = self.shared.place.root.join(name::FOLDER);
         match folder.symlink_metadata() {
             Ok(found) if found.is_dir() => Ok(()),
             Ok(_) => Err(EngineError::missing(
@@ -108,7 +108,7 @@ impl Trees {
     pub(super) fn standing(&self, name: &str) -> Result<Standing, EngineError> {
         let path = self.path(name);
         let Some(admin) = self.admin(name)? else {
-            if let Some(begun) = admin::begun(&self.shared.common, name) {
+            if let Some(begun) = admin::begun(&self.shared.place.common, name) {
                 fs::remove_dir_all(&begun).map_err(|error| unusable(&begun, &error))?;
             }
             return match is_free(&path)? {
@@ -155,7 +155,7 @@ impl Trees {
         admin: &Admin,
         mark: &Mark,
     ) -> Result<bool, EngineError> {
-        let git = self.git_of(admin, &self.shared.root)?.variable("GIT_WORK_TREE", path);
+        let git = self.git_of(admin, &self.shared.place.root)?.variable("GIT_WORK_TREE", path);
         if git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?.is_none() {
             return Ok(false);
         }

@@ -12,7 +12,6 @@
 
 mod admin;
 mod content;
-mod face;
 mod include;
 mod index;
 mod inside;
@@ -20,7 +19,7 @@ mod left;
 mod list;
 mod look;
 mod make;
-mod name;
+pub(crate) mod name;
 mod nested;
 mod prune;
 mod removal;
@@ -30,16 +29,16 @@ mod stage;
 mod trash;
 mod undo;
 
-pub(crate) use face::Reclaim;
-pub use face::{PruneOptions, Pruned, TreeState, Undone, WorkTree};
 pub(crate) use left::Leaving;
+pub(crate) use list::{TreeEntry, size};
+pub(crate) use prune::PruneOrder;
+pub use prune::Pruned;
 pub(crate) use removal::PutAway;
 pub(crate) use snapshot::known;
 
 use crate::{
     error::EngineError,
     git::{Foreign, Git, Hold, exclude, stale},
-    project::Project,
 };
 use admin::Admin;
 use std::{
@@ -49,7 +48,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
 };
-use waypost_model::config::WorktreeConfig;
+use waypost_model::{config::WorktreeConfig, time::Time};
 use waypost_store::{file, lock::FileLock};
 
 /// How git looks at files, whatever the repository's configuration says.
@@ -85,17 +84,25 @@ pub(crate) struct Trees {
     hold: Option<Hold>,
 }
 
+/// Where the trees of a project are, and what is configured for them.
+#[derive(Clone, Debug)]
+pub(crate) struct TreesPlace {
+    /// The work tree that all others are below.
+    pub(crate) root: PathBuf,
+    /// Where files come from that trees get beside what is tracked.
+    pub(crate) source: PathBuf,
+    /// The journal's folder.
+    pub(crate) state: PathBuf,
+    /// The repository.
+    pub(crate) common: PathBuf,
+    pub(crate) config: WorktreeConfig,
+    /// Tells the time: this crate has no clock.
+    pub(crate) now: fn() -> Time,
+}
+
 #[derive(Debug)]
 struct Shared {
-    /// The work tree that all others are below.
-    root: PathBuf,
-    /// Where files come from that trees get beside what is tracked.
-    source: PathBuf,
-    /// The journal's folder.
-    state: PathBuf,
-    /// The repository.
-    common: PathBuf,
-    config: WorktreeConfig,
+    place: TreesPlace,
     known: Mutex<Option<Known>>,
     is_excluded: AtomicBool,
     emptying: Mutex<Option<trash::Emptying>>,
@@ -111,35 +118,14 @@ struct Known {
 
 impl Trees {
     /// The trees of a project. Nothing is made, and nothing is asked of git yet.
-    pub(crate) fn of(project: &Project) -> Result<Self, EngineError> {
-        let common = project.place().git_common.clone().ok_or_else(|| {
-            EngineError::missing(
-                "work trees need a git repository, and this is none",
-                "`git init`, or `--isolation none`",
-            )
-        })?;
-        let root = project.trees_home().ok_or_else(|| {
-            EngineError::missing(
-                "it is not known where this repository's own work tree is, to make others below",
-                "go on in there, or with `--isolation none`",
-            )
-        })?;
-        // A bare repository has no files; those of the work tree that the command was given in.
-        let is_bare = root == common && !project.place().is_made_by_waypost();
-        let source = if is_bare { project.root().to_owned() } else { root.clone() };
-        let config = project.configuration().values.worktree.clone();
-        let state = project.place().state.clone();
+    pub(crate) fn of(place: TreesPlace) -> Self {
         let shared = Shared {
-            root,
-            source,
-            state,
-            common,
-            config,
+            place,
             known: Mutex::new(None),
             is_excluded: AtomicBool::new(false),
             emptying: Mutex::new(None),
         };
-        Ok(Self { shared: Arc::new(shared), hold: None })
+        Self { shared: Arc::new(shared), hold: None }
     }
 
     /// All git processes from here on hold this lock.
@@ -152,18 +138,18 @@ impl Trees {
     /// way is taken away; whoever calls this holds the lock that all of them lived under.
     pub(crate) fn begin_work(&self) -> Result<(), EngineError> {
         self.release_locks()?;
-        stale::begin(&self.shared.state)
+        stale::begin(&self.shared.place.state)
     }
 
     /// The engine's git has ended, and none of it was killed.
     pub(crate) fn end_work(&self) -> Result<(), EngineError> {
         self.release_locks()?;
-        stale::end(&self.shared.state)
+        stale::end(&self.shared.place.state)
     }
 
     /// Takes away what a git that was killed has left in the way; says how much that was.
     pub(crate) fn release_locks(&self) -> Result<usize, EngineError> {
-        let Shared { state, common, root, .. } = &*self.shared;
+        let TreesPlace { state, common, root, .. } = &self.shared.place;
         let trees = Admin::all(common)?.into_iter().map(|(_, path)| path);
         let places: Vec<PathBuf> =
             [root.clone(), common.clone()].into_iter().chain(trees).collect();
@@ -172,45 +158,50 @@ impl Trees {
 
     /// The work tree that all others are below.
     pub(crate) fn root(&self) -> &Path {
-        &self.shared.root
+        &self.shared.place.root
     }
 
     /// Where files come from that trees get beside what is tracked.
     pub(super) fn source(&self) -> &Path {
-        &self.shared.source
+        &self.shared.place.source
     }
 
     /// The journal's folder.
     pub(crate) fn state(&self) -> &Path {
-        &self.shared.state
+        &self.shared.place.state
     }
 
     /// The repository that all trees share.
     pub(crate) fn common(&self) -> &Path {
-        &self.shared.common
+        &self.shared.place.common
     }
 
     pub(crate) fn config(&self) -> &WorktreeConfig {
-        &self.shared.config
+        &self.shared.place.config
+    }
+
+    /// The present time.
+    fn now(&self) -> Time {
+        (self.shared.place.now)()
     }
 
     /// Where the tree of a name is, whether it exists or not.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.shared.root.join(name)
+        self.shared.place.root.join(name)
     }
 
     /// Git in the project's root.
     pub(crate) fn git(&self) -> Result<Git, EngineError> {
-        let git = self.bare_git(&self.shared.root, &self.shared.common);
+        let git = self.bare_git(&self.shared.place.root, &self.shared.place.common);
         self.harmless(git, None)
     }
 
     /// Git in a tree of ours, or in the project's root.
     pub(crate) fn git_in(&self, folder: &Path) -> Result<Git, EngineError> {
-        if folder == self.shared.root {
+        if folder == self.shared.place.root {
             return self.git();
         }
-        match Admin::find(&self.shared.common, folder)? {
+        match Admin::find(&self.shared.place.common, folder)? {
             Some(admin) => self.git_of(&admin, folder),
             None => Err(EngineError::missing(
                 format!("{} is no work tree of this repository", folder.display()),
@@ -223,7 +214,7 @@ impl Trees {
     fn git_of(&self, admin: &Admin, folder: &Path) -> Result<Git, EngineError> {
         let git = self
             .bare_git(folder, &admin.folder)
-            .variable("GIT_COMMON_DIR", self.shared.common.as_os_str());
+            .variable("GIT_COMMON_DIR", self.shared.place.common.as_os_str());
         let own_config = admin.folder.join("config.worktree");
         self.harmless(git, Some(&own_config))
     }
@@ -240,7 +231,7 @@ impl Trees {
     /// Makes git run nothing of the repository's. The configuration is read once, and again when
     /// it has changed: an agent may write it while we go on.
     fn harmless(&self, git: Git, own_config: Option<&Path>) -> Result<Git, EngineError> {
-        let common = &self.shared.common;
+        let common = &self.shared.place.common;
         let marks = [
             file::Mark::of(&common.join("config"))?,
             file::Mark::of(&common.join("config.worktree"))?,
@@ -274,7 +265,7 @@ impl Trees {
 
     /// Waits until nobody else, in this process or another, changes the tree of this name.
     fn turn(&self, name: &str) -> Result<(Self, Hold), EngineError> {
-        let folder = self.shared.state.join("trees");
+        let folder = self.shared.place.state.join("trees");
         file::make_private_folder(&folder)?;
         let number = name.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31) + u32::from(byte));
         let lock = FileLock::acquire(&folder.join(format!("turn-{}", number % TURNS)))?;
@@ -286,7 +277,7 @@ impl Trees {
 
     /// Git's record of a tree.
     fn admin(&self, name: &str) -> Result<Option<Admin>, EngineError> {
-        Admin::find(&self.shared.common, &self.path(name))
+        Admin::find(&self.shared.place.common, &self.path(name))
     }
 
     /// Has our files kept out of git's sight, once.
@@ -294,25 +285,25 @@ impl Trees {
         if self.shared.is_excluded.load(Ordering::Acquire) {
             return Ok(());
         }
-        let folder = self.shared.state.join("trees");
+        let folder = self.shared.place.state.join("trees");
         file::make_private_folder(&folder)?;
         let _turn = FileLock::acquire(&folder.join("exclude"))?;
-        let shared = self.shared.config.share.iter().map(|folder| format!("/{folder}"));
+        let shared = self.shared.place.config.share.iter().map(|folder| format!("/{folder}"));
         let ours = exclude::EXCLUDED.iter().map(|line| (*line).to_owned());
         let lines: Vec<String> = ours.chain(shared).collect();
-        exclude::add(&self.shared.common.join("info/exclude"), &lines)?;
+        exclude::add(&self.shared.place.common.join("info/exclude"), &lines)?;
         self.shared.is_excluded.store(true, Ordering::Release);
         Ok(())
     }
 
     /// Whether the disk has room for another tree.
     pub(crate) fn has_space(&self) -> Result<bool, EngineError> {
-        Ok(self.free_bytes()? >= self.shared.config.min_free_mb.saturating_mul(1 << 20))
+        Ok(self.free_bytes()? >= self.shared.place.config.min_free_mb.saturating_mul(1 << 20))
     }
 
     /// What is free where trees are made.
     pub(crate) fn free_bytes(&self) -> Result<u64, EngineError> {
-        let root = &self.shared.root;
+        let root = &self.shared.place.root;
         let found = rustix::fs::statvfs(root).map_err(|error| EngineError::Missing {
             message: format!("cannot tell what is free at {}: {error}", root.display()),
             hint: None,
@@ -325,4 +316,4 @@ impl Trees {
 mod tests;
 
 #[cfg(test)]
-pub(crate) use tests::{Moment, end_if_cut};
+pub(crate) use tests::{Moment, end_if_cut, trees_of};

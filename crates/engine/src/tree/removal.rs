@@ -8,7 +8,7 @@ use super::{
     make::Standing,
     name, nested,
 };
-use crate::{clock::Clock, error::EngineError};
+use crate::error::EngineError;
 use std::fs;
 use waypost_store::file;
 
@@ -158,10 +158,10 @@ impl Trees {
     /// Has git know a tree no more. Its record goes in one step, with our mark in it: of half a
     /// record nobody could say any more whose it was.
     pub(super) fn forget(&self, admin: &Admin) -> Result<(), EngineError> {
-        let gone = self.shared.state.join(GONE);
+        let gone = self.shared.place.state.join(GONE);
         file::make_private_folder(&gone)?;
         let name = admin.folder.file_name().unwrap_or_default();
-        let number = Clock.now().millis();
+        let number = self.now().millis();
         let to = gone.join(format!("{}.{number}", name.to_string_lossy()));
         if admin.folder.symlink_metadata().is_ok() {
             file::rename(&admin.folder, &to)?;

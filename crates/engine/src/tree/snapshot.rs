@@ -157,7 +157,7 @@ impl Trees {
 
     /// A folder for git to work in, for whoever has the turn of the tree.
     pub(super) fn scratch(&self, name: &str) -> Result<Scratch, EngineError> {
-        Scratch::take(self.shared.state.join("trees/scratch").join(name::short(name)))
+        Scratch::take(self.shared.place.state.join("trees/scratch").join(name::short(name)))
     }
 
     /// Commits a snapshot and puts a ref on it; the newest one is taken if it is the same.

@@ -10,7 +10,7 @@ use super::{
     name,
     removal::GONE,
 };
-use crate::{clock::Clock, error::EngineError};
+use crate::error::EngineError;
 use std::{
     fs, io,
     os::unix::fs::PermissionsExt as _,
@@ -31,13 +31,13 @@ pub(super) struct Emptying {
 
 impl Trees {
     pub(super) fn trash_path(&self, trash: &str) -> PathBuf {
-        self.shared.root.join(TRASH).join(trash)
+        self.shared.place.root.join(TRASH).join(trash)
     }
 
     /// A name in the trash that is free. Whoever asks has the turn of the tree.
     pub(super) fn fresh_trash(&self, tree: &str) -> Result<String, EngineError> {
-        make_folder(&self.shared.root.join(TRASH))?;
-        let first = Clock.now().millis();
+        make_folder(&self.shared.place.root.join(TRASH))?;
+        let first = self.now().millis();
         let names = (first..).map(|number| format!("{}.{number}", name::short(tree)));
         let mut free = names.filter(|name| self.trash_path(name).symlink_metadata().is_err());
         Ok(free.next().expect("there are more numbers than folders"))
@@ -80,14 +80,15 @@ impl Trees {
             let _left = thread.join();
         }
         // Only folders that have nothing in them go.
-        let folders = [self.shared.root.join(TRASH), self.shared.root.join(name::FOLDER)];
+        let folders =
+            [self.shared.place.root.join(TRASH), self.shared.place.root.join(name::FOLDER)];
         folders.iter().for_each(|folder| drop(fs::remove_dir(folder)));
     }
 
     /// Finishes what a process that was killed has left: trees on their way out go on or come back,
     /// and what nobody needs in the trash is deleted. Returns how many folders that were.
     pub(crate) fn sweep(&self) -> Result<usize, EngineError> {
-        let trash = self.shared.root.join(TRASH);
+        let trash = self.shared.place.root.join(TRASH);
         // Looked at before the marks: a tree's mark is set before its folder comes here.
         let listed: Vec<String> = fs::read_dir(&trash)
             .into_iter()
@@ -106,7 +107,7 @@ impl Trees {
             }
         }
         // Nobody looks at these, and whoever is deleting one finds it gone.
-        let _left = fs::remove_dir_all(self.shared.state.join(GONE));
+        let _left = fs::remove_dir_all(self.shared.place.state.join(GONE));
         let listed: Vec<String> = listed.into_iter().filter(|it| !needed.contains(it)).collect();
         let there = listed.iter().filter(|it| self.trash_path(it).symlink_metadata().is_ok());
         let count = there.clone().count();
@@ -116,7 +117,7 @@ impl Trees {
 
     /// The name of the tree at a path, if it is one of ours by its place.
     pub(super) fn name_of(&self, path: &Path) -> Option<String> {
-        let name = path.strip_prefix(&self.shared.root).ok()?.to_str()?;
+        let name = path.strip_prefix(&self.shared.place.root).ok()?.to_str()?;
         name::is_name(name).then(|| name.to_owned())
     }
 }

@@ -8,7 +8,7 @@ use super::{
     name,
     snapshot::INDEX_FILE,
 };
-use crate::{clock::Clock, error::EngineError, git::Git};
+use crate::{error::EngineError, git::Git};
 use std::{collections::BTreeMap, path::PathBuf};
 use waypost_model::machine::Rejected;
 use waypost_store::file;
@@ -97,7 +97,7 @@ impl Trees {
         git.try_text(&["update-index", "-q", "--refresh"])?;
         self.furnish(&path)?;
         let base = of("Base").or(at).unwrap_or(commit).to_owned();
-        admin.set_mark(&Mark { made: Clock.now(), base, stage: Stage::Ready })
+        admin.set_mark(&Mark { made: self.now(), base, stage: Stage::Ready })
     }
 
     /// Puts the tree's branch where it was; one that is elsewhere now is somebody's work.

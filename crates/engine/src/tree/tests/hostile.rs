@@ -1,6 +1,6 @@
 //! Repositories that would run programs if anybody let them: nothing is run.
 
-use super::{NAME, Repository, git, write};
+use super::{NAME, Repository, git, now, write};
 use crate::tree::{PutAway, Trees};
 use std::{
     fs,
@@ -257,7 +257,7 @@ fn nothing_of_the_repository_is_run() {
         older_than: Some(std::time::Duration::ZERO),
         ..Default::default()
     };
-    let pruned = trees.prune(&order, |_| false, crate::clock::Clock.now()).unwrap();
+    let pruned = trees.prune(&order, |_| false, now()).unwrap();
     assert_eq!(pruned.removed.len(), 1);
     trapped.nothing_ran("prune");
     trees.make(NAME, "main").unwrap();

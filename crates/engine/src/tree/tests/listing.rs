@@ -1,6 +1,6 @@
 //! What there is, and what is cleared up.
 
-use super::{NAME, Repository, git, write};
+use super::{NAME, Repository, git, now, write};
 use crate::tree::prune::{PruneOrder, Pruned};
 use std::{fs, time::Duration};
 
@@ -42,7 +42,7 @@ fn nobody_else_is_cleared_up() {
     fs::remove_dir_all(repository.root.join("gone")).unwrap();
     repository.git("branch worktree/phase-1-cart--T9.9-1");
     write(&path.join("a.txt"), "changed\n");
-    let now = crate::clock::Clock.now();
+    let now = now();
     let pruned = trees.prune(&all(), |name| name == OTHER, now).unwrap();
     let snapshot = "refs/waypost/snapshots/phase-1-cart--T1.1-1/1".to_owned();
     let removed = vec![
@@ -61,7 +61,7 @@ fn nobody_else_is_cleared_up() {
 fn age_decides_unless_space_is_needed() {
     let repository = Repository::new();
     let (trees, _) = repository.made();
-    let now = crate::clock::Clock.now();
+    let now = now();
     let day = Duration::from_secs(86_400);
     let by_age = PruneOrder { older_than: Some(7 * day), ..PruneOrder::default() };
     let never = |_: &str| false;
@@ -86,12 +86,12 @@ fn old_snapshots_are_deleted_only_when_asked_for() {
     write(&path.join("a.txt"), "changed\n");
     trees.put_away(NAME, "test").unwrap();
     trees.settle();
-    let later = crate::clock::Clock.now().plus(Duration::from_secs(31 * 86_400));
+    let later = now().plus(Duration::from_secs(31 * 86_400));
     let never = |_: &str| false;
     assert_eq!(trees.prune(&all(), never, later).unwrap(), Pruned::default());
     let month = Some(Duration::from_secs(30 * 86_400));
     let order = PruneOrder { snapshots_older_than: month, ..PruneOrder::default() };
-    let now = crate::clock::Clock.now();
+    let now = now();
     assert_eq!(trees.prune(&order, never, now).unwrap(), Pruned::default());
     let deleted = vec!["refs/waypost/snapshots/phase-1-cart--T1.1-1/1".to_owned()];
     let pruned = trees.prune(&order, never, later).unwrap();
@@ -107,7 +107,7 @@ fn a_tree_that_stays_says_why() {
     fs::create_dir(&inner).unwrap();
     git(&inner, "init -q -b main .");
     write(&inner.join("x"), "x");
-    let now = crate::clock::Clock.now();
+    let now = now();
     let never = |_: &str| false;
     let reason = "the repository inner in it has changes that are not committed".to_owned();
     let stayed = vec![(NAME.to_owned(), reason)];
@@ -118,9 +118,9 @@ fn a_tree_that_stays_says_why() {
 
 #[test]
 fn space_is_compared_with_what_is_configured() {
-    let repository = Repository::new();
-    repository.write("waypost.toml", "[worktree]\nmin_free_mb = 0\n");
+    let mut repository = Repository::new();
+    repository.config.min_free_mb = 0;
     assert!(repository.trees().has_space().unwrap());
-    repository.write("waypost.toml", "[worktree]\nmin_free_mb = 1000000000000\n");
+    repository.config.min_free_mb = 1_000_000_000_000;
     assert!(!repository.trees().has_space().unwrap());
 }

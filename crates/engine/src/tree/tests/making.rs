@@ -157,9 +157,8 @@ fn nothing_is_copied_through_a_link_that_is_tracked() {
 
 #[test]
 fn shared_folders_are_links_that_git_does_not_see() {
-    let repository = Repository::new();
-    repository
-        .write("waypost.toml", "[worktree]\nshare = [\"node_modules\", \"a/cache\", \"lib\"]\n");
+    let mut repository = Repository::new();
+    repository.config.share = ["node_modules", "a/cache", "lib"].map(str::to_owned).to_vec();
     repository.write("lib/x.txt", "tracked");
     repository.git("add -A");
     repository.git("commit -q -m more");

@@ -10,20 +10,22 @@ mod undoing;
 
 pub(crate) use killed::{Moment, end_if_cut};
 
-use super::Trees;
-use crate::project::Project;
+use super::{Trees, TreesPlace};
 use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    time::SystemTime,
 };
 use tempfile::TempDir;
-use waypost_model::actor::Actor;
+use waypost_model::{config::WorktreeConfig, time::Time};
+use waypost_store::place::Place;
 
 /// A repository with one commit; gone when dropped.
 pub(super) struct Repository {
     _folder: TempDir,
     pub(super) root: PathBuf,
+    pub(super) config: WorktreeConfig,
 }
 
 pub(super) const NAME: &str = "worktree/phase-1-cart--T1.1-1";
@@ -33,7 +35,8 @@ impl Repository {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap().join("shop");
         fs::create_dir(&root).unwrap();
-        let repository = Self { _folder: folder, root };
+        let config = WorktreeConfig::default();
+        let repository = Self { _folder: folder, root, config };
         repository.git("init -q -b main .");
         repository.git("config user.name Mina");
         repository.git("config user.email mina@example.org");
@@ -46,7 +49,7 @@ impl Repository {
     }
 
     pub(super) fn trees(&self) -> Trees {
-        Trees::of(&Project::find(&self.root, Actor::Waypost).unwrap()).unwrap()
+        trees_of(&self.root, &self.config)
     }
 
     pub(super) fn write(&self, name: &str, text: &str) {
@@ -85,6 +88,26 @@ impl Repository {
         let content = |name: &str| self.git(&format!("show {commit}:{name}"));
         listed.lines().map(|name| (name.to_owned(), content(name))).collect()
     }
+}
+
+/// The trees of the repository at a folder.
+pub(crate) fn trees_of(root: &Path, config: &WorktreeConfig) -> Trees {
+    let place = Place::find(root).unwrap();
+    Trees::of(TreesPlace {
+        root: place.root.clone(),
+        source: place.root,
+        state: place.state,
+        common: place.git_common.unwrap(),
+        config: config.clone(),
+        now,
+    })
+}
+
+/// The time that the system tells.
+#[expect(clippy::disallowed_methods, reason = "a test plays the engine, which has a clock")]
+pub(super) fn now() -> Time {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    Time::from_millis(since.as_millis().try_into().unwrap())
 }
 
 /// Leaves the tree in the middle of a merge with `main` that has a conflict in `a.txt`.

@@ -207,7 +207,7 @@ impl From<EngineError> for CliError {
             }
             EngineError::BadInput { hint, .. } => with_hint(Kind::BadInput, hint),
             EngineError::Missing { hint, .. } => with_hint(Kind::Missing, hint),
-            EngineError::GitKilled { .. } => with_hint(Kind::Missing, Some("try it again".into())),
+            EngineError::Git(error) => error.into(),
             EngineError::Failed { hint, .. } => with_hint(Kind::Failed, hint),
             EngineError::CheckFailed { .. } => with_hint(Kind::Failed, None),
             EngineError::Proc(ProcError::Busy { .. }) => with_hint(Kind::Locked, None),

@@ -6,6 +6,7 @@ mod command;
 mod complete;
 mod error;
 mod examples;
+mod git_error;
 mod output;
 mod screen;
 mod show;

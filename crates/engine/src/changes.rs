@@ -34,7 +34,7 @@ impl Project {
         }
         let trees = trees_of(self)?;
         if let Some(commit) = commit {
-            return trees.diff_of_commit(&commit, color);
+            return Ok(trees.diff_of_commit(&commit, color)?);
         }
         let (Some(name), Some(phase)) = (tree, phase) else { return Err(nothing().into()) };
         let branch = match trees.commit_of(&format!("refs/heads/{}", phase.name))? {
@@ -42,7 +42,7 @@ impl Project {
             None => format!("refs/heads/{}", phase.target),
         };
         match trees.content(&name)? {
-            Some((head, tree)) => trees.diff_since(&branch, &head, &tree, color),
+            Some((head, tree)) => Ok(trees.diff_since(&branch, &head, &tree, color)?),
             None => Err(nothing().into()),
         }
     }

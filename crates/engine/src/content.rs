@@ -8,7 +8,10 @@
 //! count: an agent may write that. Git knows a file again by its times in whole seconds, so what
 //! has changed since the last look began is read again.
 
-use crate::{error::EngineError, git::Git};
+use crate::{
+    error::{GitError, Mistake},
+    git::Git,
+};
 use std::{
     fs,
     io::Write as _,
@@ -35,7 +38,7 @@ const TREES: &str = "worktree";
 
 /// The content of the work tree that a place is in; none outside git, where nothing can be
 /// committed.
-pub(crate) fn content(place: &Place) -> Result<Option<String>, EngineError> {
+pub(crate) fn content(place: &Place) -> Result<Option<String>, GitError> {
     let Some(common) = place.git_common.as_ref().filter(|_| place.root.join(".git").exists())
     else {
         return Ok(None);
@@ -57,7 +60,7 @@ pub(crate) fn content(place: &Place) -> Result<Option<String>, EngineError> {
 }
 
 /// The content of any work tree of the same repository.
-pub(crate) fn content_of_tree(place: &Place, tree: &str) -> Result<Option<String>, EngineError> {
+pub(crate) fn content_of_tree(place: &Place, tree: &str) -> Result<Option<String>, GitError> {
     if tree == place.tree.as_str() {
         return content(place);
     }
@@ -71,7 +74,7 @@ pub(crate) fn content_of_tree(place: &Place, tree: &str) -> Result<Option<String
     };
     match root {
         Some(root) => content(&Place::find(&root)?),
-        None => Err(EngineError::bad_input(format!("there is no work tree {tree}"))),
+        None => Err(Mistake::UnknownTree { name: tree.to_owned() }.into()),
     }
 }
 
@@ -90,7 +93,7 @@ const CLOSELY: [&str; 10] = [
 ];
 
 /// Git for the work tree at `root`, whatever is configured as its place.
-pub(crate) fn git_at(root: &Path) -> Result<Git, EngineError> {
+pub(crate) fn git_at(root: &Path) -> Result<Git, GitError> {
     let mut git = Git::at(root).variable("GIT_WORK_TREE", root).variable("GIT_NO_LAZY_FETCH", "1");
     for setting in CLOSELY {
         git = git.setting(setting);
@@ -115,7 +118,7 @@ struct Looking<'a> {
 }
 
 impl Looking<'_> {
-    fn name(&self) -> Result<String, EngineError> {
+    fn name(&self) -> Result<String, GitError> {
         let ignored = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
         let changed = self.paths(&self.own, &["ls-files", "-z"], |path| self.is_fresh(path))?;
         self.scratch.put("began", b"now")?;
@@ -142,7 +145,7 @@ impl Looking<'_> {
         git: &Git,
         arguments: &[&str],
         wanted: impl Fn(&Path) -> bool,
-    ) -> Result<Vec<u8>, EngineError> {
+    ) -> Result<Vec<u8>, GitError> {
         let listed = git.bytes(arguments)?;
         let paths = listed.split_inclusive(|byte| *byte == 0).filter(|path| {
             let path = std::ffi::OsStr::from_bytes(path.strip_suffix(b"\0").unwrap_or(path));
@@ -159,12 +162,12 @@ impl Looking<'_> {
     }
 
     /// Takes paths out of our index.
-    fn forget(&self, paths: &[u8]) -> Result<(), EngineError> {
+    fn forget(&self, paths: &[u8]) -> Result<(), GitError> {
         self.with_paths(&["rm", "--cached", "--quiet", "--force", "--ignore-unmatch"], paths)
     }
 
     /// Runs git on a list of paths; nothing for none.
-    fn with_paths(&self, arguments: &[&str], paths: &[u8]) -> Result<(), EngineError> {
+    fn with_paths(&self, arguments: &[&str], paths: &[u8]) -> Result<(), GitError> {
         if paths.is_empty() {
             return Ok(());
         }
@@ -176,7 +179,7 @@ impl Looking<'_> {
 }
 
 /// The names of all filters that are configured.
-fn filters(root: &Path) -> Result<Vec<String>, EngineError> {
+fn filters(root: &Path) -> Result<Vec<String>, GitError> {
     let keys = ["config", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$"];
     let found = Git::at(root).try_text(&keys)?.unwrap_or_default();
     let name = |key: &str| Some(key.strip_prefix("filter.")?.rsplit_once('.')?.0.to_owned());
@@ -184,7 +187,7 @@ fn filters(root: &Path) -> Result<Vec<String>, EngineError> {
     names.sort();
     names.dedup();
     match names.iter().find(|name| name.contains(['=', '\n'])) {
-        Some(name) => Err(EngineError::bad_input(format!("git's filter `{name}` has an odd name"))),
+        Some(name) => Err(Mistake::FilterName { name: name.clone() }.into()),
         None => Ok(names),
     }
 }
@@ -196,7 +199,7 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn take(place: &Place) -> Result<Self, EngineError> {
+    fn take(place: &Place) -> Result<Self, GitError> {
         let folder = place.state.join("scratch").join(place.tree.as_str());
         file::make_private_folder(&folder.join("objects"))?;
         let turn = FileLock::acquire(&folder.join("lock"))?;
@@ -206,13 +209,12 @@ impl Scratch {
     }
 
     /// Writes a file that nobody else reads while it is our turn.
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, EngineError> {
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, GitError> {
         let path = self.folder.join(name);
         let written = fs::File::create(&path).and_then(|mut file| file.write_all(bytes));
-        let message = |error| format!("cannot write {}: {error}", path.display());
         match written {
             Ok(()) => Ok(path),
-            Err(error) => Err(EngineError::Missing { message: message(error), hint: None }),
+            Err(error) => Err(GitError::file("write", &path, error)),
         }
     }
 }

@@ -1,5 +1,8 @@
 //! What can go wrong for a caller of the engine; each variant has its own way out.
 
+pub(crate) use crate::git::{Absence, Hindrance, Mistake, Refusal};
+pub use crate::git::{GitError, Remedy};
+
 use std::path::PathBuf;
 use waypost_model::{diagnostic::Diagnostic, machine::Rejected};
 use waypost_store::{StoreError, lock::Owner};
@@ -27,15 +30,24 @@ pub enum EngineError {
     /// Something is not there that has to be.
     #[error("{message}")]
     Missing { message: String, hint: Option<String> },
-    /// A git of ours was killed in the middle of its work.
-    #[error("`git {command}` was killed")]
-    GitKilled { command: String },
+    /// Git, the repository or a work tree stands against it.
+    #[error(transparent)]
+    Git(GitError),
     /// What an agent was sent to do came to nothing.
     #[error("{message}")]
     Failed { message: String, hint: Option<String> },
     /// A command that Waypost ran as a check did not pass.
     #[error("`{command}` did not pass: {outcome}")]
     CheckFailed { command: String, outcome: String },
+}
+
+impl From<GitError> for EngineError {
+    fn from(error: GitError) -> Self {
+        match error {
+            GitError::Store(error) => Self::Store(error),
+            error => Self::Git(error),
+        }
+    }
 }
 
 /// A file with everything that was found wrong with it, and its text for showing where.

@@ -8,15 +8,17 @@
 //!
 //! No data goes to git through its input: that is nothing, or a lock (`hold`).
 
+mod error;
 pub(crate) mod exclude;
 mod foreign;
 mod hold;
 pub(crate) mod stale;
 
+pub(crate) use error::{Absence, Hindrance, Mistake, Refusal};
+pub use error::{GitError, Remedy};
 pub(crate) use foreign::Foreign;
 pub(crate) use hold::Hold;
 
-use crate::error::EngineError;
 use std::{
     ffi::{OsStr, OsString},
     os::unix::process::ExitStatusExt as _,
@@ -127,32 +129,32 @@ impl Git {
     }
 
     /// What a setting of the user or the repository says; reading one runs nothing.
-    pub(crate) fn config(&self, key: &str) -> Result<Option<String>, EngineError> {
+    pub(crate) fn config(&self, key: &str) -> Result<Option<String>, GitError> {
         let output = self.start(&[], &["config", "--get", key])?;
         let text = String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned();
         Ok(output.status.success().then_some(text))
     }
 
     /// Runs git; what it prints, or nothing if it ends with another code than 0.
-    pub(crate) fn try_text(&self, arguments: &[&str]) -> Result<Option<String>, EngineError> {
+    pub(crate) fn try_text(&self, arguments: &[&str]) -> Result<Option<String>, GitError> {
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim_end_matches('\n').into();
         Ok(self.try_bytes(arguments)?.map(text))
     }
 
     /// As `try_text`, to the byte.
-    pub(crate) fn try_bytes(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>, EngineError> {
+    pub(crate) fn try_bytes(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>, GitError> {
         let output = self.start(&QUIET, arguments)?;
         Ok(output.status.success().then_some(output.stdout))
     }
 
     /// Runs git; what it prints. Another code than 0 is an error with what it said.
-    pub(crate) fn text(&self, arguments: &[&str]) -> Result<String, EngineError> {
+    pub(crate) fn text(&self, arguments: &[&str]) -> Result<String, GitError> {
         let printed = self.bytes(arguments)?;
         Ok(String::from_utf8_lossy(&printed).trim_end_matches('\n').to_owned())
     }
 
     /// As `text`, to the byte.
-    pub(crate) fn bytes(&self, arguments: &[&str]) -> Result<Vec<u8>, EngineError> {
+    pub(crate) fn bytes(&self, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
         let output = self.start(&QUIET, arguments)?;
         match output.status.success() {
             true => Ok(output.stdout),
@@ -169,12 +171,12 @@ impl Git {
     }
 
     /// Runs git and gives everything that came of it, whatever the code.
-    pub(crate) fn output(&self, arguments: &[&str]) -> Result<Output, EngineError> {
+    pub(crate) fn output(&self, arguments: &[&str]) -> Result<Output, GitError> {
         self.start(&QUIET, arguments)
     }
 
     #[expect(clippy::disallowed_methods, reason = "the one place that starts git")]
-    fn start(&self, quiet: &[&str], arguments: &[&str]) -> Result<Output, EngineError> {
+    fn start(&self, quiet: &[&str], arguments: &[&str]) -> Result<Output, GitError> {
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_git(name)) {
             command.env_remove(name);
@@ -203,14 +205,11 @@ impl Git {
         });
         #[cfg(test)]
         crate::tree::end_if_cut(crate::tree::Moment::Before);
-        let output = command.output().map_err(|error| EngineError::Missing {
-            message: format!("cannot run git: {error}"),
-            hint: Some("install git 2.38 or newer".into()),
-        })?;
+        let output = command.output().map_err(|source| GitError::Unavailable { source })?;
         #[cfg(test)]
         crate::tree::end_if_cut(crate::tree::Moment::After);
         match is_killed(&output) {
-            true => Err(EngineError::GitKilled { command: first.concat() }),
+            true => Err(GitError::Killed { command: first.concat() }),
             false => Ok(output),
         }
     }
@@ -224,13 +223,13 @@ fn is_killed(output: &Output) -> bool {
 }
 
 /// A command of git's that ended with another code than 0, with what it said.
-pub(crate) fn failure(command: &str, output: &Output) -> EngineError {
+pub(crate) fn failure(command: &str, output: &Output) -> GitError {
     let said = String::from_utf8_lossy(&output.stderr);
     // What went wrong first; the last line may only say that something did.
     let is_error = |line: &&str| line.starts_with("error:") || line.starts_with("fatal:");
     let said = said.lines().find(is_error).or_else(|| said.lines().last());
     let said = said.unwrap_or("it said nothing");
-    EngineError::Missing { message: format!("`git {command}` failed: {said}"), hint: None }
+    GitError::Failed { command: command.to_owned(), said: said.to_owned() }
 }
 
 /// Whether a text can be given to git as the name of a branch or a commit without meaning anything

@@ -56,7 +56,7 @@ pub use background::{Begun, Haste, RunLog};
 pub use clock::Clock;
 pub use config::{Configuration, Origin, Setting, Sources};
 pub use doctor::{Doctor, Finding, Health, Repair};
-pub use error::{EngineError, InvalidFile};
+pub use error::{EngineError, GitError, InvalidFile, Remedy};
 pub use evidence::GateClaim;
 pub use execute::{AgentView, Audience, Doing, Happening, RunEnd, RunOptions, Running, Wish};
 pub use home::Home;

@@ -256,7 +256,10 @@ impl Project {
         let is_merged = result.is_ok();
         self.record(vec![run::Command::PhaseJoined { phase: number, result }])?;
         self.finish_phase_ends()?;
-        if is_merged { trees.close_phase(&landing.phase) } else { Ok(()) }
+        if is_merged {
+            trees.close_phase(&landing.phase)?;
+        }
+        Ok(())
     }
 
     fn land_phase(
@@ -278,7 +281,7 @@ impl Project {
                 return Err(EngineError::CheckFailed { command, outcome });
             }
         }
-        trees.land(landing)
+        Ok(trees.land(landing)?)
     }
 
     /// Records what Waypost itself has done for a session, and shows it.

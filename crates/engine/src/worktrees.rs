@@ -3,7 +3,7 @@
 use crate::{
     clock::Clock,
     content,
-    error::EngineError,
+    error::{EngineError, GitError, Mistake},
     git::Hold,
     project::Project,
     tree::{PruneOrder, Pruned, TreeEntry, Trees, TreesPlace, name, size},
@@ -117,7 +117,7 @@ pub(crate) fn trees_of(project: &Project) -> Result<Trees, EngineError> {
 
 /// The content of the project's work tree; none outside git, where nothing can be committed.
 pub(crate) fn content(project: &Project) -> Result<Option<String>, EngineError> {
-    content::content(project.place())
+    Ok(content::content(project.place())?)
 }
 
 /// The content of any work tree of the project's repository.
@@ -125,7 +125,7 @@ pub(crate) fn content_of_tree(
     project: &Project,
     tree: &str,
 ) -> Result<Option<String>, EngineError> {
-    content::content_of_tree(project.place(), tree)
+    Ok(content::content_of_tree(project.place(), tree)?)
 }
 
 /// The work trees of this project's runs, and those of which snapshots are left.
@@ -166,11 +166,9 @@ pub fn undo_work_tree(project: &mut Project, typed: &str) -> Result<Undone, Engi
     };
     let name = format!("{}/{tree}", name::FOLDER);
     let number = number.map(str::parse).transpose();
+    let number = number.ok().filter(|_| name::is_name(&name));
     let number =
-        number.ok().filter(|_| name::is_name(&name)).ok_or_else(|| EngineError::BadInput {
-            message: format!("`{typed}` is no name of a work tree"),
-            hint: Some("`waypost worktree list` tells which there are".into()),
-        })?;
+        number.ok_or_else(|| GitError::from(Mistake::TreeName { name: typed.to_owned() }))?;
     let back = trees.undo(&name, number)?;
     Ok(Undone { name, path: back.path, snapshot: back.snapshot })
 }
@@ -203,7 +201,7 @@ pub fn prune_work_trees(
     };
     let working = project.run()?.active().map(working).unwrap_or_default();
     let now = project.clock().now();
-    trees.prune(&order, |name| is_working(name, &working), now)
+    Ok(trees.prune(&order, |name| is_working(name, &working), now)?)
 }
 
 /// Puts away trees that nobody works in, for a run: those that are old, or the oldest until there
@@ -222,7 +220,8 @@ pub(crate) fn reclaim(
         loses_strays: false,
     };
     let working = project.run()?.active().map(working).unwrap_or_default();
-    trees.prune(&order, |name| is_working(name, &working), project.clock().now())
+    let now = project.clock().now();
+    Ok(trees.prune(&order, |name| is_working(name, &working), now)?)
 }
 
 /// The trees, for changing them beside an engine or instead of one.

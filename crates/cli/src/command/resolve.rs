@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use waypost_engine::{EngineError, Project, StoreError, identify};
+use waypost_engine::{EngineError, GitError, Project, StoreError, identify};
 use waypost_model::{
     document::Kind,
     machine::Cause,
@@ -137,7 +137,7 @@ fn code(error: &EngineError) -> &str {
             "TASKS_NOT_FOUND"
         }
         EngineError::Rejected(rejected) if rejected.cause == Cause::Stale => STALE_ATTEMPT,
-        EngineError::Rejected(_) => "REFUSED",
+        EngineError::Rejected(_) | EngineError::Git(GitError::Refused(_)) => "REFUSED",
         EngineError::Store(StoreError::Busy { .. }) => "BUSY",
         _ => "STATE_CORRUPT",
     }

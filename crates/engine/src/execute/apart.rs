@@ -80,7 +80,7 @@ impl Apart {
     /// Waits until what was removed is gone.
     pub(super) fn close(self) -> Result<(), EngineError> {
         self.yard.trees.settle();
-        self.yard.trees.end_work()
+        Ok(self.yard.trees.end_work()?)
     }
 
     fn take(&mut self, id: &TaskId) -> Option<Attempt> {

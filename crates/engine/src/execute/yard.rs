@@ -7,7 +7,7 @@
 //! the next engine waits for.
 
 use crate::{
-    error::EngineError,
+    error::{Absence, EngineError, GitError},
     merge::{Committed, Join, Land, Landing, Occupant, PhaseBranch, Stamp},
     tree::{PutAway, Trees},
 };
@@ -191,18 +191,18 @@ fn work(trees: &Trees, jobs: &Mutex<Receiver<Job>>, tell: &Sender<Outcome>, bell
 
 /// Does something again if a git was killed under it, or has left a lock in its way. Everything
 /// that is done here may be done twice.
-fn again<T>(trees: &Trees, act: impl Fn() -> Result<T, EngineError>) -> Result<T, EngineError> {
+fn again<T>(trees: &Trees, act: impl Fn() -> Result<T, GitError>) -> Result<T, EngineError> {
     for _ in 0..KILLS_MAX {
         let error = match act() {
             Ok(done) => return Ok(done),
             Err(error) => error,
         };
         let released = trees.release_locks()?;
-        if released == 0 && !matches!(error, EngineError::GitKilled { .. }) {
-            return Err(error);
+        if released == 0 && !matches!(error, GitError::Killed { .. }) {
+            return Err(error.into());
         }
     }
-    act()
+    Ok(act()?)
 }
 
 fn perform(trees: &Trees, job: Job) -> Outcome {
@@ -263,10 +263,10 @@ pub(crate) fn make(
     id: &TaskId,
     name: &str,
     phase: &PhaseBranch,
-) -> Result<Made, EngineError> {
+) -> Result<Made, GitError> {
     for earlier in trees.earlier(&phase.name, id, name)? {
         // One that cannot be put away now stays, and is put away another time.
-        if let Err(error @ EngineError::GitKilled { .. }) =
+        if let Err(error @ GitError::Killed { .. }) =
             trees.put_away(&earlier, "another attempt begins")
         {
             return Err(error);
@@ -276,17 +276,14 @@ pub(crate) fn make(
         return Ok(Made::NoSpace);
     }
     let base = trees.commit_of(&format!("refs/heads/{}", phase.name))?;
-    let base = base.ok_or_else(|| EngineError::Missing {
-        message: format!("the branch {} is gone", phase.name),
-        hint: None,
-    })?;
+    let base = base.ok_or_else(|| Absence::Branch { name: phase.name.clone() })?;
     Ok(match trees.make(name, &base)?.is_new {
         true => Made::New,
         false => Made::Kept { without: None },
     })
 }
 
-fn prepare(trees: &Trees, occupant: &Occupant, goes_on: bool) -> Result<Made, EngineError> {
+fn prepare(trees: &Trees, occupant: &Occupant, goes_on: bool) -> Result<Made, GitError> {
     if !trees.has_space()? {
         return Ok(Made::NoSpace);
     }
@@ -301,7 +298,7 @@ fn prepare(trees: &Trees, occupant: &Occupant, goes_on: bool) -> Result<Made, En
     Ok(if is_new && without.is_none() { Made::New } else { Made::Kept { without } })
 }
 
-fn join(trees: &Trees, joining: &Joining) -> Result<Join, EngineError> {
+fn join(trees: &Trees, joining: &Joining) -> Result<Join, GitError> {
     let Joining { phase, name, commit, stamp, evidence, was_verified } = joining;
     if *was_verified {
         let files = trees.changed_since(name, commit)?;

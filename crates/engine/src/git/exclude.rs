@@ -4,7 +4,7 @@
 //! The block is marked, and its first line says how the file ended before it, so that taking it
 //! out gives back every byte.
 
-use crate::error::EngineError;
+use super::GitError;
 use std::path::Path;
 use waypost_store::file;
 
@@ -23,7 +23,7 @@ const BEGIN_OPEN: &[u8] = b"# waypost init: begin after an open line";
 const END: &[u8] = b"# waypost init: end";
 
 /// Adds lines to our block in a file that lacks them; what is in the block stays.
-pub(crate) fn add(path: &Path, wanted: &[String]) -> Result<(), EngineError> {
+pub(crate) fn add(path: &Path, wanted: &[String]) -> Result<(), GitError> {
     let text = read(path)?;
     let found = text.as_deref().map(lines).unwrap_or_default();
     let is_missing = |line: &&str| !found.iter().any(|found| found == line.as_bytes());
@@ -40,7 +40,7 @@ pub(crate) fn add(path: &Path, wanted: &[String]) -> Result<(), EngineError> {
 }
 
 /// Takes our block out of a file; whether there was one.
-pub(crate) fn clear(path: &Path) -> Result<bool, EngineError> {
+pub(crate) fn clear(path: &Path) -> Result<bool, GitError> {
     if path.is_symlink() {
         return Ok(false);
     }
@@ -53,7 +53,7 @@ pub(crate) fn clear(path: &Path) -> Result<bool, EngineError> {
     Ok(true)
 }
 
-pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, EngineError> {
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
     Ok(file::read_bounded(path, SIZE_MAX)?)
 }
 

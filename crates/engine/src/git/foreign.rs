@@ -5,7 +5,7 @@
 //! agent among them: each such program gets an override that runs nothing, or git itself.
 
 use super::Git;
-use crate::error::EngineError;
+use crate::error::GitError;
 
 /// Everything that names a program, and who commits.
 const KEYS: &str = concat!(
@@ -31,7 +31,7 @@ pub(crate) struct Foreign {
 
 impl Foreign {
     /// Reads the configuration that `git` would use.
-    pub(crate) fn read(git: &Git) -> Result<Self, EngineError> {
+    pub(crate) fn read(git: &Git) -> Result<Self, GitError> {
         let list = ["config", "--null", "--show-scope", "--name-only", "--get-regexp", KEYS];
         let listed = git.try_bytes(&list)?.unwrap_or_default();
         Ok(Self::parse(&listed))

@@ -4,7 +4,7 @@
 //! keeps the lock by that, so the process that takes the lock next knows that the last one has
 //! ended.
 
-use crate::error::EngineError;
+use crate::error::GitError;
 use std::{path::Path, process::Stdio, sync::Arc};
 use waypost_store::{file, lock::FileLock};
 
@@ -14,13 +14,13 @@ pub(crate) struct Hold(Arc<FileLock>);
 
 impl Hold {
     /// Waits until the git processes of the holder before are gone.
-    pub(crate) fn acquire(state: &Path) -> Result<Self, EngineError> {
+    pub(crate) fn acquire(state: &Path) -> Result<Self, GitError> {
         file::make_private_folder(state)?;
         Ok(Self::of(FileLock::acquire(&state.join("git.lock"))?))
     }
 
     /// Takes it if nobody has it.
-    pub(crate) fn try_acquire(state: &Path) -> Result<Option<Self>, EngineError> {
+    pub(crate) fn try_acquire(state: &Path) -> Result<Option<Self>, GitError> {
         file::make_private_folder(state)?;
         Ok(FileLock::try_acquire(&state.join("git.lock"))?.map(Self::of))
     }
@@ -31,7 +31,7 @@ impl Hold {
     }
 
     /// The input of a process that is to hold the lock as well; there is nothing to read from it.
-    pub(super) fn input(&self) -> Result<Stdio, EngineError> {
+    pub(super) fn input(&self) -> Result<Stdio, GitError> {
         Ok(Stdio::from(self.0.try_clone_file()?))
     }
 }

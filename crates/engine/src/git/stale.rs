@@ -7,7 +7,7 @@
 //! Only locks that were made while an engine of ours was at work are looked at. A file of ours says
 //! since when: it is made before the first git is started, and stays when the engine is killed.
 
-use crate::error::EngineError;
+use crate::error::GitError;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -27,23 +27,19 @@ const LOOKS_MAX: usize = 300;
 const DEPTH_MAX: usize = 64;
 
 /// Says that git is at work from now on, if that is not said already.
-pub(crate) fn begin(state: &Path) -> Result<(), EngineError> {
+pub(crate) fn begin(state: &Path) -> Result<(), GitError> {
     file::create_new(&state.join(AT_WORK), b"", file::PRIVATE)?;
     Ok(())
 }
 
 /// Says that no git is at work any more, and that none was killed.
-pub(crate) fn end(state: &Path) -> Result<(), EngineError> {
+pub(crate) fn end(state: &Path) -> Result<(), GitError> {
     Ok(file::remove(&state.join(AT_WORK))?)
 }
 
 /// Takes away locks that nobody holds any more; says how many. `places` are the folders from which
 /// a process may be using the repository `common`.
-pub(crate) fn release(
-    state: &Path,
-    common: &Path,
-    places: &[PathBuf],
-) -> Result<usize, EngineError> {
+pub(crate) fn release(state: &Path, common: &Path, places: &[PathBuf]) -> Result<usize, GitError> {
     let Some(since) = Mark::of(&state.join(AT_WORK))? else { return Ok(0) };
     let mut locks = Vec::new();
     for path in locks_in(common) {

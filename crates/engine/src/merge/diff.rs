@@ -1,7 +1,7 @@
 //! What tasks have changed, and what a branch says of tasks.
 
 use super::{EVIDENCE, PHASE, REVERTS, TASK, land::subject};
-use crate::{error::EngineError, tree::Trees};
+use crate::{error::GitError, tree::Trees};
 use std::collections::BTreeSet;
 use waypost_model::time::Time;
 
@@ -25,7 +25,7 @@ pub(crate) struct Landed {
 
 impl Trees {
     /// The difference that a commit made to its first parent.
-    pub(crate) fn diff_of_commit(&self, commit: &str, color: &str) -> Result<Vec<u8>, EngineError> {
+    pub(crate) fn diff_of_commit(&self, commit: &str, color: &str) -> Result<Vec<u8>, GitError> {
         let parent = format!("{commit}^1");
         let color = format!("--color={color}");
         self.git()?.bytes(&[PLAINLY.as_slice(), &[&color, &parent, commit, "--"]].concat())
@@ -38,7 +38,7 @@ impl Trees {
         head: &str,
         tree: &str,
         color: &str,
-    ) -> Result<Vec<u8>, EngineError> {
+    ) -> Result<Vec<u8>, GitError> {
         let base = self.git()?.text(&["merge-base", branch, head])?;
         let color = format!("--color={color}");
         self.git()?.bytes(&[PLAINLY.as_slice(), &[&color, &base, tree, "--"]].concat())
@@ -49,7 +49,7 @@ impl Trees {
         &self,
         branch: &str,
         (number, name): (u32, &str),
-    ) -> Result<Option<Landed>, EngineError> {
+    ) -> Result<Option<Landed>, GitError> {
         let (ours, head) = (format!("--grep=^{PHASE}: {number}$"), format!("refs/heads/{branch}"));
         let format = "--format=%H%x09%ct%x09%s";
         let listed = self.git()?.text(&["log", &ours, format, &head, "--"])?;
@@ -64,7 +64,7 @@ impl Trees {
     }
 
     /// Everything that tasks have brought into a branch and that was not taken out again.
-    pub(crate) fn brought(&self, branch: &str) -> Result<Vec<Brought>, EngineError> {
+    pub(crate) fn brought(&self, branch: &str) -> Result<Vec<Brought>, GitError> {
         let format = format!(
             "--format=%H%x09%(trailers:key={TASK},valueonly,separator=%x20)%x09%(trailers:key={REVERTS},valueonly,separator=%x20)%x09%s"
         );

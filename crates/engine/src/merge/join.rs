@@ -2,7 +2,7 @@
 
 use super::{ATTEMPT, EVIDENCE, PhaseBranch, TASK, TRIES, Trial, try_merge};
 use crate::{
-    error::EngineError,
+    error::{Absence, GitError, Hindrance},
     git::{self, Git},
     tree::Trees,
 };
@@ -69,7 +69,7 @@ impl Trees {
         name: &str,
         phase: &PhaseBranch,
         stamp: &Stamp,
-    ) -> Result<Committed, EngineError> {
+    ) -> Result<Committed, GitError> {
         let path = self.path(name);
         if !path.join(".git").exists() {
             return Ok(Committed::Gone);
@@ -89,11 +89,7 @@ impl Trees {
 
     /// Which files differ between a work tree and a commit, ignored and new ones aside: what was
     /// run to prove the commit must not change it, nor commit another.
-    pub(crate) fn changed_since(
-        &self,
-        name: &str,
-        commit: &str,
-    ) -> Result<Vec<String>, EngineError> {
+    pub(crate) fn changed_since(&self, name: &str, commit: &str) -> Result<Vec<String>, GitError> {
         let git = self.git_in(&self.path(name))?;
         let listed = git.bytes(&["diff", "--name-only", "--no-ext-diff", "-z", commit, "--"])?;
         Ok(paths(&listed))
@@ -106,7 +102,7 @@ impl Trees {
         commit: &str,
         stamp: &Stamp,
         evidence: &str,
-    ) -> Result<Join, EngineError> {
+    ) -> Result<Join, GitError> {
         let git = self.git()?.durable();
         let message = stamp.message(Some(evidence));
         let reason = format!("waypost: join {}", stamp.id);
@@ -116,10 +112,7 @@ impl Trees {
             let shown = git.text(&show)?;
             let mut shown = shown.lines().map(|line| line.splitn(3, ' ').collect::<Vec<_>>());
             let (Some(&[tip, before, _]), its) = (shown.next().as_deref(), shown.next()) else {
-                return Err(EngineError::missing(
-                    format!("git does not show the branch {}", phase.name),
-                    "`git fsck` tells what is wrong with the repository",
-                ));
+                return Err(Absence::Shown { name: phase.name.clone() }.into());
             };
             let tree = match its.as_deref() {
                 // Nothing was joined since it began.
@@ -144,17 +137,14 @@ impl Trees {
                 return Ok(Join::Done { commit: merged });
             }
         }
-        Err(EngineError::missing(
-            format!("the branch {} is being moved all the time", phase.name),
-            "find out who does, then `waypost run --resume`",
-        ))
+        Err(Hindrance::Moving { name: phase.name.clone() }.into())
     }
 
     /// Everything that is joined to a phase, by task and attempt.
     pub(crate) fn joined(
         &self,
         phase: &PhaseBranch,
-    ) -> Result<BTreeMap<(String, u32), String>, EngineError> {
+    ) -> Result<BTreeMap<(String, u32), String>, GitError> {
         let Some(base) = self.commit_of(&phase.marker())? else { return Ok(BTreeMap::new()) };
         if self.commit_of(&phase.head())?.is_none() {
             return Ok(BTreeMap::new());
@@ -176,7 +166,7 @@ impl Trees {
 
     /// Whether the last commit of a work tree is ours, made for this attempt: then its work was
     /// done, and is to be verified.
-    pub(crate) fn is_committed(&self, name: &str, stamp: &Stamp) -> Result<bool, EngineError> {
+    pub(crate) fn is_committed(&self, name: &str, stamp: &Stamp) -> Result<bool, GitError> {
         let path = self.path(name);
         if !path.join(".git").exists() {
             return Ok(false);
@@ -192,7 +182,7 @@ impl Trees {
 }
 
 /// Commits what is staged, or of that only `files`. Says whether there was anything.
-pub(super) fn commit_staged(git: &Git, message: &str, files: &[&str]) -> Result<bool, EngineError> {
+pub(super) fn commit_staged(git: &Git, message: &str, files: &[&str]) -> Result<bool, GitError> {
     let start = ["commit", "--quiet", "--no-verify", "--cleanup=verbatim", "-m", message];
     let only: Vec<&str> = match files.is_empty() {
         true => Vec::new(),

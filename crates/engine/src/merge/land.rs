@@ -3,7 +3,7 @@
 use super::{
     PHASE, PhaseBranch, TRIES, Trial, join::one_line, name_some, target::Moved, try_merge,
 };
-use crate::{error::EngineError, git::Git, tree::Trees};
+use crate::{error::GitError, git::Git, tree::Trees};
 use waypost_model::{
     id::TaskId,
     run::{Active, TaskStatus, TaskView},
@@ -59,7 +59,7 @@ pub(crate) enum Land {
 
 impl Trees {
     /// Merges a phase into its target, once; what has landed already is found again.
-    pub(crate) fn land(&self, landing: &Landing) -> Result<Land, EngineError> {
+    pub(crate) fn land(&self, landing: &Landing) -> Result<Land, GitError> {
         self.undo_move()?;
         let phase = &landing.phase;
         let (head, target_head) = (phase.head(), phase.target_head());
@@ -131,7 +131,7 @@ impl Trees {
         phase: &PhaseBranch,
         tip: &str,
         target: &str,
-    ) -> Result<Option<String>, EngineError> {
+    ) -> Result<Option<String>, GitError> {
         let base = self.commit_of(&phase.marker())?;
         if base.as_deref() == Some(tip) || !self.is_in(tip, target)? {
             return Ok(None);
@@ -152,7 +152,7 @@ impl Trees {
         landing: &Landing,
         old: &str,
         tip: &str,
-    ) -> Result<Merged, EngineError> {
+    ) -> Result<Merged, GitError> {
         let tree = match try_merge(git, old, tip, None)? {
             Trial::Clean(tree) => tree,
             Trial::Conflict(files) => return Ok(Merged::Conflict(files)),
@@ -189,7 +189,7 @@ impl Trees {
         tree: &str,
         (branch, file): (&str, Option<&str>),
         edit: impl Fn(&str) -> String,
-    ) -> Result<Boxes, EngineError> {
+    ) -> Result<Boxes, GitError> {
         let Some(path) = file else { return Ok(Boxes::Same) };
         let text = git.try_bytes(&["cat-file", "blob", &format!("{tree}:{path}")])?;
         let Some(text) = text.and_then(|text| String::from_utf8(text).ok()) else {
@@ -205,7 +205,7 @@ impl Trees {
         Ok(Boxes::Done(self.with_file(git, tree, path, edited.as_bytes())?))
     }
 
-    fn is_edited(&self, branch: &str, path: &str) -> Result<bool, EngineError> {
+    fn is_edited(&self, branch: &str, path: &str) -> Result<bool, GitError> {
         let Some(folder) = self.checkout_of(branch)? else { return Ok(false) };
         let git = self.git_in(&folder)?.variable("GIT_LITERAL_PATHSPECS", "1");
         Ok(!git.text(&["status", "--porcelain=v1", "--", path])?.is_empty())
@@ -218,7 +218,7 @@ impl Trees {
         tree: &str,
         path: &str,
         bytes: &[u8],
-    ) -> Result<String, EngineError> {
+    ) -> Result<String, GitError> {
         let folder = self.state().join("scratch/land");
         file::make_private_folder(&folder)?;
         // What a git that was killed has left would keep every later one from working.

@@ -23,7 +23,7 @@ pub(crate) use revert::Reverted;
 pub(crate) use shared::Occupant;
 
 use crate::{
-    error::EngineError,
+    error::GitError,
     git::{self, Git},
 };
 
@@ -47,12 +47,7 @@ enum Trial {
 }
 
 /// Merges two commits without a work tree.
-fn try_merge(
-    git: &Git,
-    ours: &str,
-    theirs: &str,
-    base: Option<&str>,
-) -> Result<Trial, EngineError> {
+fn try_merge(git: &Git, ours: &str, theirs: &str, base: Option<&str>) -> Result<Trial, GitError> {
     let base = base.map(|base| format!("--merge-base={base}"));
     let start = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z"];
     let arguments: Vec<&str> =

@@ -10,13 +10,12 @@ use super::{
     shared::{handed, is_astray},
 };
 use crate::{
-    error::EngineError,
+    error::{Absence, GitError, Hindrance, Refusal},
     tree::{Leaving, Trees},
 };
 use std::{collections::BTreeSet, fs, io};
 use waypost_model::{
     id::TaskId,
-    machine::Rejected,
     run::{Active, Isolation, TREES},
 };
 
@@ -62,32 +61,21 @@ impl PhaseBranch {
 impl Trees {
     /// Makes the branch and the work tree of a phase; both may be there. Returns the commit that
     /// they were made from.
-    pub(crate) fn open_phase(&self, phase: &PhaseBranch) -> Result<String, EngineError> {
+    pub(crate) fn open_phase(&self, phase: &PhaseBranch) -> Result<String, GitError> {
         let git = self.git()?.durable();
         let base = match self.commit_of(&phase.marker())? {
             Some(base) => base,
             None => {
                 if self.commit_of(&phase.head())?.is_some() {
-                    return Err(Rejected::rule(format!(
-                        "there is a branch {} that this run did not make",
-                        phase.name
-                    ))
-                    .next(format!("git branch -m {} another-name", phase.name))
-                    .into());
+                    return Err(Refusal::ForeignBranch { name: phase.name.clone() }.into());
                 }
                 if self.commit_of(&format!("refs/heads/{TREES}"))?.is_some() {
-                    return Err(Rejected::rule(format!(
-                        "there is a branch {TREES}: git cannot have {} beside it",
-                        phase.name
-                    ))
-                    .next(format!("git branch -m {TREES} another-name"))
-                    .into());
+                    let (name, wanted) = (TREES.to_owned(), phase.name.clone());
+                    return Err(Refusal::BranchAsFolder { name, wanted }.into());
                 }
                 let target = self.commit_of(&phase.target_head())?;
-                let target = target.ok_or_else(|| {
-                    Rejected::rule(format!("the branch {} is gone", phase.target))
-                        .next(format!("git branch {}", phase.target))
-                })?;
+                let gone = || Refusal::TargetIsGone { name: phase.target.clone() };
+                let target = target.ok_or_else(gone)?;
                 git.text(&["update-ref", &phase.marker(), &target, ""])?;
                 target
             }
@@ -110,20 +98,15 @@ impl Trees {
 
     /// Brings the phase's work tree to what was joined, and makes sure that nothing else is in it.
     /// What somebody has left there is kept as a snapshot.
-    pub(crate) fn settle_phase(&self, phase: &PhaseBranch) -> Result<(), EngineError> {
+    pub(crate) fn settle_phase(&self, phase: &PhaseBranch) -> Result<(), GitError> {
         if self.is_handed_over(phase)? {
             let git = self.git_in(&self.path(&phase.name))?;
             let listed = git.bytes(&["status", "--porcelain=v1", "-z", "--no-renames"])?;
             let dirty: Vec<String> =
                 paths(&listed).iter().filter_map(|it| it.get(3..).map(str::to_owned)).collect();
             if !dirty.is_empty() {
-                let message = format!(
-                    "{} has changes that are not committed: {}; commit them there, or take them \
-                     back",
-                    phase.name,
-                    name_some(&dirty)
-                );
-                return Err(EngineError::Missing { message, hint: None });
+                let (name, files) = (phase.name.clone(), name_some(&dirty));
+                return Err(Hindrance::Uncommitted { name, files }.into());
             }
         }
         self.open_phase(phase)?;
@@ -133,17 +116,14 @@ impl Trees {
 
     /// Takes everything out of the phase's work tree that is not committed, and keeps it as a
     /// snapshot.
-    pub(crate) fn clear_phase(&self, phase: &PhaseBranch) -> Result<(), EngineError> {
+    pub(crate) fn clear_phase(&self, phase: &PhaseBranch) -> Result<(), GitError> {
         let git = self.git_in(&self.path(&phase.name))?;
         let is_astray = is_astray(&git, phase)?;
         let base = match is_astray {
             true => self.commit_of(&phase.head())?,
             false => git.try_text(&["rev-parse", "--verify", "HEAD"])?,
         };
-        let base = base.ok_or_else(|| EngineError::Missing {
-            message: format!("the branch {} is gone", phase.name),
-            hint: None,
-        })?;
+        let base = base.ok_or_else(|| Absence::Branch { name: phase.name.clone() })?;
         let branch = is_astray.then_some(&*phase.name);
         let why = "left in the phase's work tree";
         self.empty(&Leaving { branch, ..Leaving::of(&phase.name, &base, why) }).map(drop)
@@ -151,7 +131,7 @@ impl Trees {
 
     /// Leaves the phase's work tree to a person: clean, and on the phase's branch, so that what is
     /// committed there is part of the phase. What was begun there before stays.
-    pub(crate) fn hand_over(&self, phase: &PhaseBranch) -> Result<(), EngineError> {
+    pub(crate) fn hand_over(&self, phase: &PhaseBranch) -> Result<(), GitError> {
         let path = self.path(&phase.name);
         let has_branch = self.commit_of(&phase.head())?.is_some();
         if !has_branch || !path.join(".git").exists() || self.is_handed_over(phase)? {
@@ -167,7 +147,7 @@ impl Trees {
     }
 
     /// Tasks work on the phase again: its branch moves without its work tree.
-    pub(crate) fn take_back(&self, phase: &PhaseBranch) -> Result<(), EngineError> {
+    pub(crate) fn take_back(&self, phase: &PhaseBranch) -> Result<(), GitError> {
         match self.is_handed_over(phase)? {
             true if phase.is_shared => self.forget_ref(&handed(phase)),
             true => {
@@ -180,7 +160,7 @@ impl Trees {
 
     /// Whether a person may be at work in the phase's work tree: it is on the phase's branch, or, one
     /// that tasks share and that always is, marked so.
-    fn is_handed_over(&self, phase: &PhaseBranch) -> Result<bool, EngineError> {
+    fn is_handed_over(&self, phase: &PhaseBranch) -> Result<bool, GitError> {
         let path = self.path(&phase.name);
         if !path.join(".git").exists() {
             return Ok(false);
@@ -193,7 +173,7 @@ impl Trees {
     }
 
     /// Brings the phase's work tree to what was joined.
-    pub(crate) fn sync_phase(&self, phase: &PhaseBranch) -> Result<(), EngineError> {
+    pub(crate) fn sync_phase(&self, phase: &PhaseBranch) -> Result<(), GitError> {
         if phase.is_shared {
             return Ok(());
         }
@@ -209,7 +189,7 @@ impl Trees {
     }
 
     /// Takes away the branch and the work tree of a phase that has landed, or that has nothing.
-    pub(crate) fn close_phase(&self, phase: &PhaseBranch) -> Result<(), EngineError> {
+    pub(crate) fn close_phase(&self, phase: &PhaseBranch) -> Result<(), GitError> {
         self.put_away(&phase.name, "the phase is over")?;
         for name in [phase.head(), phase.marker()] {
             for _ in 0..TRIES {
@@ -223,7 +203,7 @@ impl Trees {
     }
 
     /// The names of all folders and branches that are work trees of ours, or were.
-    pub(crate) fn names(&self) -> Result<BTreeSet<String>, EngineError> {
+    pub(crate) fn names(&self) -> Result<BTreeSet<String>, GitError> {
         let folder = self.root().join(TREES);
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => Some(entries),
@@ -236,10 +216,7 @@ impl Trees {
             {
                 None
             }
-            Err(error) => {
-                let message = format!("cannot read {}: {error}", folder.display());
-                return Err(EngineError::Missing { message, hint: None });
-            }
+            Err(error) => return Err(GitError::file("read", &folder, error)),
         };
         let folders = entries.into_iter().flatten().flatten();
         let folders = folders.filter_map(|entry| entry.file_name().into_string().ok());
@@ -256,7 +233,7 @@ impl Trees {
         phase: &str,
         id: &TaskId,
         name: &str,
-    ) -> Result<Vec<String>, EngineError> {
+    ) -> Result<Vec<String>, GitError> {
         let start = format!("{phase}--{id}-");
         if name.strip_prefix(&start) == Some("1") {
             return Ok(Vec::new());
@@ -269,24 +246,24 @@ impl Trees {
     }
 
     /// Whether nothing was joined to a phase yet.
-    pub(crate) fn is_untouched(&self, phase: &PhaseBranch) -> Result<bool, EngineError> {
+    pub(crate) fn is_untouched(&self, phase: &PhaseBranch) -> Result<bool, GitError> {
         Ok(self.commit_of(&phase.head())? == self.commit_of(&phase.marker())?)
     }
 
     /// Whether anything of a phase is there.
-    pub(crate) fn has_phase(&self, phase: &PhaseBranch) -> Result<bool, EngineError> {
+    pub(crate) fn has_phase(&self, phase: &PhaseBranch) -> Result<bool, GitError> {
         let is_there = self.path(&phase.name).symlink_metadata().is_ok();
         Ok(is_there || self.commit_of(&phase.marker())?.is_some())
     }
 
     /// The commit that a ref or a name of a commit stands for.
-    pub(crate) fn commit_of(&self, name: &str) -> Result<Option<String>, EngineError> {
+    pub(crate) fn commit_of(&self, name: &str) -> Result<Option<String>, GitError> {
         let name = format!("{name}^{{commit}}");
         self.git()?.try_text(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name])
     }
 
     /// Whether `older` is `newer` or one of the commits that it is made from.
-    pub(crate) fn is_in(&self, older: &str, newer: &str) -> Result<bool, EngineError> {
+    pub(crate) fn is_in(&self, older: &str, newer: &str) -> Result<bool, GitError> {
         let found = self.git()?.try_text(&["merge-base", "--is-ancestor", older, newer])?;
         Ok(found.is_some())
     }

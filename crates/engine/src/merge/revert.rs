@@ -1,7 +1,7 @@
 //! Taking a task's work out of a branch again.
 
 use super::{REVERTS, TASK, TRIES, Trial, land::Boxes, name_some, target::Moved, try_merge};
-use crate::{error::EngineError, tree::Trees};
+use crate::{error::GitError, tree::Trees};
 use waypost_model::id::TaskId;
 use waypost_store::tasks_md;
 
@@ -21,7 +21,7 @@ impl Trees {
         branch: &str,
         commit: &str,
         (id, tasks_file): (&TaskId, Option<&str>),
-    ) -> Result<Reverted, EngineError> {
+    ) -> Result<Reverted, GitError> {
         self.undo_move()?;
         let head = format!("refs/heads/{branch}");
         let git = self.git()?.durable();

@@ -11,7 +11,7 @@
 
 use super::{Committed, EVIDENCE, PhaseBranch, Stamp, Trial, join, name_some, try_merge};
 use crate::{
-    error::EngineError,
+    error::GitError,
     git::Git,
     tree::{Leaving, Trees, known},
 };
@@ -66,7 +66,7 @@ impl Trees {
         &self,
         occupant: &Occupant,
         goes_on: bool,
-    ) -> Result<Option<String>, EngineError> {
+    ) -> Result<Option<String>, GitError> {
         let phase = &occupant.phase;
         if occupant.is_alone {
             self.clear_phase(phase)?;
@@ -87,14 +87,14 @@ impl Trees {
     }
 
     /// Puts back what the task's last attempt left, on top of what was done since; or says why not.
-    fn give_back(&self, git: &Git, occupant: &Occupant) -> Result<Option<String>, EngineError> {
+    fn give_back(&self, git: &Git, occupant: &Occupant) -> Result<Option<String>, GitError> {
         let Some(left) = self.commit_of(&occupant.left())? else { return Ok(None) };
         let tree = match try_merge(git, "HEAD", &left, None) {
             Ok(Trial::Clean(tree)) => tree,
             Ok(Trial::Conflict(files)) => {
                 return Ok(Some(format!("others have changed {} since", name_some(&files))));
             }
-            Err(killed @ EngineError::GitKilled { .. }) => return Err(killed),
+            Err(killed @ GitError::Killed { .. }) => return Err(killed),
             Err(error) => return Ok(Some(error.to_string())),
         };
         let diff = ["diff", "--name-only", "--no-renames", "-z", "HEAD", &tree, "--"];
@@ -105,7 +105,7 @@ impl Trees {
 
     /// An attempt is over and its work is not done: what it left is kept and taken out. Once it has
     /// left, this does nothing.
-    pub(crate) fn leave(&self, occupant: &Occupant, why: &str) -> Result<(), EngineError> {
+    pub(crate) fn leave(&self, occupant: &Occupant, why: &str) -> Result<(), GitError> {
         let Occupant { phase, files, is_alone, .. } = occupant;
         let path = self.path(&phase.name);
         let Some(begun) = self.commit_of(&occupant.begun())? else { return Ok(()) };
@@ -139,7 +139,7 @@ impl Trees {
 
     /// Whether what this attempt left is noted already: taking it out was cut off, and what is there
     /// now is not all of it.
-    fn has_left(&self, git: &Git, occupant: &Occupant) -> Result<bool, EngineError> {
+    fn has_left(&self, git: &Git, occupant: &Occupant) -> Result<bool, GitError> {
         let format = "--format=%(trailers:key=Waypost-Tree,valueonly,separator=%x20)";
         let tree = git.try_text(&["log", "-1", format, &occupant.left(), "--"])?;
         Ok(tree.is_some_and(|tree| tree.trim() == occupant.name()))
@@ -152,7 +152,7 @@ impl Trees {
         git: &Git,
         occupant: &Occupant,
         base: &str,
-    ) -> Result<(), EngineError> {
+    ) -> Result<(), GitError> {
         let Occupant { phase, .. } = occupant;
         let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
         if head == base {
@@ -171,7 +171,7 @@ impl Trees {
         occupant: &Occupant,
         needs_change: bool,
         evidence: &str,
-    ) -> Result<Committed, EngineError> {
+    ) -> Result<Committed, GitError> {
         let Occupant { phase, stamp, files, is_alone } = occupant;
         let path = self.path(&phase.name);
         if !path.join(".git").exists() {
@@ -235,14 +235,14 @@ impl Trees {
 
     /// The newest commit of the phase that is not an attempt's own: what was joined since `begun`,
     /// or that.
-    fn common_ground(&self, phase: &PhaseBranch, begun: &str) -> Result<String, EngineError> {
+    fn common_ground(&self, phase: &PhaseBranch, begun: &str) -> Result<String, GitError> {
         let range = format!("{begun}..{}", phase.head());
         let grep = format!("--grep=^{EVIDENCE}: ");
         let found = self.git()?.text(&["log", "-1", "--format=%H", &grep, &range])?;
         Ok(if found.is_empty() { begun.to_owned() } else { found })
     }
 
-    pub(super) fn forget_ref(&self, name: &str) -> Result<(), EngineError> {
+    pub(super) fn forget_ref(&self, name: &str) -> Result<(), GitError> {
         match self.commit_of(name)? {
             Some(commit) => self.git()?.text(&["update-ref", "-d", name, &commit]).map(drop),
             None => Ok(()),
@@ -250,7 +250,7 @@ impl Trees {
     }
 
     /// Takes away what is noted about attempts in a phase that is over.
-    pub(super) fn forget_occupants(&self, phase: &PhaseBranch) -> Result<(), EngineError> {
+    pub(super) fn forget_occupants(&self, phase: &PhaseBranch) -> Result<(), GitError> {
         let list = ["for-each-ref", "--format=%(refname)", &refs(phase)];
         let listed = self.git()?.text(&list)?;
         listed.lines().try_for_each(|name| self.forget_ref(name))
@@ -258,7 +258,7 @@ impl Trees {
 }
 
 /// Whether the work tree of a phase is not on the phase's branch.
-pub(super) fn is_astray(git: &Git, phase: &PhaseBranch) -> Result<bool, EngineError> {
+pub(super) fn is_astray(git: &Git, phase: &PhaseBranch) -> Result<bool, GitError> {
     let head = git.try_text(&["symbolic-ref", "--quiet", "HEAD"])?;
     Ok(phase.is_shared && head.as_deref() != Some(&phase.head()))
 }

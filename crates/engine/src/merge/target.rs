@@ -9,7 +9,7 @@ use super::{
     way::{self, in_the_way},
 };
 use crate::{
-    error::EngineError,
+    error::GitError,
     git::{self, Git},
     tree::Trees,
 };
@@ -35,7 +35,7 @@ impl Trees {
         branch: &str,
         (old, new): (&str, &str),
         reason: &str,
-    ) -> Result<Moved, EngineError> {
+    ) -> Result<Moved, GitError> {
         let git = self.git()?.durable();
         if let Some(folder) = self.rebased(branch)? {
             let why = format!("{branch} is being rebased in {}", folder.display());
@@ -83,7 +83,7 @@ impl Trees {
         git: &Git,
         folder: &Path,
         changed: &[String],
-    ) -> Result<Option<String>, EngineError> {
+    ) -> Result<Option<String>, GitError> {
         let status = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"];
         let listed = git.bytes(&status)?;
         let dirty: Vec<String> =
@@ -117,7 +117,7 @@ impl Trees {
 
     /// Files for which the repository's own configuration names a filter: written without it they
     /// would not be what the user expects.
-    fn filtered(&self, git: &Git, files: &[String]) -> Result<Vec<String>, EngineError> {
+    fn filtered(&self, git: &Git, files: &[String]) -> Result<Vec<String>, GitError> {
         const AT_ONCE: usize = 500;
         let filters = git.foreign_filters();
         let mut found = Vec::new();
@@ -136,7 +136,7 @@ impl Trees {
     }
 
     /// Where a branch is checked out.
-    pub(super) fn checkout_of(&self, branch: &str) -> Result<Option<PathBuf>, EngineError> {
+    pub(super) fn checkout_of(&self, branch: &str) -> Result<Option<PathBuf>, GitError> {
         let listed = self.git()?.bytes(&["worktree", "list", "--porcelain", "-z"])?;
         let wanted = format!("branch refs/heads/{branch}");
         let mut folder = None;
@@ -157,7 +157,7 @@ impl Trees {
     }
 
     /// The repository folder in which a branch is being rebased.
-    fn rebased(&self, branch: &str) -> Result<Option<PathBuf>, EngineError> {
+    fn rebased(&self, branch: &str) -> Result<Option<PathBuf>, GitError> {
         let head = format!("refs/heads/{branch}");
         let trees = fs::read_dir(self.common().join("worktrees")).into_iter().flatten().flatten();
         let folders = [self.common().to_owned()].into_iter().chain(trees.map(|it| it.path()));

@@ -8,7 +8,7 @@
 
 use super::way::{Change, Changes, NOTHING, SUBMODULE, file_above, read_raw};
 use crate::{
-    error::EngineError,
+    error::GitError,
     git::{Git, is_safe_ref},
     tree::Trees,
 };
@@ -38,18 +38,18 @@ impl Trees {
         &self,
         folder: &Path,
         (old, new): (&str, &str),
-    ) -> Result<(), EngineError> {
+    ) -> Result<(), GitError> {
         let note = [format!("{old}\n{new}\n").as_bytes(), folder.as_os_str().as_bytes()].concat();
         Ok(file::replace(&self.state().join(NOTE), &note, file::PRIVATE)?)
     }
 
     /// The move has come to its end.
-    pub(super) fn forget_move(&self) -> Result<(), EngineError> {
+    pub(super) fn forget_move(&self) -> Result<(), GitError> {
         Ok(file::remove(&self.state().join(NOTE))?)
     }
 
     /// Takes back what a move that was cut off has left.
-    pub(super) fn undo_move(&self) -> Result<(), EngineError> {
+    pub(super) fn undo_move(&self) -> Result<(), GitError> {
         let note = file::read_bounded(&self.state().join(NOTE), NOTE_MAX)?;
         let Some(cut) = note.and_then(|note| Cut::parse(&note)) else { return Ok(()) };
         if let Ok(git) = self.git_in(&cut.folder)
@@ -72,7 +72,7 @@ impl Cut {
         Some(Self { folder, old, new })
     }
 
-    fn undo(&self, trees: &Trees, git: &Git) -> Result<(), EngineError> {
+    fn undo(&self, trees: &Trees, git: &Git) -> Result<(), GitError> {
         let Self { folder, old, new } = self;
         let tree = ["diff-tree", "-r", "-z", "--raw", "--no-renames", old, new];
         let changes = read_raw(&git.bytes(&tree)?);
@@ -118,7 +118,7 @@ impl Cut {
     }
 
     /// Whether what stands at a path can be what git has left there, and nothing is lost with it.
-    fn has_left(&self, git: &Git, path: &[u8], change: &Change) -> Result<bool, EngineError> {
+    fn has_left(&self, git: &Git, path: &[u8], change: &Change) -> Result<bool, GitError> {
         let place = self.place(path);
         let found = match place.symlink_metadata() {
             Ok(found) if found.is_symlink() => {
@@ -130,10 +130,7 @@ impl Cut {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
             Err(error) => Err(error),
         };
-        let found = found.map_err(|error| EngineError::Missing {
-            message: format!("cannot read {}: {error}", place.display()),
-            hint: None,
-        })?;
+        let found = found.map_err(|error| GitError::file("read", &place, error))?;
         for (commit, (mode, object)) in [(&self.new, &change.new), (&self.old, &change.old)] {
             if mode != NOTHING && mode != SUBMODULE {
                 let written = match str::from_utf8(path) {

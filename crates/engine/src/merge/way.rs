@@ -6,7 +6,7 @@
 //! refuse as well, for what is made after our look.
 
 use super::join::paths;
-use crate::error::EngineError;
+use crate::error::GitError;
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
@@ -59,7 +59,7 @@ pub(super) fn read_raw(printed: &[u8]) -> Changes {
 
 /// Files below `folder` that a move with these changes would write over or delete, and that no
 /// commit has.
-pub(super) fn in_the_way(folder: &Path, changes: &Changes) -> Result<Vec<String>, EngineError> {
+pub(super) fn in_the_way(folder: &Path, changes: &Changes) -> Result<Vec<String>, GitError> {
     let mut found = Vec::new();
     let added = changes.iter().filter(|(_, change)| change.is_added());
     for (path, change) in added {
@@ -87,7 +87,7 @@ pub(super) fn file_above(
     folder: &Path,
     path: &[u8],
     changes: &Changes,
-) -> Result<Option<Vec<u8>>, EngineError> {
+) -> Result<Option<Vec<u8>>, GitError> {
     let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
     for end in ends {
         let above = &path[..end];
@@ -107,15 +107,15 @@ fn collect(
     path: &[u8],
     changes: &Changes,
     found: &mut Vec<Vec<u8>>,
-) -> Result<(), EngineError> {
+) -> Result<(), GitError> {
     let place = join(folder, path);
     let is_known = changes.get(path).is_some_and(Change::was_there);
     match look(&place)? {
         None => {}
         Some(metadata) if metadata.is_dir() => {
-            let entries = fs::read_dir(&place).map_err(|error| unreadable(&place, &error))?;
+            let entries = fs::read_dir(&place).map_err(|error| unreadable(&place, error))?;
             for entry in entries {
-                let entry = entry.map_err(|error| unreadable(&place, &error))?;
+                let entry = entry.map_err(|error| unreadable(&place, error))?;
                 let below = [path, b"/", entry.file_name().as_bytes()].concat();
                 if found.len() < NAMED_MAX {
                     collect(folder, &below, changes, found)?;
@@ -128,7 +128,7 @@ fn collect(
     Ok(())
 }
 
-fn look(place: &Path) -> Result<Option<fs::Metadata>, EngineError> {
+fn look(place: &Path) -> Result<Option<fs::Metadata>, GitError> {
     match place.symlink_metadata() {
         Ok(found) => Ok(Some(found)),
         Err(error)
@@ -136,7 +136,7 @@ fn look(place: &Path) -> Result<Option<fs::Metadata>, EngineError> {
         {
             Ok(None)
         }
-        Err(error) => Err(unreadable(place, &error)),
+        Err(error) => Err(unreadable(place, error)),
     }
 }
 
@@ -144,11 +144,8 @@ fn join(folder: &Path, path: &[u8]) -> PathBuf {
     folder.join(OsStr::from_bytes(path))
 }
 
-fn unreadable(place: &Path, error: &io::Error) -> EngineError {
-    EngineError::Missing {
-        message: format!("cannot read {}: {error}", place.display()),
-        hint: None,
-    }
+fn unreadable(place: &Path, error: io::Error) -> GitError {
+    GitError::file("read", place, error)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! goes with git's own record of it. A tree without a mark has never been worked in.
 
 use super::{index::IndexFile, name};
-use crate::error::EngineError;
+use crate::error::GitError;
 use std::{
     collections::BTreeSet,
     fs, io,
@@ -56,7 +56,7 @@ pub(super) enum Stage {
 
 impl Admin {
     /// Git's record of the tree at `path`; none if there is no such tree.
-    pub(super) fn find(common: &Path, path: &Path) -> Result<Option<Self>, EngineError> {
+    pub(super) fn find(common: &Path, path: &Path) -> Result<Option<Self>, GitError> {
         let all = common.join("worktrees");
         if let Some(name) = path.file_name() {
             let first = Self { folder: all.join(name) };
@@ -69,11 +69,11 @@ impl Admin {
     }
 
     /// All records with the trees that they are of.
-    pub(super) fn all(common: &Path) -> Result<Vec<(Self, PathBuf)>, EngineError> {
+    pub(super) fn all(common: &Path) -> Result<Vec<(Self, PathBuf)>, GitError> {
         let entries = match fs::read_dir(common.join("worktrees")) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(unreadable(&common.join("worktrees"), &error)),
+            Err(error) => return Err(GitError::file("read", &common.join("worktrees"), error)),
         };
         let mut found = Vec::new();
         for entry in entries.filter_map(Result::ok) {
@@ -87,7 +87,7 @@ impl Admin {
     }
 
     /// The tree that this is about.
-    pub(super) fn path(&self) -> Result<Option<PathBuf>, EngineError> {
+    pub(super) fn path(&self) -> Result<Option<PathBuf>, GitError> {
         let Some(text) = self.read("gitdir", SIZE_MAX)? else { return Ok(None) };
         let text = text.trim_ascii_end().to_vec();
         let dot_git = self.folder.join(std::ffi::OsString::from_vec(text));
@@ -100,18 +100,18 @@ impl Admin {
         reason.starts_with(REASON.as_bytes())
     }
 
-    pub(super) fn mark(&self) -> Result<Option<Mark>, EngineError> {
+    pub(super) fn mark(&self) -> Result<Option<Mark>, GitError> {
         let text = self.read(MARK, SIZE_MAX)?;
         Ok(text.and_then(|text| Mark::parse(&String::from_utf8_lossy(&text))))
     }
 
-    pub(super) fn set_mark(&self, mark: &Mark) -> Result<(), EngineError> {
+    pub(super) fn set_mark(&self, mark: &Mark) -> Result<(), GitError> {
         let text = mark.to_string();
         Ok(file::replace_volatile(&self.folder.join(MARK), text.as_bytes(), file::PRIVATE)?)
     }
 
     /// The index as it is.
-    pub(super) fn index(&self) -> Result<Option<IndexFile>, EngineError> {
+    pub(super) fn index(&self) -> Result<Option<IndexFile>, GitError> {
         const INDEX_SIZE_MAX: u64 = 1 << 30;
         // Should it be written meanwhile, a time that is too early only means a closer look.
         let written = self.index_path().symlink_metadata().and_then(|it| it.modified());
@@ -124,7 +124,7 @@ impl Admin {
     }
 
     /// Commits that only this tree may know: of its log, and of whatever it was in the middle of.
-    pub(super) fn heads(&self, common: &Path, branch: &str) -> Result<Vec<String>, EngineError> {
+    pub(super) fn heads(&self, common: &Path, branch: &str) -> Result<Vec<String>, GitError> {
         let mut found = BTreeSet::new();
         let branch_log = common.join("logs/refs/heads").join(branch);
         for log in [self.folder.join("logs/HEAD"), branch_log] {
@@ -156,7 +156,7 @@ impl Admin {
         Ok(found.into_iter().collect())
     }
 
-    fn read(&self, name: &str, max: u64) -> Result<Option<Vec<u8>>, EngineError> {
+    fn read(&self, name: &str, max: u64) -> Result<Option<Vec<u8>>, GitError> {
         read(&self.folder.join(name), max)
     }
 }
@@ -238,7 +238,7 @@ fn collect_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-fn read(path: &Path, max: u64) -> Result<Option<Vec<u8>>, EngineError> {
+fn read(path: &Path, max: u64) -> Result<Option<Vec<u8>>, GitError> {
     match file::read_bounded(path, max) {
         Ok(found) => Ok(found),
         Err(waypost_store::StoreError::File { source, .. })
@@ -248,8 +248,4 @@ fn read(path: &Path, max: u64) -> Result<Option<Vec<u8>>, EngineError> {
         }
         Err(error) => Err(error.into()),
     }
-}
-
-fn unreadable(path: &Path, error: &io::Error) -> EngineError {
-    EngineError::Missing { message: format!("cannot read {}: {error}", path.display()), hint: None }
 }

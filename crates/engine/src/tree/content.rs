@@ -1,12 +1,12 @@
 //! What is in a work tree now, as a tree of git's.
 
 use super::{Trees, look::Subject, make::Standing, name, snapshot::REFS};
-use crate::error::EngineError;
+use crate::error::GitError;
 
 impl Trees {
     /// The commit that a tree is at, and its files as one tree; of one that was put away, as they
     /// were then. None if nothing is known of it.
-    pub(crate) fn content(&self, name: &str) -> Result<Option<(String, String)>, EngineError> {
+    pub(crate) fn content(&self, name: &str) -> Result<Option<(String, String)>, GitError> {
         name::check(name)?;
         let (trees, _turn) = self.turn(name)?;
         match trees.standing(name)? {
@@ -22,7 +22,7 @@ impl Trees {
     }
 
     /// The newest snapshot of a tree.
-    fn kept_content(&self, name: &str) -> Result<Option<(String, String)>, EngineError> {
+    fn kept_content(&self, name: &str) -> Result<Option<(String, String)>, GitError> {
         let below = format!("{REFS}/{}", name::short(name));
         let list = ["for-each-ref", "--sort=-version:refname", "--count=1", "--format=%(refname)"];
         let git = self.git()?;

@@ -5,7 +5,7 @@
 //! neither on the way to a file nor at its new place is a link followed.
 
 use super::{Trees, make::unusable};
-use crate::error::EngineError;
+use crate::error::{GitError, Mistake};
 use rustix::{
     fs::{Mode, OFlags},
     io::Errno,
@@ -31,20 +31,20 @@ const FILES_MAX: usize = 20_000;
 const PATHS_AT_ONCE: usize = 200;
 
 /// Copies what is to be copied; what is there already stays.
-pub(super) fn copy(trees: &Trees, tree: &Path) -> Result<(), EngineError> {
+pub(super) fn copy(trees: &Trees, tree: &Path) -> Result<(), GitError> {
     if !trees.source().join(FILE).symlink_metadata().is_ok_and(|found| found.is_file()) {
         return Ok(());
     }
-    let from = open_folder(trees.source()).map_err(|e| unusable(trees.source(), &e.into()))?;
-    let to = open_folder(tree).map_err(|e| unusable(tree, &e.into()))?;
+    let from = open_folder(trees.source()).map_err(|e| unusable(trees.source(), e.into()))?;
+    let to = open_folder(tree).map_err(|e| unusable(tree, e.into()))?;
     for path in wanted(trees)? {
-        copy_file(&from, &to, &path).map_err(|error| unusable(&tree.join(&path), &error))?;
+        copy_file(&from, &to, &path).map_err(|error| unusable(&tree.join(&path), error))?;
     }
     Ok(())
 }
 
 /// What `.worktreeinclude` matches and git ignores, below the root.
-fn wanted(trees: &Trees) -> Result<Vec<PathBuf>, EngineError> {
+fn wanted(trees: &Trees) -> Result<Vec<PathBuf>, GitError> {
     let git = trees.git_in(trees.source())?;
     let from = format!("--exclude-from={FILE}");
     let others = ["ls-files", "-z", "--others", "--ignored"];
@@ -52,13 +52,8 @@ fn wanted(trees: &Trees) -> Result<Vec<PathBuf>, EngineError> {
     let listed = git.bytes(&[&others[..], &[&from], &away].concat())?;
     let matched: Vec<&str> = split(&listed).filter_map(|path| str::from_utf8(path).ok()).collect();
     if matched.len() > FILES_MAX {
-        return Err(EngineError::BadInput {
-            message: format!(
-                "{FILE} matches {} files; at most {FILES_MAX} are copied",
-                matched.len()
-            ),
-            hint: Some("share folders instead: `[worktree] share = [\"node_modules\"]`".into()),
-        });
+        let count = matched.len();
+        return Err(Mistake::TooManyFiles { file: FILE, count, max: FILES_MAX }.into());
     }
     let literal = git.variable("GIT_LITERAL_PATHSPECS", "1");
     let mut ignored = BTreeSet::new();

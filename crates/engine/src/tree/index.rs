@@ -5,7 +5,7 @@
 //! nothing to lose, they are looked for, and a copy of the index is freed of them.
 
 use super::make::unusable;
-use crate::error::EngineError;
+use crate::error::GitError;
 use std::{
     ffi::OsStr, fs::File, io::Write as _, os::unix::ffi::OsStrExt as _, path::Path,
     time::SystemTime,
@@ -33,12 +33,12 @@ pub(super) struct IndexFile {
 
 impl IndexFile {
     /// Writes a copy, or what was made of it.
-    pub(super) fn copy_to(&self, path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
+    pub(super) fn copy_to(&self, path: &Path, bytes: &[u8]) -> Result<(), GitError> {
         let written = File::create(path).and_then(|mut file| {
             file.write_all(bytes)?;
             file.set_modified(self.written)
         });
-        written.map_err(|error| unusable(path, &error))
+        written.map_err(|error| unusable(path, error))
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     look::{Look, Subject},
     name,
 };
-use crate::{error::EngineError, git::Git};
+use crate::{error::GitError, git::Git};
 use waypost_store::file;
 
 /// How often a tree is emptied in which taking out one thing brings another to light: rules about
@@ -44,7 +44,7 @@ impl<'a> Leaving<'a> {
 impl Trees {
     /// Keeps what is to be taken out, then takes it out. Returns where the first of it is kept; none
     /// if there was nothing.
-    pub(crate) fn empty(&self, leaving: &Leaving<'_>) -> Result<Option<String>, EngineError> {
+    pub(crate) fn empty(&self, leaving: &Leaving<'_>) -> Result<Option<String>, GitError> {
         let mut first = None;
         for round in 0..ROUNDS_MAX {
             let kept = self.keep_left(leaving, round == 0)?;
@@ -65,14 +65,14 @@ impl Trees {
     }
 
     /// Whether the tree is not on the branch that it has to be on.
-    fn is_elsewhere(&self, leaving: &Leaving<'_>) -> Result<bool, EngineError> {
+    fn is_elsewhere(&self, leaving: &Leaving<'_>) -> Result<bool, GitError> {
         let Some(branch) = leaving.branch else { return Ok(false) };
         let git = self.git_in(&self.path(leaving.tree))?;
         let head = git.try_text(&["symbolic-ref", "--quiet", "HEAD"])?;
         Ok(head != Some(format!("refs/heads/{branch}")))
     }
 
-    fn take_out_all(&self, leaving: &Leaving<'_>) -> Result<(), EngineError> {
+    fn take_out_all(&self, leaving: &Leaving<'_>) -> Result<(), GitError> {
         let is_elsewhere = self.is_elsewhere(leaving)?;
         let git = self.git_in(&self.path(leaving.tree))?;
         let rules = ["diff", "--quiet", leaving.base, "--", "*.gitignore"];
@@ -90,7 +90,7 @@ impl Trees {
         git.text(&["clean", "-d", "--force", "--quiet"]).map(drop)
     }
 
-    fn take_out_some(&self, leaving: &Leaving<'_>, files: &[&str]) -> Result<(), EngineError> {
+    fn take_out_some(&self, leaving: &Leaving<'_>, files: &[&str]) -> Result<(), GitError> {
         let git = self.git_in(&self.path(leaving.tree))?;
         let diff = ["diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", leaving.base];
         let changed = git.bytes(&[&diff[..], &["--"], files].concat())?;
@@ -105,7 +105,7 @@ impl Trees {
         git: &Git,
         how: &[&str],
         paths: &[u8],
-    ) -> Result<(), EngineError> {
+    ) -> Result<(), GitError> {
         if paths.is_empty() {
             return Ok(());
         }
@@ -126,7 +126,7 @@ impl Trees {
         &self,
         leaving: &Leaving<'_>,
         has_commits: bool,
-    ) -> Result<Option<String>, EngineError> {
+    ) -> Result<Option<String>, GitError> {
         name::check(leaving.name)?;
         let (trees, _turn) = self.turn(leaving.tree)?;
         let shared = trees.ready(leaving.tree)?;
@@ -167,7 +167,7 @@ impl Trees {
         subject: &Subject,
         look: &Look,
         (leaving, files): (&Leaving<'_>, &[&str]),
-    ) -> Result<Option<String>, EngineError> {
+    ) -> Result<Option<String>, GitError> {
         let base = leaving.base;
         let tree = self.work(subject, look)?.files_over(base, files)?;
         if self.git()?.text(&["rev-parse", &format!("{base}^{{tree}}")])? == tree {

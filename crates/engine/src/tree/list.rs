@@ -8,7 +8,7 @@ use super::{
     name,
     snapshot::REFS,
 };
-use crate::error::EngineError;
+use crate::error::GitError;
 use std::{collections::BTreeSet, fs, path::Path};
 use waypost_model::time::Time;
 use waypost_store::file;
@@ -45,7 +45,7 @@ pub(crate) struct Snapshot {
 
 impl Trees {
     /// The trees that are ours, by name.
-    pub(crate) fn list(&self) -> Result<Vec<TreeEntry>, EngineError> {
+    pub(crate) fn list(&self) -> Result<Vec<TreeEntry>, GitError> {
         let mut found = Vec::new();
         for (admin, path) in Admin::all(self.common())? {
             let Some(name) = self.name_of(&path) else { continue };
@@ -83,7 +83,7 @@ impl Trees {
 
     /// The names of everything that is a tree of ours or was to become one: folders, git's
     /// records, and branches of attempts that have neither.
-    pub(crate) fn traces(&self) -> Result<BTreeSet<String>, EngineError> {
+    pub(crate) fn traces(&self) -> Result<BTreeSet<String>, GitError> {
         let mut found: BTreeSet<String> = self.names()?.into_iter().collect();
         let records = Admin::all(self.common())?.into_iter();
         found.extend(records.filter_map(|(_, path)| self.name_of(&path)));
@@ -93,7 +93,7 @@ impl Trees {
     }
 
     /// Branches of attempts that have no tree.
-    pub(crate) fn lone_branches(&self) -> Result<Vec<String>, EngineError> {
+    pub(crate) fn lone_branches(&self) -> Result<Vec<String>, GitError> {
         let list = ["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/worktree"];
         let listed = self.git()?.text(&list)?;
         let is_attempt = |name: &&str| name::is_name(name) && name::attempt(name).is_some();
@@ -107,7 +107,7 @@ impl Trees {
     }
 
     /// All snapshots, by tree, the oldest first.
-    pub(crate) fn snapshots(&self) -> Result<Vec<Snapshot>, EngineError> {
+    pub(crate) fn snapshots(&self) -> Result<Vec<Snapshot>, GitError> {
         let format = "--format=%(refname) %(objectname) %(committerdate:unix)";
         let listed = self.git()?.text(&["for-each-ref", "--sort=version:refname", format, REFS])?;
         let parse = |line: &str| {

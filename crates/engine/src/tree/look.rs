@@ -9,7 +9,7 @@ use super::{
     index, name,
     snapshot::REFS,
 };
-use crate::error::EngineError;
+use crate::error::GitError;
 use std::path::PathBuf;
 
 /// A tree that is looked at.
@@ -74,7 +74,7 @@ impl Look {
 
 impl Trees {
     /// Looks at a tree.
-    pub(super) fn look(&self, subject: &Subject) -> Result<Look, EngineError> {
+    pub(super) fn look(&self, subject: &Subject) -> Result<Look, GitError> {
         let Subject { name, admin, .. } = subject;
         let mut look = self.glance(subject)?;
         look.own_branch = match &look.branch {
@@ -90,7 +90,7 @@ impl Trees {
     }
 
     /// Looks at a tree's files, and not at its commits.
-    pub(super) fn glance(&self, subject: &Subject) -> Result<Look, EngineError> {
+    pub(super) fn glance(&self, subject: &Subject) -> Result<Look, GitError> {
         let Subject { admin, folder, .. } = subject;
         let git = self.git_of(admin, folder)?;
         let status = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"];
@@ -119,7 +119,7 @@ impl Trees {
     }
 
     /// Those of some commits that no branch, tag or ref of ours has when this tree is gone.
-    pub(super) fn lost(&self, name: &str, heads: &[String]) -> Result<Vec<String>, EngineError> {
+    pub(super) fn lost(&self, name: &str, heads: &[String]) -> Result<Vec<String>, GitError> {
         self.lost_beyond(name, heads, None)
     }
 
@@ -129,7 +129,7 @@ impl Trees {
         name: &str,
         heads: &[String],
         had: Option<&str>,
-    ) -> Result<Vec<String>, EngineError> {
+    ) -> Result<Vec<String>, GitError> {
         if heads.is_empty() {
             return Ok(Vec::new());
         }
@@ -152,7 +152,7 @@ impl Trees {
     }
 
     /// Where the branch of a tree is.
-    pub(super) fn branch_at(&self, name: &str) -> Result<Option<String>, EngineError> {
+    pub(super) fn branch_at(&self, name: &str) -> Result<Option<String>, GitError> {
         let branch = format!("refs/heads/{name}");
         self.git()?.try_text(&["rev-parse", "--verify", "--quiet", &branch])
     }

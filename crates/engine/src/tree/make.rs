@@ -5,7 +5,10 @@ use super::{
     admin::{self, Admin, Mark, REASON, Stage},
     include, name, share,
 };
-use crate::{error::EngineError, git, git::Git};
+use crate::{
+    error::{Absence, GitError, Hindrance, Mistake},
+    git::{self, Git},
+};
 use std::{
     fs, io,
     os::unix::ffi::OsStrExt as _,
@@ -38,10 +41,10 @@ impl Trees {
     /// One that is there is kept as it is. One whose folder somebody has deleted is made again from
     /// its index and its branch; a branch that is there without a tree is taken up, unless `base`
     /// has all of it.
-    pub(crate) fn make(&self, name: &str, base: &str) -> Result<Made, EngineError> {
+    pub(crate) fn make(&self, name: &str, base: &str) -> Result<Made, GitError> {
         name::check(name)?;
         if !git::is_safe_ref(base) {
-            return Err(EngineError::bad_input(format!("`{base}` is no name of a commit")));
+            return Err(Mistake::CommitName { name: base.to_owned() }.into());
         }
         let (trees, _turn) = self.turn(name)?;
         trees.guard_folder()?;
@@ -57,14 +60,13 @@ impl Trees {
         }
         trees.note_making(name)?;
         if let Err(error) = trees.add(name, base) {
-            if !matches!(error, EngineError::GitKilled { .. }) {
+            if !matches!(error, GitError::Killed { .. }) {
                 trees.forget_making(name)?;
             }
             return Err(error);
         }
-        let admin = trees.admin(name)?.ok_or_else(|| {
-            EngineError::bad_input(format!("git made {name} and does not know it any more"))
-        })?;
+        let admin = trees.admin(name)?;
+        let admin = admin.ok_or_else(|| Absence::Record { name: name.to_owned() })?;
         let git = trees.git_of(&admin, &path)?;
         let base = match resolved(base) {
             true => base.to_owned(),
@@ -78,11 +80,11 @@ impl Trees {
 
     /// Notes that git is making a tree. Should that fail, git takes away what it made, and killed
     /// at that it may leave anything but the lock that would tell whose it is.
-    fn note_making(&self, name: &str) -> Result<(), EngineError> {
+    fn note_making(&self, name: &str) -> Result<(), GitError> {
         Ok(file::replace_volatile(&self.making(name), b"", file::PRIVATE)?)
     }
 
-    fn forget_making(&self, name: &str) -> Result<(), EngineError> {
+    fn forget_making(&self, name: &str) -> Result<(), GitError> {
         Ok(file::remove(&self.making(name))?)
     }
 
@@ -91,47 +93,35 @@ impl Trees {
     }
 
     /// Refuses to work below a link or a file.
-    pub(super) fn guard_folder(&self) -> Result<(), EngineError> {
+    pub(super) fn guard_folder(&self) -> Result<(), GitError> {
         let folder = self.shared.place.root.join(name::FOLDER);
         match folder.symlink_metadata() {
             Ok(found) if found.is_dir() => Ok(()),
-            Ok(_) => Err(EngineError::missing(
-                format!("{} is not a folder", folder.display()),
-                "work trees are made in there: move it away",
-            )),
+            Ok(_) => Err(Hindrance::NoFolder { path: folder }.into()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => make_folder(&folder),
-            Err(error) => Err(unusable(&folder, &error)),
+            Err(error) => Err(unusable(&folder, error)),
         }
     }
 
     /// Finds out how a tree stands; what an earlier removal has left undone is done first.
-    pub(super) fn standing(&self, name: &str) -> Result<Standing, EngineError> {
+    pub(super) fn standing(&self, name: &str) -> Result<Standing, GitError> {
         let path = self.path(name);
         let Some(admin) = self.admin(name)? else {
             if let Some(begun) = admin::begun(&self.shared.place.common, name) {
-                fs::remove_dir_all(&begun).map_err(|error| unusable(&begun, &error))?;
+                fs::remove_dir_all(&begun).map_err(|error| unusable(&begun, error))?;
             }
             return match is_free(&path)? {
                 true => Ok(Standing::Nothing),
                 // The place was free when that was noted, and nobody was let in since.
                 false if self.making(name).exists() => Ok(Standing::Partial),
-                false => Err(EngineError::missing(
-                    format!(
-                        "{} is in the way: it is no work tree of this repository",
-                        path.display()
-                    ),
-                    "move it away or delete it",
-                )),
+                false => Err(Hindrance::ForeignFolder { path }.into()),
             };
         };
         let Some(mark) = admin.mark()? else {
             let is_ours = admin.is_locked_by_us() || self.making(name).exists();
             return match is_ours {
                 true => Ok(Standing::Partial),
-                false => Err(EngineError::missing(
-                    format!("{} is a work tree that Waypost did not make", path.display()),
-                    format!("`git worktree remove {name}`, or move it away"),
-                )),
+                false => Err(Hindrance::ForeignTree { path, name: name.to_owned() }.into()),
             };
         };
         let is_there = path.join(".git").symlink_metadata().is_ok();
@@ -149,21 +139,13 @@ impl Trees {
     }
 
     /// Fills a tree again whose folder has vanished; `false`: its branch has vanished as well.
-    pub(super) fn remake(
-        &self,
-        path: &Path,
-        admin: &Admin,
-        mark: &Mark,
-    ) -> Result<bool, EngineError> {
+    pub(super) fn remake(&self, path: &Path, admin: &Admin, mark: &Mark) -> Result<bool, GitError> {
         let git = self.git_of(admin, &self.shared.place.root)?.variable("GIT_WORK_TREE", path);
         if git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?.is_none() {
             return Ok(false);
         }
         if !is_free(path)? && path.join(".git").symlink_metadata().is_err() {
-            return Err(EngineError::missing(
-                format!("{} was emptied, and something else is in it", path.display()),
-                "move it away or delete it",
-            ));
+            return Err(Hindrance::Replaced { path: path.to_owned() }.into());
         }
         admin.set_mark(&Mark { stage: Stage::Remaking, ..mark.clone() })?;
         make_folder(path)?;
@@ -180,7 +162,7 @@ impl Trees {
 
     /// Takes away what is left of a tree that nobody has worked in, or that has lost its folder and
     /// its branch; commits that only its log knows are kept. A branch stays.
-    pub(super) fn clear(&self, name: &str) -> Result<(), EngineError> {
+    pub(super) fn clear(&self, name: &str) -> Result<(), GitError> {
         let path = self.path(name);
         if let Some(admin) =
             self.admin(name)?.filter(|admin| admin.mark().is_ok_and(|it| it.is_some()))
@@ -202,13 +184,13 @@ impl Trees {
     }
 
     /// Has git make the tree.
-    fn add(&self, name: &str, base: &str) -> Result<(), EngineError> {
+    fn add(&self, name: &str, base: &str) -> Result<(), GitError> {
         let git = self.git()?;
         let reason = format!("{REASON}{name}");
         let start = ["worktree", "add", "--quiet", "--no-track", "--lock", "--reason", &reason];
         let error = match git.text(&[&start[..], &["-b", name, name, base]].concat()) {
             Ok(_) => return Ok(()),
-            Err(error @ EngineError::GitKilled { .. }) => return Err(error),
+            Err(error @ GitError::Killed { .. }) => return Err(error),
             Err(error) => error,
         };
         let branch = format!("refs/heads/{name}");
@@ -224,14 +206,14 @@ impl Trees {
     }
 
     /// Puts in what the project says that a tree needs beside what git has put there.
-    pub(super) fn furnish(&self, path: &Path) -> Result<(), EngineError> {
+    pub(super) fn furnish(&self, path: &Path) -> Result<(), GitError> {
         include::copy(self, path)?;
         share::link(self, path)
     }
 }
 
 /// Whether `commit` has everything that `branch` has.
-fn has(git: &Git, commit: &str, branch: &str) -> Result<bool, EngineError> {
+fn has(git: &Git, commit: &str, branch: &str) -> Result<bool, GitError> {
     Ok(git.try_text(&["merge-base", "--is-ancestor", branch, commit])?.is_some())
 }
 
@@ -241,29 +223,25 @@ fn resolved(base: &str) -> bool {
 }
 
 /// Whether nothing stands at `path`, or an empty folder.
-pub(super) fn is_free(path: &Path) -> Result<bool, EngineError> {
+pub(super) fn is_free(path: &Path) -> Result<bool, GitError> {
     match path.symlink_metadata() {
         Ok(found) if found.is_dir() => {
-            let mut entries = fs::read_dir(path).map_err(|error| unusable(path, &error))?;
+            let mut entries = fs::read_dir(path).map_err(|error| unusable(path, error))?;
             Ok(entries.next().is_none())
         }
         Ok(_) => Ok(false),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(unusable(path, &error)),
+        Err(error) => Err(unusable(path, error)),
     }
 }
 
-pub(super) fn make_folder(path: &Path) -> Result<(), EngineError> {
+pub(super) fn make_folder(path: &Path) -> Result<(), GitError> {
     match fs::create_dir(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(unusable(path, &error)),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(unusable(path, error)),
         _ => Ok(()),
     }
 }
 
-pub(super) fn unusable(path: &Path, error: &io::Error) -> EngineError {
-    let message = format!("cannot use {}: {error}", path.display());
-    match error.kind() {
-        io::ErrorKind::StorageFull => EngineError::missing(message, "make space on the disk"),
-        _ => EngineError::Missing { message, hint: None },
-    }
+pub(super) fn unusable(path: &Path, error: io::Error) -> GitError {
+    GitError::file("use", path, error)
 }

@@ -37,7 +37,7 @@ pub(crate) use removal::PutAway;
 pub(crate) use snapshot::known;
 
 use crate::{
-    error::EngineError,
+    error::{Absence, GitError},
     git::{Foreign, Git, Hold, exclude, stale},
 };
 use admin::Admin;
@@ -136,19 +136,19 @@ impl Trees {
 
     /// Git is at work for an engine from here on. What a git that was killed before has left in the
     /// way is taken away; whoever calls this holds the lock that all of them lived under.
-    pub(crate) fn begin_work(&self) -> Result<(), EngineError> {
+    pub(crate) fn begin_work(&self) -> Result<(), GitError> {
         self.release_locks()?;
         stale::begin(&self.shared.place.state)
     }
 
     /// The engine's git has ended, and none of it was killed.
-    pub(crate) fn end_work(&self) -> Result<(), EngineError> {
+    pub(crate) fn end_work(&self) -> Result<(), GitError> {
         self.release_locks()?;
         stale::end(&self.shared.place.state)
     }
 
     /// Takes away what a git that was killed has left in the way; says how much that was.
-    pub(crate) fn release_locks(&self) -> Result<usize, EngineError> {
+    pub(crate) fn release_locks(&self) -> Result<usize, GitError> {
         let TreesPlace { state, common, root, .. } = &self.shared.place;
         let trees = Admin::all(common)?.into_iter().map(|(_, path)| path);
         let places: Vec<PathBuf> =
@@ -191,27 +191,24 @@ impl Trees {
     }
 
     /// Git in the project's root.
-    pub(crate) fn git(&self) -> Result<Git, EngineError> {
+    pub(crate) fn git(&self) -> Result<Git, GitError> {
         let git = self.bare_git(&self.shared.place.root, &self.shared.place.common);
         self.harmless(git, None)
     }
 
     /// Git in a tree of ours, or in the project's root.
-    pub(crate) fn git_in(&self, folder: &Path) -> Result<Git, EngineError> {
+    pub(crate) fn git_in(&self, folder: &Path) -> Result<Git, GitError> {
         if folder == self.shared.place.root {
             return self.git();
         }
         match Admin::find(&self.shared.place.common, folder)? {
             Some(admin) => self.git_of(&admin, folder),
-            None => Err(EngineError::missing(
-                format!("{} is no work tree of this repository", folder.display()),
-                "`waypost worktree list` tells which there are",
-            )),
+            None => Err(Absence::Tree { path: folder.to_owned() }.into()),
         }
     }
 
     /// Git in the tree that `admin` is about, wherever its folder stands now.
-    fn git_of(&self, admin: &Admin, folder: &Path) -> Result<Git, EngineError> {
+    fn git_of(&self, admin: &Admin, folder: &Path) -> Result<Git, GitError> {
         let git = self
             .bare_git(folder, &admin.folder)
             .variable("GIT_COMMON_DIR", self.shared.place.common.as_os_str());
@@ -230,7 +227,7 @@ impl Trees {
 
     /// Makes git run nothing of the repository's. The configuration is read once, and again when
     /// it has changed: an agent may write it while we go on.
-    fn harmless(&self, git: Git, own_config: Option<&Path>) -> Result<Git, EngineError> {
+    fn harmless(&self, git: Git, own_config: Option<&Path>) -> Result<Git, GitError> {
         let common = &self.shared.place.common;
         let marks = [
             file::Mark::of(&common.join("config"))?,
@@ -264,7 +261,7 @@ impl Trees {
     }
 
     /// Waits until nobody else, in this process or another, changes the tree of this name.
-    fn turn(&self, name: &str) -> Result<(Self, Hold), EngineError> {
+    fn turn(&self, name: &str) -> Result<(Self, Hold), GitError> {
         let folder = self.shared.place.state.join("trees");
         file::make_private_folder(&folder)?;
         let number = name.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31) + u32::from(byte));
@@ -276,12 +273,12 @@ impl Trees {
     }
 
     /// Git's record of a tree.
-    fn admin(&self, name: &str) -> Result<Option<Admin>, EngineError> {
+    fn admin(&self, name: &str) -> Result<Option<Admin>, GitError> {
         Admin::find(&self.shared.place.common, &self.path(name))
     }
 
     /// Has our files kept out of git's sight, once.
-    fn exclude(&self) -> Result<(), EngineError> {
+    fn exclude(&self) -> Result<(), GitError> {
         if self.shared.is_excluded.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -297,17 +294,15 @@ impl Trees {
     }
 
     /// Whether the disk has room for another tree.
-    pub(crate) fn has_space(&self) -> Result<bool, EngineError> {
+    pub(crate) fn has_space(&self) -> Result<bool, GitError> {
         Ok(self.free_bytes()? >= self.shared.place.config.min_free_mb.saturating_mul(1 << 20))
     }
 
     /// What is free where trees are made.
-    pub(crate) fn free_bytes(&self) -> Result<u64, EngineError> {
+    pub(crate) fn free_bytes(&self) -> Result<u64, GitError> {
         let root = &self.shared.place.root;
-        let found = rustix::fs::statvfs(root).map_err(|error| EngineError::Missing {
-            message: format!("cannot tell what is free at {}: {error}", root.display()),
-            hint: None,
-        })?;
+        let found = rustix::fs::statvfs(root)
+            .map_err(|error| GitError::file("tell what is free at", root, error))?;
         Ok(found.f_bavail.saturating_mul(found.f_frsize))
     }
 }

@@ -2,16 +2,19 @@
 //!
 //! A name is the folder below the project's root and the branch at once.
 
-use crate::{error::EngineError, git};
+use crate::{
+    error::{GitError, Mistake},
+    git,
+};
 
 /// Where work trees are, below the project's root.
 pub(crate) const FOLDER: &str = "worktree";
 
 /// Refuses a name that is none of ours.
-pub(crate) fn check(name: &str) -> Result<(), EngineError> {
+pub(crate) fn check(name: &str) -> Result<(), GitError> {
     match is_name(name) {
         true => Ok(()),
-        false => Err(EngineError::bad_input(format!("`{name}` is no name of a work tree"))),
+        false => Err(Mistake::TreeName { name: name.to_owned() }.into()),
     }
 }
 

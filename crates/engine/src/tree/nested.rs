@@ -9,7 +9,7 @@ use super::{
     look::{Look, Subject},
 };
 use crate::{
-    error::EngineError,
+    error::GitError,
     git::{Foreign, Git},
 };
 use std::{
@@ -31,7 +31,7 @@ pub(super) fn unsaved(
     trees: &Trees,
     subject: &Subject,
     look: &Look,
-) -> Result<Option<String>, EngineError> {
+) -> Result<Option<String>, GitError> {
     let Subject { admin, folder, .. } = subject;
     let links = look.links.iter().map(|(path, _)| path);
     for path in look.nested.iter().chain(links) {
@@ -78,12 +78,12 @@ pub(super) struct Nested {
 
 impl Nested {
     /// The commit that it has checked out.
-    pub(super) fn head(&self) -> Result<Option<String>, EngineError> {
+    pub(super) fn head(&self) -> Result<Option<String>, GitError> {
         self.git()?.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])
     }
 
     /// Git in it, running nothing of its own either.
-    fn git(&self) -> Result<Git, EngineError> {
+    fn git(&self) -> Result<Git, GitError> {
         let folder = &self.folder;
         let ceiling = folder.parent().unwrap_or(folder);
         let git = Git::at(folder)
@@ -122,7 +122,7 @@ fn straight(path: &Path) -> PathBuf {
     straight
 }
 
-fn unsaved_in(nested: &Nested, depth: usize) -> Result<Option<&'static str>, EngineError> {
+fn unsaved_in(nested: &Nested, depth: usize) -> Result<Option<&'static str>, GitError> {
     let git = nested.git()?;
     let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"];
     let Some(printed) = git.try_bytes(&status)? else {
@@ -154,7 +154,7 @@ fn unsaved_in(nested: &Nested, depth: usize) -> Result<Option<&'static str>, Eng
 }
 
 /// Commits, stashes among them, that no remote is known to have.
-fn unsaved_commits(git: &Git) -> Result<Option<&'static str>, EngineError> {
+fn unsaved_commits(git: &Git) -> Result<Option<&'static str>, GitError> {
     let list = ["rev-list", "--max-count=1", "--all", "--reflog", "--not", "--remotes"];
     match git.try_text(&list)? {
         Some(listed) if listed.is_empty() => Ok(None),

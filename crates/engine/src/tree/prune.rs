@@ -2,7 +2,7 @@
 //! snapshots are deleted.
 
 use super::{Trees, list::TreeEntry, removal::PutAway};
-use crate::error::EngineError;
+use crate::error::GitError;
 use std::time::Duration;
 use waypost_model::time::Time;
 
@@ -39,7 +39,7 @@ impl Trees {
         order: &PruneOrder,
         is_working: impl Fn(&str) -> bool,
         now: Time,
-    ) -> Result<Pruned, EngineError> {
+    ) -> Result<Pruned, GitError> {
         let mut pruned = Pruned { swept: self.sweep()?, ..Pruned::default() };
         let mut trees = self.list()?;
         trees.retain(|tree| !is_working(&tree.name));
@@ -63,7 +63,7 @@ impl Trees {
     }
 
     /// Whether less is free than is needed.
-    fn lacks(&self, order: &PruneOrder) -> Result<bool, EngineError> {
+    fn lacks(&self, order: &PruneOrder) -> Result<bool, GitError> {
         let Some(need) = order.need else { return Ok(false) };
         // What is on its way out counts.
         self.settle();
@@ -75,7 +75,7 @@ impl Trees {
         name: &str,
         order: &PruneOrder,
         pruned: &mut Pruned,
-    ) -> Result<(), EngineError> {
+    ) -> Result<(), GitError> {
         let why = "cleared up";
         let put_away = match order.loses_strays {
             true => self.put_away_with_strays(name, why),
@@ -101,7 +101,7 @@ impl Trees {
         limit: Duration,
         now: Time,
         pruned: &mut Pruned,
-    ) -> Result<(), EngineError> {
+    ) -> Result<(), GitError> {
         let git = self.git()?;
         for snapshot in self.snapshots()? {
             if now.since(snapshot.at) < limit {

@@ -8,7 +8,7 @@ use super::{
     make::Standing,
     name, nested,
 };
-use crate::error::EngineError;
+use crate::error::{GitError, Hindrance};
 use std::fs;
 use waypost_store::file;
 
@@ -39,20 +39,16 @@ enum Secured {
 
 impl Trees {
     /// Keeps in a snapshot what would be lost, makes sure of it, and removes tree and branch.
-    pub(crate) fn put_away(&self, name: &str, why: &str) -> Result<PutAway, EngineError> {
+    pub(crate) fn put_away(&self, name: &str, why: &str) -> Result<PutAway, GitError> {
         self.remove(name, why, Strays::Refuse)
     }
 
     /// As `put_away`; repositories inside the tree are lost with it.
-    pub(crate) fn put_away_with_strays(
-        &self,
-        name: &str,
-        why: &str,
-    ) -> Result<PutAway, EngineError> {
+    pub(crate) fn put_away_with_strays(&self, name: &str, why: &str) -> Result<PutAway, GitError> {
         self.remove(name, why, Strays::Lose)
     }
 
-    fn remove(&self, name: &str, why: &str, strays: Strays) -> Result<PutAway, EngineError> {
+    fn remove(&self, name: &str, why: &str, strays: Strays) -> Result<PutAway, GitError> {
         name::check(name)?;
         let (trees, _turn) = self.turn(name)?;
         trees.guard_folder()?;
@@ -86,7 +82,7 @@ impl Trees {
         trash: String,
         why: &str,
         strays: Strays,
-    ) -> Result<PutAway, EngineError> {
+    ) -> Result<PutAway, GitError> {
         let Subject { name, admin, mark, folder } = subject;
         let path = self.path(name);
         let processes = inside::processes(&path);
@@ -121,7 +117,7 @@ impl Trees {
     }
 
     /// Makes sure that nothing is lost with a tree.
-    fn secure(&self, subject: &Subject, why: &str, strays: Strays) -> Result<Secured, EngineError> {
+    fn secure(&self, subject: &Subject, why: &str, strays: Strays) -> Result<Secured, GitError> {
         for _ in 0..LOOKS_MAX {
             let look = self.look(subject)?;
             if strays == Strays::Refuse
@@ -138,14 +134,11 @@ impl Trees {
                 return Ok(Secured::Safe { snapshot: kept.reference, branch });
             }
         }
-        Err(EngineError::missing(
-            format!("{} changes while it is looked at", subject.name),
-            "end whatever writes into it, then try again",
-        ))
+        Err(Hindrance::Changing { name: subject.name.clone() }.into())
     }
 
     /// Removes what remains of a tree that has nothing to lose.
-    pub(super) fn finish(&self, name: &str, admin: &Admin, mark: &Mark) -> Result<(), EngineError> {
+    pub(super) fn finish(&self, name: &str, admin: &Admin, mark: &Mark) -> Result<(), GitError> {
         let Stage::Leaving { trash, branch } = &mark.stage else { return Ok(()) };
         if let Some(commit) = branch {
             self.delete_branch(name, commit)?;
@@ -157,7 +150,7 @@ impl Trees {
 
     /// Has git know a tree no more. Its record goes in one step, with our mark in it: of half a
     /// record nobody could say any more whose it was.
-    pub(super) fn forget(&self, admin: &Admin) -> Result<(), EngineError> {
+    pub(super) fn forget(&self, admin: &Admin) -> Result<(), GitError> {
         let gone = self.shared.place.state.join(GONE);
         file::make_private_folder(&gone)?;
         let name = admin.folder.file_name().unwrap_or_default();
@@ -172,7 +165,7 @@ impl Trees {
     }
 
     /// Deletes the branch of a tree unless somebody has moved it.
-    fn delete_branch(&self, name: &str, commit: &str) -> Result<(), EngineError> {
+    fn delete_branch(&self, name: &str, commit: &str) -> Result<(), GitError> {
         let branch = format!("refs/heads/{name}");
         let git = self.git()?;
         git.try_text(&["update-ref", "-d", &branch, commit])?;
@@ -185,7 +178,7 @@ impl Trees {
     }
 
     /// Puts away a branch whose tree is gone.
-    fn drop_branch(&self, name: &str, why: &str) -> Result<PutAway, EngineError> {
+    fn drop_branch(&self, name: &str, why: &str) -> Result<PutAway, GitError> {
         let Some(commit) = self.branch_at(name)? else { return Ok(PutAway::Gone) };
         let is_lost = !self.lost(name, std::slice::from_ref(&commit))?.is_empty();
         let snapshot = match is_lost {

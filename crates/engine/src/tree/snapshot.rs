@@ -13,7 +13,10 @@ use super::{
     name,
     nested::{self, Nested},
 };
-use crate::{error::EngineError, git::Git};
+use crate::{
+    error::{Absence, GitError, Mistake},
+    git::Git,
+};
 use std::{
     ffi::OsStr,
     fs,
@@ -46,7 +49,7 @@ pub(super) struct Kept {
 
 impl Trees {
     /// Keeps in a snapshot what would be lost with a tree; none if that is nothing. The tree stays.
-    pub(crate) fn snapshot(&self, name: &str, why: &str) -> Result<Option<String>, EngineError> {
+    pub(crate) fn snapshot(&self, name: &str, why: &str) -> Result<Option<String>, GitError> {
         name::check(name)?;
         let (trees, _turn) = self.turn(name)?;
         let standing = match trees.standing(name)? {
@@ -65,12 +68,7 @@ impl Trees {
     }
 
     /// Makes a snapshot of what was seen, and makes sure that it is whole.
-    pub(super) fn keep(
-        &self,
-        subject: &Subject,
-        look: &Look,
-        why: &str,
-    ) -> Result<Kept, EngineError> {
+    pub(super) fn keep(&self, subject: &Subject, look: &Look, why: &str) -> Result<Kept, GitError> {
         let Subject { name, mark, .. } = subject;
         let work = self.work(subject, look)?;
         let files = work.files()?;
@@ -111,7 +109,7 @@ impl Trees {
         why: &str,
         commit: &str,
         all: &[String],
-    ) -> Result<String, EngineError> {
+    ) -> Result<String, GitError> {
         let files = self.git()?.text(&["rev-parse", &format!("{commit}^{{tree}}")])?;
         let others = all.iter().map(String::as_str).filter(|it| *it != commit);
         let parents: Vec<&str> = std::iter::once(commit).chain(others).collect();
@@ -124,7 +122,7 @@ impl Trees {
         name: &str,
         (files, parents): (&str, &[&str]),
         why: &str,
-    ) -> Result<String, EngineError> {
+    ) -> Result<String, GitError> {
         let commit = parents.first().copied().unwrap_or("none");
         let message = format!(
             "waypost: snapshot of {name}\n\n{}\n\nWaypost-Tree: {name}\nWaypost-Head: {name}\n\
@@ -141,7 +139,7 @@ impl Trees {
         subject: &Subject,
         look: &Look,
         kept: &Kept,
-    ) -> Result<bool, EngineError> {
+    ) -> Result<bool, GitError> {
         Ok(self.work(subject, look)?.files()? == kept.files)
     }
 
@@ -149,14 +147,14 @@ impl Trees {
         &self,
         subject: &'a Subject,
         look: &'a Look,
-    ) -> Result<Work<'a>, EngineError> {
+    ) -> Result<Work<'a>, GitError> {
         let git = self.git_of(&subject.admin, &subject.folder)?.durable();
         let scratch = self.scratch(&subject.name)?;
         Ok(Work { git, scratch, look, subject })
     }
 
     /// A folder for git to work in, for whoever has the turn of the tree.
-    pub(super) fn scratch(&self, name: &str) -> Result<Scratch, EngineError> {
+    pub(super) fn scratch(&self, name: &str) -> Result<Scratch, GitError> {
         Scratch::take(self.shared.place.state.join("trees/scratch").join(name::short(name)))
     }
 
@@ -167,7 +165,7 @@ impl Trees {
         files: &str,
         parents: &[&str],
         message: &str,
-    ) -> Result<String, EngineError> {
+    ) -> Result<String, GitError> {
         let git = self.git()?.durable();
         let below = format!("{REFS}/{}", name::short(name));
         let list = ["for-each-ref", "--format=%(refname)", &below];
@@ -197,12 +195,12 @@ impl Trees {
         git.text(&["update-ref", &reference, &commit, &nothing])?;
         match git.text(&["rev-parse", "--verify", &reference])? == commit {
             true => Ok(reference),
-            false => Err(EngineError::bad_input(format!("{reference} is not what was kept"))),
+            false => Err(Absence::Snapshot { reference }.into()),
         }
     }
 
     /// Fills a tree again whose folder somebody has deleted, to look at it.
-    pub(super) fn refill(&self, name: &str) -> Result<Standing, EngineError> {
+    pub(super) fn refill(&self, name: &str) -> Result<Standing, GitError> {
         match self.standing(name)? {
             Standing::Missing(admin, mark) => {
                 match self.remake(&self.path(name), &admin, &mark)? {
@@ -217,7 +215,7 @@ impl Trees {
 
 /// Those of some paths and patterns that mean a file which git tracks or could: `git add` refuses the
 /// others.
-pub(crate) fn known<'a>(git: &Git, some: &[&'a str]) -> Result<Vec<&'a str>, EngineError> {
+pub(crate) fn known<'a>(git: &Git, some: &[&'a str]) -> Result<Vec<&'a str>, GitError> {
     let mut found = Vec::new();
     for file in some {
         let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", file];
@@ -228,11 +226,8 @@ pub(crate) fn known<'a>(git: &Git, some: &[&'a str]) -> Result<Vec<&'a str>, Eng
     Ok(found)
 }
 
-pub(super) fn no_tree(name: &str) -> EngineError {
-    EngineError::BadInput {
-        message: format!("there is no work tree {name}"),
-        hint: Some("`waypost worktree list` tells which there are".into()),
-    }
+pub(super) fn no_tree(name: &str) -> GitError {
+    Mistake::UnknownTree { name: name.to_owned() }.into()
 }
 
 /// What a snapshot's message tells, the reason apart.
@@ -256,7 +251,7 @@ pub(super) struct Work<'a> {
 
 impl Work<'_> {
     /// The files as one tree.
-    pub(super) fn files(&self) -> Result<String, EngineError> {
+    pub(super) fn files(&self) -> Result<String, GitError> {
         let Subject { admin, folder, .. } = self.subject;
         let own = self.scratch.0.join("files");
         let git = self.git.clone().variable("GIT_INDEX_FILE", &*own);
@@ -282,7 +277,7 @@ impl Work<'_> {
     }
 
     /// A commit's files, with some of them as they are in the tree, as one tree.
-    pub(super) fn files_over(&self, commit: &str, some: &[&str]) -> Result<String, EngineError> {
+    pub(super) fn files_over(&self, commit: &str, some: &[&str]) -> Result<String, GitError> {
         let own = self.scratch.0.join("some");
         let git = self.git.clone().variable("GIT_INDEX_FILE", &*own);
         git.text(&["read-tree", commit])?;
@@ -294,23 +289,23 @@ impl Work<'_> {
     }
 
     /// Puts files into the tree's own index: these, or all.
-    pub(super) fn stage(&self, only: &[&str]) -> Result<(), EngineError> {
+    pub(super) fn stage(&self, only: &[&str]) -> Result<(), GitError> {
         self.add(&self.git, only)
     }
 
     /// Puts all files into a copy of an index. Returns the copy; none if git cannot do that.
-    pub(super) fn stage_aside(&self, index: &IndexFile) -> Result<Option<PathBuf>, EngineError> {
+    pub(super) fn stage_aside(&self, index: &IndexFile) -> Result<Option<PathBuf>, GitError> {
         let copy = self.scratch.0.join("index");
         index.copy_to(&copy, &index.bytes)?;
         match self.add(&self.git.clone().variable("GIT_INDEX_FILE", &*copy), &[]) {
             Ok(()) => Ok(Some(copy)),
-            Err(killed @ EngineError::GitKilled { .. }) => Err(killed),
+            Err(killed @ GitError::Killed { .. }) => Err(killed),
             Err(_) => Ok(None),
         }
     }
 
     /// Puts files into the index that `git` has: these, or all.
-    fn add(&self, git: &Git, only: &[&str]) -> Result<(), EngineError> {
+    fn add(&self, git: &Git, only: &[&str]) -> Result<(), GitError> {
         let is_link =
             |file: &&&str| self.look.links.iter().any(|(path, _)| path == file.as_bytes());
         let files: Vec<&str> = match only.is_empty() {
@@ -344,7 +339,7 @@ impl Work<'_> {
     }
 
     /// Notes the commit that a submodule has now.
-    fn note_link(&self, git: &Git, path: &[u8], noted: &str) -> Result<(), EngineError> {
+    fn note_link(&self, git: &Git, path: &[u8], noted: &str) -> Result<(), GitError> {
         let folder = self.subject.folder.join(OsStr::from_bytes(path));
         let Ok(path) = str::from_utf8(path) else { return Ok(()) };
         if !nested::is_repository(&folder) {
@@ -362,7 +357,7 @@ impl Work<'_> {
     }
 
     /// What the index is: as the head, as the files, or a commit of its own.
-    fn index(&self, files: &str) -> Result<String, EngineError> {
+    fn index(&self, files: &str) -> Result<String, GitError> {
         let Some(index) = self.subject.admin.index()?.filter(|_| self.look.is_staged) else {
             return Ok("head".into());
         };
@@ -395,7 +390,7 @@ impl Work<'_> {
 
     /// Gives versions of files whose merge was not resolved names of their own, so that a tree can
     /// hold them.
-    fn set_stages_aside(&self, git: &Git, unmerged: &[u8]) -> Result<(), EngineError> {
+    fn set_stages_aside(&self, git: &Git, unmerged: &[u8]) -> Result<(), GitError> {
         let records = unmerged.split(|byte| *byte == 0).filter(|record| !record.is_empty());
         let mut entries = Vec::new();
         let mut paths = Vec::new();
@@ -433,7 +428,7 @@ impl Work<'_> {
 pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Scratch {
-    fn take(folder: PathBuf) -> Result<Self, EngineError> {
+    fn take(folder: PathBuf) -> Result<Self, GitError> {
         // What a process that was killed has left would be in the way.
         let _none = fs::remove_dir_all(&folder);
         file::make_private_folder(&folder)?;
@@ -448,12 +443,11 @@ impl Drop for Scratch {
     }
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), EngineError> {
+fn write(path: &Path, bytes: &[u8]) -> Result<(), GitError> {
     let written = fs::File::create(path).and_then(|mut file| file.write_all(bytes));
-    written.map_err(|error| unusable(path, &error))
+    written.map_err(|error| unusable(path, error))
 }
 
-fn text(path: &Path) -> Result<&str, EngineError> {
-    path.to_str()
-        .ok_or_else(|| EngineError::bad_input(format!("{} is not Unicode text", path.display())))
+fn text(path: &Path) -> Result<&str, GitError> {
+    path.to_str().ok_or_else(|| Mistake::NotText { path: path.to_owned() }.into())
 }

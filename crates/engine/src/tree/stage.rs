@@ -7,7 +7,7 @@ use super::{
     name,
     snapshot::no_tree,
 };
-use crate::error::EngineError;
+use crate::error::GitError;
 use std::fs;
 use waypost_store::file;
 
@@ -19,7 +19,7 @@ impl Trees {
     ///
     /// `git add` is not to be called with all of a tree instead: it runs git in submodules, which
     /// does what those configure.
-    pub(crate) fn stage(&self, name: &str) -> Result<Vec<String>, EngineError> {
+    pub(crate) fn stage(&self, name: &str) -> Result<Vec<String>, GitError> {
         name::check(name)?;
         let (trees, _turn) = self.turn(name)?;
         let subject = trees.ready(name)?;
@@ -36,18 +36,18 @@ impl Trees {
         &self,
         name: &str,
         only: &[&str],
-    ) -> Result<Vec<String>, EngineError> {
+    ) -> Result<Vec<String>, GitError> {
         name::check(name)?;
         let (trees, _turn) = self.turn(name)?;
         trees.stage_seen(&trees.ready(name)?, only)
     }
 
-    pub(super) fn ready(&self, name: &str) -> Result<Subject, EngineError> {
+    pub(super) fn ready(&self, name: &str) -> Result<Subject, GitError> {
         let Standing::Ready(admin, mark) = self.standing(name)? else { return Err(no_tree(name)) };
         Ok(Subject { name: name.to_owned(), admin, mark, folder: self.path(name) })
     }
 
-    fn stage_seen(&self, subject: &Subject, only: &[&str]) -> Result<Vec<String>, EngineError> {
+    fn stage_seen(&self, subject: &Subject, only: &[&str]) -> Result<Vec<String>, GitError> {
         let look = self.glance(subject)?;
         if look.has_blinkers {
             self.uncover(subject)?;
@@ -60,7 +60,7 @@ impl Trees {
 
     /// Stages without a look at the tree first, which would cost as much again. `false`: nothing is
     /// staged; there are marks or other repositories, for which a look is needed.
-    fn stage_plain(&self, subject: &Subject) -> Result<bool, EngineError> {
+    fn stage_plain(&self, subject: &Subject) -> Result<bool, GitError> {
         let is_plain = |bytes: &[u8]| {
             index::read(bytes, subject.oid_length()).is_some_and(|found| found.is_plain())
         };
@@ -70,7 +70,7 @@ impl Trees {
         let nothing_seen = Look::default();
         let work = self.work(subject, &nothing_seen)?;
         let Some(staged) = work.stage_aside(&index)? else { return Ok(false) };
-        let bytes = fs::read(&staged).map_err(|error| unusable(&staged, &error))?;
+        let bytes = fs::read(&staged).map_err(|error| unusable(&staged, error))?;
         // Git notes a commit of every repository that it comes across.
         if !is_plain(&bytes) {
             return Ok(false);
@@ -80,7 +80,7 @@ impl Trees {
     }
 
     /// Takes the marks from a tree's index that keep git from looking at files which are there.
-    pub(super) fn uncover(&self, subject: &Subject) -> Result<(), EngineError> {
+    pub(super) fn uncover(&self, subject: &Subject) -> Result<(), GitError> {
         let Subject { admin, folder, name, .. } = subject;
         let Some(index) = admin.index()? else { return Ok(()) };
         let Some(copy) = index::without_blinkers(&index.bytes, subject.oid_length(), folder) else {
@@ -95,7 +95,7 @@ impl Trees {
 
 impl Subject {
     /// What a git that was killed with its agent has left would keep every later one from working.
-    fn clear_locks(&self) -> Result<(), EngineError> {
+    fn clear_locks(&self) -> Result<(), GitError> {
         for name in ["index.lock", "HEAD.lock"] {
             file::remove(&self.admin.folder.join(name))?;
         }

@@ -10,7 +10,7 @@ use super::{
     name,
     removal::GONE,
 };
-use crate::error::EngineError;
+use crate::error::GitError;
 use std::{
     fs, io,
     os::unix::fs::PermissionsExt as _,
@@ -35,7 +35,7 @@ impl Trees {
     }
 
     /// A name in the trash that is free. Whoever asks has the turn of the tree.
-    pub(super) fn fresh_trash(&self, tree: &str) -> Result<String, EngineError> {
+    pub(super) fn fresh_trash(&self, tree: &str) -> Result<String, GitError> {
         make_folder(&self.shared.place.root.join(TRASH))?;
         let first = self.now().millis();
         let names = (first..).map(|number| format!("{}.{number}", name::short(tree)));
@@ -43,12 +43,12 @@ impl Trees {
         Ok(free.next().expect("there are more numbers than folders"))
     }
 
-    pub(super) fn move_to_trash(&self, path: &Path, trash: &str) -> Result<(), EngineError> {
+    pub(super) fn move_to_trash(&self, path: &Path, trash: &str) -> Result<(), GitError> {
         Ok(file::rename(path, &self.trash_path(trash))?)
     }
 
     /// Moves a tree out of the trash to its place; `false`: it is not in there.
-    pub(super) fn bring_back(&self, trash: &str, path: &Path) -> Result<bool, EngineError> {
+    pub(super) fn bring_back(&self, trash: &str, path: &Path) -> Result<bool, GitError> {
         let from = self.trash_path(trash);
         if from.symlink_metadata().is_err() || !is_free(path)? {
             return Ok(false);
@@ -87,7 +87,7 @@ impl Trees {
 
     /// Finishes what a process that was killed has left: trees on their way out go on or come back,
     /// and what nobody needs in the trash is deleted. Returns how many folders that were.
-    pub(crate) fn sweep(&self) -> Result<usize, EngineError> {
+    pub(crate) fn sweep(&self) -> Result<usize, GitError> {
         let trash = self.shared.place.root.join(TRASH);
         // Looked at before the marks: a tree's mark is set before its folder comes here.
         let listed: Vec<String> = fs::read_dir(&trash)
@@ -123,7 +123,7 @@ impl Trees {
 }
 
 /// Deletes a folder and all in it; links are not followed.
-fn delete(folder: &Path) -> Result<(), EngineError> {
+fn delete(folder: &Path) -> Result<(), GitError> {
     let deleted = match fs::remove_dir_all(folder) {
         // Some tools take the right to write from the folders they fill.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -133,7 +133,7 @@ fn delete(folder: &Path) -> Result<(), EngineError> {
         deleted => deleted,
     };
     match deleted {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(folder, &error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(folder, error)),
         _ => Ok(()),
     }
 }

@@ -8,9 +8,11 @@ use super::{
     name,
     snapshot::INDEX_FILE,
 };
-use crate::{error::EngineError, git::Git};
+use crate::{
+    error::{Absence, GitError, Mistake, Refusal},
+    git::Git,
+};
 use std::{collections::BTreeMap, path::PathBuf};
-use waypost_model::machine::Rejected;
 use waypost_store::file;
 
 /// A tree that is back.
@@ -23,7 +25,7 @@ pub(crate) struct BroughtBack {
 
 impl Trees {
     /// Makes a work tree at its old place of its newest snapshot, or of the one with this number.
-    pub(crate) fn undo(&self, name: &str, number: Option<u64>) -> Result<BroughtBack, EngineError> {
+    pub(crate) fn undo(&self, name: &str, number: Option<u64>) -> Result<BroughtBack, GitError> {
         name::check(name)?;
         let (trees, _turn) = self.turn(name)?;
         trees.guard_folder()?;
@@ -31,7 +33,7 @@ impl Trees {
         let path = trees.path(name);
         match trees.standing(name)? {
             Standing::Ready(..) => {
-                return Err(Rejected::rule(format!("{name} is there already")).into());
+                return Err(Refusal::TreeIsThere { name: name.to_owned() }.into());
             }
             Standing::Missing(admin, mark) if number.is_none() => {
                 if trees.remake(&path, &admin, &mark)? {
@@ -40,9 +42,7 @@ impl Trees {
                 trees.clear(name)?;
             }
             Standing::Missing(..) => {
-                let message = format!("git still knows {name}, whose folder is gone");
-                let next = format!("waypost worktree undo {}", name::short(name));
-                return Err(Rejected::rule(message).next(next).into());
+                return Err(Refusal::FolderIsGone { name: name.to_owned() }.into());
             }
             Standing::Partial => trees.clear(name)?,
             Standing::Nothing => {}
@@ -52,16 +52,14 @@ impl Trees {
         Ok(BroughtBack { path, snapshot: Some(snapshot.reference) })
     }
 
-    fn snapshot_of(&self, name: &str, number: Option<u64>) -> Result<Snapshot, EngineError> {
+    fn snapshot_of(&self, name: &str, number: Option<u64>) -> Result<Snapshot, GitError> {
         let all = self.snapshots()?.into_iter();
         let mut fitting = all.filter(|it| it.name == name && number.is_none_or(|n| it.number == n));
-        fitting.next_back().ok_or_else(|| EngineError::BadInput {
-            message: format!("there is no such snapshot of {name}"),
-            hint: Some("`waypost worktree list` tells which there are".into()),
-        })
+        let unknown = || Mistake::UnknownSnapshot { name: name.to_owned() }.into();
+        fitting.next_back().ok_or_else(unknown)
     }
 
-    fn restore(&self, name: &str, snapshot: &Snapshot) -> Result<(), EngineError> {
+    fn restore(&self, name: &str, snapshot: &Snapshot) -> Result<(), GitError> {
         let git = self.git()?.durable();
         let commit = &*snapshot.commit;
         let told = git.text(&["show", "--no-patch", "--format=%(trailers:only)", commit])?;
@@ -75,9 +73,8 @@ impl Trees {
         let add = ["worktree", "add", "--quiet", "--lock", "--reason", &reason];
         git.text(&[&add[..], &["--no-checkout", "--detach", name, commit]].concat())?;
         let path = self.path(name);
-        let admin = self.admin(name)?.ok_or_else(|| {
-            EngineError::bad_input(format!("git made {name} and does not know it any more"))
-        })?;
+        let admin = self.admin(name)?;
+        let admin = admin.ok_or_else(|| Absence::Record { name: name.to_owned() })?;
         let git = self.git_of(&admin, &path)?;
         let scratch = self.scratch(name)?;
         let files = git.clone().variable("GIT_INDEX_FILE", scratch.0.join("files"));
@@ -101,15 +98,11 @@ impl Trees {
     }
 
     /// Puts the tree's branch where it was; one that is elsewhere now is somebody's work.
-    fn restore_branch(&self, git: &Git, name: &str, at: Option<&str>) -> Result<(), EngineError> {
+    fn restore_branch(&self, git: &Git, name: &str, at: Option<&str>) -> Result<(), GitError> {
         let Some(at) = at else { return Ok(()) };
         match self.branch_at(name)? {
             Some(found) if found == at => Ok(()),
-            Some(_) => {
-                let message = format!("a branch {name} is there, at another commit");
-                let next = format!("git branch -m {name} NEW");
-                Err(Rejected::rule(message).next(next).into())
-            }
+            Some(_) => Err(Refusal::BranchIsElsewhere { name: name.to_owned() }.into()),
             None => {
                 let branch = format!("refs/heads/{name}");
                 git.text(&["update-ref", &branch, at, &"0".repeat(at.len())]).map(drop)
@@ -120,7 +113,7 @@ impl Trees {
 
 /// Puts the head where it was. A branch that has moved since is not checked out: it would look as if
 /// the work since then had been taken back.
-fn restore_head(git: &Git, head: &str, at: Option<&str>) -> Result<(), EngineError> {
+fn restore_head(git: &Git, head: &str, at: Option<&str>) -> Result<(), GitError> {
     let branch = format!("refs/heads/{head}");
     let found = match head {
         "detached" => None,

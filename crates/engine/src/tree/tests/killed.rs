@@ -5,7 +5,7 @@
 
 use super::{NAME, Repository, git, write};
 use crate::{
-    error::EngineError,
+    error::GitError,
     merge::{Occupant, PhaseBranch, Stamp},
     tree::{PutAway, Trees},
 };
@@ -69,7 +69,7 @@ fn work_in(path: &Path) {
 /// Tries an operation again and again with new `Trees`, cut short at every point in turn.
 fn check<T>(
     begin: impl Fn(&Repository),
-    deed: impl Fn(&Trees) -> Result<T, EngineError>,
+    deed: impl Fn(&Trees) -> Result<T, GitError>,
     end: impl Fn(&Repository),
 ) {
     for moment in [Moment::Before, Moment::After] {

@@ -1,0 +1,55 @@
+//! How errors of git and of work trees are told: which kind they are, their causes, and what to do.
+
+use crate::error::{CliError, Kind};
+use std::{error::Error as _, fmt::Write as _};
+use waypost_engine::{GitError, Remedy};
+
+impl From<GitError> for CliError {
+    fn from(error: GitError) -> Self {
+        let kind = match &error {
+            GitError::Refused(_) => Kind::Refused,
+            GitError::BadInput(_) => Kind::BadInput,
+            _ => Kind::Missing,
+        };
+        let mut message = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            let _infallible = write!(message, ": {cause}");
+            source = cause.source();
+        }
+        let told = Self::new(kind, message);
+        match error.remedy() {
+            Some(remedy) => spell(told, remedy),
+            None => told,
+        }
+    }
+}
+
+/// Adds what a person can do, as a command to type or as advice.
+fn spell(error: CliError, remedy: Remedy) -> CliError {
+    match remedy {
+        Remedy::TryAgain => error.hint("try it again"),
+        Remedy::InstallGit { version: (major, minor) } => {
+            error.hint(format!("install git {major}.{minor} or newer"))
+        }
+        Remedy::MakeSpace => error.hint("make space on the disk"),
+        Remedy::ListTrees => error.hint("`waypost worktree list` tells which there are"),
+        Remedy::BringBack { tree } => {
+            let tree = tree.strip_prefix("worktree/").unwrap_or(&tree);
+            error.next(format!("waypost worktree undo {tree}"))
+        }
+        Remedy::RenameBranch { name } => error.next(format!("git branch -m {name} another-name")),
+        Remedy::MakeBranch { name } => error.next(format!("git branch {name}")),
+        Remedy::MoveAway => error.hint("work trees are made in there: move it away"),
+        Remedy::MoveAwayOrDelete => error.hint("move it away or delete it"),
+        Remedy::RemoveTree { name } => {
+            error.hint(format!("`git worktree remove {name}`, or move it away"))
+        }
+        Remedy::EndWriters => error.hint("end whatever writes into it, then try again"),
+        Remedy::ResumeRun => error.hint("find out who does, then `waypost run --resume`"),
+        Remedy::CheckRepository => error.hint("`git fsck` tells what is wrong with the repository"),
+        Remedy::ShareFolders => {
+            error.hint("share folders instead: `[worktree] share = [\"node_modules\"]`")
+        }
+    }
+}

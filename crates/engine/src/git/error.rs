@@ -1,0 +1,225 @@
+//! What can go wrong with git and work trees; each variant is something the caller can act on.
+//!
+//! What a person can do about it is a value, `Remedy`: the faces spell it.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+use waypost_store::StoreError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// A file of ours or another process stands against it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The operating system does not let us at something.
+    #[error("cannot {action} {}", path.display())]
+    File { action: &'static str, path: PathBuf, source: io::Error },
+    /// Git cannot be started.
+    #[error("cannot run git")]
+    Unavailable { source: io::Error },
+    /// A git of ours was killed in the middle of its work. Everything here may be done again.
+    #[error("`git {command}` was killed")]
+    Killed { command: String },
+    /// Git ended with another code than 0.
+    #[error("`git {command}` failed: {said}")]
+    Failed { command: String, said: String },
+    /// A rule stands against it; nothing has changed.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// It can be done when something else is out of the way or has come to rest.
+    #[error(transparent)]
+    Held(#[from] Hindrance),
+    /// Something is not there that has to be.
+    #[error(transparent)]
+    Missing(#[from] Absence),
+    /// What was asked for makes no sense.
+    #[error(transparent)]
+    BadInput(#[from] Mistake),
+}
+
+/// Which rule stands against it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("{name} is there already")]
+    TreeIsThere { name: String },
+    #[error("git still knows {name}, whose folder is gone")]
+    FolderIsGone { name: String },
+    #[error("a branch {name} is there, at another commit")]
+    BranchIsElsewhere { name: String },
+    #[error("there is a branch {name} that this run did not make")]
+    ForeignBranch { name: String },
+    /// A branch stands where branches need a folder.
+    #[error("there is a branch {name}: git cannot have {wanted} beside it")]
+    BranchAsFolder { name: String, wanted: String },
+    #[error("the branch {name} is gone")]
+    TargetIsGone { name: String },
+}
+
+/// What is in the way.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Hindrance {
+    #[error("{} is not a folder", path.display())]
+    NoFolder { path: PathBuf },
+    #[error("{} is in the way: it is no work tree of this repository", path.display())]
+    ForeignFolder { path: PathBuf },
+    #[error("{} is a work tree that Waypost did not make", path.display())]
+    ForeignTree { path: PathBuf, name: String },
+    #[error("{} was emptied, and something else is in it", path.display())]
+    Replaced { path: PathBuf },
+    #[error("{name} changes while it is looked at")]
+    Changing { name: String },
+    #[error("the branch {name} is being moved all the time")]
+    Moving { name: String },
+    #[error(
+        "{name} has changes that are not committed: {files}; commit them there, or take them back"
+    )]
+    Uncommitted { name: String, files: String },
+}
+
+/// What is missing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Absence {
+    #[error("the branch {name} is gone")]
+    Branch { name: String },
+    #[error("{} is no work tree of this repository", path.display())]
+    Tree { path: PathBuf },
+    #[error("git made {name} and does not know it any more")]
+    Record { name: String },
+    #[error("git does not show the branch {name}")]
+    Shown { name: String },
+    #[error("{reference} is not what was kept")]
+    Snapshot { reference: String },
+}
+
+/// What makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Mistake {
+    #[error("`{name}` is no name of a work tree")]
+    TreeName { name: String },
+    #[error("`{name}` is no name of a commit")]
+    CommitName { name: String },
+    #[error("there is no work tree {name}")]
+    UnknownTree { name: String },
+    #[error("there is no such snapshot of {name}")]
+    UnknownSnapshot { name: String },
+    #[error("{file} matches {count} files; at most {max} are copied")]
+    TooManyFiles { file: &'static str, count: usize, max: usize },
+    #[error("git's filter `{name}` has an odd name")]
+    FilterName { name: String },
+    #[error("{} is not Unicode text", path.display())]
+    NotText { path: PathBuf },
+}
+
+/// What a person can do about an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// Do the same again.
+    TryAgain,
+    /// Install a git of at least this version.
+    InstallGit {
+        version: (u32, u32),
+    },
+    MakeSpace,
+    /// Look at which work trees there are.
+    ListTrees,
+    /// Bring a work tree back as it was last.
+    BringBack {
+        tree: String,
+    },
+    RenameBranch {
+        name: String,
+    },
+    MakeBranch {
+        name: String,
+    },
+    /// Move something that stands where work trees are made.
+    MoveAway,
+    MoveAwayOrDelete,
+    /// Have git remove a work tree that is not ours.
+    RemoveTree {
+        name: String,
+    },
+    /// End the processes that write into a work tree.
+    EndWriters,
+    /// Find out who moves a branch, then let the run go on.
+    ResumeRun,
+    CheckRepository,
+    /// Share folders instead of copying what is in them.
+    ShareFolders,
+}
+
+impl GitError {
+    pub(crate) fn file(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
+        Self::File { action, path: path.to_owned(), source: source.into() }
+    }
+
+    /// What a person can do about it, where that does not follow from the message.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::File { source, .. } => {
+                (source.kind() == io::ErrorKind::StorageFull).then_some(Remedy::MakeSpace)
+            }
+            Self::Unavailable { .. } => Some(Remedy::InstallGit { version: super::VERSION_MIN }),
+            Self::Killed { .. } => Some(Remedy::TryAgain),
+            Self::Store(_) | Self::Failed { .. } => None,
+            Self::Refused(refusal) => refusal.remedy(),
+            Self::Held(hindrance) => hindrance.remedy(),
+            Self::Missing(absence) => absence.remedy(),
+            Self::BadInput(mistake) => mistake.remedy(),
+        }
+    }
+}
+
+impl Refusal {
+    fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::TreeIsThere { .. } => None,
+            Self::FolderIsGone { name } => Some(Remedy::BringBack { tree: name.clone() }),
+            Self::BranchIsElsewhere { name }
+            | Self::ForeignBranch { name }
+            | Self::BranchAsFolder { name, .. } => {
+                Some(Remedy::RenameBranch { name: name.clone() })
+            }
+            Self::TargetIsGone { name } => Some(Remedy::MakeBranch { name: name.clone() }),
+        }
+    }
+}
+
+impl Hindrance {
+    fn remedy(&self) -> Option<Remedy> {
+        Some(match self {
+            Self::NoFolder { .. } => Remedy::MoveAway,
+            Self::ForeignFolder { .. } | Self::Replaced { .. } => Remedy::MoveAwayOrDelete,
+            Self::ForeignTree { name, .. } => Remedy::RemoveTree { name: name.clone() },
+            Self::Changing { .. } => Remedy::EndWriters,
+            Self::Moving { .. } => Remedy::ResumeRun,
+            Self::Uncommitted { .. } => return None,
+        })
+    }
+}
+
+impl Absence {
+    fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::Branch { .. } => None,
+            Self::Tree { .. } => Some(Remedy::ListTrees),
+            Self::Record { .. } | Self::Shown { .. } | Self::Snapshot { .. } => {
+                Some(Remedy::CheckRepository)
+            }
+        }
+    }
+}
+
+impl Mistake {
+    fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::TreeName { .. } | Self::UnknownTree { .. } | Self::UnknownSnapshot { .. } => {
+                Some(Remedy::ListTrees)
+            }
+            Self::TooManyFiles { .. } => Some(Remedy::ShareFolders),
+            Self::CommitName { .. } | Self::FilterName { .. } | Self::NotText { .. } => None,
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Ticking the boxes of TASKS.md where tasks are worked on in the project folder itself: at the end
 //! of a phase, in the file as it is then.
 //!
-//! With work trees, boxes are ticked in the merge of their phase (`merge::land`); here no commit
+//! With work trees, boxes are ticked in the merge of their phase (`waypost_git`); here no commit
 //! would have them. Nothing but the boxes changes. A file that says something else about its tasks
 //! than the run knows is being edited, and is left alone: the next phase's end ticks it.
 

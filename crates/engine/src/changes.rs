@@ -1,11 +1,7 @@
 //! What the tasks of a run have changed: shown, taken out again, and compared with what git has.
 
-use crate::{
-    error::EngineError,
-    merge::{PhaseBranch, Reverted, Stamp},
-    project::Project,
-    worktrees::trees_of,
-};
+use crate::{error::EngineError, project::Project, worktrees::trees_of};
+use waypost_git::{PhaseBranch, Reverted, Stamp};
 use waypost_model::{
     evidence::Evidence,
     id::TaskId,

@@ -4,13 +4,13 @@ use crate::{
     agent::GateHealth,
     config::Configuration,
     error::EngineError,
-    git::{self, Git},
     home::Home,
     init::{HookHealth, examine_hooks},
     project::Project,
 };
 use std::path::Path;
 use waypost_agent::{Product, settings::Registered};
+use waypost_git::{self as git, Git};
 use waypost_model::{actor::Actor, machine::Rejected};
 use waypost_store::{
     StoreError,

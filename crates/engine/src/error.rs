@@ -1,9 +1,7 @@
 //! What can go wrong for a caller of the engine; each variant has its own way out.
 
-pub(crate) use crate::git::{Absence, Hindrance, Mistake, Refusal};
-pub use crate::git::{GitError, Remedy};
-
 use std::path::PathBuf;
+use waypost_git::GitError;
 use waypost_model::{diagnostic::Diagnostic, machine::Rejected};
 use waypost_store::{StoreError, lock::Owner};
 

@@ -1,7 +1,8 @@
 //! Where the tasks of a run are worked on, found out before it begins.
 
-use crate::{content::git_at, error::EngineError, execute::is_agents, project::Project};
+use crate::{error::EngineError, execute::is_agents, project::Project};
 use std::path::Path;
+use waypost_git::git_at;
 use waypost_model::{
     machine::Rejected,
     run::{self, Isolation, PlannedTask, Settings, TaskStatus, TaskView},

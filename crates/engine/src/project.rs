@@ -172,7 +172,7 @@ impl Project {
     pub(crate) fn trees_home(&self) -> Option<PathBuf> {
         let bare = || {
             let common = self.place.git_common.as_ref()?;
-            let is_bare = crate::git::Git::at(common).config("core.bare").ok()??;
+            let is_bare = waypost_git::Git::at(common).config("core.bare").ok()??;
             (is_bare == "true").then(|| common.clone())
         };
         self.main_root().or_else(bare)

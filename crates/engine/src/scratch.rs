@@ -1,7 +1,8 @@
 //! Folders to try things in, apart from anybody's work.
 
-use crate::{error::EngineError, git::Git};
+use crate::error::EngineError;
 use std::{fs, path::Path};
+use waypost_git::Git;
 use waypost_store::file;
 
 /// Makes a folder with some files, and a repository of it where git is installed.

@@ -9,16 +9,16 @@ use crate::{
     check,
     error::EngineError,
     execute::{Made, make_attempt_tree},
-    git::Hold,
     ledger::MachineCommand,
-    merge::{Committed, Join, Land, Landing, Occupant, PhaseBranch, Stamp, name_some},
     project::Project,
-    tree::Trees,
     worktrees::trees_of,
 };
 use std::{
     io,
     path::{Path, PathBuf},
+};
+use waypost_git::{
+    Committed, Hold, Join, Land, Landing, Occupant, PhaseBranch, Stamp, Trees, name_some,
 };
 use waypost_model::{
     actor::Actor,

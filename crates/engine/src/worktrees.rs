@@ -1,14 +1,10 @@
 //! The work trees of a project as commands see them: together with what the run says of them.
 
-use crate::{
-    clock::Clock,
-    content,
-    error::{EngineError, GitError, Mistake},
-    git::Hold,
-    project::Project,
-    tree::{PruneOrder, Pruned, TreeEntry, Trees, TreesPlace, name, size},
-};
+use crate::{clock::Clock, error::EngineError, project::Project};
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+use waypost_git::{
+    GitError, Hold, Mistake, PruneOrder, Pruned, TreeEntry, Trees, TreesPlace, name, size,
+};
 use waypost_model::{
     machine::Rejected,
     run::{Active, PhaseStage, TaskStatus},
@@ -117,7 +113,7 @@ pub(crate) fn trees_of(project: &Project) -> Result<Trees, EngineError> {
 
 /// The content of the project's work tree; none outside git, where nothing can be committed.
 pub(crate) fn content(project: &Project) -> Result<Option<String>, EngineError> {
-    Ok(content::content(project.place())?)
+    Ok(waypost_git::content(project.place())?)
 }
 
 /// The content of any work tree of the project's repository.
@@ -125,7 +121,7 @@ pub(crate) fn content_of_tree(
     project: &Project,
     tree: &str,
 ) -> Result<Option<String>, EngineError> {
-    Ok(content::content_of_tree(project.place(), tree)?)
+    Ok(waypost_git::content_of_tree(project.place(), tree)?)
 }
 
 /// The work trees of this project's runs, and those of which snapshots are left.

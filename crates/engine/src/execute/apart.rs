@@ -11,13 +11,11 @@ use super::{
 };
 use crate::{
     error::EngineError,
-    git::Hold,
-    merge::{Occupant, PhaseBranch},
     project::Project,
-    tree::PutAway,
     worktrees::{Reclaim, reclaim, trees_of},
 };
 use std::{collections::BTreeSet, time::Duration};
+use waypost_git::{Hold, Occupant, PhaseBranch, PutAway};
 use waypost_model::{
     id::TaskId,
     retry::FailureClass,

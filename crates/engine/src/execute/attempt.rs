@@ -8,17 +8,14 @@
 //! work is committed before it is verified, and joined to its phase after that.
 
 use super::{Doing, Running, ground::Ground, signature::signature};
-use crate::{
-    agent::SHELL,
-    merge::{Committed, Join, Stamp, name_some},
-    project::Project,
-};
+use crate::{agent::SHELL, project::Project};
 use std::{
     env,
     path::{Path, PathBuf},
     rc::Rc,
     time::Duration,
 };
+use waypost_git::{Committed, Join, Stamp, name_some};
 use waypost_model::{
     declared::proves_nothing,
     evidence::Evidence,

@@ -9,11 +9,8 @@ use super::{
     attempt::{reason, usual_environment},
     yard::Job,
 };
-use crate::{
-    error::EngineError,
-    merge::{Land, Landing, PhaseBranch},
-    project::Project,
-};
+use crate::{error::EngineError, project::Project};
+use waypost_git::{Land, Landing, PhaseBranch};
 use waypost_model::run;
 use waypost_proc::{Ended, How, Limits, Program, Refusal, Spec};
 

@@ -1,6 +1,6 @@
 //! Where an attempt works.
 
-use crate::merge::PhaseBranch;
+use waypost_git::PhaseBranch;
 use waypost_model::run::{Active, Isolation, TaskView};
 
 /// The place of an attempt.

@@ -8,11 +8,12 @@ use super::{
     RunOptions,
     attempt::{Attempt, SETUP, Step, Workplace},
 };
-use crate::{error::EngineError, merge::PhaseBranch, project::Project, tree::Trees};
+use crate::{error::EngineError, project::Project};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
+use waypost_git::{PhaseBranch, Trees};
 use waypost_model::{
     id::TaskId,
     run::{self, TaskStatus},

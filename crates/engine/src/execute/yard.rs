@@ -6,11 +6,7 @@
 //! the executor waits for the rest. Should it be killed, the jobs' git processes hold a lock that
 //! the next engine waits for.
 
-use crate::{
-    error::{Absence, EngineError, GitError},
-    merge::{Committed, Join, Land, Landing, Occupant, PhaseBranch, Stamp},
-    tree::{PutAway, Trees},
-};
+use crate::error::EngineError;
 use rustix::event::{EventfdFlags, eventfd};
 use std::{
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
@@ -19,6 +15,9 @@ use std::{
         mpsc::{Receiver, Sender, channel},
     },
     thread,
+};
+use waypost_git::{
+    Absence, Committed, GitError, Join, Land, Landing, Occupant, PhaseBranch, PutAway, Stamp, Trees,
 };
 use waypost_model::id::TaskId;
 

@@ -5,13 +5,14 @@
 //! also how the two are told apart.
 
 use super::{AgentChoice, health::is_there, record::Record};
-use crate::{agent::find_program, error::EngineError, git::Git, project::Project};
+use crate::{agent::find_program, error::EngineError, project::Project};
 use rustix::fs::{Access, access};
 use std::path::{Path, PathBuf};
 use waypost_agent::{
     Product,
     registration::{self, BadSettings, HookProgram, Sharing},
 };
+use waypost_git::Git;
 use waypost_model::{
     diagnostic::{Diagnostic, Place},
     machine::Rejected,

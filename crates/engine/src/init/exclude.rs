@@ -1,17 +1,13 @@
 //! Keeping our files out of git's sight: a block of lines in `.git/info/exclude`, or in
 //! `.gitignore` for everybody.
 //!
-//! Which lines those are; how a block gets into a file and out again is in `git::exclude`.
+//! Which lines those are; how a block gets into a file and out again is in `waypost_git::exclude`.
 
 use super::{agents, record::Record};
-use crate::{
-    error::EngineError,
-    git::exclude::{EXCLUDED, lines, read, with_block, without_block},
-    project::Project,
-    windows,
-};
+use crate::{error::EngineError, project::Project, windows};
 use std::path::{Path, PathBuf};
 use waypost_agent::registration::Sharing;
+use waypost_git::exclude::{EXCLUDED, lines, read, with_block, without_block};
 use waypost_store::file;
 
 /// Adds what is missing and takes out what is not needed any more; returns what was missing.

@@ -8,9 +8,10 @@ use super::{
     health::is_there,
     record::Record,
 };
-use crate::{error::EngineError, git::Git, project::Project};
+use crate::{error::EngineError, project::Project};
 use std::path::{Component, Path, PathBuf};
 use waypost_agent::registration::Sharing;
+use waypost_git::Git;
 use waypost_model::machine::Rejected;
 use waypost_store::file;
 

@@ -8,7 +8,7 @@ use super::{
     git_hooks::{self, Cleared},
     record::Record,
 };
-use crate::{error::EngineError, git, project::Project};
+use crate::{error::EngineError, project::Project};
 use std::{
     collections::BTreeSet,
     fs,
@@ -18,6 +18,7 @@ use waypost_agent::{
     Product,
     registration::{self, Sharing},
 };
+use waypost_git::exclude::clear;
 use waypost_store::{
     StoreError,
     journal::{Journal, Mode},
@@ -132,7 +133,7 @@ fn clear_excludes(project: &Project, sharing: Sharing) -> Result<Vec<Removed>, E
         // State files that stay must not show up because of us.
         let is_cleared = match exclude::has_windows(project) && path == private {
             true => exclude::reduce(project, &path)?,
-            false => git::exclude::clear(&path)?,
+            false => clear(&path)?,
         };
         if is_cleared {
             let removal = if path.exists() { Removal::Cleaned } else { Removal::Gone };

@@ -1,8 +1,9 @@
 //! What a reviewer is told: what to look at, by what measure, and in which form to answer.
 
 use super::findings::EXAMPLE;
-use crate::{content::git_at, error::EngineError, project::Project};
+use crate::{error::EngineError, project::Project};
 use std::fmt::Write as _;
+use waypost_git::git_at;
 use waypost_model::{
     time::Time,
     workflow::{CheckpointContract, Feature, GateName},

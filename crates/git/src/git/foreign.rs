@@ -20,18 +20,18 @@ const MERGE: &str = "git merge-file --marker-size=%L %A %O %B";
 
 /// What was found in one repository's configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Foreign {
+pub struct Foreign {
     /// Settings that take the place of those that name a program.
     pub(super) overrides: Vec<(String, String)>,
     /// The configuration includes other files, which may change without this one.
-    pub(crate) has_includes: bool,
+    pub has_includes: bool,
     /// The configuration says who commits.
-    pub(crate) has_identity: bool,
+    pub has_identity: bool,
 }
 
 impl Foreign {
     /// Reads the configuration that `git` would use.
-    pub(crate) fn read(git: &Git) -> Result<Self, GitError> {
+    pub fn read(git: &Git) -> Result<Self, GitError> {
         let list = ["config", "--null", "--show-scope", "--name-only", "--get-regexp", KEYS];
         let listed = git.try_bytes(&list)?.unwrap_or_default();
         Ok(Self::parse(&listed))

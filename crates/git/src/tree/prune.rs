@@ -8,15 +8,15 @@ use waypost_model::time::Time;
 
 /// What is to be cleared up.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct PruneOrder {
+pub struct PruneOrder {
     /// Trees that were not used for so long; none: by need alone.
-    pub(crate) older_than: Option<Duration>,
+    pub older_than: Option<Duration>,
     /// Trees are put away, the oldest first, until so many bytes are free.
-    pub(crate) need: Option<u64>,
+    pub need: Option<u64>,
     /// Snapshots that are older than this; none: they stay.
-    pub(crate) snapshots_older_than: Option<Duration>,
+    pub snapshots_older_than: Option<Duration>,
     /// Trees go even if repositories inside are lost with them.
-    pub(crate) loses_strays: bool,
+    pub loses_strays: bool,
 }
 
 /// What was cleared up, and what was not.
@@ -34,7 +34,7 @@ pub struct Pruned {
 
 impl Trees {
     /// Clears up; trees that `is_working` names are not touched.
-    pub(crate) fn prune(
+    pub fn prune(
         &self,
         order: &PruneOrder,
         is_working: impl Fn(&str) -> bool,

@@ -2,6 +2,7 @@
 //!
 //! What a person can do about it is a value, `Remedy`: the faces spell it.
 
+use crate::git::VERSION_MIN;
 use std::{
     io,
     path::{Path, PathBuf},
@@ -161,7 +162,7 @@ impl GitError {
             Self::File { source, .. } => {
                 (source.kind() == io::ErrorKind::StorageFull).then_some(Remedy::MakeSpace)
             }
-            Self::Unavailable { .. } => Some(Remedy::InstallGit { version: super::VERSION_MIN }),
+            Self::Unavailable { .. } => Some(Remedy::InstallGit { version: VERSION_MIN }),
             Self::Killed { .. } => Some(Remedy::TryAgain),
             Self::Store(_) | Self::Failed { .. } => None,
             Self::Refused(refusal) => refusal.remedy(),

@@ -16,11 +16,11 @@ mod target;
 mod torn;
 mod way;
 
-pub(crate) use join::{Committed, Join, Stamp};
-pub(crate) use land::{Land, Landing};
-pub(crate) use phase::PhaseBranch;
-pub(crate) use revert::Reverted;
-pub(crate) use shared::Occupant;
+pub use join::{Committed, Join, Stamp};
+pub use land::{Land, Landing};
+pub use phase::PhaseBranch;
+pub use revert::Reverted;
+pub use shared::Occupant;
 
 use crate::{
     error::GitError,
@@ -67,7 +67,7 @@ fn try_merge(git: &Git, ours: &str, theirs: &str, base: Option<&str>) -> Result<
 }
 
 /// Names some files in a sentence.
-pub(crate) fn name_some(files: &[String]) -> String {
+pub fn name_some(files: &[String]) -> String {
     const NAMED_MAX: usize = 5;
     let shown: Vec<&str> = files.iter().take(NAMED_MAX).map(String::as_str).collect();
     match files.len().saturating_sub(NAMED_MAX) {

@@ -7,7 +7,7 @@ use waypost_store::tasks_md;
 
 /// What became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Reverted {
+pub enum Reverted {
     /// From this commit on the branch does not have it.
     Done { commit: String },
     /// A person has to do something first; what.
@@ -16,7 +16,7 @@ pub(crate) enum Reverted {
 
 impl Trees {
     /// Adds a commit to `branch` that takes out what `commit` brought; once.
-    pub(crate) fn revert(
+    pub fn revert(
         &self,
         branch: &str,
         commit: &str,

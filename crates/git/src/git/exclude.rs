@@ -4,12 +4,12 @@
 //! The block is marked, and its first line says how the file ended before it, so that taking it
 //! out gives back every byte.
 
-use super::GitError;
+use crate::error::GitError;
 use std::path::Path;
 use waypost_store::file;
 
 /// Files of ours that git should neither track nor show as untracked.
-pub(crate) const EXCLUDED: [&str; 3] =
+pub const EXCLUDED: [&str; 3] =
     ["/.develop-workflow/", "/.claude/orchestrate-state.json*", "/worktree/"];
 
 /// The largest exclude file that is edited.
@@ -23,7 +23,7 @@ const BEGIN_OPEN: &[u8] = b"# waypost init: begin after an open line";
 const END: &[u8] = b"# waypost init: end";
 
 /// Adds lines to our block in a file that lacks them; what is in the block stays.
-pub(crate) fn add(path: &Path, wanted: &[String]) -> Result<(), GitError> {
+pub fn add(path: &Path, wanted: &[String]) -> Result<(), GitError> {
     let text = read(path)?;
     let found = text.as_deref().map(lines).unwrap_or_default();
     let is_missing = |line: &&str| !found.iter().any(|found| found == line.as_bytes());
@@ -40,7 +40,7 @@ pub(crate) fn add(path: &Path, wanted: &[String]) -> Result<(), GitError> {
 }
 
 /// Takes our block out of a file; whether there was one.
-pub(crate) fn clear(path: &Path) -> Result<bool, GitError> {
+pub fn clear(path: &Path) -> Result<bool, GitError> {
     if path.is_symlink() {
         return Ok(false);
     }
@@ -53,17 +53,17 @@ pub(crate) fn clear(path: &Path) -> Result<bool, GitError> {
     Ok(true)
 }
 
-pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, GitError> {
     Ok(file::read_bounded(path, SIZE_MAX)?)
 }
 
 /// The lines of a text, without white space around them.
-pub(crate) fn lines(text: &[u8]) -> Vec<Vec<u8>> {
+pub fn lines(text: &[u8]) -> Vec<Vec<u8>> {
     text.split(|byte| *byte == b'\n').map(|line| line.trim_ascii().to_vec()).collect()
 }
 
 /// A text with our block at its end.
-pub(crate) fn with_block(base: Option<&[u8]>, wanted: &[&str]) -> Option<Vec<u8>> {
+pub fn with_block(base: Option<&[u8]>, wanted: &[&str]) -> Option<Vec<u8>> {
     if wanted.is_empty() {
         return base.map(<[u8]>::to_vec);
     }
@@ -89,7 +89,7 @@ fn block(text: &[u8]) -> Vec<String> {
 }
 
 /// A text without our block; `None` if the file was made for it and has nothing else.
-pub(crate) fn without_block(text: &[u8]) -> Option<Vec<u8>> {
+pub fn without_block(text: &[u8]) -> Option<Vec<u8>> {
     let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
     let is = |line: &[u8], mark: &[u8]| line.trim_ascii() == mark;
     let is_begin = |line: &&[u8]| [BEGIN, BEGIN_NEW, BEGIN_OPEN].iter().any(|mark| is(line, mark));

@@ -12,20 +12,20 @@ use waypost_store::{file, tasks_md};
 
 /// What is to land.
 #[derive(Clone, Debug)]
-pub(crate) struct Landing {
-    pub(crate) phase: PhaseBranch,
+pub struct Landing {
+    pub phase: PhaseBranch,
     /// The phase's name.
-    pub(crate) title: String,
+    pub title: String,
     /// Tasks whose boxes are ticked, in this file of the repository.
-    pub(crate) ticks: Vec<TaskId>,
-    pub(crate) tasks_file: Option<String>,
+    pub ticks: Vec<TaskId>,
+    pub tasks_file: Option<String>,
     /// What the journal says was joined: each has to be in the branch.
-    pub(crate) joined: Vec<(TaskId, String)>,
+    pub joined: Vec<(TaskId, String)>,
 }
 
 impl Landing {
     /// What the journal knows of a phase that is to be merged; none without work trees.
-    pub(crate) fn of(active: &Active, number: u32) -> Option<Self> {
+    pub fn of(active: &Active, number: u32) -> Option<Self> {
         let is_done = |view: &TaskView<'_>| view.status == TaskStatus::Completed;
         let plan = active.plan();
         Some(Self {
@@ -44,7 +44,7 @@ impl Landing {
 
 /// What became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Land {
+pub enum Land {
     /// It is in the target by this commit.
     Done {
         commit: String,
@@ -59,7 +59,7 @@ pub(crate) enum Land {
 
 impl Trees {
     /// Merges a phase into its target, once; what has landed already is found again.
-    pub(crate) fn land(&self, landing: &Landing) -> Result<Land, GitError> {
+    pub fn land(&self, landing: &Landing) -> Result<Land, GitError> {
         self.undo_move()?;
         let phase = &landing.phase;
         let (head, target_head) = (phase.head(), phase.target_head());

@@ -6,7 +6,7 @@ use crate::error::GitError;
 impl Trees {
     /// The commit that a tree is at, and its files as one tree; of one that was put away, as they
     /// were then. None if nothing is known of it.
-    pub(crate) fn content(&self, name: &str) -> Result<Option<(String, String)>, GitError> {
+    pub fn content(&self, name: &str) -> Result<Option<(String, String)>, GitError> {
         name::check(name)?;
         let (trees, _turn) = self.turn(name)?;
         match trees.standing(name)? {

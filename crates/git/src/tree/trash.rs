@@ -72,7 +72,7 @@ impl Trees {
     }
 
     /// Waits until everything that was to be deleted is.
-    pub(crate) fn settle(&self) {
+    pub fn settle(&self) {
         let emptying = self.shared.emptying.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Emptying { folders, thread }) = emptying {
             drop(folders);
@@ -87,7 +87,7 @@ impl Trees {
 
     /// Finishes what a process that was killed has left: trees on their way out go on or come back,
     /// and what nobody needs in the trash is deleted. Returns how many folders that were.
-    pub(crate) fn sweep(&self) -> Result<usize, GitError> {
+    pub fn sweep(&self) -> Result<usize, GitError> {
         let trash = self.shared.place.root.join(TRASH);
         // Looked at before the marks: a tree's mark is set before its folder comes here.
         let listed: Vec<String> = fs::read_dir(&trash)

@@ -19,7 +19,7 @@ impl Trees {
     ///
     /// `git add` is not to be called with all of a tree instead: it runs git in submodules, which
     /// does what those configure.
-    pub(crate) fn stage(&self, name: &str) -> Result<Vec<String>, GitError> {
+    pub fn stage(&self, name: &str) -> Result<Vec<String>, GitError> {
         name::check(name)?;
         let (trees, _turn) = self.turn(name)?;
         let subject = trees.ready(name)?;
@@ -32,11 +32,7 @@ impl Trees {
 
     /// As `stage`, only some files, or all; others may be at work in the tree. Git's own locks keep
     /// them apart.
-    pub(crate) fn stage_among_others(
-        &self,
-        name: &str,
-        only: &[&str],
-    ) -> Result<Vec<String>, GitError> {
+    pub fn stage_among_others(&self, name: &str, only: &[&str]) -> Result<Vec<String>, GitError> {
         name::check(name)?;
         let (trees, _turn) = self.turn(name)?;
         trees.stage_seen(&trees.ready(name)?, only)

@@ -17,15 +17,15 @@ use waypost_store::file;
 
 /// A tree that is back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BroughtBack {
-    pub(crate) path: PathBuf,
+pub struct BroughtBack {
+    pub path: PathBuf,
     /// The snapshot it is made from; none: only its folder was gone.
-    pub(crate) snapshot: Option<String>,
+    pub snapshot: Option<String>,
 }
 
 impl Trees {
     /// Makes a work tree at its old place of its newest snapshot, or of the one with this number.
-    pub(crate) fn undo(&self, name: &str, number: Option<u64>) -> Result<BroughtBack, GitError> {
+    pub fn undo(&self, name: &str, number: Option<u64>) -> Result<BroughtBack, GitError> {
         name::check(name)?;
         let (trees, _turn) = self.turn(name)?;
         trees.guard_folder()?;

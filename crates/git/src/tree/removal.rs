@@ -20,7 +20,7 @@ const LOOKS_MAX: usize = 3;
 
 /// What came of putting a tree away.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PutAway {
+pub enum PutAway {
     /// It is gone, and its branch; what nobody else had is under this ref.
     Removed { snapshot: Option<String> },
     /// Processes are in it; nothing has changed.
@@ -39,12 +39,12 @@ enum Secured {
 
 impl Trees {
     /// Keeps in a snapshot what would be lost, makes sure of it, and removes tree and branch.
-    pub(crate) fn put_away(&self, name: &str, why: &str) -> Result<PutAway, GitError> {
+    pub fn put_away(&self, name: &str, why: &str) -> Result<PutAway, GitError> {
         self.remove(name, why, Strays::Refuse)
     }
 
     /// As `put_away`; repositories inside the tree are lost with it.
-    pub(crate) fn put_away_with_strays(&self, name: &str, why: &str) -> Result<PutAway, GitError> {
+    pub fn put_away_with_strays(&self, name: &str, why: &str) -> Result<PutAway, GitError> {
         self.remove(name, why, Strays::Lose)
     }
 

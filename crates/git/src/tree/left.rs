@@ -18,25 +18,25 @@ const ROUNDS_MAX: usize = 4;
 
 /// What is to be kept and taken out.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Leaving<'a> {
+pub struct Leaving<'a> {
     /// The work tree that is shared.
-    pub(crate) tree: &'a str,
+    pub tree: &'a str,
     /// It is kept under this name: the attempt's, or the tree's own.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// The commit that the tree is brought back to.
-    pub(crate) base: &'a str,
+    pub base: &'a str,
     /// The branch that the tree is brought back to, where it has to be on one.
-    pub(crate) branch: Option<&'a str>,
+    pub branch: Option<&'a str>,
     /// Only these files, because others are at work in the tree; none: everything.
-    pub(crate) only: Option<&'a [&'a str]>,
+    pub only: Option<&'a [&'a str]>,
     /// A ref that is put on what is kept before anything is taken out.
-    pub(crate) pin: Option<&'a str>,
-    pub(crate) why: &'a str,
+    pub pin: Option<&'a str>,
+    pub why: &'a str,
 }
 
 impl<'a> Leaving<'a> {
     /// Everything beyond a commit, kept under the name of the tree itself.
-    pub(crate) fn of(tree: &'a str, base: &'a str, why: &'a str) -> Self {
+    pub fn of(tree: &'a str, base: &'a str, why: &'a str) -> Self {
         Self { tree, name: tree, base, branch: None, only: None, pin: None, why }
     }
 }
@@ -44,7 +44,7 @@ impl<'a> Leaving<'a> {
 impl Trees {
     /// Keeps what is to be taken out, then takes it out. Returns where the first of it is kept; none
     /// if there was nothing.
-    pub(crate) fn empty(&self, leaving: &Leaving<'_>) -> Result<Option<String>, GitError> {
+    pub fn empty(&self, leaving: &Leaving<'_>) -> Result<Option<String>, GitError> {
         let mut first = None;
         for round in 0..ROUNDS_MAX {
             let kept = self.keep_left(leaving, round == 0)?;
@@ -100,12 +100,7 @@ impl Trees {
     }
 
     /// `git restore` of these paths, each with a NUL behind it, whatever bytes they are made of.
-    pub(crate) fn restore_paths(
-        &self,
-        git: &Git,
-        how: &[&str],
-        paths: &[u8],
-    ) -> Result<(), GitError> {
+    pub fn restore_paths(&self, git: &Git, how: &[&str], paths: &[u8]) -> Result<(), GitError> {
         if paths.is_empty() {
             return Ok(());
         }
@@ -122,7 +117,7 @@ impl Trees {
 
     /// Keeps what is to be taken out, with commits that nobody else has or without; none if that is
     /// nothing.
-    pub(crate) fn keep_left(
+    pub fn keep_left(
         &self,
         leaving: &Leaving<'_>,
         has_commits: bool,

@@ -8,10 +8,10 @@ use crate::{
 };
 
 /// Where work trees are, below the project's root.
-pub(crate) const FOLDER: &str = "worktree";
+pub const FOLDER: &str = "worktree";
 
 /// Refuses a name that is none of ours.
-pub(crate) fn check(name: &str) -> Result<(), GitError> {
+pub fn check(name: &str) -> Result<(), GitError> {
     match is_name(name) {
         true => Ok(()),
         false => Err(Mistake::TreeName { name: name.to_owned() }.into()),
@@ -19,25 +19,25 @@ pub(crate) fn check(name: &str) -> Result<(), GitError> {
 }
 
 /// Whether Waypost would name a work tree like this.
-pub(crate) fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     let rest = name.strip_prefix(FOLDER).and_then(|rest| rest.strip_prefix('/'));
     rest.is_some_and(|rest| rest.starts_with("phase-") && !rest.contains('/'))
         && git::is_safe_ref(name)
 }
 
 /// The last part: the folder's own name, which snapshots are kept under.
-pub(crate) fn short(name: &str) -> &str {
+pub fn short(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
 /// The task and the attempt that an attempt's tree is for; none of a phase's.
-pub(crate) fn attempt(name: &str) -> Option<(&str, u32)> {
+pub fn attempt(name: &str) -> Option<(&str, u32)> {
     let (task, attempt) = short(name).rsplit_once("--")?.1.rsplit_once('-')?;
     Some((task, attempt.parse().ok()?))
 }
 
 /// The number of the phase.
-pub(crate) fn phase(name: &str) -> Option<u32> {
+pub fn phase(name: &str) -> Option<u32> {
     let rest = short(name).strip_prefix("phase-")?;
     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     rest[..end].parse().ok()

@@ -18,10 +18,10 @@ use waypost_store::file;
 
 /// A work tree that is ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Made {
-    pub(crate) path: PathBuf,
+pub struct Made {
+    pub path: PathBuf,
     /// It has just been made, or made again: nothing that a setup command does is in it.
-    pub(crate) is_new: bool,
+    pub is_new: bool,
 }
 
 /// How a tree stands before something is done about it.
@@ -41,7 +41,7 @@ impl Trees {
     /// One that is there is kept as it is. One whose folder somebody has deleted is made again from
     /// its index and its branch; a branch that is there without a tree is taken up, unless `base`
     /// has all of it.
-    pub(crate) fn make(&self, name: &str, base: &str) -> Result<Made, GitError> {
+    pub fn make(&self, name: &str, base: &str) -> Result<Made, GitError> {
         name::check(name)?;
         if !git::is_safe_ref(base) {
             return Err(Mistake::CommitName { name: base.to_owned() }.into());

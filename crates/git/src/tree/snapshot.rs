@@ -49,7 +49,7 @@ pub(super) struct Kept {
 
 impl Trees {
     /// Keeps in a snapshot what would be lost with a tree; none if that is nothing. The tree stays.
-    pub(crate) fn snapshot(&self, name: &str, why: &str) -> Result<Option<String>, GitError> {
+    pub fn snapshot(&self, name: &str, why: &str) -> Result<Option<String>, GitError> {
         name::check(name)?;
         let (trees, _turn) = self.turn(name)?;
         let standing = match trees.standing(name)? {

@@ -10,23 +10,23 @@ use waypost_store::{file, lock::FileLock};
 
 /// Held by one engine and the git processes that it started.
 #[derive(Clone, Debug)]
-pub(crate) struct Hold(Arc<FileLock>);
+pub struct Hold(Arc<FileLock>);
 
 impl Hold {
     /// Waits until the git processes of the holder before are gone.
-    pub(crate) fn acquire(state: &Path) -> Result<Self, GitError> {
+    pub fn acquire(state: &Path) -> Result<Self, GitError> {
         file::make_private_folder(state)?;
         Ok(Self::of(FileLock::acquire(&state.join("git.lock"))?))
     }
 
     /// Takes it if nobody has it.
-    pub(crate) fn try_acquire(state: &Path) -> Result<Option<Self>, GitError> {
+    pub fn try_acquire(state: &Path) -> Result<Option<Self>, GitError> {
         file::make_private_folder(state)?;
         Ok(FileLock::try_acquire(&state.join("git.lock"))?.map(Self::of))
     }
 
     /// The same for another lock than the engine's.
-    pub(crate) fn of(lock: FileLock) -> Self {
+    pub fn of(lock: FileLock) -> Self {
         Self(Arc::new(lock))
     }
 

@@ -25,13 +25,13 @@ const STRAY: &str = "left in the phase's work tree";
 
 /// An attempt in the work tree of its phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Occupant {
-    pub(crate) phase: PhaseBranch,
-    pub(crate) stamp: Stamp,
+pub struct Occupant {
+    pub phase: PhaseBranch,
+    pub stamp: Stamp,
     /// The files that it declares.
-    pub(crate) files: Vec<String>,
+    pub files: Vec<String>,
     /// Nobody else works in the tree: everything that is there and not committed is its own.
-    pub(crate) is_alone: bool,
+    pub is_alone: bool,
 }
 
 impl Occupant {
@@ -62,11 +62,7 @@ fn refs(phase: &PhaseBranch) -> String {
 impl Trees {
     /// Makes the phase's work tree ready for an attempt. Returns why one that goes on could not get
     /// back what it had done.
-    pub(crate) fn enter(
-        &self,
-        occupant: &Occupant,
-        goes_on: bool,
-    ) -> Result<Option<String>, GitError> {
+    pub fn enter(&self, occupant: &Occupant, goes_on: bool) -> Result<Option<String>, GitError> {
         let phase = &occupant.phase;
         if occupant.is_alone {
             self.clear_phase(phase)?;
@@ -105,7 +101,7 @@ impl Trees {
 
     /// An attempt is over and its work is not done: what it left is kept and taken out. Once it has
     /// left, this does nothing.
-    pub(crate) fn leave(&self, occupant: &Occupant, why: &str) -> Result<(), GitError> {
+    pub fn leave(&self, occupant: &Occupant, why: &str) -> Result<(), GitError> {
         let Occupant { phase, files, is_alone, .. } = occupant;
         let path = self.path(&phase.name);
         let Some(begun) = self.commit_of(&occupant.begun())? else { return Ok(()) };
@@ -166,7 +162,7 @@ impl Trees {
 
     /// Commits what one task left in the phase's work tree: the files that it declared, or all.
     /// Nothing is committed that does not prove that the task was worked on.
-    pub(crate) fn commit_shared(
+    pub fn commit_shared(
         &self,
         occupant: &Occupant,
         needs_change: bool,

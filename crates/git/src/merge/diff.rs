@@ -10,29 +10,29 @@ const PLAINLY: [&str; 3] = ["diff", "--no-ext-diff", "--no-textconv"];
 
 /// A commit that brought the work of a task into a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Brought {
-    pub(crate) task: String,
-    pub(crate) subject: String,
-    pub(crate) commit: String,
+pub struct Brought {
+    pub task: String,
+    pub subject: String,
+    pub commit: String,
 }
 
 /// A commit that merged a phase into a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Landed {
-    pub(crate) commit: String,
-    pub(crate) at: Time,
+pub struct Landed {
+    pub commit: String,
+    pub at: Time,
 }
 
 impl Trees {
     /// The difference that a commit made to its first parent.
-    pub(crate) fn diff_of_commit(&self, commit: &str, color: &str) -> Result<Vec<u8>, GitError> {
+    pub fn diff_of_commit(&self, commit: &str, color: &str) -> Result<Vec<u8>, GitError> {
         let parent = format!("{commit}^1");
         let color = format!("--color={color}");
         self.git()?.bytes(&[PLAINLY.as_slice(), &[&color, &parent, commit, "--"]].concat())
     }
 
     /// The difference between what a branch has and a tree that was made from it.
-    pub(crate) fn diff_since(
+    pub fn diff_since(
         &self,
         branch: &str,
         head: &str,
@@ -45,7 +45,7 @@ impl Trees {
     }
 
     /// The newest commit that merged the phase of this number and name into a branch.
-    pub(crate) fn landed_phase(
+    pub fn landed_phase(
         &self,
         branch: &str,
         (number, name): (u32, &str),
@@ -64,7 +64,7 @@ impl Trees {
     }
 
     /// Everything that tasks have brought into a branch and that was not taken out again.
-    pub(crate) fn brought(&self, branch: &str) -> Result<Vec<Brought>, GitError> {
+    pub fn brought(&self, branch: &str) -> Result<Vec<Brought>, GitError> {
         let format = format!(
             "--format=%H%x09%(trailers:key={TASK},valueonly,separator=%x20)%x09%(trailers:key={REVERTS},valueonly,separator=%x20)%x09%s"
         );

@@ -11,10 +11,10 @@ use waypost_model::{id::TaskId, text::plain};
 
 /// What our commits say about an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    pub(crate) id: TaskId,
-    pub(crate) attempt: u32,
-    pub(crate) title: String,
+pub struct Stamp {
+    pub id: TaskId,
+    pub attempt: u32,
+    pub title: String,
 }
 
 impl Stamp {
@@ -27,7 +27,7 @@ impl Stamp {
         format!("{subject}\n\n{TASK}: {id}\n{ATTEMPT}: {attempt}\n{evidence}")
     }
 
-    pub(crate) fn subject(&self) -> String {
+    pub fn subject(&self) -> String {
         one_line(&plain(&format!("{}: {}", self.id, self.title)))
     }
 }
@@ -39,7 +39,7 @@ pub(super) fn one_line(text: &str) -> String {
 
 /// What an attempt has left, committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Committed {
+pub enum Committed {
     /// The commit, and the files in which it differs from where it began.
     At { commit: String, changed: Vec<String> },
     /// Its work tree is not there any more.
@@ -50,7 +50,7 @@ pub(crate) enum Committed {
 
 /// What became of joining a commit to its phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Join {
+pub enum Join {
     /// It is in the phase's branch by this commit.
     Done { commit: String },
     /// There is nothing in it that the phase does not have.
@@ -64,7 +64,7 @@ pub(crate) enum Join {
 impl Trees {
     /// Commits everything that an attempt left in its own work tree; what it committed by itself
     /// counts, too.
-    pub(crate) fn commit_attempt(
+    pub fn commit_attempt(
         &self,
         name: &str,
         phase: &PhaseBranch,
@@ -89,14 +89,14 @@ impl Trees {
 
     /// Which files differ between a work tree and a commit, ignored and new ones aside: what was
     /// run to prove the commit must not change it, nor commit another.
-    pub(crate) fn changed_since(&self, name: &str, commit: &str) -> Result<Vec<String>, GitError> {
+    pub fn changed_since(&self, name: &str, commit: &str) -> Result<Vec<String>, GitError> {
         let git = self.git_in(&self.path(name))?;
         let listed = git.bytes(&["diff", "--name-only", "--no-ext-diff", "-z", commit, "--"])?;
         Ok(paths(&listed))
     }
 
     /// Joins a commit to its phase, with a merge commit of its own.
-    pub(crate) fn join(
+    pub fn join(
         &self,
         phase: &PhaseBranch,
         commit: &str,
@@ -141,10 +141,7 @@ impl Trees {
     }
 
     /// Everything that is joined to a phase, by task and attempt.
-    pub(crate) fn joined(
-        &self,
-        phase: &PhaseBranch,
-    ) -> Result<BTreeMap<(String, u32), String>, GitError> {
+    pub fn joined(&self, phase: &PhaseBranch) -> Result<BTreeMap<(String, u32), String>, GitError> {
         let Some(base) = self.commit_of(&phase.marker())? else { return Ok(BTreeMap::new()) };
         if self.commit_of(&phase.head())?.is_none() {
             return Ok(BTreeMap::new());
@@ -166,7 +163,7 @@ impl Trees {
 
     /// Whether the last commit of a work tree is ours, made for this attempt: then its work was
     /// done, and is to be verified.
-    pub(crate) fn is_committed(&self, name: &str, stamp: &Stamp) -> Result<bool, GitError> {
+    pub fn is_committed(&self, name: &str, stamp: &Stamp) -> Result<bool, GitError> {
         let path = self.path(name);
         if !path.join(".git").exists() {
             return Ok(false);

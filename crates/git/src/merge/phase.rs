@@ -21,19 +21,19 @@ use waypost_model::{
 
 /// Where the work of one phase is joined, and where it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PhaseBranch {
-    pub(crate) number: u32,
+pub struct PhaseBranch {
+    pub number: u32,
     /// The branch, which is also the folder of the work tree.
-    pub(crate) name: String,
+    pub name: String,
     /// The branch that the run started on.
-    pub(crate) target: String,
+    pub target: String,
     /// Whether tasks work in the phase's work tree itself, on its branch.
-    pub(crate) is_shared: bool,
+    pub is_shared: bool,
 }
 
 impl PhaseBranch {
     /// The branch of a phase; none where the project folder itself is worked in.
-    pub(crate) fn of(active: &Active, number: u32) -> Option<Self> {
+    pub fn of(active: &Active, number: u32) -> Option<Self> {
         let settings = active.settings();
         let is_shared = match settings.isolation {
             Isolation::None | Isolation::Undecided => return None,
@@ -61,7 +61,7 @@ impl PhaseBranch {
 impl Trees {
     /// Makes the branch and the work tree of a phase; both may be there. Returns the commit that
     /// they were made from.
-    pub(crate) fn open_phase(&self, phase: &PhaseBranch) -> Result<String, GitError> {
+    pub fn open_phase(&self, phase: &PhaseBranch) -> Result<String, GitError> {
         let git = self.git()?.durable();
         let base = match self.commit_of(&phase.marker())? {
             Some(base) => base,
@@ -98,7 +98,7 @@ impl Trees {
 
     /// Brings the phase's work tree to what was joined, and makes sure that nothing else is in it.
     /// What somebody has left there is kept as a snapshot.
-    pub(crate) fn settle_phase(&self, phase: &PhaseBranch) -> Result<(), GitError> {
+    pub fn settle_phase(&self, phase: &PhaseBranch) -> Result<(), GitError> {
         if self.is_handed_over(phase)? {
             let git = self.git_in(&self.path(&phase.name))?;
             let listed = git.bytes(&["status", "--porcelain=v1", "-z", "--no-renames"])?;
@@ -116,7 +116,7 @@ impl Trees {
 
     /// Takes everything out of the phase's work tree that is not committed, and keeps it as a
     /// snapshot.
-    pub(crate) fn clear_phase(&self, phase: &PhaseBranch) -> Result<(), GitError> {
+    pub fn clear_phase(&self, phase: &PhaseBranch) -> Result<(), GitError> {
         let git = self.git_in(&self.path(&phase.name))?;
         let is_astray = is_astray(&git, phase)?;
         let base = match is_astray {
@@ -131,7 +131,7 @@ impl Trees {
 
     /// Leaves the phase's work tree to a person: clean, and on the phase's branch, so that what is
     /// committed there is part of the phase. What was begun there before stays.
-    pub(crate) fn hand_over(&self, phase: &PhaseBranch) -> Result<(), GitError> {
+    pub fn hand_over(&self, phase: &PhaseBranch) -> Result<(), GitError> {
         let path = self.path(&phase.name);
         let has_branch = self.commit_of(&phase.head())?.is_some();
         if !has_branch || !path.join(".git").exists() || self.is_handed_over(phase)? {
@@ -147,7 +147,7 @@ impl Trees {
     }
 
     /// Tasks work on the phase again: its branch moves without its work tree.
-    pub(crate) fn take_back(&self, phase: &PhaseBranch) -> Result<(), GitError> {
+    pub fn take_back(&self, phase: &PhaseBranch) -> Result<(), GitError> {
         match self.is_handed_over(phase)? {
             true if phase.is_shared => self.forget_ref(&handed(phase)),
             true => {
@@ -173,7 +173,7 @@ impl Trees {
     }
 
     /// Brings the phase's work tree to what was joined.
-    pub(crate) fn sync_phase(&self, phase: &PhaseBranch) -> Result<(), GitError> {
+    pub fn sync_phase(&self, phase: &PhaseBranch) -> Result<(), GitError> {
         if phase.is_shared {
             return Ok(());
         }
@@ -189,7 +189,7 @@ impl Trees {
     }
 
     /// Takes away the branch and the work tree of a phase that has landed, or that has nothing.
-    pub(crate) fn close_phase(&self, phase: &PhaseBranch) -> Result<(), GitError> {
+    pub fn close_phase(&self, phase: &PhaseBranch) -> Result<(), GitError> {
         self.put_away(&phase.name, "the phase is over")?;
         for name in [phase.head(), phase.marker()] {
             for _ in 0..TRIES {
@@ -203,7 +203,7 @@ impl Trees {
     }
 
     /// The names of all folders and branches that are work trees of ours, or were.
-    pub(crate) fn names(&self) -> Result<BTreeSet<String>, GitError> {
+    pub fn names(&self) -> Result<BTreeSet<String>, GitError> {
         let folder = self.root().join(TREES);
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => Some(entries),
@@ -228,12 +228,7 @@ impl Trees {
     }
 
     /// Work trees of other attempts at a task than the one that is called `name`.
-    pub(crate) fn earlier(
-        &self,
-        phase: &str,
-        id: &TaskId,
-        name: &str,
-    ) -> Result<Vec<String>, GitError> {
+    pub fn earlier(&self, phase: &str, id: &TaskId, name: &str) -> Result<Vec<String>, GitError> {
         let start = format!("{phase}--{id}-");
         if name.strip_prefix(&start) == Some("1") {
             return Ok(Vec::new());
@@ -246,24 +241,24 @@ impl Trees {
     }
 
     /// Whether nothing was joined to a phase yet.
-    pub(crate) fn is_untouched(&self, phase: &PhaseBranch) -> Result<bool, GitError> {
+    pub fn is_untouched(&self, phase: &PhaseBranch) -> Result<bool, GitError> {
         Ok(self.commit_of(&phase.head())? == self.commit_of(&phase.marker())?)
     }
 
     /// Whether anything of a phase is there.
-    pub(crate) fn has_phase(&self, phase: &PhaseBranch) -> Result<bool, GitError> {
+    pub fn has_phase(&self, phase: &PhaseBranch) -> Result<bool, GitError> {
         let is_there = self.path(&phase.name).symlink_metadata().is_ok();
         Ok(is_there || self.commit_of(&phase.marker())?.is_some())
     }
 
     /// The commit that a ref or a name of a commit stands for.
-    pub(crate) fn commit_of(&self, name: &str) -> Result<Option<String>, GitError> {
+    pub fn commit_of(&self, name: &str) -> Result<Option<String>, GitError> {
         let name = format!("{name}^{{commit}}");
         self.git()?.try_text(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name])
     }
 
     /// Whether `older` is `newer` or one of the commits that it is made from.
-    pub(crate) fn is_in(&self, older: &str, newer: &str) -> Result<bool, GitError> {
+    pub fn is_in(&self, older: &str, newer: &str) -> Result<bool, GitError> {
         let found = self.git()?.try_text(&["merge-base", "--is-ancestor", older, newer])?;
         Ok(found.is_some())
     }

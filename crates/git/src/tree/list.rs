@@ -15,37 +15,37 @@ use waypost_store::file;
 
 /// A work tree of ours as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TreeEntry {
-    pub(crate) name: String,
+pub struct TreeEntry {
+    pub name: String,
     /// The branch that is checked out; none: a detached head.
-    pub(crate) branch: Option<String>,
-    pub(crate) head: Option<String>,
+    pub branch: Option<String>,
+    pub head: Option<String>,
     /// Its folder is where it should be.
-    pub(crate) is_there: bool,
+    pub is_there: bool,
     /// Something in it is not committed.
-    pub(crate) is_dirty: bool,
+    pub is_dirty: bool,
     /// Something of it is nowhere else.
-    pub(crate) is_needed: bool,
-    pub(crate) made: Option<Time>,
+    pub is_needed: bool,
+    pub made: Option<Time>,
     /// When git last wrote down something about it.
-    pub(crate) used: Option<Time>,
-    pub(crate) processes: Vec<(u32, String)>,
+    pub used: Option<Time>,
+    pub processes: Vec<(u32, String)>,
 }
 
 /// A snapshot of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Snapshot {
-    pub(crate) reference: String,
+pub struct Snapshot {
+    pub reference: String,
     /// The tree that it is of.
-    pub(crate) name: String,
-    pub(crate) number: u64,
-    pub(crate) commit: String,
-    pub(crate) at: Time,
+    pub name: String,
+    pub number: u64,
+    pub commit: String,
+    pub at: Time,
 }
 
 impl Trees {
     /// The trees that are ours, by name.
-    pub(crate) fn list(&self) -> Result<Vec<TreeEntry>, GitError> {
+    pub fn list(&self) -> Result<Vec<TreeEntry>, GitError> {
         let mut found = Vec::new();
         for (admin, path) in Admin::all(self.common())? {
             let Some(name) = self.name_of(&path) else { continue };
@@ -83,7 +83,7 @@ impl Trees {
 
     /// The names of everything that is a tree of ours or was to become one: folders, git's
     /// records, and branches of attempts that have neither.
-    pub(crate) fn traces(&self) -> Result<BTreeSet<String>, GitError> {
+    pub fn traces(&self) -> Result<BTreeSet<String>, GitError> {
         let mut found: BTreeSet<String> = self.names()?.into_iter().collect();
         let records = Admin::all(self.common())?.into_iter();
         found.extend(records.filter_map(|(_, path)| self.name_of(&path)));
@@ -93,7 +93,7 @@ impl Trees {
     }
 
     /// Branches of attempts that have no tree.
-    pub(crate) fn lone_branches(&self) -> Result<Vec<String>, GitError> {
+    pub fn lone_branches(&self) -> Result<Vec<String>, GitError> {
         let list = ["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/worktree"];
         let listed = self.git()?.text(&list)?;
         let is_attempt = |name: &&str| name::is_name(name) && name::attempt(name).is_some();
@@ -107,7 +107,7 @@ impl Trees {
     }
 
     /// All snapshots, by tree, the oldest first.
-    pub(crate) fn snapshots(&self) -> Result<Vec<Snapshot>, GitError> {
+    pub fn snapshots(&self) -> Result<Vec<Snapshot>, GitError> {
         let format = "--format=%(refname) %(objectname) %(committerdate:unix)";
         let listed = self.git()?.text(&["for-each-ref", "--sort=version:refname", format, REFS])?;
         let parse = |line: &str| {
@@ -125,7 +125,7 @@ impl Trees {
 }
 
 /// The space that a folder takes, links not followed.
-pub(crate) fn size(folder: &Path) -> u64 {
+pub fn size(folder: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let sizes = entries.map(|entry| match entry.metadata() {

@@ -38,7 +38,7 @@ const TREES: &str = "worktree";
 
 /// The content of the work tree that a place is in; none outside git, where nothing can be
 /// committed.
-pub(crate) fn content(place: &Place) -> Result<Option<String>, GitError> {
+pub fn content(place: &Place) -> Result<Option<String>, GitError> {
     let Some(common) = place.git_common.as_ref().filter(|_| place.root.join(".git").exists())
     else {
         return Ok(None);
@@ -60,7 +60,7 @@ pub(crate) fn content(place: &Place) -> Result<Option<String>, GitError> {
 }
 
 /// The content of any work tree of the same repository.
-pub(crate) fn content_of_tree(place: &Place, tree: &str) -> Result<Option<String>, GitError> {
+pub fn content_of_tree(place: &Place, tree: &str) -> Result<Option<String>, GitError> {
     if tree == place.tree.as_str() {
         return content(place);
     }
@@ -93,7 +93,7 @@ const CLOSELY: [&str; 10] = [
 ];
 
 /// Git for the work tree at `root`, whatever is configured as its place.
-pub(crate) fn git_at(root: &Path) -> Result<Git, GitError> {
+pub fn git_at(root: &Path) -> Result<Git, GitError> {
     let mut git = Git::at(root).variable("GIT_WORK_TREE", root).variable("GIT_NO_LAZY_FETCH", "1");
     for setting in CLOSELY {
         git = git.setting(setting);

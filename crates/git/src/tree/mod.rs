@@ -19,7 +19,7 @@ mod left;
 mod list;
 mod look;
 mod make;
-pub(crate) mod name;
+pub mod name;
 mod nested;
 mod prune;
 mod removal;
@@ -30,10 +30,10 @@ mod trash;
 mod undo;
 
 pub(crate) use left::Leaving;
-pub(crate) use list::{TreeEntry, size};
-pub(crate) use prune::PruneOrder;
+pub use list::{TreeEntry, size};
+pub use prune::PruneOrder;
 pub use prune::Pruned;
-pub(crate) use removal::PutAway;
+pub use removal::PutAway;
 pub(crate) use snapshot::known;
 
 use crate::{
@@ -79,25 +79,25 @@ const TURNS: u32 = 64;
 
 /// The work trees of one project's runs. Cheap to clone, usable from any thread.
 #[derive(Clone, Debug)]
-pub(crate) struct Trees {
+pub struct Trees {
     shared: Arc<Shared>,
     hold: Option<Hold>,
 }
 
 /// Where the trees of a project are, and what is configured for them.
 #[derive(Clone, Debug)]
-pub(crate) struct TreesPlace {
+pub struct TreesPlace {
     /// The work tree that all others are below.
-    pub(crate) root: PathBuf,
+    pub root: PathBuf,
     /// Where files come from that trees get beside what is tracked.
-    pub(crate) source: PathBuf,
+    pub source: PathBuf,
     /// The journal's folder.
-    pub(crate) state: PathBuf,
+    pub state: PathBuf,
     /// The repository.
-    pub(crate) common: PathBuf,
-    pub(crate) config: WorktreeConfig,
+    pub common: PathBuf,
+    pub config: WorktreeConfig,
     /// Tells the time: this crate has no clock.
-    pub(crate) now: fn() -> Time,
+    pub now: fn() -> Time,
 }
 
 #[derive(Debug)]
@@ -118,7 +118,7 @@ struct Known {
 
 impl Trees {
     /// The trees of a project. Nothing is made, and nothing is asked of git yet.
-    pub(crate) fn of(place: TreesPlace) -> Self {
+    pub fn of(place: TreesPlace) -> Self {
         let shared = Shared {
             place,
             known: Mutex::new(None),
@@ -129,26 +129,26 @@ impl Trees {
     }
 
     /// All git processes from here on hold this lock.
-    pub(crate) fn held(mut self, hold: Hold) -> Self {
+    pub fn held(mut self, hold: Hold) -> Self {
         self.hold = Some(hold);
         self
     }
 
     /// Git is at work for an engine from here on. What a git that was killed before has left in the
     /// way is taken away; whoever calls this holds the lock that all of them lived under.
-    pub(crate) fn begin_work(&self) -> Result<(), GitError> {
+    pub fn begin_work(&self) -> Result<(), GitError> {
         self.release_locks()?;
         stale::begin(&self.shared.place.state)
     }
 
     /// The engine's git has ended, and none of it was killed.
-    pub(crate) fn end_work(&self) -> Result<(), GitError> {
+    pub fn end_work(&self) -> Result<(), GitError> {
         self.release_locks()?;
         stale::end(&self.shared.place.state)
     }
 
     /// Takes away what a git that was killed has left in the way; says how much that was.
-    pub(crate) fn release_locks(&self) -> Result<usize, GitError> {
+    pub fn release_locks(&self) -> Result<usize, GitError> {
         let TreesPlace { state, common, root, .. } = &self.shared.place;
         let trees = Admin::all(common)?.into_iter().map(|(_, path)| path);
         let places: Vec<PathBuf> =
@@ -157,7 +157,7 @@ impl Trees {
     }
 
     /// The work tree that all others are below.
-    pub(crate) fn root(&self) -> &Path {
+    pub fn root(&self) -> &Path {
         &self.shared.place.root
     }
 
@@ -167,16 +167,16 @@ impl Trees {
     }
 
     /// The journal's folder.
-    pub(crate) fn state(&self) -> &Path {
+    pub fn state(&self) -> &Path {
         &self.shared.place.state
     }
 
     /// The repository that all trees share.
-    pub(crate) fn common(&self) -> &Path {
+    pub fn common(&self) -> &Path {
         &self.shared.place.common
     }
 
-    pub(crate) fn config(&self) -> &WorktreeConfig {
+    pub fn config(&self) -> &WorktreeConfig {
         &self.shared.place.config
     }
 
@@ -186,18 +186,18 @@ impl Trees {
     }
 
     /// Where the tree of a name is, whether it exists or not.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.shared.place.root.join(name)
     }
 
     /// Git in the project's root.
-    pub(crate) fn git(&self) -> Result<Git, GitError> {
+    pub fn git(&self) -> Result<Git, GitError> {
         let git = self.bare_git(&self.shared.place.root, &self.shared.place.common);
         self.harmless(git, None)
     }
 
     /// Git in a tree of ours, or in the project's root.
-    pub(crate) fn git_in(&self, folder: &Path) -> Result<Git, GitError> {
+    pub fn git_in(&self, folder: &Path) -> Result<Git, GitError> {
         if folder == self.shared.place.root {
             return self.git();
         }
@@ -294,12 +294,12 @@ impl Trees {
     }
 
     /// Whether the disk has room for another tree.
-    pub(crate) fn has_space(&self) -> Result<bool, GitError> {
+    pub fn has_space(&self) -> Result<bool, GitError> {
         Ok(self.free_bytes()? >= self.shared.place.config.min_free_mb.saturating_mul(1 << 20))
     }
 
     /// What is free where trees are made.
-    pub(crate) fn free_bytes(&self) -> Result<u64, GitError> {
+    pub fn free_bytes(&self) -> Result<u64, GitError> {
         let root = &self.shared.place.root;
         let found = rustix::fs::statvfs(root)
             .map_err(|error| GitError::file("tell what is free at", root, error))?;

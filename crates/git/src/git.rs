@@ -8,17 +8,15 @@
 //!
 //! No data goes to git through its input: that is nothing, or a lock (`hold`).
 
-mod error;
-pub(crate) mod exclude;
+pub mod exclude;
 mod foreign;
 mod hold;
 pub(crate) mod stale;
 
-pub(crate) use error::{Absence, Hindrance, Mistake, Refusal};
-pub use error::{GitError, Remedy};
 pub(crate) use foreign::Foreign;
-pub(crate) use hold::Hold;
+pub use hold::Hold;
 
+use crate::error::GitError;
 use std::{
     ffi::{OsStr, OsString},
     os::unix::process::ExitStatusExt as _,
@@ -67,20 +65,20 @@ const LOOKING: [&str; 4] = ["status", "diff", "diff-index", "diff-files"];
 const DURABLE: [&str; 2] = ["core.fsync=committed", "core.fsyncMethod=batch"];
 
 /// The oldest git with which work can be merged: `merge-tree --write-tree` came with it.
-pub(crate) const VERSION_MIN: (u32, u32) = (2, 38);
+pub const VERSION_MIN: (u32, u32) = (2, 38);
 
 /// The oldest git with which work can be taken back: `merge-tree --merge-base` came with it.
-pub(crate) const VERSION_TO_REVERT: (u32, u32) = (2, 40);
+pub const VERSION_TO_REVERT: (u32, u32) = (2, 40);
 
 /// The version in what `git --version` prints: `git version 2.39.5 (Apple Git-154)`.
-pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
+pub fn version(text: &str) -> Option<(u32, u32)> {
     let mut parts = text.strip_prefix("git version ")?.split(['.', ' ', '-']);
     Some((parts.next()?.trim().parse().ok()?, parts.next()?.trim().parse().ok()?))
 }
 
 /// Git in one folder.
 #[derive(Clone, Debug)]
-pub(crate) struct Git {
+pub struct Git {
     folder: PathBuf,
     settings: Vec<String>,
     /// Settings whose names may have any character in them.
@@ -90,7 +88,7 @@ pub(crate) struct Git {
 }
 
 impl Git {
-    pub(crate) fn at(folder: &Path) -> Self {
+    pub fn at(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
             settings: Vec::new(),
@@ -101,60 +99,60 @@ impl Git {
     }
 
     /// Overrides one setting, `name=value`.
-    pub(crate) fn setting(mut self, setting: impl Into<String>) -> Self {
+    pub fn setting(mut self, setting: impl Into<String>) -> Self {
         self.settings.extend(["-c".to_owned(), setting.into()]);
         self
     }
 
-    pub(crate) fn variable(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+    pub fn variable(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
         self.variables.push((name, value.into()));
         self
     }
 
     /// Runs none of the programs that were found in the repository's configuration.
-    pub(crate) fn without(mut self, foreign: &Foreign) -> Self {
+    pub fn without(mut self, foreign: &Foreign) -> Self {
         self.overrides.extend_from_slice(&foreign.overrides);
         self
     }
 
     /// Holds a lock as long as any process lives that is started from here.
-    pub(crate) fn under(mut self, hold: &Hold) -> Self {
+    pub fn under(mut self, hold: &Hold) -> Self {
         self.hold = Some(hold.clone());
         self
     }
 
     /// Commits, objects and refs are on disk when a command returns.
-    pub(crate) fn durable(self) -> Self {
+    pub fn durable(self) -> Self {
         DURABLE.into_iter().fold(self, Self::setting)
     }
 
     /// What a setting of the user or the repository says; reading one runs nothing.
-    pub(crate) fn config(&self, key: &str) -> Result<Option<String>, GitError> {
+    pub fn config(&self, key: &str) -> Result<Option<String>, GitError> {
         let output = self.start(&[], &["config", "--get", key])?;
         let text = String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned();
         Ok(output.status.success().then_some(text))
     }
 
     /// Runs git; what it prints, or nothing if it ends with another code than 0.
-    pub(crate) fn try_text(&self, arguments: &[&str]) -> Result<Option<String>, GitError> {
+    pub fn try_text(&self, arguments: &[&str]) -> Result<Option<String>, GitError> {
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim_end_matches('\n').into();
         Ok(self.try_bytes(arguments)?.map(text))
     }
 
     /// As `try_text`, to the byte.
-    pub(crate) fn try_bytes(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>, GitError> {
+    pub fn try_bytes(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>, GitError> {
         let output = self.start(&QUIET, arguments)?;
         Ok(output.status.success().then_some(output.stdout))
     }
 
     /// Runs git; what it prints. Another code than 0 is an error with what it said.
-    pub(crate) fn text(&self, arguments: &[&str]) -> Result<String, GitError> {
+    pub fn text(&self, arguments: &[&str]) -> Result<String, GitError> {
         let printed = self.bytes(arguments)?;
         Ok(String::from_utf8_lossy(&printed).trim_end_matches('\n').to_owned())
     }
 
     /// As `text`, to the byte.
-    pub(crate) fn bytes(&self, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
+    pub fn bytes(&self, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
         let output = self.start(&QUIET, arguments)?;
         match output.status.success() {
             true => Ok(output.stdout),
@@ -163,7 +161,7 @@ impl Git {
     }
 
     /// The filters of the repository's own configuration, which are not run.
-    pub(crate) fn foreign_filters(&self) -> Vec<String> {
+    pub fn foreign_filters(&self) -> Vec<String> {
         let name = |(key, _): &(String, String)| {
             Some(key.strip_prefix("filter.")?.rsplit_once('.')?.0.to_owned())
         };
@@ -171,7 +169,7 @@ impl Git {
     }
 
     /// Runs git and gives everything that came of it, whatever the code.
-    pub(crate) fn output(&self, arguments: &[&str]) -> Result<Output, GitError> {
+    pub fn output(&self, arguments: &[&str]) -> Result<Output, GitError> {
         self.start(&QUIET, arguments)
     }
 

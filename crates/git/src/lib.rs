@@ -1,0 +1,21 @@
+//! Work trees, snapshots and merges: everything that Waypost does with git.
+//!
+//! Knows repositories, trees and branches, and of a run no more than plain values of the model. When
+//! something is done, and what follows from it, is the engine's business. Everything here may be
+//! done twice, and may be cut off at any point: the next call finds how far it came.
+//!
+//! *Absent:* a clock (the time is handed in), the journal, agents.
+
+mod content;
+mod error;
+mod git;
+mod merge;
+mod tree;
+
+pub use content::{content, content_of_tree, git_at};
+pub use error::{Absence, GitError, Hindrance, Mistake, Refusal, Remedy};
+pub use git::{Git, Hold, VERSION_MIN, VERSION_TO_REVERT, exclude, version};
+pub use merge::{
+    Committed, Join, Land, Landing, Occupant, PhaseBranch, Reverted, Stamp, name_some,
+};
+pub use tree::{PruneOrder, Pruned, PutAway, TreeEntry, Trees, TreesPlace, name, size};

@@ -14,6 +14,7 @@
 
 mod backup;
 mod chain;
+mod changes;
 mod cursor;
 mod entry;
 mod failure;
@@ -24,6 +25,7 @@ mod transaction;
 mod view;
 
 pub use backup::{Backup, backups, put_aside, restore};
+pub use changes::Changes;
 pub use cursor::{BadCursor, Cursor};
 pub use entry::{
     Append, Appended, DocumentNote, EventRef, NewEffect, NewEvent, OpenEffect, Recorded, Snapshot,

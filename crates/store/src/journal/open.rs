@@ -124,8 +124,11 @@ fn refuse_lost(path: &Path, last_seq: u64, past: u64) -> Result<(), StoreError> 
     Err(StoreError::corrupt(path, detail))
 }
 
+/// The names of all files of the journal begin with this.
+pub(super) const FILE_NAME: &str = "journal.db";
+
 pub(super) fn path_in(state: &Path) -> PathBuf {
-    state.join("journal.db")
+    state.join(FILE_NAME)
 }
 
 pub(super) fn session_path(journal: &Path) -> PathBuf {

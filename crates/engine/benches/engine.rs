@@ -24,7 +24,7 @@ use std::{
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
-use waypost_engine::{Engine, Handle, MachineCommand, Project, Recorded};
+use waypost_engine::{Handle, Host, MachineCommand, Project, Recorded};
 use waypost_model::{
     actor::Actor,
     evidence::Evidence,
@@ -180,7 +180,7 @@ fn one_writer(scale: &Scale) -> f64 {
     const TASKS: usize = 10;
     let bench = Bench::begin(scale.rounds * TASKS + 1);
     let bare = Bare::beside(&bench);
-    let engine = Engine::start(bench.open(), "bench").unwrap();
+    let engine = Host::start(bench.open(), "bench").unwrap();
     let handle = engine.handle();
     let (mut ours, mut other) = (Vec::new(), Vec::new());
     for round in 0..scale.rounds {
@@ -247,7 +247,7 @@ impl Bare {
 /// 64 threads that share one engine, beside the goal and beside one writer of a bare loop.
 fn many_threads(scale: &Scale, bare: Option<f64>) {
     let bench = Bench::begin(THREADS * scale.tasks_per_thread);
-    let engine = Engine::start(bench.open(), "bench").unwrap();
+    let engine = Host::start(bench.open(), "bench").unwrap();
     let each = scale.tasks_per_thread;
     let time = timed(|| {
         thread::scope(|scope| {
@@ -305,7 +305,7 @@ fn loading(scale: &Scale) {
 
 /// Every task fails and is opened again some times; then half of them are completed.
 fn fill(bench: &Bench, failures: usize) {
-    let engine = Engine::start(bench.open(), "bench").unwrap();
+    let engine = Host::start(bench.open(), "bench").unwrap();
     let tasks = bench.plan.tasks.len();
     let fail_all = |_| (0..tasks).flat_map(|at| [bench.start(at), bench.fail(at), bench.retry(at)]);
     let complete = (0..tasks / 2).flat_map(|at| [bench.start(at), bench.done(at)]);

@@ -232,7 +232,7 @@ impl Project {
 }
 
 /// The engine lock, for whoever runs a run and finds it taken.
-pub(crate) fn take_engine_lock(place: &Place, owner: &Owner) -> Result<EngineLease, EngineError> {
+pub(crate) fn take_engine_lease(place: &Place, owner: &Owner) -> Result<EngineLease, EngineError> {
     EngineLease::acquire(place, owner).map_err(|error| match error {
         StoreError::Busy { holder: Some(owner), .. } => held_by(*owner),
         other => other.into(),

@@ -3,29 +3,36 @@
 //! The project, with its journal, the engine lock and the notices, belongs to the host and is lent. A
 //! guest never waits by itself: it names what wakes it, so that one thread can wait for all guests.
 
-use crate::{error::EngineError, execute::RunEnd, project::Project};
+use crate::{error::EngineError, project::Project};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
 };
-use std::os::fd::BorrowedFd;
+use std::{os::fd::BorrowedFd, time::Duration};
 use waypost_model::time::Time;
 
 /// Something that a host carries.
 pub(crate) trait Guest {
+    /// How it ends.
+    type End;
+
     /// What wakes it: descriptors that become readable, and a time.
     fn waits<'a>(&'a self, waits: &mut Waits<'a>);
 
     /// Does what there is to do. Called after each wake-up, and after every commit of others.
-    fn attend(&mut self, project: &mut Project, now: Time) -> Result<Attended, EngineError>;
+    fn attend(
+        &mut self,
+        project: &mut Project,
+        now: Time,
+    ) -> Result<Attended<Self::End>, EngineError>;
 }
 
 /// What a guest says after it was attended to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Attended {
+pub(crate) enum Attended<E> {
     GoesOn,
     /// Nothing of it is under way any more.
-    Over(RunEnd),
+    Over(E),
 }
 
 /// What guests wait for, all together.
@@ -46,9 +53,11 @@ impl<'a> Waits<'a> {
         self.until = Some(self.until.map_or(time, |until| until.min(time)));
     }
 
-    /// Waits for whatever comes first; a signal is something that comes, too.
-    pub(crate) fn wait(mut self, now: Time) -> Result<(), EngineError> {
-        let timeout = self.until.and_then(|until| Timespec::try_from(until.since(now)).ok());
+    /// Waits for whatever comes first, but not longer than `longest`; a signal is something that
+    /// comes, too.
+    pub(crate) fn wait(mut self, now: Time, longest: Duration) -> Result<(), EngineError> {
+        let left = self.until.map_or(longest, |until| until.since(now).min(longest));
+        let timeout = Timespec::try_from(left).ok();
         match poll(&mut self.sources, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(EngineError::Missing {
@@ -65,6 +74,8 @@ mod tests {
     use rustix::event::{EventfdFlags, eventfd};
     use std::os::fd::AsFd as _;
 
+    const HOUR: Duration = Duration::from_secs(3_600);
+
     #[test]
     fn whatever_comes_first_ends_the_wait() {
         let now = Time::from_millis(1_000);
@@ -75,12 +86,12 @@ mod tests {
         let mut waits = Waits::default();
         waits.readable(silent.as_fd());
         waits.readable(rung.as_fd());
-        waits.wait(now).unwrap();
+        waits.wait(now, HOUR).unwrap();
         let mut waits = Waits::default();
         waits.readable(silent.as_fd());
         for time in [Time::from_millis(9_000_000), now, Time::from_millis(5_000_000)] {
             waits.until(time);
         }
-        waits.wait(now).unwrap();
+        waits.wait(now, HOUR).unwrap();
     }
 }

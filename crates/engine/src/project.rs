@@ -9,9 +9,10 @@ use crate::{
     error::EngineError,
     fence::{self, Fence},
     home::Home,
+    host,
     ledger::{Ledger, MachineCommand, Work, run_stream, workflow_stream},
     notify::Wanted,
-    remains, service, summary,
+    remains, summary,
     tasks::TasksSource,
     windows,
 };
@@ -61,8 +62,11 @@ pub struct Project {
     pub(crate) ledger: Ledger,
     configuration: Configuration,
     pub(crate) home: Home,
-    /// Tells whether others have committed since.
-    seen_version: u64,
+    /// Tells whether others have committed since: in other processes, and in other threads of a
+    /// host.
+    seen_version: (u64, u64),
+    /// How often other threads of a host have committed.
+    pub(crate) commits_beside: u64,
     notices: Vec<String>,
     /// Whether others wait for this process: then it does not wait for a lock of another tool.
     pub(crate) is_hurried: bool,
@@ -96,7 +100,8 @@ impl Project {
             ledger: Ledger::new(Wanted::of(&configuration.values)),
             configuration,
             home,
-            seen_version: 0,
+            seen_version: (0, 0),
+            commits_beside: 0,
             notices: Vec::new(),
             is_hurried: false,
             tasks_ahead: None,
@@ -313,7 +318,7 @@ impl Project {
         if is_run {
             self.tick_boxes()?;
         }
-        service::wake(&self.place);
+        host::wake(&self.place);
         windows::render(self)?;
         summary::keep(self);
         if commands.iter().any(|it| matches!(it, MachineCommand::Workflow { .. })) {
@@ -446,12 +451,17 @@ impl Project {
         }
     }
 
-    /// Whether another process has committed since this was last asked.
+    /// Whether another process, or another thread of the host, has committed since this was last
+    /// asked.
     pub(crate) fn others_committed(&mut self) -> bool {
-        let version = self.journal.as_ref().and_then(|journal| journal.data_version().ok());
         let before = self.seen_version;
-        self.seen_version = version.unwrap_or(before);
+        self.seen_version = (self.journal_version().unwrap_or(before.0), self.commits_beside);
         self.seen_version != before
+    }
+
+    /// A number that is another one after each commit of another process.
+    pub(crate) fn journal_version(&self) -> Option<u64> {
+        self.journal.as_ref().and_then(|journal| journal.data_version().ok())
     }
 
     /// The newest entries of the journal that `wanted` takes, oldest first.

@@ -7,12 +7,12 @@ use crate::{
     output::{CYAN, DIM, styled},
 };
 use serde_json::{Value, json};
-use std::{fmt::Write as _, process::ExitCode, thread, time::Duration};
-use waypost_engine::{Cursor, Recorded};
+use std::{fmt::Write as _, process::ExitCode, time::Duration};
+use waypost_engine::{Cursor, Follower, Recorded};
 use waypost_model::verdict::{Outcome, Verdict};
 
-/// How often a followed log is looked at; the engine's own rhythm.
-const FOLLOW_INTERVAL: Duration = Duration::from_millis(100);
+/// How often a followed log is looked at where the system does not tell of commits.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Fields of an event that are too long for a line.
 const LONG_FIELDS: [&str; 4] = ["plan", "contract", "feature", "settings"];
@@ -60,13 +60,14 @@ pub(crate) fn run(context: &Context, args: &LogArgs) -> Result<ExitCode, CliErro
     if !args.follow {
         return Ok(ExitCode::SUCCESS);
     }
+    let mut follower = Follower::new(&project, last);
     loop {
-        thread::sleep(FOLLOW_INTERVAL);
-        for entry in project.log_after(last)? {
-            last = entry.cursor();
-            if wanted(&entry) {
-                print(context, &entry)?;
-            }
+        let news = follower.take(&mut project)?;
+        for entry in news.iter().filter(|entry| wanted(entry)) {
+            print(context, entry)?;
+        }
+        if news.is_empty() {
+            follower.wait(LOOK_INTERVAL);
         }
     }
 }

@@ -21,7 +21,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use waypost_engine::{Engine, EngineError, InitOptions, MachineCommand, Project, StoreError};
+use waypost_engine::{EngineError, Host, InitOptions, MachineCommand, Project, StoreError};
 use waypost_model::{actor::Actor, evidence::Evidence, id::TaskId, run::Command as RunCommand};
 
 /// Tells the second copy which project it is for.
@@ -53,7 +53,7 @@ fn the_lock_of_a_killed_engine_is_free() {
     first.kill().unwrap();
     first.wait().unwrap();
     let status = site.waypost(&["status"]).expect_code(0);
-    assert!(!status.stdout.contains("Engine"), "{status:#?}");
+    assert!(!status.stdout.contains("Host"), "{status:#?}");
     let said = inside(&site, "engines::inside_start_and_stop");
     assert!(said.contains("it started"), "{said}");
     site.waypost(&["doctor"]).expect_code(0);
@@ -194,7 +194,7 @@ fn agent(id: &str) -> Actor {
 #[ignore = "an engine for the other tests of this file"]
 fn inside_hold_until_told() {
     let Some(project) = open() else { return };
-    let engine = Engine::start(project, "first").unwrap();
+    let engine = Host::start(project, "first").unwrap();
     println!("\nit started");
     let mut told = Vec::new();
     std::io::stdin().read_to_end(&mut told).unwrap();
@@ -205,7 +205,7 @@ fn inside_hold_until_told() {
 #[ignore = "an engine for the other tests of this file"]
 fn inside_start_and_stop() {
     let Some(project) = open() else { return };
-    match Engine::start(project, "second") {
+    match Host::start(project, "second") {
         Ok(engine) => {
             println!("\nit started");
             assert!(engine.stop().is_some());
@@ -229,7 +229,7 @@ fn inside_begin_anew() {
 fn inside_many_writers() {
     let Some(project) = open() else { return };
     let folder = project.root().to_owned();
-    let engine = Engine::start(project, "first").unwrap();
+    let engine = Host::start(project, "first").unwrap();
     let handle = engine.handle();
     thread::scope(|scope| {
         for who in 0..THREADS {

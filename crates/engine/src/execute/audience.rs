@@ -1,5 +1,6 @@
 //! Somebody who watches a run: what is told, what is asked.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use waypost_model::{
     id::TaskId,
     run::{Active, ParkCause, Usage},
@@ -73,18 +74,24 @@ pub trait Audience {
     fn wish(&mut self) -> Wish;
 }
 
-impl<A: Audience + ?Sized> Audience for &mut A {
+/// An audience that is looked at from outside as well: it is told in the host's own thread.
+impl<A: Audience> Audience for Arc<Mutex<A>> {
     fn tell(&mut self, happening: &Happening) {
-        (**self).tell(happening);
+        locked(self).tell(happening);
     }
 
     fn look(&mut self, active: &Active, running: &[Running<'_>], now: Time) {
-        (**self).look(active, running, now);
+        locked(self).look(active, running, now);
     }
 
     fn wish(&mut self) -> Wish {
-        (**self).wish()
+        locked(self).wish()
     }
+}
+
+/// An audience that panicked has shown a part of something; it goes on with the next.
+fn locked<A>(audience: &Mutex<A>) -> MutexGuard<'_, A> {
+    audience.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A task that is being worked on.

@@ -295,7 +295,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    fn work(&mut self, project: &mut Project, now: Time) -> Result<Attended, EngineError> {
+    fn work(&mut self, project: &mut Project, now: Time) -> Result<Attended<RunEnd>, EngineError> {
         let reports = self.keeper.next(Duration::ZERO)?;
         reports.into_iter().try_for_each(|report| self.take(project, report))?;
         self.take_from_yard(project)?;
@@ -329,7 +329,11 @@ impl Executor<'_> {
     }
 
     /// The run has ended; it is over once git has put away what it left.
-    fn wind_up(&mut self, project: &mut Project, end: RunEnd) -> Result<Attended, EngineError> {
+    fn wind_up(
+        &mut self,
+        project: &mut Project,
+        end: RunEnd,
+    ) -> Result<Attended<RunEnd>, EngineError> {
         if self.apart.as_ref().is_some_and(|apart| apart.yard.is_busy()) {
             self.next_look = project.clock.now().plus(LOOK_INTERVAL);
             return Ok(Attended::GoesOn);

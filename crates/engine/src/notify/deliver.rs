@@ -43,6 +43,9 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 /// How often is looked whether a try has ended, while there is nothing else to do.
 const LAST_LOOK: Duration = Duration::from_millis(20);
 
+/// How often is looked whether a try has ended, while the holder of the engine has other work.
+const BUSY_LOOK: Duration = Duration::from_millis(100);
+
 /// What is wrong with the configuration is looked at again after this.
 const UNREACHABLE_WAIT: Duration = Duration::from_secs(60);
 
@@ -123,6 +126,14 @@ impl Courier {
         self.record(project, now);
         self.read(project, now);
         self.send_due(project, now);
+    }
+
+    /// When there is something to do even if nothing comes: a try may have ended, or one is due.
+    pub(crate) fn wakes_at(&self, now: Time) -> Option<Time> {
+        if !self.busy.is_empty() || !self.ended.is_empty() {
+            return Some(now.plus(BUSY_LOOK));
+        }
+        self.rows.iter().map(|row| row.due.unwrap_or(now)).min()
     }
 
     /// Waits a little for what is due, and says what is left.

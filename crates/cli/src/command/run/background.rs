@@ -131,7 +131,8 @@ fn stop_what_is_left(
     live.end(haste);
     let keeper = vec![env::current_exe()?.into(), "keeper".into()];
     let options = RunOptions { keeper, ..RunOptions::default() };
-    let (mut project, _) = project.execute(&options, &mut live)?;
+    let live = live.shared();
+    let (mut project, _) = project.execute(&options, live.audience())?;
     live.clear();
     say_notices(context, &mut project);
     if context.out.json {

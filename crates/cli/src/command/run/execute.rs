@@ -396,8 +396,8 @@ fn end_all_done(
     project: Project,
     args: &ExecuteArgs,
 ) -> Result<ExitCode, CliError> {
-    let mut live = Live::begin(context, project.stop_grace())?;
-    let (mut project, _) = project.execute(&options(&args.course())?, &mut live)?;
+    let live = Live::begin(context, project.stop_grace())?.shared();
+    let (mut project, _) = project.execute(&options(&args.course())?, live.audience())?;
     live.clear();
     say_notices(context, &mut project);
     let Some(run) = project.run_summary()? else { return Ok(ExitCode::SUCCESS) };
@@ -436,12 +436,13 @@ fn options(course: &Course) -> Result<RunOptions, CliError> {
 pub(crate) fn execute(
     mut project: Project,
     course: &Course,
-    mut live: Live,
+    live: Live,
     context: &Context,
 ) -> Result<ExitCode, CliError> {
     let options = options(course)?;
+    let live = live.shared();
     let end = loop {
-        let (back, end) = project.execute(&options, &mut live)?;
+        let (back, end) = project.execute(&options, live.audience())?;
         project = back;
         live.clear();
         match end {

@@ -15,6 +15,7 @@ use serde_json::json;
 use std::{
     collections::BTreeMap,
     io::{self, Write as _},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 use waypost_engine::{Audience, Happening, Haste, RunLog, Running, Wish};
@@ -65,11 +66,6 @@ impl Live {
         self.requests.end(haste, self.grace);
     }
 
-    /// The exit code of a run that is not finished because a signal has ended it.
-    pub(super) fn signal_code(&self) -> Option<u8> {
-        self.requests.exit_code()
-    }
-
     /// For a process that only watches; an interrupt ends the watching.
     pub(super) fn watching(context: &Context) -> Self {
         let form = match context.out.json {
@@ -94,6 +90,11 @@ impl Live {
     /// The same in the background, where everything goes to a log.
     pub(super) fn into_log(self, log: RunLog) -> Self {
         Self { log: Some(log), ..self }
+    }
+
+    /// To be told in the thread of a host, and asked here.
+    pub(super) fn shared(self) -> SharedLive {
+        SharedLive(Arc::new(Mutex::new(self)))
     }
 
     /// Takes away what is drawn, so that something can be said.
@@ -126,6 +127,30 @@ impl Live {
     fn until(&self, time: Time) -> String {
         let now = self.now.filter(|now| *now < time);
         now.map(|now| format!(" in {}", countdown(time.since(now)))).unwrap_or_default()
+    }
+}
+
+/// A view that a host draws in its own thread.
+#[derive(Clone)]
+pub(super) struct SharedLive(Arc<Mutex<Live>>);
+
+impl SharedLive {
+    pub(super) fn audience(&self) -> Box<dyn Audience + Send> {
+        Box::new(Arc::clone(&self.0))
+    }
+
+    pub(super) fn clear(&self) {
+        self.live().clear();
+    }
+
+    /// The exit code of a run that is not finished because a signal has ended it.
+    pub(super) fn signal_code(&self) -> Option<u8> {
+        self.live().requests.exit_code()
+    }
+
+    /// A drawing that panicked is drawn again.
+    fn live(&self) -> MutexGuard<'_, Live> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

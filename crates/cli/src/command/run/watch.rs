@@ -6,14 +6,17 @@ use super::{
 };
 use crate::{Context, error::CliError, show::run as show_run};
 use serde_json::json;
-use std::{process::ExitCode, thread, time::Duration};
+use std::{process::ExitCode, time::Duration};
 use waypost_engine::{
-    AgentView, Audience as _, Cursor, Doing, Happening, Project, Recorded, Running,
+    AgentView, Audience as _, Cursor, Doing, Follower, Happened, Happening, Project, Recorded,
+    Running,
 };
-use waypost_model::run::{Active, EndStep, Event, Parked, PhaseStage, TaskStatus, TaskView, Usage};
+use waypost_model::run::{
+    Active, EndStep, Event, Parked, PhaseStage, Run, TaskStatus, TaskView, Usage,
+};
 
-/// How often the journal is looked at, as the engine does for others' commits.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// How often the view is drawn again: times in it go on, and the engine may end without a word.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Why there is nothing more to watch.
 enum End {
@@ -25,7 +28,8 @@ enum End {
 /// Watches until there is nothing more to see, and exits as the run would.
 pub(super) fn run(context: &Context, mut project: Project) -> Result<ExitCode, CliError> {
     let mut live = Live::watching(context);
-    let mut seen = project.log(1, |_| true)?.last().map_or(Cursor::START, Recorded::cursor);
+    let last = project.log(1, |_| true)?.last().map_or(Cursor::START, Recorded::cursor);
+    let mut follower = Follower::new(&project, last);
     if context.out.json
         && let Some(run) = project.run_summary()?
     {
@@ -34,7 +38,7 @@ pub(super) fn run(context: &Context, mut project: Project) -> Result<ExitCode, C
     let end = loop {
         // Asked first: what an engine recorded before it ended is read after it has.
         let is_attended = project.engine_holder()?.is_some();
-        tell_news(&mut project, &mut live, &mut seen)?;
+        tell_news(&mut project, &mut live, &mut follower)?;
         let now = project.clock().now();
         let Some(active) = project.run()?.active() else { break End::Over };
         if let Some(end) = end_of(active, is_attended) {
@@ -51,7 +55,7 @@ pub(super) fn run(context: &Context, mut project: Project) -> Result<ExitCode, C
             })
             .collect();
         live.look(active, &running, now);
-        thread::sleep(LOOK_INTERVAL);
+        follower.wait(LOOK_INTERVAL);
     };
     live.clear();
     match end {
@@ -87,21 +91,24 @@ fn end_of(active: &Active, is_attended: bool) -> Option<End> {
 }
 
 /// Tells everything that was recorded since.
-fn tell_news(project: &mut Project, live: &mut Live, seen: &mut Cursor) -> Result<(), CliError> {
-    let stream = Project::run_stream();
+fn tell_news(
+    project: &mut Project,
+    live: &mut Live,
+    follower: &mut Follower,
+) -> Result<(), CliError> {
     loop {
-        let news = project.log_after(*seen)?;
-        let Some(last) = news.last() else { return Ok(()) };
-        *seen = last.cursor();
-        let ours = news.iter().filter(|entry| entry.stream == stream);
+        let news = follower.take(project)?;
+        if news.is_empty() {
+            return Ok(());
+        }
         let active = project.run()?.active();
-        ours.filter_map(|entry| happening(entry, active)).for_each(|it| live.tell(&it));
+        news.iter().filter_map(|entry| happening(entry, active)).for_each(|it| live.tell(&it));
     }
 }
 
 /// What an entry of the journal means to those who watch.
-fn happening(entry: &Recorded, active: Option<&Active>) -> Option<Happening> {
-    Some(match serde_json::from_str(&entry.body).ok()? {
+fn happening(entry: &Happened, active: Option<&Active>) -> Option<Happening> {
+    Some(match entry.event::<Run>()? {
         Event::TaskStarted { id, attempt } => Happening::Started { id, attempt },
         Event::TaskCompleted { id, .. } => Happening::Completed { id },
         Event::AttemptFailed { id, text, not_before, .. } => {

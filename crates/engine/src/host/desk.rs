@@ -1,0 +1,218 @@
+//! Where threads leave what they want of a host, and the loop that carries its guests.
+
+use super::{
+    guests::{Admission, Guests},
+    seat::Seat,
+};
+use crate::{error::EngineError, guest::Waits, ledger::MachineCommand, project::Project};
+use rustix::event::{EventfdFlags, eventfd};
+use std::{
+    os::fd::{AsFd as _, OwnedFd},
+    sync::{
+        Mutex, MutexGuard, PoisonError, TryLockError,
+        mpsc::{SyncSender, sync_channel},
+    },
+    thread,
+    time::Duration,
+};
+use waypost_model::{actor::Actor, time::Time};
+use waypost_store::journal::Changes;
+
+/// The most requests in one commit: keeps a transaction, and the wait for it, short.
+const BATCH_MAX: usize = 1_024;
+
+/// The longest sleep: what nothing has told about, such as a commit on a network file system, is
+/// found after this.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// The sleep where it cannot be told that something is ready.
+const BLIND_SLEEP: Duration = Duration::from_millis(100);
+
+/// What became of commands.
+pub(super) type Reply = Result<(), EngineError>;
+
+/// What all threads share.
+#[derive(Debug)]
+pub(super) struct Desk {
+    queue: Mutex<Queue>,
+    /// The thread that has it writes for all; empty when the host has ended.
+    seat: Mutex<Option<Seat>>,
+    /// Wakes the host's own thread.
+    bell: OwnedFd,
+    /// Wakes it when another process commits.
+    changes: Changes,
+}
+
+/// What waits for the host. Each thread waits for one answer at a time, so there is never more
+/// than there are threads.
+#[derive(Debug, Default)]
+struct Queue {
+    asked: Vec<Asking>,
+    admissions: Vec<Admission>,
+    /// No guest is admitted any more; the host ends when those that are there have left.
+    is_closing: bool,
+    is_closed: bool,
+}
+
+/// Commands that belong together, and where the answer goes.
+#[derive(Debug)]
+pub(super) struct Asking {
+    pub(super) commands: Vec<MachineCommand>,
+    pub(super) actor: Actor,
+    pub(super) reply: SyncSender<Reply>,
+}
+
+impl Asking {
+    pub(super) fn is_single(&self) -> bool {
+        self.commands.len() == 1
+    }
+}
+
+/// Why a host that has ended does nothing.
+pub(super) fn closed() -> EngineError {
+    EngineError::missing("the host of this project has ended", "repeat the command")
+}
+
+impl Desk {
+    pub(super) fn new(seat: Seat) -> Result<Self, EngineError> {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let bell = bell.map_err(|error| EngineError::Missing {
+            message: format!("cannot make an event: {error}"),
+            hint: None,
+        })?;
+        let changes = Changes::of(seat.project.place());
+        Ok(Self { queue: Mutex::default(), seat: Mutex::new(Some(seat)), bell, changes })
+    }
+
+    pub(super) fn command(&self, actor: Actor, commands: Vec<MachineCommand>) -> Reply {
+        let (reply, answer) = sync_channel(1);
+        let mut queue = locked(&self.queue);
+        if queue.is_closed {
+            return Err(closed());
+        }
+        queue.asked.push(Asking { commands, actor, reply });
+        drop(queue);
+        self.write_if_free();
+        answer.recv().map_err(|_| closed())?
+    }
+
+    /// Leaves a guest for the host.
+    pub(super) fn admit(&self, admission: Admission) -> Result<(), EngineError> {
+        let mut queue = locked(&self.queue);
+        if queue.is_closing {
+            return Err(closed());
+        }
+        queue.admissions.push(admission);
+        drop(queue);
+        self.ring();
+        Ok(())
+    }
+
+    /// Asks the host to end.
+    pub(super) fn close(&self) {
+        locked(&self.queue).is_closing = true;
+        self.ring();
+    }
+
+    /// Wakes the host's own thread.
+    pub(super) fn ring(&self) {
+        // A bell that cannot be rung because it rings already is heard.
+        let _rung = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+
+    /// Writes what has come together, if no other thread is writing.
+    ///
+    /// The writing thread looks at the queue again afterwards, so nothing is left lying there.
+    fn write_if_free(&self) {
+        let mut taken = match self.seat.try_lock() {
+            Ok(taken) => taken,
+            Err(TryLockError::WouldBlock) => return,
+            Err(TryLockError::Poisoned(_)) => return self.ring(),
+        };
+        let mut wants_owner = false;
+        if let Some(seat) = taken.as_mut() {
+            wants_owner = seat.write(&self.next_batch());
+        }
+        drop(taken);
+        if wants_owner || !locked(&self.queue).asked.is_empty() {
+            self.ring();
+        }
+    }
+
+    fn next_batch(&self) -> Vec<Asking> {
+        let asked = &mut locked(&self.queue).asked;
+        let count = asked.len().min(BATCH_MAX);
+        asked.drain(..count).collect()
+    }
+
+    /// The host's own thread: carries its guests until it is asked to end and they have left.
+    pub(super) fn carry(&self) -> Option<Project> {
+        let mut guests = Guests::default();
+        loop {
+            let (admissions, is_closing) = {
+                let mut queue = locked(&self.queue);
+                queue.is_closed = queue.is_closing && guests.is_empty();
+                (std::mem::take(&mut queue.admissions), queue.is_closing)
+            };
+            let is_last = is_closing && guests.is_empty() && admissions.is_empty();
+            let mut taken = self.seat();
+            let seat = taken.as_mut()?;
+            self.write_all(seat);
+            guests.admit(admissions, seat);
+            guests.attend(seat);
+            seat.look_around();
+            if is_last {
+                seat.finish();
+                return taken.take().map(|seat| seat.project);
+            }
+            let until = seat.wakes_at();
+            drop(taken);
+            if !guests.has_moved() {
+                self.sleep(&guests, until);
+            }
+        }
+    }
+
+    fn write_all(&self, seat: &mut Seat) {
+        loop {
+            let batch = self.next_batch();
+            if batch.is_empty() {
+                return;
+            }
+            seat.write(&batch);
+        }
+    }
+
+    /// Waits for the seat. After a panic in it the machines are loaded again: the journal is the
+    /// truth, and the transaction was rolled back.
+    pub(super) fn seat(&self) -> MutexGuard<'_, Option<Seat>> {
+        self.seat.lock().unwrap_or_else(|poisoned| {
+            self.seat.clear_poison();
+            let mut seat = poisoned.into_inner();
+            seat.iter_mut().for_each(|seat| seat.project.ledger.forget());
+            seat
+        })
+    }
+
+    /// Sleeps until something is ready, or it is time.
+    fn sleep(&self, guests: &Guests, (now, until): (Time, Option<Time>)) {
+        let mut waits = Waits::default();
+        guests.waits(&mut waits);
+        waits.readable(self.bell.as_fd());
+        self.changes.readable().into_iter().for_each(|fd| waits.readable(fd));
+        until.into_iter().for_each(|time| waits.until(time));
+        if waits.wait(now, SLEEP_MAX).is_err() {
+            // Without a way to wait, looking again and again would take a processor for nothing.
+            thread::sleep(BLIND_SLEEP);
+        }
+        let mut count = [0; 8];
+        // Nothing to read is nothing new.
+        let _none = rustix::io::read(&self.bell, &mut count);
+        self.changes.take();
+    }
+}
+
+/// For what a panic cannot leave half-changed.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

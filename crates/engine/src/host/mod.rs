@@ -1,0 +1,122 @@
+//! One host: the process that acts for a project, and all that lives in it.
+//!
+//! There is one for each project, behind the engine lock. It performs what is due, carries guests
+//! (a run), shows the windows, and tells subscribers what was recorded, by whichever process. One
+//! thread owns all of that and sleeps until something is ready; an idle host wakes once a second.
+//!
+//! Any thread of its process gives it commands through a `Handle`. There is one seat from which the
+//! journal is written, and a thread that finds it free writes for all: commands that have come
+//! together share a commit. Nothing is answered before it is durable.
+
+mod desk;
+mod events;
+mod guests;
+mod listen;
+mod run;
+mod seat;
+#[cfg(test)]
+mod tests;
+
+use crate::{error::EngineError, ledger::MachineCommand, project::Project};
+use desk::{Desk, Reply};
+pub use events::{Follower, Happened, News, Subscription};
+use listen::Listening;
+pub(crate) use listen::wake;
+use seat::Seat;
+use std::{
+    panic,
+    sync::Arc,
+    thread::{self, JoinHandle},
+};
+use waypost_model::actor::Actor;
+use waypost_store::{
+    journal::Cursor,
+    lock::{EngineLease, Owner},
+};
+
+/// A host at work. It ends when it is stopped or dropped, after its guests.
+#[derive(Debug)]
+pub struct Host {
+    handle: Handle,
+    owner: Option<JoinHandle<Option<Project>>>,
+    listening: Option<Listening>,
+    lease: EngineLease,
+}
+
+/// Speaks to a host from any thread; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    desk: Arc<Desk>,
+}
+
+impl Host {
+    /// Takes the engine lock of the project, listens at its socket, and begins to work. `purpose`
+    /// is what other processes are told that it is for.
+    pub fn start(mut project: Project, purpose: &str) -> Result<Self, EngineError> {
+        project.ensure_journal()?;
+        let owner = Owner::this_process(purpose, project.clock.now());
+        let place = project.place.clone();
+        let lease = crate::background::take_engine_lease(&place, &owner)?;
+        let desk = Arc::new(Desk::new(Seat::new(project, owner.clone()))?);
+        let listening = Listening::begin(&lease, place, owner, Arc::clone(&desk))?;
+        let own = Arc::clone(&desk);
+        let owner = thread::spawn(move || own.carry());
+        let handle = Handle { desk };
+        Ok(Self { handle, owner: Some(owner), listening: Some(listening), lease })
+    }
+
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Ends the host when its guests have left: what was accepted is durable and shown. Hands the
+    /// project back.
+    pub fn stop(mut self) -> Option<Project> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Option<Project> {
+        self.handle.desk.close();
+        let ended = self.owner.take().map(JoinHandle::join);
+        if let Some(listening) = self.listening.take() {
+            listening.end();
+        }
+        debug_assert!(self.lease.still_holds(), "the lease is held until the end");
+        match ended? {
+            Ok(project) => project,
+            Err(panicked) => panic::resume_unwind(panicked),
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if self.owner.is_some() && !thread::panicking() {
+            drop(self.end());
+        }
+    }
+}
+
+impl Handle {
+    /// Gives commands that are decided together: all of them, or none. Returns when durable.
+    pub fn command(&self, actor: Actor, commands: Vec<MachineCommand>) -> Reply {
+        self.desk.command(actor, commands)
+    }
+
+    /// Asks something of the project, between two commits.
+    pub fn query<T>(
+        &self,
+        ask: impl FnOnce(&mut Project) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let mut seat = self.desk.seat();
+        let seat = seat.as_mut().ok_or_else(desk::closed)?;
+        ask(&mut seat.project)
+    }
+
+    /// Everything that is recorded from `after` on, by any process.
+    pub fn subscribe(&self, after: Cursor) -> Result<Subscription, EngineError> {
+        let mut seat = self.desk.seat();
+        let seat = seat.as_mut().ok_or_else(desk::closed)?;
+        Ok(seat.subscribe(after))
+    }
+}

@@ -1,0 +1,146 @@
+//! The seat from which a host writes: the project with its machines and its journal, and what
+//! follows from every commit.
+
+use super::{
+    desk::{Asking, Reply},
+    events::{Subscribers, Subscription},
+};
+use crate::{
+    error::EngineError, ledger::Work, notify::Courier, project::Project, summary, windows,
+};
+use std::time::Duration;
+use waypost_model::{actor::Actor, time::Time};
+use waypost_store::{StoreError, journal::Cursor, lock::Owner};
+
+/// The shortest time between two renderings while commands keep coming.
+const RENDER_INTERVAL: Duration = Duration::from_millis(250);
+/// Renderings take at most one part in this many of the time.
+const RENDER_SHARE: u32 = 20;
+
+/// The project of a host. The thread that has it may write.
+#[derive(Debug)]
+pub(super) struct Seat {
+    pub(super) project: Project,
+    pub(super) owner: Owner,
+    /// Guests have to hear of every commit.
+    pub(super) has_guests: bool,
+    is_shown: bool,
+    next_rendering: Time,
+    courier: Courier,
+    subscribers: Subscribers,
+    /// The journal as it was when commits of others were last looked for.
+    seen_version: Option<u64>,
+}
+
+impl Seat {
+    pub(super) fn new(project: Project, owner: Owner) -> Self {
+        let now = project.clock.now();
+        let courier = Courier::new(&project);
+        Self {
+            seen_version: project.journal_version(),
+            project,
+            owner,
+            has_guests: false,
+            is_shown: true,
+            next_rendering: now,
+            courier,
+            subscribers: Subscribers::none(),
+        }
+    }
+
+    pub(super) fn subscribe(&mut self, after: Cursor) -> Subscription {
+        self.subscribers.add(&mut self.project, after)
+    }
+
+    /// Decides what has come together and makes it durable; then each thread is told. Says whether
+    /// the host's own thread has something to do because of that.
+    ///
+    /// Single commands share a commit. Several that belong together have one of their own, so that
+    /// a refusal of one takes the others back.
+    pub(super) fn write(&mut self, batch: &[Asking]) -> bool {
+        if batch.is_empty() {
+            return false;
+        }
+        for group in batch.chunk_by(|one, next| one.is_single() && next.is_single()) {
+            let answers = self.decide(group).unwrap_or_else(|error| {
+                let failed = |_| {
+                    Err(EngineError::missing(
+                        format!("the journal could not be written: {error}"),
+                        "nothing was done; repeat the command",
+                    ))
+                };
+                group.iter().map(failed).collect()
+            });
+            for (asked, answer) in group.iter().zip(answers) {
+                // The thread that asked may be gone.
+                let _gone = asked.reply.send(answer);
+            }
+        }
+        self.project.commits_beside += 1;
+        self.subscribers.tell(&mut self.project);
+        std::mem::replace(&mut self.is_shown, false) || self.has_guests
+    }
+
+    fn decide(&mut self, group: &[Asking]) -> Result<Vec<Reply>, StoreError> {
+        let now = self.project.clock.now();
+        let Project { journal, ledger, .. } = &mut self.project;
+        let journal = journal.as_mut().expect("a host has a journal");
+        let mut work = Work::begin(ledger, journal, &Actor::Waypost, now)?;
+        let mut answers = Vec::with_capacity(group.len());
+        for asked in group {
+            work.act_as(&asked.actor, now);
+            let answer = asked.commands.iter().try_for_each(|command| work.handle(command));
+            match answer {
+                Err(EngineError::Store(error)) => {
+                    work.abandon();
+                    return Err(error);
+                }
+                Err(refused) if !asked.is_single() => {
+                    work.abandon();
+                    return Ok(vec![Err(refused)]);
+                }
+                answer => answers.push(answer),
+            }
+        }
+        work.commit()?;
+        Ok(answers)
+    }
+
+    /// What there is to do after a wake-up: commits of others, notices, windows, subscribers.
+    pub(super) fn look_around(&mut self) {
+        let now = self.project.clock.now();
+        let version = self.project.journal_version();
+        self.is_shown &= version == self.seen_version;
+        self.seen_version = version;
+        self.subscribers.tell(&mut self.project);
+        self.courier.attend(&mut self.project, now);
+        // A guest shows what it does by itself, in its own rhythm.
+        if !self.is_shown && !self.has_guests && now >= self.next_rendering {
+            self.show();
+        }
+    }
+
+    /// The time now, and when there is something to do even if nothing comes.
+    pub(super) fn wakes_at(&self) -> (Time, Option<Time>) {
+        let now = self.project.clock.now();
+        let is_due = !self.is_shown && !self.has_guests;
+        let rendering = is_due.then_some(self.next_rendering);
+        (now, rendering.into_iter().chain(self.courier.wakes_at(now)).min())
+    }
+
+    /// Shows everything, and waits a little for notices that are due.
+    pub(super) fn finish(&mut self) {
+        self.show();
+        self.courier.finish(&mut self.project);
+        self.subscribers.tell(&mut self.project);
+    }
+
+    fn show(&mut self) {
+        let start = self.project.clock.now();
+        // A window that cannot be shown now is shown at the next load.
+        self.is_shown = windows::render(&mut self.project).is_ok();
+        summary::keep(&mut self.project);
+        let end = self.project.clock.now();
+        self.next_rendering = end.plus(RENDER_INTERVAL.max(end.since(start) * RENDER_SHARE));
+    }
+}

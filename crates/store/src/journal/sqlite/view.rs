@@ -2,11 +2,15 @@
 
 use super::{
     chain::{self, Sum},
-    cursor::Cursor,
-    entry::{DocumentNote, EventRef, OpenEffect, Recorded, Snapshot, StreamHead},
     failure::failed,
 };
-use crate::error::StoreError;
+use crate::{
+    error::StoreError,
+    journal::{
+        cursor::Cursor,
+        entry::{DocumentNote, EventRef, OpenEffect, Recorded, Snapshot, StreamHead},
+    },
+};
 use rusqlite::{Connection, OptionalExtension as _, Row, params, types::Type};
 use std::{collections::HashMap, path::Path};
 use waypost_model::{id::StreamName, time::Time};

@@ -3,7 +3,7 @@
 //! They find damage and careless tampering. They do not stop a person who may write the file and
 //! computes them again: for that, a sum would have to be kept elsewhere.
 
-use super::entry::EventRef;
+use crate::journal::entry::EventRef;
 use sha2::{Digest as _, Sha256};
 use waypost_model::id::StreamName;
 

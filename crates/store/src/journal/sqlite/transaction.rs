@@ -2,11 +2,14 @@
 
 use super::{
     chain,
-    entry::{Append, Appended, DocumentNote, EventRef, NewEffect, Snapshot},
     failure::failed,
     view::{StreamRow, View},
 };
-use crate::{error::StoreError, lock::FileLock};
+use crate::{
+    error::StoreError,
+    journal::entry::{Append, Appended, DocumentNote, EventRef, NewEffect, Snapshot},
+    lock::FileLock,
+};
 use rusqlite::{Connection, MAIN_DB, ToSql, blob::ZeroBlob, params};
 use serde::Serialize;
 use std::{

@@ -93,6 +93,12 @@ impl StoreError {
         }
     }
 
+    /// Another engine acts for the project.
+    pub(crate) fn engine_busy(holder: Option<Owner>) -> Self {
+        let what = "the engine of this project".into();
+        Self::Busy { what, holder: holder.map(Box::new) }
+    }
+
     pub(crate) fn corrupt(path: &Path, detail: impl Into<String>) -> Self {
         Self::Corrupt { path: path.to_owned(), detail: detail.into() }
     }

@@ -48,13 +48,13 @@ pub struct Listener {
 impl Listener {
     /// Listens in the folder of the lock; a socket that stands there is a dead engine's.
     pub fn bind(lock: &EngineLease) -> Result<Self, StoreError> {
-        let path = lock.state().join(NAME);
+        let path = lock.folder().join(NAME);
         if let Some(stat) = file::stat(&path)?
             && FileType::from_raw_mode(stat.st_mode) == FileType::Socket
         {
             file::remove(&path)?;
         }
-        let inner = at_short_path(lock.state(), |short| UnixListener::bind(short))
+        let inner = at_short_path(lock.folder(), |short| UnixListener::bind(short))
             .map_err(|e| StoreError::file("listen at", &path, e))?;
         let private = std::fs::Permissions::from_mode(file::PRIVATE);
         std::fs::set_permissions(&path, private)

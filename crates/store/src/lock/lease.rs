@@ -12,6 +12,7 @@ use crate::{
     place::Place,
 };
 use std::{
+    fmt::Debug,
     os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
 };
@@ -25,21 +26,65 @@ const PROBE_ATTEMPTS: usize = 1_000;
 /// The right to act for a project, held until dropped.
 #[derive(Debug)]
 pub struct EngineLease {
-    lock: FileLock,
+    held: Box<dyn HeldLease>,
     owner: Owner,
-    state: PathBuf,
+    folder: PathBuf,
+}
+
+/// What a store keeps for the holder of a lease; dropped, it gives the lease back.
+pub trait HeldLease: Debug + Send {
+    /// Whether no other process can have the lease.
+    fn still_holds(&self) -> bool;
 }
 
 impl EngineLease {
-    /// Takes the lease in the name of `owner`; where another engine has it, `Busy` says which.
+    /// Takes the lease on disk of `place` in the name of `owner`; where another engine has it,
+    /// `Busy` says which.
     pub fn acquire(place: &Place, owner: &Owner) -> Result<Self, StoreError> {
-        make_private_folder(&place.state)?;
-        let path = path_in(&place.state);
+        FileLease::acquire(&place.state, owner)
+    }
+
+    /// Which process acts for the project; `None`: no process does.
+    ///
+    /// An engine that has just begun may not have written its name yet: then `Busy`.
+    pub fn holder(place: &Place) -> Result<Option<Owner>, StoreError> {
+        FileLease::holder(&place.state)
+    }
+
+    pub(crate) fn over(held: Box<dyn HeldLease>, owner: &Owner, folder: &Path) -> Self {
+        Self { held, owner: owner.clone(), folder: folder.to_owned() }
+    }
+
+    /// Whether a second engine cannot start.
+    pub fn still_holds(&self) -> bool {
+        self.held.still_holds()
+    }
+
+    /// The process that holds it, as others are told.
+    pub fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    /// The folder of everything that is kept beside the journal.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+/// The lease of the embedded store.
+#[derive(Debug)]
+pub(crate) struct FileLease {
+    lock: FileLock,
+}
+
+impl FileLease {
+    pub(crate) fn acquire(folder: &Path, owner: &Owner) -> Result<EngineLease, StoreError> {
+        make_private_folder(folder)?;
+        let path = path_in(folder);
         for _ in 0..PROBE_ATTEMPTS {
             if let Some(lock) = FileLock::try_acquire(&path)? {
                 write_owner(&lock, owner)?;
-                let (owner, state) = (owner.clone(), place.state.clone());
-                return Ok(Self { lock, owner, state });
+                return Ok(EngineLease::over(Box::new(Self { lock }), owner, folder));
             }
             // A process that only looks shares the lock for an instant; an engine does not share.
             if FileLock::try_acquire_shared(&path)?.is_none() {
@@ -47,15 +92,11 @@ impl EngineLease {
             }
             std::thread::yield_now();
         }
-        let holder = read_owner(&path)?.map(Box::new);
-        Err(StoreError::Busy { what: "the engine of this project".into(), holder })
+        Err(StoreError::engine_busy(read_owner(&path)?))
     }
 
-    /// Which process acts for this project; `None`: no process does.
-    ///
-    /// An engine that has just begun may not have written its name yet: then `Busy`.
-    pub fn holder(place: &Place) -> Result<Option<Owner>, StoreError> {
-        let path = path_in(&place.state);
+    pub(crate) fn holder(folder: &Path) -> Result<Option<Owner>, StoreError> {
+        let path = path_in(folder);
         if file::stat(&path)?.is_none() || FileLock::try_acquire_shared(&path)?.is_some() {
             return Ok(None);
         }
@@ -64,24 +105,17 @@ impl EngineLease {
             None => Err(super::busy(&path)),
         }
     }
+}
 
-    /// Whether a second engine cannot start: it can once the lock's file is removed under us.
-    pub fn still_holds(&self) -> bool {
+impl HeldLease for FileLease {
+    /// A second engine could start once the lock's file is removed under us.
+    fn still_holds(&self) -> bool {
         self.lock.still_holds()
-    }
-
-    /// The process that holds it, as others are told.
-    pub fn owner(&self) -> &Owner {
-        &self.owner
-    }
-
-    pub(crate) fn state(&self) -> &Path {
-        &self.state
     }
 }
 
-fn path_in(state: &Path) -> PathBuf {
-    state.join("engine.lock")
+fn path_in(folder: &Path) -> PathBuf {
+    folder.join("engine.lock")
 }
 
 /// Overwrites first and cuts after, so that a reader never finds the file empty.

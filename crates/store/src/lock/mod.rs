@@ -9,7 +9,7 @@ mod lease;
 mod owner;
 mod seed;
 
-pub use lease::EngineLease;
+pub use lease::{EngineLease, HeldLease};
 pub use owner::Owner;
 pub(crate) use owner::boot_id;
 pub use seed::{SEED_LOCK_POLL, SeedLock, SeedRequest};

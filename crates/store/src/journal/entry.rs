@@ -1,8 +1,29 @@
 //! What goes into the journal and comes out of it.
 
 use super::cursor::Cursor;
+use crate::error::StoreError;
 use std::borrow::Cow;
-use waypost_model::{actor::Actor, id::StreamName, time::Time};
+use waypost_model::{
+    actor::{Actor, BadActor},
+    id::StreamName,
+    time::Time,
+};
+
+/// For what a journal is opened.
+#[derive(Clone, Copy, Debug)]
+pub enum Mode<'a> {
+    ReadOnly,
+    ReadWrite,
+    /// As `ReadWrite`; made first if there is none.
+    Create(&'a Birth),
+}
+
+/// What a new journal is told about itself; there is neither a clock nor chance in here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Birth {
+    pub journal_id: String,
+    pub at: Time,
+}
 
 /// An event to be recorded; `format` is the version of `body`'s shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +89,24 @@ pub struct EventRef<'a> {
     pub format: u32,
     pub kind: &'a str,
     pub body: &'a str,
+}
+
+impl EventRef<'_> {
+    /// The same as an entry of `stream`, to be kept.
+    pub(super) fn to_recorded(self, stream: &StreamName) -> Result<Recorded, StoreError> {
+        let unreadable =
+            |error: BadActor| StoreError::Undecodable { seq: self.seq, detail: error.to_string() };
+        Ok(Recorded {
+            seq: self.seq,
+            stream: stream.clone(),
+            stream_seq: self.stream_seq,
+            at: self.at,
+            actor: self.actor.parse().map_err(unreadable)?,
+            format: self.format,
+            kind: self.kind.to_owned(),
+            body: self.body.to_owned(),
+        })
+    }
 }
 
 /// A stream and its version.

@@ -18,9 +18,7 @@ mod sqlite;
 
 pub use cursor::{BadCursor, Cursor};
 pub use entry::{
-    Append, Appended, DocumentNote, EventRef, NewEffect, NewEvent, OpenEffect, Recorded, Snapshot,
-    StreamHead,
+    Append, Appended, Birth, DocumentNote, EventRef, Mode, NewEffect, NewEvent, OpenEffect,
+    Recorded, Snapshot, StreamHead,
 };
-pub use sqlite::{
-    Backup, Birth, Changes, Check, Journal, Mode, Transaction, View, backups, put_aside, restore,
-};
+pub use sqlite::{Backup, Changes, Check, Journal, Transaction, View, backups, put_aside, restore};

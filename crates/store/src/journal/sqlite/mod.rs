@@ -12,7 +12,6 @@ mod view;
 
 pub use backup::{Backup, backups, put_aside, restore};
 pub use changes::Changes;
-pub use open::{Birth, Mode};
 pub use transaction::Transaction;
 pub use view::View;
 

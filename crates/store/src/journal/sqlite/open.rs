@@ -11,6 +11,7 @@ use super::{
 use crate::{
     error::StoreError,
     file::{self, make_private_folder},
+    journal::entry::{Birth, Mode},
     lock::FileLock,
     place::Place,
 };
@@ -35,22 +36,6 @@ const LOG_SIZE_KEPT: u64 = 16 << 20;
 const LOG_SIZE_LEFT: u64 = 256 << 10;
 /// All statements of a session stay prepared.
 const STATEMENTS_KEPT: usize = 64;
-
-/// For what a journal is opened.
-#[derive(Clone, Copy, Debug)]
-pub enum Mode<'a> {
-    ReadOnly,
-    ReadWrite,
-    /// As `ReadWrite`; made first if there is none.
-    Create(&'a Birth),
-}
-
-/// What a new journal is told about itself; there is neither a clock nor chance in here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Birth {
-    pub journal_id: String,
-    pub at: Time,
-}
 
 impl Journal {
     /// Opens the journal of `place`.

@@ -70,7 +70,7 @@ impl<'a> View<'a> {
     ) -> Result<Vec<Recorded>, StoreError> {
         let mut found = Vec::new();
         self.walk(stream, after, limit, |event| {
-            found.push(recorded(stream, &event)?);
+            found.push(event.to_recorded(stream)?);
             Ok::<(), StoreError>(())
         })?;
         Ok(found)
@@ -134,7 +134,7 @@ impl<'a> View<'a> {
                 None => self.known_before(id, event.stream_seq)?,
             };
             verify(&event, before, &previous, &sum)?;
-            found.push(recorded(&name, &event)?);
+            found.push(event.to_recorded(&name)?);
             known.insert(id, (name, event.stream_seq, sum));
         }
         Ok(found)
@@ -375,20 +375,4 @@ fn verify(event: &EventRef<'_>, before: u64, previous: &Sum, sum: &Sum) -> Resul
         return Ok(());
     };
     Err(StoreError::Undecodable { seq: event.seq, detail })
-}
-
-fn recorded(stream: &StreamName, event: &EventRef<'_>) -> Result<Recorded, StoreError> {
-    let actor = event.actor.parse().map_err(|error: waypost_model::actor::BadActor| {
-        StoreError::Undecodable { seq: event.seq, detail: error.to_string() }
-    })?;
-    Ok(Recorded {
-        seq: event.seq,
-        stream: stream.clone(),
-        stream_seq: event.stream_seq,
-        at: event.at,
-        actor,
-        format: event.format,
-        kind: event.kind.to_owned(),
-        body: event.body.to_owned(),
-    })
 }

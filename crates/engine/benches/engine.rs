@@ -215,10 +215,11 @@ impl Bare {
         let sample = project.log(2, |_| true).unwrap();
         drop(project);
         let folder = scratch();
-        let path = folder.path().join("journal.db");
+        let path = folder.path().join("copy");
         // A plain copy of the file would miss what is still in its log.
         let place = Place::find(bench.folder.path()).unwrap();
-        Journal::open(&place, Mode::ReadWrite).unwrap().back_up_to(&path).unwrap();
+        let copy = Journal::open(&place, Mode::ReadWrite).unwrap().back_up().unwrap();
+        fs::copy(copy.path, &path).unwrap();
         let db = Connection::open(path).unwrap();
         db.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).unwrap();
         db.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON").unwrap();
@@ -280,8 +281,7 @@ fn loading(scale: &Scale) {
         fill(&long, scale.failures);
         fill(&short, 0);
     });
-    let [events, few] = [&long, &short]
-        .map(|bench| count_events(&bench.folder.path().join(".git/waypost/journal.db")));
+    let [events, few] = [&long, &short].map(|bench| count_events(bench.folder.path()));
     eprintln!("{events} and {few} events written in {filled:?}");
     let load = |bench: &Bench| {
         timed(|| {
@@ -315,7 +315,7 @@ fn fill(bench: &Bench, failures: usize) {
     }
 }
 
-fn count_events(journal: &Path) -> u64 {
-    let db = Connection::open(journal).unwrap();
-    db.query_row("SELECT max(seq) FROM event", [], |row| row.get(0)).unwrap()
+fn count_events(root: &Path) -> u64 {
+    let place = Place::find(root).unwrap();
+    Journal::open(&place, Mode::ReadOnly).unwrap().view().unwrap().last_seq().unwrap()
 }

@@ -14,7 +14,7 @@ use waypost_git::{self as git, Git};
 use waypost_model::{actor::Actor, machine::Rejected};
 use waypost_store::{
     StoreError,
-    journal::{self, Journal, Mode},
+    journal::{Journals, Mode},
     lock::EngineLease,
     place::Place,
     projects::Projects,
@@ -107,13 +107,13 @@ impl<'a> Doctor<'a> {
         if !self.examine().iter().any(is_bad) {
             return Ok("the journal is sound after all; nothing was restored".into());
         }
-        let newest = journal::backups(&self.place)?.into_iter().next().ok_or_else(|| {
+        let newest = Journals::of(&self.place).backups()?.into_iter().next().ok_or_else(|| {
             EngineError::missing(
                 "there is no backup of the journal",
                 "`waypost adopt FILE` starts a new one",
             )
         })?;
-        let damaged = journal::restore(&self.place, &newest.path)?;
+        let damaged = Journals::of(&self.place).restore(&newest.path)?;
         forget_renderings(&self.place)?;
         let kept = damaged.map(|path| format!("; the damaged one is kept as {}", path.display()));
         Ok(format!(
@@ -132,7 +132,7 @@ impl<'a> Doctor<'a> {
     }
 
     fn examine_journal(&self) -> Finding {
-        let verified = Journal::open(&self.place, Mode::ReadWrite).and_then(|mut journal| {
+        let verified = Journals::of(&self.place).open(Mode::ReadWrite).and_then(|mut journal| {
             journal.verify()?;
             let last = journal.view()?.last_seq()?;
             Ok(last)
@@ -162,7 +162,8 @@ impl<'a> Doctor<'a> {
     }
 
     fn with_backup(&self, finding: Finding) -> Finding {
-        match journal::backups(&self.place).ok().and_then(|backups| backups.into_iter().next()) {
+        let backups = Journals::of(&self.place).backups().unwrap_or_default();
+        match backups.into_iter().next() {
             Some(backup) => Finding {
                 repair: Some(Repair::RestoreJournal),
                 ..finding.remedy(format!(

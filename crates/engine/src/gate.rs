@@ -15,7 +15,7 @@ use waypost_model::{
 use waypost_store::{
     StoreError,
     file::{self, Mark},
-    journal::{Journal, Mode},
+    journal::Mode,
     place::Place,
 };
 
@@ -27,7 +27,7 @@ impl Project {
     pub fn open_to_judge(start: &Path) -> Result<Self, EngineError> {
         let unknown = Actor::Agent { id: "unknown".into(), attempt: 0 };
         let mut project = Self::find(start, unknown)?;
-        match Journal::open(&project.place, Mode::ReadOnly) {
+        match project.journals.open(Mode::ReadOnly) {
             Ok(journal) => project.journal = Some(journal),
             Err(StoreError::Missing { .. }) => project.refuse_vanished()?,
             Err(error) => return Err(error.into()),
@@ -84,13 +84,13 @@ impl Project {
 
     /// The files that a record follows from.
     fn watched(&self) -> Result<Vec<Watched>, EngineError> {
-        let state = &self.place.state;
         let user = self.home.config_file();
         let project = self.place.root.join("waypost.toml");
-        // Every commit writes to the log; of the journal itself only its being there matters.
-        let journal = look_at(&state.join("journal.db"))?;
-        let mut found = vec![Watched { content: None, ..journal }];
-        found.push(look_at(&state.join("journal.db-wal"))?);
+        let mut found = Vec::new();
+        for file in self.journals.files() {
+            let seen = look_at(&file.path)?;
+            found.push(if file.changes { seen } else { Watched { content: None, ..seen } });
+        }
         found.push(look_at(&project)?);
         // The person's own file may be a link: each step of the way to it counts.
         for path in user.map(|path| file::follow(&path)).transpose()?.unwrap_or_default() {
@@ -143,7 +143,7 @@ impl Project {
     pub(crate) fn by_waypost(&mut self, commands: &[MachineCommand]) -> Result<(), EngineError> {
         if self.journal.is_some() {
             // It may have been opened to read only.
-            self.journal = Some(Journal::open(&self.place, Mode::ReadWrite)?);
+            self.journal = Some(self.journals.open(Mode::ReadWrite)?);
         }
         let asked_by = mem::replace(&mut self.actor, Actor::Waypost);
         let outcome = self.command(commands);

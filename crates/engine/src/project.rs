@@ -29,13 +29,11 @@ use waypost_model::{
     inbox::Inbox,
     machine::Rejected,
     run::{self, Run},
-    time::Time,
     workflow::{self, Workflow},
 };
 use waypost_store::{
     StoreError,
-    file::Mark,
-    journal::{self, Birth, Cursor, Journal, Mode, Recorded},
+    journal::{Birth, Cursor, Journal, Journals, Mode, Recorded},
     lock::EngineLease,
     place::Place,
     projects::Projects,
@@ -58,6 +56,8 @@ pub struct Project {
     /// The attempt that this process is below.
     pub(crate) fence: Option<Fence>,
     pub(crate) clock: Clock,
+    /// Where the journal is kept.
+    pub(crate) journals: Journals,
     pub(crate) journal: Option<Journal>,
     pub(crate) ledger: Ledger,
     configuration: Configuration,
@@ -93,6 +93,7 @@ impl Project {
         })?;
         Ok(Self {
             fence: Fence::from_environment(&place.state),
+            journals: Journals::of(&place),
             place,
             actor,
             clock: Clock,
@@ -198,7 +199,7 @@ impl Project {
 
     /// Opens the journal, if there is one; a journal that has vanished is an error.
     fn open_journal(&mut self) -> Result<(), EngineError> {
-        match Journal::open(&self.place, Mode::ReadWrite) {
+        match self.journals.open(Mode::ReadWrite) {
             Ok(journal) => {
                 self.journal = Some(journal);
                 remains::clear(self);
@@ -237,7 +238,7 @@ impl Project {
 
     pub(crate) fn create_journal(&mut self) -> Result<(), EngineError> {
         let birth = Birth { journal_id: fresh_id(), at: self.clock.now() };
-        let journal = Journal::open(&self.place, Mode::Create(&birth))?;
+        let journal = self.journals.open(Mode::Create(&birth))?;
         if let Some(projects) = self.projects()
             && let Err(error) = projects.remember(&self.place, journal.id())
         {
@@ -330,17 +331,13 @@ impl Project {
 
     /// Copies the journal once a day, while that is quick; a larger one is the engine's to copy.
     pub(crate) fn back_up_if_due(&mut self) {
-        let (now, place) = (self.clock.now(), self.place.clone());
         let Some(journal) = &mut self.journal else { return };
-        let newest = journal::backups(&place).unwrap_or_default().into_iter().next();
-        let mark = newest.and_then(|newest| Mark::of(&newest.path).ok().flatten());
-        let made = mark
-            .map(|mark| Time::from_millis(i64::try_from(mark.ctime_ns / 1_000_000).unwrap_or(0)));
-        if made.is_some_and(|made| now.since(made) < BACKUP_INTERVAL) {
+        let newest = self.journals.backups().unwrap_or_default().into_iter().next();
+        let made = newest.and_then(|newest| newest.made);
+        if made.is_some_and(|made| self.clock.now().since(made) < BACKUP_INTERVAL) {
             return;
         }
-        let size = Mark::of(&place.state.join("journal.db")).ok().flatten().map_or(0, |it| it.size);
-        if size <= BACKUP_SIZE_MAX
+        if self.journals.size().unwrap_or(0) <= BACKUP_SIZE_MAX
             && let Err(error) = journal.back_up()
         {
             self.notice(format!("the journal could not be backed up: {error}"));

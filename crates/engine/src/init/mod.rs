@@ -20,11 +20,7 @@ use crate::{error::EngineError, project::Project, windows};
 use std::path::PathBuf;
 use waypost_agent::{Product, registration::Sharing};
 use waypost_model::machine::Rejected;
-use waypost_store::{
-    StoreError,
-    journal::{self, Journal, Mode},
-    windows::forget_renderings,
-};
+use waypost_store::{StoreError, journal::Mode, windows::forget_renderings};
 
 /// Which agent programs get the hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +81,7 @@ impl Project {
         if !self.actor().is_person() {
             return Err(Rejected::reserved("beginning a new journal").into());
         }
-        match Journal::open(self.place(), Mode::ReadOnly) {
+        match self.journals.open(Mode::ReadOnly) {
             Ok(_) => Err(Rejected::rule("the journal is there").next("waypost status").into()),
             Err(StoreError::Missing { .. } | StoreError::Corrupt { .. }) => self.replace_vanished(),
             Err(error) => Err(error.into()),
@@ -94,7 +90,7 @@ impl Project {
 
     /// Makes a new journal where the old one is gone; what is known of that one ends with it.
     pub(crate) fn replace_vanished(&mut self) -> Result<(), EngineError> {
-        if let Some(kept) = journal::put_aside(self.place())? {
+        if let Some(kept) = self.journals.put_aside()? {
             self.notice(format!("the old journal is kept as {}", kept.display()));
         }
         self.create_journal()?;

@@ -19,12 +19,7 @@ use waypost_agent::{
     registration::{self, Sharing},
 };
 use waypost_git::exclude::clear;
-use waypost_store::{
-    StoreError,
-    journal::{Journal, Mode},
-    lock::EngineLease,
-    projects::Projects,
-};
+use waypost_store::{StoreError, journal::Mode, lock::EngineLease, projects::Projects};
 
 /// A file from which something was taken, or was not.
 #[derive(Clone, Debug)]
@@ -81,7 +76,7 @@ pub(super) fn everything(
 /// nobody misses it.
 fn remove_empty_journal(project: &mut Project) -> Result<Option<Removed>, EngineError> {
     // One that is gone or damaged is not known to be empty.
-    let Ok(mut journal) = Journal::open(project.place(), Mode::ReadOnly) else { return Ok(None) };
+    let Ok(mut journal) = project.journals.open(Mode::ReadOnly) else { return Ok(None) };
     let is_empty = journal.view()?.last_seq()? == 0;
     drop(journal);
     let is_in_use = EngineLease::holder(project.place()).is_ok_and(|holder| holder.is_some());

@@ -22,9 +22,9 @@ use waypost_store::{
     StoreError,
     file::{self, Exchanged},
     hash,
+    journal::Journals,
     lock::{Owner, SeedLock, SeedRequest},
     parse,
-    place::Place,
     windows::{KeptRendering, WindowArchive, WindowStamp},
 };
 
@@ -105,7 +105,7 @@ fn sync<F: Face>(project: &mut Project) -> Result<(), EngineError> {
     let head = F::head(project)?;
     if head == 0 {
         // A journal that has lost everything is not one in which nothing has happened yet.
-        refuse_lost_entries(&project.place, &archive, head)?;
+        refuse_lost_entries(&project.journals, &archive, head)?;
         note_loose::<F>(project);
         return Ok(());
     }
@@ -158,7 +158,7 @@ fn sync_locked<F: Face>(
 ) -> Result<(), EngineError> {
     let _turn = archive.lock()?;
     let head = F::head(project)?;
-    refuse_lost_entries(&project.place, archive, head)?;
+    refuse_lost_entries(&project.journals, archive, head)?;
     for leftover in file::leftovers(path)? {
         consider::<F>(project, archive, leftover.bytes())?;
         drop(leftover.discard());
@@ -221,19 +221,15 @@ fn found_hash<F: Face>(
 ///
 /// A rendering is kept only after what it shows is durable, so this cannot happen by itself.
 fn refuse_lost_entries(
-    place: &Place,
+    journals: &Journals,
     archive: &WindowArchive,
     head: u64,
 ) -> Result<(), StoreError> {
     match archive.kept()?.first() {
-        Some(newest) if newest.version > head => Err(StoreError::Corrupt {
-            path: place.state.join("journal.db"),
-            detail: format!(
-                "a window has shown event {}, and the journal ends with {head}: entries are gone; \
-                 was `journal.db-wal` removed?",
-                newest.version
-            ),
-        }),
+        Some(newest) if newest.version > head => Err(journals.lost(&format!(
+            "a window has shown event {}, and the journal ends with {head}: entries are gone",
+            newest.version
+        ))),
         _ => Ok(()),
     }
 }

@@ -124,6 +124,14 @@ pub struct Snapshot {
     pub body: Vec<u8>,
 }
 
+/// What a snapshot is of: the state of `stream` after `stream_seq` events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapshotKey<'a> {
+    pub stream: &'a StreamName,
+    pub stream_seq: u64,
+    pub format: u32,
+}
+
 /// Work for the outside that follows from an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewEffect<'a> {

@@ -9,6 +9,7 @@ mod lease;
 mod owner;
 mod seed;
 
+pub(crate) use lease::FileLease;
 pub use lease::{EngineLease, HeldLease};
 pub use owner::Owner;
 pub(crate) use owner::boot_id;

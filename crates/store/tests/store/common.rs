@@ -5,7 +5,7 @@ use tempfile::TempDir;
 use waypost_model::{actor::Actor, id::StreamName, time::Time};
 use waypost_store::{
     StoreError,
-    journal::{Append, Appended, Birth, Journal, Mode, NewEvent},
+    journal::{Append, Appended, Birth, Journal, Journals, Mode, NewEvent},
     place::{Place, TreeName},
 };
 
@@ -14,13 +14,14 @@ pub(crate) const NOW: Time = Time::from_millis(1_771_236_000_000);
 pub(crate) struct Project {
     _folder: TempDir,
     pub(crate) place: Place,
+    pub(crate) journals: Journals,
 }
 
 impl Project {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let place = place_at(folder.path());
-        Self { _folder: folder, place }
+        Self { journals: Journals::of(&place), _folder: folder, place }
     }
 
     pub(crate) fn create(&self) -> Journal {

@@ -8,7 +8,7 @@ use waypost_store::{
     StoreError,
     journal::{
         Append, Appended, Check, Cursor, DocumentNote, Journal, Mode, NewEffect, NewEvent,
-        OpenEffect, Recorded, Snapshot, StreamHead, backups, restore,
+        OpenEffect, Recorded, Snapshot, StreamHead,
     },
 };
 
@@ -458,8 +458,8 @@ fn a_backup_can_take_the_place_of_a_damaged_journal() {
     append(&mut journal, "run", 0, &["a", "b"]).unwrap();
     let backup = journal.back_up().unwrap();
     append(&mut journal, "run", 2, &["c"]).unwrap();
-    assert_eq!(backups(&project.place).unwrap(), std::slice::from_ref(&backup));
-    assert!(matches!(restore(&project.place, &backup.path), Err(StoreError::Busy { .. })));
+    assert_eq!(project.journals.backups().unwrap(), std::slice::from_ref(&backup));
+    assert!(matches!(project.journals.restore(&backup.path), Err(StoreError::Busy { .. })));
     drop(journal);
 
     write_back(&project.place);
@@ -469,7 +469,7 @@ fn a_backup_can_take_the_place_of_a_damaged_journal() {
     assert!(matches!(project.open(), Err(StoreError::Corrupt { .. })));
     // A log that somehow stayed must not be replayed into another journal.
     fs::write(project.place.state.join("journal.db-wal"), "log").unwrap();
-    let kept = restore(&project.place, &backup.path).unwrap().unwrap();
+    let kept = project.journals.restore(&backup.path).unwrap().unwrap();
     assert_eq!(kept, project.place.state.join("journal.db.corrupt-1"));
     assert_eq!(fs::read(&kept).unwrap(), bytes[..bytes.len() / 2]);
     assert_eq!(fs::read(kept.with_file_name("journal.db.corrupt-1-wal")).unwrap(), b"log");
@@ -491,7 +491,7 @@ fn a_damaged_backup_is_not_restored() {
     let middle = bytes.len() / 2;
     bytes.truncate(middle);
     fs::write(&backup.path, bytes).unwrap();
-    assert!(restore(&project.place, &backup.path).is_err());
+    assert!(project.journals.restore(&backup.path).is_err());
     assert_eq!(bodies(&mut project.open().unwrap(), "run").unwrap(), ["a"]);
 }
 
@@ -503,7 +503,7 @@ fn five_backups_are_kept() {
         append(&mut journal, "run", seen, &["x"]).unwrap();
         journal.back_up().unwrap();
     }
-    let seqs: Vec<u64> = backups(&project.place).unwrap().iter().map(|it| it.seq).collect();
+    let seqs: Vec<u64> = project.journals.backups().unwrap().iter().map(|it| it.seq).collect();
     assert_eq!(seqs, [8, 7, 6, 5, 4]);
     assert_eq!(fs::read_dir(project.place.state.join("backups")).unwrap().count(), 5);
 }

@@ -4,49 +4,43 @@
 //! is still in the log. Nobody is held up meanwhile.
 
 use super::{
-    Journal,
+    SqliteJournal,
     failure::failed,
-    lock_path,
-    open::{log_path, path_in, quick_check, session_path},
+    open::{lock_path, log_path, path_in, quick_check, session_path},
     schema, session,
-    view::View,
+    view::SqliteView,
 };
 use crate::{
     error::StoreError,
-    file::{self, make_private_folder},
+    file::{self, Mark, make_private_folder},
+    journal::{Backup, backend::Reading as _},
     lock::FileLock,
-    place::Place,
 };
 use rusqlite::{Connection, OpenFlags, backup::StepResult};
 use std::path::{Path, PathBuf};
+use waypost_model::time::Time;
 
 /// Older copies are removed.
 const BACKUPS_KEPT: usize = 5;
 
-/// A copy of the journal as it was after entry `seq`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Backup {
-    pub path: PathBuf,
-    pub seq: u64,
-}
-
-impl Journal {
+impl SqliteJournal {
     /// Copies the journal into its folder of backups and removes the oldest of them.
-    pub fn back_up(&mut self) -> Result<Backup, StoreError> {
+    pub(super) fn keep_copy(&self) -> Result<Backup, StoreError> {
         let folder = folder_of(&self.path);
         make_private_folder(&folder)?;
-        let seq = self.view()?.last_seq()?;
+        let seq = self.last_seq()?;
         let path = folder.join(format!("journal-{seq:012}.db"));
-        self.back_up_to(&path)?;
+        self.copy_into(&path)?;
         let all = list(&folder)?;
         for old in all.iter().skip(BACKUPS_KEPT) {
             file::remove(&old.path)?;
         }
-        Ok(Backup { path, seq })
+        let made = made_at(&path);
+        Ok(Backup { path, seq, made })
     }
 
     /// Copies the journal to `to`, replacing what is there.
-    pub fn back_up_to(&mut self, to: &Path) -> Result<(), StoreError> {
+    fn copy_into(&self, to: &Path) -> Result<(), StoreError> {
         file::sweep(to)?;
         let temp = file::create_empty(to, file::PRIVATE)?;
         let done = self.copy_to(&temp).and_then(|()| file::sync(&temp));
@@ -74,21 +68,15 @@ impl Journal {
     }
 }
 
-/// The copies of a project's journal, newest first.
-pub fn backups(place: &Place) -> Result<Vec<Backup>, StoreError> {
-    list(&folder_of(&path_in(&place.state)))
+/// The copies of the journal in the folder `state`, newest first.
+pub(super) fn backups(state: &Path) -> Result<Vec<Backup>, StoreError> {
+    list(&folder_of(&path_in(state)))
 }
 
-/// Puts the copy at `from` in the place of the journal, which is kept beside it.
-///
-/// Returns where the old journal is now, if there was one. The copy is checked first; nobody may
-/// have the journal open.
-pub fn restore(place: &Place, from: &Path) -> Result<Option<PathBuf>, StoreError> {
-    let path = path_in(&place.state);
-    make_private_folder(&place.state)?;
-    let _turn = FileLock::acquire(&lock_path(&path))?;
-    let busy = || StoreError::Busy { what: "the journal".into(), holder: None };
-    drop(FileLock::try_acquire(&session_path(&path))?.ok_or_else(busy)?);
+/// Puts the copy at `from` in the place of the journal in `state`, which is kept beside it.
+pub(super) fn restore(state: &Path, from: &Path) -> Result<Option<PathBuf>, StoreError> {
+    let path = path_in(state);
+    let _turn = turn_while_closed(state)?;
     file::sweep(&path)?;
     let temp = file::copy_to_temp(from, &path, file::PRIVATE)?;
     let put = check_copy(&temp).and_then(|last_seq| {
@@ -103,19 +91,23 @@ pub fn restore(place: &Place, from: &Path) -> Result<Option<PathBuf>, StoreError
     put
 }
 
-/// Puts a journal that is gone or damaged aside for good, so that a new one can be made.
-///
-/// Returns where it is now, if anything of it was left. What is noted of it is dropped too: a new
-/// journal would lack its entries.
-pub fn put_aside(place: &Place) -> Result<Option<PathBuf>, StoreError> {
-    let path = path_in(&place.state);
-    make_private_folder(&place.state)?;
-    let _turn = FileLock::acquire(&lock_path(&path))?;
-    let busy = || StoreError::Busy { what: "the journal".into(), holder: None };
-    drop(FileLock::try_acquire(&session_path(&path))?.ok_or_else(busy)?);
+/// Takes a journal that is gone or damaged out of its place, with what is noted of it.
+pub(super) fn put_aside(state: &Path) -> Result<Option<PathBuf>, StoreError> {
+    let path = path_in(state);
+    let _turn = turn_while_closed(state)?;
     let kept = put_damaged_aside(&path)?;
     file::remove(&session_path(&path))?;
     Ok(kept)
+}
+
+/// The turn to write, if no process has the journal open.
+fn turn_while_closed(state: &Path) -> Result<FileLock, StoreError> {
+    let path = path_in(state);
+    make_private_folder(state)?;
+    let turn = FileLock::acquire(&lock_path(&path))?;
+    let busy = || StoreError::Busy { what: "the journal".into(), holder: None };
+    drop(FileLock::try_acquire(&session_path(&path))?.ok_or_else(busy)?);
+    Ok(turn)
 }
 
 /// Reads every page and every entry of a copy; returns the number of its last entry.
@@ -125,7 +117,7 @@ fn check_copy(copy: &Path) -> Result<u64, StoreError> {
         .map_err(failed("open", copy))?;
     schema::version(&db, copy)?;
     quick_check(&db, copy)?;
-    let view = View::begin(&db, copy)?;
+    let view = SqliteView::begin(&db, copy)?;
     view.verify_streams()?;
     view.last_seq()
 }
@@ -153,7 +145,14 @@ fn list(folder: &Path) -> Result<Vec<Backup>, StoreError> {
     let names = file::list(folder)?;
     let found = names.into_iter().rev().filter_map(|name| {
         let seq = name.strip_prefix("journal-")?.strip_suffix(".db")?.parse().ok()?;
-        Some(Backup { path: folder.join(name), seq })
+        let path = folder.join(name);
+        let made = made_at(&path);
+        Some(Backup { path, seq, made })
     });
     Ok(found.collect())
+}
+
+fn made_at(copy: &Path) -> Option<Time> {
+    let mark = Mark::of(copy).ok().flatten()?;
+    i64::try_from(mark.ctime_ns / 1_000_000).ok().map(Time::from_millis)
 }

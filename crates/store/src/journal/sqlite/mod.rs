@@ -1,4 +1,8 @@
 //! The embedded store: a SQLite database in the journal's folder.
+//!
+//! Each entry carries a checksum over itself and the entry before it in its stream. Any process
+//! may commit; it takes a blocking lock on a side file first, because the database's own way of
+//! waiting starves one of many writers.
 
 mod backup;
 mod chain;
@@ -10,99 +14,137 @@ mod session;
 mod transaction;
 mod view;
 
-pub use backup::{Backup, backups, put_aside, restore};
 pub use changes::Changes;
-pub use transaction::Transaction;
-pub use view::View;
 
-use crate::{error::StoreError, lock::FileLock};
+use super::{
+    backend::{JournalStore, OpenJournal, Reading, Writing},
+    entry::{Birth, Mode},
+    journals::{Backup, JournalFile},
+    open::Check,
+};
+use crate::{
+    error::StoreError,
+    lock::{EngineLease, FileLease, FileLock, Owner},
+};
 use failure::failed;
 use rusqlite::Connection;
 use session::Session;
 use std::path::{Path, PathBuf};
-use waypost_model::time::Time;
+use transaction::SqliteTransaction;
+use view::SqliteView;
 
-/// An open journal: one connection, used by one thread at a time.
+/// The journal in one folder, on disk.
+#[derive(Clone, Debug)]
+pub struct SqliteStore {
+    folder: PathBuf,
+}
+
+impl SqliteStore {
+    pub fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+}
+
+impl JournalStore for SqliteStore {
+    fn open(&self, mode: Mode<'_>) -> Result<Box<dyn OpenJournal>, StoreError> {
+        Ok(Box::new(SqliteJournal::open(&self.folder, mode)?))
+    }
+
+    fn path(&self) -> PathBuf {
+        open::path_in(&self.folder)
+    }
+
+    fn lost(&self, what: &str) -> StoreError {
+        open::lost(&self.path(), what)
+    }
+
+    fn size(&self) -> Result<u64, StoreError> {
+        open::size_of(&self.path())
+    }
+
+    /// Every commit writes to the log; of the database itself only its being there matters.
+    fn files(&self) -> Vec<JournalFile> {
+        let path = self.path();
+        let log = open::log_path(&path);
+        vec![JournalFile { path, changes: false }, JournalFile { path: log, changes: true }]
+    }
+
+    fn backups(&self) -> Result<Vec<Backup>, StoreError> {
+        backup::backups(&self.folder)
+    }
+
+    fn restore(&self, from: &Path) -> Result<Option<PathBuf>, StoreError> {
+        backup::restore(&self.folder, from)
+    }
+
+    fn put_aside(&self) -> Result<Option<PathBuf>, StoreError> {
+        backup::put_aside(&self.folder)
+    }
+
+    fn lease(&self, owner: &Owner) -> Result<EngineLease, StoreError> {
+        FileLease::acquire(&self.folder, owner)
+    }
+
+    fn lease_holder(&self) -> Result<Option<Owner>, StoreError> {
+        FileLease::holder(&self.folder)
+    }
+}
+
+/// One connection, used by one thread at a time.
 #[derive(Debug)]
-pub struct Journal {
+struct SqliteJournal {
     db: Connection,
     path: PathBuf,
-    id: String,
-    created: Time,
+    birth: Birth,
     check: Check,
     /// `None`: opened to read only.
     session: Option<Session>,
 }
 
-/// What opening found out about the journal's soundness.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Check {
-    /// The last process closed it properly since the machine was started.
-    NotNeeded,
-    /// The last process died, or this is the first use since the machine was started.
-    Sound,
-    /// As before, but it is too large to be read as a whole each time; `doctor` does that.
-    TooLarge,
-}
-
-impl Journal {
-    /// The name it was given at its creation; it tells it from a later one at the same place.
-    pub fn id(&self) -> &str {
-        &self.id
+impl OpenJournal for SqliteJournal {
+    fn birth(&self) -> &Birth {
+        &self.birth
     }
 
-    /// The folder that it is in.
-    pub fn folder(&self) -> &Path {
-        self.path.parent().expect("a journal is a file in a folder")
-    }
-
-    pub fn created(&self) -> Time {
-        self.created
-    }
-
-    pub fn check(&self) -> Check {
+    fn check(&self) -> Check {
         self.check
     }
 
-    /// Begins to write: waits for its turn, then holds off all other writers until it is dropped.
-    ///
-    /// A thread has one transaction at a time: with a second journal open it would wait for
-    /// itself.
-    pub fn transaction(&mut self) -> Result<Transaction<'_>, StoreError> {
-        let turn = FileLock::acquire(&lock_path(&self.path))?;
-        Transaction::begin(&self.db, &self.path, turn)
+    fn folder(&self) -> &Path {
+        self.path.parent().expect("a journal is a file in a folder")
     }
 
-    /// Begins to read: all reads through it see the same instant.
-    pub fn view(&mut self) -> Result<View<'_>, StoreError> {
-        View::begin(&self.db, &self.path)
+    fn view(&mut self) -> Result<Box<dyn Reading + '_>, StoreError> {
+        Ok(Box::new(SqliteView::begin(&self.db, &self.path)?))
     }
 
-    /// A number that changes when another process has committed since it was last asked for.
-    pub fn data_version(&self) -> Result<u64, StoreError> {
+    fn transaction(&mut self) -> Result<Box<dyn Writing + '_>, StoreError> {
+        let turn = FileLock::acquire(&open::lock_path(&self.path))?;
+        Ok(Box::new(SqliteTransaction::begin(&self.db, &self.path, turn)?))
+    }
+
+    fn data_version(&self) -> Result<u64, StoreError> {
         let failed = failed("ask for changes in", &self.path);
         let mut statement = self.db.prepare_cached("PRAGMA data_version").map_err(failed)?;
         statement.query_row([], |row| row.get(0)).map_err(failed)
     }
 
-    /// Reads every page and every entry, and says what is wrong; three seconds for a million.
-    pub fn verify(&mut self) -> Result<(), StoreError> {
+    fn verify(&mut self) -> Result<(), StoreError> {
         open::quick_check(&self.db, &self.path)?;
-        self.view()?.verify_streams()
+        SqliteView::begin(&self.db, &self.path)?.verify_streams()
+    }
+
+    fn back_up(&mut self) -> Result<Backup, StoreError> {
+        self.keep_copy()
     }
 }
 
-impl Drop for Journal {
+impl Drop for SqliteJournal {
     fn drop(&mut self) {
         if let Some(session) = self.session.take() {
-            let last: Option<u64> = self.view().and_then(|view| view.last_seq()).ok();
-            let turn = lock_path(&self.path);
+            let last: Option<u64> = self.last_seq().ok();
+            let turn = open::lock_path(&self.path);
             session.end(&turn, last, || open::shorten_log(&self.db, &self.path));
         }
     }
-}
-
-/// The side file whose lock is held while a transaction is open.
-fn lock_path(journal: &Path) -> PathBuf {
-    journal.with_file_name("journal.lock")
 }

@@ -1,19 +1,17 @@
 //! Opening and creating a journal, with every check that is cheap enough to make each time.
 
 use super::{
-    Check, Journal,
+    SqliteJournal,
     failure::failed,
-    lock_path,
     schema::{self, APPLICATION_ID},
     session::{self, Session},
-    view::View,
+    view::SqliteView,
 };
 use crate::{
     error::StoreError,
     file::{self, make_private_folder},
-    journal::entry::{Birth, Mode},
+    journal::{Birth, Check, Mode, backend::Reading as _},
     lock::FileLock,
-    place::Place,
 };
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 use std::{
@@ -34,21 +32,23 @@ const LOG_SIZE_KEPT: u64 = 16 << 20;
 /// A log up to this size is left behind at closing: writing it back costs four syncs, and reading
 /// it at the next opening costs a quarter of a millisecond.
 const LOG_SIZE_LEFT: u64 = 256 << 10;
+/// The log's name, beside `journal.db`.
+const LOG: &str = "journal.db-wal";
 /// All statements of a session stay prepared.
 const STATEMENTS_KEPT: usize = 64;
 
-impl Journal {
-    /// Opens the journal of `place`.
-    pub fn open(place: &Place, mode: Mode<'_>) -> Result<Self, StoreError> {
+impl SqliteJournal {
+    /// Opens the journal in the folder `state`.
+    pub(super) fn open(state: &Path, mode: Mode<'_>) -> Result<Self, StoreError> {
         refuse_old_library()?;
-        let path = path_in(&place.state);
+        let path = path_in(state);
         if let Mode::Create(birth) = mode {
-            make_private_folder(&place.state)?;
-            refuse_network(&place.state)?;
+            make_private_folder(state)?;
+            refuse_network(state)?;
             create_if_missing(&path, birth)?;
         }
         examine(&path)?;
-        refuse_network(&place.state)?;
+        refuse_network(state)?;
         match mode {
             Mode::ReadOnly => Self::open_to_read(path),
             Mode::ReadWrite | Mode::Create(_) => Self::open_to_write(path),
@@ -62,8 +62,8 @@ impl Journal {
             drop(Self::open_to_write(path.clone())?);
         }
         let past = session::last_seq(&session_path(&path))?;
-        let mut journal = Self::from_parts(db, path)?;
-        let last_seq = journal.view()?.last_seq()?;
+        let journal = Self::from_parts(db, path)?;
+        let last_seq = journal.last_seq()?;
         refuse_lost(&journal.path, last_seq, past)?;
         Ok(journal)
     }
@@ -77,7 +77,7 @@ impl Journal {
         use_log(&db, &path)?;
         let (session, past) = Session::begin(&session_path(&path))?;
         let mut journal = Self::from_parts(db, path)?;
-        let last_seq = journal.view()?.last_seq()?;
+        let last_seq = journal.last_seq()?;
         refuse_lost(&journal.path, last_seq, past.last_seq)?;
         if !past.orderly {
             journal.check = check_after_crash(&journal.db, &journal.path)?;
@@ -89,13 +89,18 @@ impl Journal {
     }
 
     fn from_parts(db: Connection, path: PathBuf) -> Result<Self, StoreError> {
-        let view = View::begin(&db, &path)?;
+        let view = SqliteView::begin(&db, &path)?;
         let missing = |what| StoreError::corrupt(&path, format!("it has no {what}"));
-        let id = view.meta("journal_id")?.ok_or_else(|| missing("id"))?;
+        let journal_id = view.meta("journal_id")?.ok_or_else(|| missing("id"))?;
         let created = view.meta("created")?.and_then(|text| text.parse().ok());
-        let created = Time::from_millis(created.ok_or_else(|| missing("time of creation"))?);
+        let at = Time::from_millis(created.ok_or_else(|| missing("time of creation"))?);
         drop(view);
-        Ok(Self { db, path, id, created, check: Check::NotNeeded, session: None })
+        let birth = Birth { journal_id, at };
+        Ok(Self { db, path, birth, check: Check::NotNeeded, session: None })
+    }
+
+    pub(super) fn last_seq(&self) -> Result<u64, StoreError> {
+        SqliteView::begin(&self.db, &self.path)?.last_seq()
     }
 }
 
@@ -104,9 +109,12 @@ fn refuse_lost(path: &Path, last_seq: u64, past: u64) -> Result<(), StoreError> 
     if last_seq >= past {
         return Ok(());
     }
-    let detail =
-        format!("entries {} to {past} are gone; was `journal.db-wal` removed?", last_seq + 1);
-    Err(StoreError::corrupt(path, detail))
+    Err(lost(path, &format!("entries {} to {past} are gone", last_seq + 1)))
+}
+
+/// That entries are gone from the journal at `path`; its log is what people remove.
+pub(super) fn lost(path: &Path, what: &str) -> StoreError {
+    StoreError::corrupt(path, format!("{what}; was `{LOG}` removed?"))
 }
 
 /// The names of all files of the journal begin with this.
@@ -120,9 +128,14 @@ pub(super) fn session_path(journal: &Path) -> PathBuf {
     journal.with_file_name("journal.open")
 }
 
+/// The side file whose lock is held while a transaction is open.
+pub(super) fn lock_path(journal: &Path) -> PathBuf {
+    journal.with_file_name("journal.lock")
+}
+
 /// The write-ahead log: committed entries that are not in the main file yet.
 pub(super) fn log_path(journal: &Path) -> PathBuf {
-    file::with_suffix(journal, "-wal")
+    journal.with_file_name(LOG)
 }
 
 /// Reads every page and says what is wrong with the first bad one.
@@ -134,7 +147,7 @@ pub(super) fn quick_check(db: &Connection, path: &Path) -> Result<(), StoreError
 }
 
 /// The size of a file, 0 if there is none.
-fn size_of(path: &Path) -> Result<u64, StoreError> {
+pub(super) fn size_of(path: &Path) -> Result<u64, StoreError> {
     Ok(file::Mark::of(path)?.map_or(0, |mark| mark.size))
 }
 
@@ -158,7 +171,7 @@ fn refuse_old_library() -> Result<(), StoreError> {
 fn examine(path: &Path) -> Result<(), StoreError> {
     match file::regular_stat(path)? {
         None if size_of(&log_path(path))? > 0 => {
-            Err(StoreError::corrupt(path, "it is gone, but its log `journal.db-wal` is there"))
+            Err(StoreError::corrupt(path, format!("it is gone, but its log `{LOG}` is there")))
         }
         None => Err(StoreError::Missing { path: path.to_owned() }),
         Some(stat) if stat.st_size == 0 => Err(StoreError::corrupt(path, "it is empty")),

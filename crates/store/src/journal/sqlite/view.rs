@@ -1,4 +1,4 @@
-//! Reading: every read through one view sees the journal as it was at one instant.
+//! Reading from the database: one read transaction, every entry checked against its sum.
 
 use super::{
     chain::{self, Sum},
@@ -7,17 +7,17 @@ use super::{
 use crate::{
     error::StoreError,
     journal::{
-        cursor::Cursor,
-        entry::{DocumentNote, EventRef, OpenEffect, Recorded, Snapshot, StreamHead},
+        Cursor, DocumentNote, EventRef, OpenEffect, Recorded, Snapshot, StreamHead,
+        backend::{Reading, Visit},
     },
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, params, types::Type};
-use std::{collections::HashMap, path::Path};
+use std::{collections::HashMap, ops::ControlFlow, path::Path};
 use waypost_model::{id::StreamName, time::Time};
 
-/// A consistent look at the journal.
+/// A look at the database inside a transaction.
 #[derive(Debug)]
-pub struct View<'a> {
+pub(super) struct SqliteView<'a> {
     db: &'a Connection,
     path: &'a Path,
     /// Whether the read transaction is ours to end.
@@ -32,7 +32,123 @@ pub(super) struct StreamRow {
     pub(super) sum: Sum,
 }
 
-impl<'a> View<'a> {
+impl Reading for SqliteView<'_> {
+    fn head(&self, stream: &StreamName) -> Result<u64, StoreError> {
+        Ok(self.stream(stream)?.map_or(0, |row| row.head))
+    }
+
+    fn streams(&self) -> Result<Vec<StreamHead>, StoreError> {
+        let sql = "SELECT name, head FROM stream ORDER BY name";
+        self.collect(sql, [], |row| Ok(StreamHead { name: parsed(row, 0)?, head: row.get(1)? }))
+    }
+
+    fn last_seq(&self) -> Result<u64, StoreError> {
+        let sql = "SELECT ifnull(max(seq), 0) FROM event";
+        Ok(self.first(sql, [], |row| row.get(0))?.unwrap_or(0))
+    }
+
+    fn walk(
+        &self,
+        stream: &StreamName,
+        after: u64,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), StoreError> {
+        let failed = failed("read", self.path);
+        let Some(row) = self.stream(stream)? else { return Ok(()) };
+        let lost = || self.without_end(stream);
+        let Some(mut previous) = self.sum_of(row.id, stream, after)? else {
+            return if row.head <= after { Ok(()) } else { Err(lost()) };
+        };
+        let sql = "SELECT seq, stream_seq, at, actor, format, kind, body, sum FROM event
+                   WHERE stream = ?1 AND stream_seq > ?2 ORDER BY stream_seq";
+        let mut statement = self.db.prepare_cached(sql).map_err(failed)?;
+        let mut rows = statement.query(params![row.id, after]).map_err(failed)?;
+        let mut last = after;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let (event, sum) = event_of(row).map_err(|detail| undecodable(row, detail))?;
+            verify(&event, last, &previous, &sum)?;
+            if visit(event).is_break() {
+                return Ok(());
+            }
+            (previous, last) = (sum, event.stream_seq);
+        }
+        let is_whole =
+            if last == after { row.head <= after } else { last == row.head && previous == row.sum };
+        if is_whole { Ok(()) } else { Err(lost()) }
+    }
+
+    fn end(&self) -> Result<Cursor, StoreError> {
+        Ok(Cursor::after(self.last_seq()?))
+    }
+
+    fn feed(&self, after: Cursor, limit: usize) -> Result<Vec<Recorded>, StoreError> {
+        let found = self.entries_after(after.seq(), limit)?;
+        if found.is_empty() && after.seq() > self.last_seq()? {
+            return Err(StoreError::Ahead { cursor: after });
+        }
+        Ok(found)
+    }
+
+    fn feed_until(&self, until: Cursor, limit: usize) -> Result<Vec<Recorded>, StoreError> {
+        // Entries are numbered without gaps, so the journal can be read from its end.
+        let end = until.seq().min(self.last_seq()?);
+        let start = end.saturating_sub(limit as u64);
+        self.entries_after(start, usize::try_from(end - start).unwrap_or(limit))
+    }
+
+    fn snapshot_before(
+        &self,
+        stream: &StreamName,
+        stream_seq: u64,
+    ) -> Result<Option<Snapshot>, StoreError> {
+        let sql = "SELECT stream_seq, format, body FROM snapshot
+                   WHERE stream = (SELECT id FROM stream WHERE name = ?1) AND stream_seq < ?2
+                   ORDER BY stream_seq DESC LIMIT 1";
+        let before = i64::try_from(stream_seq).unwrap_or(i64::MAX);
+        self.first(sql, params![stream.as_str(), before], |row| {
+            Ok(Snapshot { stream_seq: row.get(0)?, format: row.get(1)?, body: row.get(2)? })
+        })
+    }
+
+    fn open_effects(&self, now: Time, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
+        let sql = "SELECT effect.id, key, stream.name, stream_seq, kind, body, due
+                   FROM effect INDEXED BY effect_open JOIN stream ON stream.id = effect.stream
+                   WHERE done_at IS NULL AND (due IS NULL OR due <= ?1)
+                   ORDER BY effect.id LIMIT ?2";
+        self.collect(sql, params![now.millis(), as_limit(limit)], effect_of)
+    }
+
+    fn open_effects_of(&self, kind: &str, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
+        let sql = "SELECT effect.id, key, stream.name, stream_seq, kind, body, due
+                   FROM effect INDEXED BY effect_open JOIN stream ON stream.id = effect.stream
+                   WHERE done_at IS NULL AND kind = ?1
+                   ORDER BY effect.id LIMIT ?2";
+        self.collect(sql, params![kind, as_limit(limit)], effect_of)
+    }
+
+    fn next_due(&self) -> Result<Option<Time>, StoreError> {
+        let sql = "SELECT min(due) FROM effect INDEXED BY effect_open
+                   WHERE done_at IS NULL AND due IS NOT NULL";
+        let due: Option<Option<i64>> = self.first(sql, [], |row| row.get(0))?;
+        Ok(due.flatten().map(Time::from_millis))
+    }
+
+    fn document(&self, path: &str) -> Result<Option<DocumentNote>, StoreError> {
+        let sql = "SELECT path, hash, at, actor, seq FROM document
+                   WHERE path = ?1 ORDER BY id DESC LIMIT 1";
+        self.first(sql, [path], |row| {
+            Ok(DocumentNote {
+                path: row.get(0)?,
+                hash: row.get(1)?,
+                at: Time::from_millis(row.get(2)?),
+                actor: parsed(row, 3)?,
+                seq: row.get(4)?,
+            })
+        })
+    }
+}
+
+impl<'a> SqliteView<'a> {
     pub(super) fn begin(db: &'a Connection, path: &'a Path) -> Result<Self, StoreError> {
         let begin = db.prepare_cached("BEGIN").and_then(|mut begin| begin.execute([]));
         begin.map_err(failed("read", path))?;
@@ -42,80 +158,6 @@ impl<'a> View<'a> {
     /// A look from inside a transaction, at what it has written so far.
     pub(super) fn inside(db: &'a Connection, path: &'a Path) -> Self {
         Self { db, path, begun: false }
-    }
-
-    /// The version of `stream`: the number of its events, 0 if it has none.
-    pub fn head(&self, stream: &StreamName) -> Result<u64, StoreError> {
-        Ok(self.stream(stream)?.map_or(0, |row| row.head))
-    }
-
-    /// All streams by name.
-    pub fn streams(&self) -> Result<Vec<StreamHead>, StoreError> {
-        let sql = "SELECT name, head FROM stream ORDER BY name";
-        self.collect(sql, [], |row| Ok(StreamHead { name: parsed(row, 0)?, head: row.get(1)? }))
-    }
-
-    /// The number of the journal's last entry, 0 if it has none.
-    pub fn last_seq(&self) -> Result<u64, StoreError> {
-        let sql = "SELECT ifnull(max(seq), 0) FROM event";
-        Ok(self.first(sql, [], |row| row.get(0))?.unwrap_or(0))
-    }
-
-    /// At most `limit` events of `stream` that follow its event `after`.
-    pub fn events(
-        &self,
-        stream: &StreamName,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
-        let mut found = Vec::new();
-        self.walk(stream, after, limit, |event| {
-            found.push(event.to_recorded(stream)?);
-            Ok::<(), StoreError>(())
-        })?;
-        Ok(found)
-    }
-
-    /// Visits every event of `stream` that follows its event `after`, without copying any.
-    pub fn for_each_event<E: From<StoreError>>(
-        &self,
-        stream: &StreamName,
-        after: u64,
-        visit: impl FnMut(EventRef<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let last = self.walk(stream, after, usize::MAX, visit)?;
-        let Some(row) = self.stream(stream)? else { return Ok(()) };
-        let is_whole = match last {
-            Some((stream_seq, sum)) => stream_seq == row.head && sum == row.sum,
-            None => row.head <= after,
-        };
-        if is_whole {
-            return Ok(());
-        }
-        let detail = format!("the last entries of {stream} are gone");
-        Err(StoreError::corrupt(self.path, detail).into())
-    }
-
-    /// The end of the feed: everything that is recorded now lies before it.
-    pub fn end(&self) -> Result<Cursor, StoreError> {
-        Ok(Cursor::after(self.last_seq()?))
-    }
-
-    /// At most `limit` entries of all streams that follow `after`, in order.
-    pub fn feed(&self, after: Cursor, limit: usize) -> Result<Vec<Recorded>, StoreError> {
-        let found = self.entries_after(after.seq(), limit)?;
-        if found.is_empty() && after.seq() > self.last_seq()? {
-            return Err(StoreError::Ahead { cursor: after });
-        }
-        Ok(found)
-    }
-
-    /// The newest `limit` entries up to `until`, oldest first.
-    pub fn feed_until(&self, until: Cursor, limit: usize) -> Result<Vec<Recorded>, StoreError> {
-        // Entries are numbered without gaps, so the journal can be read from its end.
-        let start = until.seq().saturating_sub(limit as u64);
-        let count = usize::try_from(until.seq() - start).unwrap_or(limit);
-        self.entries_after(start, count)
     }
 
     fn entries_after(&self, after_seq: u64, limit: usize) -> Result<Vec<Recorded>, StoreError> {
@@ -140,73 +182,10 @@ impl<'a> View<'a> {
         Ok(found)
     }
 
-    /// The newest snapshot of `stream`.
-    pub fn snapshot(&self, stream: &StreamName) -> Result<Option<Snapshot>, StoreError> {
-        self.snapshot_before(stream, u64::MAX)
-    }
-
-    /// The newest snapshot older than `stream_seq`, for when that one cannot be used.
-    pub fn snapshot_before(
-        &self,
-        stream: &StreamName,
-        stream_seq: u64,
-    ) -> Result<Option<Snapshot>, StoreError> {
-        let sql = "SELECT stream_seq, format, body FROM snapshot
-                   WHERE stream = (SELECT id FROM stream WHERE name = ?1) AND stream_seq < ?2
-                   ORDER BY stream_seq DESC LIMIT 1";
-        let before = i64::try_from(stream_seq).unwrap_or(i64::MAX);
-        self.first(sql, params![stream.as_str(), before], |row| {
-            Ok(Snapshot { stream_seq: row.get(0)?, format: row.get(1)?, body: row.get(2)? })
-        })
-    }
-
-    /// At most `limit` effects that are due at `now` and not done, in the order they were queued.
-    pub fn open_effects(&self, now: Time, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
-        let sql = "SELECT effect.id, key, stream.name, stream_seq, kind, body, due
-                   FROM effect INDEXED BY effect_open JOIN stream ON stream.id = effect.stream
-                   WHERE done_at IS NULL AND (due IS NULL OR due <= ?1)
-                   ORDER BY effect.id LIMIT ?2";
-        self.collect(sql, params![now.millis(), as_limit(limit)], effect_of)
-    }
-
-    /// At most `limit` effects of one kind that are not done, due or not, in the order they were
-    /// queued.
-    pub fn open_effects_of(&self, kind: &str, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
-        let sql = "SELECT effect.id, key, stream.name, stream_seq, kind, body, due
-                   FROM effect INDEXED BY effect_open JOIN stream ON stream.id = effect.stream
-                   WHERE done_at IS NULL AND kind = ?1
-                   ORDER BY effect.id LIMIT ?2";
-        self.collect(sql, params![kind, as_limit(limit)], effect_of)
-    }
-
-    /// When the next effect falls due that waits for its time.
-    pub fn next_due(&self) -> Result<Option<Time>, StoreError> {
-        let sql = "SELECT min(due) FROM effect INDEXED BY effect_open
-                   WHERE done_at IS NULL AND due IS NOT NULL";
-        let due: Option<Option<i64>> = self.first(sql, [], |row| row.get(0))?;
-        Ok(due.flatten().map(Time::from_millis))
-    }
-
-    /// The newest note about the document at `path`.
-    pub fn document(&self, path: &str) -> Result<Option<DocumentNote>, StoreError> {
-        let sql = "SELECT path, hash, at, actor, seq FROM document
-                   WHERE path = ?1 ORDER BY id DESC LIMIT 1";
-        self.first(sql, [path], |row| {
-            Ok(DocumentNote {
-                path: row.get(0)?,
-                hash: row.get(1)?,
-                at: Time::from_millis(row.get(2)?),
-                actor: parsed(row, 3)?,
-                seq: row.get(4)?,
-            })
-        })
-    }
-
     /// Reads every entry of every stream.
     pub(super) fn verify_streams(&self) -> Result<(), StoreError> {
-        self.streams()?.iter().try_for_each(|stream| {
-            self.for_each_event(&stream.name, 0, |_| Ok::<(), StoreError>(()))
-        })
+        let go_on = &mut |_: EventRef<'_>| ControlFlow::Continue(());
+        self.streams()?.iter().try_for_each(|stream| self.walk(&stream.name, 0, go_on))
     }
 
     pub(super) fn meta(&self, key: &str) -> Result<Option<String>, StoreError> {
@@ -233,30 +212,8 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Visits events and verifies each against the one before; returns the last one's sum.
-    fn walk<E: From<StoreError>>(
-        &self,
-        stream: &StreamName,
-        after: u64,
-        limit: usize,
-        mut visit: impl FnMut(EventRef<'_>) -> Result<(), E>,
-    ) -> Result<Option<(u64, Sum)>, E> {
-        let failed = failed("read", self.path);
-        let Some(row) = self.stream(stream)? else { return Ok(None) };
-        let Some(mut previous) = self.sum_of(row.id, stream, after)? else { return Ok(None) };
-        let sql = "SELECT seq, stream_seq, at, actor, format, kind, body, sum FROM event
-                   WHERE stream = ?1 AND stream_seq > ?2 ORDER BY stream_seq LIMIT ?3";
-        let mut statement = self.db.prepare_cached(sql).map_err(failed)?;
-        let mut rows = statement.query(params![row.id, after, as_limit(limit)]).map_err(failed)?;
-        let mut last = None;
-        while let Some(row) = rows.next().map_err(failed)? {
-            let (event, sum) = event_of(row).map_err(|detail| undecodable(row, detail))?;
-            verify(&event, last.map_or(after, |(seq, _)| seq), &previous, &sum)?;
-            visit(event)?;
-            previous = sum;
-            last = Some((event.stream_seq, sum));
-        }
-        Ok(last)
+    fn without_end(&self, stream: &StreamName) -> StoreError {
+        StoreError::corrupt(self.path, format!("the last entries of {stream} are gone"))
     }
 
     /// The sum of a stream's event; that of event 0 stands before the first one.
@@ -311,7 +268,7 @@ impl<'a> View<'a> {
     }
 }
 
-impl Drop for View<'_> {
+impl Drop for SqliteView<'_> {
     fn drop(&mut self) {
         if self.begun {
             // There is nothing to lose in a read; if it cannot end, the next one says so.

@@ -17,6 +17,12 @@ pub enum StoreError {
     /// A document is not what was read before; hashes are `None` where no file stood.
     #[error("{} has changed since it was read", path.display())]
     Changed { path: PathBuf, expected: Option<String>, found: Option<String> },
+    /// A commit failed, and whether it has happened could not be learnt: look before repeating it.
+    #[error("it is not known whether the last change was recorded")]
+    CommitUnknown {
+        #[source]
+        cause: Box<Self>,
+    },
     #[error("{} does not exist", path.display())]
     Missing { path: PathBuf },
     #[error("{} is a link to {}, which does not exist", link.display(), target.display())]
@@ -73,6 +79,9 @@ impl StoreError {
             }
             Self::Undecodable { .. } => Some("`waypost doctor` checks the whole journal"),
             Self::Ahead { .. } => Some("read it from the beginning"),
+            Self::CommitUnknown { .. } => {
+                Some("see how things stand before you repeat the command")
+            }
             Self::Newer { .. } => Some("update waypost"),
             Self::Unsuitable { .. } => Some("move the project to a local disk"),
             Self::Full { .. } => Some("make space, then repeat the command"),

@@ -4,7 +4,7 @@
 //! on one of these traits.
 //!
 //! What a caller can rely on whatever the store is decided above the seam, once: how a stream is
-//! read as values, and that a transaction in which a write failed is not committed. Below it is what a store does better by
+//! read as values, and what an unknown commit means. Below it is what a store does better by
 //! itself: finding, ordering, checking, excluding.
 //!
 //! Calls are made once for each operation. Where many events are read, the caller's closure is
@@ -156,6 +156,12 @@ pub trait Writing: Debug {
 
     fn note_document(&mut self, note: &DocumentNote) -> Result<(), StoreError>;
 
-    /// Makes everything durable.
+    /// Makes everything durable. After an error only the two questions below may be asked.
     fn commit(&mut self) -> Result<(), StoreError>;
+
+    /// The version of `stream` for all readers, after a `commit` that failed.
+    fn committed_head(&mut self, stream: &StreamName) -> Result<u64, StoreError>;
+
+    /// Makes sure that a commit which failed and is not there does not come to be there later.
+    fn rule_out(&mut self) -> Result<(), StoreError>;
 }

@@ -7,7 +7,10 @@ use super::{
 };
 use crate::error::StoreError;
 use serde::Serialize;
-use std::io::{self, BufWriter, Write};
+use std::{
+    collections::BTreeMap,
+    io::{self, BufWriter, Write},
+};
 use waypost_model::{id::StreamName, time::Time};
 
 /// How much of a state is written at once: many pages, so that finding the place costs nothing.
@@ -17,13 +20,15 @@ const STATE_PART: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Transaction<'a> {
     writing: Box<dyn Writing + 'a>,
+    /// The versions that the streams have once this has happened.
+    heads: BTreeMap<StreamName, u64>,
     /// A write failed half-way; what is there must not be committed.
     is_broken: bool,
 }
 
 impl<'a> Transaction<'a> {
     pub(super) fn over(writing: Box<dyn Writing + 'a>) -> Self {
-        Self { writing, is_broken: false }
+        Self { writing, heads: BTreeMap::new(), is_broken: false }
     }
 
     /// Looks at the journal as it is with what this transaction has written so far.
@@ -38,8 +43,13 @@ impl<'a> Transaction<'a> {
 
     /// Records events if the stream is still at the version that was decided on.
     pub fn append(&mut self, append: Append<'_>) -> Result<Appended, StoreError> {
+        let (stream, adds) = (append.stream, !append.events.is_empty());
         let appended = self.writing.append(append);
-        self.noted(appended)
+        let appended = self.noted(appended)?;
+        if adds {
+            self.heads.insert(stream.clone(), appended.head);
+        }
+        Ok(appended)
     }
 
     /// Queues work for the outside; returns how much of it was not there already.
@@ -105,12 +115,42 @@ impl<'a> Transaction<'a> {
     }
 
     /// Makes everything durable; only after this may anybody be told.
+    ///
+    /// A commit that fails may have happened all the same: a database can write everything and then
+    /// fail at something else, and a connection can break before the answer comes. So the versions
+    /// are read again. As expected: it has happened, and the failure is of no concern. Otherwise it
+    /// has not, and the store makes sure that it does not come up later. Only where that cannot be
+    /// learnt or made sure of either, the outcome is `CommitUnknown`.
     pub fn commit(mut self) -> Result<(), StoreError> {
         if self.is_broken {
             let detail = "an earlier write of this transaction failed".into();
             return Err(StoreError::Database { action: "commit", detail });
         }
-        self.writing.commit()
+        match self.writing.commit() {
+            Err(cause) => self.settle(cause),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn settle(&mut self, cause: StoreError) -> Result<(), StoreError> {
+        match self.has_happened() {
+            Ok(true) => Ok(()),
+            Ok(false) if self.writing.rule_out().is_ok() => Err(cause),
+            // What found no space or no turn was not written to its end.
+            _ if matches!(cause, StoreError::Full { .. } | StoreError::Busy { .. }) => Err(cause),
+            _ => Err(StoreError::CommitUnknown { cause: Box::new(cause) }),
+        }
+    }
+
+    /// Without events there is nothing to tell by: then it counts as not done, because what is left
+    /// (effects, notes, snapshots) may be done again.
+    fn has_happened(&mut self) -> Result<bool, StoreError> {
+        for (stream, expected) in &self.heads {
+            if self.writing.committed_head(stream)? != *expected {
+                return Ok(false);
+            }
+        }
+        Ok(!self.heads.is_empty())
     }
 
     /// A stream that has moved was only looked at; every other failure may have left half a step.

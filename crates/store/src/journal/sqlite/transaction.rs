@@ -3,6 +3,7 @@
 use super::{
     chain,
     failure::failed,
+    schema,
     view::{SqliteView, StreamRow},
 };
 use crate::{
@@ -212,10 +213,122 @@ impl Writing for SqliteTransaction<'_> {
         self.open = false;
         Ok(())
     }
+
+    fn committed_head(&mut self, stream: &StreamName) -> Result<u64, StoreError> {
+        self.end();
+        SqliteView::begin(self.db, self.path)?.head(stream)
+    }
+
+    /// A transaction whose sync failed is in the log all the same. No process that runs sees it, but
+    /// the next one that finds the journal closed takes it for committed. So it is overwritten: the
+    /// sums in the log follow from each other, and what is left of it behind our own end is void.
+    fn rule_out(&mut self) -> Result<(), StoreError> {
+        self.end();
+        // A row that is given the value it has is not written; this number always is.
+        let touched = self.db.pragma_update(None, "user_version", schema::known());
+        touched.map_err(failed("write to", self.path))
+    }
 }
 
 impl Drop for SqliteTransaction<'_> {
     fn drop(&mut self) {
         self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{
+        Birth, Mode, NewEvent, Transaction,
+        sqlite::{SqliteJournal, open::log_path},
+    };
+    use rusqlite::{Error, ffi};
+    use std::{borrow::Cow, fs};
+    use waypost_model::actor::Actor;
+
+    const NOW: Time = Time::from_millis(0);
+
+    fn journal(folder: &Path) -> SqliteJournal {
+        let birth = Birth { journal_id: "j1".into(), at: NOW };
+        SqliteJournal::open(folder, Mode::Create(&birth)).unwrap()
+    }
+
+    fn begin(journal: &SqliteJournal) -> SqliteTransaction<'_> {
+        let turn = FileLock::acquire(&journal.path.with_file_name("turn")).unwrap();
+        SqliteTransaction::begin(&journal.db, &journal.path, turn).unwrap()
+    }
+
+    fn append(journal: &mut SqliteJournal, seen: u64) -> Result<(), StoreError> {
+        let (stream, actor) = ("run".parse().unwrap(), Actor::Waypost);
+        let events = vec![NewEvent { kind: "noted", format: 1, body: Cow::Borrowed("{}") }];
+        let mut transaction = Transaction::over(Box::new(begin(journal)));
+        transaction.append(Append { stream: &stream, seen, actor: &actor, at: NOW, events })?;
+        transaction.commit()
+    }
+
+    fn disk_error() -> Error {
+        Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR), None)
+    }
+
+    #[test]
+    fn a_commit_that_failed_after_it_was_durable_has_happened() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = journal(folder.path());
+        // As when the database cannot move its log into the main file right after the commit.
+        journal.db.wal_hook(Some(|_: &mut _, _| Err(disk_error()))).unwrap();
+        let bare = journal.db.pragma_update(None, "user_version", schema::known());
+        assert!(bare.is_err(), "the hook makes the commit fail");
+        append(&mut journal, 0).unwrap();
+        append(&mut journal, 1).unwrap();
+        assert_eq!(journal.last_seq().unwrap(), 2);
+    }
+
+    #[test]
+    fn a_commit_that_was_refused_has_not_happened() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = journal(folder.path());
+        append(&mut journal, 0).unwrap();
+        let mut refusals = [true, false].into_iter();
+        journal.db.commit_hook(Some(move || refusals.next().unwrap_or(false))).unwrap();
+        let error = append(&mut journal, 1).unwrap_err();
+        assert!(matches!(error, StoreError::Database { .. }), "{error}");
+        assert_eq!(journal.last_seq().unwrap(), 1);
+        append(&mut journal, 1).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_made_sure_of_is_unknown() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut journal = journal(folder.path());
+        journal.db.commit_hook(Some(|| true)).unwrap();
+        let error = append(&mut journal, 0).unwrap_err();
+        assert!(matches!(error, StoreError::CommitUnknown { .. }), "{error}");
+        assert!(!error.is_conflict(), "it must not be tried again without a look");
+    }
+
+    #[test]
+    fn a_transaction_that_was_not_synced_does_not_come_up_later() {
+        for (is_ruled_out, expected) in [(false, 2), (true, 1)] {
+            let [source, folder] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+            let mut original = journal(source.path());
+            append(&mut original, 0).unwrap();
+            let log = log_path(&original.path);
+            for file in [&original.path, &log] {
+                fs::copy(file, folder.path().join(file.file_name().unwrap())).unwrap();
+            }
+            let journal = SqliteJournal::open(folder.path(), Mode::ReadWrite).unwrap();
+            assert_eq!(journal.last_seq().unwrap(), 1);
+            // The second transaction is in the log, and this process was told that it failed.
+            append(&mut original, 1).unwrap();
+            fs::copy(&log, log_path(&journal.path)).unwrap();
+            assert_eq!(journal.last_seq().unwrap(), 1);
+            if is_ruled_out {
+                begin(&journal).rule_out().unwrap();
+            }
+            drop(journal);
+            let journal = SqliteJournal::open(folder.path(), Mode::ReadWrite).unwrap();
+            assert_eq!(journal.last_seq().unwrap(), expected, "ruled out: {is_ruled_out}");
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! The seam below the journal: what a store has to be able to do.
 //!
 //! `Journal`, `View` and `Transaction` are all that the rest of Waypost sees; each of them stands
-//! on one of these traits.
+//! on one of these traits. SQLite and a journal in memory implement them, and one suite of tests
+//! (`tests/store/conformance.rs`) holds both to the same answers.
 //!
 //! What a caller can rely on whatever the store is decided above the seam, once: how a stream is
 //! read as values, and what an unknown commit means. Below it is what a store does better by

@@ -1,6 +1,8 @@
 //! Where a project's journal is kept, whatever keeps it.
 
-use super::{Journal, backend::JournalStore, entry::Mode, sqlite::SqliteStore};
+use super::{
+    Journal, backend::JournalStore, entry::Mode, memory::MemoryStore, sqlite::SqliteStore,
+};
 use crate::{
     error::StoreError,
     lock::{EngineLease, Owner},
@@ -39,6 +41,11 @@ impl Journals {
     /// The journal on disk in the folder of `place`.
     pub fn of(place: &Place) -> Self {
         Self::over(SqliteStore::at(&place.state))
+    }
+
+    /// A journal that ends with the last clone of this; for simulations and tests.
+    pub fn in_memory(place: &Place) -> Self {
+        Self::over(MemoryStore::at(&place.state))
     }
 
     pub fn over(store: impl JournalStore + 'static) -> Self {

@@ -10,7 +10,7 @@
 //!
 //! `Journals` tells where a project's journal is and opens it; `Journal`, `View` and `Transaction`
 //! are what is done with it. Behind them stand the traits of `backend`, implemented by `sqlite`
-//! (the embedded store).
+//! (the embedded store) and `memory` (simulations and tests).
 //!
 //! Deliberately not here: what events mean. Bodies are text. No type or path of the database
 //! library is in a public signature, so that PostgreSQL can stand behind the same surface.
@@ -19,6 +19,7 @@ pub mod backend;
 mod cursor;
 mod entry;
 mod journals;
+mod memory;
 mod open;
 mod sqlite;
 mod transaction;
@@ -30,6 +31,7 @@ pub use entry::{
     Recorded, Snapshot, SnapshotKey, StreamHead,
 };
 pub use journals::{Backup, JournalFile, Journals};
+pub use memory::{CommitFault, MemoryStore};
 pub use open::{Check, Journal};
 pub use sqlite::{Changes, SqliteStore};
 pub use transaction::Transaction;

@@ -173,3 +173,47 @@ impl Write for Counter {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{Birth, CommitFault, Journals, MemoryStore, Mode, NewEvent};
+    use waypost_model::actor::Actor;
+
+    const NOW: Time = Time::from_millis(0);
+
+    /// Commits once with a fault, and says how that ended and how many events there are.
+    fn commit_with(fault: CommitFault, events: &[&'static str]) -> (String, u64) {
+        let store = MemoryStore::at("/nowhere".as_ref());
+        let birth = Birth { journal_id: "j1".into(), at: NOW };
+        let mut journal = Journals::over(store.clone()).open(Mode::Create(&birth)).unwrap();
+        let (stream, actor) = ("run".parse().unwrap(), Actor::Waypost);
+        let event =
+            |body: &&'static str| NewEvent { kind: "noted", format: 1, body: (*body).into() };
+        let events = events.iter().map(event).collect();
+        let mut transaction = journal.transaction().unwrap();
+        let append = Append { stream: &stream, seen: 0, actor: &actor, at: NOW, events };
+        transaction.append(append).unwrap();
+        store.fail_next_commit(fault);
+        let ended = transaction.commit();
+        let head = journal.view().unwrap().head(&stream).unwrap();
+        (ended.map_or_else(|error| error.to_string(), |()| "done".into()), head)
+    }
+
+    #[test]
+    fn a_commit_without_an_answer_is_judged_by_the_versions() {
+        let failed = "cannot commit to /nowhere/journal";
+        let unknown = "it is not known whether the last change was recorded";
+        let table: [(CommitFault, &[&'static str], (&str, u64)); 4] = [
+            (CommitFault::AnswerLost, &["a", "b"], ("done", 2)),
+            (CommitFault::Refused, &["a"], (failed, 0)),
+            (CommitFault::Unreachable, &["a"], (unknown, 0)),
+            // Nothing tells whether it has happened, and it may be done again.
+            (CommitFault::AnswerLost, &[], (failed, 0)),
+        ];
+        for (fault, events, (ended, head)) in table {
+            let expected = (ended.to_owned(), head);
+            assert_eq!(commit_with(fault, events), expected, "{fault:?} {events:?}");
+        }
+    }
+}

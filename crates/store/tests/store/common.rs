@@ -18,19 +18,32 @@ pub(crate) struct Project {
 }
 
 impl Project {
+    /// A project whose journal is on disk.
     pub(crate) fn new() -> Self {
+        Self::with(Journals::of)
+    }
+
+    pub(crate) fn in_memory() -> Self {
+        Self::with(Journals::in_memory)
+    }
+
+    fn with(journals: impl FnOnce(&Place) -> Journals) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let place = place_at(folder.path());
-        Self { journals: Journals::of(&place), _folder: folder, place }
+        Self { journals: journals(&place), _folder: folder, place }
     }
 
     pub(crate) fn create(&self) -> Journal {
         let birth = Birth { journal_id: "j1".into(), at: NOW };
-        Journal::open(&self.place, Mode::Create(&birth)).unwrap()
+        self.journals.open(Mode::Create(&birth)).unwrap()
     }
 
     pub(crate) fn open(&self) -> Result<Journal, StoreError> {
-        Journal::open(&self.place, Mode::ReadWrite)
+        self.journals.open(Mode::ReadWrite)
+    }
+
+    pub(crate) fn read(&self) -> Result<Journal, StoreError> {
+        self.journals.open(Mode::ReadOnly)
     }
 }
 

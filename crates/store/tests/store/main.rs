@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "everything in here is a test")]
 
 mod common;
+mod conformance;
 mod damage;
 mod golden;
 mod journal;

@@ -1,7 +1,7 @@
 //! Random sequences of operations against a journal in memory that is obviously right.
 //!
-//! Whatever is done, dropped, refused or reopened, both must look the same afterwards. Another
-//! back end of the store has to pass the same test.
+//! Whatever is done, dropped, refused or reopened, both must look the same afterwards, in each
+//! store.
 
 use crate::common::{NOW, Project, stream};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use waypost_model::{actor::Actor, time::Time};
 use waypost_store::{
     StoreError,
-    journal::{Append, Cursor, Journal, Mode, NewEffect, NewEvent, Snapshot},
+    journal::{Append, Cursor, Journal, NewEffect, NewEvent, Snapshot},
 };
 
 const STREAMS: [&str; 3] = ["run", "inbox", "workflow:main"];
@@ -193,22 +193,31 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn the_journal_does_what_its_model_does(
-        transactions in proptest::collection::vec((proptest::collection::vec(step(), 0..6), end()), 1..12)
-    ) {
-        let project = Project::new();
-        let mut journal = project.create();
-        let mut model = Model::default();
-        for (steps, end) in transactions {
-            transact(&mut journal, &mut model, &steps, end);
-            if matches!(end, End::CommitAndReopen) {
-                drop(journal);
-                journal = project.open().unwrap();
-            }
-            prop_assert_eq!(&look(&mut journal, &model).unwrap(), &model);
-            let mut reader = Journal::open(&project.place, Mode::ReadOnly).unwrap();
-            prop_assert_eq!(&look(&mut reader, &model).unwrap(), &model);
-        }
-        journal.verify().unwrap();
+    fn a_journal_on_disk_does_what_its_model_does(transactions in transactions()) {
+        behaves_as_its_model(&Project::new(), transactions);
     }
+
+    #[test]
+    fn a_journal_in_memory_does_what_its_model_does(transactions in transactions()) {
+        behaves_as_its_model(&Project::in_memory(), transactions);
+    }
+}
+
+fn transactions() -> impl Strategy<Value = Vec<(Vec<Step>, End)>> {
+    proptest::collection::vec((proptest::collection::vec(step(), 0..6), end()), 1..12)
+}
+
+fn behaves_as_its_model(project: &Project, transactions: Vec<(Vec<Step>, End)>) {
+    let mut journal = project.create();
+    let mut model = Model::default();
+    for (steps, end) in transactions {
+        transact(&mut journal, &mut model, &steps, end);
+        if matches!(end, End::CommitAndReopen) {
+            drop(journal);
+            journal = project.open().unwrap();
+        }
+        assert_eq!(look(&mut journal, &model).unwrap(), model);
+        assert_eq!(look(&mut project.read().unwrap(), &model).unwrap(), model);
+    }
+    journal.verify().unwrap();
 }

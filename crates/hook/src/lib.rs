@@ -12,6 +12,7 @@ pub mod log;
 mod look;
 mod program;
 mod record;
+pub mod spelling;
 mod spot;
 
 pub use design::is_design;

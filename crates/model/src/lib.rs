@@ -13,6 +13,7 @@ pub mod id;
 pub mod inbox;
 pub mod json;
 pub mod machine;
+pub mod next;
 pub mod notice;
 pub mod ordered;
 pub mod permission;

@@ -1,0 +1,102 @@
+//! Next steps as command lines.
+//!
+//! `cli` spells them the same way for people, and tries every line with its own parser. Words in
+//! capitals stand for what only the reader knows; brackets for what may be left out.
+
+use waypost_model::next::NextStep;
+
+/// A step in the middle of a sentence; what is reserved for a person is handed on to one.
+pub fn advice(step: &NextStep) -> String {
+    let who = if step.is_reserved() { "a person runs " } else { "" };
+    format!("{who}`{}`", command_line(step))
+}
+
+/// A step as it is typed in a shell.
+#[expect(clippy::too_many_lines, reason = "one row for each step, all before the compiler's eyes")]
+pub fn command_line(step: &NextStep) -> String {
+    use NextStep as S;
+    let fixed = |words: &str| words.to_owned();
+    let words = match step {
+        S::StartFeature => fixed("develop start FEATURE"),
+        S::ShowWorkflow => fixed("develop status"),
+        S::ResumeFeature => fixed("develop resume"),
+        S::RestartFeature => fixed("develop resume --restart FEATURE"),
+        S::Advance => fixed("develop advance"),
+        S::AdvanceWithCheckpoints => fixed("develop advance --checkpoint ID"),
+        S::AdvanceWithContract => fixed("develop advance --contract FILE"),
+        S::AdvanceWithStrategy => fixed("develop advance --strategy STRATEGY"),
+        S::GoBack => fixed("develop back"),
+        S::SetContract => fixed("develop contract FILE"),
+        S::Review => fixed("develop review"),
+        S::PassGate { gate } => format!("develop gate pass {gate}"),
+        S::PassGateOrReport { gate } => format!("develop gate pass {gate} [--report FILE]"),
+        S::ReportGate { gate } => format!("develop gate pass {gate} --report FILE"),
+        S::ConfirmGate { gate } => format!("develop gate pass {gate} --yes"),
+        S::ResetGate { gate } => format!("develop gate reset {gate}"),
+        S::StartCheckpoint { id } => format!("develop checkpoint start {id}"),
+        S::PassCheckpoint { id } => format!("develop checkpoint pass {id}"),
+        S::FailCheckpoint { id } => format!("develop checkpoint fail {id}"),
+        S::ReopenCheckpoint { id } => format!("develop checkpoint reopen {id}"),
+        S::Suspend => fixed("develop suspend --reason TEXT"),
+        S::BeginRun => fixed("run"),
+        S::BeginPhase { phase } => format!("run --phase {phase}"),
+        S::BeginKeepingDone => fixed("run --keep-done"),
+        S::BeginAfresh => fixed("run --new"),
+        S::BeginFrom { file } => format!("run {} --new", quoted(file)),
+        S::BeginWithoutTrees => fixed("run --isolation none"),
+        S::BeginWithBudget => fixed("run --budget USD"),
+        S::BeginWithoutBudget => fixed("run --no-budget"),
+        S::ResumeRun => fixed("run --resume"),
+        S::ResumeWithBudget => fixed("run --resume --budget USD"),
+        S::RebuildRun => fixed("run --rebuild-state"),
+        S::ShowRun => fixed("run status"),
+        S::WatchRun => fixed("run status --wait"),
+        S::StopRun => fixed("run stop"),
+        S::ListRuns => fixed("run list"),
+        S::ShowReady => fixed("run next"),
+        S::StartTask { id } => format!("run start {id}"),
+        S::CompleteTask { id } => format!("run done {id}"),
+        S::FailTask { id } => format!("run fail {id}"),
+        S::RetryTask { id } => format!("run retry {id}"),
+        S::RevertTask { id } => format!("run revert {id}"),
+        S::ShowChanges { id } => format!("run diff {id}"),
+        S::ShowOutput { id } => format!("run logs {id}"),
+        S::FollowOutput { id } => format!("run logs {id} --follow"),
+        S::ExplainTask { id } => format!("why {id}"),
+        S::OpenTask { id } => format!("open {id}"),
+        S::ShowHistory { id } => format!("log {id}"),
+        S::ShowInbox => fixed("inbox"),
+        S::ShowEntry { id } => format!("inbox show {id}"),
+        S::AnswerEntry { id, answers } => format!("inbox answer {id} {answers}"),
+        S::ListPermits => fixed("inbox permits"),
+        S::RevokePermit => fixed("inbox revoke ID"),
+        S::ListTrees => fixed("worktree list"),
+        S::RestoreTree { tree } => format!("worktree undo {tree}"),
+        S::ListAgents => fixed("agents"),
+        S::CheckAgent { agent } => format!("agents check {agent}"),
+        S::SendNotices => fixed("notify send"),
+        S::TestNotices => fixed("notify test"),
+        S::ShowStatus => fixed("status"),
+        S::ShowConfiguration => fixed("config show"),
+        S::ValidateFile { file } => format!("validate {}", quoted(file)),
+        S::AdoptFile { file } => format!("adopt {}", quoted(file)),
+        S::Examine => fixed("doctor"),
+        S::Repair => fixed("doctor --fix"),
+        S::Register => fixed("init"),
+        S::RegisterGitHooks => fixed("init --git-hooks"),
+        S::RegisterSharedGitHooks => fixed("init --git-hooks --shared"),
+        S::Unregister => fixed("init --remove"),
+        S::RegisterAfresh => fixed("init --fresh"),
+        S::RunGit { words } => return format!("git {words}"),
+    };
+    format!("waypost {words}")
+}
+
+/// A path as one word of a shell.
+fn quoted(path: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
+    match !path.is_empty() && path.chars().all(is_plain) {
+        true => path.to_owned(),
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
+}

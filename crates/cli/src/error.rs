@@ -2,7 +2,7 @@
 
 use crate::{
     output::{CYAN, RED, say, styled},
-    snippet,
+    snippet, spelling,
 };
 use serde_json::json;
 use std::{
@@ -14,7 +14,10 @@ use std::{
     process::ExitCode,
 };
 use waypost_engine::{EngineError, InvalidFile, ProcError, StoreError};
-use waypost_model::machine::{Cause, Rejected};
+use waypost_model::{
+    machine::{Cause, Rejected},
+    next::NextStep,
+};
 
 /// What kind of failure it is; each has its documented exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +57,15 @@ pub(crate) struct CliError {
     hints: Vec<String>,
     /// The command that comes next, for an agent to act on.
     next: Option<String>,
+    /// The same as values, where the refusal came with them.
+    steps: Vec<NextStep>,
     files: Vec<InvalidFile>,
 }
 
 impl CliError {
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        let (hints, files) = (Vec::new(), Vec::new());
-        Self { kind, code: None, message: message.into(), hints, next: None, files }
+        let (hints, steps, files) = (Vec::new(), Vec::new(), Vec::new());
+        Self { kind, code: None, message: message.into(), hints, next: None, steps, files }
     }
 
     pub(crate) fn bad_input(message: impl Into<String>) -> Self {
@@ -74,6 +79,13 @@ impl CliError {
 
     pub(crate) fn next(mut self, command: impl Into<String>) -> Self {
         self.next = Some(command.into());
+        self
+    }
+
+    /// Says what leads on; any one of these.
+    pub(crate) fn steps(mut self, steps: Vec<NextStep>) -> Self {
+        self.next = spelling::any_of(&steps);
+        self.steps = steps;
         self
     }
 
@@ -93,6 +105,7 @@ impl CliError {
                 "message": self.message,
                 "hints": self.hints,
                 "next": self.next,
+                "next_steps": spelling::data(&self.steps),
                 "files": findings,
             }});
             if let Some(code) = self.code {
@@ -156,7 +169,7 @@ impl From<Rejected> for CliError {
         };
         let code = (rejected.cause == Cause::Stale).then_some(STALE_ATTEMPT);
         let hints = hint.into_iter().map(str::to_owned).collect();
-        Self { next: rejected.next, hints, code, ..Self::new(kind, rejected.message) }
+        Self { hints, code, ..Self::new(kind, rejected.message) }.steps(rejected.next)
     }
 }
 

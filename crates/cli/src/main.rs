@@ -11,6 +11,7 @@ mod output;
 mod screen;
 mod show;
 mod snippet;
+mod spelling;
 mod suggest;
 
 use args::{Cli, Color, Command};

@@ -7,6 +7,7 @@ use waypost_model::{
     document::{Document, Kind},
     evidence::Evidence,
     machine::{Asked, Rejected},
+    next::NextStep,
     run::{self, Run, RunState, Summary, TaskStatus},
     workflow::{self, CheckpointContract, Feature, WorkflowState},
 };
@@ -104,9 +105,9 @@ impl Project {
         self.read_state::<RunState>(&path, &bytes)?;
         let shown = path.strip_prefix(self.root()).unwrap_or(&path).display().to_string();
         Err(Rejected::rule(format!(
-            "{shown} holds the state of a run that is not in the journal; it is left as it is"
+            "{shown} holds the state of a run that is not in the journal; it is adopted or moved away first"
         ))
-        .next(format!("waypost adopt {shown}, or move it away"))
+        .next(NextStep::AdoptFile { file: shown })
         .into())
     }
 

@@ -6,6 +6,7 @@ use waypost_model::{
     evidence::Evidence,
     id::TaskId,
     machine::Rejected,
+    next::NextStep,
     run::{self, Active, Before, PhaseStage, Plan, TaskStatus},
 };
 
@@ -15,12 +16,11 @@ impl Project {
     pub fn task_diff(&mut self, id: &TaskId, color: &str) -> Result<Vec<u8>, EngineError> {
         let nothing = || {
             Rejected::rule(format!("nothing is known of what {id} has changed"))
-                .next(format!("waypost why {id}"))
+                .next(NextStep::ExplainTask { id: id.clone() })
         };
         let Some(active) = self.run()?.active() else { return Err(nothing().into()) };
         let view = active.task(id).ok_or_else(|| {
-            Rejected::unknown(format!("there is no task {id} in this run"))
-                .next("waypost run status")
+            Rejected::unknown(format!("there is no task {id} in this run")).next(NextStep::ShowRun)
         })?;
         let commit = view.commit.map(str::to_owned);
         let tree = active.task_tree(id);
@@ -47,11 +47,10 @@ impl Project {
     pub fn revert_task(&mut self, id: &TaskId) -> Result<(), EngineError> {
         self.refuse_stale()?;
         let Some(active) = self.run()?.active() else {
-            return Err(Rejected::rule("no run has begun").next("waypost run").into());
+            return Err(Rejected::rule("no run has begun").next(NextStep::BeginRun).into());
         };
         let view = active.task(id).ok_or_else(|| {
-            Rejected::unknown(format!("there is no task {id} in this run"))
-                .next("waypost run status")
+            Rejected::unknown(format!("there is no task {id} in this run")).next(NextStep::ShowRun)
         })?;
         let phase = view.planned.phase;
         let commit = match (view.status, view.commit) {
@@ -60,7 +59,7 @@ impl Project {
                 return Err(Rejected::rule(format!(
                     "{id} is completed without a commit of its own: there is nothing to take out"
                 ))
-                .next(format!("waypost why {id}"))
+                .next(NextStep::ExplainTask { id: id.clone() })
                 .into());
             }
             // The machine says what stands against it.
@@ -75,7 +74,7 @@ impl Project {
         match trees.revert(&branch, &commit, (id, file.as_deref()))? {
             Reverted::Done { .. } => self.run_command(run::Command::Revert { id: id.clone() }),
             Reverted::Held(why) => Err(Rejected::rule(format!("{id} cannot be taken out: {why}"))
-                .next(format!("git revert -m 1 {commit}"))
+                .next(NextStep::RunGit { words: format!("revert -m 1 {commit}") })
                 .into()),
         }
     }

@@ -11,7 +11,7 @@ use crate::{
 use std::path::Path;
 use waypost_agent::{Product, settings::Registered};
 use waypost_git::{self as git, Git};
-use waypost_model::{actor::Actor, machine::Rejected};
+use waypost_model::{actor::Actor, machine::Rejected, next::NextStep};
 use waypost_store::{
     StoreError,
     journal::{Journals, Mode},
@@ -29,8 +29,10 @@ pub struct Finding {
     pub verdict: Health,
     /// What was found, in a line.
     pub text: String,
-    /// What to do about it.
+    /// What to do about it, in words.
     pub remedy: Option<String>,
+    /// What leads on; any one of them.
+    pub next: Vec<NextStep>,
     /// What `--fix` would do, where it can.
     pub repair: Option<Repair>,
 }
@@ -154,8 +156,7 @@ impl<'a> Doctor<'a> {
         let projects = self.home.state.as_deref().map(Projects::below);
         let known = projects.and_then(|projects| projects.recall(&self.place).ok().flatten());
         if known.is_none() {
-            return Finding::note("journal", "there is none yet")
-                .remedy("`waypost init` makes one");
+            return Finding::note("journal", "there is none yet").next(NextStep::Register);
         }
         let text = "this project had a journal, and it has vanished; everything is closed";
         self.with_backup(Finding::bad("journal", text))
@@ -166,15 +167,14 @@ impl<'a> Doctor<'a> {
         match backups.into_iter().next() {
             Some(backup) => Finding {
                 repair: Some(Repair::RestoreJournal),
-                ..finding.remedy(format!(
-                    "`waypost doctor --fix`, by a person, restores the backup up to entry {}",
-                    backup.seq
-                ))
+                ..finding
+                    .remedy(format!("there is a backup, up to entry {}", backup.seq))
+                    .next(NextStep::Repair)
             },
-            None => finding.remedy(
-                "there is no backup; a person starts a new journal, from a state file with \
-                 `waypost adopt FILE`, or empty with `waypost init --fresh`",
-            ),
+            None => finding
+                .remedy("there is no backup; a new journal starts from a state file, or empty")
+                .next(NextStep::AdoptFile { file: "FILE".into() })
+                .next(NextStep::RegisterAfresh),
         }
     }
 
@@ -182,8 +182,9 @@ impl<'a> Doctor<'a> {
         let project = Project::find(self.start, self.actor.clone());
         match project.as_ref().map(Project::configuration).map(Configuration::settings) {
             Ok(settings) => Finding::good("configuration", format!("{} values", settings.len())),
-            Err(error) => Finding::bad("configuration", error.to_string())
-                .remedy("`waypost config show` says where"),
+            Err(error) => {
+                Finding::bad("configuration", error.to_string()).next(NextStep::ShowConfiguration)
+            }
         }
     }
 
@@ -192,7 +193,8 @@ impl<'a> Doctor<'a> {
             Ok(Some(owner)) => Finding::note("engine", format!("held by {owner}")),
             Ok(None) if self.has_lost_engine() => {
                 Finding::note("engine", "the run's engine is gone, and has left what it started")
-                    .remedy("`waypost run --resume` goes on with it, `waypost run stop` ends it")
+                    .next(NextStep::ResumeRun)
+                    .next(NextStep::StopRun)
             }
             Ok(None) => Finding::good("engine", "not running"),
             Err(StoreError::Busy { .. }) => Finding::note("engine", "it has just begun"),
@@ -218,7 +220,7 @@ impl<'a> Doctor<'a> {
             Finding::good("git", format!("version {}", words(git::VERSION_TO_REVERT)))
         } else if found >= git::VERSION_MIN {
             let needed = words(git::VERSION_TO_REVERT);
-            Finding::note("git", format!("version {said}: `waypost run revert` needs {needed}"))
+            Finding::note("git", format!("version {said}: reverting a task needs {needed}"))
         } else {
             let needed = words(git::VERSION_MIN);
             let text = format!("version {said} is too old: runs in work trees need {needed}");
@@ -240,7 +242,7 @@ impl<'a> Doctor<'a> {
         } else {
             let text = format!("it would show {} as untracked", missing.join(", "));
             let finding =
-                Finding::note("git", text).remedy("`waypost init`, or `waypost doctor --fix`");
+                Finding::note("git", text).next(NextStep::Register).next(NextStep::Repair);
             Finding { repair: Some(Repair::Exclude), ..finding }
         })
     }
@@ -248,8 +250,9 @@ impl<'a> Doctor<'a> {
     fn examine_hooks(&self) -> Vec<Finding> {
         let Ok(project) = Project::find(self.start, self.actor.clone()) else { return Vec::new() };
         let HookHealth { registered, git_hooks, faults } = examine_hooks(&project);
-        let remedy = "`waypost init` puts it back; `waypost init --remove` takes all of them out";
-        let faults = faults.into_iter().map(|text| Finding::bad("hooks", text).remedy(remedy));
+        let faults = faults.into_iter().map(|text| {
+            Finding::bad("hooks", text).next(NextStep::Register).next(NextStep::Unregister)
+        });
         let mut findings: Vec<Finding> = faults.collect();
         findings
             .extend((!git_hooks.is_empty()).then(|| Finding::good("hooks", git_hooks.join(", "))));
@@ -279,7 +282,8 @@ impl<'a> Doctor<'a> {
         if notices.is_empty() {
             return vec![Finding::good("windows", "in step with the journal")];
         }
-        notices.into_iter().map(|text| Finding::note("windows", text)).collect()
+        let found = notices.into_iter();
+        found.map(|it| Finding { next: it.next, ..Finding::note("windows", it.text) }).collect()
     }
 }
 
@@ -295,8 +299,8 @@ fn program_hooks(project: &Project, product: Product, files: &[&str]) -> Vec<Fin
     if places.len() > 1 {
         let names: Vec<String> = places.iter().map(|place| place_name(project, place)).collect();
         let text = format!("{title} has it more than once: {}", names.join(" and "));
-        let remedy = "`waypost init --remove` takes this project's out, or disable the plugin";
-        findings.push(Finding::note("hooks", text).remedy(remedy));
+        let remedy = "take this project's out, or disable the plugin";
+        findings.push(Finding::note("hooks", text).remedy(remedy).next(NextStep::Unregister));
     }
     let obstacles = project.obstacles(product);
     let is_hindered = !obstacles.is_empty();
@@ -314,7 +318,7 @@ fn program_hooks(project: &Project, product: Product, files: &[&str]) -> Vec<Fin
     };
     let checks = project.agent_checks().unwrap_or_default();
     let check = checks.get(product.as_str()).filter(|check| check.is_current(project));
-    let again = format!("`waypost agents check {product}` tries it");
+    let again = NextStep::CheckAgent { agent: product.to_string() };
     let found = check.and_then(|check| Some((check.at, check.registered.as_ref()?)));
     findings.push(match found {
         Some((at, GateHealth::Alive)) => {
@@ -322,19 +326,19 @@ fn program_hooks(project: &Project, product: Product, files: &[&str]) -> Vec<Fin
         }
         Some((at, GateHealth::Silent)) => {
             let text = format!("{name}: {title} did not ask it ({at})");
-            Finding::bad("hooks", text).remedy(again)
+            Finding::bad("hooks", text).next(again)
         }
         Some((at, GateHealth::Ran)) => {
             let text = format!("{name}: {title} ran a command that it refused ({at})");
-            Finding::bad("hooks", text).remedy(again)
+            Finding::bad("hooks", text).next(again)
         }
         Some((_, GateHealth::NoHook(why) | GateHealth::Failed(why))) => {
             Finding::note("hooks", format!("{name}: not known whether it is asked: {why}"))
-                .remedy(again)
+                .next(again)
         }
         None => {
             let text = format!("{name}: registered, but not tried here with these settings");
-            Finding::note("hooks", text).remedy(again)
+            Finding::note("hooks", text).next(again)
         }
     });
     findings
@@ -352,7 +356,7 @@ fn place_name(project: &Project, place: &Registered) -> String {
 
 impl Finding {
     fn new(subject: &'static str, verdict: Health, text: impl Into<String>) -> Self {
-        Self { subject, verdict, text: text.into(), remedy: None, repair: None }
+        Self { subject, verdict, text: text.into(), remedy: None, next: Vec::new(), repair: None }
     }
 
     fn good(subject: &'static str, text: impl Into<String>) -> Self {
@@ -369,6 +373,11 @@ impl Finding {
 
     fn remedy(mut self, text: impl Into<String>) -> Self {
         self.remedy = Some(text.into());
+        self
+    }
+
+    fn next(mut self, step: NextStep) -> Self {
+        self.next.push(step);
         self
     }
 }

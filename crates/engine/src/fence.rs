@@ -145,7 +145,7 @@ mod tests {
             let want = why.map(|why| {
                 let message =
                     format!("attempt {attempt} of {task} is over: {why}; nothing was changed");
-                Rejected { cause: Cause::Stale, message, next: None }
+                Rejected { cause: Cause::Stale, message, next: Vec::new() }
             });
             assert_eq!(fence(task, attempt).check(&run).err(), want, "{task} {attempt}");
         }

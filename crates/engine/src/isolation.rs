@@ -5,6 +5,7 @@ use std::path::Path;
 use waypost_git::git_at;
 use waypost_model::{
     machine::Rejected,
+    next::NextStep,
     run::{self, Isolation, PlannedTask, Settings, TaskStatus, TaskView},
 };
 
@@ -93,22 +94,20 @@ impl Project {
 
     /// The branch that is checked out, which has to have a commit.
     pub(crate) fn target_branch(&self) -> Result<String, EngineError> {
-        const OR_NONE: &str = "or `waypost run --isolation none`";
         let refuse = |message: &str, next: &str| {
-            EngineError::from(Rejected::rule(message).next(format!("{next}, {OR_NONE}")))
+            let next = NextStep::RunGit { words: next.to_owned() };
+            EngineError::from(Rejected::rule(message).next(next).next(NextStep::BeginWithoutTrees))
         };
         if self.place.git_common.is_none() {
             return Err(refuse(
                 "work trees need a git repository, and there is none here",
-                "git init && git add --all && git commit -m start",
+                "init && git add --all && git commit -m start",
             ));
         }
         if !self.root().join(".git").exists() {
-            return Err(Rejected::rule(
-                "this repository has no work tree: a run needs one to begin in",
-            )
-            .next("git worktree add ../work, then `waypost run` there")
-            .into());
+            return Err(Rejected::rule("this repository has no work tree: a run begins in one")
+                .next(NextStep::RunGit { words: "worktree add ../work".into() })
+                .into());
         }
         let git = git_at(self.root())?;
         let head = git.try_text(&["symbolic-ref", "--quiet", "HEAD"])?;
@@ -116,13 +115,13 @@ impl Project {
         let Some(branch) = branch else {
             return Err(refuse(
                 "no branch is checked out (HEAD is detached): there is nothing to merge into",
-                "git switch -c NAME",
+                "switch -c NAME",
             ));
         };
         if git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?.is_none() {
             return Err(refuse(
                 &format!("{branch} has no commit yet: work trees are made from one"),
-                "git commit --allow-empty -m start",
+                "commit --allow-empty -m start",
             ));
         }
         Ok(branch.to_owned())

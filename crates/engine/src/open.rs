@@ -11,6 +11,7 @@ use waypost_agent::launch::interactive;
 use waypost_model::{
     id::TaskId,
     machine::Rejected,
+    next::NextStep,
     run::{self, Conversation},
 };
 use waypost_proc::{Found, Report, Stop, find};
@@ -39,7 +40,7 @@ impl Project {
         let active = self.run()?.active();
         let Some(view) = active.and_then(|active| active.task(id)) else {
             return Err(Rejected::unknown(format!("there is no task {id}"))
-                .next("waypost run status")
+                .next(NextStep::ShowRun)
                 .into());
         };
         // Programs know a conversation by the folder that it was held in.
@@ -47,7 +48,9 @@ impl Project {
         let found = view.trail.and_then(|trail| trail.conversation.clone());
         let Some(Conversation { agent, id: conversation, .. }) = found else {
             let message = format!("no agent has worked on {id}: there is nothing to open");
-            return Err(Rejected::rule(message).next(format!("waypost why {id}")).into());
+            return Err(Rejected::rule(message)
+                .next(NextStep::ExplainTask { id: id.clone() })
+                .into());
         };
         let agent = self.agent(&agent)?;
         let words = interactive(agent.adapter, &agent.command, &conversation);

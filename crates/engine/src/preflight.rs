@@ -20,6 +20,7 @@ use waypost_agent::setup;
 use waypost_model::{
     config::AgentConfig,
     machine::Rejected,
+    next::{NextStep, Remark},
     run::{Active, Budget, PhaseStage, Run, TaskStatus, TaskView},
 };
 use waypost_store::file;
@@ -56,7 +57,7 @@ impl Preflight {
     }
 
     /// Refuses a run that could not be worked on; else says what a person should know of it.
-    pub(crate) fn check(&self, run: &Run) -> Result<Vec<String>, EngineError> {
+    pub(crate) fn check(&self, run: &Run) -> Result<Vec<Remark>, EngineError> {
         let Some(active) = run.active() else { return Ok(Vec::new()) };
         require_phase(active, self.phase)?;
         let mut notices = Vec::new();
@@ -73,7 +74,8 @@ impl Preflight {
         match paid {
             Some(name) if active.settings().budget == Budget::Unset => {
                 Err(Rejected::rule(format!("the run has tasks for {name}, and no budget is set"))
-                    .next("the same command with `--budget USD`, or with `--no-budget`")
+                    .next(NextStep::BeginWithBudget)
+                    .next(NextStep::BeginWithoutBudget)
                     .into())
             }
             _ => Ok(notices),
@@ -131,15 +133,17 @@ impl Preflight {
     }
 
     /// What the last check of an agent's gate said, where it still holds.
-    fn check_gate(&self, agent: &Agent) -> Result<Option<String>, EngineError> {
+    fn check_gate(&self, agent: &Agent) -> Result<Option<Remark>, EngineError> {
         let name = &agent.name;
+        let again = NextStep::CheckAgent { agent: name.to_string() };
         let Some(check) = self.checks.get(name) else { return Ok(None) };
         if !self.current.contains(name) {
             let version = check.version.as_deref().unwrap_or("another version");
-            return Ok(Some(format!(
+            let text = format!(
                 "the gate of {name} was checked with {version}, and its program or its settings have \
-                 changed since; `waypost agents check {name}` checks it again"
-            )));
+                 changed since"
+            );
+            return Ok(Some(Remark::from(text).next(again)));
         }
         let found = match check.health {
             GateHealth::Silent => "the hook was never asked",
@@ -147,11 +151,10 @@ impl Preflight {
             GateHealth::Alive | GateHealth::NoHook(_) | GateHealth::Failed(_) => return Ok(None),
         };
         let text = format!("the hook does not hold {name}: when its gate was checked, {found}");
-        let next = format!("waypost agents check {name}");
         match self.has_feature {
             // Whatever the gates of the feature forbid would be done all the same.
-            true => Err(Rejected::rule(text).next(next).into()),
-            false => Ok(Some(format!("{text} (`{next}`)"))),
+            true => Err(Rejected::rule(text).next(again).into()),
+            false => Ok(Some(Remark::from(text).next(again))),
         }
     }
 }
@@ -181,7 +184,7 @@ pub fn require_phase(active: &Active, phase: Option<u32>) -> Result<(), EngineEr
         }
         Some(PhaseStage::Waiting) if wanted != current => {
             let message = format!("phase {wanted} comes after phase {current}, which is not done");
-            Err(Rejected::rule(message).next(format!("waypost run --phase {current}")).into())
+            Err(Rejected::rule(message).next(NextStep::BeginPhase { phase: current }).into())
         }
         Some(_) => Ok(()),
     }

@@ -12,7 +12,9 @@ use crate::{
     host,
     ledger::{Ledger, MachineCommand, Work, run_stream, workflow_stream},
     notify::Wanted,
-    remains, summary,
+    remains,
+    spelling::{self, Spelling},
+    summary,
     tasks::TasksSource,
     windows,
 };
@@ -28,6 +30,7 @@ use waypost_model::{
     id::{StreamName, TaskId},
     inbox::Inbox,
     machine::Rejected,
+    next::Remark,
     run::{self, Run},
     workflow::{self, Workflow},
 };
@@ -67,14 +70,15 @@ pub struct Project {
     seen_version: (u64, u64),
     /// How often other threads of a host have committed.
     pub(crate) commits_beside: u64,
-    notices: Vec<String>,
+    notices: Vec<Remark>,
+    pub(crate) spelling: Spelling,
     /// Whether others wait for this process: then it does not wait for a lock of another tool.
     pub(crate) is_hurried: bool,
     /// What was read to find out how a run should begin: it begins with that, whatever has become
     /// of the file since.
     pub(crate) tasks_ahead: Option<TasksSource>,
     /// Notices that were taken: a command opens and shows, and both may find the same.
-    said: Vec<String>,
+    said: Vec<Remark>,
 }
 
 impl Project {
@@ -104,6 +108,7 @@ impl Project {
             seen_version: (0, 0),
             commits_beside: 0,
             notices: Vec::new(),
+            spelling: spelling::plain,
             is_hurried: false,
             tasks_ahead: None,
             said: Vec::new(),
@@ -185,15 +190,20 @@ impl Project {
     }
 
     /// What should be said to the user, and has not been yet.
-    pub fn take_notices(&mut self) -> Vec<String> {
+    pub fn take_notices(&mut self) -> Vec<Remark> {
         self.said.extend_from_slice(&self.notices);
         std::mem::take(&mut self.notices)
     }
 
-    pub(crate) fn notice(&mut self, text: impl Into<String>) {
-        let text = text.into();
-        if !self.notices.contains(&text) && !self.said.contains(&text) {
-            self.notices.push(text);
+    /// Takes over how next steps are spelled in what leaves the machine.
+    pub fn spell(&mut self, spelling: Spelling) {
+        self.spelling = spelling;
+    }
+
+    pub(crate) fn notice(&mut self, remark: impl Into<Remark>) {
+        let remark = remark.into();
+        if !self.notices.contains(&remark) && !self.said.contains(&remark) {
+            self.notices.push(remark);
         }
     }
 

@@ -10,6 +10,7 @@ use crate::{
 };
 use waypost_model::{
     machine::{Machine as _, Rejected},
+    next::NextStep,
     run::{Event, Run, RunBrief},
 };
 use waypost_store::StoreError;
@@ -29,7 +30,7 @@ impl Project {
                 1 => format!("there is no run {number}; there is run 1 only"),
                 _ => format!("there is no run {number}; there are runs 1 to {last}"),
             };
-            return Err(Rejected::unknown(message).next("waypost run list").into());
+            return Err(Rejected::unknown(message).next(NextStep::ListRuns).into());
         };
         let (mut run, mut is_past) = (Run::none(), false);
         journal.view()?.for_each_event(&run_stream(), 0, |entry| -> Result<(), StoreError> {

@@ -26,6 +26,7 @@ use waypost_model::{
     evidence::Evidence,
     id::TaskId,
     machine::Rejected,
+    next::NextStep,
     run::{self, EndStep, Isolation, PhaseStage, TaskStatus},
 };
 use waypost_store::lock::{EngineLease, Owner};
@@ -289,7 +290,7 @@ impl Project {
         let commands: Vec<MachineCommand> = commands.into_iter().map(MachineCommand::Run).collect();
         let refused = self.commit_each(&Actor::Waypost, &commands, |_| Vec::new())?;
         match refused.into_iter().next() {
-            Some(why) => Err(Rejected::rule(why).next("waypost run status").into()),
+            Some(why) => Err(Rejected::rule(why).next(NextStep::ShowRun).into()),
             None => self.command(&[]),
         }
     }

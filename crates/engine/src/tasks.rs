@@ -9,6 +9,7 @@ use waypost_model::{
     diagnostic::Diagnostic,
     id::TaskId,
     machine::{Asked, Rejected},
+    next::{NextStep, Remark},
     run::{self, Active, Earlier, Plan, PlanSource, Run, TaskStatus},
 };
 use waypost_store::{file, hash, tasks_md};
@@ -300,8 +301,8 @@ impl Project {
                 let message = format!(
                     "run {number} works on {own} and is not finished; {named} is another file"
                 );
-                let next = format!("waypost run --resume, or waypost run {named} --new");
-                Err(Rejected::rule(message).next(next).into())
+                let other = NextStep::BeginFrom { file: named };
+                Err(Rejected::rule(message).next(NextStep::ResumeRun).next(other).into())
             }
             (Some(file), _) => Ok(Some(file.to_owned())),
             (None, None) if may_change => Ok(self.find_tasks()),
@@ -332,10 +333,12 @@ impl Project {
         let name =
             plan.source.as_ref().map_or("TASKS.md", |source| source.path.as_str()).to_owned();
         if let (Some(first), false, true) = (redefined.first(), keep_done, by != By::Engine) {
-            self.notice(format!(
+            let text = format!(
                 "{name} has changed, and {first} is completed and says something else now: the run \
-                 keeps its plan until `waypost run --keep-done` or `--new` says what to do"
-            ));
+                 keeps its plan until you say what to do"
+            );
+            let next = vec![NextStep::BeginKeepingDone, NextStep::BeginAfresh];
+            self.notice(Remark { text, next });
             return Ok(Vec::new());
         }
         if let Some((id, _)) = change.lost.first().filter(|_| by != By::Engine) {

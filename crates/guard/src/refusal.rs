@@ -1,9 +1,12 @@
 //! Whether a deed is allowed: the rights of the workflow against what would be done.
 //!
-//! A refusal is one sentence that an agent can act on: what is refused, the phase, the gates that
-//! are missing, and the command that leads on.
+//! A refusal is one sentence that an agent can act on: what is refused, the phase and the gates that
+//! are missing. The step that leads on comes with it as a value.
 
-use waypost_model::workflow::{GateName, Phase, Rights};
+use waypost_model::{
+    next::NextStep,
+    workflow::{GateName, Phase, Rights},
+};
 
 use crate::deed::{Branch, Deed, Push, Target, Write};
 
@@ -14,8 +17,8 @@ pub struct Standing<'a> {
     pub phase: Phase,
     /// The gates that are closed, in their order.
     pub closed: &'a [GateName],
-    /// The command that leads on from here.
-    pub next: &'a str,
+    /// What leads on from here.
+    pub next: &'a NextStep,
     /// `None`: not known; `main` and `master` count as default then.
     pub default_branch: Option<&'a str>,
     /// The branch that a push without one moves, if it is known.
@@ -30,6 +33,8 @@ pub struct Refusal {
     pub rule: Rule,
     /// One sentence for the agent.
     pub message: String,
+    /// What it can do instead, or first.
+    pub next: Option<NextStep>,
 }
 
 /// Which rule refuses.
@@ -72,13 +77,15 @@ impl std::fmt::Debug for Standing<'_> {
 /// Says why a deed is refused, or nothing if it is allowed.
 pub fn refusal(deed: &Deed, standing: &Standing<'_>) -> Option<Refusal> {
     let rights = standing.rights;
-    let refused = |rule, message| Some(Refusal { rule, message });
+    let refused =
+        |rule, message| Some(Refusal { rule, message, next: Some(standing.next.clone()) });
     if let Some(write) = deed.protected.first() {
-        return refused(Rule::Protected, protection(write));
+        let (message, next) = protection(write);
+        return Some(Refusal { rule: Rule::Protected, message, next });
     }
     if let Some(words) = &deed.reserved {
         let message = format!("`{words}` is reserved for a person; ask the user to run it");
-        return refused(Rule::Reserved, message);
+        return Some(Refusal { rule: Rule::Reserved, message, next: None });
     }
     if let Some(words) = deed.publishes.as_ref().filter(|_| !rights.publish) {
         return refused(Rule::Publish, standing.closes(words, Rule::Publish));
@@ -95,8 +102,8 @@ pub fn refusal(deed: &Deed, standing: &Standing<'_>) -> Option<Refusal> {
     let reason = deed.unknowable.as_ref().filter(|_| rights != Rights::ALL)?;
     let message = format!(
         "what this does cannot be told, because {reason}; until all gates are passed (phase {}) \
-         write such a command out plainly; next: `{}`",
-        standing.phase, standing.next
+         write such a command out plainly",
+        standing.phase
     );
     refused(Rule::Unknowable, message)
 }
@@ -125,7 +132,7 @@ impl Standing<'_> {
     }
 
     fn closes(&self, words: &str, rule: Rule) -> String {
-        let (phase, next) = (self.phase, self.next);
+        let phase = self.phase;
         let last = match (rule, phase) {
             (Rule::Publish | Rule::Push, _) | (Rule::Commit, Phase::Pr) => GateName::ReReviewClean,
             (_, Phase::Pr) => GateName::ArchitectVerified,
@@ -153,23 +160,23 @@ impl Standing<'_> {
             _ if self.rights.write_design => "writes files outside the design's paths",
             _ => "writes files",
         };
-        format!("`{words}` {deed}, which is closed in phase {phase}{needs}; next: `{next}`")
+        format!("`{words}` {deed}, which is closed in phase {phase}{needs}")
     }
 }
 
 /// What to use instead of writing a protected file.
-fn protection(write: &Write) -> String {
+fn protection(write: &Write) -> (String, Option<NextStep>) {
     let Target::Path(path) = &write.target else {
-        return format!("`{}` touches protected files", write.words);
+        return (format!("`{}` touches protected files", write.words), None);
     };
-    let instead = if path.contains(".develop-workflow") {
-        "use `waypost develop` to change the workflow"
+    let (instead, next) = if path.contains(".develop-workflow") {
+        ("its own commands change the workflow", Some(NextStep::ShowWorkflow))
     } else if path.ends_with("waypost.toml") {
-        "ask the user to change the configuration"
+        ("ask the user to change the configuration", None)
     } else if path.contains("hooks") || path.contains("settings") || path.contains("config") {
-        "ask the user; `waypost init` keeps the hooks"
+        ("ask the user, who can have the hooks registered", None)
     } else {
-        "ask the user; `waypost doctor` checks Waypost's own files"
+        ("ask the user; Waypost's own files can be examined", Some(NextStep::Examine))
     };
-    format!("{path} is protected while a workflow is active; {instead}")
+    (format!("{path} is protected while a workflow is active; {instead}"), next)
 }

@@ -5,7 +5,10 @@ mod world;
 use std::fmt::Write as _;
 
 use waypost_guard::{Context, Standing, judge_tool, refusal};
-use waypost_model::workflow::{GateName, Phase, Rights};
+use waypost_model::{
+    next::NextStep,
+    workflow::{GateName, Phase, Rights},
+};
 use world::{World, judged, verdict};
 
 #[test]
@@ -49,13 +52,19 @@ fn answer(command: &str, phase: Phase, rights: Rights, passed: usize) -> String 
         rights,
         phase,
         closed,
-        next: "waypost develop status",
+        next: &NextStep::ShowWorkflow,
         default_branch: Some("main"),
         current_branch: Some("topic"),
         is_design: &|path| path.starts_with("docs/"),
     };
     let answer = refusal(&judged(command), &standing);
-    answer.map_or_else(|| "allowed".to_owned(), |it| format!("{:?}: {}", it.rule, it.message))
+    answer.map_or_else(
+        || "allowed".to_owned(),
+        |it| {
+            let next = it.next.map_or_else(String::new, |next| format!(" → {next}"));
+            format!("{:?}: {}{next}", it.rule, it.message)
+        },
+    )
 }
 
 #[test]
@@ -104,7 +113,7 @@ fn a_default_branch_that_is_not_known_is_one_of_two() {
             rights,
             phase: Phase::Implement,
             closed: &[],
-            next: "waypost develop status",
+            next: &NextStep::ShowWorkflow,
             default_branch: default,
             current_branch: current,
             is_design: &|_| false,

@@ -52,6 +52,7 @@ impl Case<'_> {
                 message: "what this does takes too long to tell; write it more plainly, or in \
                           several steps"
                     .into(),
+                next: None,
             }),
             is_finishing: true,
         })

@@ -5,7 +5,7 @@
 //! no database, no configuration, no threads. Whatever goes wrong in here ends as a refusal where
 //! a journal is near, never as silence, which agent programs take for a yes.
 
-use crate::{Case, Spot, Standing, fence, folders, log};
+use crate::{Case, Spot, Standing, fence, folders, log, spelling};
 use std::{
     env,
     ffi::OsStr,
@@ -85,14 +85,15 @@ fn by_record(event: &Event, call: &ToolCall) -> Option<Reply> {
         let ruling = Case { folder: folders.first()?, spot, held }.judge(call);
         is_finishing |= ruling.is_finishing;
         if let Some(refusal) = ruling.refusal {
+            let message = spelling::told(&refusal);
             let outcome = Outcome::Refused {
                 tool: call.name.clone(),
                 call: call.id.clone(),
                 rule: refusal.rule.as_str().to_owned(),
-                message: refusal.message.clone(),
+                message: message.clone(),
             };
             log::note(spot, event, now(), outcome);
-            return Some(event.reply(&Answer::Refuse(refusal.message)));
+            return Some(event.reply(&Answer::Refuse(message)));
         }
     }
     if is_finishing {

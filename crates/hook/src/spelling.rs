@@ -1,9 +1,18 @@
-//! Next steps as command lines.
+//! Next steps as command lines, and the sentence that an agent gets with one.
 //!
 //! `cli` spells them the same way for people, and tries every line with its own parser. Words in
 //! capitals stand for what only the reader knows; brackets for what may be left out.
 
+use waypost_guard::Refusal;
 use waypost_model::next::NextStep;
+
+/// A refusal as one sentence for an agent: what is refused, and what leads on.
+pub fn told(refusal: &Refusal) -> String {
+    match &refusal.next {
+        Some(step) => format!("{}; next: {}", refusal.message, advice(step)),
+        None => refusal.message.clone(),
+    }
+}
 
 /// A step in the middle of a sentence; what is reserved for a person is handed on to one.
 pub fn advice(step: &NextStep) -> String {

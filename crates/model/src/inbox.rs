@@ -8,6 +8,7 @@ use crate::{
     actor::Actor,
     id::EntryId,
     machine::{Asked, Decision, Effect, Machine, Rejected},
+    next::{self, NextStep},
     notice::{Notice, NoticeKind},
     time::Time,
 };
@@ -29,6 +30,13 @@ pub struct Question {
     pub text: String,
     /// The answers that mean something; empty: any text.
     pub choices: Vec<String>,
+    /// What leads on beside an answer, or after it.
+    #[serde(
+        default,
+        deserialize_with = "next::known_steps",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub next: Vec<NextStep>,
 }
 
 /// Why a person is needed.
@@ -123,17 +131,17 @@ impl Inbox {
         }
         let Some(entry) = self.entry(id) else {
             let message = format!("{id} is not waiting in the inbox");
-            return Err(Rejected::unknown(message).next("waypost inbox"));
+            return Err(Rejected::unknown(message).next(NextStep::ShowInbox));
         };
-        let text = pick(&entry.question.choices, text)?;
+        let text = pick(entry, text)?;
         Ok(Event::Answered { id: id.clone(), by: by.clone(), text })
     }
 }
 
 /// Matches an answer to the choices: exactly, then without regard to case; what is only close is
 /// suggested, not taken.
-fn pick(choices: &[String], text: &str) -> Result<String, Rejected> {
-    let text = text.trim();
+fn pick(entry: &Entry, text: &str) -> Result<String, Rejected> {
+    let (choices, text) = (&entry.question.choices, text.trim());
     if text.is_empty() {
         return Err(Rejected::rule("an answer needs a text"));
     }
@@ -152,7 +160,9 @@ fn pick(choices: &[String], text: &str) -> Result<String, Rejected> {
     let message = format!("`{text}` is not one of: {}", choices.join(", "));
     let rejected = Rejected::rule(message);
     Err(match close {
-        Some(choice) => rejected.next(format!("answer `{choice}` if that is what you mean")),
+        Some(choice) => {
+            rejected.next(NextStep::AnswerEntry { id: entry.id.clone(), answers: choice.clone() })
+        }
         None => rejected,
     })
 }
@@ -161,14 +171,15 @@ fn pick(choices: &[String], text: &str) -> Result<String, Rejected> {
 /// a person who is there: an agent works with a person, or waits.
 fn notice(id: &EntryId, question: &Question, at: Time) -> Option<Notice> {
     let part = question.subject.strip_prefix("run/")?;
-    let choices = match question.choices.is_empty() {
+    let answers = match question.choices.is_empty() {
         true => "TEXT".to_owned(),
         false => question.choices.join("|"),
     };
     let notice = Notice::new(NoticeKind::NeedsYou, &question.title, at);
-    let next = format!("Next: waypost inbox show {id}, then waypost inbox answer {id} {choices}");
-    let text = format!("{}\n{next}", question.text.trim());
-    let notice = notice.text(text.trim_start());
+    let notice = notice
+        .text(question.text.trim())
+        .next(NextStep::ShowEntry { id: id.clone() })
+        .next(NextStep::AnswerEntry { id: id.clone(), answers });
     let mut words = part.split('/');
     Some(match (words.next(), words.next()) {
         (Some("task"), Some(task)) => Notice { task: task.parse().ok(), ..notice },

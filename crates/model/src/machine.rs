@@ -3,7 +3,7 @@
 //! `decide` reads the state and never clones it; `apply` is the only way to change it. Whatever a
 //! rule needs from outside (who asks, what time it is, what a check showed) is handed in.
 
-use crate::{actor::Actor, time::Time};
+use crate::{actor::Actor, next::NextStep, time::Time};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt;
 
@@ -111,8 +111,8 @@ pub struct Rejected {
     pub cause: Cause,
     /// One line that an agent can act on: what is missing.
     pub message: String,
-    /// The command that comes next, where there is one.
-    pub next: Option<String>,
+    /// What leads on from here, the most useful first; any one of them.
+    pub next: Vec<NextStep>,
 }
 
 /// What kind of refusal it is; decides the exit code.
@@ -132,28 +132,28 @@ pub enum Cause {
 
 impl Rejected {
     pub fn rule(message: impl Into<String>) -> Self {
-        Self { cause: Cause::Rule, message: message.into(), next: None }
+        Self { cause: Cause::Rule, message: message.into(), next: Vec::new() }
     }
 
     pub fn reserved(what: &str) -> Self {
         let message = format!("{what} is reserved for a person at a terminal");
-        Self { cause: Cause::Reserved, message, next: None }
+        Self { cause: Cause::Reserved, message, next: Vec::new() }
     }
 
     pub fn fenced(message: impl Into<String>) -> Self {
-        Self { cause: Cause::Fenced, message: message.into(), next: None }
+        Self { cause: Cause::Fenced, message: message.into(), next: Vec::new() }
     }
 
     pub fn stale(message: impl Into<String>) -> Self {
-        Self { cause: Cause::Stale, message: message.into(), next: None }
+        Self { cause: Cause::Stale, message: message.into(), next: Vec::new() }
     }
 
     pub fn unknown(message: impl Into<String>) -> Self {
-        Self { cause: Cause::Unknown, message: message.into(), next: None }
+        Self { cause: Cause::Unknown, message: message.into(), next: Vec::new() }
     }
 
-    pub fn next(mut self, command: impl Into<String>) -> Self {
-        self.next = Some(command.into());
+    pub fn next(mut self, step: NextStep) -> Self {
+        self.next.push(step);
         self
     }
 }

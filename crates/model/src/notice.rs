@@ -4,7 +4,11 @@
 //! the engine's to see to. Texts hold titles and failures that others have written, at full
 //! length: the sender takes secrets out first and shortens them afterwards.
 
-use crate::{id::TaskId, time::Time};
+use crate::{
+    id::TaskId,
+    next::{self, NextStep},
+    time::Time,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -22,6 +26,13 @@ pub struct Notice {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<u32>,
     pub at: Time,
+    /// What to do about it, in this order.
+    #[serde(
+        default,
+        deserialize_with = "next::known_steps",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub next: Vec<NextStep>,
 }
 
 /// What a notice is about; each kind has a switch of its own.
@@ -64,11 +75,17 @@ impl fmt::Display for NoticeKind {
 
 impl Notice {
     pub fn new(kind: NoticeKind, title: impl Into<String>, at: Time) -> Self {
-        Self { kind, title: title.into(), text: String::new(), task: None, phase: None, at }
+        let (title, text, next) = (title.into(), String::new(), Vec::new());
+        Self { kind, title, text, task: None, phase: None, at, next }
     }
 
     pub fn text(mut self, text: impl Into<String>) -> Self {
         self.text = text.into();
+        self
+    }
+
+    pub fn next(mut self, step: NextStep) -> Self {
+        self.next.push(step);
         self
     }
 

@@ -106,7 +106,7 @@ impl Grant {
             Self::Task => "the same whenever this task asks for it",
             Self::Run => "the same whenever a task of this run asks for it",
             Self::Project => {
-                "the same whenever an agent asks for it in this project, until `waypost inbox revoke`"
+                "the same whenever an agent asks for it in this project, until you revoke it"
             }
         }
     }

@@ -4,6 +4,7 @@ use crate::{
     Context,
     error::{CliError, Kind},
     output::{CYAN, GREEN, RED, YELLOW, styled},
+    spelling,
 };
 use serde_json::json;
 use std::process::ExitCode;
@@ -50,6 +51,9 @@ fn print(context: &Context, finding: &Finding) -> Result<(), CliError> {
     if let Some(remedy) = &finding.remedy {
         context.out.line(format!("     {:14} {} {remedy}", "", styled(CYAN, "hint:")))?;
     }
+    if let Some(next) = spelling::any_of(&finding.next) {
+        context.out.line(format!("     {:14} {} {next}", "", styled(CYAN, "next:")))?;
+    }
     Ok(())
 }
 
@@ -64,6 +68,8 @@ fn finding_json(finding: &Finding) -> serde_json::Value {
         "verdict": verdict,
         "text": finding.text,
         "remedy": finding.remedy,
+        "next": spelling::any_of(&finding.next),
+        "next_steps": spelling::data(&finding.next),
         "fixable": finding.repair.is_some(),
     })
 }

@@ -5,7 +5,7 @@ use crate::{
     Context,
     error::CliError,
     output::{BOLD, CYAN, DIM, styled},
-    show,
+    show, spelling,
 };
 use serde_json::{Value, json};
 use std::{
@@ -150,6 +150,9 @@ fn show_entry(context: &Context, id: &str) -> Result<ExitCode, CliError> {
         if question.choices.is_empty() { "TEXT".into() } else { question.choices.join("|") };
     let command = format!("waypost inbox answer {} {choices}", entry.id);
     context.out.line(format!("\n{} {command}", styled(CYAN, "answer:")))?;
+    if let Some(next) = spelling::any_of(&question.next) {
+        context.out.line(format!("{} {next}", styled(CYAN, "next:")))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -261,6 +264,7 @@ pub(crate) fn entry_json(entry: &Entry) -> Value {
         "title": entry.question.title,
         "text": entry.question.text,
         "choices": entry.question.choices,
+        "next": spelling::data(&entry.question.next),
     })
 }
 

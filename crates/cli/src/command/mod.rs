@@ -27,7 +27,7 @@ pub(crate) mod watch;
 pub(crate) mod why;
 pub(crate) mod worktree;
 
-use crate::{Context, error::CliError};
+use crate::{Context, error::CliError, spelling};
 use std::{
     collections::BTreeSet,
     io::{self, IsTerminal as _, Write as _},
@@ -37,6 +37,7 @@ use waypost_engine::{Origin, Project, identify};
 /// Opens the project around the working folder, and says what has to be said about it.
 pub(crate) fn open(context: &Context) -> Result<Project, CliError> {
     let mut project = Project::open(&context.directory, identify())?;
+    project.spell(spelling::command_line);
     say_where(context, &project);
     say_notices(context, &mut project);
     Ok(project)
@@ -77,6 +78,6 @@ pub(crate) fn ask(question: &str) -> Result<Option<String>, CliError> {
 
 pub(crate) fn say_notices(context: &Context, project: &mut Project) {
     for notice in project.take_notices() {
-        context.out.warning(notice);
+        context.out.warning(spelling::line(&notice));
     }
 }

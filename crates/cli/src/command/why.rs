@@ -5,6 +5,7 @@ use crate::{
     Context,
     error::CliError,
     output::{BOLD, DIM, styled},
+    spelling,
 };
 use serde_json::json;
 use std::process::ExitCode;
@@ -33,7 +34,8 @@ pub(crate) fn run(context: &Context, args: &WhyArgs) -> Result<ExitCode, CliErro
                     "event": reason.event.as_ref().map(|it| json!({
                         "seq": it.seq, "kind": it.kind, "at": it.at.to_string(), "actor": it.actor,
                     })),
-                    "next": reason.next,
+                    "next": reason.next.as_ref().map(spelling::command_line),
+                    "next_steps": spelling::data(reason.next.as_slice()),
                 })
             })
             .collect();
@@ -57,7 +59,7 @@ pub(crate) fn run(context: &Context, args: &WhyArgs) -> Result<ExitCode, CliErro
             );
             context.out.line(styled(DIM, told))?;
         }
-        if let Some(next) = &reason.next {
+        if let Some(next) = spelling::any_of(reason.next.as_slice()) {
             context.out.line(styled(DIM, format!("    next: {next}")))?;
         }
     }

@@ -1,8 +1,12 @@
 //! A workflow as text and as data.
 
-use crate::output::{BOLD, DIM, GREEN, RED, YELLOW, styled};
+use crate::{
+    output::{BOLD, DIM, GREEN, RED, YELLOW, styled},
+    spelling,
+};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use waypost_hook::spelling::advice;
 use waypost_model::workflow::{Checkpoint, CheckpointStatus, Feature, GateName, Phase, Rights};
 
 /// How the workflow stands, as data: the window's own fields and what goes beyond them.
@@ -20,18 +24,25 @@ pub(crate) fn json(feature: Option<&Feature>) -> Value {
         "evidence": evidence,
         "reviews": feature.reviews,
         "suspended": feature.suspended.as_ref().map(|it| &it.reason),
-        "next": feature.next_commands(),
+        "next": lines(feature),
+        "next_steps": spelling::data(&feature.next_steps()),
     })
 }
 
 /// How the workflow stands and what comes next, for people.
 pub(crate) fn text(feature: &Feature) -> String {
     let mut text = standing(feature);
-    for (position, command) in feature.next_commands().iter().take(3).enumerate() {
+    for (position, command) in lines(feature).iter().take(3).enumerate() {
         let label = if position == 0 { "next" } else { "" };
         let _infallible = writeln!(text, "  {label:12} {command}");
     }
     text
+}
+
+/// What leads on, each as a line.
+fn lines(feature: &Feature) -> Vec<String> {
+    let steps = feature.next_steps();
+    steps.iter().filter_map(|step| spelling::any_of(std::slice::from_ref(step))).collect()
 }
 
 /// How the workflow stands.
@@ -120,8 +131,7 @@ pub(crate) fn context(feature: &Feature, rights: Rights) -> String {
         let _infallible = writeln!(text, "The gates are suspended: {}.", suspension.reason);
     }
     let _infallible = writeln!(text, "Open now: {}. Closed: {}.", words(true), words(false));
-    let next: Vec<String> =
-        feature.next_commands().iter().map(|command| format!("`{command}`")).collect();
+    let next: Vec<String> = feature.next_steps().iter().map(advice).collect();
     let _infallible = writeln!(text, "Next: {}.", next.join(", "));
     text.push_str(
         "`waypost develop status` shows this again; .develop-workflow/state.json only shows it, \

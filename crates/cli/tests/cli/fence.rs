@@ -79,6 +79,7 @@ fn a_late_attempt_changes_nothing_by_any_command() {
         "message": message,
         "hints": ["stop here; reading is still allowed"],
         "next": null,
+        "next_steps": [],
         "files": [],
     }});
     assert_eq!(told, want);

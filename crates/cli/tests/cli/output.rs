@@ -94,6 +94,9 @@ fn errors_are_data_too() {
             "message": "T1.2 is blocked: it waits for T1.1 (failed)",
             "hints": [],
             "next": "waypost run retry T1.1",
+            "next_steps": [
+                { "step": "retry_task", "id": "T1.1", "command": "waypost run retry T1.1" }
+            ],
             "files": [],
         }})
     );

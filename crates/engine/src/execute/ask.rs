@@ -187,7 +187,8 @@ fn question(
         (false, true) => Vec::new(),
         (false, false) => item.choices.iter().map(|choice| choice.id.clone()).collect(),
     };
-    Question { kind, subject: String::new(), title, text, choices }
+    let next = Vec::new();
+    Question { kind, subject: String::new(), title, text, choices, next }
 }
 
 /// What each way to allow it means, where there is more than one.
@@ -229,6 +230,7 @@ pub(crate) fn text_question(
         title: format!("{id}: {agent} asks: {asked}"),
         text: plain(&question.question),
         choices: question.options.iter().map(|option| plain(option)).collect(),
+        next: Vec::new(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use waypost_model::{
     id::TaskId,
+    next::Remark,
     run::{Active, ParkCause, Usage},
     time::Time,
 };
@@ -53,6 +54,8 @@ pub enum Happening {
         missing: usize,
     },
     Note(String),
+    /// A note with what leads on from it.
+    Remark(Remark),
 }
 
 /// What somebody who watches wants.

@@ -714,7 +714,7 @@ impl Executor<'_> {
         summary::keep(project);
         project.back_up_if_due();
         for notice in project.take_notices() {
-            self.audience.tell(&Happening::Note(notice));
+            self.audience.tell(&Happening::Remark(notice));
         }
         let end = project.clock.now();
         self.showing.rendered(is_shown, (start, end));

@@ -19,7 +19,10 @@ pub use remove::{Removal, Removed};
 use crate::{error::EngineError, project::Project, windows};
 use std::path::PathBuf;
 use waypost_agent::{Product, registration::Sharing};
-use waypost_model::machine::Rejected;
+use waypost_model::{
+    machine::Rejected,
+    next::{NextStep, Remark},
+};
 use waypost_store::{StoreError, journal::Mode, windows::forget_renderings};
 
 /// Which agent programs get the hook.
@@ -82,7 +85,7 @@ impl Project {
             return Err(Rejected::reserved("beginning a new journal").into());
         }
         match self.journals.open(Mode::ReadOnly) {
-            Ok(_) => Err(Rejected::rule("the journal is there").next("waypost status").into()),
+            Ok(_) => Err(Rejected::rule("the journal is there").next(NextStep::ShowStatus).into()),
             Err(StoreError::Missing { .. } | StoreError::Corrupt { .. }) => self.replace_vanished(),
             Err(error) => Err(error.into()),
         }
@@ -109,9 +112,8 @@ impl Project {
     /// Keeps state files that have just been made out of git's sight, for this user.
     pub(crate) fn hide_windows(&mut self) {
         if let Err(error) = exclude::update(self, Sharing::Private) {
-            self.notice(format!(
-                "git may show Waypost's files as untracked: {error}; `waypost doctor --fix` tries again"
-            ));
+            let text = format!("git may show Waypost's files as untracked: {error}");
+            self.notice(Remark::from(text).next(NextStep::Repair));
         }
     }
 

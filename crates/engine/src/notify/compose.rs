@@ -7,6 +7,7 @@ use super::{
     redact::Redactor,
     target::{Channel, Hidden, Reached},
 };
+use crate::spelling::{Spelling, in_order};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::Serialize;
@@ -52,6 +53,16 @@ impl Message {
         let text = shortened(redactor.clean(&notice.text).trim(), TEXT_MAX);
         let notice = Notice { title: line(&notice.title), text, ..notice.clone() };
         Self { id, project: line(project), notice }
+    }
+
+    /// Says what to do about it, at the end of the text.
+    pub(crate) fn spelled(mut self, spelling: Spelling) -> Self {
+        let steps = std::mem::take(&mut self.notice.next);
+        if !steps.is_empty() {
+            let next = in_order(&steps, spelling);
+            self.notice.text = format!("{}\nNext: {next}", self.notice.text).trim_start().into();
+        }
+        self
     }
 
     /// The message as `target` wants it; `now` is when it is sent.
@@ -123,7 +134,7 @@ impl Message {
             phase: Option<u32>,
             time: String,
         }
-        let Notice { kind, title, text, task, phase, at } = &self.notice;
+        let Notice { kind, title, text, task, phase, at, .. } = &self.notice;
         let task = task.as_ref().map(|id| id.as_str());
         let (id, project, time) = (&self.id, &self.project, at.to_string());
         written(&Json { id, kind: *kind, project, title, text, task, phase: *phase, time })

@@ -25,6 +25,7 @@ use std::{
 };
 use ureq::Agent;
 use waypost_model::{
+    next::{NextStep, Remark},
     notice::Notice,
     retry::{FailureClass, Outlook, Policy, Scope},
     time::Time,
@@ -148,9 +149,10 @@ impl Courier {
             self.ended.extend(self.back.recv_timeout(LAST_LOOK));
         }
         if !self.rows.is_empty() {
-            let (count, next) = (self.rows.len(), "`waypost notify send`, or the next run, sends");
-            let what = if count == 1 { "notice waits: " } else { "notices wait: " };
-            project.notice(format!("{count} {what}{next} what is due"));
+            let count = self.rows.len();
+            let what = if count == 1 { "notice waits" } else { "notices wait" };
+            let text = format!("{count} {what} for the next run, or to be sent by hand");
+            project.notice(Remark::from(text).next(NextStep::SendNotices));
         }
     }
 
@@ -268,7 +270,8 @@ impl Courier {
                 }
             };
             let message = message_id(&journal, &row.notice_key);
-            let message = Message::new(message, &name, &row.parcel.notice, &self.redactor);
+            let message = Message::new(message, &name, &row.parcel.notice, &self.redactor)
+                .spelled(project.spelling);
             let post = message.post(&reached, now);
             let client = self.client.get_or_insert_with(client).clone();
             let (id, sender) = (row.id, self.sender.clone());

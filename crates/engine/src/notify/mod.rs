@@ -96,7 +96,8 @@ impl Project {
         let title = "this is a test: notices of Waypost arrive here";
         let notice = Notice::new(NoticeKind::NeedsYou, title, now);
         let id = message_id("test", &now.millis().to_string());
-        let message = Message::new(id, &self.display_name(), &notice, &redactor);
+        let message =
+            Message::new(id, &self.display_name(), &notice, &redactor).spelled(self.spelling);
         let client = client();
         let trial = |target: &target::Target| {
             let sent = target.reach(variable).and_then(|reached| {
@@ -130,7 +131,7 @@ impl Project {
             self.notice(
                 "slack_webhook_url in .claude/orchestrate-state.json is not used: where notices go \
                  is not for a repository to say; set `run.slack_webhook_url` in \
-                 ~/.config/waypost/config.toml, then `waypost notify test`"
+                 ~/.config/waypost/config.toml"
                     .to_owned(),
             );
         }

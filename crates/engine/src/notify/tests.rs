@@ -174,6 +174,7 @@ mod outbox {
     use super::super::{Courier, Parcel};
     use crate::project::Project;
     use std::time::Duration;
+    use waypost_model::next::Remark;
     use waypost_model::{
         actor::Actor,
         notice::{Notice, NoticeKind},
@@ -207,7 +208,9 @@ mod outbox {
         drop(view);
         assert_eq!(
             project.take_notices(),
-            ["1 notice for nobody given up: nothing of that name was configured for a day"]
+            [Remark::from(
+                "1 notice for nobody given up: nothing of that name was configured for a day"
+            )]
         );
     }
 }

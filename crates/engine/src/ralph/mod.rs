@@ -26,6 +26,7 @@ use waypost_model::{
     evidence::Evidence,
     id::{CheckpointId, EntryId},
     machine::Rejected,
+    next::NextStep,
     retry::FailureClass,
     workflow::{
         CheckpointContract, CheckpointStatus, CheckpointStep, Command, Feature, Phase, Strategy,
@@ -125,23 +126,22 @@ impl Project {
 /// Refuses what cannot be worked on.
 fn check(feature: Option<&Feature>, wanted: Option<&CheckpointId>) -> Result<(), Rejected> {
     let Some(feature) = feature else {
-        return Err(Rejected::rule("no workflow is active").next("waypost develop start FEATURE"));
+        return Err(Rejected::rule("no workflow is active").next(NextStep::StartFeature));
     };
     if feature.phase != Phase::Implement {
         let message =
             format!("checkpoints are worked on in IMPLEMENT, and this is {}", feature.phase);
-        return Err(Rejected::rule(message).next(feature.next_command()));
+        return Err(Rejected::rule(message).next(feature.next_step()));
     }
     let Some(contract) = &feature.contract else {
         let message = "there is no checkpoint contract, so nothing would show that a checkpoint \
-                       holds";
-        return Err(Rejected::rule(message)
-            .next("waypost develop back, twice, then `waypost develop contract FILE`"));
+                       holds; one is agreed in DESIGN";
+        return Err(Rejected::rule(message).next(NextStep::GoBack));
     };
     if let Some(id) = wanted.filter(|id| contract.checkpoint(id).is_none()) {
         let known: Vec<String> = contract.ids().iter().map(ToString::to_string).collect();
         let message = format!("there is no checkpoint {id}; there are {}", known.join(", "));
-        return Err(Rejected::unknown(message).next("waypost develop status"));
+        return Err(Rejected::unknown(message).next(NextStep::ShowWorkflow));
     }
     Ok(())
 }

@@ -18,6 +18,7 @@ use waypost_agent::launch::{Access, Prompts};
 use waypost_model::{
     config,
     machine::Rejected,
+    next::NextStep,
     workflow::{self, GateName, Review},
 };
 
@@ -105,7 +106,7 @@ impl Project {
     fn reviewed_gate(&mut self, wanted: Option<GateName>) -> Result<GateName, EngineError> {
         let Some(feature) = &self.workflow()?.feature else {
             let none = Rejected::rule("no workflow is active");
-            return Err(none.next("waypost develop start FEATURE").into());
+            return Err(none.next(NextStep::StartFeature).into());
         };
         let phase = feature.phase;
         match (phase.gate(), wanted) {
@@ -114,11 +115,11 @@ impl Project {
             (_, Some(wanted)) => {
                 let owner = wanted.phase();
                 let message = format!("{wanted} is reviewed in {owner}, and this is {phase}");
-                Err(Rejected::rule(message).next(feature.next_command()).into())
+                Err(Rejected::rule(message).next(feature.next_step()).into())
             }
             (None, None) => {
                 let message = format!("{phase} has no gate to review for");
-                Err(Rejected::rule(message).next(feature.next_command()).into())
+                Err(Rejected::rule(message).next(feature.next_step()).into())
             }
         }
     }

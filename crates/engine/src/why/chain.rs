@@ -5,10 +5,14 @@
 //! attempt that is under way, a time, a limit, a person.
 
 use crate::execute::agent_of;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
 use waypost_model::{
     declared::are_disjoint,
     id::{EntryId, TaskId},
+    next::NextStep,
     run::{
         Active, Budget, Depends, EndStep, Isolation, ParkCause, Parked, PhaseStage, TaskStatus,
         TaskView,
@@ -40,7 +44,7 @@ pub(super) struct Around {
 pub(super) struct Draft {
     pub(super) text: String,
     pub(super) about: Option<About>,
-    pub(super) next: Option<String>,
+    pub(super) next: Option<NextStep>,
     /// Whether it keeps the task from being started.
     holds: bool,
 }
@@ -66,8 +70,8 @@ impl Draft {
         Self { about: Some(About::Phase(phase, kinds)), ..self }
     }
 
-    fn next(self, command: impl Into<String>) -> Self {
-        Self { next: Some(command.into()), ..self }
+    fn next(self, step: NextStep) -> Self {
+        Self { next: Some(step), ..self }
     }
 }
 
@@ -96,7 +100,7 @@ impl<'a> Chain<'a> {
                 let mut drafts = vec![failed(view, who)];
                 if let Some(tree) = self.active.task_tree(id) {
                     let text = format!("what {who} did is in {tree}, or kept from there");
-                    drafts.push(Draft::new(text).next(format!("waypost run diff {id}")));
+                    drafts.push(Draft::new(text).next(NextStep::ShowChanges { id: id.clone() }));
                 }
                 drafts
             }
@@ -113,7 +117,7 @@ impl<'a> Chain<'a> {
         let text = text.replace(" of it ", " ");
         let mut drafts = person(view, who);
         let under_way = Draft::new(text).about(id, &["task_started"]);
-        drafts.push(under_way.next(format!("waypost run logs {id} --follow")));
+        drafts.push(under_way.next(NextStep::FollowOutput { id: id.clone() }));
         if self.around.is_left {
             drafts.push(engine_gone());
         }
@@ -133,13 +137,12 @@ impl<'a> Chain<'a> {
             (false, true) => drafts.push(engine_gone()),
             (false, false) => {
                 let text = "no run is at work, so no task is started";
-                drafts
-                    .push(Draft { holds: false, ..Draft::new(text) }.next("waypost run --resume"));
+                drafts.push(Draft { holds: false, ..Draft::new(text) }.next(NextStep::ResumeRun));
             }
         }
         if drafts.iter().all(|draft| !draft.holds) {
             let ready = Draft { holds: false, ..Draft::new(format!("{who} is ready")) };
-            drafts.insert(0, ready.next(format!("waypost run start {id}")));
+            drafts.insert(0, ready.next(NextStep::StartTask { id: id.clone() }));
         }
         drafts
     }
@@ -147,7 +150,7 @@ impl<'a> Chain<'a> {
     /// Times that have to come first: of its own limit or retry, or of another's limit.
     fn delays(&self, view: &TaskView<'a>, who: &str) -> Vec<Draft> {
         let (id, now) = (&view.planned.id, self.around.now);
-        let retry = || format!("waypost run retry {id}");
+        let retry = || NextStep::RetryTask { id: id.clone() };
         let mut drafts = Vec::new();
         if let Some(parked) = view.parked(now) {
             drafts.push(self.parked(parked, id, who));
@@ -179,13 +182,15 @@ impl<'a> Chain<'a> {
             |until| format!("until {until} (in {} s)", until.since(self.around.now).as_secs() + 1),
         );
         let next = match cause {
-            ParkCause::Budget => "waypost run --resume --budget USD, with more".to_owned(),
-            cause if cause.is_unavailable() => {
-                format!("{}; then `waypost inbox`", cause.advice(agent))
-            }
-            _ => format!("waypost run retry {id}"),
+            ParkCause::Budget => NextStep::ResumeWithBudget,
+            cause if cause.is_unavailable() => NextStep::ShowInbox,
+            _ => NextStep::RetryTask { id: id.clone() },
         };
-        let draft = Draft::new(format!("{who} waits {time}: {cause}: {why}"));
+        let mut text = format!("{who} waits {time}: {cause}: {why}");
+        if cause.is_unavailable() {
+            let _infallible = write!(text, " ({})", cause.advice(agent));
+        }
+        let draft = Draft::new(text);
         draft.about(id, &["attempt_parked"]).next(next)
     }
 
@@ -199,7 +204,7 @@ impl<'a> Chain<'a> {
                     cents / 100,
                     cents % 100
                 );
-                Some(Draft::new(text).next("waypost run --resume --budget USD"))
+                Some(Draft::new(text).next(NextStep::ResumeWithBudget))
             }
             _ => None,
         }
@@ -273,7 +278,7 @@ impl<'a> Chain<'a> {
                 let how = format!("is {}", next.status);
                 let id = &next.planned.id;
                 let hop = Draft::new(self.hop(&at, next, &who, &how));
-                drafts.push(hop.next(format!("waypost why {id}")));
+                drafts.push(hop.next(NextStep::ExplainTask { id: id.clone() }));
             }
             let others = unmet.iter().filter(|it| it.planned.id != next.planned.id);
             let others: Vec<&str> = others.map(|it| it.planned.id.as_str()).collect();
@@ -311,7 +316,7 @@ impl<'a> Chain<'a> {
             Some(PhaseStage::Ending { step: EndStep::Joining, .. }) => {
                 drafts.push(settled(format!("phase {current} is being merged")));
                 if !self.around.has_engine {
-                    drafts.push(Draft::new("no run is at work").next("waypost run --resume"));
+                    drafts.push(Draft::new("no run is at work").next(NextStep::ResumeRun));
                 }
             }
             Some(PhaseStage::Ending { step: EndStep::Stopped, .. }) => {
@@ -342,7 +347,7 @@ impl<'a> Chain<'a> {
         let entry = self.around.inbox.get(&format!("run/phase/{phase}"))?;
         let draft = Draft::new(format!("{entry} in the inbox asks about phase {phase}"));
         let about = Some(About::Entry(entry.clone()));
-        Some(Draft { about, ..draft }.next(format!("waypost inbox show {entry}")))
+        Some(Draft { about, ..draft }.next(NextStep::ShowEntry { id: entry.clone() }))
     }
 
     /// How one task depends on another.
@@ -388,7 +393,7 @@ fn completed(view: &TaskView<'_>, who: &str) -> Draft {
     let draft = Draft::new(format!("{who} is completed{evidence}{joined}"));
     let draft = draft.about(id, &["task_completed"]);
     match commit {
-        Some(_) => draft.next(format!("waypost run diff {id}")),
+        Some(_) => draft.next(NextStep::ShowChanges { id: id.clone() }),
         None => draft,
     }
 }
@@ -399,7 +404,7 @@ fn failed(view: &TaskView<'_>, who: &str) -> Draft {
     let tail = view.last_failure.map_or_else(String::new, |it| format!(": {}", it.text));
     Draft::new(format!("{who} failed{reason}{tail}"))
         .about(id, &["task_failed"])
-        .next(format!("waypost run retry {id}"))
+        .next(NextStep::RetryTask { id: id.clone() })
 }
 
 /// What a person has to do before the task can go on.
@@ -413,17 +418,19 @@ fn person(view: &TaskView<'_>, who: &str) -> Vec<Draft> {
             count => format!("{count} questions of the agent at {who} wait in the inbox"),
         };
         let text = text.replace("the agent at it ", "its agent ");
-        drafts.push(Draft::new(text).about(id, &["agent_asked"]).next("waypost inbox"));
+        drafts.push(Draft::new(text).about(id, &["agent_asked"]).next(NextStep::ShowInbox));
     }
     if let Some(name) = &trail.taken_by {
         let text = format!("{name} has the conversation of {id} open");
-        drafts.push(Draft::new(text).about(id, &["task_taken"]).next(format!("waypost open {id}")));
+        drafts.push(
+            Draft::new(text).about(id, &["task_taken"]).next(NextStep::OpenTask { id: id.clone() }),
+        );
     }
     drafts
 }
 
 fn engine_gone() -> Draft {
-    Draft::new("the run's engine is gone").next("waypost run --resume")
+    Draft::new("the run's engine is gone").next(NextStep::ResumeRun)
 }
 
 fn and_more(count: usize) -> Option<Draft> {

@@ -11,7 +11,7 @@ use crate::{
 };
 use chain::{About, Around, Chain, Draft};
 use serde_json::Value;
-use waypost_model::{id::TaskId, run::TaskStatus};
+use waypost_model::{id::TaskId, next::NextStep, run::TaskStatus};
 use waypost_store::journal::Recorded;
 
 /// Why a task stands as it does.
@@ -31,8 +31,8 @@ pub struct Reason {
     pub text: String,
     /// The event that made it so, where there is one.
     pub event: Option<Recorded>,
-    /// The command that leads on.
-    pub next: Option<String>,
+    /// What leads on.
+    pub next: Option<NextStep>,
 }
 
 impl Project {
@@ -52,7 +52,7 @@ impl Project {
         if status == TaskStatus::Completed
             && let Some(text) = self.stale_evidence(id)?
         {
-            let next = Some(format!("waypost run revert {id}"));
+            let next = Some(NextStep::RevertTask { id: id.clone() });
             reasons.push(Reason { text, event: None, next });
         }
         Ok(Why { id: id.clone(), status, is_held, reasons })

@@ -80,6 +80,7 @@ fn ask(name: &str) -> [Command; 2] {
         title: "Which?".into(),
         text: "Which?".into(),
         choices: Vec::new(),
+        next: Vec::new(),
     };
     let prompt = Prompt { key: "k".to_owned(), permit: None, text: "Which?".into() };
     [start(name), Command::Ask { id: id(name), attempt: 1, prompt, question }]
@@ -119,17 +120,17 @@ fn check(commands: &[&[Command]], name: &str, want: &str) {
 
 #[test]
 fn every_state_has_its_reason_and_its_event() {
-    check(&[], "T1.1", "ready\nit is ready -> waypost run start T1.1");
+    check(&[], "T1.1", "ready\nit is ready -> start_task T1.1");
     check(
         &[&[start("T1.1")]],
         "T1.1",
-        "in_progress\nattempt 1 is under way <T1.1 task_started> -> waypost run logs T1.1 --follow",
+        "in_progress\nattempt 1 is under way <T1.1 task_started> -> follow_output T1.1",
     );
     check(&[&done("T1.1")], "T1.1", "completed\nit is completed: unverified <T1.1 task_completed>");
     check(
         &[&fail("T1.1", FailureClass::Critical)],
         "T1.1",
-        "failed\nit failed (another try could not help): exit code 3 <T1.1 task_failed> -> waypost run retry T1.1",
+        "failed\nit failed (another try could not help): exit code 3 <T1.1 task_failed> -> retry_task T1.1",
     );
     // Back-off: it is not ready, and it is told when the retry is due.
     let text =
@@ -141,7 +142,7 @@ fn every_state_has_its_reason_and_its_event() {
 #[test]
 fn a_chain_leads_across_phases_to_what_failed() {
     let failed = fail("T1.1", FailureClass::Critical);
-    let cause = "T1.1 failed (another try could not help): exit code 3 <T1.1 task_failed> -> waypost run retry T1.1";
+    let cause = "T1.1 failed (another try could not help): exit code 3 <T1.1 task_failed> -> retry_task T1.1";
     check(&[&failed], "T1.2", &format!("blocked\nit depends on T1.1, which has failed\n{cause}"));
     check(
         &[&failed],
@@ -166,8 +167,8 @@ fn a_chain_leads_across_phases_to_what_is_under_way_or_held() {
     let text = told(Settings::default(), &[&[start("T1.1")]], &working(), "T2.2");
     assert!(
         text.starts_with(
-            "pending\nit depends on T2.1, which is pending -> waypost why T2.1\n\
-             T2.1 depends on all of phase 1, and T1.1 is in_progress -> waypost why T1.1\n\
+            "pending\nit depends on T2.1, which is pending -> explain_task T2.1\n\
+             T2.1 depends on all of phase 1, and T1.1 is in_progress -> explain_task T1.1\n\
              T2.1 waits for T1.2, T1.3, T1.4 as well\n\
              attempt 1 of T1.1 is under way <T1.1 task_started>"
         ),
@@ -185,7 +186,7 @@ fn limits_questions_slots_and_money_are_told() {
     assert_eq!(
         text,
         "ready, held\nit waits until 1970-01-01T00:01:00Z (in 61 s): usage limit: it said so \
-         <T1.3 attempt_parked> -> waypost run retry T1.3"
+         <T1.3 attempt_parked> -> retry_task T1.3"
     );
     // Another task of the same agent waits with it.
     let text = told(Settings::default(), &[&park("T1.3", ParkCause::Limit)], &working(), "T1.4");
@@ -196,7 +197,7 @@ fn limits_questions_slots_and_money_are_told() {
     let text = told(Settings::default(), &[&park("T1.3", ParkCause::SignIn)], &working(), "T1.3");
     assert!(text.contains("it waits until a person has done something: not signed in"), "{text}");
     let text = told(Settings::default(), &[&park("T1.3", ParkCause::Budget)], &working(), "T1.3");
-    assert!(text.contains("-> waypost run --resume --budget USD"), "{text}");
+    assert!(text.contains("-> resume_with_budget"), "{text}");
 
     let text = told(Settings::default(), &[&ask("T1.3")], &working(), "T1.3");
     assert!(
@@ -223,12 +224,12 @@ fn what_happens_around_the_run_is_told() {
     let nobody = Around { has_engine: false, ..working() };
     assert_eq!(
         told(Settings::default(), &[], &nobody, "T1.1"),
-        "ready\nit is ready -> waypost run start T1.1\n\
-         no run is at work, so no task is started -> waypost run --resume"
+        "ready\nit is ready -> start_task T1.1\n\
+         no run is at work, so no task is started -> resume_run"
     );
     let left = Around { has_engine: false, is_left: true, ..working() };
     let text = told(Settings::default(), &[&[start("T1.1")]], &left, "T1.1");
-    assert!(text.ends_with("\nthe run's engine is gone -> waypost run --resume"), "{text}");
+    assert!(text.ends_with("\nthe run's engine is gone -> resume_run"), "{text}");
 }
 
 #[test]
@@ -242,6 +243,6 @@ fn a_phase_that_waits_for_a_person_is_told_with_its_question() {
         text,
         "pending\nit is of phase 2, which begins when phase 1 is done (4/4 completed) <phase 1 \
          phase_opened>\nphase 1 is done, and a person has to let the run go on <phase 1 \
-         phase_settled>\nq1 in the inbox asks about phase 1 <q1> -> waypost inbox show q1"
+         phase_settled>\nq1 in the inbox asks about phase 1 <q1> -> show_entry q1"
     );
 }

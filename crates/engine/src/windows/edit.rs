@@ -11,7 +11,8 @@ use waypost_model::{
     actor::Actor,
     diagnostic::Diagnostic,
     inbox::{self, Question, QuestionKind},
-    machine::Cause,
+    machine::{Cause, Rejected},
+    next::{NextStep, Remark},
     run::RunState,
     workflow::CheckpointStep,
 };
@@ -54,7 +55,8 @@ pub(super) fn consider<F: Face>(
     let edited = match parse::parse::<F::Document>(bytes) {
         Ok(parsed) => parsed.value,
         Err(findings) => {
-            let reasons: Vec<String> = findings.iter().take(REASONS_MAX).map(reason).collect();
+            let reasons = findings.iter().take(REASONS_MAX).map(reason).map(Rejected::rule);
+            let reasons: Vec<Rejected> = reasons.collect();
             return refuse::<F>(project, archive, bytes, &reasons);
         }
     };
@@ -79,7 +81,7 @@ pub(super) fn consider<F: Face>(
                 Err(rejected.into())
             }
             Err(EngineError::Rejected(rejected)) => {
-                refuse::<F>(project, archive, bytes, &[rejected.message])
+                refuse::<F>(project, archive, bytes, &[rejected])
             }
             Err(error) => Err(error),
         },
@@ -117,13 +119,14 @@ fn refuse<F: Face>(
     project: &mut Project,
     archive: &WindowArchive,
     bytes: &[u8],
-    reasons: &[String],
+    refused: &[Rejected],
 ) -> Result<(), EngineError> {
     let kept = archive.refuse(bytes, project.clock.now())?;
     let path = F::path(project).map(|path| shown(project, &path)).unwrap_or_default();
-    let reasons = reasons.join("; ");
-    project
-        .notice(format!("an edit of {path} was refused: {reasons} (kept as {})", kept.display()));
+    let reasons = joined(refused);
+    let next: Vec<NextStep> = refused.iter().flat_map(|it| it.next.clone()).collect();
+    let text = format!("an edit of {path} was refused: {reasons} (kept as {})", kept.display());
+    project.notice(Remark { text, next: next.clone() });
     let question = Question {
         kind: QuestionKind::RefusedEdit,
         subject: format!("{}/refused-edit", F::PART),
@@ -134,8 +137,15 @@ fn refuse<F: Face>(
             kept.display()
         ),
         choices: vec!["seen".into()],
+        next,
     };
     ask(project, question)
+}
+
+/// All reasons in a line.
+fn joined(refused: &[Rejected]) -> String {
+    let reasons: Vec<&str> = refused.iter().map(|it| it.message.as_str()).collect();
+    reasons.join("; ")
 }
 
 /// Lets an edit wait for a person.
@@ -161,6 +171,7 @@ fn hold<F: Face>(
             summary(&commands)
         ),
         choices: vec!["accept".into(), "decline".into()],
+        next: Vec::new(),
     };
     ask(project, question)
 }
@@ -186,7 +197,7 @@ pub(crate) fn accept_edit(
         EngineError::bad_input(format!("{} cannot be read: {error}", path.display()))
     })?;
     let commands = RunFace::translate(project, &waiting.base, &waiting.edited)?;
-    commands.map_err(|reasons| EngineError::bad_input(reasons.join("; ")))
+    commands.map_err(|refused| EngineError::bad_input(joined(&refused)))
 }
 
 /// Puts a question into the inbox, on behalf of Waypost.

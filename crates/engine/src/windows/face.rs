@@ -4,6 +4,7 @@ use crate::{error::EngineError, ledger::MachineCommand, project::Project};
 use std::path::{Path, PathBuf};
 use waypost_model::{
     document::Document,
+    machine::Rejected,
     run::{self, RunState},
     workflow::{self, WorkflowState},
 };
@@ -13,7 +14,7 @@ use waypost_store::{file, windows::WindowArchive};
 pub(super) const WORKFLOW_FILE: &str = ".develop-workflow/state.json";
 
 /// An edit as commands, or every reason why it cannot be one.
-pub(super) type Translation = Result<Vec<MachineCommand>, Vec<String>>;
+pub(super) type Translation = Result<Vec<MachineCommand>, Vec<Rejected>>;
 
 /// A machine as a file shows it.
 pub(super) trait Face {

@@ -17,7 +17,10 @@ use std::{
     thread,
     time::Duration,
 };
-use waypost_model::time::Time;
+use waypost_model::{
+    next::{NextStep, Remark},
+    time::Time,
+};
 use waypost_store::{
     StoreError,
     file::{self, Exchanged},
@@ -93,9 +96,8 @@ pub(crate) fn run_path(project: &Project) -> Option<PathBuf> {
 fn note_loose<F: Face>(project: &mut Project) {
     let Some(path) = F::path(project).filter(|path| path.is_file()) else { return };
     let path = path.strip_prefix(project.root()).unwrap_or(&path).display().to_string();
-    project.notice(format!(
-        "{path} has no journal behind it; a person can make it the start of one: `waypost adopt {path}`"
-    ));
+    let text = format!("{path} has no journal behind it; a person can make it the start of one");
+    project.notice(Remark::from(text).next(NextStep::AdoptFile { file: path }));
 }
 
 /// Brings one window into step with its machine.

@@ -57,6 +57,7 @@ fn question(subject: &str, text: &str) -> Question {
         title: format!("about {subject}"),
         text: text.into(),
         choices: vec!["reopen".into(), "leave".into(), "Leave".into(), "닫기".into()],
+        next: Vec::new(),
     }
 }
 
@@ -96,7 +97,8 @@ fn what_was_settled_elsewhere_is_gone() {
 
 #[test]
 fn an_answer_is_one_of_the_choices() {
-    let close = |choice: &str| Some(format!("answer `{choice}` if that is what you mean"));
+    let id = || "q1".parse().unwrap();
+    let close = |choice: &str| vec![NextStep::AnswerEntry { id: id(), answers: choice.into() }];
     let table = [
         ("reopen", Ok("reopen")),
         (" reopen\n", Ok("reopen")),
@@ -109,7 +111,7 @@ fn an_answer_is_one_of_the_choices() {
         // What is only close is suggested, not taken.
         ("re", Err(close("reopen"))),
         ("Reopen it", Err(close("reopen"))),
-        ("no", Err(None)),
+        ("no", Err(Vec::new())),
     ];
     for (given, want) in table {
         let mut walk = Walk::default();
@@ -155,7 +157,7 @@ fn only_a_person_answers_and_only_what_is_open() {
     }
     let rejected = walk.answer("q2", "leave").unwrap_err();
     let message = "q2 is not waiting in the inbox";
-    assert_eq!(rejected, Rejected::unknown(message).next("waypost inbox"));
+    assert_eq!(rejected, Rejected::unknown(message).next(NextStep::ShowInbox));
     walk.answer("q1", "leave").unwrap();
     let message = "q1 is not waiting in the inbox";
     assert_eq!(walk.answer("q1", "leave").unwrap_err().message, message);

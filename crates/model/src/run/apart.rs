@@ -8,6 +8,7 @@ use crate::{
     actor::Actor,
     id::TaskId,
     machine::{Decision, Rejected},
+    next::NextStep,
     run::{Active, Event, PhaseStage, Plan, Settings, machine::STATUS},
 };
 
@@ -113,7 +114,7 @@ impl Active {
                 self.core.plan.phase_tree(*phase),
                 now.target.as_deref().unwrap_or("no branch")
             ))
-            .next("waypost run --resume")),
+            .next(NextStep::ResumeRun)),
             _ => Ok(()),
         }
     }
@@ -127,7 +128,7 @@ impl Active {
                 self.number(),
                 self.core.plan.phase_tree(*phase)
             ))
-            .next("waypost run --resume")),
+            .next(NextStep::ResumeRun)),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::{
     evidence::Evidence,
     id::TaskId,
     machine::{Asked, Decision, Effect, Machine, Rejected},
+    next::NextStep,
     permission::Grant,
     retry::{Outlook, Policy, Scope},
     run::{
@@ -20,7 +21,7 @@ use crate::{
 };
 
 /// Where to look when there is nothing to do but to look.
-pub(super) const STATUS: &str = "waypost run status";
+pub(super) const STATUS: NextStep = NextStep::ShowRun;
 
 impl Machine for Run {
     type Command = Command;
@@ -40,7 +41,7 @@ impl Machine for Run {
                 begin_new(found.as_ref(), plan, settings, *earlier)
             }
             (found, Command::Adopt { .. }) => adopt(found.as_ref(), command, asked.by),
-            (None, _) => Err(Rejected::rule("no run has begun").next("waypost run")),
+            (None, _) => Err(Rejected::rule("no run has begun").next(NextStep::BeginRun)),
             (Some(active), _) => active.decide(command, asked),
         }?;
         let active = self.active.iter();
@@ -208,7 +209,7 @@ impl Active {
     fn claim(&self, id: &TaskId, asked: &Asked<'_>) -> Result<Decision<Event>, Rejected> {
         if *asked.by != Actor::Waypost {
             return Err(Rejected::rule("tasks are claimed by Waypost alone")
-                .next(format!("waypost run start {id}")));
+                .next(NextStep::StartTask { id: id.clone() }));
         }
         self.started(id, asked.now)
     }
@@ -220,13 +221,13 @@ impl Active {
         }
         if view.waits_for_person() {
             return Err(Rejected::rule(format!("{id} waits for a person"))
-                .next(format!("waypost why {id}")));
+                .next(NextStep::ExplainTask { id: id.clone() }));
         }
         if self.is_delayed(id, now) {
             let until = view.not_before().unwrap_or(now);
             let seconds = until.since(now).as_secs() + 1;
             return Err(Rejected::rule(format!("{id} waits {seconds} s before its next try"))
-                .next(format!("waypost run retry {id}")));
+                .next(NextStep::RetryTask { id: id.clone() }));
         }
         let attempt = view.attempts + 1;
         Ok(Decision::events([Event::TaskStarted { id: id.clone(), attempt }]))
@@ -246,23 +247,23 @@ impl Active {
         Rejected::rule(format!("{id} is {}{why}", view.status)).next(self.next_for(view))
     }
 
-    /// The command that leads a task on.
-    fn next_for(&self, view: &TaskView<'_>) -> String {
+    /// The step that leads a task on.
+    fn next_for(&self, view: &TaskView<'_>) -> NextStep {
         let id = &view.planned.id;
         match view.status {
-            TaskStatus::Ready => format!("waypost run start {id}"),
-            TaskStatus::InProgress => format!("waypost run done {id}"),
-            TaskStatus::Failed => format!("waypost run retry {id}"),
+            TaskStatus::Ready => NextStep::StartTask { id: id.clone() },
+            TaskStatus::InProgress => NextStep::CompleteTask { id: id.clone() },
+            TaskStatus::Failed => NextStep::RetryTask { id: id.clone() },
             TaskStatus::Blocked => {
                 let has_failed =
                     |id: &&TaskId| self.task(id).is_some_and(|it| it.status == TaskStatus::Failed);
                 let failed = view.planned.stated().iter().find(has_failed);
                 failed.map_or_else(
-                    || format!("waypost why {id}"),
-                    |id| format!("waypost run retry {id}"),
+                    || NextStep::ExplainTask { id: id.clone() },
+                    |id| NextStep::RetryTask { id: id.clone() },
                 )
             }
-            TaskStatus::Pending | TaskStatus::Completed => "waypost run next".to_owned(),
+            TaskStatus::Pending | TaskStatus::Completed => NextStep::ShowReady,
         }
     }
 
@@ -411,7 +412,7 @@ impl Active {
                 Err(Rejected::rule(format!("{id} is completed")).next(self.next_for(&view)))
             }
             TaskStatus::InProgress => Err(Rejected::rule(format!("{id} is in_progress"))
-                .next(format!("waypost run fail {id}"))),
+                .next(NextStep::FailTask { id: id.clone() })),
             _ if view.reason == Some(FailReason::Skipped) => Ok(Decision::nothing()),
             _ => Ok(Decision::events([Event::TaskFailed {
                 id: id.clone(),

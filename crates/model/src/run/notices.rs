@@ -4,6 +4,7 @@
 
 use crate::{
     id::TaskId,
+    next::NextStep,
     notice::{Notice, NoticeKind},
     run::{Active, Event, FailReason, PhaseStage, Plan, Progress, TaskStatus},
     time::Time,
@@ -62,15 +63,18 @@ impl Active {
             return None;
         }
         let view = self.task(id)?;
-        let next = format!("waypost run logs {id}, then waypost run retry {id}");
         let more = match before + 1 == FAILURES_TOLD_MAX {
             true => "\nWhat else fails is told with its phase.",
             false => "",
         };
         let notice =
             Notice::new(NoticeKind::TaskFailed, format!("{id} failed: {}", view.planned.title), at);
-        let text = format!("{}\nNext: {next}{more}", text.trim());
-        Some(notice.text(text.trim_start()).task(id.clone()).phase(view.planned.phase))
+        let text = format!("{}{more}", text.trim());
+        let notice = notice
+            .text(text.trim_start())
+            .next(NextStep::ShowOutput { id: id.clone() })
+            .next(NextStep::RetryTask { id: id.clone() });
+        Some(notice.task(id.clone()).phase(view.planned.phase))
     }
 
     fn phase_done(&self, phase: u32, at: Time) -> Notice {

@@ -131,6 +131,7 @@ impl Parked {
                 cause.advice(agent)
             ),
             choices: vec![TRY_AGAIN.to_owned()],
+            next: Vec::new(),
         }
     }
 }

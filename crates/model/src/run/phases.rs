@@ -7,6 +7,7 @@ use crate::{
     actor::Actor,
     inbox::{Question, QuestionKind},
     machine::{Decision, Effect, Rejected},
+    next::NextStep,
     run::{Active, EndStep, Event, Mode, PhaseStage, Plan, Progress, machine::STATUS},
     time::Time,
 };
@@ -152,23 +153,26 @@ impl Active {
         let Progress { total, completed, failed, blocked } = self.progress(phase);
         let name = self.core.plan.phases.get(&phase).map_or("", String::as_str);
         let counts = format!("{completed}/{total} completed, {failed} failed, {blocked} blocked");
-        let (title, text, choices) = match step {
+        let (title, text, choices, next) = match step {
             EndStep::Approval => (
                 format!("phase {phase} ({name}) is done: go on?"),
                 format!(
                     "Phase {phase} ({name}) has ended: {counts}. `continue` starts the next phase."
                 ),
                 vec!["continue".to_owned()],
+                Vec::new(),
             ),
             EndStep::Stopped | EndStep::Joining => (
                 format!("phase {phase} ({name}) could not be joined"),
                 format!(
-                    "Phase {phase} ({name}): {counts}. {reason} Fix it, then go on with `waypost run --resume`."
+                    "Phase {phase} ({name}): {counts}. {reason} Fix it, then let the run go on."
                 ),
                 Vec::new(),
+                vec![NextStep::ResumeRun],
             ),
         };
-        Question { kind: QuestionKind::PhaseEnd, subject: subject(phase), title, text, choices }
+        let (kind, subject) = (QuestionKind::PhaseEnd, subject(phase));
+        Question { kind, subject, title, text, choices, next }
     }
 }
 

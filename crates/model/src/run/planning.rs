@@ -5,6 +5,7 @@ use crate::{
     evidence::Evidence,
     id::TaskId,
     machine::{Decision, Rejected},
+    next::NextStep,
     run::{
         Active, Before, Command, Earlier, Event, FailReason, PhaseStage, Plan, PlannedTask,
         Settings,
@@ -24,7 +25,8 @@ pub(super) fn begin(
     if let Some(active) = found.filter(|active| !active.is_over()) {
         let number = active.number();
         return Err(Rejected::rule(format!("run {number} is not finished"))
-            .next("waypost run --resume, or --rebuild-state by a person"));
+            .next(NextStep::ResumeRun)
+            .next(NextStep::RebuildRun));
     }
     begun(found, plan, settings, Earlier::Counts)
 }
@@ -114,7 +116,8 @@ pub(super) fn completed_event(id: &TaskId, evidence: Evidence) -> Event {
 
 fn needs_tasks(plan: &Plan) -> Result<(), Rejected> {
     if plan.tasks.is_empty() {
-        return Err(Rejected::rule("the plan has no task").next("waypost validate TASKS.md"));
+        return Err(Rejected::rule("the plan has no task")
+            .next(NextStep::ValidateFile { file: "TASKS.md".into() }));
     }
     Ok(())
 }
@@ -132,7 +135,7 @@ impl Active {
                 "{} is in progress but no longer in the plan",
                 view.planned.id
             ))
-            .next(format!("waypost run fail {}", view.planned.id))),
+            .next(NextStep::FailTask { id: view.planned.id.clone() })),
             None => Ok(self.replace_plan(plan)),
         }
     }
@@ -152,7 +155,8 @@ impl Active {
             }
         };
         Err(Rejected::rule(format!("{message} something else now"))
-            .next("waypost run --keep-done to leave that completed, or waypost run --new"))
+            .next(NextStep::BeginKeepingDone)
+            .next(NextStep::BeginAfresh))
     }
 
     fn replace_plan(&self, plan: &Plan) -> Decision<Event> {

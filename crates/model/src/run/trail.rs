@@ -9,6 +9,7 @@ use crate::{
     id::TaskId,
     inbox::Question,
     machine::{Decision, Effect, Rejected},
+    next::NextStep,
     permission::Grant,
     run::{
         Active, Event, Parked, TaskStatus, TaskView,
@@ -291,7 +292,7 @@ impl Active {
             return Err(Rejected::rule(format!(
                 "no agent has worked on {id}: there is nothing to open"
             ))
-            .next(format!("waypost why {id}")));
+            .next(NextStep::ExplainTask { id: id.clone() }));
         }
         let is_running = view.status == TaskStatus::InProgress;
         let interrupted = is_running.then(|| Event::AttemptInterrupted { id: id.clone() });

@@ -8,6 +8,8 @@ use crate::{
     diagnostic::Diagnostic,
     document::{Document, Kind},
     id::TaskId,
+    machine::Rejected,
+    next::NextStep,
     ordered::Ordered,
     run::{
         Active, Before, Command, Depends, Failure, Mode, PhaseStage, Plan, PlannedTask, Priority,
@@ -449,7 +451,7 @@ pub fn translate(
     base: &RunState,
     edited: &RunState,
     settings: &Settings,
-) -> Result<Vec<Command>, Vec<String>> {
+) -> Result<Vec<Command>, Vec<Rejected>> {
     let mut refusals = refused_fields(base, edited);
     let mut commands = Vec::new();
     let (before, after) = (base.settled(), edited.settled());
@@ -460,7 +462,7 @@ pub fn translate(
     ids.dedup();
     for id in ids {
         if !known.contains(id) {
-            refusals.push(format!("tasks: {id} is not a task of this run"));
+            refusals.push(Rejected::rule(format!("tasks: {id} is not a task of this run")));
             continue;
         }
         match translate_task(id, before.get(id).copied(), after.get(id).copied()) {
@@ -482,11 +484,11 @@ pub fn translate(
     if refusals.is_empty() { Ok(commands) } else { Err(refusals) }
 }
 
-fn refused_fields(base: &RunState, edited: &RunState) -> Vec<String> {
+fn refused_fields(base: &RunState, edited: &RunState) -> Vec<Rejected> {
     let mut refusals = Vec::new();
     let mut refuse = |differs: bool, reason: &str| {
         if differs {
-            refusals.push(reason.to_owned());
+            refusals.push(Rejected::rule(reason));
         }
     };
     refuse(base.project != edited.project, "project: it is the name in TASKS.md");
@@ -512,7 +514,7 @@ fn translate_task(
     id: &TaskId,
     before: Option<TaskStatus>,
     after: Option<TaskStatus>,
-) -> Result<Option<Command>, String> {
+) -> Result<Option<Command>, Rejected> {
     use TaskStatus as S;
     let id = id.clone();
     Ok(match (before, after) {
@@ -528,14 +530,20 @@ fn translate_task(
         (Some(S::Failed), None) => Some(Command::Retry { id }),
         (None, Some(S::InProgress)) => Some(Command::Start { id }),
         (Some(S::Completed), _) => {
-            return Err(format!("tasks: {id} is completed and is not done again"));
+            let message = format!("tasks: {id} is completed and is not done again");
+            return Err(Rejected::rule(message));
         }
         (Some(S::InProgress), None) => {
-            return Err(format!("tasks: {id} is in progress; use `waypost run fail {id}`"));
+            let message = format!("tasks: {id} is in progress, and an edit does not give it up");
+            return Err(Rejected::rule(message).next(NextStep::FailTask { id }));
         }
         (Some(S::Failed), Some(S::InProgress)) => {
-            return Err(format!("tasks: {id} has failed; use `waypost run retry {id}` first"));
+            let message = format!("tasks: {id} has failed; it is retried before it is started");
+            return Err(Rejected::rule(message).next(NextStep::RetryTask { id }));
         }
-        (from, to) => return Err(format!("tasks: {id} from {from:?} to {to:?} is no legal step")),
+        (from, to) => {
+            let message = format!("tasks: {id} from {from:?} to {to:?} is no legal step");
+            return Err(Rejected::rule(message));
+        }
     })
 }

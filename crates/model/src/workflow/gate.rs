@@ -8,9 +8,10 @@ use crate::{
     evidence::Evidence,
     inbox::{Question, QuestionKind},
     machine::{Decision, Effect, Rejected},
+    next::NextStep,
     time::Time,
     workflow::{
-        Claim, Event, Feature, GateName, GateReset, Pass, Requirement, Waiting, advice::BACK,
+        Claim, Event, Feature, GateName, GateReset, Pass, Requirement, Waiting,
         requirement::Judgement,
     },
 };
@@ -36,7 +37,7 @@ impl Feature {
             return Ok(());
         }
         let message = format!("{target} needs {}", closed.join(" and "));
-        Err(Rejected::rule(message).next(self.next_command()))
+        Err(Rejected::rule(message).next(self.next_step()))
     }
 
     pub(super) fn pass_or_ask(
@@ -52,7 +53,7 @@ impl Feature {
             // They are there and have just not said yes.
             Judgement::NeedsPerson if by.is_person() => {
                 Err(Rejected::rule(format!("{gate} needs your confirmation"))
-                    .next(format!("waypost develop gate pass {gate} --yes")))
+                    .next(NextStep::ConfirmGate { gate }))
             }
             Judgement::NeedsPerson => Ok(self.ask_for_gate(gate, claim)),
         }
@@ -65,7 +66,7 @@ impl Feature {
             return Ok(());
         }
         let message = format!("{gate} is passed in {owner}, and this is {}", self.phase);
-        let next = if self.phase < owner { self.next_command() } else { BACK.to_owned() };
+        let next = if self.phase < owner { self.next_step() } else { NextStep::GoBack };
         Err(Rejected::rule(message).next(next))
     }
 
@@ -102,6 +103,7 @@ impl Feature {
                 self.name, self.phase
             ),
             choices: vec!["confirm".into(), "decline".into()],
+            next: Vec::new(),
         };
         Decision::events([Event::GateAsked { gate, evidence, tree }]).with(Effect::Ask(question))
     }
@@ -115,7 +117,7 @@ impl Feature {
         if !by.is_person() {
             return Err(Rejected::reserved("confirming a gate"));
         }
-        let again = format!("waypost develop gate pass {gate}");
+        let again = NextStep::PassGate { gate };
         let Some(waiting) = self.waiting_for(gate) else {
             return Err(Rejected::rule(format!("no question about {gate} is open")).next(again));
         };

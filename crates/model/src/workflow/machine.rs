@@ -18,13 +18,13 @@ use crate::{
     id::CheckpointId,
     inbox::{Question, QuestionKind},
     machine::{Asked, Decision, Effect, Machine, Rejected},
+    next::NextStep,
     retry::{FailureClass, Outlook, Policy, Scope},
     time::Time,
     workflow::{
         Checkpoint, CheckpointContract, CheckpointStatus, Claim, Feature, GateName, Phase,
         Requirement, Review, Rights, RightsSettings, Strategy, Suspension, Workflow,
-        advice::{BACK, next_step},
-        gate,
+        advice::step_of, gate,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -219,17 +219,15 @@ impl Machine for Workflow {
                 "`{}` is in {}; only one feature at a time",
                 feature.name, feature.phase
             ))
-            .next("waypost develop resume")),
+            .next(NextStep::ResumeFeature)),
             (found, Command::Adopt { feature }) => adopt(found.as_ref(), feature, asked.by),
-            (None, _) => {
-                Err(Rejected::rule("no workflow is active").next("waypost develop start FEATURE"))
-            }
+            (None, _) => Err(Rejected::rule("no workflow is active").next(NextStep::StartFeature)),
             (Some(feature), Command::Restart { feature: name, max_iterations }) => {
                 restart(feature, name.as_ref(), *max_iterations, asked.by)
             }
             (Some(feature), _) if feature.is_done() => {
                 Err(Rejected::rule(format!("`{}` is done", feature.name))
-                    .next("waypost develop start FEATURE"))
+                    .next(NextStep::StartFeature))
             }
             (Some(feature), _) => feature.decide(command, asked),
         }
@@ -283,7 +281,7 @@ fn start(command: &Command) -> Result<Decision<Event>, Rejected> {
 fn started(feature: &str, max_iterations: u32) -> Result<Event, Rejected> {
     let feature = feature.trim().to_owned();
     if feature.is_empty() {
-        return Err(Rejected::rule("a feature needs a name").next("waypost develop start FEATURE"));
+        return Err(Rejected::rule("a feature needs a name").next(NextStep::StartFeature));
     }
     Ok(Event::Started { feature, max_iterations: max_iterations.max(1) })
 }
@@ -308,7 +306,7 @@ fn adopt(found: Option<&Feature>, file: &Feature, by: &Actor) -> Result<Decision
     }
     if let Some(found) = found {
         let message = format!("the journal already has `{}` in {}", found.name, found.phase);
-        return Err(Rejected::rule(message).next("waypost develop status"));
+        return Err(Rejected::rule(message).next(NextStep::ShowWorkflow));
     }
     Ok(Decision::events([Event::Adopted { feature: Box::new(file.clone()) }]))
 }
@@ -334,12 +332,12 @@ impl Feature {
             Command::Advance { checkpoints, contract, strategy } => match self.phase {
                 phase if phase != Phase::Review && strategy.is_some() => {
                     Err(Rejected::rule("the strategy is given when REVIEW ends")
-                        .next(self.next_command()))
+                        .next(self.next_step()))
                 }
                 Phase::Design => self.enter_review(checkpoints, contract.as_ref()),
                 _ if !checkpoints.is_empty() || contract.is_some() => {
                     Err(Rejected::rule("checkpoints are given when DESIGN ends")
-                        .next(self.next_command()))
+                        .next(self.next_step()))
                 }
                 Phase::Review => self.enter_implement(*strategy),
                 Phase::Implement => self.enter_pr(),
@@ -374,7 +372,7 @@ impl Feature {
     ) -> Result<Decision<Event>, Rejected> {
         if contract.is_some() && !checkpoints.is_empty() {
             return Err(Rejected::rule("give either checkpoints or a contract, not both")
-                .next("waypost develop advance --contract FILE"));
+                .next(NextStep::AdvanceWithContract));
         }
         let mut events = Vec::new();
         if let Some(contract) = contract {
@@ -386,12 +384,13 @@ impl Feature {
         let ids = contract.map_or_else(|| checkpoints.to_vec(), CheckpointContract::ids);
         if ids.is_empty() {
             return Err(
-                Rejected::rule("REVIEW needs at least one checkpoint").next(self.next_command())
+                Rejected::rule("REVIEW needs at least one checkpoint").next(self.next_step())
             );
         }
         if let Some(twice) = first_duplicate(&ids) {
-            return Err(Rejected::rule(format!("checkpoint {twice} is given twice"))
-                .next(self.next_command()));
+            return Err(
+                Rejected::rule(format!("checkpoint {twice} is given twice")).next(self.next_step())
+            );
         }
         events.push(Event::CheckpointsSet { ids });
         events.push(Event::PhaseEntered { phase: Phase::Review, strategy: None });
@@ -414,7 +413,7 @@ impl Feature {
             .collect();
         if !open.is_empty() {
             let message = format!("PR needs every checkpoint passed; open: {}", open.join(", "));
-            return Err(Rejected::rule(message).next(self.next_command()));
+            return Err(Rejected::rule(message).next(self.next_step()));
         }
         self.needs_gates(&[GateName::ReviewCleanPass, GateName::ArchitectVerified], "PR")?;
         Ok(Decision::events([Event::PhaseEntered { phase: Phase::Pr, strategy: self.strategy }]))
@@ -437,7 +436,7 @@ impl Feature {
     fn back(&self) -> Result<Decision<Event>, Rejected> {
         let Some(phase) = self.phase.before() else {
             return Err(Rejected::rule(format!("there is no phase before {}", self.phase))
-                .next(self.next_command()));
+                .next(self.next_step()));
         };
         let reset = |gate| Event::GateReset { gate, why: GateReset::WentBack };
         let closing = GateName::ALL
@@ -454,7 +453,7 @@ impl Feature {
     fn set_contract(&self, contract: &CheckpointContract) -> Result<Decision<Event>, Rejected> {
         if self.phase != Phase::Design {
             let message = format!("a contract is agreed in DESIGN, and this is {}", self.phase);
-            return Err(Rejected::rule(message).next(BACK));
+            return Err(Rejected::rule(message).next(NextStep::GoBack));
         }
         check_contract(contract)?;
         Ok(Decision::events([Event::ContractSet { contract: contract.clone() }]))
@@ -470,13 +469,13 @@ impl Feature {
             let message =
                 format!("checkpoints are worked on in IMPLEMENT, and this is {}", self.phase);
             let is_over = self.phase > Phase::Implement;
-            let next = if is_over { BACK.to_owned() } else { self.next_command() };
+            let next = if is_over { NextStep::GoBack } else { self.next_step() };
             return Err(Rejected::rule(message).next(next));
         }
         let Some(checkpoint) = self.checkpoints.get(id) else {
             let known: Vec<&str> = self.checkpoints.iter().map(|(id, _)| id.as_str()).collect();
             let message = format!("there is no checkpoint {id}; there are {}", known.join(", "));
-            return Err(Rejected::unknown(message).next("waypost develop status"));
+            return Err(Rejected::unknown(message).next(NextStep::ShowWorkflow));
         };
         use CheckpointStatus as S;
         use CheckpointStep as C;
@@ -520,7 +519,7 @@ impl Feature {
         match open {
             Some((open, status)) => {
                 Err(Rejected::rule(format!("{id} depends on {open}, which has not passed"))
-                    .next(next_step(open, status)))
+                    .next(step_of(open, status)))
             }
             None => Ok(()),
         }
@@ -533,14 +532,14 @@ impl Feature {
         match evidence {
             Evidence::Check { command, .. } if command == wanted => Ok(()),
             _ => Err(Rejected::rule(format!("{id} needs `{wanted}` to pass"))
-                .next(next_step(id, CheckpointStatus::InProgress))),
+                .next(step_of(id, CheckpointStatus::InProgress))),
         }
     }
 
     fn wrong_status(&self, id: &CheckpointId, status: CheckpointStatus) -> Rejected {
         let next = match status {
-            CheckpointStatus::Passed => self.next_command(),
-            _ => next_step(id, status),
+            CheckpointStatus::Passed => self.next_step(),
+            _ => step_of(id, status),
         };
         Rejected::rule(format!("{id} is {status}")).next(next)
     }
@@ -572,6 +571,7 @@ impl Feature {
                 self.name
             ),
             choices: vec!["reopen".into(), "leave".into()],
+            next: Vec::new(),
         })
     }
 
@@ -591,8 +591,7 @@ impl Feature {
             return Err(Rejected::reserved("suspending the gate"));
         }
         if reason.trim().is_empty() {
-            return Err(Rejected::rule("a suspension needs a reason")
-                .next("waypost develop suspend --reason TEXT"));
+            return Err(Rejected::rule("a suspension needs a reason").next(NextStep::Suspend));
         }
         if self.suspended.is_some() {
             return Ok(Decision::nothing());
@@ -682,7 +681,7 @@ fn check_contract(contract: &CheckpointContract) -> Result<(), Rejected> {
     match contract.check().first() {
         Some(finding) => {
             Err(Rejected::rule(format!("the contract does not hold: {}", finding.message))
-                .next("waypost validate FILE"))
+                .next(NextStep::ValidateFile { file: "FILE".into() }))
         }
         None => Ok(()),
     }

@@ -5,11 +5,14 @@
 //! them then; as soon as one of them is different, the record is as good as none. The last line is
 //! a sum over all before it. A record that cannot be read is no record: then the journal is asked.
 
-use crate::workflow::{Feature, GateName, Phase, Rights, RightsSettings};
+use crate::{
+    next::NextStep,
+    workflow::{Feature, GateName, Phase, Rights, RightsSettings},
+};
 use std::fmt::Write as _;
 
 /// The first line; another format has another number.
-const TITLE: &str = "waypost gate record 1";
+const TITLE: &str = "waypost gate record 2";
 
 /// The largest record that is written or read.
 pub const RECORD_SIZE_MAX: usize = 4 << 10;
@@ -40,8 +43,8 @@ pub struct Held {
     pub phase: Phase,
     /// The gates that are closed, in their order.
     pub closed: Vec<GateName>,
-    /// The command that leads on from here.
-    pub next: String,
+    /// What leads on from here.
+    pub next: NextStep,
     /// What may be written in DESIGN and REVIEW.
     pub design_paths: Vec<String>,
     /// Tools of other makers that write files.
@@ -59,7 +62,7 @@ impl Held {
             rights: Rights::under(feature, settings),
             phase: feature.phase,
             closed: feature.closed_gates().collect(),
-            next: feature.next_command(),
+            next: feature.next_step(),
             design_paths: Vec::new(),
             writing_tools: Vec::new(),
         })
@@ -89,7 +92,7 @@ impl GateRecord {
             line("rights", &held.rights.words().join(" "));
             let closed: Vec<&str> = held.closed.iter().map(|gate| gate.as_str()).collect();
             line("closed", &closed.join(" "));
-            line("next", &held.next);
+            line("next", &held.next.to_string());
             held.design_paths.iter().for_each(|path| line("design", path));
             held.writing_tools.iter().for_each(|tool| line("tool", tool));
         }
@@ -143,7 +146,7 @@ struct Draft {
     phase: Option<Phase>,
     rights: Option<Rights>,
     closed: Option<Vec<GateName>>,
-    next: Option<String>,
+    next: Option<NextStep>,
     design_paths: Vec<String>,
     writing_tools: Vec<String>,
 }
@@ -157,7 +160,7 @@ impl Draft {
             }
             "rights" => self.rights = Rights::from_words(words()),
             "closed" => self.closed = words().map(GateName::from_word).collect(),
-            "next" => self.next = Some(rest.to_owned()),
+            "next" => self.next = Some(rest.parse().map_err(|_| BadRecord)?),
             "design" => self.design_paths.push(rest.to_owned()),
             "tool" => self.writing_tools.push(rest.to_owned()),
             _ => return Err(BadRecord),
@@ -199,7 +202,7 @@ mod tests {
                 rights: Rights { write: true, ..Rights::NONE },
                 phase: Phase::Implement,
                 closed: vec![GateName::ArchitectVerified, GateName::ReReviewClean],
-                next: "waypost develop checkpoint start cp-1".into(),
+                next: NextStep::StartCheckpoint { id: "cp-1".parse().unwrap() },
                 design_paths: vec!["docs/**".into(), "*.md".into()],
                 writing_tools: vec!["mcp__files__write".into()],
             }),

@@ -3,7 +3,9 @@
 //! Whether the evidence is true is not decided here: Waypost ran the check, had the review made or
 //! saw the person before it asked.
 
-use crate::{actor::Actor, evidence::Evidence, machine::Rejected, workflow::GateName};
+use crate::{
+    actor::Actor, evidence::Evidence, machine::Rejected, next::NextStep, workflow::GateName,
+};
 
 /// What a gate needs, from the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,7 +42,7 @@ impl Requirement {
         }
         if let Some(count) = evidence.iter().find_map(blocking) {
             let message = format!("{gate} needs a review with 0 blocking; this has {count}");
-            return Err(Rejected::rule(message).next("waypost develop review"));
+            return Err(Rejected::rule(message).next(NextStep::Review));
         }
         let has_review = has(|piece| matches!(piece, Evidence::Review { .. }));
         let has_check = |wanted: &String| {
@@ -50,11 +52,11 @@ impl Requirement {
         };
         if let Some(command) = self.check.as_ref().filter(|command| !has_check(command)) {
             return Err(Rejected::rule(format!("{gate} needs `{command}` to pass"))
-                .next(format!("waypost develop gate pass {gate}")));
+                .next(NextStep::PassGate { gate }));
         }
         if self.review && !has_review {
             return Err(Rejected::rule(format!("{gate} needs a review made by Waypost"))
-                .next("waypost develop review"));
+                .next(NextStep::Review));
         }
         if self.human && !has_human {
             return Ok(Judgement::NeedsPerson);
@@ -68,7 +70,7 @@ impl Requirement {
             GateName::ReReviewClean => Ok(Judgement::NeedsPerson),
             _ if has_report => Ok(Judgement::Enough),
             _ => Err(Rejected::rule(format!("{gate} needs a report with `Blocking: 0`"))
-                .next(format!("waypost develop gate pass {gate} --report FILE"))),
+                .next(NextStep::ReportGate { gate })),
         }
     }
 

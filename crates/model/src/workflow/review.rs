@@ -7,6 +7,7 @@ use crate::{
     actor::Actor,
     evidence::Evidence,
     machine::{Decision, Rejected},
+    next::NextStep,
     run::Usage,
     workflow::{Event, Feature, GateName},
 };
@@ -100,9 +101,7 @@ impl Feature {
         by: &Actor,
     ) -> Result<Decision<Event>, Rejected> {
         if *by != Actor::Waypost {
-            return Err(
-                Rejected::rule("a review is made by Waypost").next("waypost develop review")
-            );
+            return Err(Rejected::rule("a review is made by Waypost").next(NextStep::Review));
         }
         self.check_owner(review.gate)?;
         Ok(Decision::events([Event::Reviewed { review: review.clone() }]))

@@ -8,6 +8,8 @@ use crate::{
     document::{Document, Kind},
     evidence::Evidence,
     id::CheckpointId,
+    machine::Rejected,
+    next::NextStep,
     ordered::Ordered,
     retry::FailureClass,
     time::{Stamp, Time},
@@ -188,48 +190,57 @@ impl WorkflowState {
 pub fn translate(
     base: &WorkflowState,
     edited: &WorkflowState,
-) -> Result<Vec<Command>, Vec<String>> {
+) -> Result<Vec<Command>, Vec<Rejected>> {
     let mut refusals = refused_fields(base, edited);
     let mut commands = Vec::new();
     for (id, row) in edited.checkpoints.iter() {
         match base.checkpoints.get(id) {
             None => {
-                refusals.push(format!("checkpoints.{id}: checkpoints are set when DESIGN ends"));
+                let message = format!("checkpoints.{id}: checkpoints are set when DESIGN ends");
+                refusals.push(Rejected::rule(message));
             }
             Some(before) => match translate_row(id, *before, *row) {
                 Ok(steps) => commands.extend(
                     steps.into_iter().map(|step| Command::Checkpoint { id: id.clone(), step }),
                 ),
-                Err(reason) => refusals.push(format!("checkpoints.{id}: {reason}")),
+                Err(refused) => refusals.push(refused),
             },
         }
     }
     for (id, _) in base.checkpoints.iter().filter(|(id, _)| edited.checkpoints.get(*id).is_none()) {
-        refusals.push(format!("checkpoints.{id}: a checkpoint is not removed by an edit"));
+        let message = format!("checkpoints.{id}: a checkpoint is not removed by an edit");
+        refusals.push(Rejected::rule(message));
     }
     if refusals.is_empty() { Ok(commands) } else { Err(refusals) }
 }
 
-fn refused_fields(base: &WorkflowState, edited: &WorkflowState) -> Vec<String> {
+fn refused_fields(base: &WorkflowState, edited: &WorkflowState) -> Vec<Rejected> {
     let mut refusals = Vec::new();
+    let mut refuse = |field: &str, next: NextStep| {
+        let message = format!("{field}: an edit does not change it");
+        refusals.push(Rejected::rule(message).next(next));
+    };
     if base.phase != edited.phase {
-        let command = if edited.phase > base.phase { "advance" } else { "back" };
-        refusals.push(format!("phase: use `waypost develop {command}`"));
+        let is_later = edited.phase > base.phase;
+        refuse("phase", if is_later { NextStep::Advance } else { NextStep::GoBack });
     }
     for gate in GateName::ALL {
         if base.gates.get(gate) != edited.gates.get(gate) {
-            let verb = if edited.gates.get(gate) { "pass" } else { "reset" };
-            refusals.push(format!("gates.{gate}: use `waypost develop gate {verb} {gate}`"));
+            let next = match edited.gates.get(gate) {
+                true => NextStep::PassGate { gate },
+                false => NextStep::ResetGate { gate },
+            };
+            refuse(&format!("gates.{gate}"), next);
         }
     }
     if base.strategy != edited.strategy {
-        refusals.push("strategy: use `waypost develop advance --strategy`".into());
+        refuse("strategy", NextStep::AdvanceWithStrategy);
     }
     if base.feature != edited.feature {
-        refusals.push("feature: use `waypost develop resume --restart FEATURE`".into());
+        refuse("feature", NextStep::RestartFeature);
     }
     if base.started_at != edited.started_at {
-        refusals.push("started_at: it is what the journal says".into());
+        refusals.push(Rejected::rule("started_at: it is what the journal says"));
     }
     refusals
 }
@@ -238,14 +249,17 @@ fn translate_row(
     id: &CheckpointId,
     before: CheckpointRow,
     after: CheckpointRow,
-) -> Result<Vec<CheckpointStep>, String> {
+) -> Result<Vec<CheckpointStep>, Rejected> {
     use CheckpointStatus as S;
     if before == after {
         return Ok(Vec::new());
     }
     let fail = CheckpointStep::Fail { class: FailureClass::Transient };
     match (before.status, after.status) {
-        (_, S::Passed) => Err(format!("use `waypost develop checkpoint pass {id}`")),
+        (_, S::Passed) => {
+            let message = format!("checkpoints.{id}: an edit does not pass it");
+            Err(Rejected::rule(message).next(NextStep::PassCheckpoint { id: id.clone() }))
+        }
         (S::Pending, S::InProgress) if after.iteration == 1 => Ok(vec![CheckpointStep::START]),
         (S::InProgress, S::InProgress) if after.iteration > before.iteration => {
             let failures = after.iteration - before.iteration;
@@ -255,9 +269,9 @@ fn translate_row(
             Ok(vec![CheckpointStep::Escalate])
         }
         (S::Escalated, S::InProgress) if after.iteration == 1 => Ok(vec![CheckpointStep::Reopen]),
-        (from, to) => Err(format!(
-            "{from} (iteration {}) to {to} (iteration {}) is no legal step",
+        (from, to) => Err(Rejected::rule(format!(
+            "checkpoints.{id}: {from} (iteration {}) to {to} (iteration {}) is no legal step",
             before.iteration, after.iteration
-        )),
+        ))),
     }
 }

@@ -16,6 +16,7 @@ use crate::{
     error::{CliError, Kind},
     output::{BOLD, CYAN, styled},
     show::workflow as show_workflow,
+    spelling,
 };
 use std::{
     env, fs, io,
@@ -247,7 +248,8 @@ fn refused(
 ) -> Result<(), CliError> {
     match outcome {
         Err(EngineError::Rejected(rejected)) => {
-            let next = rejected.next.map(|next| format!("\n  next: {next}")).unwrap_or_default();
+            let next = spelling::any_of(&rejected.next);
+            let next = next.map(|next| format!("\n  next: {next}")).unwrap_or_default();
             context.out.line(format!("$ {command}\n  refused: {}{next}\n", rejected.message))?;
             Ok(())
         }
@@ -265,7 +267,7 @@ fn forge_gate(context: &Context, folder: &Path) -> Result<(), CliError> {
     let agent = Actor::Agent { id: "demo".into(), attempt: 1 };
     let mut project = Project::open(folder, agent)?;
     for notice in project.take_notices() {
-        context.out.line(format!("  {notice}"))?;
+        context.out.line(format!("  {}", spelling::line(&notice)))?;
     }
     let is_open = project
         .workflow()?

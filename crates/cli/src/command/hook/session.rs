@@ -2,7 +2,7 @@
 //! when an edit of a window was taken up or refused.
 
 use super::{complain, folder, note, spot};
-use crate::show::workflow as show_workflow;
+use crate::{show::workflow as show_workflow, spelling::line};
 use waypost_agent::hook::{Answer, Event};
 use waypost_engine::{Project, identify, is_sent_by_waypost};
 use waypost_hook::log;
@@ -98,7 +98,7 @@ pub(super) fn after_tool(event: &Event) -> Answer {
     let Some(folder) = folder(event) else { return Answer::Silent };
     match Project::open(&folder, identify()) {
         Ok(mut project) => {
-            let notices = project.take_notices();
+            let notices: Vec<String> = project.take_notices().iter().map(line).collect();
             match project.has_journal() && !notices.is_empty() {
                 true => Answer::Context(format!("Waypost: {}", notices.join("\nWaypost: "))),
                 false => Answer::Silent,

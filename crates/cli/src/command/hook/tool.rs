@@ -4,8 +4,9 @@ use super::{note, spot};
 use std::path::Path;
 use waypost_agent::hook::{Answer, Event, ToolCall};
 use waypost_engine::{EngineError, Project};
-use waypost_hook::{Case, Ruling, Spot, folders};
+use waypost_hook::{Case, Ruling, Spot, folders, spelling};
 use waypost_model::{
+    next::NextStep,
     verdict::Outcome,
     workflow::{GateName, Held, Phase, Rights},
 };
@@ -102,7 +103,7 @@ fn by_journal(
     let Some(held) = record.held else { return Ok((spot, Ruled::Free)) };
     let ruling = judge(&Case { folder, spot: &spot, held: &held });
     if let Some(refusal) = ruling.refusal {
-        let (rule, message) = (refusal.rule.as_str(), refusal.message);
+        let (rule, message) = (refusal.rule.as_str(), spelling::told(&refusal));
         return Ok((spot, Ruled::Refused(Refused { rule, message })));
     }
     // What finishes the work is allowed for the content that was looked at, and no other.
@@ -116,7 +117,7 @@ fn by_journal(
         Some(refusal) => {
             let message = format!(
                 "files have changed since re_review_clean was passed, so it is closed again; {}",
-                refusal.message
+                spelling::told(&refusal)
             );
             (spot, Ruled::Refused(Refused { rule: refusal.rule.as_str(), message }))
         }
@@ -129,7 +130,7 @@ fn closed() -> Held {
         rights: Rights::NONE,
         phase: Phase::Design,
         closed: GateName::ALL.to_vec(),
-        next: "waypost doctor".into(),
+        next: NextStep::Examine,
         design_paths: Vec::new(),
         writing_tools: Vec::new(),
     }

@@ -10,6 +10,7 @@ use crate::{
     output::{CYAN, DIM, GREEN, RED, YELLOW, say, styled},
     screen::{Screen, Size},
     show::{countdown, duration},
+    spelling,
 };
 use serde_json::json;
 use std::{
@@ -198,6 +199,9 @@ impl Audience for Live {
                 format!("phase {phase} {how}{merged}")
             }
             Happening::Note(text) => format!("{} {text}", styled(YELLOW, "note:")),
+            Happening::Remark(remark) => {
+                format!("{} {}", styled(YELLOW, "note:"), spelling::line(remark))
+            }
         };
         self.line(&text);
     }
@@ -275,5 +279,9 @@ fn data(happening: &Happening) -> serde_json::Value {
             "missing": missing,
         }),
         Happening::Note(text) => json!({ "event": "note", "text": text }),
+        Happening::Remark(remark) => {
+            let text = spelling::line(remark);
+            json!({ "event": "note", "text": text, "next_steps": spelling::data(&remark.next) })
+        }
     }
 }

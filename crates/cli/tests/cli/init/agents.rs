@@ -266,10 +266,7 @@ fn doctor_tells_of_a_git_that_is_too_old() {
     let project = Project::git();
     let table = [
         ("2.37.1", "bad  git            version 2.37.1 is too old: runs in work trees need 2.38"),
-        (
-            "2.39.5 (Apple Git-154)",
-            "note git            version 2.39.5 (Apple Git-154): `waypost run",
-        ),
+        ("2.39.5 (Apple Git-154)", "note git            version 2.39.5 (Apple Git-154): reverting"),
         ("2.40.0", "ok   git            version 2.40 or later"),
         ("3.0", "ok   git            version 2.40 or later"),
     ];

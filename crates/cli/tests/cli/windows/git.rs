@@ -95,7 +95,8 @@ fn a_second_work_tree_has_its_own_workflow_and_the_same_run() {
     std::fs::write(second.join(WORKFLOW), text.replace("DESIGN", "PR")).unwrap();
     assert_eq!(project.must("--quiet status").stderr, "");
     let said = project.run_in(&second, "--quiet status").stderr;
-    assert!(said.contains("was refused: phase: use `waypost develop advance`"), "{said}");
+    assert!(said.contains("was refused: phase: an edit does not change it"), "{said}");
+    assert!(said.contains("next: waypost develop advance"), "{said}");
 }
 
 #[test]

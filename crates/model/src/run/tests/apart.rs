@@ -32,7 +32,7 @@ fn a_phase_shows_its_tree_while_it_has_one() {
     assert_eq!((shown(&walk), walk.active().base(1)), (None, None));
     assert_eq!(walk.phases(), "1 closed, 2 open");
     let refused = summary(&walk.say("base 2 abc"));
-    assert_eq!(refused, "refused: branches of phases are Waypost's → waypost run status");
+    assert_eq!(refused, "refused: branches of phases are Waypost's → show_run");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn where_a_phase_is_worked_on_holds_until_its_end() {
     assert_eq!(
         refused,
         "refused: phase 1 is being worked on in worktree/phase-1, to be merged into main: that \
-         holds until its end → waypost run --resume"
+         holds until its end → resume_run"
     );
     walk.go(
         "start T1.1; waypost: done T1.1 @c1; start T1.2; waypost: done T1.2; waypost: joined 1 m1",

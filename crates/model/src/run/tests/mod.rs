@@ -28,6 +28,7 @@ use crate::{
     id::TaskId,
     inbox::{self, Inbox, Question, QuestionKind},
     machine::{Asked, Decision, Effect, Machine as _, Rejected},
+    next::NextStep,
     notice::Notice,
     retry::FailureClass,
     time::Time,
@@ -240,6 +241,7 @@ fn question(title: &str) -> Question {
         title: title.to_owned(),
         text: title.to_owned(),
         choices: vec!["allow".into(), "deny".into()],
+        next: Vec::new(),
     }
 }
 
@@ -358,7 +360,7 @@ fn mode(word: &str) -> Mode {
 fn summary(result: &Result<Decision<Event>, Rejected>) -> String {
     match result {
         Err(rejected) => {
-            let next = rejected.next.as_ref().map_or(String::new(), |next| format!(" → {next}"));
+            let next = steps(&rejected.next);
             format!("refused: {}{next}", rejected.message)
         }
         Ok(decision) if decision.events.is_empty() && decision.effects.is_empty() => {
@@ -411,4 +413,10 @@ fn event_line(event: &Event) -> String {
         Event::PhaseClosed { phase, merge_commit: Some(commit) } => format!("{phase} at {commit}"),
     };
     format!("{kind} {rest}")
+}
+
+/// What leads on, as a tail of a line.
+fn steps(next: &[NextStep]) -> String {
+    let words: Vec<String> = next.iter().map(ToString::to_string).collect();
+    if words.is_empty() { String::new() } else { format!(" → {}", words.join(" | ")) }
 }

@@ -1,6 +1,6 @@
 //! What is told to whoever is not looking.
 
-use super::{Command, Isolation, Mode, Settings, Walk, agent, plain, plan};
+use super::{Command, Isolation, Mode, Settings, Walk, agent, plain, plan, steps};
 use crate::{
     actor::Actor,
     inbox::{self, Inbox, Question, QuestionKind},
@@ -47,7 +47,7 @@ fn a_failure_is_told_when_it_is_final_and_named_again_at_each_end() {
     );
     insta::assert_snapshot!(told(&walk), @r"
     start: run started: 4 tasks in 2 phases
-    task_failed T1 1: T1 failed: the work of T1 | it broke | Next: waypost run logs T1, then waypost run retry T1
+    task_failed T1 1: T1 failed: the work of T1 | it broke
     phase_done 1: PHASE_FAILED:1 phase 1 (phase-1) has ended: 0/3 completed, 2 failed, 1 blocked | failed: T1 the work of T1 | failed: T3 the work of T3
     phase_done 2: phase 2 (phase-2) is done: 1/1 completed
     all_done: the run is over: 1/4 completed, 2 failed, 1 blocked | failed: T1 the work of T1 | failed: T3 the work of T3
@@ -95,6 +95,7 @@ fn a_question_of_a_run_is_told_once_and_a_workflows_is_not() {
             title: "which port?".into(),
             text: text.into(),
             choices: vec!["80".into(), "443".into()],
+            next: Vec::new(),
         };
         let decision = inbox.decide(&inbox::Command::Ask(question), &asked).unwrap();
         decision.events.iter().for_each(|event| inbox.apply(event, asked.now));
@@ -102,17 +103,16 @@ fn a_question_of_a_run_is_told_once_and_a_workflows_is_not() {
             Effect::Notify(it) => {
                 let about =
                     it.task.map(|id| id.to_string()).or_else(|| it.phase.map(|it| it.to_string()));
-                format!("{} {about:?} {} // {}", it.kind, it.title, it.text)
+                format!("{} {about:?} {} // {}{}", it.kind, it.title, it.text, steps(&it.next))
             }
             other => panic!("{other:?}"),
         });
         told.collect()
     };
-    let next =
-        |id: &str| format!("Next: waypost inbox show {id}, then waypost inbox answer {id} 80|443");
+    let next = |id: &str| format!(" → show_entry {id} | answer_entry {id} 80|443");
     assert_eq!(
         ask("run/task/T1.2/port", "It is free."),
-        [format!("needs_you Some(\"T1.2\") which port? // It is free.\n{}", next("q1"))]
+        [format!("needs_you Some(\"T1.2\") which port? // It is free.{}", next("q1"))]
     );
     assert_eq!(ask("run/task/T1.2/port", "It is free."), [""; 0]);
     assert_eq!(ask("run/task/T1.2/port", "Another wording."), [""; 0]);

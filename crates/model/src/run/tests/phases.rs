@@ -168,7 +168,7 @@ fn normal_mode_asks_at_each_end_but_the_last() {
     assert_eq!(summary(&walk.say("person: approve 1")), "nothing");
     assert_eq!(
         summary(&walk.say("person: approve 2")),
-        "refused: phase 2 does not wait for approval → waypost run status"
+        "refused: phase 2 does not wait for approval → show_run"
     );
     walk.go("start T2; done T2; person: approve 2; start T3; done T3");
     assert!(walk.active().is_over());
@@ -220,10 +220,7 @@ fn a_phase_is_joined_before_the_next_one_opens() {
     );
     assert_eq!(summary(&walk.say("joined 1 abc1234")), "nothing");
     assert_eq!(summary(&walk.say("conflict 1")), "nothing");
-    assert_eq!(
-        summary(&walk.say("joined 2 abc1234")),
-        "refused: phase 2 is not ending → waypost run status"
-    );
+    assert_eq!(summary(&walk.say("joined 2 abc1234")), "refused: phase 2 is not ending → show_run");
 }
 
 #[test]
@@ -235,7 +232,7 @@ fn what_cannot_be_joined_stops_the_run_until_it_is_mended() {
     assert_eq!(
         text,
         "Phase 1 (phase-1): 1/1 completed, 0 failed, 0 blocked. the merge has conflicts. \
-         Fix it, then go on with `waypost run --resume`."
+         Fix it, then let the run go on."
     );
     assert_eq!(
         summary(&walk.say("resume")),

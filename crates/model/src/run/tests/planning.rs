@@ -69,7 +69,7 @@ fn a_task_in_progress_cannot_leave_the_plan() {
     let without = Command::Replan { plan: plan("1: T1 -; T3 -; T4 -"), keep_done: false };
     assert_eq!(
         summary(&walk.give(&without, &agent())),
-        "refused: T2 is in progress but no longer in the plan → waypost run fail T2"
+        "refused: T2 is in progress but no longer in the plan → fail_task T2"
     );
     walk.go("done T2");
     assert_eq!(summary(&walk.give(&without, &agent())), "replanned 3 tasks");
@@ -78,7 +78,7 @@ fn a_task_in_progress_cannot_leave_the_plan() {
 #[test]
 fn an_empty_plan_replaces_nothing() {
     let empty = || crate::run::Plan::new("example".into(), [].into(), Vec::new()).unwrap();
-    let refused = "refused: the plan has no task → waypost validate TASKS.md";
+    let refused = "refused: the plan has no task → validate_file TASKS.md";
     let rebuild =
         Command::Rebuild { plan: empty(), completed: Vec::new(), before: Before::default() };
     for command in [Command::Replan { plan: empty(), keep_done: false }, rebuild] {
@@ -166,13 +166,13 @@ fn one_run_at_a_time() {
     let begin = || Command::Begin { plan: plan("1: T9 -"), settings: plain() };
     assert_eq!(
         summary(&walk().give(&begin(), &agent())),
-        "refused: run 1 is not finished → waypost run --resume, or --rebuild-state by a person"
+        "refused: run 1 is not finished → resume_run | rebuild_run"
     );
     let mut over = Walk::of("1: T1 -", plain(), "start T1; done T1");
     over.give(&begin(), &agent()).unwrap();
     assert_eq!((over.phases().as_str(), over.lists().as_str()), ("1 open", "ready: T9"));
     let mut none = Walk::default();
-    assert_eq!(summary(&none.say("start T1")), "refused: no run has begun → waypost run");
+    assert_eq!(summary(&none.say("start T1")), "refused: no run has begun → begin_run");
 }
 
 #[test]

@@ -200,7 +200,7 @@ proptest! {
                 prop_assert_eq!(&now, &before);
                 prop_assert!(!rejected.message.is_empty() && !rejected.message.contains('\n'));
                 let needs_next = matches!(rejected.cause, Cause::Rule | Cause::Unknown);
-                prop_assert!(!needs_next || rejected.next.is_some(), "{:?}", rejected);
+                prop_assert!(!needs_next || !rejected.next.is_empty(), "{:?}", rejected);
             }
             before = now;
             Ok(())

@@ -111,7 +111,7 @@ fn a_run_that_is_not_finished_is_given_up_only_if_that_is_said() {
     let unfinished = || Walk::of(FIRST, plain(), "start T1; done T1; start T2");
     assert_eq!(
         summary(&unfinished().give(&begin(FIRST), &agent())),
-        "refused: run 1 is not finished → waypost run --resume, or --rebuild-state by a person"
+        "refused: run 1 is not finished → resume_run | rebuild_run"
     );
     let mut walk = unfinished();
     assert_eq!(
@@ -134,7 +134,7 @@ fn a_run_with_work_that_is_not_merged_is_not_given_up() {
     assert_eq!(
         summary(&walk.give(&begin_new(FIRST, Earlier::IsDoneAgain), &person())),
         "refused: run 1 is not finished, and its work on phase 1 is in worktree/phase-1, not \
-         merged yet → waypost run --resume"
+         merged yet → resume_run"
     );
 }
 
@@ -145,8 +145,8 @@ fn a_completed_task_that_says_something_else_is_named() {
     let one = "1: T1 - =other; T2 -\n2: T3; T4 -";
     assert_eq!(
         summary(&unfinished().give(&replan(one, false), &agent())),
-        "refused: T1 is completed in run 1 and says something else now → waypost run --keep-done \
-         to leave that completed, or waypost run --new"
+        "refused: T1 is completed in run 1 and says something else now → \
+         begin_keeping_done | begin_afresh"
     );
     let both = "1: T1 - =other; T2 - =other\n2: T3 =other; T4 - =other";
     let refused = unfinished().give(&replan(both, false), &agent()).unwrap_err();

@@ -1,8 +1,8 @@
 //! One task's life: readiness, attempts, retries, failure and what it blocks.
 
 use super::{
-    Command, Effect, Evidence, Mode, SEED_PLAN, Settings, TaskStatus, Walk, agent, id, person,
-    plain, summary,
+    Command, Effect, Evidence, Mode, NextStep, SEED_PLAN, Settings, TaskStatus, Walk, agent, id,
+    person, plain, summary,
 };
 use crate::{machine::Cause, run::FailReason};
 use std::time::Duration;
@@ -80,7 +80,7 @@ fn what_is_skipped_may_be_opened_again() {
     assert_eq!(walk.active().task(&id("T2")).unwrap().reason, Some(FailReason::Skipped));
     assert_eq!(summary(&walk.say("skip T2")), "nothing");
     walk.go("start T1");
-    assert_eq!(summary(&walk.say("skip T1")), "refused: T1 is in_progress → waypost run fail T1");
+    assert_eq!(summary(&walk.say("skip T1")), "refused: T1 is in_progress → fail_task T1");
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_retry_waits_for_its_delay_and_wakes_the_engine() {
     assert_eq!(walk.effects, [Effect::Wake { at: not_before }]);
 
     let refused = walk.say("start T1").unwrap_err();
-    assert_eq!(refused.next.as_deref(), Some("waypost run retry T1"));
+    assert_eq!(refused.next, [NextStep::RetryTask { id: id("T1") }]);
     walk.go("wait; start T1; done T1");
     assert_eq!(walk.attempts("T1"), 2);
 
@@ -233,7 +233,7 @@ fn no_more_than_max_parallel_are_in_progress() {
     let mut walk = Walk::of("1: T1 -; T2 -; T3 -", settings, "start T1; start T2");
     assert_eq!(
         summary(&walk.say("start T3")),
-        "refused: 2 tasks are in progress, and max_parallel is 2 → waypost run status"
+        "refused: 2 tasks are in progress, and max_parallel is 2 → show_run"
     );
     walk.go("done T1; start T3");
     assert_eq!(walk.lists(), "in_progress: T2 T3; completed: T1");
@@ -276,7 +276,7 @@ fn what_is_reverted_blocks_what_stood_on_it() {
     assert_eq!(walk.attempts("T1"), 2);
     assert_eq!(
         summary(&walk.say("revert T1")),
-        "refused: T1 is in_progress; only a completed task is reverted → waypost run done T1"
+        "refused: T1 is in_progress; only a completed task is reverted → complete_task T1"
     );
 }
 
@@ -316,20 +316,20 @@ fn a_task_that_cannot_start_says_what_it_waits_for() {
     };
     #[rustfmt::skip]
     let table = [
-        ("", "start T3", "T3 is pending: it waits for T1 (ready), T2 (pending) → waypost run next"),
-        ("", "start T5", "T5 is pending: it waits for phase 1 (0/4 completed) → waypost run next"),
-        ("", "start T6", "T6 is pending: it waits for T4 (pending) → waypost run next"),
-        ("", "start T7", "T7 is pending: it waits for phase 2 → waypost run next"),
-        ("", "start T9", "there is no task T9 in this run → waypost run status"),
-        ("start T1", "start T1", "T1 is in_progress (attempt 2) → waypost run done T1"),
-        ("start T1; done T1", "start T1", "T1 is completed → waypost run next"),
-        ("skip T1", "start T1", "T1 is failed → waypost run retry T1"),
-        ("skip T1", "start T2", "T2 is blocked: it waits for T1 (failed) → waypost run retry T1"),
-        ("skip T1", "start T4", "T4 is blocked: it waits for T2 (blocked) → waypost why T4"),
-        ("skip T1", "start T5", "T5 is blocked: it waits for phase 1 (0/4 completed) → waypost why T5"),
-        ("skip T1", "retry T2", "T2 is blocked; only a failed task is retried → waypost run retry T1"),
-        ("", "done T2", "T2 is pending, not in progress → waypost run next"),
-        ("", "fail T1", "T1 is ready, not in progress → waypost run start T1"),
+        ("", "start T3", "T3 is pending: it waits for T1 (ready), T2 (pending) → show_ready"),
+        ("", "start T5", "T5 is pending: it waits for phase 1 (0/4 completed) → show_ready"),
+        ("", "start T6", "T6 is pending: it waits for T4 (pending) → show_ready"),
+        ("", "start T7", "T7 is pending: it waits for phase 2 → show_ready"),
+        ("", "start T9", "there is no task T9 in this run → show_run"),
+        ("start T1", "start T1", "T1 is in_progress (attempt 2) → complete_task T1"),
+        ("start T1; done T1", "start T1", "T1 is completed → show_ready"),
+        ("skip T1", "start T1", "T1 is failed → retry_task T1"),
+        ("skip T1", "start T2", "T2 is blocked: it waits for T1 (failed) → retry_task T1"),
+        ("skip T1", "start T4", "T4 is blocked: it waits for T2 (blocked) → explain_task T4"),
+        ("skip T1", "start T5", "T5 is blocked: it waits for phase 1 (0/4 completed) → explain_task T5"),
+        ("skip T1", "retry T2", "T2 is blocked; only a failed task is retried → retry_task T1"),
+        ("", "done T2", "T2 is pending, not in progress → show_ready"),
+        ("", "fail T1", "T1 is ready, not in progress → start_task T1"),
     ];
     for (script, line, want) in table {
         assert_eq!(refused(script, line), format!("refused: {want}"), "`{line}` after `{script}`");

@@ -71,7 +71,7 @@ fn a_question_waits_in_the_inbox_and_holds_the_task_until_it_is_answered() {
     assert_eq!(walk.inbox.open()[0].question.subject, "task/T1/k1");
     walk.go("waypost: interrupt T1 #1");
     let refused = walk.say("start T1");
-    assert_eq!(summary(&refused), "refused: T1 waits for a person → waypost why T1");
+    assert_eq!(summary(&refused), "refused: T1 waits for a person → explain_task T1");
     let by_agent = walk.say("answer T1 k1 allow").unwrap_err();
     assert_eq!(by_agent.cause, Cause::Reserved);
     walk.go("person: answer T1 k1 allow; start T1");
@@ -222,7 +222,7 @@ fn a_task_without_money_waits_until_it_gets_more() {
     assert!(walk.asked().is_empty());
     walk.go("wait");
     let refused = walk.say("start T1");
-    assert_eq!(summary(&refused), "refused: T1 waits for a person → waypost why T1");
+    assert_eq!(summary(&refused), "refused: T1 waits for a person → explain_task T1");
     assert_eq!(summary(&walk.say("waypost: wake T1")), "task_woken T1");
     assert_eq!(summary(&walk.say("waypost: wake T1")), "nothing");
     walk.go("start T1");
@@ -248,7 +248,7 @@ fn nobody_works_on_a_task_that_a_person_has_taken() {
     walk.go("person: return T1; start T1");
     assert_eq!(
         summary(&walk.say("person: take T2")),
-        "refused: no agent has worked on T2: there is nothing to open → waypost why T2"
+        "refused: no agent has worked on T2: there is nothing to open → explain_task T2"
     );
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Command, Mode, SEED_PLAN, Settings, TaskId, TaskStatus, Walk, agent, id, person, plain, plan,
-    summary,
+    steps, summary,
 };
 use crate::document::Document as _;
 use crate::{
@@ -266,7 +266,13 @@ type Meaning<'a> = Result<&'a [&'a str], &'a [&'a str]>;
 #[track_caller]
 fn check(base: &RunState, edited: &RunState, want: Meaning<'_>) {
     let got = translate(base, edited, &plain())
-        .map(|commands| commands.iter().map(word).collect::<Vec<_>>());
+        .map(|commands| commands.iter().map(word).collect::<Vec<_>>())
+        .map_err(|refused| {
+            refused
+                .iter()
+                .map(|it| format!("{}{}", it.message, steps(&it.next)))
+                .collect::<Vec<_>>()
+        });
     let owned = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<String>>();
     assert_eq!(got, want.map(owned).map_err(owned));
 }
@@ -275,8 +281,8 @@ fn check(base: &RunState, edited: &RunState, want: Meaning<'_>) {
 fn every_move_between_lists_has_a_meaning_or_a_reason_against_it() {
     let base = walk().active().render();
     let done = "tasks: T1.1 is completed and is not done again";
-    let running = "tasks: T1.2 is in progress; use `waypost run fail T1.2`";
-    let failed = "tasks: T1.4 has failed; use `waypost run retry T1.4` first";
+    let running = "tasks: T1.2 is in progress, and an edit does not give it up → fail_task T1.2";
+    let failed = "tasks: T1.4 has failed; it is retried before it is started → retry_task T1.4";
     #[rustfmt::skip]
     let table: [(&str, &str, Meaning<'_>); 26] = [
         // What follows from the graph is computed again, wherever it stands.
@@ -418,7 +424,7 @@ fn one_refusal_refuses_the_whole_file_and_every_reason_is_told() {
         Err(&[
             "project: it is the name in TASKS.md",
             "tasks: T1.1 is completed and is not done again",
-            "tasks: T1.2 is in progress; use `waypost run fail T1.2`",
+            "tasks: T1.2 is in progress, and an edit does not give it up → fail_task T1.2",
         ]),
     );
 }

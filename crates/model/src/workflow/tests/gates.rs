@@ -52,11 +52,10 @@ fn judged(gate: GateName, configured: &str, evidence: &[Evidence], by: &Actor) -
 
 #[test]
 fn a_gate_is_passed_by_what_is_configured_for_it() {
-    let no_test = "refused: GATE needs `cargo test` to pass → waypost develop gate pass GATE";
-    let no_review = "refused: GATE needs a review made by Waypost → waypost develop review";
-    let no_human = "refused: GATE needs your confirmation → waypost develop gate pass GATE --yes";
-    let blocked =
-        "refused: GATE needs a review with 0 blocking; this has 2 → waypost develop review";
+    let no_test = "refused: GATE needs `cargo test` to pass → pass_gate GATE";
+    let no_review = "refused: GATE needs a review made by Waypost → review";
+    let no_human = "refused: GATE needs your confirmation → confirm_gate GATE";
+    let blocked = "refused: GATE needs a review with 0 blocking; this has 2 → review";
     #[rustfmt::skip]
     let table: [(&str, &[Evidence], &str); 16] = [
         ("check",              &[],                                         no_test),
@@ -87,11 +86,10 @@ fn a_gate_is_passed_by_what_is_configured_for_it() {
 #[test]
 fn where_nothing_is_configured_an_agents_own_report_is_enough_but_for_the_last_gate() {
     let needs_report = "refused: GATE needs a report with `Blocking: 0` → \
-                        waypost develop gate pass GATE --report FILE";
+                        report_gate GATE";
     let needs_more =
         "gate_asked re_review_clean; ask: re_review_clean of `chat` waits for your word";
-    let blocked =
-        "refused: GATE needs a review with 0 blocking; this has 2 → waypost develop review";
+    let blocked = "refused: GATE needs a review with 0 blocking; this has 2 → review";
     #[rustfmt::skip]
     let table: [(&[Evidence], &str, &str); 9] = [
         (&[],                     needs_report, needs_more),
@@ -131,22 +129,22 @@ fn no_agent_speaks_for_a_person() {
 #[test]
 fn a_gate_is_passed_in_its_own_phase_only() {
     let table = [
-        ("start chat", "review_clean_pass", "REVIEW", "DESIGN", "advance --checkpoint ID"),
-        (TO_IMPLEMENT, "review_clean_pass", "REVIEW", "IMPLEMENT", "back"),
+        ("start chat", "review_clean_pass", "REVIEW", "DESIGN", "advance_with_checkpoints"),
+        (TO_IMPLEMENT, "review_clean_pass", "REVIEW", "IMPLEMENT", "go_back"),
         (
             TO_REVIEW,
             "architect_verified",
             "IMPLEMENT",
             "REVIEW",
-            "gate pass review_clean_pass [--report FILE]",
+            "pass_gate_or_report review_clean_pass",
         ),
-        (TO_PR, "architect_verified", "IMPLEMENT", "PR", "back"),
-        (TO_IMPLEMENT, "re_review_clean", "PR", "IMPLEMENT", "checkpoint start cp-1"),
+        (TO_PR, "architect_verified", "IMPLEMENT", "PR", "go_back"),
+        (TO_IMPLEMENT, "re_review_clean", "PR", "IMPLEMENT", "start_checkpoint cp-1"),
     ];
     for (script, gate, owner, phase, next) in table {
         let refused = summary(&Walk::of(script).say(&format!("gate pass {gate}")));
         let want = format!("refused: {gate} is passed in {owner}, and this is {phase}");
-        assert_eq!(refused, format!("{want} → waypost develop {next}"));
+        assert_eq!(refused, format!("{want} → {next}"));
     }
 }
 
@@ -242,9 +240,8 @@ fn what_lacks_only_a_persons_word_waits_in_the_inbox() {
         let confirm = |tree: &str| Command::ConfirmGate { gate, tree: Some(tree.into()) };
         let reserved = "refused: confirming a gate is reserved for a person at a terminal";
         assert_eq!(summary(&walk.give(&confirm("t1"), &agent())), reserved);
-        let moved = format!(
-            "refused: files have changed since {gate} was asked for → waypost develop gate pass {gate}"
-        );
+        let moved =
+            format!("refused: files have changed since {gate} was asked for → pass_gate {gate}");
         assert_eq!(summary(&walk.give(&confirm("t2"), &person())), moved);
         let passed = format!(
             "gate_passed {gate} (check `cargo test`, confirmed by user:mina); settle gate/{gate}"

@@ -22,6 +22,7 @@ use crate::{
     id::CheckpointId,
     inbox::{self, Inbox},
     machine::{Asked, Decision, Effect, Machine as _, Rejected},
+    next::NextStep,
     retry::FailureClass,
     time::Time,
 };
@@ -272,7 +273,7 @@ fn found_in_a_file() -> Feature {
 fn summary(result: &Result<Decision<Event>, Rejected>) -> String {
     match result {
         Err(rejected) => {
-            let next = rejected.next.as_ref().map_or(String::new(), |next| format!(" → {next}"));
+            let next = steps(&rejected.next);
             format!("refused: {}{next}", rejected.message)
         }
         Ok(decision) if decision.events.is_empty() && decision.effects.is_empty() => {
@@ -323,4 +324,10 @@ fn event_line(event: &Event) -> String {
         Event::Adopted { feature } => format!("{} in {}", feature.name, feature.phase),
     };
     format!("{kind} {rest}").trim_end().to_owned()
+}
+
+/// What leads on, as a tail of a line.
+fn steps(next: &[NextStep]) -> String {
+    let words: Vec<String> = next.iter().map(ToString::to_string).collect();
+    if words.is_empty() { String::new() } else { format!(" → {}", words.join(" | ")) }
 }

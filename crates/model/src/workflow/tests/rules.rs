@@ -2,7 +2,7 @@
 
 use super::{
     CheckpointStep, Command, Event, Feature, MAX_ITERATIONS, TO_DONE, TO_IMPLEMENT, TO_PR,
-    TO_REVIEW, Walk, agent, chain, check, command, id, person, summary,
+    TO_REVIEW, Walk, agent, chain, check, command, id, person, steps, summary,
 };
 use crate::{
     evidence::Evidence,
@@ -19,14 +19,14 @@ fn leads(script: &str, line: &str, want: &str) {
     assert_eq!(walk.line(), want, "`{line}` after `{script}`");
 }
 
-/// After `script`, `line` is refused with this message and this next command.
+/// After `script`, `line` is refused with this message and this next step.
 #[track_caller]
 fn refuses(script: &str, line: &str, want: &str) {
     let mut walk = Walk::of(script);
     let before = walk.state.clone();
     let rejected = walk.say(line).expect_err("it is refused");
-    let next = rejected.next.as_deref().unwrap_or("-");
-    assert_eq!(format!("{} → {next}", rejected.message), want, "`{line}` after `{script}`");
+    let next = steps(&rejected.next);
+    assert_eq!(format!("{}{next}", rejected.message), want, "`{line}` after `{script}`");
     assert_eq!(walk.state, before, "a refusal changes nothing");
 }
 
@@ -37,10 +37,10 @@ fn a_workflow_starts_where_there_is_none_or_it_is_done() {
     refuses(
         "start chat",
         "start search",
-        "`chat` is in DESIGN; only one feature at a time → waypost develop resume",
+        "`chat` is in DESIGN; only one feature at a time → resume_feature",
     );
-    refuses("", "start", "a feature needs a name → waypost develop start FEATURE");
-    refuses("", "advance", "no workflow is active → waypost develop start FEATURE");
+    refuses("", "start", "a feature needs a name → start_feature");
+    refuses("", "advance", "no workflow is active → start_feature");
 }
 
 #[test]
@@ -65,22 +65,22 @@ fn design_is_left_with_checkpoints() {
     refuses(
         "start chat",
         "advance",
-        "REVIEW needs at least one checkpoint → waypost develop advance --checkpoint ID",
+        "REVIEW needs at least one checkpoint → advance_with_checkpoints",
     );
     refuses(
         "start chat; contract",
         "advance --strategy direct",
-        "the strategy is given when REVIEW ends → waypost develop advance",
+        "the strategy is given when REVIEW ends → advance",
     );
     refuses(
         "start chat",
         "advance cp-1 cp-1",
-        "checkpoint cp-1 is given twice → waypost develop advance --checkpoint ID",
+        "checkpoint cp-1 is given twice → advance_with_checkpoints",
     );
     refuses(
         "start chat",
         "advance cp-1 --contract",
-        "give either checkpoints or a contract, not both → waypost develop advance --contract FILE",
+        "give either checkpoints or a contract, not both → advance_with_contract",
     );
 }
 
@@ -100,13 +100,9 @@ fn review_is_left_through_its_gate() {
     refuses(
         TO_REVIEW,
         "advance",
-        "IMPLEMENT needs review_clean_pass → waypost develop gate pass review_clean_pass [--report FILE]",
+        "IMPLEMENT needs review_clean_pass → pass_gate_or_report review_clean_pass",
     );
-    refuses(
-        &passed,
-        "advance cp-3",
-        "checkpoints are given when DESIGN ends → waypost develop advance",
-    );
+    refuses(&passed, "advance cp-3", "checkpoints are given when DESIGN ends → advance");
 }
 
 #[test]
@@ -119,28 +115,28 @@ fn implement_is_left_with_both_gates_and_every_checkpoint() {
         one,
         "advance",
         "PR needs every checkpoint passed; open: cp-1 pending → \
-         waypost develop checkpoint start cp-1",
+         start_checkpoint cp-1",
     );
     refuses(
         &format!("{one}; checkpoint start cp-1; checkpoint escalate cp-1"),
         "advance",
         "PR needs every checkpoint passed; open: cp-1 escalated → \
-         a person runs `waypost develop checkpoint reopen cp-1`",
+         reopen_checkpoint cp-1",
     );
     refuses(
         &passed,
         "advance",
-        "PR needs architect_verified → waypost develop gate pass architect_verified [--report FILE]",
+        "PR needs architect_verified → pass_gate_or_report architect_verified",
     );
     refuses(
         &format!("{verified}; gate reset review_clean_pass"),
         "advance",
-        "PR needs review_clean_pass → waypost develop back",
+        "PR needs review_clean_pass → go_back",
     );
     refuses(
         &verified,
         "advance --strategy direct",
-        "the strategy is given when REVIEW ends → waypost develop advance",
+        "the strategy is given when REVIEW ends → advance",
     );
 }
 
@@ -152,20 +148,16 @@ fn pr_is_left_with_all_three_gates() {
         "advance",
         "DONE direct [review_clean_pass architect_verified re_review_clean] cp-1 passed/1",
     );
-    refuses(
-        TO_PR,
-        "advance",
-        "DONE needs re_review_clean → waypost develop gate pass re_review_clean",
-    );
+    refuses(TO_PR, "advance", "DONE needs re_review_clean → pass_gate re_review_clean");
     refuses(
         &format!("{clean}; gate reset architect_verified"),
         "advance",
-        "DONE needs architect_verified → waypost develop back",
+        "DONE needs architect_verified → go_back",
     );
     refuses(
         &format!("{clean}; gate stale re_review_clean"),
         "advance",
-        "DONE needs re_review_clean → waypost develop gate pass re_review_clean",
+        "DONE needs re_review_clean → pass_gate re_review_clean",
     );
 }
 
@@ -180,12 +172,8 @@ fn back_closes_the_gate_of_the_phase_entered_and_every_later_one() {
     );
     leads(&implement, "back", "REVIEW - [] cp-1 in_progress/1, cp-2 pending/0");
     leads(&pr, "back", "IMPLEMENT direct [review_clean_pass] cp-1 passed/1");
-    refuses(
-        "start chat",
-        "back",
-        "there is no phase before DESIGN → waypost develop advance --checkpoint ID",
-    );
-    refuses(TO_DONE, "back", "`chat` is done → waypost develop start FEATURE");
+    refuses("start chat", "back", "there is no phase before DESIGN → advance_with_checkpoints");
+    refuses(TO_DONE, "back", "`chat` is done → start_feature");
 }
 
 #[test]
@@ -286,9 +274,9 @@ fn an_escalation_waits_in_the_inbox_until_it_is_reopened_or_replaced() {
 #[test]
 fn checkpoints_are_worked_on_in_implement_only() {
     let table = [
-        ("start chat", "DESIGN", "waypost develop advance --checkpoint ID"),
-        (TO_REVIEW, "REVIEW", "waypost develop gate pass review_clean_pass [--report FILE]"),
-        (TO_PR, "PR", "waypost develop back"),
+        ("start chat", "DESIGN", "advance_with_checkpoints"),
+        (TO_REVIEW, "REVIEW", "pass_gate_or_report review_clean_pass"),
+        (TO_PR, "PR", "go_back"),
     ];
     for (script, phase, next) in table {
         for verb in ["start", "pass", "fail", "escalate", "reopen"] {
@@ -300,7 +288,7 @@ fn checkpoints_are_worked_on_in_implement_only() {
     refuses(
         TO_IMPLEMENT,
         "checkpoint start cp-9",
-        "there is no checkpoint cp-9; there are cp-1, cp-2 → waypost develop status",
+        "there is no checkpoint cp-9; there are cp-1, cp-2 → show_workflow",
     );
 }
 
@@ -310,15 +298,15 @@ fn a_contract_puts_checkpoints_in_order_and_says_what_passes_them() {
     refuses(
         agreed,
         "checkpoint start cp-2",
-        "cp-2 depends on cp-1, which has not passed → waypost develop checkpoint start cp-1",
+        "cp-2 depends on cp-1, which has not passed → start_checkpoint cp-1",
     );
     let begun = format!("{agreed}; checkpoint start cp-1");
     refuses(
         &begun,
         "checkpoint start cp-2",
-        "cp-2 depends on cp-1, which has not passed → waypost develop checkpoint pass cp-1",
+        "cp-2 depends on cp-1, which has not passed → pass_checkpoint cp-1",
     );
-    let claim = "cp-1 needs `cargo test` to pass → waypost develop checkpoint pass cp-1";
+    let claim = "cp-1 needs `cargo test` to pass → pass_checkpoint cp-1";
     refuses(&begun, "checkpoint pass cp-1", claim);
     refuses(&begun, "person: checkpoint pass cp-1", claim);
     leads(
@@ -353,11 +341,7 @@ fn a_contract_belongs_to_its_own_checkpoints() {
         let contract = Walk::of(script).feature().contract.clone();
         assert_eq!(contract, is_kept.then(|| chain(&["cp-1", "cp-2"])), "`{script}`");
     }
-    refuses(
-        TO_REVIEW,
-        "contract",
-        "a contract is agreed in DESIGN, and this is REVIEW → waypost develop back",
-    );
+    refuses(TO_REVIEW, "contract", "a contract is agreed in DESIGN, and this is REVIEW → go_back");
 }
 
 #[test]
@@ -374,7 +358,7 @@ fn an_unsound_contract_is_not_agreed() {
         assert_eq!(
             summary(&result),
             "refused: the contract does not hold: cp-2 depends on cp-7, which is not there → \
-             waypost validate FILE"
+             validate_file FILE"
         );
     }
 }
@@ -407,7 +391,7 @@ fn a_suspension_has_a_reason_and_ends_with_resume() {
     let mut walk = Walk::of(TO_PR);
     assert_eq!(
         summary(&walk.say("person: suspend")),
-        "refused: a suspension needs a reason → waypost develop suspend --reason TEXT"
+        "refused: a suspension needs a reason → suspend"
     );
     walk.say("person: suspend hotfix").unwrap();
     let suspended = walk.feature().suspended.clone().unwrap();
@@ -426,7 +410,7 @@ fn restart_keeps_the_feature_unless_one_is_given() {
         walk.say(line).unwrap();
         assert_eq!((walk.feature().name.as_str(), walk.line().as_str()), (want, "DESIGN - [] "));
     }
-    refuses("", "person: restart", "no workflow is active → waypost develop start FEATURE");
+    refuses("", "person: restart", "no workflow is active → start_feature");
 }
 
 #[test]
@@ -437,7 +421,7 @@ fn a_file_is_adopted_only_where_the_journal_is_empty() {
         "IMPLEMENT subagent [review_clean_pass] cp-1 passed/2, cp-2 in_progress/1, cp-3 pending/0",
     );
     for (script, phase) in [(TO_PR, "PR"), (TO_DONE, "DONE")] {
-        let want = format!("the journal already has `chat` in {phase} → waypost develop status");
+        let want = format!("the journal already has `chat` in {phase} → show_workflow");
         refuses(script, "person: adopt", &want);
     }
 }

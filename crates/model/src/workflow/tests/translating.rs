@@ -1,6 +1,8 @@
 //! What an edit of the state file means: commands, or reasons why it is not taken over.
 
-use super::{CheckpointStep, Command, MAX_ITERATIONS, Walk, WorkflowState, agent, person, summary};
+use super::{
+    CheckpointStep, Command, MAX_ITERATIONS, Walk, WorkflowState, agent, person, steps, summary,
+};
 use crate::workflow::translate;
 use serde_json::Value;
 
@@ -42,7 +44,13 @@ fn word(command: &Command) -> String {
 fn check(edits: &[(&str, &str)], want: Result<&[&str], &[&str]>) {
     let base = Walk::of(LIKE_THE_SEED).feature().render();
     let got = translate(&base, &edited(&base, edits))
-        .map(|commands| commands.iter().map(word).collect::<Vec<_>>());
+        .map(|commands| commands.iter().map(word).collect::<Vec<_>>())
+        .map_err(|refused| {
+            refused
+                .iter()
+                .map(|it| format!("{}{}", it.message, steps(&it.next)))
+                .collect::<Vec<_>>()
+        });
     let owned = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<String>>();
     assert_eq!(got, want.map(owned).map_err(owned), "{edits:?}");
 }
@@ -71,21 +79,25 @@ fn what_only_says_when_is_no_edit() {
 fn gates_and_phase_are_never_taken_over() {
     check(
         &[("/gates/architect_verified", "true")],
-        Err(&["gates.architect_verified: use `waypost develop gate pass architect_verified`"]),
+        Err(&[
+            "gates.architect_verified: an edit does not change it → pass_gate architect_verified",
+        ]),
     );
     check(
         &[("/gates/review_clean_pass", "false")],
-        Err(&["gates.review_clean_pass: use `waypost develop gate reset review_clean_pass`"]),
+        Err(&[
+            "gates.review_clean_pass: an edit does not change it → reset_gate review_clean_pass",
+        ]),
     );
-    check(&[("/phase", "\"PR\"")], Err(&["phase: use `waypost develop advance`"]));
-    check(&[("/phase", "\"DONE\"")], Err(&["phase: use `waypost develop advance`"]));
-    check(&[("/phase", "\"REVIEW\"")], Err(&["phase: use `waypost develop back`"]));
+    check(&[("/phase", "\"PR\"")], Err(&["phase: an edit does not change it → advance"]));
+    check(&[("/phase", "\"DONE\"")], Err(&["phase: an edit does not change it → advance"]));
+    check(&[("/phase", "\"REVIEW\"")], Err(&["phase: an edit does not change it → go_back"]));
 }
 
 #[test]
 fn passed_is_never_taken_over() {
     let refused =
-        |id: &str| format!("checkpoints.{id}: use `waypost develop checkpoint pass {id}`");
+        |id: &str| format!("checkpoints.{id}: an edit does not pass it → pass_checkpoint {id}");
     let passed = r#"{"status": "passed", "iteration": 1}"#;
     for id in ["cp-2", "cp-3", "cp-4"] {
         check(&[(&format!("/checkpoints/{id}"), passed)], Err(&[&refused(id)]));
@@ -125,9 +137,12 @@ fn what_was_agreed_is_not_edited() {
     );
     check(
         &[("/feature", "\"search\"")],
-        Err(&["feature: use `waypost develop resume --restart FEATURE`"]),
+        Err(&["feature: an edit does not change it → restart_feature"]),
     );
-    check(&[("/strategy", "null")], Err(&["strategy: use `waypost develop advance --strategy`"]));
+    check(
+        &[("/strategy", "null")],
+        Err(&["strategy: an edit does not change it → advance_with_strategy"]),
+    );
     check(
         &[("/started_at", "\"2020-01-01T00:00:00Z\"")],
         Err(&["started_at: it is what the journal says"]),
@@ -144,9 +159,9 @@ fn one_refusal_refuses_the_whole_file_and_every_reason_is_told() {
             ("/checkpoints/cp-3/status", "\"passed\""),
         ],
         Err(&[
-            "phase: use `waypost develop advance`",
-            "gates.re_review_clean: use `waypost develop gate pass re_review_clean`",
-            "checkpoints.cp-3: use `waypost develop checkpoint pass cp-3`",
+            "phase: an edit does not change it → advance",
+            "gates.re_review_clean: an edit does not change it → pass_gate re_review_clean",
+            "checkpoints.cp-3: an edit does not pass it → pass_checkpoint cp-3",
         ]),
     );
 }

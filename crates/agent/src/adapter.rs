@@ -1,5 +1,6 @@
 //! The ways in which we talk to agent programs.
 
+use crate::{product::Product, program::recognise};
 use std::fmt;
 
 /// A way to start a program, to feed it and to understand it.
@@ -71,6 +72,40 @@ impl Adapter {
         }
     }
 
+    /// How the program learns of our hook when we start it.
+    pub fn hook_way(self) -> HookWay {
+        match self {
+            Self::Claude => HookWay::SettingsFile,
+            Self::Codex | Self::CodexExec => HookWay::CommandLine,
+            Self::Acp => HookWay::OwnSettings,
+        }
+    }
+
+    /// Whether the id of a new conversation is ours to choose, so that it is known before the
+    /// program exists.
+    pub fn takes_conversation_id(self) -> bool {
+        self == Self::Claude
+    }
+
+    /// Whether the program can ask for permission while it works.
+    pub fn can_ask(self) -> bool {
+        self != Self::CodexExec
+    }
+
+    /// Whether the program is told its task only after it has named the conversation.
+    pub fn names_conversation_first(self) -> bool {
+        matches!(self, Self::Codex | Self::Acp)
+    }
+
+    /// The product that a program with this command line is, if it is one that has a hook.
+    pub fn product(self, command: &[String]) -> Option<Product> {
+        match self {
+            Self::Claude => Some(Product::Claude),
+            Self::Codex | Self::CodexExec => Some(Product::Codex),
+            Self::Acp => Product::from_word(recognise(command.iter().map(String::as_str))?),
+        }
+    }
+
     /// Whether the program ends by itself when its input is closed.
     pub fn ends_with_input(self) -> bool {
         matches!(self, Self::Claude | Self::CodexExec)
@@ -88,6 +123,37 @@ impl Adapter {
         self == Self::Claude
     }
 }
+
+/// How a program learns of our hook when we start it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookWay {
+    /// By a settings file that its command line names.
+    SettingsFile,
+    /// By its command line itself.
+    CommandLine,
+    /// Only by settings that it finds by itself.
+    OwnSettings,
+}
+
+/// An agent that needs no configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownAgent {
+    pub name: &'static str,
+    pub adapter: Adapter,
+    /// The program and its first arguments.
+    pub command: &'static [&'static str],
+}
+
+/// The way in which our own scripted agent speaks if nothing else is wanted.
+pub const SIMULATED: Adapter = Adapter::Claude;
+
+/// The agents that need no configuration.
+pub const KNOWN_AGENTS: [KnownAgent; 4] = [
+    KnownAgent { name: "claude", adapter: Adapter::Claude, command: &["claude"] },
+    KnownAgent { name: "codex", adapter: Adapter::Codex, command: &["codex"] },
+    KnownAgent { name: "codex-exec", adapter: Adapter::CodexExec, command: &["codex"] },
+    KnownAgent { name: "gemini", adapter: Adapter::Acp, command: &["gemini", "--acp"] },
+];
 
 impl fmt::Display for Adapter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

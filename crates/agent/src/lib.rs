@@ -23,7 +23,7 @@ pub mod statusline;
 pub mod stream;
 mod want;
 
-pub use adapter::Adapter;
+pub use adapter::{Adapter, HookWay, KNOWN_AGENTS, KnownAgent, SIMULATED};
 pub use endpoint::{claude_environment, codex_config, codex_environment, gemini_environment};
 pub use product::Product;
 pub use program::{conversation, recognise};

@@ -16,7 +16,10 @@ mod scan;
 
 pub use scan::BadSettings;
 
-use crate::product::Product;
+use crate::{
+    adapter::{Adapter, HookWay},
+    product::Product,
+};
 use edit::{insert, remove_last};
 use entries::{Wanted, ours, wanted};
 use scan::{Document, Node};
@@ -32,6 +35,23 @@ pub enum Sharing {
 #[derive(Clone, Copy, Debug)]
 pub struct HookProgram<'a> {
     pub words: &'a [String],
+}
+
+/// What a program is told by the settings file that its command line names, beside the hook: where
+/// nothing may be changed, no safety check of the program's own decides that something may be after
+/// all.
+const GIVEN_SETTINGS: &str = "{\n  \"useAutoModeDuringPlan\": false\n}\n";
+
+/// The settings file that a program is given on its command line: its name, and its text with our
+/// hook. None for programs that are given none.
+pub fn given_settings(
+    adapter: Adapter,
+    program: &HookProgram<'_>,
+) -> Option<Result<(&'static str, String), BadSettings>> {
+    (adapter.hook_way() == HookWay::SettingsFile).then(|| {
+        let text = register(Product::Claude, Some(GIVEN_SETTINGS), program)?;
+        Ok(("claude-settings.json", text))
+    })
 }
 
 /// The settings file that takes the hook, below the project's root.

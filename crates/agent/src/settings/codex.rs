@@ -77,7 +77,7 @@ fn untrusted(around: &Around<'_>, config: &Table) -> Option<Obstacle> {
 
 /// Arguments with which Codex leaves its trust in a folder as it is. Without them it trusts every folder
 /// in which it is started by us, and says so in the person's configuration.
-pub fn unchanged_trust(around: &Around<'_>) -> Vec<String> {
+pub(super) fn unchanged_trust(around: &Around<'_>) -> Vec<String> {
     let config = table(around, &home(around).join("config.toml"));
     let is_decided = |root: &Path| {
         let project = config.get("projects").and_then(|it| it.get(root.to_str()?));
@@ -105,7 +105,7 @@ pub struct NamedVariables {
 }
 
 /// The variables that the configuration of Codex names.
-pub fn named_variables(around: &Around<'_>) -> NamedVariables {
+pub(super) fn named_variables(around: &Around<'_>) -> NamedVariables {
     let mut found = NamedVariables::default();
     for path in files(around).iter().filter(|path| path.ends_with("config.toml")) {
         let config = table(around, path);

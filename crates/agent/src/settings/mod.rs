@@ -10,9 +10,10 @@ mod claude;
 mod codex;
 mod gemini;
 
-pub use codex::{NamedVariables, named_variables, unchanged_trust};
+pub use codex::NamedVariables;
+use codex::unchanged_trust;
 
-use crate::{product::Product, registration};
+use crate::{adapter::Adapter, product::Product, registration};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +35,22 @@ pub struct Around<'a> {
 impl std::fmt::Debug for Around<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Around").field("home", &self.home).field("root", &self.root).finish()
+    }
+}
+
+/// The variables that the configuration of a program names.
+pub fn named_variables(adapter: Adapter, around: &Around<'_>) -> NamedVariables {
+    match adapter {
+        Adapter::Codex | Adapter::CodexExec => codex::named_variables(around),
+        Adapter::Claude | Adapter::Acp => NamedVariables::default(),
+    }
+}
+
+/// Arguments with which a program leaves what its person trusts as it is.
+pub fn trust_arguments(product: Product, around: &Around<'_>) -> Vec<String> {
+    match product {
+        Product::Codex => unchanged_trust(around),
+        Product::Claude | Product::Gemini => Vec::new(),
     }
 }
 

@@ -179,9 +179,13 @@ env_key = "OTHER_KEY"
 bearer_token_env_var = "WIKI_TOKEN"
 env_vars = ["WIKI_HOME", { name = "WIKI_USER", source = "local" }]
 "#;
-    let found = machine(&[("/home/alice/.codex/config.toml", config)]).ask(named_variables);
+    let found = machine(&[("/home/alice/.codex/config.toml", config)])
+        .ask(|around| named_variables(Adapter::Codex, around));
     assert_eq!(found.key.as_deref(), Some("CORP_KEY"));
     let want = ["CORP_KEY", "CORP_TEAM", "OTHER_KEY", "WIKI_HOME", "WIKI_TOKEN", "WIKI_USER"];
     assert_eq!(found.all, want);
-    assert_eq!(machine(&[]).ask(named_variables), NamedVariables::default());
+    assert_eq!(
+        machine(&[]).ask(|around| named_variables(Adapter::Codex, around)),
+        NamedVariables::default()
+    );
 }

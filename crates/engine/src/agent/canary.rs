@@ -28,7 +28,6 @@ use std::{
 use waypost_agent::{
     Adapter, Product, endpoint,
     launch::Prompts,
-    recognise,
     settings::{self, Obstacle, Registered},
 };
 use waypost_model::{actor::Actor, config::AgentConfig, time::Time};
@@ -200,8 +199,9 @@ impl Project {
         keeper: &[OsString],
         onlooker: &mut dyn Onlooker,
     ) -> Result<GateHealth, EngineError> {
-        if product_of(agent) == Some(Product::Codex) {
-            pointed.arguments.extend(self.look_around(settings::unchanged_trust));
+        if let Some(product) = product_of(agent) {
+            let trust = self.look_around(|around| settings::trust_arguments(product, around));
+            pointed.arguments.extend(trust);
         }
         let home = self.home.state.clone().unwrap_or_else(env::temp_dir);
         let folder = home.join("waypost/canary").join(super::new_uuid());
@@ -216,12 +216,7 @@ impl Project {
 
 /// The program that an agent is, if it is one that has a hook.
 fn product_of(agent: &Agent) -> Option<Product> {
-    match agent.adapter {
-        Adapter::Claude => Some(Product::Claude),
-        Adapter::Codex | Adapter::CodexExec => Some(Product::Codex),
-        Adapter::Acp => Product::from_word(recognise(agent.command.iter().map(String::as_str))?),
-    }
-    .filter(|_| !agent.is_free())
+    agent.adapter.product(&agent.command).filter(|_| !agent.is_free())
 }
 
 /// Where a check's trace would be.

@@ -4,7 +4,7 @@
 use crate::{error::EngineError, init, project::Project};
 use std::{collections::BTreeMap, env, path::PathBuf};
 use waypost_agent::{
-    Adapter, Product,
+    Adapter, HookWay, KNOWN_AGENTS, SIMULATED,
     launch::{Access, Conversation, Order, Prompts},
     registration::{self, HookProgram},
 };
@@ -13,19 +13,6 @@ use waypost_store::file;
 
 /// The name of the agent that runs a task's own command.
 pub(crate) const SHELL: &str = "shell";
-
-/// The agents that need no configuration: name, way to speak, program.
-const KNOWN: [(&str, Adapter, &[&str]); 5] = [
-    ("claude", Adapter::Claude, &["claude"]),
-    ("codex", Adapter::Codex, &["codex"]),
-    ("codex-exec", Adapter::CodexExec, &["codex"]),
-    ("gemini", Adapter::Acp, &["gemini", "--acp"]),
-    (SIM, Adapter::Claude, &[]),
-];
-
-/// What Claude Code is told beside the hook: where nothing may be changed, no safety check of the
-/// program's own decides that something may be after all.
-const SETTINGS: &str = "{\n  \"useAutoModeDuringPlan\": false\n}\n";
 
 /// The scripted agent inside Waypost itself.
 const SIM: &str = "sim";
@@ -83,13 +70,38 @@ impl Project {
         init::hook_program()
     }
 
+    /// The order of a program that learns of our hook, `words`, in its own way; no words: not
+    /// from us.
+    pub(crate) fn with_hook(
+        &self,
+        agent: &Agent,
+        words: Vec<String>,
+        order: Order,
+    ) -> Result<Order, EngineError> {
+        if words.is_empty() {
+            return Ok(order);
+        }
+        Ok(match agent.adapter.hook_way() {
+            HookWay::SettingsFile => {
+                Order { settings: self.agent_settings(agent.adapter, &words)?, ..order }
+            }
+            HookWay::CommandLine => Order { hook: words, ..order },
+            HookWay::OwnSettings => order,
+        })
+    }
+
     /// The settings file with our hook, outside of the project: an agent can empty the project's.
-    pub(crate) fn agent_settings(&self, words: &[String]) -> Result<PathBuf, EngineError> {
-        let text = registration::register(Product::Claude, Some(SETTINGS), &HookProgram { words });
-        let text = text.map_err(|error| EngineError::bad_input(format!("{error:?}")))?;
-        let path = self.place.state.join("agents").join("claude-settings.json");
+    fn agent_settings(
+        &self,
+        adapter: Adapter,
+        words: &[String],
+    ) -> Result<Option<String>, EngineError> {
+        let given = registration::given_settings(adapter, &HookProgram { words }).transpose();
+        let given = given.map_err(|error| EngineError::bad_input(format!("{error:?}")))?;
+        let Some((name, text)) = given else { return Ok(None) };
+        let path = self.place.state.join("agents").join(name);
         file::replace(&path, text.as_bytes(), file::PRIVATE)?;
-        Ok(path)
+        Ok(Some(path.to_string_lossy().into_owned()))
     }
 }
 
@@ -124,7 +136,8 @@ pub(crate) fn find_program(word: &str) -> Option<PathBuf> {
 
 /// The names of all agents but the shell.
 fn names(agents: &BTreeMap<String, AgentConfig>) -> Vec<String> {
-    let mut names: Vec<String> = KNOWN.map(|(name, ..)| name.to_owned()).to_vec();
+    let known = KNOWN_AGENTS.iter().map(|known| known.name).chain([SIM]);
+    let mut names: Vec<String> = known.map(str::to_owned).collect();
     names.extend(agents.keys().cloned());
     names.sort();
     names.dedup();
@@ -138,8 +151,9 @@ impl Agent {
         agents: &BTreeMap<String, AgentConfig>,
     ) -> Result<Self, EngineError> {
         let config = agents.get(name);
-        let known = KNOWN.iter().find(|(known, ..)| *known == name);
-        if config.is_none() && known.is_none() {
+        let known = KNOWN_AGENTS.iter().find(|known| known.name == name);
+        let is_sim = name == SIM;
+        if config.is_none() && known.is_none() && !is_sim {
             return Err(EngineError::BadInput {
                 message: format!("there is no agent `{name}`"),
                 hint: Some(format!(
@@ -150,14 +164,15 @@ impl Agent {
         }
         let config = config.cloned().unwrap_or_default();
         let adapter = match config.adapter.as_str() {
-            "" => known.map(|(_, adapter, _)| *adapter),
+            "" if is_sim => Some(SIMULATED),
+            "" => known.map(|known| known.adapter),
             word => Some(Adapter::from_word(word).ok_or_else(|| no_adapter(name, word))?),
         };
         let adapter = adapter.ok_or_else(|| no_adapter(name, ""))?;
         let command = match known {
             _ if !config.command.is_empty() => config.command.clone(),
-            Some((SIM, ..)) => simulated(adapter)?,
-            Some((_, _, command)) => command.iter().map(ToString::to_string).collect(),
+            _ if is_sim => simulated(adapter)?,
+            Some(known) => known.command.iter().map(ToString::to_string).collect(),
             None => {
                 let message = format!("the agent `{name}` has no `command`");
                 let hint = Some(format!("give it one in `[agents.{name}]` of waypost.toml"));

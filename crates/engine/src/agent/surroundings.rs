@@ -6,10 +6,7 @@ use std::{
     env,
     path::{Path, PathBuf},
 };
-use waypost_agent::{
-    Adapter,
-    settings::{Around, NamedVariables, named_variables},
-};
+use waypost_agent::settings::{Around, NamedVariables, named_variables};
 use waypost_store::file;
 
 /// The largest settings file that is looked at.
@@ -39,10 +36,7 @@ fn read(path: &Path) -> Option<String> {
 
 /// The variables that the program's own configuration names.
 pub(super) fn wanted_variables(agent: &Agent, folder: &Path) -> NamedVariables {
-    match agent.adapter {
-        Adapter::Codex | Adapter::CodexExec => look_around(folder, folder, named_variables),
-        Adapter::Claude | Adapter::Acp => NamedVariables::default(),
-    }
+    look_around(folder, folder, |around| named_variables(agent.adapter, around))
 }
 
 /// Refuses an agent whose own configuration takes its key from a variable that is not set.

@@ -195,7 +195,7 @@ impl Talking {
         while talking.hear()? {}
         // Once it does something it must have been told what.
         let is_silent = !talking.heard.has_begun && talking.heard.end.is_none();
-        let waits = matches!(adapter, Adapter::Codex | Adapter::Acp) && is_silent;
+        let waits = adapter.names_conversation_first() && is_silent;
         let Told { message, afresh, folder } = told;
         let message = if talking.heard.is_forgotten { afresh.clone() } else { message };
         talking.opening = waits.then_some(message).filter(|message| !message.is_empty());

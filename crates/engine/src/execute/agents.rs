@@ -24,7 +24,6 @@ use crate::{
 };
 use std::{path::PathBuf, time::Duration};
 use waypost_agent::{
-    Adapter,
     answer::Answer,
     launch::{Conversation, Order, Prompts},
     protocol::{self, Signal},
@@ -175,7 +174,7 @@ impl Executor<'_> {
         given: &Assignment,
     ) -> Result<(), EngineError> {
         match &given.conversation {
-            Conversation::New { id } if given.agent.adapter == Adapter::Claude => {
+            Conversation::New { id } if given.agent.adapter.takes_conversation_id() => {
                 self.engaged(project, attempt, &given.agent, id.clone())
             }
             Conversation::New { .. } | Conversation::Resume { .. } => Ok(()),
@@ -208,26 +207,15 @@ impl Executor<'_> {
         let state = project.place.state.clone();
         let folder = attempt.folder.to_string_lossy().into_owned();
         let order = given.agent.order(folder, given.conversation.clone());
-        let words = project.hook_words()?;
-        let settings = match given.agent.adapter {
-            Adapter::Claude => Some(project.agent_settings(&words)?),
-            _ => None,
-        };
+        let can_ask = given.agent.adapter.can_ask();
         let order = Order {
             task: given.message.clone(),
             model: given.model.clone().or(order.model),
             budget_cents: given.budget_cents,
-            prompts: match given.agent.adapter {
-                Adapter::CodexExec => Prompts::Refused,
-                _ => Prompts::Asked,
-            },
-            settings: settings.map(|path| path.to_string_lossy().into_owned()),
-            hook: match given.agent.adapter {
-                Adapter::Codex | Adapter::CodexExec => words,
-                Adapter::Claude | Adapter::Acp => Vec::new(),
-            },
+            prompts: if can_ask { Prompts::Asked } else { Prompts::Refused },
             ..order
         };
+        let order = project.with_hook(&given.agent, project.hook_words()?, order)?;
         let mut environment = attempt.environment();
         environment.extend(inherited(&given.agent, &attempt.folder));
         let fence = fence_path(project, &attempt.id).to_string_lossy().into_owned();

@@ -26,7 +26,6 @@ use std::{
     time::Duration,
 };
 use waypost_agent::{
-    Adapter,
     answer::Answer,
     launch::{Access, Conversation, Order, Prompts},
     stream::Why,
@@ -366,11 +365,8 @@ impl Errand {
             }
         };
         self.record.conversation = match &conversation {
-            Conversation::New { id } if agent.adapter != Adapter::Claude => {
-                // The program chooses a name of its own.
-                let _unused = id;
-                None
-            }
+            // The program chooses a name of its own.
+            Conversation::New { .. } if !agent.adapter.takes_conversation_id() => None,
             Conversation::New { id } | Conversation::Resume { id } => Some(id.clone()),
         };
         self.record.process = self.desk.next_process()?;
@@ -408,30 +404,19 @@ impl Errand {
             HookSource::Given => project.hook_words()?,
             HookSource::Settings => Vec::new(),
         };
-        let settings = match agent.adapter {
-            Adapter::Claude if !words.is_empty() => Some(project.agent_settings(&words)?),
-            _ => None,
-        };
         let left = bounds.micros.map(|it| it.saturating_sub(self.record.spent.cost_micros));
         // Its own project is open to an agent that works in another one.
         let own = self.mission.folder.as_ref().map(|_| project.root().to_string_lossy());
-        Ok(Order {
+        let order = Order {
             task: message,
             more_folders: own.into_iter().map(Into::into).collect(),
             access: *access,
-            prompts: match agent.adapter {
-                Adapter::CodexExec => Prompts::Refused,
-                _ => *prompts,
-            },
+            prompts: if agent.adapter.can_ask() { *prompts } else { Prompts::Refused },
             schema: schema.clone(),
             budget_cents: left.map(|micros| micros.div_ceil(10_000)),
-            settings: settings.map(|path| path.to_string_lossy().into_owned()),
-            hook: match agent.adapter {
-                Adapter::Codex | Adapter::CodexExec => words,
-                Adapter::Claude | Adapter::Acp => Vec::new(),
-            },
             ..agent.order(self.folder(project).to_string_lossy().into_owned(), conversation)
-        })
+        };
+        project.with_hook(agent, words, order)
     }
 
     fn outcome(

@@ -1,7 +1,7 @@
 //! What the tasks of a run have changed: shown, taken out again, and compared with what git has.
 
 use crate::{error::EngineError, project::Project, worktrees::trees_of};
-use waypost_git::{PhaseBranch, Reverted, Stamp};
+use waypost_git::{PhaseBranch, Reverted, Stamp, merge};
 use waypost_model::{
     evidence::Evidence,
     id::TaskId,
@@ -30,7 +30,7 @@ impl Project {
         }
         let trees = trees_of(self)?;
         if let Some(commit) = commit {
-            return Ok(trees.diff_of_commit(&commit, color)?);
+            return Ok(merge::diff_of_commit(&trees, &commit, color)?);
         }
         let (Some(name), Some(phase)) = (tree, phase) else { return Err(nothing().into()) };
         let branch = match trees.commit_of(&format!("refs/heads/{}", phase.name))? {
@@ -38,7 +38,7 @@ impl Project {
             None => format!("refs/heads/{}", phase.target),
         };
         match trees.content(&name)? {
-            Some((head, tree)) => Ok(trees.diff_since(&branch, &head, &tree, color)?),
+            Some((head, tree)) => Ok(merge::diff_since(&trees, &branch, &head, &tree, color)?),
             None => Err(nothing().into()),
         }
     }
@@ -71,7 +71,7 @@ impl Project {
         };
         let file = active.plan().source.as_ref().map(|source| source.path.clone());
         let trees = trees_of(self)?;
-        match trees.revert(&branch, &commit, (id, file.as_deref()))? {
+        match merge::revert(&trees, &branch, &commit, (id, file.as_deref()))? {
             Reverted::Done { .. } => self.run_command(run::Command::Revert { id: id.clone() }),
             Reverted::Held(why) => Err(Rejected::rule(format!("{id} cannot be taken out: {why}"))
                 .next(NextStep::RunGit { words: format!("revert -m 1 {commit}") })
@@ -88,7 +88,7 @@ impl Project {
         let (Some(target), true) = (target, self.place.git_common.is_some()) else {
             return Ok(Vec::new());
         };
-        let brought = trees_of(self)?.brought(&target)?;
+        let brought = merge::brought(&trees_of(self)?, &target)?;
         let is_its = |task: &run::PlannedTask, subject: &str| {
             let (id, title) = (task.id.clone(), task.title.clone());
             Stamp { id, attempt: 0, title }.subject() == subject
@@ -112,7 +112,7 @@ impl Project {
         };
         let trees = trees_of(self)?;
         for (number, name) in &plan.phases {
-            if let Some(landed) = trees.landed_phase(&target, (*number, name))? {
+            if let Some(landed) = merge::landed_phase(&trees, &target, (*number, name))? {
                 let (at, commit) = (landed.at, Some(landed.commit));
                 before.phases.insert(*number, PhaseStage::closed(at, commit));
             }

@@ -18,7 +18,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use waypost_git::{
-    Committed, Hold, Join, Land, Landing, Occupant, PhaseBranch, Stamp, Trees, name_some,
+    Committed, Hold, Join, Land, Landing, Occupant, PhaseBranch, Stamp, Trees, merge, name_some,
 };
 use waypost_model::{
     actor::Actor,
@@ -282,7 +282,7 @@ impl Project {
                 return Err(EngineError::CheckFailed { command, outcome });
             }
         }
-        Ok(trees.land(landing)?)
+        Ok(merge::land(trees, landing)?)
     }
 
     /// Records what Waypost itself has done for a session, and shows it.

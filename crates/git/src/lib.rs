@@ -9,7 +9,7 @@
 mod content;
 mod error;
 mod git;
-mod merge;
+pub mod merge;
 mod tree;
 
 pub use content::{content, content_of_tree, git_at};

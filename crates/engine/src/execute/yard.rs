@@ -17,7 +17,8 @@ use std::{
     thread,
 };
 use waypost_git::{
-    Absence, Committed, GitError, Join, Land, Landing, Occupant, PhaseBranch, PutAway, Stamp, Trees,
+    Absence, Committed, GitError, Join, Land, Landing, Occupant, PhaseBranch, PutAway, Stamp,
+    Trees, merge,
 };
 use waypost_model::id::TaskId;
 
@@ -245,7 +246,7 @@ fn perform(trees: &Trees, job: Job) -> Outcome {
             Outcome::Settled { phase: phase.number, settled }
         }
         Job::Land(landing) => {
-            let land = again(trees, || trees.land(&landing));
+            let land = again(trees, || merge::land(trees, &landing));
             Outcome::Landed { phase: landing.phase.number, land }
         }
         Job::HandOver(phase, why) => {

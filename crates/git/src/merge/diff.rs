@@ -23,65 +23,62 @@ pub struct Landed {
     pub at: Time,
 }
 
-impl Trees {
-    /// The difference that a commit made to its first parent.
-    pub fn diff_of_commit(&self, commit: &str, color: &str) -> Result<Vec<u8>, GitError> {
-        let parent = format!("{commit}^1");
-        let color = format!("--color={color}");
-        self.git()?.bytes(&[PLAINLY.as_slice(), &[&color, &parent, commit, "--"]].concat())
-    }
+/// The difference that a commit made to its first parent.
+pub fn diff_of_commit(trees: &Trees, commit: &str, color: &str) -> Result<Vec<u8>, GitError> {
+    let parent = format!("{commit}^1");
+    let color = format!("--color={color}");
+    trees.git()?.bytes(&[PLAINLY.as_slice(), &[&color, &parent, commit, "--"]].concat())
+}
 
-    /// The difference between what a branch has and a tree that was made from it.
-    pub fn diff_since(
-        &self,
-        branch: &str,
-        head: &str,
-        tree: &str,
-        color: &str,
-    ) -> Result<Vec<u8>, GitError> {
-        let base = self.git()?.text(&["merge-base", branch, head])?;
-        let color = format!("--color={color}");
-        self.git()?.bytes(&[PLAINLY.as_slice(), &[&color, &base, tree, "--"]].concat())
-    }
+/// The difference between what a branch has and a tree that was made from it.
+pub fn diff_since(
+    trees: &Trees,
+    branch: &str,
+    head: &str,
+    tree: &str,
+    color: &str,
+) -> Result<Vec<u8>, GitError> {
+    let base = trees.git()?.text(&["merge-base", branch, head])?;
+    let color = format!("--color={color}");
+    trees.git()?.bytes(&[PLAINLY.as_slice(), &[&color, &base, tree, "--"]].concat())
+}
 
-    /// The newest commit that merged the phase of this number and name into a branch.
-    pub fn landed_phase(
-        &self,
-        branch: &str,
-        (number, name): (u32, &str),
-    ) -> Result<Option<Landed>, GitError> {
-        let (ours, head) = (format!("--grep=^{PHASE}: {number}$"), format!("refs/heads/{branch}"));
-        let format = "--format=%H%x09%ct%x09%s";
-        let listed = self.git()?.text(&["log", &ours, format, &head, "--"])?;
-        let wanted = subject(number, name);
-        let read = |line: &str| {
-            let mut fields = line.splitn(3, '\t');
-            let (commit, seconds) = (fields.next()?, fields.next()?.parse::<i64>().ok()?);
-            let at = Time::from_millis(seconds.saturating_mul(1_000));
-            (fields.next()? == wanted).then(|| Landed { commit: commit.to_owned(), at })
-        };
-        Ok(listed.lines().find_map(read))
-    }
+/// The newest commit that merged the phase of this number and name into a branch.
+pub fn landed_phase(
+    trees: &Trees,
+    branch: &str,
+    (number, name): (u32, &str),
+) -> Result<Option<Landed>, GitError> {
+    let (ours, head) = (format!("--grep=^{PHASE}: {number}$"), format!("refs/heads/{branch}"));
+    let format = "--format=%H%x09%ct%x09%s";
+    let listed = trees.git()?.text(&["log", &ours, format, &head, "--"])?;
+    let wanted = subject(number, name);
+    let read = |line: &str| {
+        let mut fields = line.splitn(3, '\t');
+        let (commit, seconds) = (fields.next()?, fields.next()?.parse::<i64>().ok()?);
+        let at = Time::from_millis(seconds.saturating_mul(1_000));
+        (fields.next()? == wanted).then(|| Landed { commit: commit.to_owned(), at })
+    };
+    Ok(listed.lines().find_map(read))
+}
 
-    /// Everything that tasks have brought into a branch and that was not taken out again.
-    pub fn brought(&self, branch: &str) -> Result<Vec<Brought>, GitError> {
-        let format = format!(
-            "--format=%H%x09%(trailers:key={TASK},valueonly,separator=%x20)%x09%(trailers:key={REVERTS},valueonly,separator=%x20)%x09%s"
-        );
-        let (brought, reverts) = (format!("--grep=^{EVIDENCE}: "), format!("--grep=^{REVERTS}: "));
-        let head = format!("refs/heads/{branch}");
-        let listed = self.git()?.text(&["log", &brought, &reverts, &format, &head, "--"])?;
-        let lines: Vec<Vec<&str>> =
-            listed.lines().map(|line| line.splitn(4, '\t').map(str::trim).collect()).collect();
-        let reverted: BTreeSet<&str> =
-            lines.iter().filter_map(|line| line.get(2).copied()).collect();
-        let read = |line: &Vec<&str>| match line.as_slice() {
-            [commit, task, "", subject] if !task.is_empty() && !reverted.contains(commit) => {
-                let [task, subject, commit] = [task, subject, commit].map(|it| (*it).to_owned());
-                Some(Brought { task, subject, commit })
-            }
-            _ => None,
-        };
-        Ok(lines.iter().filter_map(read).collect())
-    }
+/// Everything that tasks have brought into a branch and that was not taken out again.
+pub fn brought(trees: &Trees, branch: &str) -> Result<Vec<Brought>, GitError> {
+    let format = format!(
+        "--format=%H%x09%(trailers:key={TASK},valueonly,separator=%x20)%x09%(trailers:key={REVERTS},valueonly,separator=%x20)%x09%s"
+    );
+    let (brought, reverts) = (format!("--grep=^{EVIDENCE}: "), format!("--grep=^{REVERTS}: "));
+    let head = format!("refs/heads/{branch}");
+    let listed = trees.git()?.text(&["log", &brought, &reverts, &format, &head, "--"])?;
+    let lines: Vec<Vec<&str>> =
+        listed.lines().map(|line| line.splitn(4, '\t').map(str::trim).collect()).collect();
+    let reverted: BTreeSet<&str> = lines.iter().filter_map(|line| line.get(2).copied()).collect();
+    let read = |line: &Vec<&str>| match line.as_slice() {
+        [commit, task, "", subject] if !task.is_empty() && !reverted.contains(commit) => {
+            let [task, subject, commit] = [task, subject, commit].map(|it| (*it).to_owned());
+            Some(Brought { task, subject, commit })
+        }
+        _ => None,
+    };
+    Ok(lines.iter().filter_map(read).collect())
 }

@@ -1,7 +1,12 @@
 //! Landing a phase: its branch is merged into the branch that the run started on.
 
 use super::{
-    PHASE, PhaseBranch, TRIES, Trial, join::one_line, name_some, target::Moved, try_merge,
+    PHASE, PhaseBranch, TRIES, Trial,
+    join::one_line,
+    name_some,
+    target::{Moved, advance, checkout_of},
+    torn::undo_move,
+    try_merge,
 };
 use crate::{error::GitError, git::Git, tree::Trees};
 use waypost_model::{
@@ -57,184 +62,182 @@ pub enum Land {
     Held(String),
 }
 
-impl Trees {
-    /// Merges a phase into its target, once; what has landed already is found again.
-    pub fn land(&self, landing: &Landing) -> Result<Land, GitError> {
-        self.undo_move()?;
-        let phase = &landing.phase;
-        let (head, target_head) = (phase.head(), phase.target_head());
-        let Some(tip) = self.commit_of(&head)? else {
-            return Ok(Land::Held(format!("The branch {} is gone.", phase.name)));
-        };
-        for (id, commit) in &landing.joined {
-            if !self.is_in(commit, &tip)? {
-                return Ok(Land::Held(format!(
-                    "The branch {0} does not have the work of {id} any more; \
-                     `git -C {0} merge {1}` brings it back.",
-                    phase.name,
-                    short(commit)
-                )));
-            }
+/// Merges a phase into its target, once; what has landed already is found again.
+pub fn land(trees: &Trees, landing: &Landing) -> Result<Land, GitError> {
+    undo_move(trees)?;
+    let phase = &landing.phase;
+    let (head, target_head) = (phase.head(), phase.target_head());
+    let Some(tip) = trees.commit_of(&head)? else {
+        return Ok(Land::Held(format!("The branch {} is gone.", phase.name)));
+    };
+    for (id, commit) in &landing.joined {
+        if !trees.is_in(commit, &tip)? {
+            return Ok(Land::Held(format!(
+                "The branch {0} does not have the work of {id} any more; \
+                 `git -C {0} merge {1}` brings it back.",
+                phase.name,
+                short(commit)
+            )));
         }
-        let git = self.git()?.durable();
-        let base = self.commit_of(&phase.marker())?;
-        for _ in 0..TRIES {
-            let Some(old) = self.commit_of(&target_head)? else {
-                return Ok(Land::Held(format!("The branch {} is gone.", phase.target)));
-            };
-            if let Some(commit) = self.landed(phase, &tip, &old)? {
-                return Ok(Land::Done { commit, leaves_boxes: false });
-            }
-            // A phase that changed nothing has nothing to bring.
-            let tip = if base.as_ref() == Some(&tip) { &old } else { &tip };
-            if let Some(base) = &base
-                && *tip != old
-                && !self.is_in(base, &old)?
-            {
+    }
+    let git = trees.git()?.durable();
+    let base = trees.commit_of(&phase.marker())?;
+    for _ in 0..TRIES {
+        let Some(old) = trees.commit_of(&target_head)? else {
+            return Ok(Land::Held(format!("The branch {} is gone.", phase.target)));
+        };
+        if let Some(commit) = landed(trees, phase, &tip, &old)? {
+            return Ok(Land::Done { commit, leaves_boxes: false });
+        }
+        // A phase that changed nothing has nothing to bring.
+        let tip = if base.as_ref() == Some(&tip) { &old } else { &tip };
+        if let Some(base) = &base
+            && *tip != old
+            && !trees.is_in(base, &old)?
+        {
+            return Ok(Land::Held(format!(
+                "{0} does not have {1} any more, which the phase began with: it was reset or \
+                 rebased, and a merge would bring that back. If it may come back, \
+                 `git merge {2}` on {0}.",
+                phase.target,
+                short(base),
+                phase.name
+            )));
+        }
+        let (new, leaves_boxes) = match merged(trees, &git, landing, &old, tip)? {
+            Merged::Commit { commit, leaves_boxes } => (commit, leaves_boxes),
+            Merged::Same => return Ok(Land::Nothing),
+            Merged::Conflict(files) => {
                 return Ok(Land::Held(format!(
-                    "{0} does not have {1} any more, which the phase began with: it was reset or \
-                     rebased, and a merge would bring that back. If it may come back, \
-                     `git merge {2}` on {0}.",
+                    "Its work conflicts with {0} in {1}: `git -C {2} merge {0}`, resolve it \
+                     and commit there.",
                     phase.target,
-                    short(base),
+                    name_some(&files),
                     phase.name
                 )));
             }
-            let (new, leaves_boxes) = match self.merged(&git, landing, &old, tip)? {
-                Merged::Commit { commit, leaves_boxes } => (commit, leaves_boxes),
-                Merged::Same => return Ok(Land::Nothing),
-                Merged::Conflict(files) => {
-                    return Ok(Land::Held(format!(
-                        "Its work conflicts with {0} in {1}: `git -C {2} merge {0}`, resolve it \
-                         and commit there.",
-                        phase.target,
-                        name_some(&files),
-                        phase.name
-                    )));
-                }
-            };
-            let reason = format!("waypost: merge phase {}", phase.number);
-            match self.advance(&phase.target, (&old, &new), &reason)? {
-                Moved::Done if self.is_in(&new, &target_head)? => {
-                    return Ok(Land::Done { commit: new, leaves_boxes });
-                }
-                Moved::Done | Moved::Elsewhere => {}
-                Moved::Held(why) => return Ok(Land::Held(why)),
+        };
+        let reason = format!("waypost: merge phase {}", phase.number);
+        match advance(trees, &phase.target, (&old, &new), &reason)? {
+            Moved::Done if trees.is_in(&new, &target_head)? => {
+                return Ok(Land::Done { commit: new, leaves_boxes });
             }
+            Moved::Done | Moved::Elsewhere => {}
+            Moved::Held(why) => return Ok(Land::Held(why)),
         }
-        Ok(Land::Held(format!("{} is being moved all the time.", phase.target)))
     }
+    Ok(Land::Held(format!("{} is being moved all the time.", phase.target)))
+}
 
-    /// The commit by which the phase is in its target already.
-    fn landed(
-        &self,
-        phase: &PhaseBranch,
-        tip: &str,
-        target: &str,
-    ) -> Result<Option<String>, GitError> {
-        let base = self.commit_of(&phase.marker())?;
-        if base.as_deref() == Some(tip) || !self.is_in(tip, target)? {
-            return Ok(None);
-        }
-        let range = format!("{tip}..{target}");
-        let listed = self.git()?.text(&["rev-list", "--merges", "--parents", &range])?;
-        let merge = listed.lines().find_map(|line| {
-            let (commit, parents) = line.split_once(' ')?;
-            parents.split(' ').any(|parent| parent == tip).then(|| commit.to_owned())
-        });
-        // A person may have merged it by hand, and fast-forward.
-        Ok(Some(merge.unwrap_or_else(|| tip.to_owned())))
+/// The commit by which the phase is in its target already.
+fn landed(
+    trees: &Trees,
+    phase: &PhaseBranch,
+    tip: &str,
+    target: &str,
+) -> Result<Option<String>, GitError> {
+    let base = trees.commit_of(&phase.marker())?;
+    if base.as_deref() == Some(tip) || !trees.is_in(tip, target)? {
+        return Ok(None);
     }
+    let range = format!("{tip}..{target}");
+    let listed = trees.git()?.text(&["rev-list", "--merges", "--parents", &range])?;
+    let merge = listed.lines().find_map(|line| {
+        let (commit, parents) = line.split_once(' ')?;
+        parents.split(' ').any(|parent| parent == tip).then(|| commit.to_owned())
+    });
+    // A person may have merged it by hand, and fast-forward.
+    Ok(Some(merge.unwrap_or_else(|| tip.to_owned())))
+}
 
-    fn merged(
-        &self,
-        git: &Git,
-        landing: &Landing,
-        old: &str,
-        tip: &str,
-    ) -> Result<Merged, GitError> {
-        let tree = match try_merge(git, old, tip, None)? {
-            Trial::Clean(tree) => tree,
-            Trial::Conflict(files) => return Ok(Merged::Conflict(files)),
-        };
-        let ticks = |text: &str| tasks_md::tick(text, &landing.ticks);
-        let file = landing.tasks_file.as_deref();
-        let edited = self.with_boxes(git, &tree, (&landing.phase.target, file), ticks)?;
-        let (tree, leaves_boxes) = match edited {
-            Boxes::Done(ticked) => (ticked, false),
-            Boxes::Edited => (tree, true),
-            Boxes::Same => (tree, false),
-        };
-        let before = git.text(&["rev-parse", "--verify", &format!("{old}^{{tree}}")])?;
-        if tree == before {
-            return Ok(Merged::Same);
-        }
-        let PhaseBranch { number, .. } = landing.phase;
-        let subject = subject(number, &landing.title);
-        let message = format!("{subject}\n\n{PHASE}: {number}\n");
-        let mut arguments = vec!["commit-tree", &tree, "-p", old];
-        // With nothing but ticked boxes there is only one side.
-        if !self.is_in(tip, old)? {
-            arguments.extend(["-p", tip]);
-        }
-        arguments.extend(["-m", &message]);
-        Ok(Merged::Commit { commit: git.text(&arguments)?, leaves_boxes })
+fn merged(
+    trees: &Trees,
+    git: &Git,
+    landing: &Landing,
+    old: &str,
+    tip: &str,
+) -> Result<Merged, GitError> {
+    let tree = match try_merge(git, old, tip, None)? {
+        Trial::Clean(tree) => tree,
+        Trial::Conflict(files) => return Ok(Merged::Conflict(files)),
+    };
+    let ticks = |text: &str| tasks_md::tick(text, &landing.ticks);
+    let file = landing.tasks_file.as_deref();
+    let edited = with_boxes(trees, git, &tree, (&landing.phase.target, file), ticks)?;
+    let (tree, leaves_boxes) = match edited {
+        Boxes::Done(ticked) => (ticked, false),
+        Boxes::Edited => (tree, true),
+        Boxes::Same => (tree, false),
+    };
+    let before = git.text(&["rev-parse", "--verify", &format!("{old}^{{tree}}")])?;
+    if tree == before {
+        return Ok(Merged::Same);
     }
+    let PhaseBranch { number, .. } = landing.phase;
+    let subject = subject(number, &landing.title);
+    let message = format!("{subject}\n\n{PHASE}: {number}\n");
+    let mut arguments = vec!["commit-tree", &tree, "-p", old];
+    // With nothing but ticked boxes there is only one side.
+    if !trees.is_in(tip, old)? {
+        arguments.extend(["-p", tip]);
+    }
+    arguments.extend(["-m", &message]);
+    Ok(Merged::Commit { commit: git.text(&arguments)?, leaves_boxes })
+}
 
-    /// The tree with other boxes, where it has TASKS.md. One that is being edited in a checkout of
-    /// the branch stays as it is.
-    pub(super) fn with_boxes(
-        &self,
-        git: &Git,
-        tree: &str,
-        (branch, file): (&str, Option<&str>),
-        edit: impl Fn(&str) -> String,
-    ) -> Result<Boxes, GitError> {
-        let Some(path) = file else { return Ok(Boxes::Same) };
-        let text = git.try_bytes(&["cat-file", "blob", &format!("{tree}:{path}")])?;
-        let Some(text) = text.and_then(|text| String::from_utf8(text).ok()) else {
-            return Ok(Boxes::Same);
-        };
-        let edited = edit(&text);
-        if edited == text {
-            return Ok(Boxes::Same);
-        }
-        if self.is_edited(branch, path)? {
-            return Ok(Boxes::Edited);
-        }
-        Ok(Boxes::Done(self.with_file(git, tree, path, edited.as_bytes())?))
+/// The tree with other boxes, where it has TASKS.md. One that is being edited in a checkout of
+/// the branch stays as it is.
+pub(super) fn with_boxes(
+    trees: &Trees,
+    git: &Git,
+    tree: &str,
+    (branch, file): (&str, Option<&str>),
+    edit: impl Fn(&str) -> String,
+) -> Result<Boxes, GitError> {
+    let Some(path) = file else { return Ok(Boxes::Same) };
+    let text = git.try_bytes(&["cat-file", "blob", &format!("{tree}:{path}")])?;
+    let Some(text) = text.and_then(|text| String::from_utf8(text).ok()) else {
+        return Ok(Boxes::Same);
+    };
+    let edited = edit(&text);
+    if edited == text {
+        return Ok(Boxes::Same);
     }
+    if is_edited(trees, branch, path)? {
+        return Ok(Boxes::Edited);
+    }
+    Ok(Boxes::Done(with_file(trees, git, tree, path, edited.as_bytes())?))
+}
 
-    fn is_edited(&self, branch: &str, path: &str) -> Result<bool, GitError> {
-        let Some(folder) = self.checkout_of(branch)? else { return Ok(false) };
-        let git = self.git_in(&folder)?.variable("GIT_LITERAL_PATHSPECS", "1");
-        Ok(!git.text(&["status", "--porcelain=v1", "--", path])?.is_empty())
-    }
+fn is_edited(trees: &Trees, branch: &str, path: &str) -> Result<bool, GitError> {
+    let Some(folder) = checkout_of(trees, branch)? else { return Ok(false) };
+    let git = trees.git_in(&folder)?.variable("GIT_LITERAL_PATHSPECS", "1");
+    Ok(!git.text(&["status", "--porcelain=v1", "--", path])?.is_empty())
+}
 
-    /// A tree with one file replaced, made with an index of its own.
-    fn with_file(
-        &self,
-        git: &Git,
-        tree: &str,
-        path: &str,
-        bytes: &[u8],
-    ) -> Result<String, GitError> {
-        let folder = self.state().join("scratch/land");
-        file::make_private_folder(&folder)?;
-        // What a git that was killed has left would keep every later one from working.
-        file::remove(&folder.join("index.lock"))?;
-        let source = folder.join("file");
-        file::replace_volatile(&source, bytes, file::PRIVATE)?;
-        let own = git.clone().variable("GIT_INDEX_FILE", folder.join("index"));
-        own.text(&["read-tree", tree])?;
-        let listed = own.text(&["ls-files", "--stage", "--", path])?;
-        let mode = listed.split(' ').next().filter(|mode| !mode.is_empty()).unwrap_or("100644");
-        let name = source.to_string_lossy();
-        let blob = own.text(&["hash-object", "-w", "--no-filters", "--", &name])?;
-        let entry = format!("{mode},{blob},{path}");
-        own.text(&["update-index", "--cacheinfo", &entry])?;
-        own.text(&["write-tree"])
-    }
+/// A tree with one file replaced, made with an index of its own.
+fn with_file(
+    trees: &Trees,
+    git: &Git,
+    tree: &str,
+    path: &str,
+    bytes: &[u8],
+) -> Result<String, GitError> {
+    let folder = trees.state().join("scratch/land");
+    file::make_private_folder(&folder)?;
+    // What a git that was killed has left would keep every later one from working.
+    file::remove(&folder.join("index.lock"))?;
+    let source = folder.join("file");
+    file::replace_volatile(&source, bytes, file::PRIVATE)?;
+    let own = git.clone().variable("GIT_INDEX_FILE", folder.join("index"));
+    own.text(&["read-tree", tree])?;
+    let listed = own.text(&["ls-files", "--stage", "--", path])?;
+    let mode = listed.split(' ').next().filter(|mode| !mode.is_empty()).unwrap_or("100644");
+    let name = source.to_string_lossy();
+    let blob = own.text(&["hash-object", "-w", "--no-filters", "--", &name])?;
+    let entry = format!("{mode},{blob},{path}");
+    own.text(&["update-index", "--cacheinfo", &entry])?;
+    own.text(&["write-tree"])
 }
 
 /// The first line of the commit that merges a phase.

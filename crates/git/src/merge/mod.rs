@@ -16,10 +16,11 @@ mod target;
 mod torn;
 mod way;
 
+pub use diff::{brought, diff_of_commit, diff_since, landed_phase};
 pub use join::{Committed, Join, Stamp};
-pub use land::{Land, Landing};
+pub use land::{Land, Landing, land};
 pub use phase::PhaseBranch;
-pub use revert::Reverted;
+pub use revert::{Reverted, revert};
 pub use shared::Occupant;
 
 use crate::{

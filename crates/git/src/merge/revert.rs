@@ -1,6 +1,13 @@
 //! Taking a task's work out of a branch again.
 
-use super::{REVERTS, TASK, TRIES, Trial, land::Boxes, name_some, target::Moved, try_merge};
+use super::{
+    REVERTS, TASK, TRIES, Trial,
+    land::{Boxes, with_boxes},
+    name_some,
+    target::{Moved, advance},
+    torn::undo_move,
+    try_merge,
+};
 use crate::{error::GitError, tree::Trees};
 use waypost_model::id::TaskId;
 use waypost_store::tasks_md;
@@ -14,54 +21,52 @@ pub enum Reverted {
     Held(String),
 }
 
-impl Trees {
-    /// Adds a commit to `branch` that takes out what `commit` brought; once.
-    pub fn revert(
-        &self,
-        branch: &str,
-        commit: &str,
-        (id, tasks_file): (&TaskId, Option<&str>),
-    ) -> Result<Reverted, GitError> {
-        self.undo_move()?;
-        let head = format!("refs/heads/{branch}");
-        let git = self.git()?.durable();
-        let trailer = format!("{REVERTS}: {commit}");
-        for _ in 0..TRIES {
-            let Some(old) = self.commit_of(&head)? else {
-                return Ok(Reverted::Held(format!("the branch {branch} is gone")));
-            };
-            // Somebody has moved the branch: there is nothing to take out any more.
-            if !self.is_in(commit, &old)? {
-                return Ok(Reverted::Done { commit: old });
-            }
-            let (grep, range) = (format!("--grep=^{trailer}$"), format!("{commit}..{old}"));
-            let done = git.text(&["log", "-1", "--format=%H", &grep, &range])?;
-            if !done.is_empty() {
-                return Ok(Reverted::Done { commit: done });
-            }
-            let before = format!("{commit}^1");
-            let tree = match try_merge(&git, &old, &before, Some(commit))? {
-                Trial::Clean(tree) => tree,
-                Trial::Conflict(files) => {
-                    return Ok(Reverted::Held(format!(
-                        "what came after {id} has changed the same files: {}",
-                        name_some(&files)
-                    )));
-                }
-            };
-            let untick = |text: &str| tasks_md::untick(text, std::slice::from_ref(id));
-            let tree = match self.with_boxes(&git, &tree, (branch, tasks_file), untick)? {
-                Boxes::Done(unticked) => unticked,
-                Boxes::Same | Boxes::Edited => tree,
-            };
-            let message = format!("Revert {id}\n\n{trailer}\n{TASK}-Reverted: {id}\n");
-            let new = git.text(&["commit-tree", &tree, "-p", &old, "-m", &message])?;
-            match self.advance(branch, (&old, &new), &format!("waypost: revert {id}"))? {
-                Moved::Done => return Ok(Reverted::Done { commit: new }),
-                Moved::Elsewhere => {}
-                Moved::Held(why) => return Ok(Reverted::Held(why)),
-            }
+/// Adds a commit to `branch` that takes out what `commit` brought; once.
+pub fn revert(
+    trees: &Trees,
+    branch: &str,
+    commit: &str,
+    (id, tasks_file): (&TaskId, Option<&str>),
+) -> Result<Reverted, GitError> {
+    undo_move(trees)?;
+    let head = format!("refs/heads/{branch}");
+    let git = trees.git()?.durable();
+    let trailer = format!("{REVERTS}: {commit}");
+    for _ in 0..TRIES {
+        let Some(old) = trees.commit_of(&head)? else {
+            return Ok(Reverted::Held(format!("the branch {branch} is gone")));
+        };
+        // Somebody has moved the branch: there is nothing to take out any more.
+        if !trees.is_in(commit, &old)? {
+            return Ok(Reverted::Done { commit: old });
         }
-        Ok(Reverted::Held(format!("{branch} is being moved all the time")))
+        let (grep, range) = (format!("--grep=^{trailer}$"), format!("{commit}..{old}"));
+        let done = git.text(&["log", "-1", "--format=%H", &grep, &range])?;
+        if !done.is_empty() {
+            return Ok(Reverted::Done { commit: done });
+        }
+        let before = format!("{commit}^1");
+        let tree = match try_merge(&git, &old, &before, Some(commit))? {
+            Trial::Clean(tree) => tree,
+            Trial::Conflict(files) => {
+                return Ok(Reverted::Held(format!(
+                    "what came after {id} has changed the same files: {}",
+                    name_some(&files)
+                )));
+            }
+        };
+        let untick = |text: &str| tasks_md::untick(text, std::slice::from_ref(id));
+        let tree = match with_boxes(trees, &git, &tree, (branch, tasks_file), untick)? {
+            Boxes::Done(unticked) => unticked,
+            Boxes::Same | Boxes::Edited => tree,
+        };
+        let message = format!("Revert {id}\n\n{trailer}\n{TASK}-Reverted: {id}\n");
+        let new = git.text(&["commit-tree", &tree, "-p", &old, "-m", &message])?;
+        match advance(trees, branch, (&old, &new), &format!("waypost: revert {id}"))? {
+            Moved::Done => return Ok(Reverted::Done { commit: new }),
+            Moved::Elsewhere => {}
+            Moved::Held(why) => return Ok(Reverted::Held(why)),
+        }
     }
+    Ok(Reverted::Held(format!("{branch} is being moved all the time")))
 }

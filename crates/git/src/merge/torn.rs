@@ -32,34 +32,31 @@ struct Cut {
     new: String,
 }
 
-impl Trees {
-    /// Notes that the checkout in `folder` is being moved.
-    pub(super) fn note_move(
-        &self,
-        folder: &Path,
-        (old, new): (&str, &str),
-    ) -> Result<(), GitError> {
-        let note = [format!("{old}\n{new}\n").as_bytes(), folder.as_os_str().as_bytes()].concat();
-        Ok(file::replace(&self.state().join(NOTE), &note, file::PRIVATE)?)
-    }
+/// Notes that the checkout in `folder` is being moved.
+pub(super) fn note_move(
+    trees: &Trees,
+    folder: &Path,
+    (old, new): (&str, &str),
+) -> Result<(), GitError> {
+    let note = [format!("{old}\n{new}\n").as_bytes(), folder.as_os_str().as_bytes()].concat();
+    Ok(file::replace(&trees.state().join(NOTE), &note, file::PRIVATE)?)
+}
 
-    /// The move has come to its end.
-    pub(super) fn forget_move(&self) -> Result<(), GitError> {
-        Ok(file::remove(&self.state().join(NOTE))?)
-    }
+/// The move has come to its end.
+pub(super) fn forget_move(trees: &Trees) -> Result<(), GitError> {
+    Ok(file::remove(&trees.state().join(NOTE))?)
+}
 
-    /// Takes back what a move that was cut off has left.
-    pub(super) fn undo_move(&self) -> Result<(), GitError> {
-        let note = file::read_bounded(&self.state().join(NOTE), NOTE_MAX)?;
-        let Some(cut) = note.and_then(|note| Cut::parse(&note)) else { return Ok(()) };
-        if let Ok(git) = self.git_in(&cut.folder)
-            && git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?.as_ref()
-                == Some(&cut.old)
-        {
-            cut.undo(self, &git.durable())?;
-        }
-        self.forget_move()
+/// Takes back what a move that was cut off has left.
+pub(super) fn undo_move(trees: &Trees) -> Result<(), GitError> {
+    let note = file::read_bounded(&trees.state().join(NOTE), NOTE_MAX)?;
+    let Some(cut) = note.and_then(|note| Cut::parse(&note)) else { return Ok(()) };
+    if let Ok(git) = trees.git_in(&cut.folder)
+        && git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?.as_ref() == Some(&cut.old)
+    {
+        cut.undo(trees, &git.durable())?;
     }
+    forget_move(trees)
 }
 
 impl Cut {
@@ -207,11 +204,11 @@ mod tests {
         fn after(left: impl FnOnce(&Self)) -> Vec<String> {
             let this = Self::new();
             let trees = trees_of(&this.root, &WorktreeConfig::default());
-            trees.note_move(&this.root, (&this.old, &this.new)).unwrap();
+            note_move(&trees, &this.root, (&this.old, &this.new)).unwrap();
             left(&this);
-            trees.undo_move().unwrap();
+            undo_move(&trees).unwrap();
             // Once more there is nothing to take back.
-            trees.undo_move().unwrap();
+            undo_move(&trees).unwrap();
             assert_eq!(fs::read_to_string(this.root.join("users")).unwrap(), "edited\n");
             let status = this.git("status --porcelain --untracked-files=all");
             status.lines().map(str::to_owned).filter(|line| line != " M users").collect()
@@ -225,9 +222,9 @@ mod tests {
             let this = Self::new();
             let trees = trees_of(&this.root, &WorktreeConfig::default());
             fs::write(this.root.join(".git/info/exclude"), "c\n").unwrap();
-            trees.note_move(&this.root, (&this.old, &this.new)).unwrap();
+            note_move(&trees, &this.root, (&this.old, &this.new)).unwrap();
             this.write(&[("c", left)]);
-            trees.undo_move().unwrap();
+            undo_move(&trees).unwrap();
             look(&this)
         }
     }
@@ -271,9 +268,9 @@ mod tests {
         let (old, new) = (this.git("rev-parse HEAD~1"), this.git("rev-parse HEAD"));
         this.git("reset -q --hard HEAD~1");
         let trees = trees_of(&this.root, &WorktreeConfig::default());
-        trees.note_move(&this.root, (&old, &new)).unwrap();
+        note_move(&trees, &this.root, (&old, &new)).unwrap();
         fs::write(&odd, "od").unwrap();
-        trees.undo_move().unwrap();
+        undo_move(&trees).unwrap();
         assert!(!odd.exists());
     }
 

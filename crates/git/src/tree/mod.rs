@@ -150,9 +150,9 @@ impl Trees {
     /// Takes away what a git that was killed has left in the way; says how much that was.
     pub fn release_locks(&self) -> Result<usize, GitError> {
         let TreesPlace { state, common, root, .. } = &self.shared.place;
-        let trees = Admin::all(common)?.into_iter().map(|(_, path)| path);
+        let others = Admin::all(common)?.into_iter().map(|(_, path)| path);
         let places: Vec<PathBuf> =
-            [root.clone(), common.clone()].into_iter().chain(trees).collect();
+            [root.clone(), common.clone()].into_iter().chain(others).collect();
         stale::release(state, common, &places)
     }
 

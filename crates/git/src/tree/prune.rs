@@ -41,14 +41,14 @@ impl Trees {
         now: Time,
     ) -> Result<Pruned, GitError> {
         let mut pruned = Pruned { swept: self.sweep()?, ..Pruned::default() };
-        let mut trees = self.list()?;
-        trees.retain(|tree| !is_working(&tree.name));
-        trees.sort_by_key(used);
+        let mut entries = self.list()?;
+        entries.retain(|tree| !is_working(&tree.name));
+        entries.sort_by_key(used);
         let lone = self.lone_branches()?.into_iter().filter(|name| !is_working(name));
         for name in lone {
             self.prune_one(&name, order, &mut pruned)?;
         }
-        for tree in &trees {
+        for tree in &entries {
             let age = used(tree).map(|used| now.since(used));
             let is_old = order.older_than.is_some_and(|limit| age.is_none_or(|age| age >= limit));
             if is_old || !tree.is_there || self.lacks(order)? {

@@ -107,13 +107,14 @@ impl Project {
         let Some(place) = self.place_of(id)? else { return Ok(None) };
         let is_based = self.run()?.active().is_some_and(|it| it.base(place.phase.number).is_some());
         if !is_based {
-            let (phase, commit) = (place.phase.number, place.trees.open_phase(&place.phase)?);
+            let (phase, commit) =
+                (place.phase.number, merge::open_phase(&place.trees, &place.phase)?);
             self.record(vec![run::Command::BasePhase { phase, commit }])?;
         }
         let made = match place.is_own() {
             true => make_attempt_tree(&place.trees, id, &place.name, &place.phase)?,
             false => {
-                place.trees.enter(&place.occupant(self.is_alone(id)?), false)?;
+                merge::enter(&place.trees, &place.occupant(self.is_alone(id)?), false)?;
                 Made::Kept { without: None }
             }
         };
@@ -197,7 +198,8 @@ impl Project {
         };
         let (commit, evidence) = match place.is_own() {
             true => {
-                let own = place.trees.commit_attempt(&place.name, &place.phase, &place.stamp)?;
+                let own =
+                    merge::commit_attempt(&place.trees, &place.name, &place.phase, &place.stamp)?;
                 let (commit, changed) = place.proven(own)?;
                 place.verify(echo)?;
                 let evidence = evidence(Some(commit.clone()));
@@ -208,7 +210,7 @@ impl Project {
                 let evidence = evidence(None);
                 let occupant = place.occupant(self.is_alone(id)?);
                 let said = evidence.to_string();
-                let shared = place.trees.commit_shared(&occupant, false, &said)?;
+                let shared = merge::commit_shared(&place.trees, &occupant, false, &said)?;
                 let (commit, changed) = place.proven(shared)?;
                 (changed.then_some(commit), evidence)
             }
@@ -250,7 +252,7 @@ impl Project {
         match &result {
             Ok(_) => self.notice(format!("phase {number} is merged into {}", landing.phase.target)),
             Err(why) => {
-                trees.hand_over(&landing.phase)?;
+                merge::hand_over(&trees, &landing.phase)?;
                 self.notice(format!("phase {number} could not be merged: {why}"));
             }
         }
@@ -258,7 +260,7 @@ impl Project {
         self.record(vec![run::Command::PhaseJoined { phase: number, result }])?;
         self.finish_phase_ends()?;
         if is_merged {
-            trees.close_phase(&landing.phase)?;
+            merge::close_phase(&trees, &landing.phase)?;
         }
         Ok(())
     }
@@ -269,7 +271,7 @@ impl Project {
         landing: &Landing,
         echo: &mut dyn io::Write,
     ) -> Result<Land, EngineError> {
-        trees.settle_phase(&landing.phase)?;
+        merge::settle_phase(trees, &landing.phase)?;
         let folder = trees.path(&landing.phase.name);
         let checks = &self.configuration().values.run.checks;
         if !checks.is_empty() {
@@ -335,7 +337,7 @@ impl Place {
             |message: String, hint: String| EngineError::Failed { message, hint: Some(hint) };
         let unclean = match self.verify.is_empty() {
             true => Vec::new(),
-            false => self.trees.changed_since(&self.name, commit)?,
+            false => merge::changed_since(&self.trees, &self.name, commit)?,
         };
         if !unclean.is_empty() {
             return Err(failed(
@@ -349,7 +351,7 @@ impl Place {
         if !changed {
             return Ok(None);
         }
-        match self.trees.join(&self.phase, commit, &self.stamp, &evidence.to_string())? {
+        match merge::join(&self.trees, &self.phase, commit, &self.stamp, &evidence.to_string())? {
             Join::Done { commit } => Ok(Some(commit)),
             Join::Nothing => Ok(None),
             Join::Conflict { files } | Join::Unclean { files } => Err(failed(

@@ -15,7 +15,7 @@ use crate::{
     worktrees::{Reclaim, reclaim, trees_of},
 };
 use std::{collections::BTreeSet, time::Duration};
-use waypost_git::{Hold, Occupant, PhaseBranch, PutAway};
+use waypost_git::{Hold, Occupant, PhaseBranch, PutAway, merge};
 use waypost_model::{
     id::TaskId,
     retry::FailureClass,
@@ -62,7 +62,7 @@ impl Apart {
             PhaseBranch::of(active, number).filter(|_| is_open)
         });
         if let Some(phase) = open {
-            trees.take_back(&phase)?;
+            merge::take_back(&trees, &phase)?;
         }
         let yard = Yard::open(trees)?;
         let (attempts, ending, opening) = (Vec::new(), None, None);
@@ -404,7 +404,7 @@ impl Executor<'_> {
                 stage,
                 PhaseStage::Closed { .. } | PhaseStage::Ending { step: run::EndStep::Approval, .. }
             );
-            if is_over && apart.yard.trees.has_phase(&phase)? {
+            if is_over && merge::has_phase(&apart.yard.trees, &phase)? {
                 apart.yard.give(Job::ClosePhase(phase));
             }
         }

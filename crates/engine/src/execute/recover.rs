@@ -13,7 +13,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
-use waypost_git::{PhaseBranch, Trees};
+use waypost_git::{PhaseBranch, Trees, merge};
 use waypost_model::{
     id::TaskId,
     run::{self, TaskStatus},
@@ -188,7 +188,7 @@ impl<'a> Joined<'a> {
     fn of(active: &run::Active, trees: Option<&'a Trees>) -> Result<Self, EngineError> {
         let phase = PhaseBranch::of(active, active.current_phase());
         let commits = match (trees, phase) {
-            (Some(trees), Some(phase)) => trees.joined(&phase)?,
+            (Some(trees), Some(phase)) => merge::joined(trees, &phase)?,
             _ => BTreeMap::new(),
         };
         Ok(Self { trees, commits })
@@ -212,7 +212,9 @@ impl<'a> Joined<'a> {
             return Ok(Fate::Over(attempt, Box::new(end)));
         }
         match attempt.ground.own() {
-            Some(name) if trees.is_committed(name, &attempt.stamp)? => Ok(Fate::Committed(attempt)),
+            Some(name) if merge::is_committed(&trees, name, &attempt.stamp)? => {
+                Ok(Fate::Committed(attempt))
+            }
             _ => Ok(Fate::Over(attempt, Box::new(interrupted))),
         }
     }

@@ -216,15 +216,15 @@ fn perform(trees: &Trees, job: Job) -> Outcome {
             Outcome::Made { id: occupant.stamp.id, made }
         }
         Job::Leave { occupant, why } => {
-            let left = again(trees, || trees.leave(&occupant, &why));
+            let left = again(trees, || merge::leave(trees, &occupant, &why));
             Outcome::Left { id: occupant.stamp.id, left }
         }
         Job::Commit { id, name, phase, stamp } => {
-            let committed = again(trees, || trees.commit_attempt(&name, &phase, &stamp));
+            let committed = again(trees, || merge::commit_attempt(trees, &name, &phase, &stamp));
             Outcome::Committed { id, committed }
         }
         Job::CommitShared { occupant, needs_change, evidence } => {
-            let commit = || trees.commit_shared(&occupant, needs_change, &evidence);
+            let commit = || merge::commit_shared(trees, &occupant, needs_change, &evidence);
             let committed = again(trees, commit);
             Outcome::Committed { id: occupant.stamp.id, committed }
         }
@@ -237,12 +237,12 @@ fn perform(trees: &Trees, job: Job) -> Outcome {
             Outcome::PutAway { name, put_away }
         }
         Job::OpenPhase(phase) => {
-            let base = again(trees, || trees.open_phase(&phase));
+            let base = again(trees, || merge::open_phase(trees, &phase));
             Outcome::Opened { phase, base }
         }
-        Job::SyncPhase(phase) => Outcome::Synced(again(trees, || trees.sync_phase(&phase))),
+        Job::SyncPhase(phase) => Outcome::Synced(again(trees, || merge::sync_phase(trees, &phase))),
         Job::SettlePhase(phase) => {
-            let settled = again(trees, || trees.settle_phase(&phase));
+            let settled = again(trees, || merge::settle_phase(trees, &phase));
             Outcome::Settled { phase: phase.number, settled }
         }
         Job::Land(landing) => {
@@ -250,10 +250,12 @@ fn perform(trees: &Trees, job: Job) -> Outcome {
             Outcome::Landed { phase: landing.phase.number, land }
         }
         Job::HandOver(phase, why) => {
-            let handed = again(trees, || trees.hand_over(&phase));
+            let handed = again(trees, || merge::hand_over(trees, &phase));
             Outcome::HandedOver { phase: phase.number, why, handed }
         }
-        Job::ClosePhase(phase) => Outcome::Closed(again(trees, || trees.close_phase(&phase))),
+        Job::ClosePhase(phase) => {
+            Outcome::Closed(again(trees, || merge::close_phase(trees, &phase)))
+        }
     }
 }
 
@@ -264,7 +266,7 @@ pub(crate) fn make(
     name: &str,
     phase: &PhaseBranch,
 ) -> Result<Made, GitError> {
-    for earlier in trees.earlier(&phase.name, id, name)? {
+    for earlier in merge::earlier(trees, &phase.name, id, name)? {
         // One that cannot be put away now stays, and is put away another time.
         if let Err(error @ GitError::Killed { .. }) =
             trees.put_away(&earlier, "another attempt begins")
@@ -290,21 +292,21 @@ fn prepare(trees: &Trees, occupant: &Occupant, goes_on: bool) -> Result<Made, Gi
     let phase = &occupant.phase;
     let is_new = !trees.path(&phase.name).join(".git").exists();
     if is_new {
-        trees.open_phase(phase)?;
+        merge::open_phase(trees, phase)?;
     }
-    let without = trees.enter(occupant, goes_on)?;
+    let without = merge::enter(trees, occupant, goes_on)?;
     // Nobody has worked in it before the first commit.
-    let is_new = is_new || trees.is_untouched(phase)?;
+    let is_new = is_new || merge::is_untouched(trees, phase)?;
     Ok(if is_new && without.is_none() { Made::New } else { Made::Kept { without } })
 }
 
 fn join(trees: &Trees, joining: &Joining) -> Result<Join, GitError> {
     let Joining { phase, name, commit, stamp, evidence, was_verified } = joining;
     if *was_verified {
-        let files = trees.changed_since(name, commit)?;
+        let files = merge::changed_since(trees, name, commit)?;
         if !files.is_empty() {
             return Ok(Join::Unclean { files });
         }
     }
-    trees.join(phase, commit, stamp, evidence)
+    merge::join(trees, phase, commit, stamp, evidence)
 }

@@ -61,121 +61,122 @@ pub enum Join {
     Unclean { files: Vec<String> },
 }
 
-impl Trees {
-    /// Commits everything that an attempt left in its own work tree; what it committed by itself
-    /// counts, too.
-    pub fn commit_attempt(
-        &self,
-        name: &str,
-        phase: &PhaseBranch,
-        stamp: &Stamp,
-    ) -> Result<Committed, GitError> {
-        let path = self.path(name);
-        if !path.join(".git").exists() {
-            return Ok(Committed::Gone);
-        }
-        let git = self.git_in(&path)?.durable();
-        self.stage(name)?;
-        commit_staged(&git, &stamp.message(None), &[])?;
-        let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
-        let since = format!("{}...{commit}", phase.head());
-        let listed = git.output(&["diff", "--name-only", "--no-renames", "-z", &since])?;
-        if !listed.status.success() {
-            let why = "its work tree is at a commit that has nothing to do with its phase";
-            return Ok(Committed::Astray(why.to_owned()));
-        }
-        Ok(Committed::At { commit, changed: paths(&listed.stdout) })
+/// Commits everything that an attempt left in its own work tree; what it committed by itself
+/// counts, too.
+pub fn commit_attempt(
+    trees: &Trees,
+    name: &str,
+    phase: &PhaseBranch,
+    stamp: &Stamp,
+) -> Result<Committed, GitError> {
+    let path = trees.path(name);
+    if !path.join(".git").exists() {
+        return Ok(Committed::Gone);
     }
-
-    /// Which files differ between a work tree and a commit, ignored and new ones aside: what was
-    /// run to prove the commit must not change it, nor commit another.
-    pub fn changed_since(&self, name: &str, commit: &str) -> Result<Vec<String>, GitError> {
-        let git = self.git_in(&self.path(name))?;
-        let listed = git.bytes(&["diff", "--name-only", "--no-ext-diff", "-z", commit, "--"])?;
-        Ok(paths(&listed))
+    let git = trees.git_in(&path)?.durable();
+    trees.stage(name)?;
+    commit_staged(&git, &stamp.message(None), &[])?;
+    let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
+    let since = format!("{}...{commit}", phase.head());
+    let listed = git.output(&["diff", "--name-only", "--no-renames", "-z", &since])?;
+    if !listed.status.success() {
+        let why = "its work tree is at a commit that has nothing to do with its phase";
+        return Ok(Committed::Astray(why.to_owned()));
     }
+    Ok(Committed::At { commit, changed: paths(&listed.stdout) })
+}
 
-    /// Joins a commit to its phase, with a merge commit of its own.
-    pub fn join(
-        &self,
-        phase: &PhaseBranch,
-        commit: &str,
-        stamp: &Stamp,
-        evidence: &str,
-    ) -> Result<Join, GitError> {
-        let git = self.git()?.durable();
-        let message = stamp.message(Some(evidence));
-        let reason = format!("waypost: join {}", stamp.id);
-        for _ in 0..TRIES {
-            let head = phase.head();
-            let show = ["log", "--no-walk=unsorted", "--format=%H %T %P", &head, commit];
-            let shown = git.text(&show)?;
-            let mut shown = shown.lines().map(|line| line.splitn(3, ' ').collect::<Vec<_>>());
-            let (Some(&[tip, before, _]), its) = (shown.next().as_deref(), shown.next()) else {
-                return Err(Absence::Shown { name: phase.name.clone() }.into());
-            };
-            let tree = match its.as_deref() {
-                // Nothing was joined since it began.
-                Some(&[_, tree, parent]) if parent == tip => tree.to_owned(),
-                _ => match try_merge(&git, tip, commit, None)? {
-                    Trial::Clean(tree) => tree,
-                    Trial::Conflict(files) => return Ok(Join::Conflict { files }),
-                },
-            };
-            if tree == before {
-                // A git that was killed may have joined it before.
-                let key = (stamp.id.to_string(), stamp.attempt);
-                return Ok(match self.joined(phase)?.remove(&key) {
-                    Some(commit) => Join::Done { commit },
-                    None => Join::Nothing,
-                });
-            }
-            let parents = ["commit-tree", &tree, "-p", tip, "-p", commit, "-m", &message];
-            let merged = git.text(&parents)?;
-            let update = ["update-ref", "-m", &reason, &phase.head(), &merged, tip];
-            if git.try_text(&update)?.is_some() {
-                return Ok(Join::Done { commit: merged });
-            }
-        }
-        Err(Hindrance::Moving { name: phase.name.clone() }.into())
-    }
+/// Which files differ between a work tree and a commit, ignored and new ones aside: what was
+/// run to prove the commit must not change it, nor commit another.
+pub fn changed_since(trees: &Trees, name: &str, commit: &str) -> Result<Vec<String>, GitError> {
+    let git = trees.git_in(&trees.path(name))?;
+    let listed = git.bytes(&["diff", "--name-only", "--no-ext-diff", "-z", commit, "--"])?;
+    Ok(paths(&listed))
+}
 
-    /// Everything that is joined to a phase, by task and attempt.
-    pub fn joined(&self, phase: &PhaseBranch) -> Result<BTreeMap<(String, u32), String>, GitError> {
-        let Some(base) = self.commit_of(&phase.marker())? else { return Ok(BTreeMap::new()) };
-        if self.commit_of(&phase.head())?.is_none() {
-            return Ok(BTreeMap::new());
-        }
-        let range = format!("{base}..{}", phase.head());
-        let format = format!(
-            "--format=%H%x09%(trailers:key={TASK},valueonly,separator=%x20)%x09%(trailers:key={ATTEMPT},valueonly,separator=%x20)"
-        );
-        let grep = format!("--grep=^{EVIDENCE}: ");
-        let listed = self.git()?.text(&["log", "--first-parent", &grep, &format, &range])?;
-        let read = |line: &str| {
-            let mut fields = line.split('\t');
-            let (commit, task) = (fields.next()?, fields.next()?.trim());
-            let attempt = fields.next()?.trim().parse().ok()?;
-            (!task.is_empty()).then(|| ((task.to_owned(), attempt), commit.to_owned()))
+/// Joins a commit to its phase, with a merge commit of its own.
+pub fn join(
+    trees: &Trees,
+    phase: &PhaseBranch,
+    commit: &str,
+    stamp: &Stamp,
+    evidence: &str,
+) -> Result<Join, GitError> {
+    let git = trees.git()?.durable();
+    let message = stamp.message(Some(evidence));
+    let reason = format!("waypost: join {}", stamp.id);
+    for _ in 0..TRIES {
+        let head = phase.head();
+        let show = ["log", "--no-walk=unsorted", "--format=%H %T %P", &head, commit];
+        let shown = git.text(&show)?;
+        let mut shown = shown.lines().map(|line| line.splitn(3, ' ').collect::<Vec<_>>());
+        let (Some(&[tip, before, _]), its) = (shown.next().as_deref(), shown.next()) else {
+            return Err(Absence::Shown { name: phase.name.clone() }.into());
         };
-        Ok(listed.lines().filter_map(read).collect())
-    }
-
-    /// Whether the last commit of a work tree is ours, made for this attempt: then its work was
-    /// done, and is to be verified.
-    pub fn is_committed(&self, name: &str, stamp: &Stamp) -> Result<bool, GitError> {
-        let path = self.path(name);
-        if !path.join(".git").exists() {
-            return Ok(false);
+        let tree = match its.as_deref() {
+            // Nothing was joined since it began.
+            Some(&[_, tree, parent]) if parent == tip => tree.to_owned(),
+            _ => match try_merge(&git, tip, commit, None)? {
+                Trial::Clean(tree) => tree,
+                Trial::Conflict(files) => return Ok(Join::Conflict { files }),
+            },
+        };
+        if tree == before {
+            // A git that was killed may have joined it before.
+            let key = (stamp.id.to_string(), stamp.attempt);
+            return Ok(match joined(trees, phase)?.remove(&key) {
+                Some(commit) => Join::Done { commit },
+                None => Join::Nothing,
+            });
         }
-        let format = format!(
-            "--format=%(trailers:key={TASK},valueonly,separator=%x20)%x09%(trailers:key={ATTEMPT},valueonly,separator=%x20)"
-        );
-        let found = self.git_in(&path)?.try_text(&["log", "-1", &format])?.unwrap_or_default();
-        let (task, attempt) = found.split_once('\t').unwrap_or_default();
-        let is_its = task.trim() == stamp.id.as_str();
-        Ok(is_its && attempt.trim() == stamp.attempt.to_string())
+        let parents = ["commit-tree", &tree, "-p", tip, "-p", commit, "-m", &message];
+        let merged = git.text(&parents)?;
+        let update = ["update-ref", "-m", &reason, &phase.head(), &merged, tip];
+        if git.try_text(&update)?.is_some() {
+            return Ok(Join::Done { commit: merged });
+        }
     }
+    Err(Hindrance::Moving { name: phase.name.clone() }.into())
+}
+
+/// Everything that is joined to a phase, by task and attempt.
+pub fn joined(
+    trees: &Trees,
+    phase: &PhaseBranch,
+) -> Result<BTreeMap<(String, u32), String>, GitError> {
+    let Some(base) = trees.commit_of(&phase.marker())? else { return Ok(BTreeMap::new()) };
+    if trees.commit_of(&phase.head())?.is_none() {
+        return Ok(BTreeMap::new());
+    }
+    let range = format!("{base}..{}", phase.head());
+    let format = format!(
+        "--format=%H%x09%(trailers:key={TASK},valueonly,separator=%x20)%x09%(trailers:key={ATTEMPT},valueonly,separator=%x20)"
+    );
+    let grep = format!("--grep=^{EVIDENCE}: ");
+    let listed = trees.git()?.text(&["log", "--first-parent", &grep, &format, &range])?;
+    let read = |line: &str| {
+        let mut fields = line.split('\t');
+        let (commit, task) = (fields.next()?, fields.next()?.trim());
+        let attempt = fields.next()?.trim().parse().ok()?;
+        (!task.is_empty()).then(|| ((task.to_owned(), attempt), commit.to_owned()))
+    };
+    Ok(listed.lines().filter_map(read).collect())
+}
+
+/// Whether the last commit of a work tree is ours, made for this attempt: then its work was
+/// done, and is to be verified.
+pub fn is_committed(trees: &Trees, name: &str, stamp: &Stamp) -> Result<bool, GitError> {
+    let path = trees.path(name);
+    if !path.join(".git").exists() {
+        return Ok(false);
+    }
+    let format = format!(
+        "--format=%(trailers:key={TASK},valueonly,separator=%x20)%x09%(trailers:key={ATTEMPT},valueonly,separator=%x20)"
+    );
+    let found = trees.git_in(&path)?.try_text(&["log", "-1", &format])?.unwrap_or_default();
+    let (task, attempt) = found.split_once('\t').unwrap_or_default();
+    let is_its = task.trim() == stamp.id.as_str();
+    Ok(is_its && attempt.trim() == stamp.attempt.to_string())
 }
 
 /// Commits what is staged, or of that only `files`. Says whether there was anything.

@@ -17,11 +17,14 @@ mod torn;
 mod way;
 
 pub use diff::{brought, diff_of_commit, diff_since, landed_phase};
-pub use join::{Committed, Join, Stamp};
+pub use join::{Committed, Join, Stamp, changed_since, commit_attempt, is_committed, join, joined};
 pub use land::{Land, Landing, land};
-pub use phase::PhaseBranch;
+pub use phase::{
+    PhaseBranch, clear_phase, close_phase, earlier, hand_over, has_phase, is_untouched, names,
+    open_phase, settle_phase, sync_phase, take_back,
+};
 pub use revert::{Reverted, revert};
-pub use shared::Occupant;
+pub use shared::{Occupant, commit_shared, enter, leave};
 
 use crate::{
     error::GitError,

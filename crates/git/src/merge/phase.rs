@@ -7,7 +7,7 @@ use super::{
     TRIES,
     join::paths,
     name_some,
-    shared::{handed, is_astray},
+    shared::{forget_occupants, handed, is_astray},
 };
 use crate::{
     error::{Absence, GitError, Hindrance, Refusal},
@@ -58,208 +58,196 @@ impl PhaseBranch {
     }
 }
 
-impl Trees {
-    /// Makes the branch and the work tree of a phase; both may be there. Returns the commit that
-    /// they were made from.
-    pub fn open_phase(&self, phase: &PhaseBranch) -> Result<String, GitError> {
-        let git = self.git()?.durable();
-        let base = match self.commit_of(&phase.marker())? {
-            Some(base) => base,
-            None => {
-                if self.commit_of(&phase.head())?.is_some() {
-                    return Err(Refusal::ForeignBranch { name: phase.name.clone() }.into());
-                }
-                if self.commit_of(&format!("refs/heads/{TREES}"))?.is_some() {
-                    let (name, wanted) = (TREES.to_owned(), phase.name.clone());
-                    return Err(Refusal::BranchAsFolder { name, wanted }.into());
-                }
-                let target = self.commit_of(&phase.target_head())?;
-                let gone = || Refusal::TargetIsGone { name: phase.target.clone() };
-                let target = target.ok_or_else(gone)?;
-                git.text(&["update-ref", &phase.marker(), &target, ""])?;
-                target
+/// Makes the branch and the work tree of a phase; both may be there. Returns the commit that
+/// they were made from.
+pub fn open_phase(trees: &Trees, phase: &PhaseBranch) -> Result<String, GitError> {
+    let git = trees.git()?.durable();
+    let base = match trees.commit_of(&phase.marker())? {
+        Some(base) => base,
+        None => {
+            if trees.commit_of(&phase.head())?.is_some() {
+                return Err(Refusal::ForeignBranch { name: phase.name.clone() }.into());
             }
-        };
-        if self.commit_of(&phase.head())?.is_none() {
-            // Made from the marker, also when it has vanished: what was joined is not in it then,
-            // and landing will say so.
-            git.text(&["update-ref", &phase.head(), &base, ""])?;
-        }
-        self.make(&phase.name, &base)?;
-        if !phase.is_shared {
-            // The branch moves with each join; files follow when there is time.
-            let git = self.git_in(&self.path(&phase.name))?;
-            if git.try_text(&["symbolic-ref", "--quiet", "HEAD"])?.is_some() {
-                git.text(&["checkout", "--quiet", "--detach"])?;
+            if trees.commit_of(&format!("refs/heads/{TREES}"))?.is_some() {
+                let (name, wanted) = (TREES.to_owned(), phase.name.clone());
+                return Err(Refusal::BranchAsFolder { name, wanted }.into());
             }
+            let target = trees.commit_of(&phase.target_head())?;
+            let gone = || Refusal::TargetIsGone { name: phase.target.clone() };
+            let target = target.ok_or_else(gone)?;
+            git.text(&["update-ref", &phase.marker(), &target, ""])?;
+            target
         }
-        Ok(base)
+    };
+    if trees.commit_of(&phase.head())?.is_none() {
+        // Made from the marker, also when it has vanished: what was joined is not in it then,
+        // and landing will say so.
+        git.text(&["update-ref", &phase.head(), &base, ""])?;
     }
-
-    /// Brings the phase's work tree to what was joined, and makes sure that nothing else is in it.
-    /// What somebody has left there is kept as a snapshot.
-    pub fn settle_phase(&self, phase: &PhaseBranch) -> Result<(), GitError> {
-        if self.is_handed_over(phase)? {
-            let git = self.git_in(&self.path(&phase.name))?;
-            let listed = git.bytes(&["status", "--porcelain=v1", "-z", "--no-renames"])?;
-            let dirty: Vec<String> =
-                paths(&listed).iter().filter_map(|it| it.get(3..).map(str::to_owned)).collect();
-            if !dirty.is_empty() {
-                let (name, files) = (phase.name.clone(), name_some(&dirty));
-                return Err(Hindrance::Uncommitted { name, files }.into());
-            }
-        }
-        self.open_phase(phase)?;
-        self.sync_phase(phase)?;
-        self.clear_phase(phase)
-    }
-
-    /// Takes everything out of the phase's work tree that is not committed, and keeps it as a
-    /// snapshot.
-    pub fn clear_phase(&self, phase: &PhaseBranch) -> Result<(), GitError> {
-        let git = self.git_in(&self.path(&phase.name))?;
-        let is_astray = is_astray(&git, phase)?;
-        let base = match is_astray {
-            true => self.commit_of(&phase.head())?,
-            false => git.try_text(&["rev-parse", "--verify", "HEAD"])?,
-        };
-        let base = base.ok_or_else(|| Absence::Branch { name: phase.name.clone() })?;
-        let branch = is_astray.then_some(&*phase.name);
-        let why = "left in the phase's work tree";
-        self.empty(&Leaving { branch, ..Leaving::of(&phase.name, &base, why) }).map(drop)
-    }
-
-    /// Leaves the phase's work tree to a person: clean, and on the phase's branch, so that what is
-    /// committed there is part of the phase. What was begun there before stays.
-    pub fn hand_over(&self, phase: &PhaseBranch) -> Result<(), GitError> {
-        let path = self.path(&phase.name);
-        let has_branch = self.commit_of(&phase.head())?.is_some();
-        if !has_branch || !path.join(".git").exists() || self.is_handed_over(phase)? {
-            return Ok(());
-        }
-        self.clear_phase(phase)?;
-        let git = self.git_in(&path)?.durable();
-        match phase.is_shared {
-            // It is on its branch all the time.
-            true => git.text(&["update-ref", &handed(phase), &phase.head()]).map(drop),
-            false => git.text(&["switch", "--quiet", &phase.name]).map(drop),
+    trees.make(&phase.name, &base)?;
+    if !phase.is_shared {
+        // The branch moves with each join; files follow when there is time.
+        let git = trees.git_in(&trees.path(&phase.name))?;
+        if git.try_text(&["symbolic-ref", "--quiet", "HEAD"])?.is_some() {
+            git.text(&["checkout", "--quiet", "--detach"])?;
         }
     }
+    Ok(base)
+}
 
-    /// Tasks work on the phase again: its branch moves without its work tree.
-    pub fn take_back(&self, phase: &PhaseBranch) -> Result<(), GitError> {
-        match self.is_handed_over(phase)? {
-            true if phase.is_shared => self.forget_ref(&handed(phase)),
-            true => {
-                let git = self.git_in(&self.path(&phase.name))?;
-                git.text(&["checkout", "--quiet", "--detach"]).map(drop)
-            }
-            false => Ok(()),
+/// Brings the phase's work tree to what was joined, and makes sure that nothing else is in it.
+/// What somebody has left there is kept as a snapshot.
+pub fn settle_phase(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
+    if is_handed_over(trees, phase)? {
+        let git = trees.git_in(&trees.path(&phase.name))?;
+        let listed = git.bytes(&["status", "--porcelain=v1", "-z", "--no-renames"])?;
+        let dirty: Vec<String> =
+            paths(&listed).iter().filter_map(|it| it.get(3..).map(str::to_owned)).collect();
+        if !dirty.is_empty() {
+            let (name, files) = (phase.name.clone(), name_some(&dirty));
+            return Err(Hindrance::Uncommitted { name, files }.into());
         }
     }
+    open_phase(trees, phase)?;
+    sync_phase(trees, phase)?;
+    clear_phase(trees, phase)
+}
 
-    /// Whether a person may be at work in the phase's work tree: it is on the phase's branch, or, one
-    /// that tasks share and that always is, marked so.
-    fn is_handed_over(&self, phase: &PhaseBranch) -> Result<bool, GitError> {
-        let path = self.path(&phase.name);
-        if !path.join(".git").exists() {
-            return Ok(false);
-        }
-        if phase.is_shared {
-            return Ok(self.commit_of(&handed(phase))?.is_some());
-        }
-        let head = self.git_in(&path)?.try_text(&["symbolic-ref", "--quiet", "HEAD"])?;
-        Ok(head.as_deref() == Some(&phase.head()))
+/// Takes everything out of the phase's work tree that is not committed, and keeps it as a
+/// snapshot.
+pub fn clear_phase(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
+    let git = trees.git_in(&trees.path(&phase.name))?;
+    let is_astray = is_astray(&git, phase)?;
+    let base = match is_astray {
+        true => trees.commit_of(&phase.head())?,
+        false => git.try_text(&["rev-parse", "--verify", "HEAD"])?,
+    };
+    let base = base.ok_or_else(|| Absence::Branch { name: phase.name.clone() })?;
+    let branch = is_astray.then_some(&*phase.name);
+    let why = "left in the phase's work tree";
+    trees.empty(&Leaving { branch, ..Leaving::of(&phase.name, &base, why) }).map(drop)
+}
+
+/// Leaves the phase's work tree to a person: clean, and on the phase's branch, so that what is
+/// committed there is part of the phase. What was begun there before stays.
+pub fn hand_over(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
+    let path = trees.path(&phase.name);
+    let has_branch = trees.commit_of(&phase.head())?.is_some();
+    if !has_branch || !path.join(".git").exists() || is_handed_over(trees, phase)? {
+        return Ok(());
     }
+    clear_phase(trees, phase)?;
+    let git = trees.git_in(&path)?.durable();
+    match phase.is_shared {
+        // It is on its branch all the time.
+        true => git.text(&["update-ref", &handed(phase), &phase.head()]).map(drop),
+        false => git.text(&["switch", "--quiet", &phase.name]).map(drop),
+    }
+}
 
-    /// Brings the phase's work tree to what was joined.
-    pub fn sync_phase(&self, phase: &PhaseBranch) -> Result<(), GitError> {
-        if phase.is_shared {
-            return Ok(());
+/// Tasks work on the phase again: its branch moves without its work tree.
+pub fn take_back(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
+    match is_handed_over(trees, phase)? {
+        true if phase.is_shared => trees.forget_ref(&handed(phase)),
+        true => {
+            let git = trees.git_in(&trees.path(&phase.name))?;
+            git.text(&["checkout", "--quiet", "--detach"]).map(drop)
         }
-        let git = self.git_in(&self.path(&phase.name))?;
-        match git.text(&["checkout", "--quiet", "--detach", &phase.head()]) {
-            Ok(_) => Ok(()),
-            Err(_) => {
-                // Somebody has changed files in it that were changed by what was joined, too.
-                self.snapshot(&phase.name, "in the way of what was joined")?;
-                git.text(&["checkout", "--quiet", "--force", "--detach", &phase.head()]).map(drop)
-            }
+        false => Ok(()),
+    }
+}
+
+/// Whether a person may be at work in the phase's work tree: it is on the phase's branch, or, one
+/// that tasks share and that always is, marked so.
+fn is_handed_over(trees: &Trees, phase: &PhaseBranch) -> Result<bool, GitError> {
+    let path = trees.path(&phase.name);
+    if !path.join(".git").exists() {
+        return Ok(false);
+    }
+    if phase.is_shared {
+        return Ok(trees.commit_of(&handed(phase))?.is_some());
+    }
+    let head = trees.git_in(&path)?.try_text(&["symbolic-ref", "--quiet", "HEAD"])?;
+    Ok(head.as_deref() == Some(&phase.head()))
+}
+
+/// Brings the phase's work tree to what was joined.
+pub fn sync_phase(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
+    if phase.is_shared {
+        return Ok(());
+    }
+    let git = trees.git_in(&trees.path(&phase.name))?;
+    match git.text(&["checkout", "--quiet", "--detach", &phase.head()]) {
+        Ok(_) => Ok(()),
+        Err(_) => {
+            // Somebody has changed files in it that were changed by what was joined, too.
+            trees.snapshot(&phase.name, "in the way of what was joined")?;
+            git.text(&["checkout", "--quiet", "--force", "--detach", &phase.head()]).map(drop)
         }
     }
+}
 
-    /// Takes away the branch and the work tree of a phase that has landed, or that has nothing.
-    pub fn close_phase(&self, phase: &PhaseBranch) -> Result<(), GitError> {
-        self.put_away(&phase.name, "the phase is over")?;
-        for name in [phase.head(), phase.marker()] {
-            for _ in 0..TRIES {
-                let Some(commit) = self.commit_of(&name)? else { break };
-                if self.git()?.try_text(&["update-ref", "-d", &name, &commit])?.is_some() {
-                    break;
-                }
+/// Takes away the branch and the work tree of a phase that has landed, or that has nothing.
+pub fn close_phase(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
+    trees.put_away(&phase.name, "the phase is over")?;
+    for name in [phase.head(), phase.marker()] {
+        for _ in 0..TRIES {
+            let Some(commit) = trees.commit_of(&name)? else { break };
+            if trees.git()?.try_text(&["update-ref", "-d", &name, &commit])?.is_some() {
+                break;
             }
         }
-        self.forget_occupants(phase)
     }
+    forget_occupants(trees, phase)
+}
 
-    /// The names of all folders and branches that are work trees of ours, or were.
-    pub fn names(&self) -> Result<BTreeSet<String>, GitError> {
-        let folder = self.root().join(TREES);
-        let entries = match fs::read_dir(&folder) {
-            Ok(entries) => Some(entries),
-            // Whoever makes a work tree says what is in the way.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-                ) =>
-            {
-                None
-            }
-            Err(error) => return Err(GitError::file("read", &folder, error)),
-        };
-        let folders = entries.into_iter().flatten().flatten();
-        let folders = folders.filter_map(|entry| entry.file_name().into_string().ok());
-        let list = ["for-each-ref", "--format=%(refname:lstrip=3)", "refs/heads/worktree/"];
-        let branches = self.git()?.text(&list)?;
-        let names = folders.chain(branches.lines().map(str::to_owned));
-        let ours = names.filter(|name| name.starts_with("phase-"));
-        Ok(ours.map(|name| format!("{TREES}/{name}")).collect())
-    }
-
-    /// Work trees of other attempts at a task than the one that is called `name`.
-    pub fn earlier(&self, phase: &str, id: &TaskId, name: &str) -> Result<Vec<String>, GitError> {
-        let start = format!("{phase}--{id}-");
-        if name.strip_prefix(&start) == Some("1") {
-            return Ok(Vec::new());
+/// The names of all folders and branches that are work trees of ours, or were.
+pub fn names(trees: &Trees) -> Result<BTreeSet<String>, GitError> {
+    let folder = trees.root().join(TREES);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => Some(entries),
+        // Whoever makes a work tree says what is in the way.
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            None
         }
-        let is_other = |it: &String| {
-            let number = it.strip_prefix(&start).filter(|_| it != name);
-            number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-        };
-        Ok(self.names()?.into_iter().filter(is_other).collect())
-    }
+        Err(error) => return Err(GitError::file("read", &folder, error)),
+    };
+    let folders = entries.into_iter().flatten().flatten();
+    let folders = folders.filter_map(|entry| entry.file_name().into_string().ok());
+    let list = ["for-each-ref", "--format=%(refname:lstrip=3)", "refs/heads/worktree/"];
+    let branches = trees.git()?.text(&list)?;
+    let names = folders.chain(branches.lines().map(str::to_owned));
+    let ours = names.filter(|name| name.starts_with("phase-"));
+    Ok(ours.map(|name| format!("{TREES}/{name}")).collect())
+}
 
-    /// Whether nothing was joined to a phase yet.
-    pub fn is_untouched(&self, phase: &PhaseBranch) -> Result<bool, GitError> {
-        Ok(self.commit_of(&phase.head())? == self.commit_of(&phase.marker())?)
+/// Work trees of other attempts at a task than the one that is called `name`.
+pub fn earlier(
+    trees: &Trees,
+    phase: &str,
+    id: &TaskId,
+    name: &str,
+) -> Result<Vec<String>, GitError> {
+    let start = format!("{phase}--{id}-");
+    if name.strip_prefix(&start) == Some("1") {
+        return Ok(Vec::new());
     }
+    let is_other = |it: &String| {
+        let number = it.strip_prefix(&start).filter(|_| it != name);
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    Ok(names(trees)?.into_iter().filter(is_other).collect())
+}
 
-    /// Whether anything of a phase is there.
-    pub fn has_phase(&self, phase: &PhaseBranch) -> Result<bool, GitError> {
-        let is_there = self.path(&phase.name).symlink_metadata().is_ok();
-        Ok(is_there || self.commit_of(&phase.marker())?.is_some())
-    }
+/// Whether nothing was joined to a phase yet.
+pub fn is_untouched(trees: &Trees, phase: &PhaseBranch) -> Result<bool, GitError> {
+    Ok(trees.commit_of(&phase.head())? == trees.commit_of(&phase.marker())?)
+}
 
-    /// The commit that a ref or a name of a commit stands for.
-    pub fn commit_of(&self, name: &str) -> Result<Option<String>, GitError> {
-        let name = format!("{name}^{{commit}}");
-        self.git()?.try_text(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name])
-    }
-
-    /// Whether `older` is `newer` or one of the commits that it is made from.
-    pub fn is_in(&self, older: &str, newer: &str) -> Result<bool, GitError> {
-        let found = self.git()?.try_text(&["merge-base", "--is-ancestor", older, newer])?;
-        Ok(found.is_some())
-    }
+/// Whether anything of a phase is there.
+pub fn has_phase(trees: &Trees, phase: &PhaseBranch) -> Result<bool, GitError> {
+    let is_there = trees.path(&phase.name).symlink_metadata().is_ok();
+    Ok(is_there || trees.commit_of(&phase.marker())?.is_some())
 }

@@ -9,7 +9,13 @@
 //! Two refs of ours remember what a crash must not lose: `begun`, the commit at which an attempt
 //! entered, and `left`, what the last attempt at a task has left.
 
-use super::{Committed, EVIDENCE, PhaseBranch, Stamp, Trial, join, name_some, try_merge};
+use super::{
+    Committed, EVIDENCE, PhaseBranch, Stamp, Trial,
+    join::{self, is_committed},
+    name_some,
+    phase::clear_phase,
+    try_merge,
+};
 use crate::{
     error::GitError,
     git::Git,
@@ -59,198 +65,193 @@ fn refs(phase: &PhaseBranch) -> String {
     format!("{REFS}/{}", phase.number)
 }
 
-impl Trees {
-    /// Makes the phase's work tree ready for an attempt. Returns why one that goes on could not get
-    /// back what it had done.
-    pub fn enter(&self, occupant: &Occupant, goes_on: bool) -> Result<Option<String>, GitError> {
-        let phase = &occupant.phase;
-        if occupant.is_alone {
-            self.clear_phase(phase)?;
-        }
-        let git = self.git_in(&self.path(&phase.name))?.durable();
-        let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
-        if !occupant.is_alone {
-            let files: Vec<&str> = occupant.files.iter().map(String::as_str).collect();
-            let stray = Leaving { only: Some(&files), ..Leaving::of(&phase.name, &head, STRAY) };
-            self.empty(&stray)?;
-        }
-        let refused = match goes_on {
-            true => self.give_back(&git, occupant)?,
-            false => None,
-        };
-        git.text(&["update-ref", &occupant.begun(), &head])?;
-        Ok(refused)
+/// Makes the phase's work tree ready for an attempt. Returns why one that goes on could not get
+/// back what it had done.
+pub fn enter(
+    trees: &Trees,
+    occupant: &Occupant,
+    goes_on: bool,
+) -> Result<Option<String>, GitError> {
+    let phase = &occupant.phase;
+    if occupant.is_alone {
+        clear_phase(trees, phase)?;
     }
+    let git = trees.git_in(&trees.path(&phase.name))?.durable();
+    let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
+    if !occupant.is_alone {
+        let files: Vec<&str> = occupant.files.iter().map(String::as_str).collect();
+        let stray = Leaving { only: Some(&files), ..Leaving::of(&phase.name, &head, STRAY) };
+        trees.empty(&stray)?;
+    }
+    let refused = match goes_on {
+        true => give_back(trees, &git, occupant)?,
+        false => None,
+    };
+    git.text(&["update-ref", &occupant.begun(), &head])?;
+    Ok(refused)
+}
 
-    /// Puts back what the task's last attempt left, on top of what was done since; or says why not.
-    fn give_back(&self, git: &Git, occupant: &Occupant) -> Result<Option<String>, GitError> {
-        let Some(left) = self.commit_of(&occupant.left())? else { return Ok(None) };
-        let tree = match try_merge(git, "HEAD", &left, None) {
-            Ok(Trial::Clean(tree)) => tree,
-            Ok(Trial::Conflict(files)) => {
-                return Ok(Some(format!("others have changed {} since", name_some(&files))));
-            }
-            Err(killed @ GitError::Killed { .. }) => return Err(killed),
-            Err(error) => return Ok(Some(error.to_string())),
-        };
-        let diff = ["diff", "--name-only", "--no-renames", "-z", "HEAD", &tree, "--"];
-        let changed = git.bytes(&diff)?;
-        self.restore_paths(git, &[&format!("--source={tree}"), "--worktree"], &changed)?;
-        Ok(None)
-    }
+/// Puts back what the task's last attempt left, on top of what was done since; or says why not.
+fn give_back(trees: &Trees, git: &Git, occupant: &Occupant) -> Result<Option<String>, GitError> {
+    let Some(left) = trees.commit_of(&occupant.left())? else { return Ok(None) };
+    let tree = match try_merge(git, "HEAD", &left, None) {
+        Ok(Trial::Clean(tree)) => tree,
+        Ok(Trial::Conflict(files)) => {
+            return Ok(Some(format!("others have changed {} since", name_some(&files))));
+        }
+        Err(killed @ GitError::Killed { .. }) => return Err(killed),
+        Err(error) => return Ok(Some(error.to_string())),
+    };
+    let diff = ["diff", "--name-only", "--no-renames", "-z", "HEAD", &tree, "--"];
+    let changed = git.bytes(&diff)?;
+    trees.restore_paths(git, &[&format!("--source={tree}"), "--worktree"], &changed)?;
+    Ok(None)
+}
 
-    /// An attempt is over and its work is not done: what it left is kept and taken out. Once it has
-    /// left, this does nothing.
-    pub fn leave(&self, occupant: &Occupant, why: &str) -> Result<(), GitError> {
-        let Occupant { phase, files, is_alone, .. } = occupant;
-        let path = self.path(&phase.name);
-        let Some(begun) = self.commit_of(&occupant.begun())? else { return Ok(()) };
-        if !path.join(".git").exists() {
-            return self.forget_ref(&occupant.begun());
-        }
-        let git = self.git_in(&path)?.durable();
-        if !is_alone && is_astray(&git, phase)? {
-            // The next one that has the tree for itself brings it back to its branch.
-            return Ok(());
-        }
-        let base = self.common_ground(phase, &begun)?;
-        let (name, files): (_, Vec<&str>) =
-            (occupant.name(), files.iter().map(String::as_str).collect());
-        if !is_alone {
-            self.take_back_commits(&git, occupant, &base)?;
-        }
-        let (left, has_left) = (occupant.left(), self.has_left(&git, occupant)?);
-        let leaving = Leaving {
-            name: &name,
-            branch: Some(&phase.name),
-            only: (!is_alone).then_some(&files),
-            pin: (!has_left).then_some(&left),
-            ..Leaving::of(&phase.name, &base, why)
-        };
-        if self.empty(&leaving)?.is_none() && !has_left {
-            self.forget_ref(&left)?;
-        }
-        self.forget_ref(&occupant.begun())
+/// An attempt is over and its work is not done: what it left is kept and taken out. Once it has
+/// left, this does nothing.
+pub fn leave(trees: &Trees, occupant: &Occupant, why: &str) -> Result<(), GitError> {
+    let Occupant { phase, files, is_alone, .. } = occupant;
+    let path = trees.path(&phase.name);
+    let Some(begun) = trees.commit_of(&occupant.begun())? else { return Ok(()) };
+    if !path.join(".git").exists() {
+        return trees.forget_ref(&occupant.begun());
     }
+    let git = trees.git_in(&path)?.durable();
+    if !is_alone && is_astray(&git, phase)? {
+        // The next one that has the tree for itself brings it back to its branch.
+        return Ok(());
+    }
+    let base = newest_joined(trees, phase, &begun)?;
+    let (name, files): (_, Vec<&str>) =
+        (occupant.name(), files.iter().map(String::as_str).collect());
+    if !is_alone {
+        take_back_commits(trees, &git, occupant, &base)?;
+    }
+    let (left, has_left) = (occupant.left(), has_left(&git, occupant)?);
+    let leaving = Leaving {
+        name: &name,
+        branch: Some(&phase.name),
+        only: (!is_alone).then_some(&files),
+        pin: (!has_left).then_some(&left),
+        ..Leaving::of(&phase.name, &base, why)
+    };
+    if trees.empty(&leaving)?.is_none() && !has_left {
+        trees.forget_ref(&left)?;
+    }
+    trees.forget_ref(&occupant.begun())
+}
 
-    /// Whether what this attempt left is noted already: taking it out was cut off, and what is there
-    /// now is not all of it.
-    fn has_left(&self, git: &Git, occupant: &Occupant) -> Result<bool, GitError> {
-        let format = "--format=%(trailers:key=Waypost-Tree,valueonly,separator=%x20)";
-        let tree = git.try_text(&["log", "-1", format, &occupant.left(), "--"])?;
-        Ok(tree.is_some_and(|tree| tree.trim() == occupant.name()))
-    }
+/// Whether what this attempt left is noted already: taking it out was cut off, and what is there
+/// now is not all of it.
+fn has_left(git: &Git, occupant: &Occupant) -> Result<bool, GitError> {
+    let format = "--format=%(trailers:key=Waypost-Tree,valueonly,separator=%x20)";
+    let tree = git.try_text(&["log", "-1", format, &occupant.left(), "--"])?;
+    Ok(tree.is_some_and(|tree| tree.trim() == occupant.name()))
+}
 
-    /// Takes commits out of the branch that an attempt made by itself, while others work beside it.
-    /// Files stay as they are.
-    fn take_back_commits(
-        &self,
-        git: &Git,
-        occupant: &Occupant,
-        base: &str,
-    ) -> Result<(), GitError> {
-        let Occupant { phase, .. } = occupant;
-        let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
-        if head == base {
-            return Ok(());
-        }
-        let (name, why) = (occupant.name(), "commits that are not joined");
-        self.keep_left(&Leaving { name: &name, ..Leaving::of(&phase.name, base, why) }, true)?;
-        let reason = format!("waypost: commits of {}", occupant.stamp.id);
-        git.text(&["update-ref", "-m", &reason, &phase.head(), base, &head]).map(drop)
+/// Takes commits out of the branch that an attempt made by itself, while others work beside it.
+/// Files stay as they are.
+fn take_back_commits(
+    trees: &Trees,
+    git: &Git,
+    occupant: &Occupant,
+    base: &str,
+) -> Result<(), GitError> {
+    let Occupant { phase, .. } = occupant;
+    let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
+    if head == base {
+        return Ok(());
     }
+    let (name, why) = (occupant.name(), "commits that are not joined");
+    trees.keep_left(&Leaving { name: &name, ..Leaving::of(&phase.name, base, why) }, true)?;
+    let reason = format!("waypost: commits of {}", occupant.stamp.id);
+    git.text(&["update-ref", "-m", &reason, &phase.head(), base, &head]).map(drop)
+}
 
-    /// Commits what one task left in the phase's work tree: the files that it declared, or all.
-    /// Nothing is committed that does not prove that the task was worked on.
-    pub fn commit_shared(
-        &self,
-        occupant: &Occupant,
-        needs_change: bool,
-        evidence: &str,
-    ) -> Result<Committed, GitError> {
-        let Occupant { phase, stamp, files, is_alone } = occupant;
-        let path = self.path(&phase.name);
-        if !path.join(".git").exists() {
-            return Ok(Committed::Gone);
-        }
-        let git = self.git_in(&path)?.durable();
-        if is_astray(&git, phase)? {
-            let why = format!("the phase's work tree is not on {} any more", phase.name);
-            return Ok(Committed::Astray(why));
-        }
-        let begun = self.commit_of(&occupant.begun())?;
-        let begun = begun.or(self.commit_of(&phase.marker())?).unwrap_or_default();
-        let before = self.common_ground(phase, &begun)?;
-        let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
-        let diff = ["diff", "--name-only", "--no-renames", "--no-ext-diff", "-z"];
-        if !self.is_in(&before, &head)? {
-            let why = format!("it has taken commits of others out of {}", phase.name);
-            return Ok(Committed::Astray(why));
-        }
-        if head == before && self.is_committed(&phase.name, stamp)? {
-            // A git that was killed has committed it before.
-            let since = format!("{head}^");
-            let changed = join::paths(&git.bytes(&[&diff[..], &[&since, &head]].concat())?);
-            return Ok(Committed::At { commit: head, changed });
-        }
-        let by_itself = join::paths(&git.bytes(&[&diff[..], &[&before, &head]].concat())?);
-        if !by_itself.iter().all(|path| declared::include(files, path)) {
-            self.take_back_commits(&git, occupant, &before)?;
-        }
-        let declared: Vec<&str> = files.iter().map(String::as_str).collect();
-        let found = known(&git, &declared)?;
-        if files.is_empty() || !found.is_empty() {
-            self.stage_among_others(&phase.name, &found)?;
-        }
-        let changed = match files.is_empty() || !found.is_empty() {
-            true => {
-                let staged = [&diff[..], &["--cached", &before, "--"], &found].concat();
-                join::paths(&git.bytes(&staged)?)
-            }
-            false => Vec::new(),
-        };
-        let task = (stamp.id.as_str(), &**files);
-        if declared::proves_nothing(task, needs_change, &changed).is_some() {
-            return Ok(Committed::At { commit: before, changed });
-        }
-        let message = stamp.message(Some(evidence));
-        let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
-        if !join::commit_staged(&git, &message, &found)? && head != before {
-            // It has committed by itself; this says whose work that was.
-            git.text(&["commit", "--quiet", "--no-verify", "--allow-empty", "-m", &message])?;
-        }
-        let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
-        if *is_alone {
-            let (name, why) = (occupant.name(), "beyond what it declared");
-            self.empty(&Leaving { name: &name, ..Leaving::of(&phase.name, &commit, why) })?;
-        }
-        self.forget_ref(&occupant.left())?;
-        self.forget_ref(&occupant.begun())?;
-        Ok(Committed::At { commit, changed })
+/// Commits what one task left in the phase's work tree: the files that it declared, or all.
+/// Nothing is committed that does not prove that the task was worked on.
+pub fn commit_shared(
+    trees: &Trees,
+    occupant: &Occupant,
+    needs_change: bool,
+    evidence: &str,
+) -> Result<Committed, GitError> {
+    let Occupant { phase, stamp, files, is_alone } = occupant;
+    let path = trees.path(&phase.name);
+    if !path.join(".git").exists() {
+        return Ok(Committed::Gone);
     }
+    let git = trees.git_in(&path)?.durable();
+    if is_astray(&git, phase)? {
+        let why = format!("the phase's work tree is not on {} any more", phase.name);
+        return Ok(Committed::Astray(why));
+    }
+    let begun = trees.commit_of(&occupant.begun())?;
+    let begun = begun.or(trees.commit_of(&phase.marker())?).unwrap_or_default();
+    let before = newest_joined(trees, phase, &begun)?;
+    let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
+    let diff = ["diff", "--name-only", "--no-renames", "--no-ext-diff", "-z"];
+    if !trees.is_in(&before, &head)? {
+        let why = format!("it has taken commits of others out of {}", phase.name);
+        return Ok(Committed::Astray(why));
+    }
+    if head == before && is_committed(trees, &phase.name, stamp)? {
+        // A git that was killed has committed it before.
+        let since = format!("{head}^");
+        let changed = join::paths(&git.bytes(&[&diff[..], &[&since, &head]].concat())?);
+        return Ok(Committed::At { commit: head, changed });
+    }
+    let by_itself = join::paths(&git.bytes(&[&diff[..], &[&before, &head]].concat())?);
+    if !by_itself.iter().all(|path| declared::include(files, path)) {
+        take_back_commits(trees, &git, occupant, &before)?;
+    }
+    let declared: Vec<&str> = files.iter().map(String::as_str).collect();
+    let found = known(&git, &declared)?;
+    if files.is_empty() || !found.is_empty() {
+        trees.stage_among_others(&phase.name, &found)?;
+    }
+    let changed = match files.is_empty() || !found.is_empty() {
+        true => {
+            let staged = [&diff[..], &["--cached", &before, "--"], &found].concat();
+            join::paths(&git.bytes(&staged)?)
+        }
+        false => Vec::new(),
+    };
+    let task = (stamp.id.as_str(), &**files);
+    if declared::proves_nothing(task, needs_change, &changed).is_some() {
+        return Ok(Committed::At { commit: before, changed });
+    }
+    let message = stamp.message(Some(evidence));
+    let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
+    if !join::commit_staged(&git, &message, &found)? && head != before {
+        // It has committed by itself; this says whose work that was.
+        git.text(&["commit", "--quiet", "--no-verify", "--allow-empty", "-m", &message])?;
+    }
+    let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
+    if *is_alone {
+        let (name, why) = (occupant.name(), "beyond what it declared");
+        trees.empty(&Leaving { name: &name, ..Leaving::of(&phase.name, &commit, why) })?;
+    }
+    trees.forget_ref(&occupant.left())?;
+    trees.forget_ref(&occupant.begun())?;
+    Ok(Committed::At { commit, changed })
+}
 
-    /// The newest commit of the phase that is not an attempt's own: what was joined since `begun`,
-    /// or that.
-    fn common_ground(&self, phase: &PhaseBranch, begun: &str) -> Result<String, GitError> {
-        let range = format!("{begun}..{}", phase.head());
-        let grep = format!("--grep=^{EVIDENCE}: ");
-        let found = self.git()?.text(&["log", "-1", "--format=%H", &grep, &range])?;
-        Ok(if found.is_empty() { begun.to_owned() } else { found })
-    }
+/// The newest commit of the phase that is not an attempt's own: what was joined since `begun`,
+/// or that.
+fn newest_joined(trees: &Trees, phase: &PhaseBranch, begun: &str) -> Result<String, GitError> {
+    let range = format!("{begun}..{}", phase.head());
+    let grep = format!("--grep=^{EVIDENCE}: ");
+    let found = trees.git()?.text(&["log", "-1", "--format=%H", &grep, &range])?;
+    Ok(if found.is_empty() { begun.to_owned() } else { found })
+}
 
-    pub(super) fn forget_ref(&self, name: &str) -> Result<(), GitError> {
-        match self.commit_of(name)? {
-            Some(commit) => self.git()?.text(&["update-ref", "-d", name, &commit]).map(drop),
-            None => Ok(()),
-        }
-    }
-
-    /// Takes away what is noted about attempts in a phase that is over.
-    pub(super) fn forget_occupants(&self, phase: &PhaseBranch) -> Result<(), GitError> {
-        let list = ["for-each-ref", "--format=%(refname)", &refs(phase)];
-        let listed = self.git()?.text(&list)?;
-        listed.lines().try_for_each(|name| self.forget_ref(name))
-    }
+/// Takes away what is noted about attempts in a phase that is over.
+pub(super) fn forget_occupants(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
+    let list = ["for-each-ref", "--format=%(refname)", &refs(phase)];
+    let listed = trees.git()?.text(&list)?;
+    listed.lines().try_for_each(|name| trees.forget_ref(name))
 }
 
 /// Whether the work tree of a phase is not on the phase's branch.

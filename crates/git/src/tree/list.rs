@@ -8,7 +8,7 @@ use super::{
     name,
     snapshot::REFS,
 };
-use crate::error::GitError;
+use crate::{error::GitError, merge::names};
 use std::{collections::BTreeSet, fs, path::Path};
 use waypost_model::time::Time;
 use waypost_store::file;
@@ -84,7 +84,7 @@ impl Trees {
     /// The names of everything that is a tree of ours or was to become one: folders, git's
     /// records, and branches of attempts that have neither.
     pub fn traces(&self) -> Result<BTreeSet<String>, GitError> {
-        let mut found: BTreeSet<String> = self.names()?.into_iter().collect();
+        let mut found: BTreeSet<String> = names(self)?.into_iter().collect();
         let records = Admin::all(self.common())?.into_iter();
         found.extend(records.filter_map(|(_, path)| self.name_of(&path)));
         found.extend(admin::all_begun(self.common()));

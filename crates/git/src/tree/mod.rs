@@ -305,6 +305,25 @@ impl Trees {
             .map_err(|error| GitError::file("tell what is free at", root, error))?;
         Ok(found.f_bavail.saturating_mul(found.f_frsize))
     }
+
+    /// The commit that a ref or a name of a commit stands for.
+    pub fn commit_of(&self, name: &str) -> Result<Option<String>, GitError> {
+        let name = format!("{name}^{{commit}}");
+        self.git()?.try_text(&["rev-parse", "--verify", "--quiet", "--end-of-options", &name])
+    }
+
+    /// Whether `older` is `newer` or one of the commits that it is made from.
+    pub fn is_in(&self, older: &str, newer: &str) -> Result<bool, GitError> {
+        let found = self.git()?.try_text(&["merge-base", "--is-ancestor", older, newer])?;
+        Ok(found.is_some())
+    }
+
+    pub(crate) fn forget_ref(&self, name: &str) -> Result<(), GitError> {
+        match self.commit_of(name)? {
+            Some(commit) => self.git()?.text(&["update-ref", "-d", name, &commit]).map(drop),
+            None => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]

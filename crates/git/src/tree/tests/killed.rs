@@ -6,7 +6,7 @@
 use super::{NAME, Repository, git, write};
 use crate::{
     error::GitError,
-    merge::{Occupant, PhaseBranch, Stamp},
+    merge::{Occupant, PhaseBranch, Stamp, enter, leave, open_phase},
     tree::{PutAway, Trees},
 };
 use std::{
@@ -165,8 +165,8 @@ fn occupant(attempt: u32) -> Occupant {
 /// An attempt that is at work in the tree of its phase.
 fn enter_and_work(repository: &Repository) {
     let trees = repository.trees();
-    trees.open_phase(&occupant(1).phase).unwrap();
-    trees.enter(&occupant(1), false).unwrap();
+    open_phase(&trees, &occupant(1).phase).unwrap();
+    enter(&trees, &occupant(1), false).unwrap();
     work_in(&repository.root.join(PHASE));
 }
 
@@ -174,7 +174,7 @@ fn enter_and_work(repository: &Repository) {
 fn leaving_a_shared_tree_goes_on() {
     check(
         enter_and_work,
-        |trees| trees.leave(&occupant(1), "it failed"),
+        |trees| leave(trees, &occupant(1), "it failed"),
         |repository| {
             let path = repository.root.join(PHASE);
             assert_eq!(git(&path, "status --porcelain"), "");
@@ -192,9 +192,9 @@ fn going_on_in_a_shared_tree_goes_on() {
     check(
         |repository| {
             enter_and_work(repository);
-            repository.trees().leave(&occupant(1), "it was interrupted").unwrap();
+            leave(&repository.trees(), &occupant(1), "it was interrupted").unwrap();
         },
-        |trees| trees.enter(&occupant(2), true),
+        |trees| enter(trees, &occupant(2), true),
         |repository| {
             let path = repository.root.join(PHASE);
             assert_eq!(fs::read_to_string(path.join("a.txt")).unwrap(), "worked on\n");

@@ -1,7 +1,7 @@
 //! What the tasks of a run have changed: shown, taken out again, and compared with what git has.
 
 use crate::{error::EngineError, project::Project, worktrees::trees_of};
-use waypost_git::{PhaseBranch, Reverted, Stamp, merge};
+use waypost_git::{PhaseBranch, Reverted, Stamp, merge, tree};
 use waypost_model::{
     evidence::Evidence,
     id::TaskId,
@@ -37,7 +37,7 @@ impl Project {
             Some(branch) => branch,
             None => format!("refs/heads/{}", phase.target),
         };
-        match trees.content(&name)? {
+        match tree::files_of(&trees, &name)? {
             Some((head, tree)) => Ok(merge::diff_since(&trees, &branch, &head, &tree, color)?),
             None => Err(nothing().into()),
         }

@@ -3,7 +3,7 @@
 use crate::{clock::Clock, error::EngineError, project::Project};
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 use waypost_git::{
-    GitError, Hold, Mistake, PruneOrder, Pruned, TreeEntry, Trees, TreesPlace, name, size,
+    GitError, Hold, Mistake, PruneOrder, Pruned, TreeEntry, Trees, TreesPlace, name, size, tree,
 };
 use waypost_model::{
     machine::Rejected,
@@ -128,12 +128,12 @@ pub(crate) fn content_of_tree(
 pub fn work_trees(project: &mut Project) -> Result<Vec<WorkTree>, EngineError> {
     let trees = trees_of(project)?;
     let working = project.run()?.active().map(working).unwrap_or_default();
-    let snapshots = trees.snapshots()?;
+    let snapshots = tree::list_snapshots(&trees)?;
     let of = |name: &str| {
         let own = snapshots.iter().filter(|it| it.name == name);
         own.map(|it| it.reference.clone()).collect::<Vec<_>>()
     };
-    let entries = trees.list()?.into_iter();
+    let entries = tree::list(&trees)?.into_iter();
     let mut found: Vec<WorkTree> = entries.map(|it| shown(&trees, it, &working, &of)).collect();
     let mut gone: BTreeSet<&str> = snapshots.iter().map(|it| it.name.as_str()).collect();
     gone.retain(|name| found.iter().all(|it| it.name != *name));
@@ -165,7 +165,7 @@ pub fn undo_work_tree(project: &mut Project, typed: &str) -> Result<Undone, Engi
     let number = number.ok().filter(|_| name::is_name(&name));
     let number =
         number.ok_or_else(|| GitError::from(Mistake::TreeName { name: typed.to_owned() }))?;
-    let back = trees.undo(&name, number)?;
+    let back = tree::bring_back(&trees, &name, number)?;
     Ok(Undone { name, path: back.path, snapshot: back.snapshot })
 }
 

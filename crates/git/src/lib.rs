@@ -10,7 +10,7 @@ mod content;
 mod error;
 mod git;
 pub mod merge;
-mod tree;
+pub mod tree;
 
 pub use content::{content, content_of_tree, git_at};
 pub use error::{Absence, GitError, Hindrance, Mistake, Refusal, Remedy};

@@ -15,7 +15,7 @@ use crate::{
     worktrees::{Reclaim, reclaim, trees_of},
 };
 use std::{collections::BTreeSet, time::Duration};
-use waypost_git::{Hold, Occupant, PhaseBranch, PutAway, merge};
+use waypost_git::{Hold, Occupant, PhaseBranch, PutAway, merge, tree};
 use waypost_model::{
     id::TaskId,
     retry::FailureClass,
@@ -384,7 +384,7 @@ impl Executor<'_> {
     pub(super) fn tidy_trees(&mut self, project: &mut Project) -> Result<(), EngineError> {
         let Some(active) = project.run()?.active() else { return Ok(()) };
         let Some(apart) = &mut self.apart else { return Ok(()) };
-        let found = apart.yard.trees.traces()?;
+        let found = tree::traces(&apart.yard.trees)?;
         let mut kept = BTreeSet::new();
         for view in active.tasks() {
             if view.status != TaskStatus::Completed

@@ -18,7 +18,7 @@ use std::{
 };
 use waypost_git::{
     Absence, Committed, GitError, Join, Land, Landing, Occupant, PhaseBranch, PutAway, Stamp,
-    Trees, merge,
+    Trees, merge, tree,
 };
 use waypost_model::id::TaskId;
 
@@ -279,7 +279,7 @@ pub(crate) fn make(
     }
     let base = trees.commit_of(&format!("refs/heads/{}", phase.name))?;
     let base = base.ok_or_else(|| Absence::Branch { name: phase.name.clone() })?;
-    Ok(match trees.make(name, &base)?.is_new {
+    Ok(match tree::make(trees, name, &base)?.is_new {
         true => Made::New,
         false => Made::Kept { without: None },
     })

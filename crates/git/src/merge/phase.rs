@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::{Absence, GitError, Hindrance, Refusal},
-    tree::{Leaving, Trees},
+    tree::{Leaving, Trees, make},
 };
 use std::{collections::BTreeSet, fs, io};
 use waypost_model::{
@@ -84,7 +84,7 @@ pub fn open_phase(trees: &Trees, phase: &PhaseBranch) -> Result<String, GitError
         // and landing will say so.
         git.text(&["update-ref", &phase.head(), &base, ""])?;
     }
-    trees.make(&phase.name, &base)?;
+    make(trees, &phase.name, &base)?;
     if !phase.is_shared {
         // The branch moves with each join; files follow when there is time.
         let git = trees.git_in(&trees.path(&phase.name))?;

@@ -6,7 +6,7 @@
 
 use super::{
     Trees,
-    look::{Look, Subject},
+    look::{Look, Subject, inspect_files, only_here_beyond},
     name,
 };
 use crate::{error::GitError, git::Git};
@@ -125,7 +125,7 @@ impl Trees {
         name::check(leaving.name)?;
         let (trees, _turn) = self.turn(leaving.tree)?;
         let shared = trees.ready(leaving.tree)?;
-        let mut look = trees.glance(&shared)?;
+        let mut look = inspect_files(&trees, &shared)?;
         if look.has_blinkers {
             trees.uncover(&shared)?;
         }
@@ -136,7 +136,7 @@ impl Trees {
         }
         if has_commits {
             let heads = shared.admin.heads(self.common(), leaving.tree)?;
-            look.lost = trees.lost_beyond(leaving.tree, &heads, Some(leaving.base))?;
+            look.lost = only_here_beyond(&trees, leaving.tree, &heads, Some(leaving.base))?;
             look.lost.extend(ahead);
             look.lost.sort();
             look.lost.dedup();

@@ -4,7 +4,7 @@ use super::{
     Trees,
     admin::{self, Admin, Stage},
     inside,
-    look::Subject,
+    look::{Subject, inspect},
     name,
     snapshot::REFS,
 };
@@ -43,85 +43,82 @@ pub struct Snapshot {
     pub at: Time,
 }
 
-impl Trees {
-    /// The trees that are ours, by name.
-    pub fn list(&self) -> Result<Vec<TreeEntry>, GitError> {
-        let mut found = Vec::new();
-        for (admin, path) in Admin::all(self.common())? {
-            let Some(name) = self.name_of(&path) else { continue };
-            let mark = admin.mark()?;
-            if mark.is_none() && !admin.is_locked_by_us() {
-                continue;
-            }
-            let used = ["index", "logs/HEAD", "HEAD"].map(|file| changed(&admin.folder.join(file)));
-            let mut entry = TreeEntry {
-                name: name.clone(),
-                branch: None,
-                head: None,
-                is_there: path.join(".git").symlink_metadata().is_ok(),
-                is_dirty: false,
-                is_needed: true,
-                made: mark.as_ref().map(|mark| mark.made),
-                used: used.into_iter().flatten().max(),
-                processes: inside::processes(&path),
-            };
-            match mark {
-                Some(mark) if entry.is_there && mark.stage == Stage::Ready => {
-                    let look = self.look(&Subject { name, admin, mark, folder: path })?;
-                    entry.is_needed = look.has_something_to_lose() || !look.nested.is_empty();
-                    entry.is_dirty = look.is_changed;
-                    (entry.branch, entry.head) = (look.branch, look.commit);
-                }
-                // It was never ready: nobody has worked in it.
-                None => entry.is_needed = false,
-                Some(_) => {}
-            }
-            found.push(entry);
+/// The trees that are ours, by name.
+pub fn list(trees: &Trees) -> Result<Vec<TreeEntry>, GitError> {
+    let mut found = Vec::new();
+    for (admin, path) in Admin::all(trees.common())? {
+        let Some(name) = trees.name_of(&path) else { continue };
+        let mark = admin.mark()?;
+        if mark.is_none() && !admin.is_locked_by_us() {
+            continue;
         }
-        Ok(found)
-    }
-
-    /// The names of everything that is a tree of ours or was to become one: folders, git's
-    /// records, and branches of attempts that have neither.
-    pub fn traces(&self) -> Result<BTreeSet<String>, GitError> {
-        let mut found: BTreeSet<String> = names(self)?.into_iter().collect();
-        let records = Admin::all(self.common())?.into_iter();
-        found.extend(records.filter_map(|(_, path)| self.name_of(&path)));
-        found.extend(admin::all_begun(self.common()));
-        found.extend(self.lone_branches()?);
-        Ok(found)
-    }
-
-    /// Branches of attempts that have no tree.
-    pub fn lone_branches(&self) -> Result<Vec<String>, GitError> {
-        let list = ["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/worktree"];
-        let listed = self.git()?.text(&list)?;
-        let is_attempt = |name: &&str| name::is_name(name) && name::attempt(name).is_some();
-        let mut lone = Vec::new();
-        for name in listed.lines().filter(is_attempt) {
-            if self.admin(name)?.is_none() {
-                lone.push(name.to_owned());
-            }
-        }
-        Ok(lone)
-    }
-
-    /// All snapshots, by tree, the oldest first.
-    pub fn snapshots(&self) -> Result<Vec<Snapshot>, GitError> {
-        let format = "--format=%(refname) %(objectname) %(committerdate:unix)";
-        let listed = self.git()?.text(&["for-each-ref", "--sort=version:refname", format, REFS])?;
-        let parse = |line: &str| {
-            let mut words = line.split(' ');
-            let reference = words.next()?.to_owned();
-            let (tree, number) =
-                reference.strip_prefix(REFS)?.strip_prefix('/')?.split_once('/')?;
-            let (name, number) = (format!("{}/{tree}", name::FOLDER), number.parse().ok()?);
-            let commit = words.next()?.to_owned();
-            let at = Time::from_millis(words.next()?.parse::<i64>().ok()?.saturating_mul(1_000));
-            Some(Snapshot { reference, name, number, commit, at })
+        let used = ["index", "logs/HEAD", "HEAD"].map(|file| changed(&admin.folder.join(file)));
+        let mut entry = TreeEntry {
+            name: name.clone(),
+            branch: None,
+            head: None,
+            is_there: path.join(".git").symlink_metadata().is_ok(),
+            is_dirty: false,
+            is_needed: true,
+            made: mark.as_ref().map(|mark| mark.made),
+            used: used.into_iter().flatten().max(),
+            processes: inside::processes(&path),
         };
-        Ok(listed.lines().filter_map(parse).collect())
+        match mark {
+            Some(mark) if entry.is_there && mark.stage == Stage::Ready => {
+                let look = inspect(trees, &Subject { name, admin, mark, folder: path })?;
+                entry.is_needed = look.has_something_to_lose() || !look.nested.is_empty();
+                entry.is_dirty = look.is_changed;
+                (entry.branch, entry.head) = (look.branch, look.commit);
+            }
+            // It was never ready: nobody has worked in it.
+            None => entry.is_needed = false,
+            Some(_) => {}
+        }
+        found.push(entry);
     }
+    Ok(found)
+}
+
+/// The names of everything that is a tree of ours or was to become one: folders, git's
+/// records, and branches of attempts that have neither.
+pub fn traces(trees: &Trees) -> Result<BTreeSet<String>, GitError> {
+    let mut found: BTreeSet<String> = names(trees)?.into_iter().collect();
+    let records = Admin::all(trees.common())?.into_iter();
+    found.extend(records.filter_map(|(_, path)| trees.name_of(&path)));
+    found.extend(admin::all_begun(trees.common()));
+    found.extend(lone_branches(trees)?);
+    Ok(found)
+}
+
+/// Branches of attempts that have no tree.
+pub fn lone_branches(trees: &Trees) -> Result<Vec<String>, GitError> {
+    let list = ["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/worktree"];
+    let listed = trees.git()?.text(&list)?;
+    let is_attempt = |name: &&str| name::is_name(name) && name::attempt(name).is_some();
+    let mut lone = Vec::new();
+    for name in listed.lines().filter(is_attempt) {
+        if trees.admin(name)?.is_none() {
+            lone.push(name.to_owned());
+        }
+    }
+    Ok(lone)
+}
+
+/// All snapshots, by tree, the oldest first.
+pub fn list_snapshots(trees: &Trees) -> Result<Vec<Snapshot>, GitError> {
+    let format = "--format=%(refname) %(objectname) %(committerdate:unix)";
+    let listed = trees.git()?.text(&["for-each-ref", "--sort=version:refname", format, REFS])?;
+    let parse = |line: &str| {
+        let mut words = line.split(' ');
+        let reference = words.next()?.to_owned();
+        let (tree, number) = reference.strip_prefix(REFS)?.strip_prefix('/')?.split_once('/')?;
+        let (name, number) = (format!("{}/{tree}", name::FOLDER), number.parse().ok()?);
+        let commit = words.next()?.to_owned();
+        let at = Time::from_millis(words.next()?.parse::<i64>().ok()?.saturating_mul(1_000));
+        Some(Snapshot { reference, name, number, commit, at })
+    };
+    Ok(listed.lines().filter_map(parse).collect())
 }
 
 /// The space that a folder takes, links not followed.

@@ -72,90 +72,86 @@ impl Look {
     }
 }
 
-impl Trees {
-    /// Looks at a tree.
-    pub(super) fn look(&self, subject: &Subject) -> Result<Look, GitError> {
-        let Subject { name, admin, .. } = subject;
-        let mut look = self.glance(subject)?;
-        look.own_branch = match &look.branch {
-            Some(branch) if branch == name => look.commit.clone(),
-            _ => self.branch_at(name)?,
-        };
-        let mut heads = admin.heads(self.common(), name)?;
-        heads.extend(look.commit.iter().chain(&look.own_branch).cloned());
-        heads.sort();
-        heads.dedup();
-        look.lost = self.lost(name, &heads)?;
-        Ok(look)
-    }
+/// Looks at a tree.
+pub(super) fn inspect(trees: &Trees, subject: &Subject) -> Result<Look, GitError> {
+    let Subject { name, admin, .. } = subject;
+    let mut look = inspect_files(trees, subject)?;
+    look.own_branch = match &look.branch {
+        Some(branch) if branch == name => look.commit.clone(),
+        _ => trees.branch_at(name)?,
+    };
+    let mut heads = admin.heads(trees.common(), name)?;
+    heads.extend(look.commit.iter().chain(&look.own_branch).cloned());
+    heads.sort();
+    heads.dedup();
+    look.lost = only_here(trees, name, &heads)?;
+    Ok(look)
+}
 
-    /// Looks at a tree's files, and not at its commits.
-    pub(super) fn glance(&self, subject: &Subject) -> Result<Look, GitError> {
-        let Subject { admin, folder, .. } = subject;
-        let git = self.git_of(admin, folder)?;
-        let status = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"];
-        let plain = ["--no-renames", "--no-ahead-behind", "--"];
-        let mut look = match git.try_bytes(&[&status[..], &plain, &WORK].concat())? {
-            Some(printed) => parse(&printed),
-            // The index is at fault; a snapshot finds out what there is without it.
-            None => {
-                let branch = git.try_text(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
-                let commit = git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
-                Look { commit, branch, is_changed: true, is_staged: true, ..Look::default() }
-            }
-        };
-        let found = admin.index()?.map(|it| index::read(&it.bytes, subject.oid_length()));
-        match found {
-            Some(Some(found)) => {
-                look.is_changed |= found.has_blinkers || found.is_unfinished;
-                look.has_blinkers = found.has_blinkers;
-                look.is_staged |= found.is_unfinished;
-                look.links = found.links;
-            }
-            Some(None) => look.is_changed = true,
-            None => {}
+/// Looks at a tree's files, and not at its commits.
+pub(super) fn inspect_files(trees: &Trees, subject: &Subject) -> Result<Look, GitError> {
+    let Subject { admin, folder, .. } = subject;
+    let git = trees.git_of(admin, folder)?;
+    let status = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"];
+    let plain = ["--no-renames", "--no-ahead-behind", "--"];
+    let mut look = match git.try_bytes(&[&status[..], &plain, &WORK].concat())? {
+        Some(printed) => parse(&printed),
+        // The index is at fault; a snapshot finds out what there is without it.
+        None => {
+            let branch = git.try_text(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
+            let commit = git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
+            Look { commit, branch, is_changed: true, is_staged: true, ..Look::default() }
         }
-        Ok(look)
-    }
-
-    /// Those of some commits that no branch, tag or ref of ours has when this tree is gone.
-    pub(super) fn lost(&self, name: &str, heads: &[String]) -> Result<Vec<String>, GitError> {
-        self.lost_beyond(name, heads, None)
-    }
-
-    /// As `lost`; what `had` is made from is not lost either.
-    pub(super) fn lost_beyond(
-        &self,
-        name: &str,
-        heads: &[String],
-        had: Option<&str>,
-    ) -> Result<Vec<String>, GitError> {
-        if heads.is_empty() {
-            return Ok(Vec::new());
+    };
+    let found = admin.index()?.map(|it| index::read(&it.bytes, subject.oid_length()));
+    match found {
+        Some(Some(found)) => {
+            look.is_changed |= found.has_blinkers || found.is_unfinished;
+            look.has_blinkers = found.has_blinkers;
+            look.is_staged |= found.is_unfinished;
+            look.links = found.links;
         }
-        let own = format!("--exclude={name}");
-        // Its own snapshots do not count, so that the same look always finds the same.
-        let kept = format!("--exclude={REFS}/{}/*", name::short(name));
-        let refs = ["--branches", "--remotes", "--tags", &kept, "--glob=refs/waypost"];
-        let others = [ATTEMPTS, &own].into_iter().chain(refs);
-        let heads_given = heads.iter().map(String::as_str);
-        let mut arguments = vec!["rev-list", "--ignore-missing"];
-        arguments.extend(heads_given.chain(["--not"]).chain(had).chain(others));
-        let listed = self.git()?.text(&arguments)?;
-        let mut lost: Vec<String> = listed
-            .lines()
-            .filter(|line| heads.iter().any(|it| it == line))
-            .map(str::to_owned)
-            .collect();
-        lost.sort();
-        Ok(lost)
+        Some(None) => look.is_changed = true,
+        None => {}
     }
+    Ok(look)
+}
 
-    /// Where the branch of a tree is.
-    pub(super) fn branch_at(&self, name: &str) -> Result<Option<String>, GitError> {
-        let branch = format!("refs/heads/{name}");
-        self.git()?.try_text(&["rev-parse", "--verify", "--quiet", &branch])
+/// Those of some commits that no branch, tag or ref of ours has when this tree is gone.
+pub(super) fn only_here(
+    trees: &Trees,
+    name: &str,
+    heads: &[String],
+) -> Result<Vec<String>, GitError> {
+    only_here_beyond(trees, name, heads, None)
+}
+
+/// As `lost`; what `had` is made from is not lost either.
+pub(super) fn only_here_beyond(
+    trees: &Trees,
+    name: &str,
+    heads: &[String],
+    had: Option<&str>,
+) -> Result<Vec<String>, GitError> {
+    if heads.is_empty() {
+        return Ok(Vec::new());
     }
+    let own = format!("--exclude={name}");
+    // Its own snapshots do not count, so that the same look always finds the same.
+    let kept = format!("--exclude={REFS}/{}/*", name::short(name));
+    let refs = ["--branches", "--remotes", "--tags", &kept, "--glob=refs/waypost"];
+    let others = [ATTEMPTS, &own].into_iter().chain(refs);
+    let heads_given = heads.iter().map(String::as_str);
+    let mut arguments = vec!["rev-list", "--ignore-missing"];
+    arguments.extend(heads_given.chain(["--not"]).chain(had).chain(others));
+    let listed = trees.git()?.text(&arguments)?;
+    let mut lost: Vec<String> = listed
+        .lines()
+        .filter(|line| heads.iter().any(|it| it == line))
+        .map(str::to_owned)
+        .collect();
+    lost.sort();
+    Ok(lost)
 }
 
 /// Reads what `status` says.

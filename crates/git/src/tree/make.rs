@@ -3,7 +3,9 @@
 use super::{
     Trees,
     admin::{self, Admin, Mark, REASON, Stage},
-    include, name, share,
+    include,
+    look::only_here,
+    name, share,
 };
 use crate::{
     error::{Absence, GitError, Hindrance, Mistake},
@@ -18,7 +20,7 @@ use waypost_store::file;
 
 /// A work tree that is ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Made {
+pub struct MadeTree {
     pub path: PathBuf,
     /// It has just been made, or made again: nothing that a setup command does is in it.
     pub is_new: bool,
@@ -35,181 +37,182 @@ pub(super) enum Standing {
     Partial,
 }
 
-impl Trees {
-    /// Makes a work tree with a branch of the same name at `base`, locked, ready to work in.
-    ///
-    /// One that is there is kept as it is. One whose folder somebody has deleted is made again from
-    /// its index and its branch; a branch that is there without a tree is taken up, unless `base`
-    /// has all of it.
-    pub fn make(&self, name: &str, base: &str) -> Result<Made, GitError> {
-        name::check(name)?;
-        if !git::is_safe_ref(base) {
-            return Err(Mistake::CommitName { name: base.to_owned() }.into());
+/// Makes a work tree with a branch of the same name at `base`, locked, ready to work in.
+///
+/// One that is there is kept as it is. One whose folder somebody has deleted is made again from
+/// its index and its branch; a branch that is there without a tree is taken up, unless `base`
+/// has all of it.
+pub fn make(trees: &Trees, name: &str, base: &str) -> Result<MadeTree, GitError> {
+    name::check(name)?;
+    if !git::is_safe_ref(base) {
+        return Err(Mistake::CommitName { name: base.to_owned() }.into());
+    }
+    let (trees, _turn) = trees.turn(name)?;
+    guard_folder(&trees)?;
+    trees.exclude()?;
+    let path = trees.path(name);
+    match condition(&trees, name)? {
+        Standing::Ready(..) => return Ok(MadeTree { path, is_new: false }),
+        Standing::Missing(admin, mark) if remake(&trees, &path, &admin, &mark)? => {
+            return Ok(MadeTree { path, is_new: true });
         }
-        let (trees, _turn) = self.turn(name)?;
-        trees.guard_folder()?;
-        trees.exclude()?;
-        let path = trees.path(name);
-        match trees.standing(name)? {
-            Standing::Ready(..) => return Ok(Made { path, is_new: false }),
-            Standing::Missing(admin, mark) if trees.remake(&path, &admin, &mark)? => {
-                return Ok(Made { path, is_new: true });
-            }
-            Standing::Missing(..) | Standing::Partial => trees.clear(name)?,
-            Standing::Nothing => {}
+        Standing::Missing(..) | Standing::Partial => clear_remains(&trees, name)?,
+        Standing::Nothing => {}
+    }
+    note_making(&trees, name)?;
+    if let Err(error) = add_tree(&trees, name, base) {
+        if !matches!(error, GitError::Killed { .. }) {
+            forget_making(&trees, name)?;
         }
-        trees.note_making(name)?;
-        if let Err(error) = trees.add(name, base) {
-            if !matches!(error, GitError::Killed { .. }) {
-                trees.forget_making(name)?;
-            }
-            return Err(error);
+        return Err(error);
+    }
+    let admin = trees.admin(name)?;
+    let admin = admin.ok_or_else(|| Absence::Record { name: name.to_owned() })?;
+    let git = trees.git_of(&admin, &path)?;
+    let base = match resolved(base) {
+        true => base.to_owned(),
+        false => git.text(&["rev-parse", "--verify", "HEAD"])?,
+    };
+    furnish(&trees, &path)?;
+    admin.set_mark(&Mark { made: trees.now(), base, stage: Stage::Ready })?;
+    forget_making(&trees, name)?;
+    Ok(MadeTree { path, is_new: true })
+}
+
+/// Notes that git is making a tree. Should that fail, git takes away what it made, and killed
+/// at that it may leave anything but the lock that would tell whose it is.
+fn note_making(trees: &Trees, name: &str) -> Result<(), GitError> {
+    Ok(file::replace_volatile(&making_note(trees, name), b"", file::PRIVATE)?)
+}
+
+fn forget_making(trees: &Trees, name: &str) -> Result<(), GitError> {
+    Ok(file::remove(&making_note(trees, name))?)
+}
+
+fn making_note(trees: &Trees, name: &str) -> PathBuf {
+    trees.state().join("trees/making").join(name::short(name))
+}
+
+/// Refuses to work below a link or a file.
+pub(super) fn guard_folder(trees: &Trees) -> Result<(), GitError> {
+    let folder = trees.root().join(name::FOLDER);
+    match folder.symlink_metadata() {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(Hindrance::NoFolder { path: folder }.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => make_folder(&folder),
+        Err(error) => Err(unusable(&folder, error)),
+    }
+}
+
+/// Finds out how a tree stands; what an earlier removal has left undone is done first.
+pub(super) fn condition(trees: &Trees, name: &str) -> Result<Standing, GitError> {
+    let path = trees.path(name);
+    let Some(admin) = trees.admin(name)? else {
+        if let Some(begun) = admin::begun(trees.common(), name) {
+            fs::remove_dir_all(&begun).map_err(|error| unusable(&begun, error))?;
         }
-        let admin = trees.admin(name)?;
-        let admin = admin.ok_or_else(|| Absence::Record { name: name.to_owned() })?;
-        let git = trees.git_of(&admin, &path)?;
-        let base = match resolved(base) {
-            true => base.to_owned(),
-            false => git.text(&["rev-parse", "--verify", "HEAD"])?,
+        return match is_free(&path)? {
+            true => Ok(Standing::Nothing),
+            // The place was free when that was noted, and nobody was let in since.
+            false if making_note(trees, name).exists() => Ok(Standing::Partial),
+            false => Err(Hindrance::ForeignFolder { path }.into()),
         };
-        trees.furnish(&path)?;
-        admin.set_mark(&Mark { made: trees.now(), base, stage: Stage::Ready })?;
-        trees.forget_making(name)?;
-        Ok(Made { path, is_new: true })
-    }
-
-    /// Notes that git is making a tree. Should that fail, git takes away what it made, and killed
-    /// at that it may leave anything but the lock that would tell whose it is.
-    fn note_making(&self, name: &str) -> Result<(), GitError> {
-        Ok(file::replace_volatile(&self.making(name), b"", file::PRIVATE)?)
-    }
-
-    fn forget_making(&self, name: &str) -> Result<(), GitError> {
-        Ok(file::remove(&self.making(name))?)
-    }
-
-    fn making(&self, name: &str) -> PathBuf {
-        self.shared.place.state.join("trees/making").join(name::short(name))
-    }
-
-    /// Refuses to work below a link or a file.
-    pub(super) fn guard_folder(&self) -> Result<(), GitError> {
-        let folder = self.shared.place.root.join(name::FOLDER);
-        match folder.symlink_metadata() {
-            Ok(found) if found.is_dir() => Ok(()),
-            Ok(_) => Err(Hindrance::NoFolder { path: folder }.into()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => make_folder(&folder),
-            Err(error) => Err(unusable(&folder, error)),
-        }
-    }
-
-    /// Finds out how a tree stands; what an earlier removal has left undone is done first.
-    pub(super) fn standing(&self, name: &str) -> Result<Standing, GitError> {
-        let path = self.path(name);
-        let Some(admin) = self.admin(name)? else {
-            if let Some(begun) = admin::begun(&self.shared.place.common, name) {
-                fs::remove_dir_all(&begun).map_err(|error| unusable(&begun, error))?;
-            }
-            return match is_free(&path)? {
-                true => Ok(Standing::Nothing),
-                // The place was free when that was noted, and nobody was let in since.
-                false if self.making(name).exists() => Ok(Standing::Partial),
-                false => Err(Hindrance::ForeignFolder { path }.into()),
-            };
+    };
+    let Some(mark) = admin.mark()? else {
+        let is_ours = admin.is_locked_by_us() || making_note(trees, name).exists();
+        return match is_ours {
+            true => Ok(Standing::Partial),
+            false => Err(Hindrance::ForeignTree { path, name: name.to_owned() }.into()),
         };
-        let Some(mark) = admin.mark()? else {
-            let is_ours = admin.is_locked_by_us() || self.making(name).exists();
-            return match is_ours {
-                true => Ok(Standing::Partial),
-                false => Err(Hindrance::ForeignTree { path, name: name.to_owned() }.into()),
-            };
-        };
-        let is_there = path.join(".git").symlink_metadata().is_ok();
-        match &mark.stage {
-            Stage::Ready | Stage::Away(_) if is_there => Ok(Standing::Ready(admin, mark)),
-            Stage::Away(trash) if self.bring_back(trash, &path)? => {
-                Ok(Standing::Ready(admin, mark))
-            }
-            Stage::Ready | Stage::Remaking | Stage::Away(_) => Ok(Standing::Missing(admin, mark)),
-            Stage::Leaving { .. } => {
-                self.finish(name, &admin, &mark)?;
-                Ok(Standing::Nothing)
-            }
+    };
+    let is_there = path.join(".git").symlink_metadata().is_ok();
+    match &mark.stage {
+        Stage::Ready | Stage::Away(_) if is_there => Ok(Standing::Ready(admin, mark)),
+        Stage::Away(trash) if trees.bring_back(trash, &path)? => Ok(Standing::Ready(admin, mark)),
+        Stage::Ready | Stage::Remaking | Stage::Away(_) => Ok(Standing::Missing(admin, mark)),
+        Stage::Leaving { .. } => {
+            trees.finish(name, &admin, &mark)?;
+            Ok(Standing::Nothing)
         }
     }
+}
 
-    /// Fills a tree again whose folder has vanished; `false`: its branch has vanished as well.
-    pub(super) fn remake(&self, path: &Path, admin: &Admin, mark: &Mark) -> Result<bool, GitError> {
-        let git = self.git_of(admin, &self.shared.place.root)?.variable("GIT_WORK_TREE", path);
-        if git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?.is_none() {
-            return Ok(false);
-        }
-        if !is_free(path)? && path.join(".git").symlink_metadata().is_err() {
-            return Err(Hindrance::Replaced { path: path.to_owned() }.into());
-        }
-        admin.set_mark(&Mark { stage: Stage::Remaking, ..mark.clone() })?;
-        make_folder(path)?;
-        let pointer = [b"gitdir: ", admin.folder.as_os_str().as_bytes(), b"\n"].concat();
-        file::replace_volatile(&path.join(".git"), &pointer, file::SHARED)?;
-        let git = self.git_of(admin, path)?;
-        if git.try_text(&["checkout-index", "--all", "--force", "--quiet"])?.is_none() {
-            git.text(&["reset", "--hard", "--quiet"])?;
-        }
-        self.furnish(path)?;
-        admin.set_mark(&Mark { stage: Stage::Ready, ..mark.clone() })?;
-        Ok(true)
+/// Fills a tree again whose folder has vanished; `false`: its branch has vanished as well.
+pub(super) fn remake(
+    trees: &Trees,
+    path: &Path,
+    admin: &Admin,
+    mark: &Mark,
+) -> Result<bool, GitError> {
+    let git = trees.git_of(admin, trees.root())?.variable("GIT_WORK_TREE", path);
+    if git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?.is_none() {
+        return Ok(false);
     }
+    if !is_free(path)? && path.join(".git").symlink_metadata().is_err() {
+        return Err(Hindrance::Replaced { path: path.to_owned() }.into());
+    }
+    admin.set_mark(&Mark { stage: Stage::Remaking, ..mark.clone() })?;
+    make_folder(path)?;
+    let pointer = [b"gitdir: ", admin.folder.as_os_str().as_bytes(), b"\n"].concat();
+    file::replace_volatile(&path.join(".git"), &pointer, file::SHARED)?;
+    let git = trees.git_of(admin, path)?;
+    if git.try_text(&["checkout-index", "--all", "--force", "--quiet"])?.is_none() {
+        git.text(&["reset", "--hard", "--quiet"])?;
+    }
+    furnish(trees, path)?;
+    admin.set_mark(&Mark { stage: Stage::Ready, ..mark.clone() })?;
+    Ok(true)
+}
 
-    /// Takes away what is left of a tree that nobody has worked in, or that has lost its folder and
-    /// its branch; commits that only its log knows are kept. A branch stays.
-    pub(super) fn clear(&self, name: &str) -> Result<(), GitError> {
-        let path = self.path(name);
-        if let Some(admin) =
-            self.admin(name)?.filter(|admin| admin.mark().is_ok_and(|it| it.is_some()))
-        {
-            let lost = self.lost(name, &admin.heads(self.common(), name)?)?;
-            if let Some(last) = lost.last() {
-                self.keep_commits(name, "its folder and its branch are gone", last, &lost)?;
-            }
+/// Takes away what is left of a tree that nobody has worked in, or that has lost its folder and
+/// its branch; commits that only its log knows are kept. A branch stays.
+pub(super) fn clear_remains(trees: &Trees, name: &str) -> Result<(), GitError> {
+    let path = trees.path(name);
+    if let Some(admin) =
+        trees.admin(name)?.filter(|admin| admin.mark().is_ok_and(|it| it.is_some()))
+    {
+        let lost = only_here(trees, name, &admin.heads(trees.common(), name)?)?;
+        if let Some(last) = lost.last() {
+            trees.keep_commits(name, "its folder and its branch are gone", last, &lost)?;
         }
-        if path.symlink_metadata().is_ok() {
-            let trash = self.fresh_trash(name)?;
-            self.move_to_trash(&path, &trash)?;
-            self.delete_soon(&trash);
-        }
-        if let Some(admin) = self.admin(name)? {
-            self.forget(&admin)?;
-        }
-        self.forget_making(name)
     }
+    if path.symlink_metadata().is_ok() {
+        let trash = trees.fresh_trash(name)?;
+        trees.move_to_trash(&path, &trash)?;
+        trees.delete_soon(&trash);
+    }
+    if let Some(admin) = trees.admin(name)? {
+        trees.forget(&admin)?;
+    }
+    forget_making(trees, name)
+}
 
-    /// Has git make the tree.
-    fn add(&self, name: &str, base: &str) -> Result<(), GitError> {
-        let git = self.git()?;
-        let reason = format!("{REASON}{name}");
-        let start = ["worktree", "add", "--quiet", "--no-track", "--lock", "--reason", &reason];
-        let error = match git.text(&[&start[..], &["-b", name, name, base]].concat()) {
-            Ok(_) => return Ok(()),
-            Err(error @ GitError::Killed { .. }) => return Err(error),
-            Err(error) => error,
-        };
-        let branch = format!("refs/heads/{name}");
-        if git.try_text(&["rev-parse", "--verify", "--quiet", &branch])?.is_none() {
-            return Err(error);
-        }
-        let start = ["worktree", "add", "--quiet", "--lock", "--reason", &reason];
-        let arguments = match has(&git, base, &branch)? {
-            true => [&start[..], &["--no-track", "-B", name, name, base]].concat(),
-            false => [&start[..], &[name, name]].concat(),
-        };
-        git.text(&arguments).map(drop)
+/// Has git make the tree.
+fn add_tree(trees: &Trees, name: &str, base: &str) -> Result<(), GitError> {
+    let git = trees.git()?;
+    let reason = format!("{REASON}{name}");
+    let start = ["worktree", "add", "--quiet", "--no-track", "--lock", "--reason", &reason];
+    let error = match git.text(&[&start[..], &["-b", name, name, base]].concat()) {
+        Ok(_) => return Ok(()),
+        Err(error @ GitError::Killed { .. }) => return Err(error),
+        Err(error) => error,
+    };
+    let branch = format!("refs/heads/{name}");
+    if git.try_text(&["rev-parse", "--verify", "--quiet", &branch])?.is_none() {
+        return Err(error);
     }
+    let start = ["worktree", "add", "--quiet", "--lock", "--reason", &reason];
+    let arguments = match has(&git, base, &branch)? {
+        true => [&start[..], &["--no-track", "-B", name, name, base]].concat(),
+        false => [&start[..], &[name, name]].concat(),
+    };
+    git.text(&arguments).map(drop)
+}
 
-    /// Puts in what the project says that a tree needs beside what git has put there.
-    pub(super) fn furnish(&self, path: &Path) -> Result<(), GitError> {
-        include::copy(self, path)?;
-        share::link(self, path)
-    }
+/// Puts in what the project says that a tree needs beside what git has put there.
+pub(super) fn furnish(trees: &Trees, path: &Path) -> Result<(), GitError> {
+    include::copy(trees, path)?;
+    share::link(trees, path)
 }
 
 /// Whether `commit` has everything that `branch` has.

@@ -29,12 +29,15 @@ mod stage;
 mod trash;
 mod undo;
 
+pub use content::files_of;
 pub(crate) use left::Leaving;
-pub use list::{TreeEntry, size};
+pub use list::{Snapshot, TreeEntry, list, list_snapshots, lone_branches, size, traces};
+pub use make::{MadeTree, make};
 pub use prune::PruneOrder;
 pub use prune::Pruned;
 pub use removal::PutAway;
 pub(crate) use snapshot::known;
+pub use undo::{BroughtBack, bring_back};
 
 use crate::{
     error::{Absence, GitError},
@@ -323,6 +326,12 @@ impl Trees {
             Some(commit) => self.git()?.text(&["update-ref", "-d", name, &commit]).map(drop),
             None => Ok(()),
         }
+    }
+
+    /// Where the branch of a tree is.
+    pub(crate) fn branch_at(&self, name: &str) -> Result<Option<String>, GitError> {
+        let branch = format!("refs/heads/{name}");
+        self.git()?.try_text(&["rev-parse", "--verify", "--quiet", &branch])
     }
 }
 

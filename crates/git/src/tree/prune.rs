@@ -1,7 +1,11 @@
 //! Clearing up: trees that nobody works in are put away by age and by need of space, and old
 //! snapshots are deleted.
 
-use super::{Trees, list::TreeEntry, removal::PutAway};
+use super::{
+    Trees,
+    list::{TreeEntry, list, list_snapshots, lone_branches},
+    removal::PutAway,
+};
 use crate::error::GitError;
 use std::time::Duration;
 use waypost_model::time::Time;
@@ -41,10 +45,10 @@ impl Trees {
         now: Time,
     ) -> Result<Pruned, GitError> {
         let mut pruned = Pruned { swept: self.sweep()?, ..Pruned::default() };
-        let mut entries = self.list()?;
+        let mut entries = list(self)?;
         entries.retain(|tree| !is_working(&tree.name));
         entries.sort_by_key(used);
-        let lone = self.lone_branches()?.into_iter().filter(|name| !is_working(name));
+        let lone = lone_branches(self)?.into_iter().filter(|name| !is_working(name));
         for name in lone {
             self.prune_one(&name, order, &mut pruned)?;
         }
@@ -103,7 +107,7 @@ impl Trees {
         pruned: &mut Pruned,
     ) -> Result<(), GitError> {
         let git = self.git()?;
-        for snapshot in self.snapshots()? {
+        for snapshot in list_snapshots(self)? {
             if now.since(snapshot.at) < limit {
                 continue;
             }

@@ -4,8 +4,8 @@ use super::{
     Trees,
     admin::{Admin, Mark, Stage},
     inside,
-    look::Subject,
-    make::Standing,
+    look::{Subject, inspect, only_here},
+    make::{Standing, clear_remains, condition, guard_folder},
     name, nested,
 };
 use crate::error::{GitError, Hindrance};
@@ -51,8 +51,8 @@ impl Trees {
     fn remove(&self, name: &str, why: &str, strays: Strays) -> Result<PutAway, GitError> {
         name::check(name)?;
         let (trees, _turn) = self.turn(name)?;
-        trees.guard_folder()?;
-        let standing = match trees.standing(name)? {
+        guard_folder(&trees)?;
+        let standing = match condition(&trees, name)? {
             // Its index may have something that no commit has.
             Standing::Missing(..) => trees.refill(name)?,
             standing => standing,
@@ -70,7 +70,7 @@ impl Trees {
                 trees.drop_branch(name, why)
             }
             Standing::Partial | Standing::Missing(..) => {
-                trees.clear(name)?;
+                clear_remains(&trees, name)?;
                 trees.drop_branch(name, why)
             }
         }
@@ -119,7 +119,7 @@ impl Trees {
     /// Makes sure that nothing is lost with a tree.
     fn secure(&self, subject: &Subject, why: &str, strays: Strays) -> Result<Secured, GitError> {
         for _ in 0..LOOKS_MAX {
-            let look = self.look(subject)?;
+            let look = inspect(self, subject)?;
             if strays == Strays::Refuse
                 && let Some(reason) = nested::unsaved(self, subject, &look)?
             {
@@ -180,7 +180,7 @@ impl Trees {
     /// Puts away a branch whose tree is gone.
     fn drop_branch(&self, name: &str, why: &str) -> Result<PutAway, GitError> {
         let Some(commit) = self.branch_at(name)? else { return Ok(PutAway::Gone) };
-        let is_lost = !self.lost(name, std::slice::from_ref(&commit))?.is_empty();
+        let is_lost = !only_here(self, name, std::slice::from_ref(&commit))?.is_empty();
         let snapshot = match is_lost {
             true => Some(self.keep_commits(name, why, &commit, &[])?),
             false => None,

@@ -8,8 +8,8 @@
 use super::{
     Trees,
     index::{self, IndexFile},
-    look::{Look, OWN, Subject},
-    make::{Standing, unusable},
+    look::{Look, OWN, Subject, inspect},
+    make::{Standing, condition, remake, unusable},
     name,
     nested::{self, Nested},
 };
@@ -52,7 +52,7 @@ impl Trees {
     pub fn snapshot(&self, name: &str, why: &str) -> Result<Option<String>, GitError> {
         name::check(name)?;
         let (trees, _turn) = self.turn(name)?;
-        let standing = match trees.standing(name)? {
+        let standing = match condition(&trees, name)? {
             Standing::Missing(..) => trees.refill(name)?,
             standing => standing,
         };
@@ -60,7 +60,7 @@ impl Trees {
             return Err(no_tree(name));
         };
         let subject = Subject { name: name.to_owned(), admin, mark, folder: trees.path(name) };
-        let look = trees.look(&subject)?;
+        let look = inspect(&trees, &subject)?;
         if !look.has_something_to_lose() {
             return Ok(None);
         }
@@ -201,10 +201,10 @@ impl Trees {
 
     /// Fills a tree again whose folder somebody has deleted, to look at it.
     pub(super) fn refill(&self, name: &str) -> Result<Standing, GitError> {
-        match self.standing(name)? {
+        match condition(self, name)? {
             Standing::Missing(admin, mark) => {
-                match self.remake(&self.path(name), &admin, &mark)? {
-                    true => self.standing(name),
+                match remake(self, &self.path(name), &admin, &mark)? {
+                    true => condition(self, name),
                     false => Ok(Standing::Missing(admin, mark)),
                 }
             }

@@ -2,8 +2,8 @@
 
 use super::{
     Trees, index,
-    look::{Look, Subject},
-    make::{Standing, unusable},
+    look::{Look, Subject, inspect_files},
+    make::{Standing, condition, unusable},
     name,
     snapshot::no_tree,
 };
@@ -39,12 +39,14 @@ impl Trees {
     }
 
     pub(super) fn ready(&self, name: &str) -> Result<Subject, GitError> {
-        let Standing::Ready(admin, mark) = self.standing(name)? else { return Err(no_tree(name)) };
+        let Standing::Ready(admin, mark) = condition(self, name)? else {
+            return Err(no_tree(name));
+        };
         Ok(Subject { name: name.to_owned(), admin, mark, folder: self.path(name) })
     }
 
     fn stage_seen(&self, subject: &Subject, only: &[&str]) -> Result<Vec<String>, GitError> {
-        let look = self.glance(subject)?;
+        let look = inspect_files(self, subject)?;
         if look.has_blinkers {
             self.uncover(subject)?;
         }

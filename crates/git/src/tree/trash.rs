@@ -6,7 +6,7 @@
 use super::{
     Trees,
     admin::{Admin, Stage},
-    make::{is_free, make_folder, unusable},
+    make::{condition, is_free, make_folder, unusable},
     name,
     removal::GONE,
 };
@@ -100,7 +100,7 @@ impl Trees {
             let Some(name) = self.name_of(&path) else { continue };
             if let Some(Stage::Away(_) | Stage::Leaving { .. }) = admin.mark()?.map(|it| it.stage) {
                 let (trees, _turn) = self.turn(&name)?;
-                trees.standing(&name)?;
+                condition(&trees, &name)?;
                 if let Some(Stage::Away(trash)) = admin.mark()?.map(|it| it.stage) {
                     needed.push(trash);
                 }

@@ -1,7 +1,7 @@
 //! Repositories that would run programs if anybody let them: nothing is run.
 
 use super::{NAME, Repository, git, now, write};
-use crate::tree::{PutAway, Trees};
+use crate::tree::{PutAway, Trees, bring_back, list, make};
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
@@ -236,7 +236,7 @@ fn nothing_of_the_repository_is_run() {
     let trapped = Trapped::new();
     let trees = trapped.trees();
     let head = fs::read_to_string(trapped.repository.root.join(".git/refs/heads/main")).unwrap();
-    let made = trees.make(NAME, head.trim()).unwrap();
+    let made = make(&trees, NAME, head.trim()).unwrap();
     trapped.nothing_ran("make");
     append(&made.path.join("a.txt"), "work\n");
     append(&made.path.join("x.odd"), "work\n");
@@ -247,10 +247,10 @@ fn nothing_of_the_repository_is_run() {
         panic!("it was not removed");
     };
     trapped.nothing_ran("put away");
-    trees.undo(NAME, None).unwrap();
+    bring_back(&trees, NAME, None).unwrap();
     trapped.nothing_ran("undo");
     assert_eq!(fs::read_to_string(made.path.join("a.txt")).unwrap(), "one\nwork\n");
-    trees.list().unwrap();
+    list(&trees).unwrap();
     trees.stage(NAME).unwrap();
     trapped.nothing_ran("list and stage");
     let order = crate::tree::prune::PruneOrder {
@@ -260,9 +260,9 @@ fn nothing_of_the_repository_is_run() {
     let pruned = trees.prune(&order, |_| false, now()).unwrap();
     assert_eq!(pruned.removed.len(), 1);
     trapped.nothing_ran("prune");
-    trees.make(NAME, "main").unwrap();
+    make(&trees, NAME, "main").unwrap();
     fs::remove_dir_all(&made.path).unwrap();
-    trees.make(NAME, "main").unwrap();
+    make(&trees, NAME, "main").unwrap();
     trapped.nothing_ran("make again");
 }
 
@@ -295,10 +295,10 @@ fn what_is_set_while_we_go_on_is_not_run_either() {
     let traps = fs::read_to_string(&config).unwrap();
     write(&config, "[core]\n\trepositoryformatversion = 0\n\tbare = false\n");
     let trees = trapped.trees();
-    trees.make(NAME, "main").unwrap();
+    make(&trees, NAME, "main").unwrap();
     write(&config, &traps);
     let other = "worktree/phase-1-cart--T1.1-2";
-    let path = trees.make(other, "main").unwrap().path;
+    let path = make(&trees, other, "main").unwrap().path;
     trapped.nothing_ran("make");
     append(&path.join("a.txt"), "work\n");
     trees.put_away(other, "test").unwrap();
@@ -315,7 +315,7 @@ fn a_tree_that_points_git_elsewhere_is_looked_at_where_it_is() {
     git(&other, "init -q -b main .");
     trapped.set(&other.join(".git"), "other");
     let trees = trapped.trees();
-    let path = trees.make(NAME, "main").unwrap().path;
+    let path = make(&trees, NAME, "main").unwrap().path;
     let admin = root.join(".git/worktrees").join(path.file_name().unwrap());
     write(&path.join(".git"), &format!("gitdir: {}\n", other.join(".git").display()));
     write(&admin.join("commondir"), &format!("{}\n", other.join(".git").display()));
@@ -338,7 +338,7 @@ fn a_tree_that_points_git_elsewhere_is_looked_at_where_it_is() {
 fn repositories_in_the_tree_run_nothing_either() {
     let trapped = Trapped::new();
     let trees = trapped.trees();
-    let path = trees.make(NAME, "main").unwrap().path;
+    let path = make(&trees, NAME, "main").unwrap().path;
     let inner = path.join("inner");
     fs::create_dir(&inner).unwrap();
     git(&inner, "init -q -b main .");

@@ -7,7 +7,7 @@ use super::{NAME, Repository, git, write};
 use crate::{
     error::GitError,
     merge::{Occupant, PhaseBranch, Stamp, enter, leave, open_phase},
-    tree::{PutAway, Trees},
+    tree::{PutAway, Trees, bring_back, make},
 };
 use std::{
     cell::Cell,
@@ -97,7 +97,7 @@ fn check<T>(
 fn making_goes_on() {
     check(
         |_| (),
-        |trees| trees.make(NAME, "main"),
+        |trees| make(trees, NAME, "main"),
         |repository| {
             let state =
                 format!("worktree .\nworktree ./{NAME}\nrefs/heads/main\nrefs/heads/{NAME}");
@@ -138,7 +138,7 @@ fn bringing_back_goes_on() {
             trees.put_away(NAME, "test").unwrap();
             trees.settle();
         },
-        |trees| trees.undo(NAME, None),
+        |trees| bring_back(trees, NAME, None),
         |repository| {
             let path = repository.root.join(NAME);
             assert_eq!(git(&path, "status --porcelain"), "MM a.txt\n?? new.txt");

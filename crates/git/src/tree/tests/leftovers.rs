@@ -1,6 +1,7 @@
 //! What a making or a removal leaves that was cut off: it is found, known for ours and put away.
 
 use super::{NAME, Repository, write};
+use crate::tree::{make, traces};
 use std::fs;
 
 const SHORT: &str = "phase-1-cart--T1.1-1";
@@ -11,12 +12,12 @@ fn check(left: impl Fn(&Repository)) {
     left(&repository);
     let trees = repository.trees();
     trees.sweep().unwrap();
-    assert_eq!(trees.traces().unwrap().into_iter().collect::<Vec<_>>(), [NAME]);
+    assert_eq!(traces(&trees).unwrap().into_iter().collect::<Vec<_>>(), [NAME]);
     trees.put_away(NAME, "test").unwrap();
     assert_nothing_left(&repository);
     // Nobody may have been there to put it away before the tree is wanted.
     left(&repository);
-    assert!(trees.make(NAME, "main").unwrap().is_new);
+    assert!(make(&trees, NAME, "main").unwrap().is_new);
     trees.put_away(NAME, "test").unwrap();
     assert_nothing_left(&repository);
 }
@@ -26,7 +27,7 @@ fn assert_nothing_left(repository: &Repository) {
     trees.sweep().unwrap();
     trees.settle();
     assert_eq!(repository.state(), "worktree .\nrefs/heads/main");
-    assert_eq!(trees.traces().unwrap().len(), 0);
+    assert_eq!(traces(&trees).unwrap().len(), 0);
     let common = repository.root.join(".git");
     assert!(!repository.root.join("worktree").exists());
     for folder in ["worktrees", "waypost/trees/making", "waypost/trees/gone"] {
@@ -85,9 +86,9 @@ fn what_is_in_the_way_of_a_tree_is_not_taken_for_ours() {
     let repository = Repository::new();
     let trees = repository.trees();
     repository.git("branch worktree");
-    assert!(trees.make(NAME, "main").is_err(), "git cannot make a branch below another");
+    assert!(make(&trees, NAME, "main").is_err(), "git cannot make a branch below another");
     write(&repository.root.join(NAME).join("users.txt"), "mine");
-    assert!(trees.make(NAME, "main").is_err());
+    assert!(make(&trees, NAME, "main").is_err());
     assert!(trees.put_away(NAME, "test").is_err());
     assert!(repository.root.join(NAME).join("users.txt").exists());
 }

@@ -1,7 +1,10 @@
 //! What there is, and what is cleared up.
 
 use super::{NAME, Repository, git, now, write};
-use crate::tree::prune::{PruneOrder, Pruned};
+use crate::tree::{
+    list, list_snapshots, make,
+    prune::{PruneOrder, Pruned},
+};
 use std::{fs, time::Duration};
 
 const OTHER: &str = "worktree/phase-1-cart--T1.2-1";
@@ -16,9 +19,9 @@ fn trees_are_listed_with_how_they_stand() {
     let (trees, path) = repository.made();
     repository.git("worktree add -q mine");
     repository.git("worktree add -q worktree/phase-9-mine");
-    trees.make(OTHER, "main").unwrap();
+    make(&trees, OTHER, "main").unwrap();
     write(&path.join("a.txt"), "changed\n");
-    let listed = trees.list().unwrap();
+    let listed = list(&trees).unwrap();
     let shown: Vec<_> = listed
         .iter()
         .map(|it| (it.name.as_str(), it.is_there, it.is_dirty, it.is_needed))
@@ -28,14 +31,14 @@ fn trees_are_listed_with_how_they_stand() {
     assert_eq!(listed[0].head.as_deref(), Some(&*repository.head()));
     assert!(listed[0].used >= listed[0].made.map(waypost_model::time::Time::whole_seconds));
     fs::remove_dir_all(path).unwrap();
-    assert!(!trees.list().unwrap()[0].is_there);
+    assert!(!list(&trees).unwrap()[0].is_there);
 }
 
 #[test]
 fn nobody_else_is_cleared_up() {
     let repository = Repository::new();
     let (trees, path) = repository.made();
-    trees.make(OTHER, "main").unwrap();
+    make(&trees, OTHER, "main").unwrap();
     repository.git("worktree add -q mine");
     repository.git("worktree add -q worktree/phase-9-mine");
     repository.git("worktree add -q --detach gone");
@@ -74,7 +77,7 @@ fn age_decides_unless_space_is_needed() {
         trees.prune(&by_age, never, later).unwrap(),
         Pruned { removed: removed.clone(), ..Pruned::default() }
     );
-    trees.make(NAME, "main").unwrap();
+    make(&trees, NAME, "main").unwrap();
     let much = PruneOrder { need: Some(u64::MAX), ..PruneOrder::default() };
     assert_eq!(trees.prune(&much, never, now).unwrap(), Pruned { removed, ..Pruned::default() });
 }
@@ -96,7 +99,7 @@ fn old_snapshots_are_deleted_only_when_asked_for() {
     let deleted = vec!["refs/waypost/snapshots/phase-1-cart--T1.1-1/1".to_owned()];
     let pruned = trees.prune(&order, never, later).unwrap();
     assert_eq!(pruned, Pruned { deleted, ..Pruned::default() });
-    assert_eq!(trees.snapshots().unwrap(), []);
+    assert_eq!(list_snapshots(&trees).unwrap(), []);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Making trees: names, what is put in, and what was there before.
 
 use super::{NAME, Repository, git, write};
+use crate::tree::make;
 use std::{fs, os::unix::fs::symlink};
 
 #[test]
@@ -15,7 +16,7 @@ fn a_tree_is_a_folder_and_a_branch_of_one_name() {
     let listed = repository.git("worktree list --porcelain");
     assert!(listed.contains(&format!("locked waypost: {NAME}")), "{listed}");
     write(&path.join("new.txt"), "mine");
-    let again = trees.make(NAME, "main").unwrap();
+    let again = make(&trees, NAME, "main").unwrap();
     assert!(!again.is_new && path.join("new.txt").exists());
 }
 
@@ -33,7 +34,7 @@ fn odd_names_and_commits_are_refused() {
         (NAME, "@{-1}"),
         (NAME, "no-such-branch"),
     ] {
-        assert!(trees.make(name, base).is_err(), "{name} {base}");
+        assert!(make(&trees, name, base).is_err(), "{name} {base}");
     }
     assert_eq!(repository.state(), "worktree .\nrefs/heads/main");
 }
@@ -43,11 +44,11 @@ fn a_folder_of_somebody_else_is_not_touched() {
     let repository = Repository::new();
     let trees = repository.trees();
     repository.write(&format!("{NAME}/mine.txt"), "mine");
-    let error = trees.make(NAME, "main").unwrap_err().to_string();
+    let error = make(&trees, NAME, "main").unwrap_err().to_string();
     assert!(error.contains("is in the way"), "{error}");
     fs::remove_dir_all(repository.root.join(NAME)).unwrap();
     repository.git(&format!("worktree add -q {NAME}"));
-    let error = trees.make(NAME, "main").unwrap_err().to_string();
+    let error = make(&trees, NAME, "main").unwrap_err().to_string();
     assert!(error.contains("did not make"), "{error}");
     let error = trees.put_away(NAME, "test").unwrap_err().to_string();
     assert!(error.contains("did not make"), "{error}");
@@ -58,7 +59,7 @@ fn a_link_in_place_of_the_folder_is_refused() {
     let repository = Repository::new();
     let elsewhere = tempfile::tempdir().unwrap();
     symlink(elsewhere.path(), repository.root.join("worktree")).unwrap();
-    let error = repository.trees().make(NAME, "main").unwrap_err().to_string();
+    let error = make(&repository.trees(), NAME, "main").unwrap_err().to_string();
     assert!(error.contains("is not a folder"), "{error}");
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
@@ -74,7 +75,7 @@ fn a_tree_deleted_by_hand_is_made_again_as_it_was_committed_and_staged() {
     git(&path, "add d.txt");
     let head = git(&path, "rev-parse HEAD");
     fs::remove_dir_all(&path).unwrap();
-    assert!(trees.make(NAME, "main").unwrap().is_new);
+    assert!(make(&trees, NAME, "main").unwrap().is_new);
     assert_eq!(git(&path, "rev-parse HEAD"), head);
     assert_eq!(fs::read_to_string(path.join("c.txt")).unwrap(), "committed");
     assert_eq!(fs::read_to_string(path.join("d.txt")).unwrap(), "staged");
@@ -87,7 +88,7 @@ fn a_branch_without_a_tree_is_taken_up_unless_the_base_has_it() {
     let trees = repository.trees();
     repository.git(&format!("branch {NAME}"));
     repository.git("commit -q --allow-empty -m later");
-    trees.make(NAME, "main").unwrap();
+    make(&trees, NAME, "main").unwrap();
     assert_eq!(git(&trees.path(NAME), "rev-parse HEAD"), repository.head());
 
     let other = "worktree/phase-1-cart--T1.1-2";
@@ -95,7 +96,7 @@ fn a_branch_without_a_tree_is_taken_up_unless_the_base_has_it() {
     repository.git("commit -q --allow-empty -m work");
     let work = repository.head();
     repository.git("checkout -q main");
-    trees.make(other, "main").unwrap();
+    make(&trees, other, "main").unwrap();
     assert_eq!(git(&trees.path(other), "rev-parse HEAD"), work);
 }
 
@@ -107,12 +108,12 @@ fn a_making_that_was_cut_short_is_made_again() {
     // Never ready: our mark comes last.
     fs::remove_file(admin.join("waypost")).unwrap();
     fs::remove_file(path.join("a.txt")).unwrap();
-    assert!(trees.make(NAME, "main").unwrap().is_new);
+    assert!(make(&trees, NAME, "main").unwrap().is_new);
     assert!(path.join("a.txt").exists());
     // Git had only begun its record.
     trees.put_away(NAME, "test").unwrap();
     fs::create_dir_all(&admin).unwrap();
-    assert!(trees.make(NAME, "main").unwrap().is_new);
+    assert!(make(&trees, NAME, "main").unwrap().is_new);
     assert!(admin.join("gitdir").exists());
     assert_eq!(git(&path, "status --porcelain"), "");
 }

@@ -1,5 +1,6 @@
 //! Work trees in real repositories.
 
+use crate::tree::make;
 mod hostile;
 mod killed;
 mod leftovers;
@@ -67,7 +68,7 @@ impl Repository {
     /// A tree that is ready.
     pub(super) fn made(&self) -> (Trees, PathBuf) {
         let trees = self.trees();
-        let made = trees.make(NAME, &self.head()).unwrap();
+        let made = make(&trees, NAME, &self.head()).unwrap();
         assert!(made.is_new);
         (trees, made.path)
     }

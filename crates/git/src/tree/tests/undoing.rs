@@ -1,7 +1,7 @@
 //! Bringing trees back, and staging what is in them.
 
 use super::{NAME, Repository, conflict, git, write};
-use crate::tree::PutAway;
+use crate::tree::{PutAway, bring_back};
 use std::fs;
 
 /// What can be told of a tree from outside.
@@ -62,7 +62,7 @@ fn a_tree_comes_back_as_it_was() {
             panic!("{what}: {put_away:?}");
         };
         assert!(!path.exists(), "{what}");
-        let back = trees.undo(NAME, None).unwrap();
+        let back = bring_back(&trees, NAME, None).unwrap();
         assert_eq!((back.path, back.snapshot), (path.clone(), Some(snapshot)), "{what}");
         match before {
             Some(before) => assert_eq!(portrait(&path), before, "{what}"),
@@ -71,7 +71,7 @@ fn a_tree_comes_back_as_it_was() {
                 assert!(git(&path, "status --porcelain").contains("?? x.txt"));
             }
         }
-        assert!(trees.undo(NAME, None).is_err(), "{what}: it is there already");
+        assert!(bring_back(&trees, NAME, None).is_err(), "{what}: it is there already");
         let again = trees.put_away(NAME, what).unwrap();
         assert!(matches!(again, PutAway::Removed { snapshot: Some(_) }), "{what}: {again:?}");
     }
@@ -84,7 +84,7 @@ fn an_unresolved_merge_comes_back_unresolved() {
     conflict(&repository, &path);
     let before = git(&path, "ls-files --unmerged");
     trees.put_away(NAME, "test").unwrap();
-    trees.undo(NAME, None).unwrap();
+    bring_back(&trees, NAME, None).unwrap();
     assert_eq!(git(&path, "ls-files --unmerged"), before);
     assert!(fs::read_to_string(path.join("a.txt")).unwrap().contains("<<<<<<<"));
 }
@@ -96,7 +96,7 @@ fn a_branch_that_somebody_has_made_meanwhile_is_not_moved() {
     git(&path, "commit -q --allow-empty -m work");
     trees.put_away(NAME, "test").unwrap();
     repository.git(&format!("branch {NAME}"));
-    let error = trees.undo(NAME, None).unwrap_err().to_string();
+    let error = bring_back(&trees, NAME, None).unwrap_err().to_string();
     assert!(error.contains("at another commit"), "{error}");
     assert_eq!(repository.git(&format!("rev-parse {NAME}")), repository.head());
     assert!(!path.exists());
@@ -111,8 +111,8 @@ fn an_earlier_snapshot_can_be_named() {
         trees.snapshot(NAME, "test").unwrap().unwrap();
     }
     trees.put_away(NAME, "test").unwrap();
-    assert!(trees.undo(NAME, Some(9)).is_err());
-    trees.undo(NAME, Some(1)).unwrap();
+    assert!(bring_back(&trees, NAME, Some(9)).is_err());
+    bring_back(&trees, NAME, Some(1)).unwrap();
     assert_eq!(fs::read_to_string(path.join("x.txt")).unwrap(), "first");
 }
 

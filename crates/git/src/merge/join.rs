@@ -4,7 +4,7 @@ use super::{ATTEMPT, EVIDENCE, PhaseBranch, TASK, TRIES, Trial, try_merge};
 use crate::{
     error::{Absence, GitError, Hindrance},
     git::{self, Git},
-    tree::Trees,
+    tree::{Trees, stage},
 };
 use std::collections::BTreeMap;
 use waypost_model::{id::TaskId, text::plain};
@@ -74,7 +74,7 @@ pub fn commit_attempt(
         return Ok(Committed::Gone);
     }
     let git = trees.git_in(&path)?.durable();
-    trees.stage(name)?;
+    stage(trees, name)?;
     commit_staged(&git, &stamp.message(None), &[])?;
     let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
     let since = format!("{}...{commit}", phase.head());

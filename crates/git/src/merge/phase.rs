@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::{Absence, GitError, Hindrance, Refusal},
-    tree::{Leaving, Trees, make},
+    tree::{Leaving, Trees, make, take_out, take_snapshot},
 };
 use std::{collections::BTreeSet, fs, io};
 use waypost_model::{
@@ -125,7 +125,7 @@ pub fn clear_phase(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
     let base = base.ok_or_else(|| Absence::Branch { name: phase.name.clone() })?;
     let branch = is_astray.then_some(&*phase.name);
     let why = "left in the phase's work tree";
-    trees.empty(&Leaving { branch, ..Leaving::of(&phase.name, &base, why) }).map(drop)
+    take_out(trees, &Leaving { branch, ..Leaving::of(&phase.name, &base, why) }).map(drop)
 }
 
 /// Leaves the phase's work tree to a person: clean, and on the phase's branch, so that what is
@@ -181,7 +181,7 @@ pub fn sync_phase(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
         Ok(_) => Ok(()),
         Err(_) => {
             // Somebody has changed files in it that were changed by what was joined, too.
-            trees.snapshot(&phase.name, "in the way of what was joined")?;
+            take_snapshot(trees, &phase.name, "in the way of what was joined")?;
             git.text(&["checkout", "--quiet", "--force", "--detach", &phase.head()]).map(drop)
         }
     }

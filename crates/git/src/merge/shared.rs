@@ -19,7 +19,7 @@ use super::{
 use crate::{
     error::GitError,
     git::Git,
-    tree::{Leaving, Trees, known},
+    tree::{Leaving, Trees, keep_leftovers, known, restore_paths, stage_among_others, take_out},
 };
 use waypost_model::declared;
 
@@ -81,7 +81,7 @@ pub fn enter(
     if !occupant.is_alone {
         let files: Vec<&str> = occupant.files.iter().map(String::as_str).collect();
         let stray = Leaving { only: Some(&files), ..Leaving::of(&phase.name, &head, STRAY) };
-        trees.empty(&stray)?;
+        take_out(trees, &stray)?;
     }
     let refused = match goes_on {
         true => give_back(trees, &git, occupant)?,
@@ -104,7 +104,7 @@ fn give_back(trees: &Trees, git: &Git, occupant: &Occupant) -> Result<Option<Str
     };
     let diff = ["diff", "--name-only", "--no-renames", "-z", "HEAD", &tree, "--"];
     let changed = git.bytes(&diff)?;
-    trees.restore_paths(git, &[&format!("--source={tree}"), "--worktree"], &changed)?;
+    restore_paths(trees, git, &[&format!("--source={tree}"), "--worktree"], &changed)?;
     Ok(None)
 }
 
@@ -136,7 +136,7 @@ pub fn leave(trees: &Trees, occupant: &Occupant, why: &str) -> Result<(), GitErr
         pin: (!has_left).then_some(&left),
         ..Leaving::of(&phase.name, &base, why)
     };
-    if trees.empty(&leaving)?.is_none() && !has_left {
+    if take_out(trees, &leaving)?.is_none() && !has_left {
         trees.forget_ref(&left)?;
     }
     trees.forget_ref(&occupant.begun())
@@ -164,7 +164,7 @@ fn take_back_commits(
         return Ok(());
     }
     let (name, why) = (occupant.name(), "commits that are not joined");
-    trees.keep_left(&Leaving { name: &name, ..Leaving::of(&phase.name, base, why) }, true)?;
+    keep_leftovers(trees, &Leaving { name: &name, ..Leaving::of(&phase.name, base, why) }, true)?;
     let reason = format!("waypost: commits of {}", occupant.stamp.id);
     git.text(&["update-ref", "-m", &reason, &phase.head(), base, &head]).map(drop)
 }
@@ -209,7 +209,7 @@ pub fn commit_shared(
     let declared: Vec<&str> = files.iter().map(String::as_str).collect();
     let found = known(&git, &declared)?;
     if files.is_empty() || !found.is_empty() {
-        trees.stage_among_others(&phase.name, &found)?;
+        stage_among_others(trees, &phase.name, &found)?;
     }
     let changed = match files.is_empty() || !found.is_empty() {
         true => {
@@ -231,7 +231,7 @@ pub fn commit_shared(
     let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
     if *is_alone {
         let (name, why) = (occupant.name(), "beyond what it declared");
-        trees.empty(&Leaving { name: &name, ..Leaving::of(&phase.name, &commit, why) })?;
+        take_out(trees, &Leaving { name: &name, ..Leaving::of(&phase.name, &commit, why) })?;
     }
     trees.forget_ref(&occupant.left())?;
     trees.forget_ref(&occupant.begun())?;

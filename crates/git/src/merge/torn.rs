@@ -10,7 +10,7 @@ use super::way::{Change, Changes, NOTHING, SUBMODULE, file_above, read_raw};
 use crate::{
     error::GitError,
     git::{Git, is_safe_ref},
-    tree::Trees,
+    tree::{Trees, restore_paths},
 };
 use std::{
     collections::BTreeSet,
@@ -102,8 +102,8 @@ impl Cut {
             }
         }
         let source = format!("--source={old}");
-        trees.restore_paths(git, &[&source, "--staged"], &to_unstage)?;
-        trees.restore_paths(git, &[&source, "--worktree"], &to_restore)?;
+        restore_paths(trees, git, &[&source, "--staged"], &to_unstage)?;
+        restore_paths(trees, git, &[&source, "--worktree"], &to_restore)?;
         for path in to_remove {
             file::remove(&folder.join(OsStr::from_bytes(path)))?;
         }

@@ -5,7 +5,7 @@ use super::{
     look::{Subject, inspect},
     make::{Standing, condition},
     name,
-    snapshot::REFS,
+    snapshot::{REFS, reader},
 };
 use crate::error::GitError;
 
@@ -19,7 +19,7 @@ pub fn files_of(trees: &Trees, name: &str) -> Result<Option<(String, String)>, G
             let folder = trees.path(name);
             let subject = Subject { name: name.to_owned(), admin, mark, folder };
             let look = inspect(&trees, &subject)?;
-            let files = trees.work(&subject, &look)?.files()?;
+            let files = reader(&trees, &subject, &look)?.files()?;
             Ok(look.commit.map(|commit| (commit, files)))
         }
         _ => kept_files(&trees, name),

@@ -8,6 +8,8 @@ use super::{
     Trees,
     look::{Look, Subject, inspect_files, only_here_beyond},
     name,
+    snapshot::{keep, reader, record_left},
+    stage::{ready, uncover},
 };
 use crate::{error::GitError, git::Git};
 use waypost_store::file;
@@ -18,158 +20,161 @@ const ROUNDS_MAX: usize = 4;
 
 /// What is to be kept and taken out.
 #[derive(Clone, Copy, Debug)]
-pub struct Leaving<'a> {
+pub(crate) struct Leaving<'a> {
     /// The work tree that is shared.
-    pub tree: &'a str,
+    pub(crate) tree: &'a str,
     /// It is kept under this name: the attempt's, or the tree's own.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// The commit that the tree is brought back to.
-    pub base: &'a str,
+    pub(crate) base: &'a str,
     /// The branch that the tree is brought back to, where it has to be on one.
-    pub branch: Option<&'a str>,
+    pub(crate) branch: Option<&'a str>,
     /// Only these files, because others are at work in the tree; none: everything.
-    pub only: Option<&'a [&'a str]>,
+    pub(crate) only: Option<&'a [&'a str]>,
     /// A ref that is put on what is kept before anything is taken out.
-    pub pin: Option<&'a str>,
-    pub why: &'a str,
+    pub(crate) pin: Option<&'a str>,
+    pub(crate) why: &'a str,
 }
 
 impl<'a> Leaving<'a> {
     /// Everything beyond a commit, kept under the name of the tree itself.
-    pub fn of(tree: &'a str, base: &'a str, why: &'a str) -> Self {
+    pub(crate) fn of(tree: &'a str, base: &'a str, why: &'a str) -> Self {
         Self { tree, name: tree, base, branch: None, only: None, pin: None, why }
     }
 }
 
-impl Trees {
-    /// Keeps what is to be taken out, then takes it out. Returns where the first of it is kept; none
-    /// if there was nothing.
-    pub fn empty(&self, leaving: &Leaving<'_>) -> Result<Option<String>, GitError> {
-        let mut first = None;
-        for round in 0..ROUNDS_MAX {
-            let kept = self.keep_left(leaving, round == 0)?;
-            if kept.is_none() && (round > 0 || !self.is_elsewhere(leaving)?) {
-                break;
-            }
-            if let (None, Some(kept), Some(pin)) = (&first, &kept, leaving.pin) {
-                let commit = format!("{kept}^{{commit}}");
-                self.git()?.durable().text(&["update-ref", pin, &commit])?;
-            }
-            first = first.or(kept);
-            match leaving.only {
-                Some(files) => self.take_out_some(leaving, files)?,
-                None => self.take_out_all(leaving)?,
-            }
+/// Keeps what is to be taken out, then takes it out. Returns where the first of it is kept; none
+/// if there was nothing.
+pub(crate) fn take_out(trees: &Trees, leaving: &Leaving<'_>) -> Result<Option<String>, GitError> {
+    let mut first = None;
+    for round in 0..ROUNDS_MAX {
+        let kept = keep_leftovers(trees, leaving, round == 0)?;
+        if kept.is_none() && (round > 0 || !is_elsewhere(trees, leaving)?) {
+            break;
         }
-        Ok(first)
-    }
-
-    /// Whether the tree is not on the branch that it has to be on.
-    fn is_elsewhere(&self, leaving: &Leaving<'_>) -> Result<bool, GitError> {
-        let Some(branch) = leaving.branch else { return Ok(false) };
-        let git = self.git_in(&self.path(leaving.tree))?;
-        let head = git.try_text(&["symbolic-ref", "--quiet", "HEAD"])?;
-        Ok(head != Some(format!("refs/heads/{branch}")))
-    }
-
-    fn take_out_all(&self, leaving: &Leaving<'_>) -> Result<(), GitError> {
-        let is_elsewhere = self.is_elsewhere(leaving)?;
-        let git = self.git_in(&self.path(leaving.tree))?;
-        let rules = ["diff", "--quiet", leaving.base, "--", "*.gitignore"];
-        let reveals = git.try_text(&rules)?.is_none();
-        if let Some(branch) = leaving.branch.filter(|_| is_elsewhere) {
-            // Whatever was begun there is not gone on with, and no other branch is moved.
-            git.try_text(&["rebase", "--quit"])?;
-            git.text(&["symbolic-ref", "HEAD", &format!("refs/heads/{branch}")])?;
+        if let (None, Some(kept), Some(pin)) = (&first, &kept, leaving.pin) {
+            let commit = format!("{kept}^{{commit}}");
+            trees.git()?.durable().text(&["update-ref", pin, &commit])?;
         }
-        git.text(&["reset", "--hard", "--quiet", leaving.base])?;
-        if reveals {
-            // What was ignored until now is somebody's work as well.
-            self.keep_left(leaving, false)?;
-        }
-        git.text(&["clean", "-d", "--force", "--quiet"]).map(drop)
-    }
-
-    fn take_out_some(&self, leaving: &Leaving<'_>, files: &[&str]) -> Result<(), GitError> {
-        let git = self.git_in(&self.path(leaving.tree))?;
-        let diff = ["diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", leaving.base];
-        let changed = git.bytes(&[&diff[..], &["--"], files].concat())?;
-        let source = format!("--source={}", leaving.base);
-        self.restore_paths(&git, &[&source, "--staged", "--worktree"], &changed)?;
-        git.text(&[&["clean", "-d", "--force", "--quiet", "--"], files].concat()).map(drop)
-    }
-
-    /// `git restore` of these paths, each with a NUL behind it, whatever bytes they are made of.
-    pub fn restore_paths(&self, git: &Git, how: &[&str], paths: &[u8]) -> Result<(), GitError> {
-        if paths.is_empty() {
-            return Ok(());
-        }
-        let folder = self.state().join("scratch");
-        file::make_private_folder(&folder)?;
-        let list = folder.join("restored");
-        file::replace_volatile(&list, paths, file::PRIVATE)?;
-        let from = format!("--pathspec-from-file={}", list.to_string_lossy());
-        let git = git.clone().variable("GIT_LITERAL_PATHSPECS", "1");
-        let start = ["restore", "--quiet", "--no-overlay", &from, "--pathspec-file-nul"];
-        git.text(&[&start[..], how].concat())?;
-        Ok(file::remove(&list)?)
-    }
-
-    /// Keeps what is to be taken out, with commits that nobody else has or without; none if that is
-    /// nothing.
-    pub fn keep_left(
-        &self,
-        leaving: &Leaving<'_>,
-        has_commits: bool,
-    ) -> Result<Option<String>, GitError> {
-        name::check(leaving.name)?;
-        let (trees, _turn) = self.turn(leaving.tree)?;
-        let shared = trees.ready(leaving.tree)?;
-        let mut look = inspect_files(&trees, &shared)?;
-        if look.has_blinkers {
-            trees.uncover(&shared)?;
-        }
-        let is_own = leaving.name != leaving.tree;
-        let ahead = look.commit.clone().filter(|commit| commit != leaving.base);
-        if !is_own && !look.is_changed && ahead.is_none() {
-            return Ok(None);
-        }
-        if has_commits {
-            let heads = shared.admin.heads(self.common(), leaving.tree)?;
-            look.lost = only_here_beyond(&trees, leaving.tree, &heads, Some(leaving.base))?;
-            look.lost.extend(ahead);
-            look.lost.sort();
-            look.lost.dedup();
-        }
-        if !look.has_something_to_lose() {
-            return Ok(None);
-        }
-        if is_own {
-            // Whoever brings it back gets a branch of that name.
-            look.branch = Some(leaving.name.to_owned());
-        }
-        look.own_branch = look.commit.clone();
-        let subject = Subject { name: leaving.name.to_owned(), ..shared };
+        first = first.or(kept);
         match leaving.only {
-            None => Ok(trees.keep(&subject, &look, leaving.why)?.reference),
-            Some(files) => trees.keep_some(&subject, &look, (leaving, files)),
+            Some(files) => take_out_some(trees, leaving, files)?,
+            None => take_out_all(trees, leaving)?,
         }
     }
+    Ok(first)
+}
 
-    /// Keeps some files as they are in the tree, everything else as in the base.
-    fn keep_some(
-        &self,
-        subject: &Subject,
-        look: &Look,
-        (leaving, files): (&Leaving<'_>, &[&str]),
-    ) -> Result<Option<String>, GitError> {
-        let base = leaving.base;
-        let tree = self.work(subject, look)?.files_over(base, files)?;
-        if self.git()?.text(&["rev-parse", &format!("{base}^{{tree}}")])? == tree {
-            return Ok(None);
-        }
-        let head = look.commit.as_deref().filter(|head| *head != base);
-        let parents: Vec<&str> = [base].into_iter().chain(head).collect();
-        self.record_left(&subject.name, (&tree, &parents), leaving.why).map(Some)
+/// Whether the tree is not on the branch that it has to be on.
+fn is_elsewhere(trees: &Trees, leaving: &Leaving<'_>) -> Result<bool, GitError> {
+    let Some(branch) = leaving.branch else { return Ok(false) };
+    let git = trees.git_in(&trees.path(leaving.tree))?;
+    let head = git.try_text(&["symbolic-ref", "--quiet", "HEAD"])?;
+    Ok(head != Some(format!("refs/heads/{branch}")))
+}
+
+fn take_out_all(trees: &Trees, leaving: &Leaving<'_>) -> Result<(), GitError> {
+    let is_elsewhere = is_elsewhere(trees, leaving)?;
+    let git = trees.git_in(&trees.path(leaving.tree))?;
+    let rules = ["diff", "--quiet", leaving.base, "--", "*.gitignore"];
+    let reveals = git.try_text(&rules)?.is_none();
+    if let Some(branch) = leaving.branch.filter(|_| is_elsewhere) {
+        // Whatever was begun there is not gone on with, and no other branch is moved.
+        git.try_text(&["rebase", "--quit"])?;
+        git.text(&["symbolic-ref", "HEAD", &format!("refs/heads/{branch}")])?;
     }
+    git.text(&["reset", "--hard", "--quiet", leaving.base])?;
+    if reveals {
+        // What was ignored until now is somebody's work as well.
+        keep_leftovers(trees, leaving, false)?;
+    }
+    git.text(&["clean", "-d", "--force", "--quiet"]).map(drop)
+}
+
+fn take_out_some(trees: &Trees, leaving: &Leaving<'_>, files: &[&str]) -> Result<(), GitError> {
+    let git = trees.git_in(&trees.path(leaving.tree))?;
+    let diff = ["diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", leaving.base];
+    let changed = git.bytes(&[&diff[..], &["--"], files].concat())?;
+    let source = format!("--source={}", leaving.base);
+    restore_paths(trees, &git, &[&source, "--staged", "--worktree"], &changed)?;
+    git.text(&[&["clean", "-d", "--force", "--quiet", "--"], files].concat()).map(drop)
+}
+
+/// `git restore` of these paths, each with a NUL behind it, whatever bytes they are made of.
+pub(crate) fn restore_paths(
+    trees: &Trees,
+    git: &Git,
+    how: &[&str],
+    paths: &[u8],
+) -> Result<(), GitError> {
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let folder = trees.state().join("scratch");
+    file::make_private_folder(&folder)?;
+    let list = folder.join("restored");
+    file::replace_volatile(&list, paths, file::PRIVATE)?;
+    let from = format!("--pathspec-from-file={}", list.to_string_lossy());
+    let git = git.clone().variable("GIT_LITERAL_PATHSPECS", "1");
+    let start = ["restore", "--quiet", "--no-overlay", &from, "--pathspec-file-nul"];
+    git.text(&[&start[..], how].concat())?;
+    Ok(file::remove(&list)?)
+}
+
+/// Keeps what is to be taken out, with commits that nobody else has or without; none if that is
+/// nothing.
+pub(crate) fn keep_leftovers(
+    trees: &Trees,
+    leaving: &Leaving<'_>,
+    has_commits: bool,
+) -> Result<Option<String>, GitError> {
+    name::check(leaving.name)?;
+    let (trees, _turn) = trees.turn(leaving.tree)?;
+    let shared = ready(&trees, leaving.tree)?;
+    let mut look = inspect_files(&trees, &shared)?;
+    if look.has_blinkers {
+        uncover(&trees, &shared)?;
+    }
+    let is_own = leaving.name != leaving.tree;
+    let ahead = look.commit.clone().filter(|commit| commit != leaving.base);
+    if !is_own && !look.is_changed && ahead.is_none() {
+        return Ok(None);
+    }
+    if has_commits {
+        let heads = shared.admin.heads(trees.common(), leaving.tree)?;
+        look.lost = only_here_beyond(&trees, leaving.tree, &heads, Some(leaving.base))?;
+        look.lost.extend(ahead);
+        look.lost.sort();
+        look.lost.dedup();
+    }
+    if !look.has_something_to_lose() {
+        return Ok(None);
+    }
+    if is_own {
+        // Whoever brings it back gets a branch of that name.
+        look.branch = Some(leaving.name.to_owned());
+    }
+    look.own_branch = look.commit.clone();
+    let subject = Subject { name: leaving.name.to_owned(), ..shared };
+    match leaving.only {
+        None => Ok(keep(&trees, &subject, &look, leaving.why)?.reference),
+        Some(files) => keep_some(&trees, &subject, &look, (leaving, files)),
+    }
+}
+
+/// Keeps some files as they are in the tree, everything else as in the base.
+fn keep_some(
+    trees: &Trees,
+    subject: &Subject,
+    look: &Look,
+    (leaving, files): (&Leaving<'_>, &[&str]),
+) -> Result<Option<String>, GitError> {
+    let base = leaving.base;
+    let tree = reader(trees, subject, look)?.files_over(base, files)?;
+    if trees.git()?.text(&["rev-parse", &format!("{base}^{{tree}}")])? == tree {
+        return Ok(None);
+    }
+    let head = look.commit.as_deref().filter(|head| *head != base);
+    let parents: Vec<&str> = [base].into_iter().chain(head).collect();
+    record_left(trees, &subject.name, (&tree, &parents), leaving.why).map(Some)
 }

@@ -6,6 +6,7 @@ use super::{
     include,
     look::only_here,
     name, share,
+    snapshot::keep_commits,
 };
 use crate::{
     error::{Absence, GitError, Hindrance, Mistake},
@@ -173,7 +174,7 @@ pub(super) fn clear_remains(trees: &Trees, name: &str) -> Result<(), GitError> {
     {
         let lost = only_here(trees, name, &admin.heads(trees.common(), name)?)?;
         if let Some(last) = lost.last() {
-            trees.keep_commits(name, "its folder and its branch are gone", last, &lost)?;
+            keep_commits(trees, name, "its folder and its branch are gone", last, &lost)?;
         }
     }
     if path.symlink_metadata().is_ok() {

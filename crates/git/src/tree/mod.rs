@@ -30,13 +30,15 @@ mod trash;
 mod undo;
 
 pub use content::files_of;
-pub(crate) use left::Leaving;
+pub(crate) use left::{Leaving, keep_leftovers, restore_paths, take_out};
 pub use list::{Snapshot, TreeEntry, list, list_snapshots, lone_branches, size, traces};
 pub use make::{MadeTree, make};
 pub use prune::PruneOrder;
 pub use prune::Pruned;
 pub use removal::PutAway;
 pub(crate) use snapshot::known;
+pub use snapshot::take_snapshot;
+pub(crate) use stage::{stage, stage_among_others};
 pub use undo::{BroughtBack, bring_back};
 
 use crate::{

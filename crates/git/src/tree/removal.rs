@@ -7,6 +7,7 @@ use super::{
     look::{Subject, inspect, only_here},
     make::{Standing, clear_remains, condition, guard_folder},
     name, nested,
+    snapshot::{is_still, keep, keep_commits, refill},
 };
 use crate::error::{GitError, Hindrance};
 use std::fs;
@@ -54,7 +55,7 @@ impl Trees {
         guard_folder(&trees)?;
         let standing = match condition(&trees, name)? {
             // Its index may have something that no commit has.
-            Standing::Missing(..) => trees.refill(name)?,
+            Standing::Missing(..) => refill(&trees, name)?,
             standing => standing,
         };
         match standing {
@@ -129,8 +130,8 @@ impl Trees {
             if !look.has_something_to_lose() {
                 return Ok(Secured::Safe { snapshot: None, branch });
             }
-            let kept = self.keep(subject, &look, why)?;
-            if self.is_still(subject, &look, &kept)? {
+            let kept = keep(self, subject, &look, why)?;
+            if is_still(self, subject, &look, &kept)? {
                 return Ok(Secured::Safe { snapshot: kept.reference, branch });
             }
         }
@@ -182,7 +183,7 @@ impl Trees {
         let Some(commit) = self.branch_at(name)? else { return Ok(PutAway::Gone) };
         let is_lost = !only_here(self, name, std::slice::from_ref(&commit))?.is_empty();
         let snapshot = match is_lost {
-            true => Some(self.keep_commits(name, why, &commit, &[])?),
+            true => Some(keep_commits(self, name, why, &commit, &[])?),
             false => None,
         };
         self.delete_branch(name, &commit)?;

@@ -47,169 +47,170 @@ pub(super) struct Kept {
     files: String,
 }
 
-impl Trees {
-    /// Keeps in a snapshot what would be lost with a tree; none if that is nothing. The tree stays.
-    pub fn snapshot(&self, name: &str, why: &str) -> Result<Option<String>, GitError> {
-        name::check(name)?;
-        let (trees, _turn) = self.turn(name)?;
-        let standing = match condition(&trees, name)? {
-            Standing::Missing(..) => trees.refill(name)?,
-            standing => standing,
-        };
-        let Standing::Ready(admin, mark) = standing else {
-            return Err(no_tree(name));
-        };
-        let subject = Subject { name: name.to_owned(), admin, mark, folder: trees.path(name) };
-        let look = inspect(&trees, &subject)?;
-        if !look.has_something_to_lose() {
-            return Ok(None);
-        }
-        Ok(trees.keep(&subject, &look, why)?.reference)
+/// Keeps in a snapshot what would be lost with a tree; none if that is nothing. The tree stays.
+pub fn take_snapshot(trees: &Trees, name: &str, why: &str) -> Result<Option<String>, GitError> {
+    name::check(name)?;
+    let (trees, _turn) = trees.turn(name)?;
+    let standing = match condition(&trees, name)? {
+        Standing::Missing(..) => refill(&trees, name)?,
+        standing => standing,
+    };
+    let Standing::Ready(admin, mark) = standing else {
+        return Err(no_tree(name));
+    };
+    let subject = Subject { name: name.to_owned(), admin, mark, folder: trees.path(name) };
+    let look = inspect(&trees, &subject)?;
+    if !look.has_something_to_lose() {
+        return Ok(None);
     }
+    Ok(keep(&trees, &subject, &look, why)?.reference)
+}
 
-    /// Makes a snapshot of what was seen, and makes sure that it is whole.
-    pub(super) fn keep(&self, subject: &Subject, look: &Look, why: &str) -> Result<Kept, GitError> {
-        let Subject { name, mark, .. } = subject;
-        let work = self.work(subject, look)?;
-        let files = work.files()?;
-        let index = work.index(&files)?;
-        let is_as_head = match &look.commit {
-            Some(commit) => work.git.text(&["rev-parse", &format!("{commit}^{{tree}}")])? == files,
-            None => false,
-        };
-        if is_as_head && index == "head" && look.lost.is_empty() {
-            // Git was told not to look, and there was nothing to see.
-            return Ok(Kept { reference: None, files });
-        }
-        let mut parents: Vec<&str> = look.commit.iter().map(String::as_str).collect();
-        parents.extend(Some(&*index).filter(|index| !matches!(*index, "head" | "tree")));
-        for lost in &look.lost {
-            if !parents.contains(&&**lost) {
-                parents.push(lost);
-            }
-        }
-        let none = || "none".to_owned();
-        let message = [
-            format!("waypost: snapshot of {name}\n\n{}\n\n", one_line(why)),
-            format!("Waypost-Tree: {name}\n"),
-            format!("Waypost-Head: {}\n", look.branch.as_deref().unwrap_or("detached")),
-            format!("Waypost-Commit: {}\n", look.commit.clone().unwrap_or_else(none)),
-            format!("Waypost-Branch: {}\n", look.own_branch.clone().unwrap_or_else(none)),
-            format!("Waypost-Index: {index}\n"),
-            format!("Waypost-Base: {}\n", mark.base),
-        ];
-        let reference = self.record(name, &files, &parents, &message.concat())?;
-        Ok(Kept { reference: Some(reference), files })
+/// Makes a snapshot of what was seen, and makes sure that it is whole.
+pub(super) fn keep(
+    trees: &Trees,
+    subject: &Subject,
+    look: &Look,
+    why: &str,
+) -> Result<Kept, GitError> {
+    let Subject { name, mark, .. } = subject;
+    let work = reader(trees, subject, look)?;
+    let files = work.files()?;
+    let index = work.index(&files)?;
+    let is_as_head = match &look.commit {
+        Some(commit) => work.git.text(&["rev-parse", &format!("{commit}^{{tree}}")])? == files,
+        None => false,
+    };
+    if is_as_head && index == "head" && look.lost.is_empty() {
+        // Git was told not to look, and there was nothing to see.
+        return Ok(Kept { reference: None, files });
     }
-
-    /// Makes a snapshot of commits whose tree is gone, with the files of one of them.
-    pub(super) fn keep_commits(
-        &self,
-        name: &str,
-        why: &str,
-        commit: &str,
-        all: &[String],
-    ) -> Result<String, GitError> {
-        let files = self.git()?.text(&["rev-parse", &format!("{commit}^{{tree}}")])?;
-        let others = all.iter().map(String::as_str).filter(|it| *it != commit);
-        let parents: Vec<&str> = std::iter::once(commit).chain(others).collect();
-        self.record_left(name, (&files, &parents), why)
-    }
-
-    /// Makes a snapshot of files that are no tree's any more, on top of the first of `parents`.
-    pub(super) fn record_left(
-        &self,
-        name: &str,
-        (files, parents): (&str, &[&str]),
-        why: &str,
-    ) -> Result<String, GitError> {
-        let commit = parents.first().copied().unwrap_or("none");
-        let message = format!(
-            "waypost: snapshot of {name}\n\n{}\n\nWaypost-Tree: {name}\nWaypost-Head: {name}\n\
-             Waypost-Commit: {commit}\nWaypost-Branch: {commit}\nWaypost-Index: head\n\
-             Waypost-Base: {commit}\n",
-            one_line(why)
-        );
-        self.record(name, files, parents, &message)
-    }
-
-    /// Whether the files are still those of the snapshot.
-    pub(super) fn is_still(
-        &self,
-        subject: &Subject,
-        look: &Look,
-        kept: &Kept,
-    ) -> Result<bool, GitError> {
-        Ok(self.work(subject, look)?.files()? == kept.files)
-    }
-
-    pub(super) fn work<'a>(
-        &self,
-        subject: &'a Subject,
-        look: &'a Look,
-    ) -> Result<Work<'a>, GitError> {
-        let git = self.git_of(&subject.admin, &subject.folder)?.durable();
-        let scratch = self.scratch(&subject.name)?;
-        Ok(Work { git, scratch, look, subject })
-    }
-
-    /// A folder for git to work in, for whoever has the turn of the tree.
-    pub(super) fn scratch(&self, name: &str) -> Result<Scratch, GitError> {
-        Scratch::take(self.shared.place.state.join("trees/scratch").join(name::short(name)))
-    }
-
-    /// Commits a snapshot and puts a ref on it; the newest one is taken if it is the same.
-    fn record(
-        &self,
-        name: &str,
-        files: &str,
-        parents: &[&str],
-        message: &str,
-    ) -> Result<String, GitError> {
-        let git = self.git()?.durable();
-        let below = format!("{REFS}/{}", name::short(name));
-        let list = ["for-each-ref", "--format=%(refname)", &below];
-        let listed = git.text(&list)?;
-        let number = |line: &str| line.rsplit('/').next()?.parse::<u64>().ok();
-        let newest = listed.lines().filter_map(number).max();
-        if let Some(newest) = newest {
-            let reference = format!("{below}/{newest}");
-            let shown = git.text(&["show", "--no-patch", "--format=%T %P%n%B", &reference])?;
-            let (made_of, told) = shown.split_once('\n').unwrap_or_default();
-            let is_same = made_of == format!("{files} {}", parents.join(" "));
-            // Why it is made does not matter.
-            if is_same && trailers(told) == trailers(message) {
-                return Ok(reference);
-            }
-        }
-        let mut arguments = vec!["commit-tree", files, "-m", message];
-        arguments.extend(parents.iter().flat_map(|parent| ["-p", parent]));
-        let commit = git.text(&arguments)?;
-        // All of it is there, as far as it is not somebody else's already.
-        let own = format!("--exclude={name}");
-        let others = ["--not", &own, "--branches", "--remotes", "--tags"];
-        let walk = ["rev-list", "--objects", "--quiet", &commit];
-        git.text(&[&walk[..], &others].concat())?;
-        let reference = format!("{below}/{}", newest.unwrap_or(0) + 1);
-        let nothing = "0".repeat(commit.len());
-        git.text(&["update-ref", &reference, &commit, &nothing])?;
-        match git.text(&["rev-parse", "--verify", &reference])? == commit {
-            true => Ok(reference),
-            false => Err(Absence::Snapshot { reference }.into()),
+    let mut parents: Vec<&str> = look.commit.iter().map(String::as_str).collect();
+    parents.extend(Some(&*index).filter(|index| !matches!(*index, "head" | "tree")));
+    for lost in &look.lost {
+        if !parents.contains(&&**lost) {
+            parents.push(lost);
         }
     }
+    let none = || "none".to_owned();
+    let message = [
+        format!("waypost: snapshot of {name}\n\n{}\n\n", one_line(why)),
+        format!("Waypost-Tree: {name}\n"),
+        format!("Waypost-Head: {}\n", look.branch.as_deref().unwrap_or("detached")),
+        format!("Waypost-Commit: {}\n", look.commit.clone().unwrap_or_else(none)),
+        format!("Waypost-Branch: {}\n", look.own_branch.clone().unwrap_or_else(none)),
+        format!("Waypost-Index: {index}\n"),
+        format!("Waypost-Base: {}\n", mark.base),
+    ];
+    let reference = record_snapshot(trees, name, &files, &parents, &message.concat())?;
+    Ok(Kept { reference: Some(reference), files })
+}
 
-    /// Fills a tree again whose folder somebody has deleted, to look at it.
-    pub(super) fn refill(&self, name: &str) -> Result<Standing, GitError> {
-        match condition(self, name)? {
-            Standing::Missing(admin, mark) => {
-                match remake(self, &self.path(name), &admin, &mark)? {
-                    true => condition(self, name),
-                    false => Ok(Standing::Missing(admin, mark)),
-                }
-            }
-            standing => Ok(standing),
+/// Makes a snapshot of commits whose tree is gone, with the files of one of them.
+pub(super) fn keep_commits(
+    trees: &Trees,
+    name: &str,
+    why: &str,
+    commit: &str,
+    all: &[String],
+) -> Result<String, GitError> {
+    let files = trees.git()?.text(&["rev-parse", &format!("{commit}^{{tree}}")])?;
+    let others = all.iter().map(String::as_str).filter(|it| *it != commit);
+    let parents: Vec<&str> = std::iter::once(commit).chain(others).collect();
+    record_left(trees, name, (&files, &parents), why)
+}
+
+/// Makes a snapshot of files that are no tree's any more, on top of the first of `parents`.
+pub(super) fn record_left(
+    trees: &Trees,
+    name: &str,
+    (files, parents): (&str, &[&str]),
+    why: &str,
+) -> Result<String, GitError> {
+    let commit = parents.first().copied().unwrap_or("none");
+    let message = format!(
+        "waypost: snapshot of {name}\n\n{}\n\nWaypost-Tree: {name}\nWaypost-Head: {name}\n\
+         Waypost-Commit: {commit}\nWaypost-Branch: {commit}\nWaypost-Index: head\n\
+         Waypost-Base: {commit}\n",
+        one_line(why)
+    );
+    record_snapshot(trees, name, files, parents, &message)
+}
+
+/// Whether the files are still those of the snapshot.
+pub(super) fn is_still(
+    trees: &Trees,
+    subject: &Subject,
+    look: &Look,
+    kept: &Kept,
+) -> Result<bool, GitError> {
+    Ok(reader(trees, subject, look)?.files()? == kept.files)
+}
+
+pub(super) fn reader<'a>(
+    trees: &Trees,
+    subject: &'a Subject,
+    look: &'a Look,
+) -> Result<Work<'a>, GitError> {
+    let git = trees.git_of(&subject.admin, &subject.folder)?.durable();
+    let scratch = scratch_of(trees, &subject.name)?;
+    Ok(Work { git, scratch, look, subject })
+}
+
+/// A folder for git to work in, for whoever has the turn of the tree.
+pub(super) fn scratch_of(trees: &Trees, name: &str) -> Result<Scratch, GitError> {
+    Scratch::take(trees.state().join("trees/scratch").join(name::short(name)))
+}
+
+/// Commits a snapshot and puts a ref on it; the newest one is taken if it is the same.
+fn record_snapshot(
+    trees: &Trees,
+    name: &str,
+    files: &str,
+    parents: &[&str],
+    message: &str,
+) -> Result<String, GitError> {
+    let git = trees.git()?.durable();
+    let below = format!("{REFS}/{}", name::short(name));
+    let list = ["for-each-ref", "--format=%(refname)", &below];
+    let listed = git.text(&list)?;
+    let number = |line: &str| line.rsplit('/').next()?.parse::<u64>().ok();
+    let newest = listed.lines().filter_map(number).max();
+    if let Some(newest) = newest {
+        let reference = format!("{below}/{newest}");
+        let shown = git.text(&["show", "--no-patch", "--format=%T %P%n%B", &reference])?;
+        let (made_of, told) = shown.split_once('\n').unwrap_or_default();
+        let is_same = made_of == format!("{files} {}", parents.join(" "));
+        // Why it is made does not matter.
+        if is_same && trailers(told) == trailers(message) {
+            return Ok(reference);
         }
+    }
+    let mut arguments = vec!["commit-tree", files, "-m", message];
+    arguments.extend(parents.iter().flat_map(|parent| ["-p", parent]));
+    let commit = git.text(&arguments)?;
+    // All of it is there, as far as it is not somebody else's already.
+    let own = format!("--exclude={name}");
+    let others = ["--not", &own, "--branches", "--remotes", "--tags"];
+    let walk = ["rev-list", "--objects", "--quiet", &commit];
+    git.text(&[&walk[..], &others].concat())?;
+    let reference = format!("{below}/{}", newest.unwrap_or(0) + 1);
+    let nothing = "0".repeat(commit.len());
+    git.text(&["update-ref", &reference, &commit, &nothing])?;
+    match git.text(&["rev-parse", "--verify", &reference])? == commit {
+        true => Ok(reference),
+        false => Err(Absence::Snapshot { reference }.into()),
+    }
+}
+
+/// Fills a tree again whose folder somebody has deleted, to look at it.
+pub(super) fn refill(trees: &Trees, name: &str) -> Result<Standing, GitError> {
+    match condition(trees, name)? {
+        Standing::Missing(admin, mark) => match remake(trees, &trees.path(name), &admin, &mark)? {
+            true => condition(trees, name),
+            false => Ok(Standing::Missing(admin, mark)),
+        },
+        standing => Ok(standing),
     }
 }
 

@@ -5,90 +5,96 @@ use super::{
     look::{Look, Subject, inspect_files},
     make::{Standing, condition, unusable},
     name,
-    snapshot::no_tree,
+    snapshot::{no_tree, reader, scratch_of},
 };
 use crate::error::GitError;
 use std::fs;
 use waypost_store::file;
 
-impl Trees {
-    /// Puts everything of a tree that is work into its index: tracked or not, whatever marks an
-    /// agent has set so that git would not look. Waypost's own files stay out, and repositories
-    /// that are not tracked: a commit cannot hold those. Returns where such were found. Nobody else
-    /// may be at work in the tree.
-    ///
-    /// `git add` is not to be called with all of a tree instead: it runs git in submodules, which
-    /// does what those configure.
-    pub fn stage(&self, name: &str) -> Result<Vec<String>, GitError> {
-        name::check(name)?;
-        let (trees, _turn) = self.turn(name)?;
-        let subject = trees.ready(name)?;
-        subject.clear_locks()?;
-        match trees.stage_plain(&subject)? {
-            true => Ok(Vec::new()),
-            false => trees.stage_seen(&subject, &[]),
-        }
+/// Puts everything of a tree that is work into its index: tracked or not, whatever marks an
+/// agent has set so that git would not look. Waypost's own files stay out, and repositories
+/// that are not tracked: a commit cannot hold those. Returns where such were found. Nobody else
+/// may be at work in the tree.
+///
+/// `git add` is not to be called with all of a tree instead: it runs git in submodules, which
+/// does what those configure.
+pub(crate) fn stage(trees: &Trees, name: &str) -> Result<Vec<String>, GitError> {
+    name::check(name)?;
+    let (trees, _turn) = trees.turn(name)?;
+    let subject = ready(&trees, name)?;
+    subject.clear_locks()?;
+    match stage_plain(&trees, &subject)? {
+        true => Ok(Vec::new()),
+        false => stage_inspected(&trees, &subject, &[]),
     }
+}
 
-    /// As `stage`, only some files, or all; others may be at work in the tree. Git's own locks keep
-    /// them apart.
-    pub fn stage_among_others(&self, name: &str, only: &[&str]) -> Result<Vec<String>, GitError> {
-        name::check(name)?;
-        let (trees, _turn) = self.turn(name)?;
-        trees.stage_seen(&trees.ready(name)?, only)
-    }
+/// As `stage`, only some files, or all; others may be at work in the tree. Git's own locks keep
+/// them apart.
+pub(crate) fn stage_among_others(
+    trees: &Trees,
+    name: &str,
+    only: &[&str],
+) -> Result<Vec<String>, GitError> {
+    name::check(name)?;
+    let (trees, _turn) = trees.turn(name)?;
+    stage_inspected(&trees, &ready(&trees, name)?, only)
+}
 
-    pub(super) fn ready(&self, name: &str) -> Result<Subject, GitError> {
-        let Standing::Ready(admin, mark) = condition(self, name)? else {
-            return Err(no_tree(name));
-        };
-        Ok(Subject { name: name.to_owned(), admin, mark, folder: self.path(name) })
-    }
+pub(super) fn ready(trees: &Trees, name: &str) -> Result<Subject, GitError> {
+    let Standing::Ready(admin, mark) = condition(trees, name)? else {
+        return Err(no_tree(name));
+    };
+    Ok(Subject { name: name.to_owned(), admin, mark, folder: trees.path(name) })
+}
 
-    fn stage_seen(&self, subject: &Subject, only: &[&str]) -> Result<Vec<String>, GitError> {
-        let look = inspect_files(self, subject)?;
-        if look.has_blinkers {
-            self.uncover(subject)?;
-        }
-        if look.is_changed || !look.links.is_empty() {
-            self.work(subject, &look)?.stage(only)?;
-        }
-        Ok(strays(&look))
+fn stage_inspected(
+    trees: &Trees,
+    subject: &Subject,
+    only: &[&str],
+) -> Result<Vec<String>, GitError> {
+    let look = inspect_files(trees, subject)?;
+    if look.has_blinkers {
+        uncover(trees, subject)?;
     }
+    if look.is_changed || !look.links.is_empty() {
+        reader(trees, subject, &look)?.stage(only)?;
+    }
+    Ok(strays(&look))
+}
 
-    /// Stages without a look at the tree first, which would cost as much again. `false`: nothing is
-    /// staged; there are marks or other repositories, for which a look is needed.
-    fn stage_plain(&self, subject: &Subject) -> Result<bool, GitError> {
-        let is_plain = |bytes: &[u8]| {
-            index::read(bytes, subject.oid_length()).is_some_and(|found| found.is_plain())
-        };
-        let Some(index) = subject.admin.index()?.filter(|index| is_plain(&index.bytes)) else {
-            return Ok(false);
-        };
-        let nothing_seen = Look::default();
-        let work = self.work(subject, &nothing_seen)?;
-        let Some(staged) = work.stage_aside(&index)? else { return Ok(false) };
-        let bytes = fs::read(&staged).map_err(|error| unusable(&staged, error))?;
-        // Git notes a commit of every repository that it comes across.
-        if !is_plain(&bytes) {
-            return Ok(false);
-        }
-        file::rename(&staged, &subject.admin.index_path())?;
-        Ok(true)
+/// Stages without a look at the tree first, which would cost as much again. `false`: nothing is
+/// staged; there are marks or other repositories, for which a look is needed.
+fn stage_plain(trees: &Trees, subject: &Subject) -> Result<bool, GitError> {
+    let is_plain = |bytes: &[u8]| {
+        index::read(bytes, subject.oid_length()).is_some_and(|found| found.is_plain())
+    };
+    let Some(index) = subject.admin.index()?.filter(|index| is_plain(&index.bytes)) else {
+        return Ok(false);
+    };
+    let nothing_seen = Look::default();
+    let work = reader(trees, subject, &nothing_seen)?;
+    let Some(staged) = work.stage_aside(&index)? else { return Ok(false) };
+    let bytes = fs::read(&staged).map_err(|error| unusable(&staged, error))?;
+    // Git notes a commit of every repository that it comes across.
+    if !is_plain(&bytes) {
+        return Ok(false);
     }
+    file::rename(&staged, &subject.admin.index_path())?;
+    Ok(true)
+}
 
-    /// Takes the marks from a tree's index that keep git from looking at files which are there.
-    pub(super) fn uncover(&self, subject: &Subject) -> Result<(), GitError> {
-        let Subject { admin, folder, name, .. } = subject;
-        let Some(index) = admin.index()? else { return Ok(()) };
-        let Some(copy) = index::without_blinkers(&index.bytes, subject.oid_length(), folder) else {
-            return Ok(());
-        };
-        let scratch = self.scratch(name)?;
-        let aside = scratch.0.join("index");
-        index.copy_to(&aside, &copy)?;
-        Ok(file::rename(&aside, &admin.index_path())?)
-    }
+/// Takes the marks from a tree's index that keep git from looking at files which are there.
+pub(super) fn uncover(trees: &Trees, subject: &Subject) -> Result<(), GitError> {
+    let Subject { admin, folder, name, .. } = subject;
+    let Some(index) = admin.index()? else { return Ok(()) };
+    let Some(copy) = index::without_blinkers(&index.bytes, subject.oid_length(), folder) else {
+        return Ok(());
+    };
+    let scratch = scratch_of(trees, name)?;
+    let aside = scratch.0.join("index");
+    index.copy_to(&aside, &copy)?;
+    Ok(file::rename(&aside, &admin.index_path())?)
 }
 
 impl Subject {

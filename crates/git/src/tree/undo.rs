@@ -6,7 +6,7 @@ use super::{
     list::{Snapshot, list_snapshots},
     make::{Standing, clear_remains, condition, furnish, guard_folder, remake},
     name,
-    snapshot::INDEX_FILE,
+    snapshot::{INDEX_FILE, scratch_of},
 };
 use crate::{
     error::{Absence, GitError, Mistake, Refusal},
@@ -73,7 +73,7 @@ fn restore(trees: &Trees, name: &str, snapshot: &Snapshot) -> Result<(), GitErro
     let admin = trees.admin(name)?;
     let admin = admin.ok_or_else(|| Absence::Record { name: name.to_owned() })?;
     let git = trees.git_of(&admin, &path)?;
-    let scratch = trees.scratch(name)?;
+    let scratch = scratch_of(trees, name)?;
     let files = git.clone().variable("GIT_INDEX_FILE", scratch.0.join("files"));
     files.text(&["read-tree", commit])?;
     files.text(&["checkout-index", "--all", "--force", "--quiet"])?;

@@ -1,7 +1,9 @@
 //! Repositories that would run programs if anybody let them: nothing is run.
 
 use super::{NAME, Repository, git, now, write};
-use crate::tree::{PutAway, Trees, bring_back, list, make};
+use crate::tree::{
+    PutAway, Trees, bring_back, list, make, stage, stage_among_others, take_snapshot,
+};
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
@@ -241,7 +243,7 @@ fn nothing_of_the_repository_is_run() {
     append(&made.path.join("a.txt"), "work\n");
     append(&made.path.join("x.odd"), "work\n");
     write(&made.path.join("--new.txt"), "new");
-    trees.snapshot(NAME, "test").unwrap().unwrap();
+    take_snapshot(&trees, NAME, "test").unwrap().unwrap();
     trapped.nothing_ran("snapshot");
     let PutAway::Removed { snapshot: Some(_) } = trees.put_away(NAME, "test").unwrap() else {
         panic!("it was not removed");
@@ -251,7 +253,7 @@ fn nothing_of_the_repository_is_run() {
     trapped.nothing_ran("undo");
     assert_eq!(fs::read_to_string(made.path.join("a.txt")).unwrap(), "one\nwork\n");
     list(&trees).unwrap();
-    trees.stage(NAME).unwrap();
+    stage(&trees, NAME).unwrap();
     trapped.nothing_ran("list and stage");
     let order = crate::tree::prune::PruneOrder {
         older_than: Some(std::time::Duration::ZERO),
@@ -348,7 +350,7 @@ fn repositories_in_the_tree_run_nothing_either() {
     git(&inner, "-c user.name=a -c user.email=a@b commit -q -m x");
     git(&inner, "update-ref refs/remotes/origin/main HEAD");
     trapped.set(&inner.join(".git"), "inner");
-    assert_eq!(trees.stage(NAME).unwrap(), ["inner"]);
+    assert_eq!(stage(&trees, NAME).unwrap(), ["inner"]);
     trapped.nothing_ran("stage");
     // As a submodule, so that git itself would look into it.
     let commit = fs::read_to_string(inner.join(".git/refs/heads/main")).unwrap();
@@ -366,7 +368,7 @@ fn repositories_in_the_tree_run_nothing_either() {
     append(&inner.join("x.txt"), "changed");
     write(&path.join("new.txt"), "new");
     for only in [&["inner"][..], &["inner", "new.txt"], &[]] {
-        assert_eq!(trees.stage_among_others(NAME, only).unwrap(), Vec::<String>::new());
+        assert_eq!(stage_among_others(&trees, NAME, only).unwrap(), Vec::<String>::new());
         trapped.nothing_ran("stage of a submodule");
     }
     let found = trees.put_away(NAME, "test").unwrap();

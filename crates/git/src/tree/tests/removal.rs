@@ -1,7 +1,7 @@
 //! Putting trees away: nothing is lost, nobody is surprised.
 
 use super::{NAME, Repository, conflict, git, write};
-use crate::tree::PutAway;
+use crate::tree::{PutAway, stage, take_snapshot};
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path, thread, time::Duration};
 
 const SNAPSHOT: &str = "refs/waypost/snapshots/phase-1-cart--T1.1-1/1";
@@ -71,7 +71,7 @@ fn a_change_in_the_second_of_the_checkout_is_staged() {
         let path = repository.root.join(NAME);
         // Git of an agent writes no index only to look.
         git(&path, &format!("--no-optional-locks {line}"));
-        assert_eq!(trees.stage(NAME).unwrap(), Vec::<String>::new());
+        assert_eq!(stage(&trees, NAME).unwrap(), Vec::<String>::new());
         assert_eq!(git(&path, "diff --cached --name-only"), "a.txt", "{line}");
     }
 }
@@ -264,13 +264,13 @@ fn what_only_the_log_knows_survives_the_loss_of_folder_and_branch() {
 fn the_same_is_kept_once() {
     let repository = Repository::new();
     let (trees, path) = repository.made();
-    assert_eq!(trees.snapshot(NAME, "test").unwrap(), None);
+    assert_eq!(take_snapshot(&trees, NAME, "test").unwrap(), None);
     write(&path.join("a.txt"), "work\n");
     for _ in 0..2 {
-        assert_eq!(trees.snapshot(NAME, "test").unwrap().as_deref(), Some(SNAPSHOT));
+        assert_eq!(take_snapshot(&trees, NAME, "test").unwrap().as_deref(), Some(SNAPSHOT));
     }
     assert!(path.join("a.txt").exists());
     write(&path.join("a.txt"), "more work\n");
     let second = SNAPSHOT.replace("/1", "/2").replace("/2-cart", "/1-cart");
-    assert_eq!(trees.snapshot(NAME, "test").unwrap(), Some(second));
+    assert_eq!(take_snapshot(&trees, NAME, "test").unwrap(), Some(second));
 }

@@ -1,7 +1,7 @@
 //! Bringing trees back, and staging what is in them.
 
 use super::{NAME, Repository, conflict, git, write};
-use crate::tree::{PutAway, bring_back};
+use crate::tree::{PutAway, bring_back, stage, take_snapshot};
 use std::fs;
 
 /// What can be told of a tree from outside.
@@ -108,7 +108,7 @@ fn an_earlier_snapshot_can_be_named() {
     let (trees, path) = repository.made();
     for text in ["first", "second"] {
         write(&path.join("x.txt"), text);
-        trees.snapshot(NAME, "test").unwrap().unwrap();
+        take_snapshot(&trees, NAME, "test").unwrap().unwrap();
     }
     trees.put_away(NAME, "test").unwrap();
     assert!(bring_back(&trees, NAME, Some(9)).is_err());
@@ -120,7 +120,7 @@ fn an_earlier_snapshot_can_be_named() {
 fn everything_that_is_work_is_staged() {
     let repository = Repository::new();
     let (trees, path) = repository.made();
-    assert_eq!(trees.stage(NAME).unwrap(), Vec::<String>::new());
+    assert_eq!(stage(&trees, NAME).unwrap(), Vec::<String>::new());
     assert_eq!(git(&path, "status --porcelain"), "");
     git(&path, "update-index --assume-unchanged a.txt");
     write(&path.join("a.txt"), "hidden\n");
@@ -132,7 +132,7 @@ fn everything_that_is_work_is_staged() {
     fs::create_dir(&inner).unwrap();
     git(&inner, "init -q -b main .");
     git(&inner, "-c user.name=a -c user.email=a@b commit -q --allow-empty -m x");
-    assert_eq!(trees.stage(NAME).unwrap(), ["inner"]);
+    assert_eq!(stage(&trees, NAME).unwrap(), ["inner"]);
     let staged = git(&path, "diff --cached --name-status HEAD");
     assert_eq!(staged, "M\ta.txt\nD\tb.txt\nA\tnew.txt");
 }

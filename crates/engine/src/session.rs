@@ -19,6 +19,7 @@ use std::{
 };
 use waypost_git::{
     Committed, Hold, Join, Land, Landing, Occupant, PhaseBranch, Stamp, Trees, merge, name_some,
+    tree,
 };
 use waypost_model::{
     actor::Actor,
@@ -219,7 +220,7 @@ impl Project {
         self.record(vec![run::Command::Done { id: id.clone(), attempt, evidence, commit }])?;
         if place.is_own() {
             // A session may still be in it; then it is put away later.
-            let _kept = place.trees.put_away(&place.name, "its work is joined");
+            let _kept = tree::retire(&place.trees, &place.name, "its work is joined");
         }
         Ok(true)
     }

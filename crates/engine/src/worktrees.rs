@@ -197,7 +197,7 @@ pub fn prune_work_trees(
     };
     let working = project.run()?.active().map(working).unwrap_or_default();
     let now = project.clock().now();
-    Ok(trees.prune(&order, |name| is_working(name, &working), now)?)
+    Ok(tree::prune(&trees, &order, |name| is_working(name, &working), now)?)
 }
 
 /// Puts away trees that nobody works in, for a run: those that are old, or the oldest until there
@@ -217,7 +217,7 @@ pub(crate) fn reclaim(
     };
     let working = project.run()?.active().map(working).unwrap_or_default();
     let now = project.clock().now();
-    Ok(trees.prune(&order, |name| is_working(name, &working), now)?)
+    Ok(tree::prune(trees, &order, |name| is_working(name, &working), now)?)
 }
 
 /// The trees, for changing them beside an engine or instead of one.

@@ -54,8 +54,8 @@ impl Apart {
         // Git processes of an engine that was killed have ended when this is ours.
         let hold = Hold::acquire(&project.place.state)?;
         let trees = trees_of(project)?.held(hold);
-        trees.begin_work()?;
-        trees.sweep()?;
+        tree::begin_work(&trees)?;
+        tree::sweep(&trees)?;
         let open = project.run()?.active().and_then(|active| {
             let number = active.current_phase();
             let is_open = matches!(active.phase(number), Some(PhaseStage::Open { .. }));
@@ -77,8 +77,8 @@ impl Apart {
 
     /// Waits until what was removed is gone.
     pub(super) fn close(self) -> Result<(), EngineError> {
-        self.yard.trees.settle();
-        Ok(self.yard.trees.end_work()?)
+        tree::settle(&self.yard.trees);
+        Ok(tree::end_work(&self.yard.trees)?)
     }
 
     fn take(&mut self, id: &TaskId) -> Option<Attempt> {

@@ -212,7 +212,7 @@ impl<'a> Joined<'a> {
             return Ok(Fate::Over(attempt, Box::new(end)));
         }
         match attempt.ground.own() {
-            Some(name) if merge::is_committed(&trees, name, &attempt.stamp)? => {
+            Some(name) if merge::is_committed(trees, name, &attempt.stamp)? => {
                 Ok(Fate::Committed(attempt))
             }
             _ => Ok(Fate::Over(attempt, Box::new(interrupted))),

@@ -197,7 +197,7 @@ fn again<T>(trees: &Trees, act: impl Fn() -> Result<T, GitError>) -> Result<T, E
             Ok(done) => return Ok(done),
             Err(error) => error,
         };
-        let released = trees.release_locks()?;
+        let released = tree::release_locks(trees)?;
         if released == 0 && !matches!(error, GitError::Killed { .. }) {
             return Err(error.into());
         }
@@ -233,7 +233,7 @@ fn perform(trees: &Trees, job: Job) -> Outcome {
             Outcome::Joined { id, join }
         }
         Job::PutAway { name, why } => {
-            let put_away = again(trees, || trees.put_away(&name, &why));
+            let put_away = again(trees, || tree::retire(trees, &name, &why));
             Outcome::PutAway { name, put_away }
         }
         Job::OpenPhase(phase) => {
@@ -269,12 +269,12 @@ pub(crate) fn make(
     for earlier in merge::earlier(trees, &phase.name, id, name)? {
         // One that cannot be put away now stays, and is put away another time.
         if let Err(error @ GitError::Killed { .. }) =
-            trees.put_away(&earlier, "another attempt begins")
+            tree::retire(trees, &earlier, "another attempt begins")
         {
             return Err(error);
         }
     }
-    if !trees.has_space()? {
+    if !tree::has_space(trees)? {
         return Ok(Made::NoSpace);
     }
     let base = trees.commit_of(&format!("refs/heads/{}", phase.name))?;
@@ -286,7 +286,7 @@ pub(crate) fn make(
 }
 
 fn prepare(trees: &Trees, occupant: &Occupant, goes_on: bool) -> Result<Made, GitError> {
-    if !trees.has_space()? {
+    if !tree::has_space(trees)? {
         return Ok(Made::NoSpace);
     }
     let phase = &occupant.phase;

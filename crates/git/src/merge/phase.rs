@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::{Absence, GitError, Hindrance, Refusal},
-    tree::{Leaving, Trees, make, take_out, take_snapshot},
+    tree::{Leaving, Trees, make, retire, take_out, take_snapshot},
 };
 use std::{collections::BTreeSet, fs, io};
 use waypost_model::{
@@ -189,7 +189,7 @@ pub fn sync_phase(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
 
 /// Takes away the branch and the work tree of a phase that has landed, or that has nothing.
 pub fn close_phase(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
-    trees.put_away(&phase.name, "the phase is over")?;
+    retire(trees, &phase.name, "the phase is over")?;
     for name in [phase.head(), phase.marker()] {
         for _ in 0..TRIES {
             let Some(commit) = trees.commit_of(&name)? else { break };

@@ -5,8 +5,11 @@ use super::{
     admin::{self, Admin, Mark, REASON, Stage},
     include,
     look::only_here,
-    name, share,
+    name,
+    removal::{finish_removal, forget_record},
+    share,
     snapshot::keep_commits,
+    trash::{delete_soon, fresh_trash, move_from_trash, move_to_trash},
 };
 use crate::{
     error::{Absence, GitError, Hindrance, Mistake},
@@ -129,10 +132,12 @@ pub(super) fn condition(trees: &Trees, name: &str) -> Result<Standing, GitError>
     let is_there = path.join(".git").symlink_metadata().is_ok();
     match &mark.stage {
         Stage::Ready | Stage::Away(_) if is_there => Ok(Standing::Ready(admin, mark)),
-        Stage::Away(trash) if trees.bring_back(trash, &path)? => Ok(Standing::Ready(admin, mark)),
+        Stage::Away(trash) if move_from_trash(trees, trash, &path)? => {
+            Ok(Standing::Ready(admin, mark))
+        }
         Stage::Ready | Stage::Remaking | Stage::Away(_) => Ok(Standing::Missing(admin, mark)),
         Stage::Leaving { .. } => {
-            trees.finish(name, &admin, &mark)?;
+            finish_removal(trees, name, &admin, &mark)?;
             Ok(Standing::Nothing)
         }
     }
@@ -178,12 +183,12 @@ pub(super) fn clear_remains(trees: &Trees, name: &str) -> Result<(), GitError> {
         }
     }
     if path.symlink_metadata().is_ok() {
-        let trash = trees.fresh_trash(name)?;
-        trees.move_to_trash(&path, &trash)?;
-        trees.delete_soon(&trash);
+        let trash = fresh_trash(trees, name)?;
+        move_to_trash(trees, &path, &trash)?;
+        delete_soon(trees, &trash);
     }
     if let Some(admin) = trees.admin(name)? {
-        trees.forget(&admin)?;
+        forget_record(trees, &admin)?;
     }
     forget_making(trees, name)
 }

@@ -17,6 +17,7 @@ mod index;
 mod inside;
 mod left;
 mod list;
+mod locks;
 mod look;
 mod make;
 pub mod name;
@@ -32,18 +33,19 @@ mod undo;
 pub use content::files_of;
 pub(crate) use left::{Leaving, keep_leftovers, restore_paths, take_out};
 pub use list::{Snapshot, TreeEntry, list, list_snapshots, lone_branches, size, traces};
+pub use locks::{begin_work, end_work, release_locks};
 pub use make::{MadeTree, make};
-pub use prune::PruneOrder;
-pub use prune::Pruned;
-pub use removal::PutAway;
+pub use prune::{PruneOrder, Pruned, free_bytes, has_space, prune};
+pub use removal::{PutAway, retire, retire_with_strays};
 pub(crate) use snapshot::known;
 pub use snapshot::take_snapshot;
 pub(crate) use stage::{stage, stage_among_others};
+pub use trash::{settle, sweep};
 pub use undo::{BroughtBack, bring_back};
 
 use crate::{
     error::{Absence, GitError},
-    git::{Foreign, Git, Hold, exclude, stale},
+    git::{Foreign, Git, Hold, exclude},
 };
 use admin::Admin;
 use std::{
@@ -137,28 +139,6 @@ impl Trees {
     pub fn held(mut self, hold: Hold) -> Self {
         self.hold = Some(hold);
         self
-    }
-
-    /// Git is at work for an engine from here on. What a git that was killed before has left in the
-    /// way is taken away; whoever calls this holds the lock that all of them lived under.
-    pub fn begin_work(&self) -> Result<(), GitError> {
-        self.release_locks()?;
-        stale::begin(&self.shared.place.state)
-    }
-
-    /// The engine's git has ended, and none of it was killed.
-    pub fn end_work(&self) -> Result<(), GitError> {
-        self.release_locks()?;
-        stale::end(&self.shared.place.state)
-    }
-
-    /// Takes away what a git that was killed has left in the way; says how much that was.
-    pub fn release_locks(&self) -> Result<usize, GitError> {
-        let TreesPlace { state, common, root, .. } = &self.shared.place;
-        let others = Admin::all(common)?.into_iter().map(|(_, path)| path);
-        let places: Vec<PathBuf> =
-            [root.clone(), common.clone()].into_iter().chain(others).collect();
-        stale::release(state, common, &places)
     }
 
     /// The work tree that all others are below.
@@ -298,19 +278,6 @@ impl Trees {
         Ok(())
     }
 
-    /// Whether the disk has room for another tree.
-    pub fn has_space(&self) -> Result<bool, GitError> {
-        Ok(self.free_bytes()? >= self.shared.place.config.min_free_mb.saturating_mul(1 << 20))
-    }
-
-    /// What is free where trees are made.
-    pub fn free_bytes(&self) -> Result<u64, GitError> {
-        let root = &self.shared.place.root;
-        let found = rustix::fs::statvfs(root)
-            .map_err(|error| GitError::file("tell what is free at", root, error))?;
-        Ok(found.f_bavail.saturating_mul(found.f_frsize))
-    }
-
     /// The commit that a ref or a name of a commit stands for.
     pub fn commit_of(&self, name: &str) -> Result<Option<String>, GitError> {
         let name = format!("{name}^{{commit}}");
@@ -334,6 +301,12 @@ impl Trees {
     pub(crate) fn branch_at(&self, name: &str) -> Result<Option<String>, GitError> {
         let branch = format!("refs/heads/{name}");
         self.git()?.try_text(&["rev-parse", "--verify", "--quiet", &branch])
+    }
+
+    /// The name of the tree at a path, if it is one of ours by its place.
+    pub(crate) fn name_of(&self, path: &Path) -> Option<String> {
+        let name = path.strip_prefix(&self.shared.place.root).ok()?.to_str()?;
+        name::is_name(name).then(|| name.to_owned())
     }
 }
 

@@ -4,7 +4,8 @@
 use super::{
     Trees,
     list::{TreeEntry, list, list_snapshots, lone_branches},
-    removal::PutAway,
+    removal::{PutAway, retire, retire_with_strays},
+    trash::{settle, sweep},
 };
 use crate::error::GitError;
 use std::time::Duration;
@@ -36,88 +37,99 @@ pub struct Pruned {
     pub swept: usize,
 }
 
-impl Trees {
-    /// Clears up; trees that `is_working` names are not touched.
-    pub fn prune(
-        &self,
-        order: &PruneOrder,
-        is_working: impl Fn(&str) -> bool,
-        now: Time,
-    ) -> Result<Pruned, GitError> {
-        let mut pruned = Pruned { swept: self.sweep()?, ..Pruned::default() };
-        let mut entries = list(self)?;
-        entries.retain(|tree| !is_working(&tree.name));
-        entries.sort_by_key(used);
-        let lone = lone_branches(self)?.into_iter().filter(|name| !is_working(name));
-        for name in lone {
-            self.prune_one(&name, order, &mut pruned)?;
-        }
-        for tree in &entries {
-            let age = used(tree).map(|used| now.since(used));
-            let is_old = order.older_than.is_some_and(|limit| age.is_none_or(|age| age >= limit));
-            if is_old || !tree.is_there || self.lacks(order)? {
-                self.prune_one(&tree.name, order, &mut pruned)?;
-            }
-        }
-        if let Some(limit) = order.snapshots_older_than {
-            self.delete_snapshots(limit, now, &mut pruned)?;
-        }
-        self.settle();
-        Ok(pruned)
+/// Clears up; trees that `is_working` names are not touched.
+pub fn prune(
+    trees: &Trees,
+    order: &PruneOrder,
+    is_working: impl Fn(&str) -> bool,
+    now: Time,
+) -> Result<Pruned, GitError> {
+    let mut pruned = Pruned { swept: sweep(trees)?, ..Pruned::default() };
+    let mut entries = list(trees)?;
+    entries.retain(|tree| !is_working(&tree.name));
+    entries.sort_by_key(used);
+    let lone = lone_branches(trees)?.into_iter().filter(|name| !is_working(name));
+    for name in lone {
+        prune_one(trees, &name, order, &mut pruned)?;
     }
+    for tree in &entries {
+        let age = used(tree).map(|used| now.since(used));
+        let is_old = order.older_than.is_some_and(|limit| age.is_none_or(|age| age >= limit));
+        if is_old || !tree.is_there || lacks(trees, order)? {
+            prune_one(trees, &tree.name, order, &mut pruned)?;
+        }
+    }
+    if let Some(limit) = order.snapshots_older_than {
+        delete_snapshots(trees, limit, now, &mut pruned)?;
+    }
+    settle(trees);
+    Ok(pruned)
+}
 
-    /// Whether less is free than is needed.
-    fn lacks(&self, order: &PruneOrder) -> Result<bool, GitError> {
-        let Some(need) = order.need else { return Ok(false) };
-        // What is on its way out counts.
-        self.settle();
-        Ok(self.free_bytes()? < need)
-    }
+/// Whether less is free than is needed.
+fn lacks(trees: &Trees, order: &PruneOrder) -> Result<bool, GitError> {
+    let Some(need) = order.need else { return Ok(false) };
+    // What is on its way out counts.
+    settle(trees);
+    Ok(free_bytes(trees)? < need)
+}
 
-    fn prune_one(
-        &self,
-        name: &str,
-        order: &PruneOrder,
-        pruned: &mut Pruned,
-    ) -> Result<(), GitError> {
-        let why = "cleared up";
-        let put_away = match order.loses_strays {
-            true => self.put_away_with_strays(name, why),
-            false => self.put_away(name, why),
-        };
-        match put_away {
-            Ok(PutAway::Removed { snapshot }) => pruned.removed.push((name.to_owned(), snapshot)),
-            Ok(PutAway::InUse { processes }) => {
-                let told: Vec<String> =
-                    processes.iter().map(|(pid, program)| format!("{program} ({pid})")).collect();
-                pruned.stayed.push((name.to_owned(), format!("{} in it", told.join(", "))));
-            }
-            Ok(PutAway::Refused { reason }) => pruned.stayed.push((name.to_owned(), reason)),
-            Ok(PutAway::Gone) => {}
-            // One that cannot be put away does not keep the others.
-            Err(error) => pruned.stayed.push((name.to_owned(), error.to_string())),
+fn prune_one(
+    trees: &Trees,
+    name: &str,
+    order: &PruneOrder,
+    pruned: &mut Pruned,
+) -> Result<(), GitError> {
+    let why = "cleared up";
+    let put_away = match order.loses_strays {
+        true => retire_with_strays(trees, name, why),
+        false => retire(trees, name, why),
+    };
+    match put_away {
+        Ok(PutAway::Removed { snapshot }) => pruned.removed.push((name.to_owned(), snapshot)),
+        Ok(PutAway::InUse { processes }) => {
+            let told: Vec<String> =
+                processes.iter().map(|(pid, program)| format!("{program} ({pid})")).collect();
+            pruned.stayed.push((name.to_owned(), format!("{} in it", told.join(", "))));
         }
-        Ok(())
+        Ok(PutAway::Refused { reason }) => pruned.stayed.push((name.to_owned(), reason)),
+        Ok(PutAway::Gone) => {}
+        // One that cannot be put away does not keep the others.
+        Err(error) => pruned.stayed.push((name.to_owned(), error.to_string())),
     }
+    Ok(())
+}
 
-    fn delete_snapshots(
-        &self,
-        limit: Duration,
-        now: Time,
-        pruned: &mut Pruned,
-    ) -> Result<(), GitError> {
-        let git = self.git()?;
-        for snapshot in list_snapshots(self)? {
-            if now.since(snapshot.at) < limit {
-                continue;
-            }
-            let delete = ["update-ref", "-d", &snapshot.reference, &snapshot.commit];
-            if git.try_text(&delete)?.is_some() {
-                pruned.deleted.push(snapshot.reference);
-            }
+fn delete_snapshots(
+    trees: &Trees,
+    limit: Duration,
+    now: Time,
+    pruned: &mut Pruned,
+) -> Result<(), GitError> {
+    let git = trees.git()?;
+    for snapshot in list_snapshots(trees)? {
+        if now.since(snapshot.at) < limit {
+            continue;
         }
-        Ok(())
+        let delete = ["update-ref", "-d", &snapshot.reference, &snapshot.commit];
+        if git.try_text(&delete)?.is_some() {
+            pruned.deleted.push(snapshot.reference);
+        }
     }
+    Ok(())
+}
+
+/// Whether the disk has room for another tree.
+pub fn has_space(trees: &Trees) -> Result<bool, GitError> {
+    Ok(free_bytes(trees)? >= trees.config().min_free_mb.saturating_mul(1 << 20))
+}
+
+/// What is free where trees are made.
+pub fn free_bytes(trees: &Trees) -> Result<u64, GitError> {
+    let root = trees.root();
+    let found = rustix::fs::statvfs(root)
+        .map_err(|error| GitError::file("tell what is free at", root, error))?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// When a tree was last used, as far as git knows.

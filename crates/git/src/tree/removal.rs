@@ -8,6 +8,7 @@ use super::{
     make::{Standing, clear_remains, condition, guard_folder},
     name, nested,
     snapshot::{is_still, keep, keep_commits, refill},
+    trash::{delete_soon, fresh_trash, move_from_trash, move_to_trash, trash_path},
 };
 use crate::error::{GitError, Hindrance};
 use std::fs;
@@ -38,157 +39,165 @@ enum Secured {
     Refused(String),
 }
 
-impl Trees {
-    /// Keeps in a snapshot what would be lost, makes sure of it, and removes tree and branch.
-    pub fn put_away(&self, name: &str, why: &str) -> Result<PutAway, GitError> {
-        self.remove(name, why, Strays::Refuse)
-    }
+/// Keeps in a snapshot what would be lost, makes sure of it, and removes tree and branch.
+pub fn retire(trees: &Trees, name: &str, why: &str) -> Result<PutAway, GitError> {
+    remove(trees, name, why, Strays::Refuse)
+}
 
-    /// As `put_away`; repositories inside the tree are lost with it.
-    pub fn put_away_with_strays(&self, name: &str, why: &str) -> Result<PutAway, GitError> {
-        self.remove(name, why, Strays::Lose)
-    }
+/// As `put_away`; repositories inside the tree are lost with it.
+pub fn retire_with_strays(trees: &Trees, name: &str, why: &str) -> Result<PutAway, GitError> {
+    remove(trees, name, why, Strays::Lose)
+}
 
-    fn remove(&self, name: &str, why: &str, strays: Strays) -> Result<PutAway, GitError> {
-        name::check(name)?;
-        let (trees, _turn) = self.turn(name)?;
-        guard_folder(&trees)?;
-        let standing = match condition(&trees, name)? {
-            // Its index may have something that no commit has.
-            Standing::Missing(..) => refill(&trees, name)?,
-            standing => standing,
-        };
-        match standing {
-            Standing::Ready(admin, mark) => {
-                let trash = trees.fresh_trash(name)?;
-                let folder = trees.trash_path(&trash);
-                let subject = Subject { name: name.to_owned(), admin, mark, folder };
-                trees.take_away(&subject, trash, why, strays)
-            }
-            Standing::Nothing => {
-                // Git may have made an empty folder and no more.
-                let _none = fs::remove_dir(trees.path(name));
-                trees.drop_branch(name, why)
-            }
-            Standing::Partial | Standing::Missing(..) => {
-                clear_remains(&trees, name)?;
-                trees.drop_branch(name, why)
-            }
+fn remove(trees: &Trees, name: &str, why: &str, strays: Strays) -> Result<PutAway, GitError> {
+    name::check(name)?;
+    let (trees, _turn) = trees.turn(name)?;
+    guard_folder(&trees)?;
+    let standing = match condition(&trees, name)? {
+        // Its index may have something that no commit has.
+        Standing::Missing(..) => refill(&trees, name)?,
+        standing => standing,
+    };
+    match standing {
+        Standing::Ready(admin, mark) => {
+            let trash = fresh_trash(&trees, name)?;
+            let folder = trash_path(&trees, &trash);
+            let subject = Subject { name: name.to_owned(), admin, mark, folder };
+            take_away(&trees, &subject, trash, why, strays)
+        }
+        Standing::Nothing => {
+            // Git may have made an empty folder and no more.
+            let _none = fs::remove_dir(trees.path(name));
+            drop_branch(&trees, name, why)
+        }
+        Standing::Partial | Standing::Missing(..) => {
+            clear_remains(&trees, name)?;
+            drop_branch(&trees, name, why)
         }
     }
+}
 
-    fn take_away(
-        &self,
-        subject: &Subject,
-        trash: String,
-        why: &str,
-        strays: Strays,
-    ) -> Result<PutAway, GitError> {
-        let Subject { name, admin, mark, folder } = subject;
-        let path = self.path(name);
-        let processes = inside::processes(&path);
-        if !processes.is_empty() {
-            return Ok(PutAway::InUse { processes });
+fn take_away(
+    trees: &Trees,
+    subject: &Subject,
+    trash: String,
+    why: &str,
+    strays: Strays,
+) -> Result<PutAway, GitError> {
+    let Subject { name, admin, mark, folder } = subject;
+    let path = trees.path(name);
+    let processes = inside::processes(&path);
+    if !processes.is_empty() {
+        return Ok(PutAway::InUse { processes });
+    }
+    admin.set_mark(&Mark { stage: Stage::Away(trash.clone()), ..mark.clone() })?;
+    move_to_trash(trees, &path, &trash)?;
+    let back = || {
+        move_from_trash(trees, &trash, &path)?;
+        admin.set_mark(&Mark { stage: Stage::Ready, ..mark.clone() })
+    };
+    let processes = inside::processes(folder);
+    if !processes.is_empty() {
+        back()?;
+        return Ok(PutAway::InUse { processes });
+    }
+    match secure(trees, subject, why, strays) {
+        Ok(Secured::Safe { snapshot, branch }) => {
+            let leaving = Stage::Leaving { trash, branch };
+            let mark = Mark { stage: leaving, ..mark.clone() };
+            admin.set_mark(&mark)?;
+            finish_removal(trees, name, admin, &mark)?;
+            Ok(PutAway::Removed { snapshot })
         }
-        admin.set_mark(&Mark { stage: Stage::Away(trash.clone()), ..mark.clone() })?;
-        self.move_to_trash(&path, &trash)?;
-        let back = || {
-            self.bring_back(&trash, &path)?;
-            admin.set_mark(&Mark { stage: Stage::Ready, ..mark.clone() })
-        };
-        let processes = inside::processes(folder);
-        if !processes.is_empty() {
+        Ok(Secured::Refused(reason)) => back().map(|()| PutAway::Refused { reason }),
+        Err(error) => {
             back()?;
-            return Ok(PutAway::InUse { processes });
-        }
-        match self.secure(subject, why, strays) {
-            Ok(Secured::Safe { snapshot, branch }) => {
-                let leaving = Stage::Leaving { trash, branch };
-                let mark = Mark { stage: leaving, ..mark.clone() };
-                admin.set_mark(&mark)?;
-                self.finish(name, admin, &mark)?;
-                Ok(PutAway::Removed { snapshot })
-            }
-            Ok(Secured::Refused(reason)) => back().map(|()| PutAway::Refused { reason }),
-            Err(error) => {
-                back()?;
-                Err(error)
-            }
+            Err(error)
         }
     }
+}
 
-    /// Makes sure that nothing is lost with a tree.
-    fn secure(&self, subject: &Subject, why: &str, strays: Strays) -> Result<Secured, GitError> {
-        for _ in 0..LOOKS_MAX {
-            let look = inspect(self, subject)?;
-            if strays == Strays::Refuse
-                && let Some(reason) = nested::unsaved(self, subject, &look)?
-            {
-                return Ok(Secured::Refused(reason));
-            }
-            let branch = look.own_branch.clone();
-            if !look.has_something_to_lose() {
-                return Ok(Secured::Safe { snapshot: None, branch });
-            }
-            let kept = keep(self, subject, &look, why)?;
-            if is_still(self, subject, &look, &kept)? {
-                return Ok(Secured::Safe { snapshot: kept.reference, branch });
-            }
+/// Makes sure that nothing is lost with a tree.
+fn secure(
+    trees: &Trees,
+    subject: &Subject,
+    why: &str,
+    strays: Strays,
+) -> Result<Secured, GitError> {
+    for _ in 0..LOOKS_MAX {
+        let look = inspect(trees, subject)?;
+        if strays == Strays::Refuse
+            && let Some(reason) = nested::unsaved(trees, subject, &look)?
+        {
+            return Ok(Secured::Refused(reason));
         }
-        Err(Hindrance::Changing { name: subject.name.clone() }.into())
-    }
-
-    /// Removes what remains of a tree that has nothing to lose.
-    pub(super) fn finish(&self, name: &str, admin: &Admin, mark: &Mark) -> Result<(), GitError> {
-        let Stage::Leaving { trash, branch } = &mark.stage else { return Ok(()) };
-        if let Some(commit) = branch {
-            self.delete_branch(name, commit)?;
+        let branch = look.own_branch.clone();
+        if !look.has_something_to_lose() {
+            return Ok(Secured::Safe { snapshot: None, branch });
         }
-        self.forget(admin)?;
-        self.delete_soon(trash);
-        Ok(())
-    }
-
-    /// Has git know a tree no more. Its record goes in one step, with our mark in it: of half a
-    /// record nobody could say any more whose it was.
-    pub(super) fn forget(&self, admin: &Admin) -> Result<(), GitError> {
-        let gone = self.shared.place.state.join(GONE);
-        file::make_private_folder(&gone)?;
-        let name = admin.folder.file_name().unwrap_or_default();
-        let number = self.now().millis();
-        let to = gone.join(format!("{}.{number}", name.to_string_lossy()));
-        if admin.folder.symlink_metadata().is_ok() {
-            file::rename(&admin.folder, &to)?;
+        let kept = keep(trees, subject, &look, why)?;
+        if is_still(trees, subject, &look, &kept)? {
+            return Ok(Secured::Safe { snapshot: kept.reference, branch });
         }
-        // Whatever stays is deleted by the next sweep. Git has no folder without records either.
-        let _left = (fs::remove_dir_all(&to), fs::remove_dir(self.common().join("worktrees")));
-        Ok(())
     }
+    Err(Hindrance::Changing { name: subject.name.clone() }.into())
+}
 
-    /// Deletes the branch of a tree unless somebody has moved it.
-    fn delete_branch(&self, name: &str, commit: &str) -> Result<(), GitError> {
-        let branch = format!("refs/heads/{name}");
-        let git = self.git()?;
-        git.try_text(&["update-ref", "-d", &branch, commit])?;
-        let config = fs::read(self.common().join("config")).unwrap_or_default();
-        let section = format!("[branch \"{name}\"]");
-        if config.windows(section.len()).any(|part| part == section.as_bytes()) {
-            git.try_text(&["config", "--local", "--remove-section", &format!("branch.{name}")])?;
-        }
-        Ok(())
+/// Removes what remains of a tree that has nothing to lose.
+pub(super) fn finish_removal(
+    trees: &Trees,
+    name: &str,
+    admin: &Admin,
+    mark: &Mark,
+) -> Result<(), GitError> {
+    let Stage::Leaving { trash, branch } = &mark.stage else { return Ok(()) };
+    if let Some(commit) = branch {
+        delete_branch(trees, name, commit)?;
     }
+    forget_record(trees, admin)?;
+    delete_soon(trees, trash);
+    Ok(())
+}
 
-    /// Puts away a branch whose tree is gone.
-    fn drop_branch(&self, name: &str, why: &str) -> Result<PutAway, GitError> {
-        let Some(commit) = self.branch_at(name)? else { return Ok(PutAway::Gone) };
-        let is_lost = !only_here(self, name, std::slice::from_ref(&commit))?.is_empty();
-        let snapshot = match is_lost {
-            true => Some(keep_commits(self, name, why, &commit, &[])?),
-            false => None,
-        };
-        self.delete_branch(name, &commit)?;
-        Ok(PutAway::Removed { snapshot })
+/// Has git know a tree no more. Its record goes in one step, with our mark in it: of half a
+/// record nobody could say any more whose it was.
+pub(super) fn forget_record(trees: &Trees, admin: &Admin) -> Result<(), GitError> {
+    let gone = trees.state().join(GONE);
+    file::make_private_folder(&gone)?;
+    let name = admin.folder.file_name().unwrap_or_default();
+    let number = trees.now().millis();
+    let to = gone.join(format!("{}.{number}", name.to_string_lossy()));
+    if admin.folder.symlink_metadata().is_ok() {
+        file::rename(&admin.folder, &to)?;
     }
+    // Whatever stays is deleted by the next sweep. Git has no folder without records either.
+    let _left = (fs::remove_dir_all(&to), fs::remove_dir(trees.common().join("worktrees")));
+    Ok(())
+}
+
+/// Deletes the branch of a tree unless somebody has moved it.
+fn delete_branch(trees: &Trees, name: &str, commit: &str) -> Result<(), GitError> {
+    let branch = format!("refs/heads/{name}");
+    let git = trees.git()?;
+    git.try_text(&["update-ref", "-d", &branch, commit])?;
+    let config = fs::read(trees.common().join("config")).unwrap_or_default();
+    let section = format!("[branch \"{name}\"]");
+    if config.windows(section.len()).any(|part| part == section.as_bytes()) {
+        git.try_text(&["config", "--local", "--remove-section", &format!("branch.{name}")])?;
+    }
+    Ok(())
+}
+
+/// Puts away a branch whose tree is gone.
+fn drop_branch(trees: &Trees, name: &str, why: &str) -> Result<PutAway, GitError> {
+    let Some(commit) = trees.branch_at(name)? else { return Ok(PutAway::Gone) };
+    let is_lost = !only_here(trees, name, std::slice::from_ref(&commit))?.is_empty();
+    let snapshot = match is_lost {
+        true => Some(keep_commits(trees, name, why, &commit, &[])?),
+        false => None,
+    };
+    delete_branch(trees, name, &commit)?;
+    Ok(PutAway::Removed { snapshot })
 }
 
 /// What becomes of repositories inside a tree that have work of their own.

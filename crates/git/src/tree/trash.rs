@@ -29,97 +29,88 @@ pub(super) struct Emptying {
     thread: JoinHandle<()>,
 }
 
-impl Trees {
-    pub(super) fn trash_path(&self, trash: &str) -> PathBuf {
-        self.shared.place.root.join(TRASH).join(trash)
-    }
+pub(super) fn trash_path(trees: &Trees, trash: &str) -> PathBuf {
+    trees.root().join(TRASH).join(trash)
+}
 
-    /// A name in the trash that is free. Whoever asks has the turn of the tree.
-    pub(super) fn fresh_trash(&self, tree: &str) -> Result<String, GitError> {
-        make_folder(&self.shared.place.root.join(TRASH))?;
-        let first = self.now().millis();
-        let names = (first..).map(|number| format!("{}.{number}", name::short(tree)));
-        let mut free = names.filter(|name| self.trash_path(name).symlink_metadata().is_err());
-        Ok(free.next().expect("there are more numbers than folders"))
-    }
+/// A name in the trash that is free. Whoever asks has the turn of the tree.
+pub(super) fn fresh_trash(trees: &Trees, tree: &str) -> Result<String, GitError> {
+    make_folder(&trees.root().join(TRASH))?;
+    let first = trees.now().millis();
+    let names = (first..).map(|number| format!("{}.{number}", name::short(tree)));
+    let mut free = names.filter(|name| trash_path(trees, name).symlink_metadata().is_err());
+    Ok(free.next().expect("there are more numbers than folders"))
+}
 
-    pub(super) fn move_to_trash(&self, path: &Path, trash: &str) -> Result<(), GitError> {
-        Ok(file::rename(path, &self.trash_path(trash))?)
-    }
+pub(super) fn move_to_trash(trees: &Trees, path: &Path, trash: &str) -> Result<(), GitError> {
+    Ok(file::rename(path, &trash_path(trees, trash))?)
+}
 
-    /// Moves a tree out of the trash to its place; `false`: it is not in there.
-    pub(super) fn bring_back(&self, trash: &str, path: &Path) -> Result<bool, GitError> {
-        let from = self.trash_path(trash);
-        if from.symlink_metadata().is_err() || !is_free(path)? {
-            return Ok(false);
-        }
-        file::rename(&from, path)?;
-        Ok(true)
+/// Moves a tree out of the trash to its place; `false`: it is not in there.
+pub(super) fn move_from_trash(trees: &Trees, trash: &str, path: &Path) -> Result<bool, GitError> {
+    let from = trash_path(trees, trash);
+    if from.symlink_metadata().is_err() || !is_free(path)? {
+        return Ok(false);
     }
+    file::rename(&from, path)?;
+    Ok(true)
+}
 
-    /// Has a folder of the trash deleted while others go on.
-    pub(super) fn delete_soon(&self, trash: &str) {
-        let path = self.trash_path(trash);
-        let mut emptying = self.shared.emptying.lock().unwrap_or_else(PoisonError::into_inner);
-        let emptying = emptying.get_or_insert_with(|| {
-            let (folders, given) = mpsc::channel::<PathBuf>();
-            // What cannot be deleted stays in the trash, where the next sweep finds it.
-            let delete_all = move || given.iter().for_each(|folder| drop(delete(&folder)));
-            Emptying { folders, thread: thread::spawn(delete_all) }
-        });
-        // A thread that is gone leaves the folder for the next sweep.
-        let _left = emptying.folders.send(path);
+/// Has a folder of the trash deleted while others go on.
+pub(super) fn delete_soon(trees: &Trees, trash: &str) {
+    let path = trash_path(trees, trash);
+    let mut emptying = trees.shared.emptying.lock().unwrap_or_else(PoisonError::into_inner);
+    let emptying = emptying.get_or_insert_with(|| {
+        let (folders, given) = mpsc::channel::<PathBuf>();
+        // What cannot be deleted stays in the trash, where the next sweep finds it.
+        let delete_all = move || given.iter().for_each(|folder| drop(delete(&folder)));
+        Emptying { folders, thread: thread::spawn(delete_all) }
+    });
+    // A thread that is gone leaves the folder for the next sweep.
+    let _left = emptying.folders.send(path);
+}
+
+/// Waits until everything that was to be deleted is.
+pub fn settle(trees: &Trees) {
+    let emptying = trees.shared.emptying.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(Emptying { folders, thread }) = emptying {
+        drop(folders);
+        // What it could not delete is found by the next sweep.
+        let _left = thread.join();
     }
+    // Only folders that have nothing in them go.
+    let folders = [trees.root().join(TRASH), trees.root().join(name::FOLDER)];
+    folders.iter().for_each(|folder| drop(fs::remove_dir(folder)));
+}
 
-    /// Waits until everything that was to be deleted is.
-    pub fn settle(&self) {
-        let emptying = self.shared.emptying.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Emptying { folders, thread }) = emptying {
-            drop(folders);
-            // What it could not delete is found by the next sweep.
-            let _left = thread.join();
-        }
-        // Only folders that have nothing in them go.
-        let folders =
-            [self.shared.place.root.join(TRASH), self.shared.place.root.join(name::FOLDER)];
-        folders.iter().for_each(|folder| drop(fs::remove_dir(folder)));
-    }
-
-    /// Finishes what a process that was killed has left: trees on their way out go on or come back,
-    /// and what nobody needs in the trash is deleted. Returns how many folders that were.
-    pub fn sweep(&self) -> Result<usize, GitError> {
-        let trash = self.shared.place.root.join(TRASH);
-        // Looked at before the marks: a tree's mark is set before its folder comes here.
-        let listed: Vec<String> = fs::read_dir(&trash)
-            .into_iter()
-            .flatten()
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .collect();
-        let mut needed = Vec::new();
-        for (admin, path) in Admin::all(self.common())? {
-            let Some(name) = self.name_of(&path) else { continue };
-            if let Some(Stage::Away(_) | Stage::Leaving { .. }) = admin.mark()?.map(|it| it.stage) {
-                let (trees, _turn) = self.turn(&name)?;
-                condition(&trees, &name)?;
-                if let Some(Stage::Away(trash)) = admin.mark()?.map(|it| it.stage) {
-                    needed.push(trash);
-                }
+/// Finishes what a process that was killed has left: trees on their way out go on or come back,
+/// and what nobody needs in the trash is deleted. Returns how many folders that were.
+pub fn sweep(trees: &Trees) -> Result<usize, GitError> {
+    let trash = trees.root().join(TRASH);
+    // Looked at before the marks: a tree's mark is set before its folder comes here.
+    let listed: Vec<String> = fs::read_dir(&trash)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    let mut needed = Vec::new();
+    for (admin, path) in Admin::all(trees.common())? {
+        let Some(name) = trees.name_of(&path) else { continue };
+        if let Some(Stage::Away(_) | Stage::Leaving { .. }) = admin.mark()?.map(|it| it.stage) {
+            let (trees, _turn) = trees.turn(&name)?;
+            condition(&trees, &name)?;
+            if let Some(Stage::Away(trash)) = admin.mark()?.map(|it| it.stage) {
+                needed.push(trash);
             }
         }
-        // Nobody looks at these, and whoever is deleting one finds it gone.
-        let _left = fs::remove_dir_all(self.shared.place.state.join(GONE));
-        let listed: Vec<String> = listed.into_iter().filter(|it| !needed.contains(it)).collect();
-        let there = listed.iter().filter(|it| self.trash_path(it).symlink_metadata().is_ok());
-        let count = there.clone().count();
-        there.for_each(|it| self.delete_soon(it));
-        Ok(count)
     }
-
-    /// The name of the tree at a path, if it is one of ours by its place.
-    pub(super) fn name_of(&self, path: &Path) -> Option<String> {
-        let name = path.strip_prefix(&self.shared.place.root).ok()?.to_str()?;
-        name::is_name(name).then(|| name.to_owned())
-    }
+    // Nobody looks at these, and whoever is deleting one finds it gone.
+    let _left = fs::remove_dir_all(trees.state().join(GONE));
+    let listed: Vec<String> = listed.into_iter().filter(|it| !needed.contains(it)).collect();
+    let there = listed.iter().filter(|it| trash_path(trees, it).symlink_metadata().is_ok());
+    let count = there.clone().count();
+    there.for_each(|it| delete_soon(trees, it));
+    Ok(count)
 }
 
 /// Deletes a folder and all in it; links are not followed.

@@ -2,7 +2,7 @@
 
 use super::{NAME, Repository, git, now, write};
 use crate::tree::{
-    PutAway, Trees, bring_back, list, make, stage, stage_among_others, take_snapshot,
+    PutAway, Trees, bring_back, list, make, prune, retire, stage, stage_among_others, take_snapshot,
 };
 use std::{
     fs,
@@ -245,7 +245,7 @@ fn nothing_of_the_repository_is_run() {
     write(&made.path.join("--new.txt"), "new");
     take_snapshot(&trees, NAME, "test").unwrap().unwrap();
     trapped.nothing_ran("snapshot");
-    let PutAway::Removed { snapshot: Some(_) } = trees.put_away(NAME, "test").unwrap() else {
+    let PutAway::Removed { snapshot: Some(_) } = retire(&trees, NAME, "test").unwrap() else {
         panic!("it was not removed");
     };
     trapped.nothing_ran("put away");
@@ -255,11 +255,11 @@ fn nothing_of_the_repository_is_run() {
     list(&trees).unwrap();
     stage(&trees, NAME).unwrap();
     trapped.nothing_ran("list and stage");
-    let order = crate::tree::prune::PruneOrder {
+    let order = crate::tree::PruneOrder {
         older_than: Some(std::time::Duration::ZERO),
         ..Default::default()
     };
-    let pruned = trees.prune(&order, |_| false, now()).unwrap();
+    let pruned = prune(&trees, &order, |_| false, now()).unwrap();
     assert_eq!(pruned.removed.len(), 1);
     trapped.nothing_ran("prune");
     make(&trees, NAME, "main").unwrap();
@@ -303,8 +303,8 @@ fn what_is_set_while_we_go_on_is_not_run_either() {
     let path = make(&trees, other, "main").unwrap().path;
     trapped.nothing_ran("make");
     append(&path.join("a.txt"), "work\n");
-    trees.put_away(other, "test").unwrap();
-    trees.put_away(NAME, "test").unwrap();
+    retire(&trees, other, "test").unwrap();
+    retire(&trees, NAME, "test").unwrap();
     trapped.nothing_ran("put away");
 }
 
@@ -327,7 +327,7 @@ fn a_tree_that_points_git_elsewhere_is_looked_at_where_it_is() {
     write(&admin.join("config.worktree"), &elsewhere);
     append(&admin.join("config.worktree"), &fs::read_to_string(other.join(".git/config")).unwrap());
     write(&path.join("new.txt"), "work");
-    let PutAway::Removed { snapshot: Some(snapshot) } = trees.put_away(NAME, "test").unwrap()
+    let PutAway::Removed { snapshot: Some(snapshot) } = retire(&trees, NAME, "test").unwrap()
     else {
         panic!("it was not removed");
     };
@@ -371,11 +371,11 @@ fn repositories_in_the_tree_run_nothing_either() {
         assert_eq!(stage_among_others(&trees, NAME, only).unwrap(), Vec::<String>::new());
         trapped.nothing_ran("stage of a submodule");
     }
-    let found = trees.put_away(NAME, "test").unwrap();
+    let found = retire(&trees, NAME, "test").unwrap();
     let reason = "the repository inner in it has changes that are not committed".to_owned();
     assert_eq!(found, PutAway::Refused { reason });
     write(&inner.join("x.txt"), "x");
-    let found = trees.put_away(NAME, "test").unwrap();
+    let found = retire(&trees, NAME, "test").unwrap();
     assert!(matches!(found, PutAway::Removed { snapshot: Some(_) }), "{found:?}");
     trapped.nothing_ran("put away");
 }

@@ -7,7 +7,7 @@ use super::{NAME, Repository, git, write};
 use crate::{
     error::GitError,
     merge::{Occupant, PhaseBranch, Stamp, enter, leave, open_phase},
-    tree::{PutAway, Trees, bring_back, make},
+    tree::{PutAway, Trees, bring_back, make, retire, settle, sweep},
 };
 use std::{
     cell::Cell,
@@ -78,11 +78,11 @@ fn check<T>(
             begin(&repository);
             let is_whole = cut(calls, moment, || deed(&repository.trees()).is_ok());
             let trees = repository.trees();
-            trees.sweep().unwrap();
+            sweep(&trees).unwrap();
             if !is_whole && let Err(error) = deed(&trees) {
                 panic!("{moment:?} {calls}: {error}");
             }
-            trees.settle();
+            settle(&trees);
             end(&repository);
             assert!(!repository.root.join("worktree/.trash").exists(), "{moment:?} {calls}");
             if is_whole {
@@ -114,7 +114,7 @@ fn putting_away_goes_on() {
             let (_, path) = repository.made();
             work_in(&path);
         },
-        |trees| match trees.put_away(NAME, "test") {
+        |trees| match retire(trees, NAME, "test") {
             Ok(stays @ (PutAway::InUse { .. } | PutAway::Refused { .. })) => panic!("{stays:?}"),
             put_away => put_away,
         },
@@ -135,8 +135,8 @@ fn bringing_back_goes_on() {
         |repository| {
             let (trees, path) = repository.made();
             work_in(&path);
-            trees.put_away(NAME, "test").unwrap();
-            trees.settle();
+            retire(&trees, NAME, "test").unwrap();
+            settle(&trees);
         },
         |trees| bring_back(trees, NAME, None),
         |repository| {

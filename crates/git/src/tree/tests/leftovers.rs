@@ -1,7 +1,7 @@
 //! What a making or a removal leaves that was cut off: it is found, known for ours and put away.
 
 use super::{NAME, Repository, write};
-use crate::tree::{make, traces};
+use crate::tree::{make, retire, settle, sweep, traces};
 use std::fs;
 
 const SHORT: &str = "phase-1-cart--T1.1-1";
@@ -11,21 +11,21 @@ fn check(left: impl Fn(&Repository)) {
     let repository = Repository::new();
     left(&repository);
     let trees = repository.trees();
-    trees.sweep().unwrap();
+    sweep(&trees).unwrap();
     assert_eq!(traces(&trees).unwrap().into_iter().collect::<Vec<_>>(), [NAME]);
-    trees.put_away(NAME, "test").unwrap();
+    retire(&trees, NAME, "test").unwrap();
     assert_nothing_left(&repository);
     // Nobody may have been there to put it away before the tree is wanted.
     left(&repository);
     assert!(make(&trees, NAME, "main").unwrap().is_new);
-    trees.put_away(NAME, "test").unwrap();
+    retire(&trees, NAME, "test").unwrap();
     assert_nothing_left(&repository);
 }
 
 fn assert_nothing_left(repository: &Repository) {
     let trees = repository.trees();
-    trees.sweep().unwrap();
-    trees.settle();
+    sweep(&trees).unwrap();
+    settle(&trees);
     assert_eq!(repository.state(), "worktree .\nrefs/heads/main");
     assert_eq!(traces(&trees).unwrap().len(), 0);
     let common = repository.root.join(".git");
@@ -89,7 +89,7 @@ fn what_is_in_the_way_of_a_tree_is_not_taken_for_ours() {
     assert!(make(&trees, NAME, "main").is_err(), "git cannot make a branch below another");
     write(&repository.root.join(NAME).join("users.txt"), "mine");
     assert!(make(&trees, NAME, "main").is_err());
-    assert!(trees.put_away(NAME, "test").is_err());
+    assert!(retire(&trees, NAME, "test").is_err());
     assert!(repository.root.join(NAME).join("users.txt").exists());
 }
 

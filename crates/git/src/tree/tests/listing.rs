@@ -2,8 +2,7 @@
 
 use super::{NAME, Repository, git, now, write};
 use crate::tree::{
-    list, list_snapshots, make,
-    prune::{PruneOrder, Pruned},
+    PruneOrder, Pruned, has_space, list, list_snapshots, make, prune, retire, settle,
 };
 use std::{fs, time::Duration};
 
@@ -46,7 +45,7 @@ fn nobody_else_is_cleared_up() {
     repository.git("branch worktree/phase-1-cart--T9.9-1");
     write(&path.join("a.txt"), "changed\n");
     let now = now();
-    let pruned = trees.prune(&all(), |name| name == OTHER, now).unwrap();
+    let pruned = prune(&trees, &all(), |name| name == OTHER, now).unwrap();
     let snapshot = "refs/waypost/snapshots/phase-1-cart--T1.1-1/1".to_owned();
     let removed = vec![
         ("worktree/phase-1-cart--T9.9-1".to_owned(), None),
@@ -68,18 +67,18 @@ fn age_decides_unless_space_is_needed() {
     let day = Duration::from_secs(86_400);
     let by_age = PruneOrder { older_than: Some(7 * day), ..PruneOrder::default() };
     let never = |_: &str| false;
-    assert_eq!(trees.prune(&by_age, never, now).unwrap(), Pruned::default());
+    assert_eq!(prune(&trees, &by_age, never, now).unwrap(), Pruned::default());
     let little = PruneOrder { need: Some(1), ..PruneOrder::default() };
-    assert_eq!(trees.prune(&little, never, now).unwrap(), Pruned::default());
+    assert_eq!(prune(&trees, &little, never, now).unwrap(), Pruned::default());
     let later = now.plus(8 * day);
     let removed = vec![(NAME.to_owned(), None)];
     assert_eq!(
-        trees.prune(&by_age, never, later).unwrap(),
+        prune(&trees, &by_age, never, later).unwrap(),
         Pruned { removed: removed.clone(), ..Pruned::default() }
     );
     make(&trees, NAME, "main").unwrap();
     let much = PruneOrder { need: Some(u64::MAX), ..PruneOrder::default() };
-    assert_eq!(trees.prune(&much, never, now).unwrap(), Pruned { removed, ..Pruned::default() });
+    assert_eq!(prune(&trees, &much, never, now).unwrap(), Pruned { removed, ..Pruned::default() });
 }
 
 #[test]
@@ -87,17 +86,17 @@ fn old_snapshots_are_deleted_only_when_asked_for() {
     let repository = Repository::new();
     let (trees, path) = repository.made();
     write(&path.join("a.txt"), "changed\n");
-    trees.put_away(NAME, "test").unwrap();
-    trees.settle();
+    retire(&trees, NAME, "test").unwrap();
+    settle(&trees);
     let later = now().plus(Duration::from_secs(31 * 86_400));
     let never = |_: &str| false;
-    assert_eq!(trees.prune(&all(), never, later).unwrap(), Pruned::default());
+    assert_eq!(prune(&trees, &all(), never, later).unwrap(), Pruned::default());
     let month = Some(Duration::from_secs(30 * 86_400));
     let order = PruneOrder { snapshots_older_than: month, ..PruneOrder::default() };
     let now = now();
-    assert_eq!(trees.prune(&order, never, now).unwrap(), Pruned::default());
+    assert_eq!(prune(&trees, &order, never, now).unwrap(), Pruned::default());
     let deleted = vec!["refs/waypost/snapshots/phase-1-cart--T1.1-1/1".to_owned()];
-    let pruned = trees.prune(&order, never, later).unwrap();
+    let pruned = prune(&trees, &order, never, later).unwrap();
     assert_eq!(pruned, Pruned { deleted, ..Pruned::default() });
     assert_eq!(list_snapshots(&trees).unwrap(), []);
 }
@@ -114,8 +113,8 @@ fn a_tree_that_stays_says_why() {
     let never = |_: &str| false;
     let reason = "the repository inner in it has changes that are not committed".to_owned();
     let stayed = vec![(NAME.to_owned(), reason)];
-    assert_eq!(trees.prune(&all(), never, now).unwrap(), Pruned { stayed, ..Pruned::default() });
-    let pruned = trees.prune(&PruneOrder { loses_strays: true, ..all() }, never, now).unwrap();
+    assert_eq!(prune(&trees, &all(), never, now).unwrap(), Pruned { stayed, ..Pruned::default() });
+    let pruned = prune(&trees, &PruneOrder { loses_strays: true, ..all() }, never, now).unwrap();
     assert_eq!(pruned.removed, [(NAME.to_owned(), None)]);
 }
 
@@ -123,7 +122,7 @@ fn a_tree_that_stays_says_why() {
 fn space_is_compared_with_what_is_configured() {
     let mut repository = Repository::new();
     repository.config.min_free_mb = 0;
-    assert!(repository.trees().has_space().unwrap());
+    assert!(has_space(&repository.trees()).unwrap());
     repository.config.min_free_mb = 1_000_000_000_000;
-    assert!(!repository.trees().has_space().unwrap());
+    assert!(!has_space(&repository.trees()).unwrap());
 }

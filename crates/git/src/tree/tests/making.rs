@@ -1,7 +1,7 @@
 //! Making trees: names, what is put in, and what was there before.
 
 use super::{NAME, Repository, git, write};
-use crate::tree::make;
+use crate::tree::{make, retire, settle};
 use std::{fs, os::unix::fs::symlink};
 
 #[test]
@@ -50,7 +50,7 @@ fn a_folder_of_somebody_else_is_not_touched() {
     repository.git(&format!("worktree add -q {NAME}"));
     let error = make(&trees, NAME, "main").unwrap_err().to_string();
     assert!(error.contains("did not make"), "{error}");
-    let error = trees.put_away(NAME, "test").unwrap_err().to_string();
+    let error = retire(&trees, NAME, "test").unwrap_err().to_string();
     assert!(error.contains("did not make"), "{error}");
 }
 
@@ -111,7 +111,7 @@ fn a_making_that_was_cut_short_is_made_again() {
     assert!(make(&trees, NAME, "main").unwrap().is_new);
     assert!(path.join("a.txt").exists());
     // Git had only begun its record.
-    trees.put_away(NAME, "test").unwrap();
+    retire(&trees, NAME, "test").unwrap();
     fs::create_dir_all(&admin).unwrap();
     assert!(make(&trees, NAME, "main").unwrap().is_new);
     assert!(admin.join("gitdir").exists());
@@ -171,7 +171,7 @@ fn shared_folders_are_links_that_git_does_not_see() {
     assert!(path.join("lib").symlink_metadata().unwrap().is_dir());
     assert_eq!(git(&path, "status --porcelain"), "");
     write(&path.join("node_modules/p"), "p");
-    trees.put_away(NAME, "test").unwrap();
-    trees.settle();
+    retire(&trees, NAME, "test").unwrap();
+    settle(&trees);
     assert!(repository.root.join("node_modules/p").exists());
 }

@@ -1,7 +1,7 @@
 //! Putting trees away: nothing is lost, nobody is surprised.
 
 use super::{NAME, Repository, conflict, git, write};
-use crate::tree::{PutAway, stage, take_snapshot};
+use crate::tree::{PutAway, retire, settle, stage, take_snapshot};
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path, thread, time::Duration};
 
 const SNAPSHOT: &str = "refs/waypost/snapshots/phase-1-cart--T1.1-1/1";
@@ -16,11 +16,11 @@ fn a_tree_with_nothing_to_lose_leaves_nothing_behind() {
     let (trees, path) = repository.made();
     write(&path.join("x.log"), "ignored");
     write(&path.join(".claude/settings.local.json"), "{}");
-    assert_eq!(trees.put_away(NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
     assert_eq!(repository.state(), "worktree .\nrefs/heads/main");
-    trees.settle();
+    settle(&trees);
     assert!(!repository.root.join("worktree").exists());
-    assert_eq!(trees.put_away(NAME, "test").unwrap(), PutAway::Gone);
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), PutAway::Gone);
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn work_that_was_joined_needs_no_snapshot() {
     git(&path, "add -A");
     git(&path, "commit -q -m work");
     repository.git(&format!("merge -q --no-ff -m join {NAME}"));
-    assert_eq!(trees.put_away(NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
 }
 
 /// A tree in which a file was changed within the second in which git wrote it, to the same length:
@@ -60,7 +60,7 @@ fn changed_at_once() -> (Repository, crate::tree::Trees) {
 #[test]
 fn a_change_in_the_second_of_the_checkout_is_kept() {
     let (repository, trees) = changed_at_once();
-    assert_eq!(trees.put_away(NAME, "test").unwrap(), kept(SNAPSHOT));
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), kept(SNAPSHOT));
     assert_eq!(repository.git(&format!("show {SNAPSHOT}:a.txt")), "two");
 }
 
@@ -98,7 +98,7 @@ fn everything_that_only_the_tree_has_is_in_the_snapshot() {
     write(&path.join("new/file.txt"), "new");
     fs::remove_file(path.join("b.txt")).unwrap();
 
-    assert_eq!(trees.put_away(NAME, "it failed\nbadly").unwrap(), kept(SNAPSHOT));
+    assert_eq!(retire(&trees, NAME, "it failed\nbadly").unwrap(), kept(SNAPSHOT));
     let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
     let ignored = file(".gitignore", "*.log\nsecret/\nnode_modules/");
     assert_eq!(
@@ -122,7 +122,7 @@ fn a_stash_outlives_the_tree() {
     let (trees, path) = repository.made();
     write(&path.join("a.txt"), "stashed\n");
     git(&path, "stash");
-    assert_eq!(trees.put_away(NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
     assert_eq!(repository.git("show stash@{0}:a.txt"), "stashed");
 }
 
@@ -135,7 +135,7 @@ fn changes_that_git_was_told_not_to_see_are_kept() {
     write(&path.join("a.txt"), "hidden\n");
     write(&path.join("b.txt"), "hidden too\n");
     assert_eq!(git(&path, "status --porcelain"), "");
-    assert_eq!(trees.put_away(NAME, "test").unwrap(), kept(SNAPSHOT));
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), kept(SNAPSHOT));
     assert_eq!(repository.git(&format!("show {SNAPSHOT}:a.txt")), "hidden");
     assert_eq!(repository.git(&format!("show {SNAPSHOT}:b.txt")), "hidden too");
 }
@@ -147,7 +147,7 @@ fn marks_without_changes_are_nothing_to_keep() {
     git(&path, "update-index --assume-unchanged a.txt");
     git(&path, "update-index --index-version 4");
     git(&path, "update-index --skip-worktree b.txt");
-    assert_eq!(trees.put_away(NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn an_unresolved_merge_is_kept_with_all_versions() {
     let repository = Repository::new();
     let (trees, path) = repository.made();
     conflict(&repository, &path);
-    assert_eq!(trees.put_away(NAME, "test").unwrap(), kept(SNAPSHOT));
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), kept(SNAPSHOT));
     let content = repository.git(&format!("show {SNAPSHOT}:a.txt"));
     assert!(content.contains("<<<<<<<"), "{content}");
     let stage = |n: u32| repository.git(&format!("show {SNAPSHOT}^2:.waypost-stages/{n}/a.txt"));
@@ -172,7 +172,7 @@ fn a_broken_index_or_a_split_one_loses_nothing() {
             "split" => drop(git(&path, "update-index --split-index")),
             _ => write(&path_of_admin(&repository, &path).join("index"), "DIRC broken"),
         }
-        assert_eq!(trees.put_away(NAME, "test").unwrap(), kept(SNAPSHOT), "{harm}");
+        assert_eq!(retire(&trees, NAME, "test").unwrap(), kept(SNAPSHOT), "{harm}");
         assert_eq!(repository.git(&format!("show {SNAPSHOT}:a.txt")), "work", "{harm}");
         assert_eq!(repository.git(&format!("show {SNAPSHOT}:b.txt")), "two", "{harm}");
     }
@@ -193,13 +193,13 @@ fn a_tree_with_a_process_in_it_stays() {
         .current_dir(path.join("deep"))
         .spawn()
         .unwrap();
-    let found = trees.put_away(NAME, "test").unwrap();
+    let found = retire(&trees, NAME, "test").unwrap();
     let expected = PutAway::InUse { processes: vec![(child.id(), "sleep".to_owned())] };
     assert!(path.join("a.txt").exists());
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(found, expected);
-    assert_eq!(trees.put_away(NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_repository_in_the_tree_with_work_of_its_own_keeps_it() {
     let inner = path.join("inner");
     fs::create_dir(&inner).unwrap();
     let refused = |reason: &str| {
-        let found = trees.put_away(NAME, "test").unwrap();
+        let found = retire(&trees, NAME, "test").unwrap();
         let reason = format!("the repository inner in it has {reason}");
         assert_eq!(found, PutAway::Refused { reason });
         assert!(inner.join(".git").exists());
@@ -221,7 +221,7 @@ fn a_repository_in_the_tree_with_work_of_its_own_keeps_it() {
     git(&inner, "-c user.name=a -c user.email=a@b commit -q -m x");
     refused("commits that no remote has");
     git(&inner, "update-ref refs/remotes/origin/main HEAD");
-    assert_eq!(trees.put_away(NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn a_tree_deleted_by_hand_leaves_what_it_had_staged() {
     write(&path.join("new.txt"), "staged");
     git(&path, "add new.txt");
     fs::remove_dir_all(&path).unwrap();
-    assert_eq!(trees.put_away(NAME, "test").unwrap(), kept(SNAPSHOT));
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), kept(SNAPSHOT));
     assert_eq!(repository.git(&format!("show {SNAPSHOT}:new.txt")), "staged");
 }
 
@@ -242,7 +242,7 @@ fn a_branch_without_its_tree_is_kept_and_removed() {
     git(&path, "commit -q --allow-empty -m work");
     let work = git(&path, "rev-parse HEAD");
     repository.git(&format!("worktree remove --force --force {NAME}"));
-    assert_eq!(trees.put_away(NAME, "test").unwrap(), kept(SNAPSHOT));
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), kept(SNAPSHOT));
     assert_eq!(repository.git(&format!("rev-parse {SNAPSHOT}^1")), work);
     assert_eq!(repository.state(), format!("worktree .\nrefs/heads/main\n{SNAPSHOT}"));
 }
@@ -255,7 +255,7 @@ fn what_only_the_log_knows_survives_the_loss_of_folder_and_branch() {
     let work = git(&path, "rev-parse HEAD");
     fs::remove_dir_all(&path).unwrap();
     repository.git(&format!("update-ref -d refs/heads/{NAME}"));
-    assert_eq!(trees.put_away(NAME, "test").unwrap(), PutAway::Gone);
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), PutAway::Gone);
     assert_eq!(repository.git(&format!("rev-parse {SNAPSHOT}^1")), work);
     assert_eq!(repository.state(), format!("worktree .\nrefs/heads/main\n{SNAPSHOT}"));
 }

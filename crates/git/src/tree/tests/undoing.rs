@@ -1,7 +1,7 @@
 //! Bringing trees back, and staging what is in them.
 
 use super::{NAME, Repository, conflict, git, write};
-use crate::tree::{PutAway, bring_back, stage, take_snapshot};
+use crate::tree::{PutAway, bring_back, retire, stage, take_snapshot};
 use std::fs;
 
 /// What can be told of a tree from outside.
@@ -57,7 +57,7 @@ fn a_tree_comes_back_as_it_was() {
         deed(&path);
         let is_unborn = what == "before a first commit";
         let before = (!is_unborn).then(|| portrait(&path));
-        let put_away = trees.put_away(NAME, what).unwrap();
+        let put_away = retire(&trees, NAME, what).unwrap();
         let PutAway::Removed { snapshot: Some(snapshot) } = put_away else {
             panic!("{what}: {put_away:?}");
         };
@@ -72,7 +72,7 @@ fn a_tree_comes_back_as_it_was() {
             }
         }
         assert!(bring_back(&trees, NAME, None).is_err(), "{what}: it is there already");
-        let again = trees.put_away(NAME, what).unwrap();
+        let again = retire(&trees, NAME, what).unwrap();
         assert!(matches!(again, PutAway::Removed { snapshot: Some(_) }), "{what}: {again:?}");
     }
 }
@@ -83,7 +83,7 @@ fn an_unresolved_merge_comes_back_unresolved() {
     let (trees, path) = repository.made();
     conflict(&repository, &path);
     let before = git(&path, "ls-files --unmerged");
-    trees.put_away(NAME, "test").unwrap();
+    retire(&trees, NAME, "test").unwrap();
     bring_back(&trees, NAME, None).unwrap();
     assert_eq!(git(&path, "ls-files --unmerged"), before);
     assert!(fs::read_to_string(path.join("a.txt")).unwrap().contains("<<<<<<<"));
@@ -94,7 +94,7 @@ fn a_branch_that_somebody_has_made_meanwhile_is_not_moved() {
     let repository = Repository::new();
     let (trees, path) = repository.made();
     git(&path, "commit -q --allow-empty -m work");
-    trees.put_away(NAME, "test").unwrap();
+    retire(&trees, NAME, "test").unwrap();
     repository.git(&format!("branch {NAME}"));
     let error = bring_back(&trees, NAME, None).unwrap_err().to_string();
     assert!(error.contains("at another commit"), "{error}");
@@ -110,7 +110,7 @@ fn an_earlier_snapshot_can_be_named() {
         write(&path.join("x.txt"), text);
         take_snapshot(&trees, NAME, "test").unwrap().unwrap();
     }
-    trees.put_away(NAME, "test").unwrap();
+    retire(&trees, NAME, "test").unwrap();
     assert!(bring_back(&trees, NAME, Some(9)).is_err());
     bring_back(&trees, NAME, Some(1)).unwrap();
     assert_eq!(fs::read_to_string(path.join("x.txt")).unwrap(), "first");

@@ -27,6 +27,7 @@ mod execute;
 mod exit_codes;
 mod faults_many_processes;
 mod fence;
+mod golden;
 mod harness;
 mod hook;
 mod host;

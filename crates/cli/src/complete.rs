@@ -15,10 +15,10 @@ use std::{
     path::PathBuf,
 };
 use waypost_engine::{EngineError, Project, identify};
-use waypost_model::workflow::GateName;
+use waypost_model::{layout, workflow::GateName};
 
 /// The variable by which a completion script asks, and names its shell.
-pub(crate) const VARIABLE: &str = "WAYPOST_COMPLETE";
+pub(crate) const VARIABLE: &str = layout::variable::COMPLETE;
 
 /// Something that can be named on the command line: its name, and what helps to choose it.
 type Named = (String, String);

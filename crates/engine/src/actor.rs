@@ -3,9 +3,8 @@
 //! A person is a process with a controlling terminal and no agent program among its ancestors;
 //! everything else is an agent, whatever its environment says.
 
-use crate::fence;
 use std::{env, fs};
-use waypost_model::actor::Actor;
+use waypost_model::{actor::Actor, layout};
 
 /// How far up the process tree is looked; deeper trees count as an agent's.
 const ANCESTORS_MAX: usize = 64;
@@ -16,7 +15,10 @@ pub fn identify() -> Actor {
         Ancestry { agent: None, has_terminal: true, is_whole: true } => Actor::User(user_name()),
         Ancestry { agent, .. } => Actor::Agent {
             id: agent.unwrap_or("unknown").to_owned(),
-            attempt: env::var(fence::ATTEMPT).ok().and_then(|text| text.parse().ok()).unwrap_or(0),
+            attempt: env::var(layout::variable::ATTEMPT)
+                .ok()
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(0),
         },
     }
 }
@@ -28,7 +30,7 @@ pub fn own_conversation() -> Option<String> {
 
 /// Whether Waypost started the agent above this process, and judges itself what came of it.
 pub fn is_sent_by_waypost() -> bool {
-    env::var_os(fence::ATTEMPT).is_some_and(|value| !value.is_empty())
+    env::var_os(layout::variable::ATTEMPT).is_some_and(|value| !value.is_empty())
 }
 
 struct Ancestry {

@@ -8,7 +8,7 @@
 //! A running engine is asked to end much as Ctrl-C asks it: by a signal, through a handle that was
 //! compared with the owner of the engine lock, so that it never meets another process.
 
-use crate::{agent::agents_folder, clock::Clock, error::EngineError, fence, project::Project};
+use crate::{agent::agents_folder, clock::Clock, error::EngineError, project::Project};
 use rustix::{
     fs::OFlags,
     io::Errno,
@@ -23,7 +23,10 @@ use std::{
     thread,
     time::Duration,
 };
-use waypost_model::machine::Rejected;
+use waypost_model::{
+    layout::{self, variable},
+    machine::Rejected,
+};
 use waypost_store::{
     StoreError, file,
     lock::{EngineLease, Owner},
@@ -49,7 +52,8 @@ const NAME_PATIENCE: Duration = Duration::from_secs(5);
 const RUNS: &str = "run";
 
 /// Variables that belong to an attempt: a run that was started below one is not a part of it.
-const OF_AN_ATTEMPT: [&str; 4] = [fence::TASK, fence::ATTEMPT, fence::FILE, "WAYPOST_KEEPER"];
+const OF_AN_ATTEMPT: [&str; 4] =
+    [variable::TASK, variable::ATTEMPT, variable::FENCE, variable::KEEPER];
 
 /// What became of a process that was to go on in the background.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +81,7 @@ pub struct RunLog {
 
 impl RunLog {
     pub fn of(place: &Place) -> Self {
-        Self { path: place.state.join("run.log") }
+        Self { path: place.state.join(layout::state::RUN_LOG) }
     }
 
     pub fn path(&self) -> &Path {
@@ -220,7 +224,7 @@ impl Project {
 
     fn has_keepers(&self) -> bool {
         let state = &self.place.state;
-        let folders = [state.join("keepers"), agents_folder(state)];
+        let folders = [state.join(layout::state::KEEPERS), agents_folder(state)];
         // What cannot be read is told by whoever has to read it.
         folders.iter().any(|folder| waypost_proc::is_any_left(folder).unwrap_or(false))
     }

@@ -9,6 +9,7 @@ use crate::{error::EngineError, project::Project};
 use std::path::Path;
 use waypost_model::{
     id::TaskId,
+    layout,
     run::{Active, EndStep, PhaseStage, TaskStatus},
 };
 use waypost_store::{file, lock::FileLock, tasks_md};
@@ -51,7 +52,7 @@ impl Project {
         if ticked == text && (done.is_empty() || file::leftovers(&path)?.is_empty()) {
             return Ok(true);
         }
-        let _turn = FileLock::acquire(&state.join("boxes.lock"))?;
+        let _turn = FileLock::acquire(&state.join(layout::state::BOXES_TURN))?;
         clear_leftovers(&path, text, active)?;
         if ticked == text {
             return Ok(true);

@@ -11,16 +11,10 @@
 use std::{env, ffi::OsString, path::Path};
 use waypost_model::{
     id::TaskId,
+    layout::variable::{ATTEMPT, FENCE, TASK},
     machine::Rejected,
     run::{Run, TaskStatus},
 };
-
-/// The task that an attempt works on.
-pub(crate) const TASK: &str = "WAYPOST_TASK";
-/// The attempt's number.
-pub(crate) const ATTEMPT: &str = "WAYPOST_ATTEMPT";
-/// The file with the number of the task's live attempt, which the hook looks at.
-pub(crate) const FILE: &str = "WAYPOST_FENCE";
 
 /// An attempt as the environment names it; the words may be anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +34,7 @@ impl Fence {
         let word = |name| variable(name).filter(|value| !value.is_empty());
         let (task, attempt) = (word(TASK)?, word(ATTEMPT)?);
         // A task may work on another project, which knows nothing of it.
-        if word(FILE).is_some_and(|file| !Path::new(&file).starts_with(state)) {
+        if word(FENCE).is_some_and(|file| !Path::new(&file).starts_with(state)) {
             return None;
         }
         let text = |word: OsString| word.to_string_lossy().into_owned();
@@ -195,8 +189,8 @@ mod tests {
             (vec![(ATTEMPT, "2")], None),
             (vec![(TASK, ""), (ATTEMPT, "2")], None),
             (vec![(TASK, "T1"), (ATTEMPT, "2")], known.clone()),
-            (vec![(TASK, "T1"), (ATTEMPT, "2"), (FILE, ours)], known),
-            (vec![(TASK, "T1"), (ATTEMPT, "2"), (FILE, "/other/.git/waypost/fences/T1")], None),
+            (vec![(TASK, "T1"), (ATTEMPT, "2"), (FENCE, ours)], known),
+            (vec![(TASK, "T1"), (ATTEMPT, "2"), (FENCE, "/other/.git/waypost/fences/T1")], None),
         ];
         for (variables, want) in table {
             let variable = |name: &str| {

@@ -9,6 +9,7 @@ use std::{io, mem, path::Path};
 use waypost_model::{
     actor::Actor,
     id::StreamName,
+    layout,
     machine::Machine as _,
     workflow::{self, GateName, GateRecord, Held, Phase, RECORD_SIZE_MAX, Watched, Workflow},
 };
@@ -18,9 +19,6 @@ use waypost_store::{
     journal::Mode,
     place::Place,
 };
-
-/// The folder of the records, beside the journal.
-const FOLDER: &str = "gate";
 
 impl Project {
     /// Opens the project to judge a tool call: nothing is changed, and nobody is waited for.
@@ -85,7 +83,7 @@ impl Project {
     /// The files that a record follows from.
     fn watched(&self) -> Result<Vec<Watched>, EngineError> {
         let user = self.home.config_file();
-        let project = self.place.root.join("waypost.toml");
+        let project = self.place.root.join(layout::CONFIGURATION);
         let mut found = Vec::new();
         for file in self.journals.files() {
             let seen = look_at(&file.path)?;
@@ -156,13 +154,15 @@ impl Project {
 /// cut it must not be there beside a journal that has gone on.
 pub(crate) fn invalidate(state: &Path, stream: &StreamName) -> Result<(), StoreError> {
     match stream.as_str().split_once(':') {
-        Some((Workflow::KIND, tree)) => file::remove_durably(&state.join(FOLDER).join(tree)),
+        Some((Workflow::KIND, tree)) => {
+            file::remove_durably(&state.join(layout::state::GATES).join(tree))
+        }
         _ => Ok(()),
     }
 }
 
 fn path_of(place: &Place, tree: &str) -> std::path::PathBuf {
-    place.state.join(FOLDER).join(tree)
+    place.state.join(layout::state::GATES).join(tree)
 }
 
 fn look_at(path: &Path) -> Result<Watched, EngineError> {

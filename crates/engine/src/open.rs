@@ -10,6 +10,7 @@ use std::{path::PathBuf, thread, time::Duration};
 use waypost_agent::launch::interactive;
 use waypost_model::{
     id::TaskId,
+    layout,
     machine::Rejected,
     next::NextStep,
     run::{self, Conversation},
@@ -75,7 +76,7 @@ impl Project {
     pub fn take_over(&mut self, id: &TaskId) -> Result<Opened, EngineError> {
         let opened = self.conversation(id)?;
         self.run_command(run::Command::TakeOver { id: id.clone() })?;
-        let fence = self.place.state.join("fences").join(id.as_str());
+        let fence = self.place.state.join(layout::state::FENCES).join(id.as_str());
         for _ in 0..LOOKS_MAX {
             if file::Mark::of(&fence)?.is_none() {
                 return Ok(opened);
@@ -127,6 +128,6 @@ impl Project {
                 Found::Dead(_) | Found::Foreign { .. } => {}
             }
         }
-        Ok(file::remove(&self.place.state.join("fences").join(id.as_str()))?)
+        Ok(file::remove(&self.place.state.join(layout::state::FENCES).join(id.as_str()))?)
     }
 }

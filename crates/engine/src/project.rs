@@ -29,6 +29,7 @@ use waypost_model::{
     actor::Actor,
     id::{StreamName, TaskId},
     inbox::Inbox,
+    layout,
     machine::Rejected,
     next::Remark,
     run::{self, Run},
@@ -88,7 +89,7 @@ impl Project {
         let place = Place::find(start)?;
         let configuration = Configuration::load(&Sources {
             user_file: home.config_file(),
-            project_file: Some(place.root.join("waypost.toml")),
+            project_file: Some(place.root.join(layout::CONFIGURATION)),
             environment: env::vars_os()
                 .filter_map(|(name, value)| {
                     Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -234,7 +235,7 @@ impl Project {
 
     /// Where that list is.
     pub(crate) fn projects_folder(&self) -> Option<PathBuf> {
-        self.home.state.as_ref().map(|state| state.join("waypost/projects"))
+        self.home.state.as_ref().map(|state| state.join(layout::user_state::PROJECTS))
     }
 
     /// Makes the journal if there is none, and notes that this project has one.

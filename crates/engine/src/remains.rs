@@ -5,6 +5,10 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
+use waypost_model::layout::{
+    self,
+    state::{BACKUPS, DOCUMENTS, GATES, REFUSED_EDITS, WAITING_EDITS, WINDOWS},
+};
 use waypost_store::{file, journal::Check};
 
 /// Removes what is left of dead processes, if the last one died.
@@ -21,14 +25,14 @@ pub(crate) fn clear(project: &Project) {
 /// Every folder in which files of this project are put in place.
 fn folders(project: &Project) -> Vec<PathBuf> {
     let state = &project.place.state;
-    let windows = state.join("windows");
+    let windows = state.join(WINDOWS);
     let mut found = vec![state.clone()];
     found.extend(
-        ["backups", "refused", "waiting", "documents", "gate"].map(|name| state.join(name)),
+        [BACKUPS, REFUSED_EDITS, WAITING_EDITS, DOCUMENTS, GATES].map(|name| state.join(name)),
     );
     found.extend(entries(&windows).into_iter().filter(|path| path.is_dir()));
     found.push(windows);
-    found.push(project.root().join(".develop-workflow"));
+    found.push(project.root().join(layout::window::WORKFLOW_FOLDER));
     found.extend(project.main_root().map(|root| root.join(".claude")));
     found.extend(project.setup_folders());
     found.extend(project.projects_folder());

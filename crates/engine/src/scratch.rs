@@ -3,6 +3,7 @@
 use crate::error::EngineError;
 use std::{fs, path::Path};
 use waypost_git::Git;
+use waypost_model::layout;
 use waypost_store::file;
 
 /// Makes a folder with some files, and a repository of it where git is installed.
@@ -14,7 +15,7 @@ pub fn make_scratch(folder: &Path, files: &[(&str, String)]) -> Result<(), Engin
         });
     }
     // Without git this is what makes it a project.
-    fs::create_dir_all(folder.join(".waypost")).map_err(|error| {
+    fs::create_dir_all(folder.join(layout::STATE_OUTSIDE_GIT)).map_err(|error| {
         EngineError::missing(
             format!("cannot make {}: {error}", folder.display()),
             "name a folder that can be made",
@@ -25,7 +26,7 @@ pub fn make_scratch(folder: &Path, files: &[(&str, String)]) -> Result<(), Engin
     }
     let git = Git::at(folder).setting("user.name=Waypost").setting("user.email=demo@localhost");
     if matches!(git.try_text(&["init", "--quiet", "--initial-branch=main"]), Ok(Some(_))) {
-        fs::remove_dir(folder.join(".waypost")).ok();
+        fs::remove_dir(folder.join(layout::STATE_OUTSIDE_GIT)).ok();
         git.text(&["add", "--all"])?;
         git.text(&["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--message=begin"])?;
     }

@@ -13,6 +13,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use waypost_model::{
+    layout,
     run::{Summary, TaskStatus, TaskSummary, Usage},
     time::Time,
 };
@@ -90,7 +91,7 @@ impl Project {
 
 /// What is kept, if it holds for the present state.
 fn load(project: &mut Project) -> Result<Option<Brief>, EngineError> {
-    let path = project.place.state.join("run.summary");
+    let path = project.place.state.join(layout::state::RUN_SUMMARY);
     let Some(journal) = &mut project.journal else { return Ok(None) };
     // A file that cannot be read is as good as none.
     let Ok(Some(bytes)) = file::read_bounded(&path, SIZE_MAX) else { return Ok(None) };
@@ -102,7 +103,7 @@ fn load(project: &mut Project) -> Result<Option<Brief>, EngineError> {
 
 /// Keeps the present state; whatever stands against it only costs time later.
 pub(crate) fn keep(project: &mut Project) {
-    let path = project.place.state.join("run.summary");
+    let path = project.place.state.join(layout::state::RUN_SUMMARY);
     if let Ok(Some(brief)) = brief(project) {
         let bytes = serde_json::to_vec(&brief).expect("a summary is plain data");
         if bytes.len() as u64 <= SIZE_MAX {
@@ -200,7 +201,7 @@ mod tests {
     #[test]
     fn whatever_else_stands_in_its_place_is_as_good_as_nothing() {
         let (_folder, mut project) = begun();
-        let path = project.place.state.join("run.summary");
+        let path = project.place.state.join(layout::state::RUN_SUMMARY);
         for text in ["", "{}", "[1", "null"] {
             file::replace(&path, text.as_bytes(), file::PRIVATE).unwrap();
             assert!(load(&mut project).unwrap().is_none(), "{text}");

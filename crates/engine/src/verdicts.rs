@@ -7,11 +7,12 @@
 
 use crate::{error::EngineError, ledger::MachineCommand, project::Project};
 use std::path::{Path, PathBuf};
+use waypost_model::layout;
 use waypost_model::verdict::{self, Verdict, Verdicts};
 use waypost_store::{file, lock::FileLock};
 
 /// Where the hook writes.
-const FILE: &str = "verdicts.jsonl";
+const FILE: &str = layout::state::VERDICTS;
 
 /// How the files are called that were moved aside.
 const ASIDE: &str = "verdicts-";

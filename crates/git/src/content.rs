@@ -18,6 +18,7 @@ use std::{
     os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
     path::{Path, PathBuf},
 };
+use waypost_model::layout;
 use waypost_store::{
     file,
     lock::FileLock,
@@ -26,8 +27,8 @@ use waypost_store::{
 
 /// What belongs to Waypost and its windows, and says nothing about the work.
 const OWN: [&str; 4] = [
-    ".develop-workflow",
-    ".claude/orchestrate-state.json",
+    layout::window::WORKFLOW_FOLDER,
+    layout::window::RUN,
     ".claude/settings.local.json",
     ".waypost",
 ];

@@ -4,13 +4,14 @@
 //! glob or an unknown piece matches what its known beginning and end allow.
 
 use crate::word::UNKNOWN;
+use waypost_model::layout;
 
 /// Protected paths: the path itself and everything below it.
 const PATHS: &[&[&str]] = &[
-    &[".develop-workflow"],
-    &["waypost.toml"],
-    &[".waypost"],
-    &[".git", "waypost"],
+    &[layout::window::WORKFLOW_FOLDER],
+    &[layout::CONFIGURATION],
+    &[layout::STATE_OUTSIDE_GIT],
+    &[".git", layout::STATE_IN_GIT],
     &[".git", "hooks"],
     &[".git", "config"],
     &[".claude", "settings.json"],
@@ -22,7 +23,7 @@ const PATHS: &[&[&str]] = &[
 
 /// Names of protected files that count by themselves where the folder is not known.
 const NAMES: &[&str] =
-    &["state.json", "journal.db", "settings.json", "settings.local.json", "hooks.json"];
+    &["state.json", layout::state::JOURNAL, "settings.json", "settings.local.json", "hooks.json"];
 
 /// The beginnings of what is not known by name.
 const GLOB: [char; 5] = ['*', '?', '[', '{', UNKNOWN];

@@ -4,6 +4,7 @@
 //! are missing. The step that leads on comes with it as a value.
 
 use waypost_model::{
+    layout,
     next::NextStep,
     workflow::{GateName, Phase, Rights},
 };
@@ -169,7 +170,7 @@ fn protection(write: &Write) -> (String, Option<NextStep>) {
     let Target::Path(path) = &write.target else {
         return (format!("`{}` touches protected files", write.words), None);
     };
-    let (instead, next) = if path.contains(".develop-workflow") {
+    let (instead, next) = if path.contains(layout::window::WORKFLOW_FOLDER) {
         ("its own commands change the workflow", Some(NextStep::ShowWorkflow))
     } else if path.ends_with("waypost.toml") {
         ("ask the user to change the configuration", None)

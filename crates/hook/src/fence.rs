@@ -12,7 +12,11 @@ use std::{
     path::PathBuf,
 };
 use waypost_agent::hook::{Answer, Event, Moment, Product, Reply, read, refuse_unread};
-use waypost_model::{time::Time, verdict::Outcome};
+use waypost_model::{
+    layout::{self, variable},
+    time::Time,
+    verdict::Outcome,
+};
 
 /// More than any number with a line end.
 const SIZE_MAX: u64 = 32;
@@ -46,14 +50,14 @@ pub fn refuse(
 
 /// The one sentence for an attempt that is over; none for the live one and outside of any.
 pub fn over() -> Option<String> {
-    let file = env::var_os("WAYPOST_FENCE")?;
-    let attempt = env::var("WAYPOST_ATTEMPT").ok();
+    let file = env::var_os(variable::FENCE)?;
+    let attempt = env::var(variable::ATTEMPT).ok();
     if attempt.is_some() && live(&file) == attempt {
         return None;
     }
     let attempt =
         attempt.map_or_else(|| "this attempt".into(), |number| format!("attempt {number}"));
-    let task = env::var("WAYPOST_TASK").map_or(String::new(), |task| format!(" of {task}"));
+    let task = env::var(variable::TASK).map_or(String::new(), |task| format!(" of {task}"));
     Some(format!("{attempt}{task} is over; stop here"))
 }
 
@@ -77,9 +81,9 @@ fn live(path: &OsStr) -> Option<String> {
 ///
 /// It need not be the journal of the folder that the agent works in.
 pub fn journal() -> Option<PathBuf> {
-    let file = PathBuf::from(env::var_os("WAYPOST_FENCE")?);
+    let file = PathBuf::from(env::var_os(variable::FENCE)?);
     let state = file.parent()?.parent()?;
-    state.join("journal.db").is_file().then(|| state.to_owned())
+    state.join(layout::state::JOURNAL).is_file().then(|| state.to_owned())
 }
 
 /// Writes the refusal down in the attempt's own journal, else where one is near.

@@ -10,12 +10,13 @@ use std::{
 };
 use waypost_agent::hook::Event;
 use waypost_model::{
+    layout,
     time::Time,
     verdict::{Outcome, Verdict},
 };
 
 /// Where the lines go, beside the journal.
-const FILE: &str = "verdicts.jsonl";
+const FILE: &str = layout::state::VERDICTS;
 
 /// Beyond this only refusals are written down: nobody has loaded the journal for long.
 const SIZE_MAX: u64 = 16 << 20;

@@ -20,7 +20,7 @@ use std::{
 use waypost_agent::hook::{
     Answer, Event, INPUT_SIZE_MAX, Moment, Product, Reply, ToolCall, read, refuse_unread,
 };
-use waypost_model::{time::Time, verdict::Outcome, workflow::Held};
+use waypost_model::{layout, time::Time, verdict::Outcome, workflow::Held};
 
 /// Answers one event: the whole of the program.
 pub fn run() -> ExitCode {
@@ -121,7 +121,7 @@ fn hand_on(product: Option<Product>, words: &[String], input: &[u8]) -> Reply {
     };
     let is_near = folders(None).iter().chain(&named_folder(product, input)).any(|folder| {
         folder.ancestors().any(|folder| {
-            folder.join(".waypost").is_dir()
+            folder.join(layout::STATE_OUTSIDE_GIT).is_dir()
                 || folder.join(".git/waypost").is_dir()
                 || folder.join(".git").is_file()
         })

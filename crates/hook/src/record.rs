@@ -9,6 +9,7 @@ use std::{
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::Path,
 };
+use waypost_model::layout;
 use waypost_model::workflow::{GateRecord, Held, RECORD_SIZE_MAX, Watched};
 
 /// What the record of a work tree says.
@@ -25,7 +26,7 @@ pub enum Standing {
 impl Standing {
     /// What the record beside the journal of this work tree says.
     pub fn of(spot: &Spot) -> Self {
-        let record = read(&spot.state.join("gate").join(&spot.tree));
+        let record = read(&spot.state.join(layout::state::GATES).join(&spot.tree));
         match record.filter(|record| record.watched.iter().all(is_unchanged)) {
             Some(GateRecord { held: Some(held), .. }) => Self::Held(held),
             Some(GateRecord { held: None, .. }) => Self::Free,

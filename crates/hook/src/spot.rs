@@ -8,6 +8,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
 };
+use waypost_model::layout;
 
 /// How much of a file that points to a repository is read.
 const POINTER_SIZE_MAX: u64 = 4 << 10;
@@ -48,7 +49,7 @@ impl Spot {
             if folder.join("HEAD").exists() && folder.join("objects").is_dir() {
                 return None;
             }
-            let state = folder.join(".waypost");
+            let state = folder.join(layout::STATE_OUTSIDE_GIT);
             if marked.is_none() && state.is_dir() {
                 let tree = "main".into();
                 marked = Some(Self { root: folder.into(), git_common: None, state, tree });
@@ -58,14 +59,14 @@ impl Spot {
     }
 
     fn with_journal(root: &Path, common: &Path, tree: String) -> Option<Self> {
-        let state = common.join("waypost");
+        let state = common.join(layout::STATE_IN_GIT);
         let spot = || Self {
             root: root.into(),
             git_common: Some(common.into()),
             state: state.clone(),
             tree,
         };
-        state.join("journal.db").is_file().then(spot)
+        state.join(layout::state::JOURNAL).is_file().then(spot)
     }
 
     /// A linked work tree: `.git` says where it is registered, and that where its repository is.

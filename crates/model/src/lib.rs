@@ -12,6 +12,7 @@ pub mod evidence;
 pub mod id;
 pub mod inbox;
 pub mod json;
+pub mod layout;
 pub mod machine;
 pub mod next;
 pub mod notice;

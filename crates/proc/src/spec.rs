@@ -5,11 +5,12 @@
 use crate::octets;
 use serde::{Deserialize, Serialize};
 use std::{ffi::OsString, path::PathBuf, time::Duration};
+use waypost_model::layout;
 
 /// The variable by which everything below a keeper can be recognised.
-pub const KEEPER_VARIABLE: &str = "WAYPOST_KEEPER";
+pub const KEEPER_VARIABLE: &str = layout::variable::KEEPER;
 /// The variable that says which child of its keeper a process belongs to.
-pub const CHILD_VARIABLE: &str = "WAYPOST_CHILD";
+pub const CHILD_VARIABLE: &str = layout::variable::CHILD;
 /// How much of what was said to a child the keeper holds until the child takes it.
 pub const INPUT_SIZE_MAX: usize = 16 << 20;
 

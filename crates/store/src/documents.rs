@@ -17,7 +17,7 @@ use std::{
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
-use waypost_model::time::Time;
+use waypost_model::{layout, time::Time};
 
 /// Backups that are kept of one document.
 const BACKUPS_KEPT: usize = 20;
@@ -128,7 +128,7 @@ impl Document<'_> {
 
     /// Our processes save one document one after another.
     fn take_turn(&self) -> Result<FileLock, StoreError> {
-        let folder = self.place.state.join("documents");
+        let folder = self.place.state.join(layout::state::DOCUMENTS);
         make_private_folder(&folder)?;
         let name = hash::short_hex(self.path.as_os_str().as_bytes());
         FileLock::acquire(&folder.join(format!("{name}.lock")))

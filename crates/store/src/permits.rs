@@ -14,6 +14,7 @@ use std::{
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
+use waypost_model::layout;
 
 const PERMIT_SIZE_MAX: u64 = 64 << 10;
 const PERMIT_VERSION: u32 = 1;
@@ -44,7 +45,7 @@ impl Permits {
     /// Those of `place` below `state_home`: `$XDG_STATE_HOME`, or `~/.local/state`.
     pub fn below(state_home: &Path, place: &Place) -> Self {
         let name = hash::short_hex(place.state.as_os_str().as_bytes());
-        Self { folder: state_home.join("waypost/permits").join(name) }
+        Self { folder: state_home.join(layout::user_state::PERMITS).join(name) }
     }
 
     /// Allows something; what is allowed already stays as it is.

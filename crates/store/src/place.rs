@@ -14,6 +14,7 @@ use std::{
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
+use waypost_model::layout;
 
 const GITFILE_SIZE_MAX: u64 = 64 << 10;
 /// Tree names go into stream names, which are at most 64 bytes with their kind.
@@ -88,7 +89,8 @@ impl Place {
                 return Ok(place);
             }
         }
-        let marked = start.ancestors().find(|folder| folder.join(".waypost").is_dir());
+        let marked =
+            start.ancestors().find(|folder| folder.join(layout::STATE_OUTSIDE_GIT).is_dir());
         Ok(Self::outside_git(marked.unwrap_or(&start)))
     }
 
@@ -110,13 +112,13 @@ impl Place {
         Self {
             root: root.to_owned(),
             git_common: None,
-            state: root.join(".waypost"),
+            state: root.join(layout::STATE_OUTSIDE_GIT),
             tree: TreeName::main(),
         }
     }
 
     fn in_git(root: &Path, common: PathBuf, tree: TreeName) -> Self {
-        let state = common.join("waypost");
+        let state = common.join(layout::STATE_IN_GIT);
         Self { root: root.to_owned(), git_common: Some(common), state, tree }
     }
 

@@ -14,6 +14,7 @@ use std::{
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
+use waypost_model::layout;
 
 const ENTRY_SIZE_MAX: u64 = 64 << 10;
 const ENTRY_VERSION: u32 = 1;
@@ -36,7 +37,7 @@ pub struct Remembered {
 impl Projects {
     /// The list below `state_home`: `$XDG_STATE_HOME`, or `~/.local/state`.
     pub fn below(state_home: &Path) -> Self {
-        Self { folder: state_home.join("waypost/projects") }
+        Self { folder: state_home.join(layout::user_state::PROJECTS) }
     }
 
     /// Notes that `place` has a journal; writes only what is not known yet.

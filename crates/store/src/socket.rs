@@ -30,12 +30,13 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
+use waypost_model::layout;
 
 /// The longest line; a state file fits, a runaway writer does not.
 pub const LINE_LENGTH_MAX: usize = 1 << 20;
 /// `sun_path` has 108 bytes on Linux and 104 elsewhere, with a zero at the end.
 const SOCKET_PATH_LENGTH_MAX: usize = 103;
-const NAME: &str = "engine.sock";
+const NAME: &str = layout::state::ENGINE_SOCKET;
 
 /// The engine's end; the socket's file is removed when it is dropped.
 #[derive(Debug)]

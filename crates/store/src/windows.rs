@@ -21,7 +21,7 @@ use std::{
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
-use waypost_model::time::Time;
+use waypost_model::{layout, time::Time};
 
 /// Renderings that are kept whole.
 const RENDERINGS_KEPT: usize = 32;
@@ -68,8 +68,8 @@ impl WindowArchive {
         let is_name = !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain);
         // Names of work trees go in here, and git allows more in them than we do.
         let name = if is_name { name.to_owned() } else { hash::short_hex(name.as_bytes()) };
-        let shelf = place.state.join("windows");
-        Self { name, shelf, refused: place.state.join("refused") }
+        let shelf = place.state.join(layout::state::WINDOWS);
+        Self { name, shelf, refused: place.state.join(layout::state::REFUSED_EDITS) }
     }
 
     /// Waits for our turn at this window.
@@ -193,7 +193,7 @@ impl WindowArchive {
 /// Forgets the renderings of a journal that another one has taken the place of; their hashes stay
 /// known, so a file that shows one of them is still told from an edit.
 pub fn forget_renderings(place: &Place) -> Result<(), StoreError> {
-    let shelf = place.state.join("windows");
+    let shelf = place.state.join(layout::state::WINDOWS);
     for name in file::list(&shelf)?.iter().filter(|name| name.ends_with(".stamp")) {
         // Without its stamp a window is looked at, and its rendering kept, at the next command.
         file::remove(&shelf.join(name))?;

@@ -20,7 +20,7 @@ use waypost_agent::{
     Adapter, claude_environment, codex_config, codex_environment, gemini_environment,
 };
 use waypost_engine::{Clock, EngineError};
-use waypost_model::diagnostic::Diagnostic;
+use waypost_model::{diagnostic::Diagnostic, layout};
 use waypost_sim::{Options, Script, Server, SimError, agent, agent::AgentScript};
 
 /// The folder of conversations, below the system's folder for temporary files.
@@ -141,13 +141,13 @@ fn play(context: &Context, args: &AgentArgs) -> Result<ExitCode, CliError> {
         None => AgentScript::busy(),
     };
     let sessions = args.sessions.as_ref().map(|folder| context.path(folder));
-    let attempt = env::var("WAYPOST_ATTEMPT").ok().and_then(|number| number.parse().ok());
+    let attempt = env::var(layout::variable::ATTEMPT).ok().and_then(|number| number.parse().ok());
     let options = agent::Options {
         speak: Adapter::from_word(&args.speak).expect("clap takes only the words of adapters"),
         arguments: args.arguments.clone(),
         script,
         sessions: sessions.unwrap_or_else(|| env::temp_dir().join(SESSIONS)),
-        task: env::var("WAYPOST_TASK").ok().filter(|task| !task.is_empty()),
+        task: env::var(layout::variable::TASK).ok().filter(|task| !task.is_empty()),
         attempt: attempt.unwrap_or(1),
         folder: absolute(&context.directory)?,
         clock: || Clock.now(),

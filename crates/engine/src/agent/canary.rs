@@ -11,7 +11,7 @@
 //! a person starts it here, with the hook that its settings name. Each is tried by itself.
 
 use super::{Agent, Bounds, Errand, HookSource, Mission, Onlooker, Trouble, supervise};
-use crate::{error::EngineError, fence, project::Project, scratch::make_scratch};
+use crate::{error::EngineError, project::Project, scratch::make_scratch};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
@@ -30,7 +30,7 @@ use waypost_agent::{
     launch::Prompts,
     settings::{self, Obstacle, Registered},
 };
-use waypost_model::{actor::Actor, config::AgentConfig, time::Time};
+use waypost_model::{actor::Actor, config::AgentConfig, layout, time::Time};
 use waypost_store::{
     file::{self, Mark},
     hash,
@@ -39,8 +39,6 @@ use waypost_store::{
 /// What the model wants to run. It leaves a trace if it is allowed to.
 pub const CANARY: &str = "touch \"$WAYPOST_CANARY\"";
 
-/// The variable with the trace's path.
-const TRACE: &str = "WAYPOST_CANARY";
 /// How long a program may take for all of it.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How long it may take to tell its version.
@@ -246,10 +244,14 @@ fn mission(
     });
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
     let state = folder.join(".git/waypost");
-    let state = if folder.join(".git").is_dir() { state } else { folder.join(".waypost") };
+    let state =
+        if folder.join(".git").is_dir() { state } else { folder.join(layout::STATE_OUTSIDE_GIT) };
     let ours = [
-        (fence::FILE.to_owned(), text(state.join("fences/canary"))),
-        (TRACE.to_owned(), text(trace(folder))),
+        (
+            layout::variable::FENCE.to_owned(),
+            text(state.join(layout::state::FENCES).join("canary")),
+        ),
+        (layout::variable::CANARY.to_owned(), text(trace(folder))),
     ];
     Mission {
         name: "canary".to_owned(),

@@ -9,6 +9,7 @@ use waypost_agent::{
     registration::{self, HookProgram},
 };
 use waypost_model::config::{AgentAccess, AgentConfig};
+use waypost_model::layout;
 use waypost_store::file;
 
 /// The name of the agent that runs a task's own command.
@@ -99,7 +100,7 @@ impl Project {
         let given = registration::given_settings(adapter, &HookProgram { words }).transpose();
         let given = given.map_err(|error| EngineError::bad_input(format!("{error:?}")))?;
         let Some((name, text)) = given else { return Ok(None) };
-        let path = self.place.state.join("agents").join(name);
+        let path = self.place.state.join(layout::state::AGENTS).join(name);
         file::replace(&path, text.as_bytes(), file::PRIVATE)?;
         Ok(Some(path.to_string_lossy().into_owned()))
     }

@@ -18,6 +18,7 @@ use waypost_agent::{
     launch::{Launch, Opening, Order, fresh, launch},
     stream::{Ask, Reader},
 };
+use waypost_model::layout;
 use waypost_proc::{
     Dead, Ended, Found, Keeper, Limits, ProcError, Program, Refusal, Report, Spec, Stop, Talk,
     look_again,
@@ -34,7 +35,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Where the keepers of agents are, below the state folder.
 pub(crate) fn agents_folder(state: &Path) -> PathBuf {
-    state.join("agents")
+    state.join(layout::state::AGENTS)
 }
 
 /// What is to be started.

@@ -34,6 +34,7 @@ use waypost_model::{
     config,
     id::TaskId,
     inbox::Question,
+    layout,
     permission::Grant,
     retry::FailureClass,
     run::{self, Account, Budget, Prompt, Trail},
@@ -219,7 +220,7 @@ impl Executor<'_> {
         let mut environment = attempt.environment();
         environment.extend(inherited(&given.agent, &attempt.folder));
         let fence = fence_path(project, &attempt.id).to_string_lossy().into_owned();
-        environment.push(("WAYPOST_FENCE".to_owned(), fence));
+        environment.push((layout::variable::FENCE.to_owned(), fence));
         let call = Call {
             id: attempt.name(),
             agent: &given.agent,
@@ -638,7 +639,7 @@ pub(super) struct Ending {
 
 /// The file that says which attempt of a task is the live one.
 fn fence_path(project: &Project, id: &TaskId) -> PathBuf {
-    project.place.state.join("fences").join(id.as_str())
+    project.place.state.join(layout::state::FENCES).join(id.as_str())
 }
 
 fn write_fence(project: &Project, attempt: &Attempt) -> Result<(), EngineError> {

@@ -20,6 +20,7 @@ use waypost_model::{
     declared::proves_nothing,
     evidence::Evidence,
     id::TaskId,
+    layout,
     retry::FailureClass,
     run::{Active, Command, Failure, PlannedTask, Settings, TaskView},
     text::plain,
@@ -277,7 +278,7 @@ impl Attempt {
     /// All that its children find in their environment.
     pub(super) fn environment(&self) -> Vec<(String, String)> {
         let (task, attempt) = (self.id.to_string(), self.number.to_string());
-        let ours = [("WAYPOST_TASK", task), ("WAYPOST_ATTEMPT", attempt)];
+        let ours = [(layout::variable::TASK, task), (layout::variable::ATTEMPT, attempt)];
         let ours = ours.map(|(name, value)| (name.to_owned(), value));
         self.place.environment.iter().cloned().chain(ours).collect()
     }
@@ -454,7 +455,7 @@ fn goes_on(view: &TaskView<'_>, settings: &Settings) -> bool {
 
 /// Where the output of an attempt is kept.
 pub(crate) fn log_path(state: &Path, id: &TaskId, attempt: u32) -> PathBuf {
-    state.join("logs").join(id.as_str()).join(format!("{attempt}.log"))
+    state.join(layout::state::LOGS).join(id.as_str()).join(format!("{attempt}.log"))
 }
 
 /// What the child that makes a work tree ready is called.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{error::EngineError, project::Project};
 use waypost_git::{Land, Landing, PhaseBranch};
-use waypost_model::run;
+use waypost_model::{layout, run};
 use waypost_proc::{Ended, How, Limits, Program, Refusal, Spec};
 
 /// A phase whose end is under way.
@@ -70,7 +70,7 @@ impl Executor<'_> {
         let name = active.plan().phase_tree(number);
         let Some(apart) = &self.apart else { return Ok(()) };
         let folder = apart.yard.trees.path(&name);
-        let log = project.place.state.join("logs").join(format!("phase-{number}"));
+        let log = project.place.state.join(layout::state::LOGS).join(format!("phase-{number}"));
         Ok(self.keeper.spawn(vec![Spec {
             id: child,
             program: Program::Shell(command.clone()),

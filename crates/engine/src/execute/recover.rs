@@ -16,6 +16,7 @@ use std::{
 use waypost_git::{PhaseBranch, Trees, merge};
 use waypost_model::{
     id::TaskId,
+    layout,
     run::{self, TaskStatus},
 };
 use waypost_proc::{Dead, Found, Keeper, Report, Stop, find};
@@ -69,7 +70,7 @@ pub(super) fn recover(
     apart: &BTreeSet<TaskId>,
     trees: Option<&Trees>,
 ) -> Result<Recovered, EngineError> {
-    let folder = project.place.state.join("keepers");
+    let folder = project.place.state.join(layout::state::KEEPERS);
     let mut alive: Option<Keeper> = None;
     let (mut traces, mut buried) = (Traces::new(), Vec::new());
     for found in find(&folder)? {

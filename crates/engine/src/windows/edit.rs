@@ -11,6 +11,7 @@ use waypost_model::{
     actor::Actor,
     diagnostic::Diagnostic,
     inbox::{self, Question, QuestionKind},
+    layout,
     machine::{Cause, Rejected},
     next::{NextStep, Remark},
     run::RunState,
@@ -177,7 +178,7 @@ fn hold<F: Face>(
 }
 
 fn waiting_path(project: &Project, name: &str) -> PathBuf {
-    project.place.state.join("waiting").join(format!("{name}.json"))
+    project.place.state.join(layout::state::WAITING_EDITS).join(format!("{name}.json"))
 }
 
 /// What a person accepts by answering the question about `subject`.

@@ -4,14 +4,12 @@ use crate::{error::EngineError, ledger::MachineCommand, project::Project};
 use std::path::{Path, PathBuf};
 use waypost_model::{
     document::Document,
+    layout,
     machine::Rejected,
     run::{self, RunState},
     workflow::{self, WorkflowState},
 };
 use waypost_store::{file, windows::WindowArchive};
-
-/// The workflow's file in its work tree.
-pub(super) const WORKFLOW_FILE: &str = ".develop-workflow/state.json";
 
 /// An edit as commands, or every reason why it cannot be one.
 pub(super) type Translation = Result<Vec<MachineCommand>, Vec<Rejected>>;
@@ -77,7 +75,7 @@ impl Face for WorkflowFace {
     }
 
     fn path(project: &Project) -> Option<PathBuf> {
-        Some(project.root().join(WORKFLOW_FILE))
+        Some(project.root().join(layout::window::WORKFLOW))
     }
 
     fn head(project: &mut Project) -> Result<u64, EngineError> {
@@ -124,7 +122,7 @@ impl Face for RunFace {
     }
 
     fn path(project: &Project) -> Option<PathBuf> {
-        project.main_root().map(|root| root.join(".claude/orchestrate-state.json"))
+        project.main_root().map(|root| root.join(layout::window::RUN))
     }
 
     fn head(project: &mut Project) -> Result<u64, EngineError> {

@@ -18,6 +18,7 @@ use std::{
     time::Duration,
 };
 use waypost_model::{
+    layout,
     next::{NextStep, Remark},
     time::Time,
 };
@@ -84,7 +85,7 @@ pub(crate) fn render(project: &mut Project) -> Result<(), EngineError> {
 
 /// The file of this work tree's workflow.
 pub(crate) fn workflow_path(project: &Project) -> PathBuf {
-    project.root().join(face::WORKFLOW_FILE)
+    project.root().join(layout::window::WORKFLOW)
 }
 
 /// The file of the run; none where there is no work tree.

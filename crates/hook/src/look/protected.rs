@@ -8,14 +8,15 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use waypost_guard::Reach;
+use waypost_model::layout;
 
 use crate::design::is_name;
 use crate::look::{Files, resolved_from};
 
 /// Files and folders of the project.
 const IN_PROJECT: &[&str] = &[
-    ".develop-workflow",
-    "waypost.toml",
+    layout::window::WORKFLOW_FOLDER,
+    layout::CONFIGURATION,
     ".claude/settings.json",
     ".claude/settings.local.json",
     ".codex/hooks.json",

@@ -1,6 +1,7 @@
 //! `[worktree]`: the work trees in which tasks of a run are worked on.
 
 use crate::diagnostic::Diagnostic;
+use crate::layout::{STATE_OUTSIDE_GIT, window::WORKFLOW_FOLDER};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +56,7 @@ impl WorktreeConfig {
 fn is_plain(folder: &str) -> bool {
     let is_name = |part: &str| !matches!(part, "" | "." | "..");
     let is_taken = |first: &str| {
-        ["worktree", ".waypost", ".develop-workflow"].contains(&first)
+        ["worktree", STATE_OUTSIDE_GIT, WORKFLOW_FOLDER].contains(&first)
             || first.eq_ignore_ascii_case(".git")
     };
     let is_odd = |c: char| c.is_control() || "\\*?[!#".contains(c);

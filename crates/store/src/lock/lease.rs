@@ -16,6 +16,7 @@ use std::{
     os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
 };
+use waypost_model::layout;
 
 /// More than any owner's text; what is longer was not written by us.
 const OWNER_SIZE_MAX: u64 = 64 << 10;
@@ -115,7 +116,7 @@ impl HeldLease for FileLease {
 }
 
 fn path_in(folder: &Path) -> PathBuf {
-    folder.join("engine.lock")
+    folder.join(layout::state::ENGINE_LEASE)
 }
 
 /// Overwrites first and cuts after, so that a reader never finds the file empty.

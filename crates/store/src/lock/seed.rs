@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
-use waypost_model::time::Time;
+use waypost_model::{layout, time::Time};
 
 /// How often a lock that another tool holds is looked at, as those tools do.
 pub const SEED_LOCK_POLL: Duration = Duration::from_millis(100);
@@ -98,7 +98,7 @@ impl Drop for SeedLock {
 
 fn take_turn(request: &SeedRequest<'_>) -> Result<Option<FileLock>, StoreError> {
     file::make_private_folder(&request.place.state)?;
-    FileLock::try_acquire(&request.place.state.join("seed.lock"))
+    FileLock::try_acquire(&request.place.state.join(layout::state::SEED_TURN))
 }
 
 fn busy(path: &Path) -> StoreError {

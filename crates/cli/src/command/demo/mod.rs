@@ -27,6 +27,7 @@ use waypost_engine::{EngineError, GateClaim, Onward, Project, make_scratch};
 use waypost_model::{
     actor::Actor,
     inbox::{Entry, QuestionKind},
+    layout,
     run::{Command as RunCommand, Mode, Settings},
     workflow::{CheckpointStep, Command as WorkflowCommand, GateName},
 };
@@ -259,7 +260,7 @@ fn refused(
 
 /// Does what an agent in a hurry might: writes `true` into the file.
 fn forge_gate(context: &Context, folder: &Path) -> Result<(), CliError> {
-    let path = folder.join(".develop-workflow/state.json");
+    let path = folder.join(layout::window::WORKFLOW);
     let text = fs::read_to_string(&path).map_err(|error| {
         CliError::new(Kind::Missing, format!("cannot read {}: {error}", path.display()))
     })?;

@@ -6,6 +6,7 @@ use waypost_agent::hook::{Answer, Event, ToolCall};
 use waypost_engine::{EngineError, Project};
 use waypost_hook::{Case, Ruling, Spot, folders, spelling};
 use waypost_model::{
+    layout,
     next::NextStep,
     verdict::Outcome,
     workflow::{GateName, Held, Phase, Rights},
@@ -78,7 +79,7 @@ pub(super) fn ask(
             let spot = Spot::find(start).unwrap_or_else(|| Spot {
                 root: start.to_owned(),
                 git_common: None,
-                state: start.join(".waypost"),
+                state: start.join(layout::STATE_OUTSIDE_GIT),
                 tree: "main".into(),
             });
             let ruled = if Project::may_be_held(start, &error) {

@@ -14,7 +14,6 @@ use super::{
 use crate::{
     error::EngineError,
     execute::{ended_in_words, usual_environment},
-    fence,
     project::Project,
 };
 use record::{Desk, FOLDER, Record};
@@ -30,7 +29,7 @@ use waypost_agent::{
     launch::{Access, Conversation, Order, Prompts},
     stream::Why,
 };
-use waypost_model::{id::EntryId, run::Usage, time::Time};
+use waypost_model::{id::EntryId, layout, run::Usage, time::Time};
 use waypost_proc::{Ended, Found, Keeper, Refusal, Report, Stop, find};
 use waypost_store::{StoreError, file, lock::FileLock};
 
@@ -377,7 +376,7 @@ impl Errand {
         let mut environment = usual_environment(&allowed);
         let own = self.mission.environment.clone();
         environment.extend(own.unwrap_or_else(|| inherited(&agent, &folder)));
-        environment.push((fence::ATTEMPT.to_owned(), self.mission.attempt.to_string()));
+        environment.push((layout::variable::ATTEMPT.to_owned(), self.mission.attempt.to_string()));
         let call = Call {
             id: self.child(),
             agent: &agent,

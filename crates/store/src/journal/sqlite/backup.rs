@@ -18,7 +18,7 @@ use crate::{
 };
 use rusqlite::{Connection, OpenFlags, backup::StepResult};
 use std::path::{Path, PathBuf};
-use waypost_model::time::Time;
+use waypost_model::{layout, time::Time};
 
 /// Older copies are removed.
 const BACKUPS_KEPT: usize = 5;
@@ -138,7 +138,7 @@ fn put_damaged_aside(path: &Path) -> Result<Option<PathBuf>, StoreError> {
 }
 
 fn folder_of(journal: &Path) -> PathBuf {
-    journal.with_file_name("backups")
+    journal.with_file_name(layout::state::BACKUPS)
 }
 
 fn list(folder: &Path) -> Result<Vec<Backup>, StoreError> {

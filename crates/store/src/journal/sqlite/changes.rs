@@ -3,7 +3,6 @@
 //! The operating system tells when a file of the journal is written. Where it does not (a network
 //! file system, no watches left), the caller looks again after its timeout, as it does anyway.
 
-use super::open::FILE_NAME;
 use crate::place::Place;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -15,6 +14,7 @@ use std::{
     thread,
     time::Duration,
 };
+use waypost_model::layout;
 
 /// Room for some events at once; more are read the next time.
 const BUFFER_SIZE: usize = 4 << 10;
@@ -48,7 +48,8 @@ impl Changes {
         let mut is_journal = false;
         while let Ok(event) = events.next() {
             let name = event.file_name().map(|name| name.to_string_lossy());
-            is_journal |= name.is_none_or(|name| name.starts_with(FILE_NAME));
+            // All files of the journal are named after it.
+            is_journal |= name.is_none_or(|name| name.starts_with(layout::state::JOURNAL));
         }
         is_journal
     }

@@ -18,7 +18,10 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
-use waypost_model::time::Time;
+use waypost_model::{
+    layout::state::{JOURNAL, JOURNAL_LOG, JOURNAL_SESSIONS, JOURNAL_TURN},
+    time::Time,
+};
 
 /// The first version without the write-ahead-log reset bug that could corrupt a database.
 const LIBRARY_VERSION_MIN: i32 = 3_051_003;
@@ -32,8 +35,6 @@ const LOG_SIZE_KEPT: u64 = 16 << 20;
 /// A log up to this size is left behind at closing: writing it back costs four syncs, and reading
 /// it at the next opening costs a quarter of a millisecond.
 const LOG_SIZE_LEFT: u64 = 256 << 10;
-/// The log's name, beside `journal.db`.
-const LOG: &str = "journal.db-wal";
 /// All statements of a session stay prepared.
 const STATEMENTS_KEPT: usize = 64;
 
@@ -114,28 +115,25 @@ fn refuse_lost(path: &Path, last_seq: u64, past: u64) -> Result<(), StoreError> 
 
 /// That entries are gone from the journal at `path`; its log is what people remove.
 pub(super) fn lost(path: &Path, what: &str) -> StoreError {
-    StoreError::corrupt(path, format!("{what}; was `{LOG}` removed?"))
+    StoreError::corrupt(path, format!("{what}; was `{JOURNAL_LOG}` removed?"))
 }
 
-/// The names of all files of the journal begin with this.
-pub(super) const FILE_NAME: &str = "journal.db";
-
 pub(super) fn path_in(state: &Path) -> PathBuf {
-    state.join(FILE_NAME)
+    state.join(JOURNAL)
 }
 
 pub(super) fn session_path(journal: &Path) -> PathBuf {
-    journal.with_file_name("journal.open")
+    journal.with_file_name(JOURNAL_SESSIONS)
 }
 
 /// The side file whose lock is held while a transaction is open.
 pub(super) fn lock_path(journal: &Path) -> PathBuf {
-    journal.with_file_name("journal.lock")
+    journal.with_file_name(JOURNAL_TURN)
 }
 
 /// The write-ahead log: committed entries that are not in the main file yet.
 pub(super) fn log_path(journal: &Path) -> PathBuf {
-    journal.with_file_name(LOG)
+    journal.with_file_name(JOURNAL_LOG)
 }
 
 /// Reads every page and says what is wrong with the first bad one.
@@ -170,9 +168,10 @@ fn refuse_old_library() -> Result<(), StoreError> {
 /// Refuses what SQLite would take for an empty database and fill.
 fn examine(path: &Path) -> Result<(), StoreError> {
     match file::regular_stat(path)? {
-        None if size_of(&log_path(path))? > 0 => {
-            Err(StoreError::corrupt(path, format!("it is gone, but its log `{LOG}` is there")))
-        }
+        None if size_of(&log_path(path))? > 0 => Err(StoreError::corrupt(
+            path,
+            format!("it is gone, but its log `{JOURNAL_LOG}` is there"),
+        )),
         None => Err(StoreError::Missing { path: path.to_owned() }),
         Some(stat) if stat.st_size == 0 => Err(StoreError::corrupt(path, "it is empty")),
         Some(_) => Ok(()),

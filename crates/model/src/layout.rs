@@ -1,0 +1,89 @@
+//! The names that several crates and other programs have to agree on: files beside the journal,
+//! variables of the environment, windows.
+//!
+//! Only names. Who writes a file and what is in it is told where that is done. A name that one
+//! module alone knows, below a folder that is listed here, stays there.
+
+/// The folder of the journal inside a repository's own folder (`.git`).
+pub const STATE_IN_GIT: &str = "waypost";
+/// The folder of the journal in a project that is no repository; it marks the project, too.
+pub const STATE_OUTSIDE_GIT: &str = ".waypost";
+/// A project's own configuration, in its root.
+pub const CONFIGURATION: &str = "waypost.toml";
+
+/// Files and folders in the journal's folder.
+pub mod state {
+    /// The journal of the embedded store; without it there is no project.
+    pub const JOURNAL: &str = "journal.db";
+    /// Commits that are not in the journal's main file yet.
+    pub const JOURNAL_LOG: &str = "journal.db-wal";
+    /// Held while a transaction is open.
+    pub const JOURNAL_TURN: &str = "journal.lock";
+    /// Shared by all who have the journal open; tells how it was left.
+    pub const JOURNAL_SESSIONS: &str = "journal.open";
+    pub const BACKUPS: &str = "backups";
+
+    /// The lock behind the engine lease, with its holder's name inside.
+    pub const ENGINE_LEASE: &str = "engine.lock";
+    pub const ENGINE_SOCKET: &str = "engine.sock";
+    /// Our own turn for the lock file of the run's window.
+    pub const SEED_TURN: &str = "seed.lock";
+    /// The turn for ticking boxes in TASKS.md.
+    pub const BOXES_TURN: &str = "boxes.lock";
+
+    /// Gate records, one for each work tree.
+    pub const GATES: &str = "gate";
+    /// What the hook answered and is not in the journal yet.
+    pub const VERDICTS: &str = "verdicts.jsonl";
+    /// A file for each task of an agent, with the number of its live attempt.
+    pub const FENCES: &str = "fences";
+
+    /// Renderings of windows, by hash.
+    pub const WINDOWS: &str = "windows";
+    pub const REFUSED_EDITS: &str = "refused";
+    pub const WAITING_EDITS: &str = "waiting";
+    /// Earlier contents of documents.
+    pub const DOCUMENTS: &str = "documents";
+
+    /// The run in brief.
+    pub const RUN_SUMMARY: &str = "run.summary";
+    /// What a run in the background says.
+    pub const RUN_LOG: &str = "run.log";
+    /// Outputs of attempts.
+    pub const LOGS: &str = "logs";
+    pub const KEEPERS: &str = "keepers";
+    pub const AGENTS: &str = "agents";
+}
+
+/// Folders below `waypost` in the user's own state (`$XDG_STATE_HOME`).
+pub mod user_state {
+    /// The projects that have a journal.
+    pub const PROJECTS: &str = "waypost/projects";
+    /// What a person has allowed agents for good.
+    pub const PERMITS: &str = "waypost/permits";
+}
+
+/// Variables of the environment, as children of Waypost find them.
+pub mod variable {
+    /// The task that a process works on.
+    pub const TASK: &str = "WAYPOST_TASK";
+    /// The number of its attempt.
+    pub const ATTEMPT: &str = "WAYPOST_ATTEMPT";
+    /// The file with the number of the task's live attempt, which the hook looks at.
+    pub const FENCE: &str = "WAYPOST_FENCE";
+    /// The folder of the keeper that holds a process.
+    pub const KEEPER: &str = "WAYPOST_KEEPER";
+    /// The keeper's name for the process.
+    pub const CHILD: &str = "WAYPOST_CHILD";
+    /// The file that a check of an agent program's gate makes if it is not held.
+    pub const CANARY: &str = "WAYPOST_CANARY";
+    /// Asks for completions instead of running a command.
+    pub const COMPLETE: &str = "WAYPOST_COMPLETE";
+}
+
+/// The files of the seeds that show a machine's state, relative to a work tree.
+pub mod window {
+    pub const WORKFLOW_FOLDER: &str = ".develop-workflow";
+    pub const WORKFLOW: &str = ".develop-workflow/state.json";
+    pub const RUN: &str = ".claude/orchestrate-state.json";
+}

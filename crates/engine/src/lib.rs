@@ -13,6 +13,7 @@ mod changes;
 mod check;
 mod clock;
 mod config;
+mod conflict;
 mod doctor;
 mod error;
 mod evidence;

@@ -6,6 +6,7 @@
 use crate::{
     clock::Clock,
     config::{Configuration, Sources},
+    conflict::decide_again_if_moved,
     error::EngineError,
     fence::{self, Fence},
     home::Home,
@@ -364,7 +365,7 @@ impl Project {
     pub(crate) fn commit_if<T>(
         &mut self,
         commands: &[MachineCommand],
-        check: impl FnOnce(&Run) -> Result<T, EngineError>,
+        mut check: impl FnMut(&Run) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let now = self.clock.now();
         if self.journal.is_none() {
@@ -374,22 +375,24 @@ impl Project {
         self.ensure_journal()?;
         let Self { journal, ledger, actor, fence, .. } = self;
         let journal = journal.as_mut().expect("a journal was made sure of");
-        let mut work = Work::begin(ledger, journal, actor, now)?;
         let fence = fence.as_ref().filter(|_| *actor != Actor::Waypost);
-        let fenced = fence.map_or(Ok(()), |fence| work.check(fence));
-        let decided = fenced
-            .and_then(|()| commands.iter().try_for_each(|command| work.handle(command)))
-            .and_then(|()| check(work.run()?));
-        match decided {
-            Ok(found) => {
-                work.commit()?;
-                Ok(found)
+        decide_again_if_moved(|| {
+            let mut work = Work::begin(ledger, journal, actor, now)?;
+            let fenced = fence.map_or(Ok(()), |fence| work.check(fence));
+            let decided = fenced
+                .and_then(|()| commands.iter().try_for_each(|command| work.handle(command)))
+                .and_then(|()| check(work.run()?));
+            match decided {
+                Ok(found) => {
+                    work.commit()?;
+                    Ok(found)
+                }
+                Err(error) => {
+                    work.abandon();
+                    Err(error)
+                }
             }
-            Err(error) => {
-                work.abandon();
-                Err(error)
-            }
-        }
+        })
     }
 
     /// Refuses a caller below an attempt that is over; for what is done before a commit, or
@@ -429,24 +432,26 @@ impl Project {
         &mut self,
         by: &Actor,
         commands: &[MachineCommand],
-        follow: impl FnOnce(&Run) -> Vec<MachineCommand>,
+        mut follow: impl FnMut(&Run) -> Vec<MachineCommand>,
     ) -> Result<Vec<String>, EngineError> {
         let now = self.clock.now();
         self.ensure_journal()?;
         let Self { journal, ledger, .. } = self;
         let journal = journal.as_mut().expect("a journal was made sure of");
-        let mut work = Work::begin(ledger, journal, by, now)?;
-        let mut refused = Vec::new();
-        let decided = work
-            .handle_each(commands, &mut refused)
-            .and_then(|()| Ok(follow(work.run()?)))
-            .and_then(|commands| work.handle_each(&commands, &mut refused));
-        if let Err(error) = decided {
-            work.abandon();
-            return Err(error);
-        }
-        work.commit()?;
-        Ok(refused)
+        decide_again_if_moved(|| {
+            let mut work = Work::begin(ledger, journal, by, now)?;
+            let mut refused = Vec::new();
+            let decided = work
+                .handle_each(commands, &mut refused)
+                .and_then(|()| Ok(follow(work.run()?)))
+                .and_then(|commands| work.handle_each(&commands, &mut refused));
+            if let Err(error) = decided {
+                work.abandon();
+                return Err(error);
+            }
+            work.commit()?;
+            Ok(refused)
+        })
     }
 
     /// Who runs the engine of this project, in words, if anybody does.

@@ -6,7 +6,8 @@ use super::{
     events::{Subscribers, Subscription},
 };
 use crate::{
-    error::EngineError, ledger::Work, notify::Courier, project::Project, summary, windows,
+    conflict::decide_again_if_moved, error::EngineError, ledger::Work, notify::Courier,
+    project::Project, summary, windows,
 };
 use std::time::Duration;
 use waypost_model::{actor::Actor, time::Time};
@@ -62,13 +63,14 @@ impl Seat {
             return false;
         }
         for group in batch.chunk_by(|one, next| one.is_single() && next.is_single()) {
-            let answers = self.decide(group).unwrap_or_else(|error| {
-                let failed = |_| {
-                    Err(EngineError::missing(
-                        format!("the journal could not be written: {error}"),
-                        "nothing was done; repeat the command",
-                    ))
+            let answers = decide_again_if_moved(|| self.decide(group)).unwrap_or_else(|error| {
+                let hint = match &error {
+                    EngineError::Store(error @ StoreError::CommitUnknown { .. }) => error.hint(),
+                    _ => Some("nothing was done; repeat the command"),
                 };
+                let message = format!("the journal could not be written: {error}");
+                let failed =
+                    |_| Err(EngineError::missing(message.as_str(), hint.unwrap_or_default()));
                 group.iter().map(failed).collect()
             });
             for (asked, answer) in group.iter().zip(answers) {
@@ -81,7 +83,7 @@ impl Seat {
         std::mem::replace(&mut self.is_shown, false) || self.has_guests
     }
 
-    fn decide(&mut self, group: &[Asking]) -> Result<Vec<Reply>, StoreError> {
+    fn decide(&mut self, group: &[Asking]) -> Result<Vec<Reply>, EngineError> {
         let now = self.project.clock.now();
         let Project { journal, ledger, .. } = &mut self.project;
         let journal = journal.as_mut().expect("a host has a journal");
@@ -91,7 +93,7 @@ impl Seat {
             work.act_as(&asked.actor, now);
             let answer = asked.commands.iter().try_for_each(|command| work.handle(command));
             match answer {
-                Err(EngineError::Store(error)) => {
+                Err(error @ EngineError::Store(_)) => {
                     work.abandon();
                     return Err(error);
                 }

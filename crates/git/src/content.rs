@@ -9,8 +9,8 @@
 //! has changed since the last look began is read again.
 
 use crate::{
+    command::Git,
     error::{GitError, Mistake},
-    git::Git,
 };
 use std::{
     fs,
@@ -44,7 +44,7 @@ pub fn content(place: &Place) -> Result<Option<String>, GitError> {
     else {
         return Ok(None);
     };
-    let scratch = Scratch::take(place)?;
+    let scratch = ContentScratch::take(place)?;
     let user = git_at(&place.root)?;
     let own = user
         .clone()
@@ -115,7 +115,7 @@ struct Looking<'a> {
     user: Git,
     /// Git with ours.
     own: Git,
-    scratch: &'a Scratch,
+    scratch: &'a ContentScratch,
 }
 
 impl Looking<'_> {
@@ -194,12 +194,12 @@ fn filters(root: &Path) -> Result<Vec<String>, GitError> {
 }
 
 /// A folder of ours for git to work in, one process at a time.
-struct Scratch {
+struct ContentScratch {
     folder: PathBuf,
     _turn: FileLock,
 }
 
-impl Scratch {
+impl ContentScratch {
     fn take(place: &Place) -> Result<Self, GitError> {
         let folder = place.state.join("scratch").join(place.tree.as_str());
         file::make_private_folder(&folder.join("objects"))?;
@@ -220,7 +220,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ContentScratch {
     fn drop(&mut self) {
         // What stays costs space only, and goes next time.
         let _kept = fs::remove_dir_all(self.folder.join("objects"));

@@ -2,7 +2,7 @@
 //!
 //! What a person can do about it is a value, `Remedy`: the faces spell it.
 
-use crate::git::VERSION_MIN;
+use crate::command::VERSION_MIN;
 use std::{
     io,
     path::{Path, PathBuf},

@@ -6,16 +6,18 @@
 //!
 //! *Absent:* a clock (the time is handed in), the journal, agents.
 
+mod command;
 mod content;
 mod error;
-mod git;
 pub mod merge;
 pub mod tree;
+mod trees;
 
+pub use command::{Git, Hold, VERSION_MIN, VERSION_TO_REVERT, exclude, version};
 pub use content::{content, content_of_tree, git_at};
 pub use error::{Absence, GitError, Hindrance, Mistake, Refusal, Remedy};
-pub use git::{Git, Hold, VERSION_MIN, VERSION_TO_REVERT, exclude, version};
 pub use merge::{
     Committed, Join, Land, Landing, Occupant, PhaseBranch, Reverted, Stamp, name_some,
 };
-pub use tree::{PruneOrder, Pruned, PutAway, TreeEntry, Trees, TreesPlace, name, size};
+pub use tree::{PruneOrder, Pruned, Retirement, TreeEntry, name, size};
+pub use trees::{Trees, TreesPlace};

@@ -15,7 +15,7 @@ use crate::{
     worktrees::{Reclaim, reclaim, trees_of},
 };
 use std::{collections::BTreeSet, time::Duration};
-use waypost_git::{Hold, Occupant, PhaseBranch, PutAway, merge, tree};
+use waypost_git::{Hold, Occupant, PhaseBranch, Retirement, merge, tree};
 use waypost_model::{
     id::TaskId,
     retry::FailureClass,
@@ -205,8 +205,8 @@ impl Executor<'_> {
                     Err(error) => attempt.fail(FailureClass::Transient, &error.to_string()),
                 })
             }
-            Outcome::PutAway { name, put_away } => {
-                self.note_put_away(&name, put_away);
+            Outcome::Retired { name, retired } => {
+                self.note_retired(&name, retired);
                 Ok(())
             }
             Outcome::Opened { phase, base } => self.opened(project, &phase, base),
@@ -278,7 +278,7 @@ impl Executor<'_> {
         })
     }
 
-    /// Puts away what nobody works in. Says whether anything went.
+    /// Retires trees that are not worked in. Says whether anything went.
     pub(super) fn reclaim(
         &mut self,
         project: &mut Project,
@@ -295,11 +295,11 @@ impl Executor<'_> {
         Ok(!pruned.removed.is_empty() || pruned.swept > 0)
     }
 
-    fn note_put_away(&mut self, name: &str, put_away: Result<PutAway, EngineError>) {
-        let text = match put_away {
-            Ok(PutAway::Removed { .. } | PutAway::Gone) => return,
-            Ok(PutAway::Refused { reason }) => format!("{name} is kept: {reason}"),
-            Ok(PutAway::InUse { processes }) => {
+    fn note_retired(&mut self, name: &str, retired: Result<Retirement, EngineError>) {
+        let text = match retired {
+            Ok(Retirement::Removed { .. } | Retirement::Gone) => return,
+            Ok(Retirement::Refused { reason }) => format!("{name} is kept: {reason}"),
+            Ok(Retirement::InUse { processes }) => {
                 let who: Vec<String> =
                     processes.iter().map(|(pid, name)| format!("{name} ({pid})")).collect();
                 format!("{name} is kept: {} is in it", who.join(", "))
@@ -322,8 +322,8 @@ impl Executor<'_> {
         self.commit(project, vec![run::Command::BasePhase { phase: phase.number, commit }])
     }
 
-    /// Puts away the work tree of an attempt whose work is joined and recorded.
-    pub(super) fn put_away_joined(
+    /// Retires the work tree of an attempt whose work is joined and recorded.
+    pub(super) fn retire_joined(
         &mut self,
         project: &mut Project,
         ended: &[(TaskId, String)],
@@ -334,7 +334,7 @@ impl Executor<'_> {
             let view = active.task(id);
             if view.is_some_and(|view| view.status == TaskStatus::Completed) {
                 let why = "its work is joined".to_owned();
-                apart.yard.give(Job::PutAway { name: name.clone(), why });
+                apart.yard.give(Job::Retire { name: name.clone(), why });
             }
         }
         Ok(())
@@ -379,7 +379,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Puts away what is left of attempts and phases that are over: by an engine that died, or
+    /// Retires what is left of attempts and phases that are over: by an engine that died, or
     /// because git did.
     pub(super) fn tidy_trees(&mut self, project: &mut Project) -> Result<(), EngineError> {
         let Some(active) = project.run()?.active() else { return Ok(()) };
@@ -396,7 +396,7 @@ impl Executor<'_> {
         let is_attempt = |name: &&String| name.contains("--");
         for name in found.iter().filter(is_attempt).filter(|name| !kept.contains(*name)) {
             let why = "its attempt is over".to_owned();
-            apart.yard.give(Job::PutAway { name: name.clone(), why });
+            apart.yard.give(Job::Retire { name: name.clone(), why });
         }
         for (number, stage) in active.phases() {
             let Some(phase) = PhaseBranch::of(active, number) else { continue };

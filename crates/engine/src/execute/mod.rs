@@ -136,7 +136,7 @@ pub(crate) struct Executor<'a> {
     known: Known,
     /// How many keepers have died.
     keepers_lost: usize,
-    /// How it ended, while git still puts away what it left.
+    /// How it ended, while git still removes what it left.
     end: Option<RunEnd>,
 }
 
@@ -328,7 +328,7 @@ impl Executor<'_> {
         Ok(Attended::GoesOn)
     }
 
-    /// The run has ended; it is over once git has put away what it left.
+    /// The run has ended; it is over once git has removed what it left.
     fn wind_up(
         &mut self,
         project: &mut Project,
@@ -398,7 +398,7 @@ impl Executor<'_> {
         // Before that, whoever came after us would have to find them.
         self.remains.drain(..).try_for_each(Remains::forget)?;
         self.tell_ends(project, &told)?;
-        self.put_away_joined(project, &trees)?;
+        self.retire_joined(project, &trees)?;
         self.take_claims(project, &claims)
     }
 

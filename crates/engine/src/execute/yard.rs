@@ -1,5 +1,5 @@
 //! Git work for a run, in threads of its own: a run goes on while trees are made, committed, joined
-//! and put away.
+//! and retired.
 //!
 //! What moves the branch of a phase or the target is done by one thread in the order in which it was
 //! given; everything else by a few at once. A job that was given is done, also when the run ends;
@@ -17,7 +17,7 @@ use std::{
     thread,
 };
 use waypost_git::{
-    Absence, Committed, GitError, Join, Land, Landing, Occupant, PhaseBranch, PutAway, Stamp,
+    Absence, Committed, GitError, Join, Land, Landing, Occupant, PhaseBranch, Retirement, Stamp,
     Trees, merge, tree,
 };
 use waypost_model::id::TaskId;
@@ -31,7 +31,7 @@ const KILLS_MAX: usize = 3;
 /// Something to do in git.
 #[derive(Debug)]
 pub(super) enum Job {
-    /// Make the work tree of an attempt, and put away those of earlier attempts at its task.
+    /// Make the work tree of an attempt, and retire those of earlier attempts at its task.
     Make {
         id: TaskId,
         name: String,
@@ -65,7 +65,7 @@ pub(super) enum Job {
         id: TaskId,
         joining: Joining,
     },
-    PutAway {
+    Retire {
         name: String,
         why: String,
     },
@@ -97,7 +97,7 @@ pub(super) enum Outcome {
     Left { id: TaskId, left: Result<(), EngineError> },
     Committed { id: TaskId, committed: Result<Committed, EngineError> },
     Joined { id: TaskId, join: Result<Join, EngineError> },
-    PutAway { name: String, put_away: Result<PutAway, EngineError> },
+    Retired { name: String, retired: Result<Retirement, EngineError> },
     Opened { phase: PhaseBranch, base: Result<String, EngineError> },
     Synced(Result<(), EngineError>),
     Settled { phase: u32, settled: Result<(), EngineError> },
@@ -151,7 +151,7 @@ impl Yard {
 
     pub(super) fn give(&mut self, job: Job) {
         let to = match job {
-            Job::Make { .. } | Job::PutAway { .. } | Job::Commit { .. } => &self.parallel,
+            Job::Make { .. } | Job::Retire { .. } | Job::Commit { .. } => &self.parallel,
             _ => &self.serial,
         };
         self.under_way += 1;
@@ -232,9 +232,9 @@ fn perform(trees: &Trees, job: Job) -> Outcome {
             let join = again(trees, || join(trees, &joining));
             Outcome::Joined { id, join }
         }
-        Job::PutAway { name, why } => {
-            let put_away = again(trees, || tree::retire(trees, &name, &why));
-            Outcome::PutAway { name, put_away }
+        Job::Retire { name, why } => {
+            let retired = again(trees, || tree::retire(trees, &name, &why));
+            Outcome::Retired { name, retired }
         }
         Job::OpenPhase(phase) => {
             let base = again(trees, || merge::open_phase(trees, &phase));
@@ -259,15 +259,15 @@ fn perform(trees: &Trees, job: Job) -> Outcome {
     }
 }
 
-/// Makes the work tree of an attempt, and puts away those of earlier attempts at its task.
+/// Makes the work tree of an attempt, and retires those of earlier attempts at its task.
 pub(crate) fn make(
     trees: &Trees,
     id: &TaskId,
     name: &str,
     phase: &PhaseBranch,
 ) -> Result<Made, GitError> {
-    for earlier in merge::earlier(trees, &phase.name, id, name)? {
-        // One that cannot be put away now stays, and is put away another time.
+    for earlier in tree::earlier(trees, &phase.name, id, name)? {
+        // One that cannot be retired now stays, and is retired another time.
         if let Err(error @ GitError::Killed { .. }) =
             tree::retire(trees, &earlier, "another attempt begins")
         {

@@ -2,8 +2,8 @@
 
 use super::{ATTEMPT, EVIDENCE, PhaseBranch, TASK, TRIES, Trial, try_merge};
 use crate::{
+    command::{self, Git},
     error::{Absence, GitError, Hindrance},
-    git::{self, Git},
     tree::{Trees, stage},
 };
 use std::collections::BTreeMap;
@@ -194,7 +194,7 @@ pub(super) fn commit_staged(git: &Git, message: &str, files: &[&str]) -> Result<
     check.extend(files);
     match git.try_text(&check)? {
         Some(_) => Ok(false),
-        None => Err(git::failure("commit", &committed)),
+        None => Err(command::failure("commit", &committed)),
     }
 }
 

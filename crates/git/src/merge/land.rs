@@ -2,13 +2,12 @@
 
 use super::{
     PHASE, PhaseBranch, TRIES, Trial,
+    advance::{Moved, advance, checkout_of},
+    cut_move::undo_move,
     join::one_line,
-    name_some,
-    target::{Moved, advance, checkout_of},
-    torn::undo_move,
-    try_merge,
+    name_some, try_merge,
 };
-use crate::{error::GitError, git::Git, tree::Trees};
+use crate::{command::Git, error::GitError, tree::Trees};
 use waypost_model::{
     id::TaskId,
     run::{Active, TaskStatus, TaskView},

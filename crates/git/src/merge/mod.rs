@@ -6,29 +6,29 @@
 //! ref. Every merge commit says in its trailers what it is, so that after a crash git can be asked
 //! what has happened: all of these may be done twice.
 
-mod diff;
+mod advance;
+mod cut_move;
+mod history;
 mod join;
 mod land;
+mod obstructions;
+mod occupant;
 mod phase;
 mod revert;
-mod shared;
-mod target;
-mod torn;
-mod way;
 
-pub use diff::{brought, diff_of_commit, diff_since, landed_phase};
+pub use history::{brought, diff_of_commit, diff_since, landed_phase};
 pub use join::{Committed, Join, Stamp, changed_since, commit_attempt, is_committed, join, joined};
 pub use land::{Land, Landing, land};
+pub use occupant::{Occupant, commit_shared, enter, leave};
 pub use phase::{
-    PhaseBranch, clear_phase, close_phase, earlier, hand_over, has_phase, is_untouched, names,
-    open_phase, settle_phase, sync_phase, take_back,
+    PhaseBranch, clear_phase, close_phase, hand_over, has_phase, is_untouched, open_phase,
+    settle_phase, sync_phase, take_back,
 };
 pub use revert::{Reverted, revert};
-pub use shared::{Occupant, commit_shared, enter, leave};
 
 use crate::{
+    command::{self, Git},
     error::GitError,
-    git::{self, Git},
 };
 
 /// Trailers of our commits.
@@ -66,7 +66,7 @@ fn try_merge(git: &Git, ours: &str, theirs: &str, base: Option<&str>) -> Result<
                 fields.filter(|it| !it.is_empty()).map(|it| it.into_owned()).collect();
             Ok(Trial::Conflict(files))
         }
-        _ => Err(git::failure("merge-tree", &output)),
+        _ => Err(command::failure("merge-tree", &output)),
     }
 }
 

@@ -7,17 +7,13 @@ use super::{
     TRIES,
     join::paths,
     name_some,
-    shared::{forget_occupants, handed, is_astray},
+    occupant::{forget_occupants, handed, is_astray},
 };
 use crate::{
     error::{Absence, GitError, Hindrance, Refusal},
-    tree::{Leaving, Trees, make, retire, take_out, take_snapshot},
+    tree::{Leftovers, Trees, make, retire, take_out, take_snapshot},
 };
-use std::{collections::BTreeSet, fs, io};
-use waypost_model::{
-    id::TaskId,
-    run::{Active, Isolation, TREES},
-};
+use waypost_model::run::{Active, Isolation, TREES};
 
 /// Where the work of one phase is joined, and where it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,7 +121,7 @@ pub fn clear_phase(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
     let base = base.ok_or_else(|| Absence::Branch { name: phase.name.clone() })?;
     let branch = is_astray.then_some(&*phase.name);
     let why = "left in the phase's work tree";
-    take_out(trees, &Leaving { branch, ..Leaving::of(&phase.name, &base, why) }).map(drop)
+    take_out(trees, &Leftovers { branch, ..Leftovers::of(&phase.name, &base, why) }).map(drop)
 }
 
 /// Leaves the phase's work tree to a person: clean, and on the phase's branch, so that what is
@@ -199,46 +195,6 @@ pub fn close_phase(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
         }
     }
     forget_occupants(trees, phase)
-}
-
-/// The names of all folders and branches that are work trees of ours, or were.
-pub fn names(trees: &Trees) -> Result<BTreeSet<String>, GitError> {
-    let folder = trees.root().join(TREES);
-    let entries = match fs::read_dir(&folder) {
-        Ok(entries) => Some(entries),
-        // Whoever makes a work tree says what is in the way.
-        Err(error)
-            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
-        {
-            None
-        }
-        Err(error) => return Err(GitError::file("read", &folder, error)),
-    };
-    let folders = entries.into_iter().flatten().flatten();
-    let folders = folders.filter_map(|entry| entry.file_name().into_string().ok());
-    let list = ["for-each-ref", "--format=%(refname:lstrip=3)", "refs/heads/worktree/"];
-    let branches = trees.git()?.text(&list)?;
-    let names = folders.chain(branches.lines().map(str::to_owned));
-    let ours = names.filter(|name| name.starts_with("phase-"));
-    Ok(ours.map(|name| format!("{TREES}/{name}")).collect())
-}
-
-/// Work trees of other attempts at a task than the one that is called `name`.
-pub fn earlier(
-    trees: &Trees,
-    phase: &str,
-    id: &TaskId,
-    name: &str,
-) -> Result<Vec<String>, GitError> {
-    let start = format!("{phase}--{id}-");
-    if name.strip_prefix(&start) == Some("1") {
-        return Ok(Vec::new());
-    }
-    let is_other = |it: &String| {
-        let number = it.strip_prefix(&start).filter(|_| it != name);
-        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    Ok(names(trees)?.into_iter().filter(is_other).collect())
 }
 
 /// Whether nothing was joined to a phase yet.

@@ -2,11 +2,10 @@
 
 use super::{
     REVERTS, TASK, TRIES, Trial,
+    advance::{Moved, advance},
+    cut_move::undo_move,
     land::{Boxes, with_boxes},
-    name_some,
-    target::{Moved, advance},
-    torn::undo_move,
-    try_merge,
+    name_some, try_merge,
 };
 use crate::{error::GitError, tree::Trees};
 use waypost_model::id::TaskId;

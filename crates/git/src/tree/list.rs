@@ -2,15 +2,14 @@
 
 use super::{
     Trees,
-    admin::{self, Admin, Stage},
-    inside,
-    look::{Subject, inspect},
-    name,
+    inspection::{Subject, inspect},
+    name, processes,
+    record::{self, Admin, Stage},
     snapshot::REFS,
 };
-use crate::{error::GitError, merge::names};
-use std::{collections::BTreeSet, fs, path::Path};
-use waypost_model::time::Time;
+use crate::error::GitError;
+use std::{collections::BTreeSet, fs, io, path::Path};
+use waypost_model::{id::TaskId, run::TREES, time::Time};
 use waypost_store::file;
 
 /// A work tree of ours as it stands.
@@ -46,13 +45,13 @@ pub struct Snapshot {
 /// The trees that are ours, by name.
 pub fn list(trees: &Trees) -> Result<Vec<TreeEntry>, GitError> {
     let mut found = Vec::new();
-    for (admin, path) in Admin::all(trees.common())? {
+    for (record, path) in Admin::all(trees.common())? {
         let Some(name) = trees.name_of(&path) else { continue };
-        let mark = admin.mark()?;
-        if mark.is_none() && !admin.is_locked_by_us() {
+        let mark = record.mark()?;
+        if mark.is_none() && !record.is_locked_by_us() {
             continue;
         }
-        let used = ["index", "logs/HEAD", "HEAD"].map(|file| changed(&admin.folder.join(file)));
+        let used = ["index", "logs/HEAD", "HEAD"].map(|file| changed(&record.folder.join(file)));
         let mut entry = TreeEntry {
             name: name.clone(),
             branch: None,
@@ -62,14 +61,14 @@ pub fn list(trees: &Trees) -> Result<Vec<TreeEntry>, GitError> {
             is_needed: true,
             made: mark.as_ref().map(|mark| mark.made),
             used: used.into_iter().flatten().max(),
-            processes: inside::processes(&path),
+            processes: processes::in_folder(&path),
         };
         match mark {
             Some(mark) if entry.is_there && mark.stage == Stage::Ready => {
-                let look = inspect(trees, &Subject { name, admin, mark, folder: path })?;
-                entry.is_needed = look.has_something_to_lose() || !look.nested.is_empty();
-                entry.is_dirty = look.is_changed;
-                (entry.branch, entry.head) = (look.branch, look.commit);
+                let seen = inspect(trees, &Subject { name, record, mark, folder: path })?;
+                entry.is_needed = seen.has_something_to_lose() || !seen.nested.is_empty();
+                entry.is_dirty = seen.is_changed;
+                (entry.branch, entry.head) = (seen.branch, seen.commit);
             }
             // It was never ready: nobody has worked in it.
             None => entry.is_needed = false,
@@ -86,7 +85,7 @@ pub fn traces(trees: &Trees) -> Result<BTreeSet<String>, GitError> {
     let mut found: BTreeSet<String> = names(trees)?.into_iter().collect();
     let records = Admin::all(trees.common())?.into_iter();
     found.extend(records.filter_map(|(_, path)| trees.name_of(&path)));
-    found.extend(admin::all_begun(trees.common()));
+    found.extend(record::all_begun(trees.common()));
     found.extend(lone_branches(trees)?);
     Ok(found)
 }
@@ -98,11 +97,51 @@ pub fn lone_branches(trees: &Trees) -> Result<Vec<String>, GitError> {
     let is_attempt = |name: &&str| name::is_name(name) && name::attempt(name).is_some();
     let mut lone = Vec::new();
     for name in listed.lines().filter(is_attempt) {
-        if trees.admin(name)?.is_none() {
+        if trees.record(name)?.is_none() {
             lone.push(name.to_owned());
         }
     }
     Ok(lone)
+}
+
+/// The names of all folders and branches that are work trees of ours, or were.
+pub fn names(trees: &Trees) -> Result<BTreeSet<String>, GitError> {
+    let folder = trees.root().join(TREES);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => Some(entries),
+        // Whoever makes a work tree says what is in the way.
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            None
+        }
+        Err(error) => return Err(GitError::file("read", &folder, error)),
+    };
+    let folders = entries.into_iter().flatten().flatten();
+    let folders = folders.filter_map(|entry| entry.file_name().into_string().ok());
+    let list = ["for-each-ref", "--format=%(refname:lstrip=3)", "refs/heads/worktree/"];
+    let branches = trees.git()?.text(&list)?;
+    let names = folders.chain(branches.lines().map(str::to_owned));
+    let ours = names.filter(|name| name.starts_with("phase-"));
+    Ok(ours.map(|name| format!("{TREES}/{name}")).collect())
+}
+
+/// Work trees of other attempts at a task than the one that is called `name`.
+pub fn earlier(
+    trees: &Trees,
+    phase: &str,
+    id: &TaskId,
+    name: &str,
+) -> Result<Vec<String>, GitError> {
+    let start = format!("{phase}--{id}-");
+    if name.strip_prefix(&start) == Some("1") {
+        return Ok(Vec::new());
+    }
+    let is_other = |it: &String| {
+        let number = it.strip_prefix(&start).filter(|_| it != name);
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    Ok(names(trees)?.into_iter().filter(is_other).collect())
 }
 
 /// All snapshots, by tree, the oldest first.

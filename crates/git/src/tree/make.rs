@@ -1,19 +1,18 @@
 //! Making a work tree, and finding out how far an earlier making or removal came.
 
 use super::{
-    Trees,
-    admin::{self, Admin, Mark, REASON, Stage},
-    include,
-    look::only_here,
+    Trees, copied_files,
+    inspection::only_here,
     name,
-    removal::{finish_removal, forget_record},
-    share,
+    record::{self, Admin, Mark, REASON, Stage},
+    retire::{finish_removal, forget_record},
+    shared_folders,
     snapshot::keep_commits,
     trash::{delete_soon, fresh_trash, move_from_trash, move_to_trash},
 };
 use crate::{
+    command::{self, Git},
     error::{Absence, GitError, Hindrance, Mistake},
-    git::{self, Git},
 };
 use std::{
     fs, io,
@@ -48,7 +47,7 @@ pub(super) enum Standing {
 /// has all of it.
 pub fn make(trees: &Trees, name: &str, base: &str) -> Result<MadeTree, GitError> {
     name::check(name)?;
-    if !git::is_safe_ref(base) {
+    if !command::is_safe_ref(base) {
         return Err(Mistake::CommitName { name: base.to_owned() }.into());
     }
     let (trees, _turn) = trees.turn(name)?;
@@ -57,7 +56,7 @@ pub fn make(trees: &Trees, name: &str, base: &str) -> Result<MadeTree, GitError>
     let path = trees.path(name);
     match condition(&trees, name)? {
         Standing::Ready(..) => return Ok(MadeTree { path, is_new: false }),
-        Standing::Missing(admin, mark) if remake(&trees, &path, &admin, &mark)? => {
+        Standing::Missing(record, mark) if remake(&trees, &path, &record, &mark)? => {
             return Ok(MadeTree { path, is_new: true });
         }
         Standing::Missing(..) | Standing::Partial => clear_remains(&trees, name)?,
@@ -70,15 +69,15 @@ pub fn make(trees: &Trees, name: &str, base: &str) -> Result<MadeTree, GitError>
         }
         return Err(error);
     }
-    let admin = trees.admin(name)?;
-    let admin = admin.ok_or_else(|| Absence::Record { name: name.to_owned() })?;
-    let git = trees.git_of(&admin, &path)?;
+    let record = trees.record(name)?;
+    let record = record.ok_or_else(|| Absence::Record { name: name.to_owned() })?;
+    let git = trees.git_of(&record, &path)?;
     let base = match resolved(base) {
         true => base.to_owned(),
         false => git.text(&["rev-parse", "--verify", "HEAD"])?,
     };
     furnish(&trees, &path)?;
-    admin.set_mark(&Mark { made: trees.now(), base, stage: Stage::Ready })?;
+    record.set_mark(&Mark { made: trees.now(), base, stage: Stage::Ready })?;
     forget_making(&trees, name)?;
     Ok(MadeTree { path, is_new: true })
 }
@@ -111,8 +110,8 @@ pub(super) fn guard_folder(trees: &Trees) -> Result<(), GitError> {
 /// Finds out how a tree stands; what an earlier removal has left undone is done first.
 pub(super) fn condition(trees: &Trees, name: &str) -> Result<Standing, GitError> {
     let path = trees.path(name);
-    let Some(admin) = trees.admin(name)? else {
-        if let Some(begun) = admin::begun(trees.common(), name) {
+    let Some(record) = trees.record(name)? else {
+        if let Some(begun) = record::begun(trees.common(), name) {
             fs::remove_dir_all(&begun).map_err(|error| unusable(&begun, error))?;
         }
         return match is_free(&path)? {
@@ -122,8 +121,8 @@ pub(super) fn condition(trees: &Trees, name: &str) -> Result<Standing, GitError>
             false => Err(Hindrance::ForeignFolder { path }.into()),
         };
     };
-    let Some(mark) = admin.mark()? else {
-        let is_ours = admin.is_locked_by_us() || making_note(trees, name).exists();
+    let Some(mark) = record.mark()? else {
+        let is_ours = record.is_locked_by_us() || making_note(trees, name).exists();
         return match is_ours {
             true => Ok(Standing::Partial),
             false => Err(Hindrance::ForeignTree { path, name: name.to_owned() }.into()),
@@ -131,13 +130,13 @@ pub(super) fn condition(trees: &Trees, name: &str) -> Result<Standing, GitError>
     };
     let is_there = path.join(".git").symlink_metadata().is_ok();
     match &mark.stage {
-        Stage::Ready | Stage::Away(_) if is_there => Ok(Standing::Ready(admin, mark)),
+        Stage::Ready | Stage::Away(_) if is_there => Ok(Standing::Ready(record, mark)),
         Stage::Away(trash) if move_from_trash(trees, trash, &path)? => {
-            Ok(Standing::Ready(admin, mark))
+            Ok(Standing::Ready(record, mark))
         }
-        Stage::Ready | Stage::Remaking | Stage::Away(_) => Ok(Standing::Missing(admin, mark)),
+        Stage::Ready | Stage::Remaking | Stage::Away(_) => Ok(Standing::Missing(record, mark)),
         Stage::Leaving { .. } => {
-            finish_removal(trees, name, &admin, &mark)?;
+            finish_removal(trees, name, &record, &mark)?;
             Ok(Standing::Nothing)
         }
     }
@@ -147,26 +146,26 @@ pub(super) fn condition(trees: &Trees, name: &str) -> Result<Standing, GitError>
 pub(super) fn remake(
     trees: &Trees,
     path: &Path,
-    admin: &Admin,
+    record: &Admin,
     mark: &Mark,
 ) -> Result<bool, GitError> {
-    let git = trees.git_of(admin, trees.root())?.variable("GIT_WORK_TREE", path);
+    let git = trees.git_of(record, trees.root())?.variable("GIT_WORK_TREE", path);
     if git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?.is_none() {
         return Ok(false);
     }
     if !is_free(path)? && path.join(".git").symlink_metadata().is_err() {
         return Err(Hindrance::Replaced { path: path.to_owned() }.into());
     }
-    admin.set_mark(&Mark { stage: Stage::Remaking, ..mark.clone() })?;
+    record.set_mark(&Mark { stage: Stage::Remaking, ..mark.clone() })?;
     make_folder(path)?;
-    let pointer = [b"gitdir: ", admin.folder.as_os_str().as_bytes(), b"\n"].concat();
+    let pointer = [b"gitdir: ", record.folder.as_os_str().as_bytes(), b"\n"].concat();
     file::replace_volatile(&path.join(".git"), &pointer, file::SHARED)?;
-    let git = trees.git_of(admin, path)?;
+    let git = trees.git_of(record, path)?;
     if git.try_text(&["checkout-index", "--all", "--force", "--quiet"])?.is_none() {
         git.text(&["reset", "--hard", "--quiet"])?;
     }
     furnish(trees, path)?;
-    admin.set_mark(&Mark { stage: Stage::Ready, ..mark.clone() })?;
+    record.set_mark(&Mark { stage: Stage::Ready, ..mark.clone() })?;
     Ok(true)
 }
 
@@ -174,10 +173,10 @@ pub(super) fn remake(
 /// its branch; commits that only its log knows are kept. A branch stays.
 pub(super) fn clear_remains(trees: &Trees, name: &str) -> Result<(), GitError> {
     let path = trees.path(name);
-    if let Some(admin) =
-        trees.admin(name)?.filter(|admin| admin.mark().is_ok_and(|it| it.is_some()))
+    if let Some(record) =
+        trees.record(name)?.filter(|record| record.mark().is_ok_and(|it| it.is_some()))
     {
-        let lost = only_here(trees, name, &admin.heads(trees.common(), name)?)?;
+        let lost = only_here(trees, name, &record.heads(trees.common(), name)?)?;
         if let Some(last) = lost.last() {
             keep_commits(trees, name, "its folder and its branch are gone", last, &lost)?;
         }
@@ -187,8 +186,8 @@ pub(super) fn clear_remains(trees: &Trees, name: &str) -> Result<(), GitError> {
         move_to_trash(trees, &path, &trash)?;
         delete_soon(trees, &trash);
     }
-    if let Some(admin) = trees.admin(name)? {
-        forget_record(trees, &admin)?;
+    if let Some(record) = trees.record(name)? {
+        forget_record(trees, &record)?;
     }
     forget_making(trees, name)
 }
@@ -217,8 +216,8 @@ fn add_tree(trees: &Trees, name: &str, base: &str) -> Result<(), GitError> {
 
 /// Puts in what the project says that a tree needs beside what git has put there.
 pub(super) fn furnish(trees: &Trees, path: &Path) -> Result<(), GitError> {
-    include::copy(trees, path)?;
-    share::link(trees, path)
+    copied_files::copy(trees, path)?;
+    shared_folders::link(trees, path)
 }
 
 /// Whether `commit` has everything that `branch` has.

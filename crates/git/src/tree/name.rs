@@ -3,8 +3,8 @@
 //! A name is the folder below the project's root and the branch at once.
 
 use crate::{
+    command,
     error::{GitError, Mistake},
-    git,
 };
 
 /// Where work trees are, below the project's root.
@@ -22,7 +22,7 @@ pub fn check(name: &str) -> Result<(), GitError> {
 pub fn is_name(name: &str) -> bool {
     let rest = name.strip_prefix(FOLDER).and_then(|rest| rest.strip_prefix('/'));
     rest.is_some_and(|rest| rest.starts_with("phase-") && !rest.contains('/'))
-        && git::is_safe_ref(name)
+        && command::is_safe_ref(name)
 }
 
 /// The last part: the folder's own name, which snapshots are kept under.

@@ -6,11 +6,11 @@
 
 use super::{
     Trees,
-    look::{Look, Subject},
+    inspection::{Look, Subject},
 };
 use crate::{
+    command::{Foreign, Git},
     error::GitError,
-    git::{Foreign, Git},
 };
 use std::{
     ffi::OsStr,
@@ -30,11 +30,11 @@ const GITFILE_SIZE_MAX: u64 = 64 << 10;
 pub(super) fn unsaved(
     trees: &Trees,
     subject: &Subject,
-    look: &Look,
+    seen: &Look,
 ) -> Result<Option<String>, GitError> {
-    let Subject { admin, folder, .. } = subject;
-    let links = look.links.iter().map(|(path, _)| path);
-    for path in look.nested.iter().chain(links) {
+    let Subject { record, folder, .. } = subject;
+    let links = seen.links.iter().map(|(path, _)| path);
+    for path in seen.nested.iter().chain(links) {
         let repository = folder.join(OsStr::from_bytes(path));
         if !is_repository(&repository) {
             continue;
@@ -45,14 +45,14 @@ pub(super) fn unsaved(
         }
     }
     // Of submodules whose folders are gone, git keeps the repositories.
-    for repository in modules(&admin.folder.join("modules")) {
+    for repository in modules(&record.folder.join("modules")) {
         // Its configuration names a work tree that is not there.
         let git = Git::at(trees.root())
             .variable("GIT_DIR", &*repository)
             .variable("GIT_WORK_TREE", &*repository);
         let git = git.clone().without(&Foreign::read(&git)?);
         if let Some(what) = unsaved_commits(&git)? {
-            let name = repository.strip_prefix(&admin.folder).unwrap_or(&repository);
+            let name = repository.strip_prefix(&record.folder).unwrap_or(&repository);
             return Ok(Some(told(&name.display().to_string(), what)));
         }
     }
@@ -126,7 +126,7 @@ fn unsaved_in(nested: &Nested, depth: usize) -> Result<Option<&'static str>, Git
     let git = nested.git()?;
     let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"];
     let Some(printed) = git.try_bytes(&status)? else {
-        return Ok(Some("something that git cannot look at"));
+        return Ok(Some("something that git cannot seen at"));
     };
     let mut inner: Vec<Nested> = Vec::new();
     for record in printed.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
@@ -159,7 +159,7 @@ fn unsaved_commits(git: &Git) -> Result<Option<&'static str>, GitError> {
     match git.try_text(&list)? {
         Some(listed) if listed.is_empty() => Ok(None),
         Some(_) => Ok(Some("commits that no remote has")),
-        None => Ok(Some("commits that git cannot look at")),
+        None => Ok(Some("commits that git cannot seen at")),
     }
 }
 

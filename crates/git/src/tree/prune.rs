@@ -1,10 +1,10 @@
-//! Clearing up: trees that nobody works in are put away by age and by need of space, and old
+//! Clearing up: trees that nobody works in are retired by age and by need of space, and old
 //! snapshots are deleted.
 
 use super::{
     Trees,
     list::{TreeEntry, list, list_snapshots, lone_branches},
-    removal::{PutAway, retire, retire_with_strays},
+    retire::{Retirement, retire, retire_with_strays},
     trash::{settle, sweep},
 };
 use crate::error::GitError;
@@ -16,7 +16,7 @@ use waypost_model::time::Time;
 pub struct PruneOrder {
     /// Trees that were not used for so long; none: by need alone.
     pub older_than: Option<Duration>,
-    /// Trees are put away, the oldest first, until so many bytes are free.
+    /// Trees are retired, the oldest first, until so many bytes are free.
     pub need: Option<u64>,
     /// Snapshots that are older than this; none: they stay.
     pub snapshots_older_than: Option<Duration>,
@@ -81,20 +81,20 @@ fn prune_one(
     pruned: &mut Pruned,
 ) -> Result<(), GitError> {
     let why = "cleared up";
-    let put_away = match order.loses_strays {
+    let retired = match order.loses_strays {
         true => retire_with_strays(trees, name, why),
         false => retire(trees, name, why),
     };
-    match put_away {
-        Ok(PutAway::Removed { snapshot }) => pruned.removed.push((name.to_owned(), snapshot)),
-        Ok(PutAway::InUse { processes }) => {
+    match retired {
+        Ok(Retirement::Removed { snapshot }) => pruned.removed.push((name.to_owned(), snapshot)),
+        Ok(Retirement::InUse { processes }) => {
             let told: Vec<String> =
                 processes.iter().map(|(pid, program)| format!("{program} ({pid})")).collect();
             pruned.stayed.push((name.to_owned(), format!("{} in it", told.join(", "))));
         }
-        Ok(PutAway::Refused { reason }) => pruned.stayed.push((name.to_owned(), reason)),
-        Ok(PutAway::Gone) => {}
-        // One that cannot be put away does not keep the others.
+        Ok(Retirement::Refused { reason }) => pruned.stayed.push((name.to_owned(), reason)),
+        Ok(Retirement::Gone) => {}
+        // One that cannot be retired does not keep the others.
         Err(error) => pruned.stayed.push((name.to_owned(), error.to_string())),
     }
     Ok(())

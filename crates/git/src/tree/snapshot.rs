@@ -8,14 +8,14 @@
 use super::{
     Trees,
     index::{self, IndexFile},
-    look::{Look, OWN, Subject, inspect},
+    inspection::{Look, OWN, Subject, inspect},
     make::{Standing, condition, remake, unusable},
     name,
     nested::{self, Nested},
 };
 use crate::{
+    command::Git,
     error::{Absence, GitError, Mistake},
-    git::Git,
 };
 use std::{
     ffi::OsStr,
@@ -55,39 +55,39 @@ pub fn take_snapshot(trees: &Trees, name: &str, why: &str) -> Result<Option<Stri
         Standing::Missing(..) => refill(&trees, name)?,
         standing => standing,
     };
-    let Standing::Ready(admin, mark) = standing else {
+    let Standing::Ready(record, mark) = standing else {
         return Err(no_tree(name));
     };
-    let subject = Subject { name: name.to_owned(), admin, mark, folder: trees.path(name) };
-    let look = inspect(&trees, &subject)?;
-    if !look.has_something_to_lose() {
+    let subject = Subject { name: name.to_owned(), record, mark, folder: trees.path(name) };
+    let seen = inspect(&trees, &subject)?;
+    if !seen.has_something_to_lose() {
         return Ok(None);
     }
-    Ok(keep(&trees, &subject, &look, why)?.reference)
+    Ok(keep(&trees, &subject, &seen, why)?.reference)
 }
 
 /// Makes a snapshot of what was seen, and makes sure that it is whole.
 pub(super) fn keep(
     trees: &Trees,
     subject: &Subject,
-    look: &Look,
+    seen: &Look,
     why: &str,
 ) -> Result<Kept, GitError> {
     let Subject { name, mark, .. } = subject;
-    let work = reader(trees, subject, look)?;
+    let work = reader(trees, subject, seen)?;
     let files = work.files()?;
     let index = work.index(&files)?;
-    let is_as_head = match &look.commit {
+    let is_as_head = match &seen.commit {
         Some(commit) => work.git.text(&["rev-parse", &format!("{commit}^{{tree}}")])? == files,
         None => false,
     };
-    if is_as_head && index == "head" && look.lost.is_empty() {
+    if is_as_head && index == "head" && seen.lost.is_empty() {
         // Git was told not to look, and there was nothing to see.
         return Ok(Kept { reference: None, files });
     }
-    let mut parents: Vec<&str> = look.commit.iter().map(String::as_str).collect();
+    let mut parents: Vec<&str> = seen.commit.iter().map(String::as_str).collect();
     parents.extend(Some(&*index).filter(|index| !matches!(*index, "head" | "tree")));
-    for lost in &look.lost {
+    for lost in &seen.lost {
         if !parents.contains(&&**lost) {
             parents.push(lost);
         }
@@ -96,9 +96,9 @@ pub(super) fn keep(
     let message = [
         format!("waypost: snapshot of {name}\n\n{}\n\n", one_line(why)),
         format!("Waypost-Tree: {name}\n"),
-        format!("Waypost-Head: {}\n", look.branch.as_deref().unwrap_or("detached")),
-        format!("Waypost-Commit: {}\n", look.commit.clone().unwrap_or_else(none)),
-        format!("Waypost-Branch: {}\n", look.own_branch.clone().unwrap_or_else(none)),
+        format!("Waypost-Head: {}\n", seen.branch.as_deref().unwrap_or("detached")),
+        format!("Waypost-Commit: {}\n", seen.commit.clone().unwrap_or_else(none)),
+        format!("Waypost-Branch: {}\n", seen.own_branch.clone().unwrap_or_else(none)),
         format!("Waypost-Index: {index}\n"),
         format!("Waypost-Base: {}\n", mark.base),
     ];
@@ -141,25 +141,25 @@ pub(super) fn record_left(
 pub(super) fn is_still(
     trees: &Trees,
     subject: &Subject,
-    look: &Look,
+    seen: &Look,
     kept: &Kept,
 ) -> Result<bool, GitError> {
-    Ok(reader(trees, subject, look)?.files()? == kept.files)
+    Ok(reader(trees, subject, seen)?.files()? == kept.files)
 }
 
 pub(super) fn reader<'a>(
     trees: &Trees,
     subject: &'a Subject,
-    look: &'a Look,
+    seen: &'a Look,
 ) -> Result<Work<'a>, GitError> {
-    let git = trees.git_of(&subject.admin, &subject.folder)?.durable();
+    let git = trees.git_of(&subject.record, &subject.folder)?.durable();
     let scratch = scratch_of(trees, &subject.name)?;
-    Ok(Work { git, scratch, look, subject })
+    Ok(Work { git, scratch, seen, subject })
 }
 
 /// A folder for git to work in, for whoever has the turn of the tree.
-pub(super) fn scratch_of(trees: &Trees, name: &str) -> Result<Scratch, GitError> {
-    Scratch::take(trees.state().join("trees/scratch").join(name::short(name)))
+pub(super) fn scratch_of(trees: &Trees, name: &str) -> Result<TreeScratch, GitError> {
+    TreeScratch::take(trees.state().join("trees/scratch").join(name::short(name)))
 }
 
 /// Commits a snapshot and puts a ref on it; the newest one is taken if it is the same.
@@ -206,10 +206,12 @@ fn record_snapshot(
 /// Fills a tree again whose folder somebody has deleted, to look at it.
 pub(super) fn refill(trees: &Trees, name: &str) -> Result<Standing, GitError> {
     match condition(trees, name)? {
-        Standing::Missing(admin, mark) => match remake(trees, &trees.path(name), &admin, &mark)? {
-            true => condition(trees, name),
-            false => Ok(Standing::Missing(admin, mark)),
-        },
+        Standing::Missing(record, mark) => {
+            match remake(trees, &trees.path(name), &record, &mark)? {
+                true => condition(trees, name),
+                false => Ok(Standing::Missing(record, mark)),
+            }
+        }
         standing => Ok(standing),
     }
 }
@@ -245,18 +247,18 @@ fn one_line(why: &str) -> String {
 /// A tree that is being read.
 pub(super) struct Work<'a> {
     git: Git,
-    scratch: Scratch,
-    look: &'a Look,
+    scratch: TreeScratch,
+    seen: &'a Look,
     subject: &'a Subject,
 }
 
 impl Work<'_> {
     /// The files as one tree.
     pub(super) fn files(&self) -> Result<String, GitError> {
-        let Subject { admin, folder, .. } = self.subject;
+        let Subject { record, folder, .. } = self.subject;
         let own = self.scratch.0.join("files");
         let git = self.git.clone().variable("GIT_INDEX_FILE", &*own);
-        let index = admin.index()?;
+        let index = record.index()?;
         let copy = index.and_then(|index| {
             let copy = index::without_blinkers(&index.bytes, self.subject.oid_length(), folder)?;
             Some((index, copy))
@@ -271,7 +273,7 @@ impl Work<'_> {
         if !is_added {
             // Without a usable index everything is read.
             file::remove(&own)?;
-            git.text(&["read-tree", self.look.commit.as_deref().unwrap_or("--empty")])?;
+            git.text(&["read-tree", self.seen.commit.as_deref().unwrap_or("--empty")])?;
             self.add(&git, &[])?;
         }
         git.text(&["write-tree"])
@@ -308,7 +310,7 @@ impl Work<'_> {
     /// Puts files into the index that `git` has: these, or all.
     fn add(&self, git: &Git, only: &[&str]) -> Result<(), GitError> {
         let is_link =
-            |file: &&&str| self.look.links.iter().any(|(path, _)| path == file.as_bytes());
+            |file: &&&str| self.seen.links.iter().any(|(path, _)| path == file.as_bytes());
         let files: Vec<&str> = match only.is_empty() {
             true => vec!["."],
             false => only.iter().filter(|file| !is_link(file)).copied().collect(),
@@ -320,7 +322,7 @@ impl Work<'_> {
             // Also what a sparse checkout would not have: it was written all the same.
             git.text(&["add", "--all", "--sparse", &from, "--pathspec-file-nul"])?;
         }
-        let links = self.look.links.iter();
+        let links = self.seen.links.iter();
         let is_wanted =
             |path: &[u8]| only.is_empty() || only.iter().any(|it| it.as_bytes() == path);
         let mut links = links.filter(|(path, _)| is_wanted(path));
@@ -332,8 +334,8 @@ impl Work<'_> {
     fn pathspecs(&self, files: &[&str]) -> Vec<u8> {
         let mut list: Vec<Vec<u8>> =
             files.iter().chain(&OWN).map(|it| it.as_bytes().to_vec()).collect();
-        let links = self.look.links.iter().map(|(path, _)| path);
-        for path in self.look.nested.iter().chain(links) {
+        let links = self.seen.links.iter().map(|(path, _)| path);
+        for path in self.seen.nested.iter().chain(links) {
             list.push([b":(exclude,top,literal)".as_slice(), path].concat());
         }
         list.join(&0)
@@ -346,7 +348,7 @@ impl Work<'_> {
         if !nested::is_repository(&folder) {
             return Ok(());
         }
-        let tree = self.subject.admin.path()?;
+        let tree = self.subject.record.path()?;
         let home = tree.map_or_else(|| folder.clone(), |tree| tree.join(path));
         match (Nested { folder, home }).head()? {
             Some(head) if head != noted => {
@@ -359,7 +361,7 @@ impl Work<'_> {
 
     /// What the index is: as the head, as the files, or a commit of its own.
     fn index(&self, files: &str) -> Result<String, GitError> {
-        let Some(index) = self.subject.admin.index()?.filter(|_| self.look.is_staged) else {
+        let Some(index) = self.subject.record.index()?.filter(|_| self.seen.is_staged) else {
             return Ok("head".into());
         };
         let own = self.scratch.0.join("staged");
@@ -385,7 +387,7 @@ impl Work<'_> {
         let date = format!("@{} +0000", self.subject.mark.made.millis() / 1_000);
         let git = git.variable("GIT_AUTHOR_DATE", &*date).variable("GIT_COMMITTER_DATE", &*date);
         let mut arguments = vec!["commit-tree", &tree, "-m", &message];
-        arguments.extend(self.look.commit.iter().flat_map(|commit| ["-p", commit]));
+        arguments.extend(self.seen.commit.iter().flat_map(|commit| ["-p", commit]));
         git.text(&arguments)
     }
 
@@ -426,9 +428,9 @@ impl Work<'_> {
 }
 
 /// A folder for git to work in; gone when dropped. Whoever takes it has the turn of the tree.
-pub(super) struct Scratch(pub(super) PathBuf);
+pub(super) struct TreeScratch(pub(super) PathBuf);
 
-impl Scratch {
+impl TreeScratch {
     fn take(folder: PathBuf) -> Result<Self, GitError> {
         // What a process that was killed has left would be in the way.
         let _none = fs::remove_dir_all(&folder);
@@ -437,7 +439,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TreeScratch {
     fn drop(&mut self) {
         // What stays costs space only, and goes next time.
         let _kept = fs::remove_dir_all(&self.0);

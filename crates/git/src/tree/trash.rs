@@ -5,17 +5,17 @@
 
 use super::{
     Trees,
-    admin::{Admin, Stage},
     make::{condition, is_free, make_folder, unusable},
     name,
-    removal::GONE,
+    record::{Admin, Stage},
+    retire::GONE,
 };
 use crate::error::GitError;
 use std::{
     fs, io,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    sync::{PoisonError, mpsc},
+    sync::mpsc,
     thread::{self, JoinHandle},
 };
 use waypost_store::file;
@@ -24,7 +24,7 @@ const TRASH: &str = "worktree/.trash";
 
 /// The thread that deletes folders, one after another.
 #[derive(Debug)]
-pub(super) struct Emptying {
+pub(crate) struct Emptying {
     folders: mpsc::Sender<PathBuf>,
     thread: JoinHandle<()>,
 }
@@ -59,7 +59,7 @@ pub(super) fn move_from_trash(trees: &Trees, trash: &str, path: &Path) -> Result
 /// Has a folder of the trash deleted while others go on.
 pub(super) fn delete_soon(trees: &Trees, trash: &str) {
     let path = trash_path(trees, trash);
-    let mut emptying = trees.shared.emptying.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut emptying = trees.emptying();
     let emptying = emptying.get_or_insert_with(|| {
         let (folders, given) = mpsc::channel::<PathBuf>();
         // What cannot be deleted stays in the trash, where the next sweep finds it.
@@ -72,7 +72,7 @@ pub(super) fn delete_soon(trees: &Trees, trash: &str) {
 
 /// Waits until everything that was to be deleted is.
 pub fn settle(trees: &Trees) {
-    let emptying = trees.shared.emptying.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let emptying = trees.emptying().take();
     if let Some(Emptying { folders, thread }) = emptying {
         drop(folders);
         // What it could not delete is found by the next sweep.
@@ -94,12 +94,12 @@ pub fn sweep(trees: &Trees) -> Result<usize, GitError> {
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .collect();
     let mut needed = Vec::new();
-    for (admin, path) in Admin::all(trees.common())? {
+    for (record, path) in Admin::all(trees.common())? {
         let Some(name) = trees.name_of(&path) else { continue };
-        if let Some(Stage::Away(_) | Stage::Leaving { .. }) = admin.mark()?.map(|it| it.stage) {
+        if let Some(Stage::Away(_) | Stage::Leaving { .. }) = record.mark()?.map(|it| it.stage) {
             let (trees, _turn) = trees.turn(&name)?;
             condition(&trees, &name)?;
-            if let Some(Stage::Away(trash)) = admin.mark()?.map(|it| it.stage) {
+            if let Some(Stage::Away(trash)) = record.mark()?.map(|it| it.stage) {
                 needed.push(trash);
             }
         }

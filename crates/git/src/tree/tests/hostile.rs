@@ -2,7 +2,8 @@
 
 use super::{NAME, Repository, git, now, write};
 use crate::tree::{
-    PutAway, Trees, bring_back, list, make, prune, retire, stage, stage_among_others, take_snapshot,
+    Retirement, Trees, bring_back, list, make, prune, retire, stage, stage_among_others,
+    take_snapshot,
 };
 use std::{
     fs,
@@ -245,10 +246,10 @@ fn nothing_of_the_repository_is_run() {
     write(&made.path.join("--new.txt"), "new");
     take_snapshot(&trees, NAME, "test").unwrap().unwrap();
     trapped.nothing_ran("snapshot");
-    let PutAway::Removed { snapshot: Some(_) } = retire(&trees, NAME, "test").unwrap() else {
+    let Retirement::Removed { snapshot: Some(_) } = retire(&trees, NAME, "test").unwrap() else {
         panic!("it was not removed");
     };
-    trapped.nothing_ran("put away");
+    trapped.nothing_ran("retired");
     bring_back(&trees, NAME, None).unwrap();
     trapped.nothing_ran("undo");
     assert_eq!(fs::read_to_string(made.path.join("a.txt")).unwrap(), "one\nwork\n");
@@ -305,7 +306,7 @@ fn what_is_set_while_we_go_on_is_not_run_either() {
     append(&path.join("a.txt"), "work\n");
     retire(&trees, other, "test").unwrap();
     retire(&trees, NAME, "test").unwrap();
-    trapped.nothing_ran("put away");
+    trapped.nothing_ran("retired");
 }
 
 #[test]
@@ -327,11 +328,11 @@ fn a_tree_that_points_git_elsewhere_is_looked_at_where_it_is() {
     write(&admin.join("config.worktree"), &elsewhere);
     append(&admin.join("config.worktree"), &fs::read_to_string(other.join(".git/config")).unwrap());
     write(&path.join("new.txt"), "work");
-    let PutAway::Removed { snapshot: Some(snapshot) } = retire(&trees, NAME, "test").unwrap()
+    let Retirement::Removed { snapshot: Some(snapshot) } = retire(&trees, NAME, "test").unwrap()
     else {
         panic!("it was not removed");
     };
-    trapped.nothing_ran("put away");
+    trapped.nothing_ran("retired");
     write(&root.join(".git/config"), "[core]\n\tbare = false\n");
     assert_eq!(git(root, &format!("cat-file blob {snapshot}:new.txt")), "work");
 }
@@ -373,9 +374,9 @@ fn repositories_in_the_tree_run_nothing_either() {
     }
     let found = retire(&trees, NAME, "test").unwrap();
     let reason = "the repository inner in it has changes that are not committed".to_owned();
-    assert_eq!(found, PutAway::Refused { reason });
+    assert_eq!(found, Retirement::Refused { reason });
     write(&inner.join("x.txt"), "x");
     let found = retire(&trees, NAME, "test").unwrap();
-    assert!(matches!(found, PutAway::Removed { snapshot: Some(_) }), "{found:?}");
-    trapped.nothing_ran("put away");
+    assert!(matches!(found, Retirement::Removed { snapshot: Some(_) }), "{found:?}");
+    trapped.nothing_ran("retired");
 }

@@ -7,7 +7,7 @@ use super::{NAME, Repository, git, write};
 use crate::{
     error::GitError,
     merge::{Occupant, PhaseBranch, Stamp, enter, leave, open_phase},
-    tree::{PutAway, Trees, bring_back, make, retire, settle, sweep},
+    tree::{Retirement, Trees, bring_back, make, retire, settle, sweep},
 };
 use std::{
     cell::Cell,
@@ -108,15 +108,17 @@ fn making_goes_on() {
 }
 
 #[test]
-fn putting_away_goes_on() {
+fn retiring_goes_on() {
     check(
         |repository| {
             let (_, path) = repository.made();
             work_in(&path);
         },
         |trees| match retire(trees, NAME, "test") {
-            Ok(stays @ (PutAway::InUse { .. } | PutAway::Refused { .. })) => panic!("{stays:?}"),
-            put_away => put_away,
+            Ok(stays @ (Retirement::InUse { .. } | Retirement::Refused { .. })) => {
+                panic!("{stays:?}")
+            }
+            retired => retired,
         },
         |repository| {
             let snapshot = "refs/waypost/snapshots/phase-1-cart--T1.1-1/1";

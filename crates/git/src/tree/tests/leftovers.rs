@@ -1,4 +1,4 @@
-//! What a making or a removal leaves that was cut off: it is found, known for ours and put away.
+//! What a making or a removal leaves that was cut off: it is found, known for ours and retired.
 
 use super::{NAME, Repository, write};
 use crate::tree::{make, retire, settle, sweep, traces};
@@ -6,7 +6,7 @@ use std::fs;
 
 const SHORT: &str = "phase-1-cart--T1.1-1";
 
-/// Puts away what `left` has left, then makes the tree, and puts that away.
+/// Retires what `left` has left, then makes the tree, and retires that.
 fn check(left: impl Fn(&Repository)) {
     let repository = Repository::new();
     left(&repository);

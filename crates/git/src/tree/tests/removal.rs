@@ -1,13 +1,13 @@
-//! Putting trees away: nothing is lost, nobody is surprised.
+//! Retiring trees: nothing is lost, and no process is surprised.
 
 use super::{NAME, Repository, conflict, git, write};
-use crate::tree::{PutAway, retire, settle, stage, take_snapshot};
+use crate::tree::{Retirement, retire, settle, stage, take_snapshot};
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path, thread, time::Duration};
 
 const SNAPSHOT: &str = "refs/waypost/snapshots/phase-1-cart--T1.1-1/1";
 
-fn kept(snapshot: &str) -> PutAway {
-    PutAway::Removed { snapshot: Some(snapshot.to_owned()) }
+fn kept(snapshot: &str) -> Retirement {
+    Retirement::Removed { snapshot: Some(snapshot.to_owned()) }
 }
 
 #[test]
@@ -16,11 +16,11 @@ fn a_tree_with_nothing_to_lose_leaves_nothing_behind() {
     let (trees, path) = repository.made();
     write(&path.join("x.log"), "ignored");
     write(&path.join(".claude/settings.local.json"), "{}");
-    assert_eq!(retire(&trees, NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), Retirement::Removed { snapshot: None });
     assert_eq!(repository.state(), "worktree .\nrefs/heads/main");
     settle(&trees);
     assert!(!repository.root.join("worktree").exists());
-    assert_eq!(retire(&trees, NAME, "test").unwrap(), PutAway::Gone);
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), Retirement::Gone);
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn work_that_was_joined_needs_no_snapshot() {
     git(&path, "add -A");
     git(&path, "commit -q -m work");
     repository.git(&format!("merge -q --no-ff -m join {NAME}"));
-    assert_eq!(retire(&trees, NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), Retirement::Removed { snapshot: None });
 }
 
 /// A tree in which a file was changed within the second in which git wrote it, to the same length:
@@ -122,7 +122,7 @@ fn a_stash_outlives_the_tree() {
     let (trees, path) = repository.made();
     write(&path.join("a.txt"), "stashed\n");
     git(&path, "stash");
-    assert_eq!(retire(&trees, NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), Retirement::Removed { snapshot: None });
     assert_eq!(repository.git("show stash@{0}:a.txt"), "stashed");
 }
 
@@ -147,7 +147,7 @@ fn marks_without_changes_are_nothing_to_keep() {
     git(&path, "update-index --assume-unchanged a.txt");
     git(&path, "update-index --index-version 4");
     git(&path, "update-index --skip-worktree b.txt");
-    assert_eq!(retire(&trees, NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), Retirement::Removed { snapshot: None });
 }
 
 #[test]
@@ -194,12 +194,12 @@ fn a_tree_with_a_process_in_it_stays() {
         .spawn()
         .unwrap();
     let found = retire(&trees, NAME, "test").unwrap();
-    let expected = PutAway::InUse { processes: vec![(child.id(), "sleep".to_owned())] };
+    let expected = Retirement::InUse { processes: vec![(child.id(), "sleep".to_owned())] };
     assert!(path.join("a.txt").exists());
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(found, expected);
-    assert_eq!(retire(&trees, NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), Retirement::Removed { snapshot: None });
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_repository_in_the_tree_with_work_of_its_own_keeps_it() {
     let refused = |reason: &str| {
         let found = retire(&trees, NAME, "test").unwrap();
         let reason = format!("the repository inner in it has {reason}");
-        assert_eq!(found, PutAway::Refused { reason });
+        assert_eq!(found, Retirement::Refused { reason });
         assert!(inner.join(".git").exists());
     };
     git(&inner, "init -q -b main .");
@@ -221,7 +221,7 @@ fn a_repository_in_the_tree_with_work_of_its_own_keeps_it() {
     git(&inner, "-c user.name=a -c user.email=a@b commit -q -m x");
     refused("commits that no remote has");
     git(&inner, "update-ref refs/remotes/origin/main HEAD");
-    assert_eq!(retire(&trees, NAME, "test").unwrap(), PutAway::Removed { snapshot: None });
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), Retirement::Removed { snapshot: None });
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn what_only_the_log_knows_survives_the_loss_of_folder_and_branch() {
     let work = git(&path, "rev-parse HEAD");
     fs::remove_dir_all(&path).unwrap();
     repository.git(&format!("update-ref -d refs/heads/{NAME}"));
-    assert_eq!(retire(&trees, NAME, "test").unwrap(), PutAway::Gone);
+    assert_eq!(retire(&trees, NAME, "test").unwrap(), Retirement::Gone);
     assert_eq!(repository.git(&format!("rev-parse {SNAPSHOT}^1")), work);
     assert_eq!(repository.state(), format!("worktree .\nrefs/heads/main\n{SNAPSHOT}"));
 }

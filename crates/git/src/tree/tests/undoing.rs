@@ -1,7 +1,7 @@
 //! Bringing trees back, and staging what is in them.
 
 use super::{NAME, Repository, conflict, git, write};
-use crate::tree::{PutAway, bring_back, retire, stage, take_snapshot};
+use crate::tree::{Retirement, bring_back, retire, stage, take_snapshot};
 use std::fs;
 
 /// What can be told of a tree from outside.
@@ -57,9 +57,9 @@ fn a_tree_comes_back_as_it_was() {
         deed(&path);
         let is_unborn = what == "before a first commit";
         let before = (!is_unborn).then(|| portrait(&path));
-        let put_away = retire(&trees, NAME, what).unwrap();
-        let PutAway::Removed { snapshot: Some(snapshot) } = put_away else {
-            panic!("{what}: {put_away:?}");
+        let retired = retire(&trees, NAME, what).unwrap();
+        let Retirement::Removed { snapshot: Some(snapshot) } = retired else {
+            panic!("{what}: {retired:?}");
         };
         assert!(!path.exists(), "{what}");
         let back = bring_back(&trees, NAME, None).unwrap();
@@ -73,7 +73,7 @@ fn a_tree_comes_back_as_it_was() {
         }
         assert!(bring_back(&trees, NAME, None).is_err(), "{what}: it is there already");
         let again = retire(&trees, NAME, what).unwrap();
-        assert!(matches!(again, PutAway::Removed { snapshot: Some(_) }), "{what}: {again:?}");
+        assert!(matches!(again, Retirement::Removed { snapshot: Some(_) }), "{what}: {again:?}");
     }
 }
 

@@ -1,12 +1,11 @@
-//! Putting a work tree away: out of everybody's way, looked at, kept if need be, removed.
+//! Retiring a work tree: moved aside, inspected, kept in a snapshot if need be, removed.
 
 use super::{
     Trees,
-    admin::{Admin, Mark, Stage},
-    inside,
-    look::{Subject, inspect, only_here},
+    inspection::{Subject, inspect, only_here},
     make::{Standing, clear_remains, condition, guard_folder},
-    name, nested,
+    name, nested, processes,
+    record::{Admin, Mark, Stage},
     snapshot::{is_still, keep, keep_commits, refill},
     trash::{delete_soon, fresh_trash, move_from_trash, move_to_trash, trash_path},
 };
@@ -20,9 +19,9 @@ pub(super) const GONE: &str = "trees/gone";
 /// How often a tree is looked at again that changes while it is looked at.
 const LOOKS_MAX: usize = 3;
 
-/// What came of putting a tree away.
+/// What came of retiring a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PutAway {
+pub enum Retirement {
     /// It is gone, and its branch; what nobody else had is under this ref.
     Removed { snapshot: Option<String> },
     /// Processes are in it; nothing has changed.
@@ -40,16 +39,16 @@ enum Secured {
 }
 
 /// Keeps in a snapshot what would be lost, makes sure of it, and removes tree and branch.
-pub fn retire(trees: &Trees, name: &str, why: &str) -> Result<PutAway, GitError> {
+pub fn retire(trees: &Trees, name: &str, why: &str) -> Result<Retirement, GitError> {
     remove(trees, name, why, Strays::Refuse)
 }
 
-/// As `put_away`; repositories inside the tree are lost with it.
-pub fn retire_with_strays(trees: &Trees, name: &str, why: &str) -> Result<PutAway, GitError> {
+/// As `retire`; repositories inside the tree are lost with it.
+pub fn retire_with_strays(trees: &Trees, name: &str, why: &str) -> Result<Retirement, GitError> {
     remove(trees, name, why, Strays::Lose)
 }
 
-fn remove(trees: &Trees, name: &str, why: &str, strays: Strays) -> Result<PutAway, GitError> {
+fn remove(trees: &Trees, name: &str, why: &str, strays: Strays) -> Result<Retirement, GitError> {
     name::check(name)?;
     let (trees, _turn) = trees.turn(name)?;
     guard_folder(&trees)?;
@@ -59,10 +58,10 @@ fn remove(trees: &Trees, name: &str, why: &str, strays: Strays) -> Result<PutAwa
         standing => standing,
     };
     match standing {
-        Standing::Ready(admin, mark) => {
+        Standing::Ready(record, mark) => {
             let trash = fresh_trash(&trees, name)?;
             let folder = trash_path(&trees, &trash);
-            let subject = Subject { name: name.to_owned(), admin, mark, folder };
+            let subject = Subject { name: name.to_owned(), record, mark, folder };
             take_away(&trees, &subject, trash, why, strays)
         }
         Standing::Nothing => {
@@ -83,33 +82,33 @@ fn take_away(
     trash: String,
     why: &str,
     strays: Strays,
-) -> Result<PutAway, GitError> {
-    let Subject { name, admin, mark, folder } = subject;
+) -> Result<Retirement, GitError> {
+    let Subject { name, record, mark, folder } = subject;
     let path = trees.path(name);
-    let processes = inside::processes(&path);
+    let processes = processes::in_folder(&path);
     if !processes.is_empty() {
-        return Ok(PutAway::InUse { processes });
+        return Ok(Retirement::InUse { processes });
     }
-    admin.set_mark(&Mark { stage: Stage::Away(trash.clone()), ..mark.clone() })?;
+    record.set_mark(&Mark { stage: Stage::Away(trash.clone()), ..mark.clone() })?;
     move_to_trash(trees, &path, &trash)?;
     let back = || {
         move_from_trash(trees, &trash, &path)?;
-        admin.set_mark(&Mark { stage: Stage::Ready, ..mark.clone() })
+        record.set_mark(&Mark { stage: Stage::Ready, ..mark.clone() })
     };
-    let processes = inside::processes(folder);
+    let processes = processes::in_folder(folder);
     if !processes.is_empty() {
         back()?;
-        return Ok(PutAway::InUse { processes });
+        return Ok(Retirement::InUse { processes });
     }
     match secure(trees, subject, why, strays) {
         Ok(Secured::Safe { snapshot, branch }) => {
             let leaving = Stage::Leaving { trash, branch };
             let mark = Mark { stage: leaving, ..mark.clone() };
-            admin.set_mark(&mark)?;
-            finish_removal(trees, name, admin, &mark)?;
-            Ok(PutAway::Removed { snapshot })
+            record.set_mark(&mark)?;
+            finish_removal(trees, name, record, &mark)?;
+            Ok(Retirement::Removed { snapshot })
         }
-        Ok(Secured::Refused(reason)) => back().map(|()| PutAway::Refused { reason }),
+        Ok(Secured::Refused(reason)) => back().map(|()| Retirement::Refused { reason }),
         Err(error) => {
             back()?;
             Err(error)
@@ -125,18 +124,18 @@ fn secure(
     strays: Strays,
 ) -> Result<Secured, GitError> {
     for _ in 0..LOOKS_MAX {
-        let look = inspect(trees, subject)?;
+        let seen = inspect(trees, subject)?;
         if strays == Strays::Refuse
-            && let Some(reason) = nested::unsaved(trees, subject, &look)?
+            && let Some(reason) = nested::unsaved(trees, subject, &seen)?
         {
             return Ok(Secured::Refused(reason));
         }
-        let branch = look.own_branch.clone();
-        if !look.has_something_to_lose() {
+        let branch = seen.own_branch.clone();
+        if !seen.has_something_to_lose() {
             return Ok(Secured::Safe { snapshot: None, branch });
         }
-        let kept = keep(trees, subject, &look, why)?;
-        if is_still(trees, subject, &look, &kept)? {
+        let kept = keep(trees, subject, &seen, why)?;
+        if is_still(trees, subject, &seen, &kept)? {
             return Ok(Secured::Safe { snapshot: kept.reference, branch });
         }
     }
@@ -147,28 +146,28 @@ fn secure(
 pub(super) fn finish_removal(
     trees: &Trees,
     name: &str,
-    admin: &Admin,
+    record: &Admin,
     mark: &Mark,
 ) -> Result<(), GitError> {
     let Stage::Leaving { trash, branch } = &mark.stage else { return Ok(()) };
     if let Some(commit) = branch {
         delete_branch(trees, name, commit)?;
     }
-    forget_record(trees, admin)?;
+    forget_record(trees, record)?;
     delete_soon(trees, trash);
     Ok(())
 }
 
 /// Has git know a tree no more. Its record goes in one step, with our mark in it: of half a
 /// record nobody could say any more whose it was.
-pub(super) fn forget_record(trees: &Trees, admin: &Admin) -> Result<(), GitError> {
+pub(super) fn forget_record(trees: &Trees, record: &Admin) -> Result<(), GitError> {
     let gone = trees.state().join(GONE);
     file::make_private_folder(&gone)?;
-    let name = admin.folder.file_name().unwrap_or_default();
+    let name = record.folder.file_name().unwrap_or_default();
     let number = trees.now().millis();
     let to = gone.join(format!("{}.{number}", name.to_string_lossy()));
-    if admin.folder.symlink_metadata().is_ok() {
-        file::rename(&admin.folder, &to)?;
+    if record.folder.symlink_metadata().is_ok() {
+        file::rename(&record.folder, &to)?;
     }
     // Whatever stays is deleted by the next sweep. Git has no folder without records either.
     let _left = (fs::remove_dir_all(&to), fs::remove_dir(trees.common().join("worktrees")));
@@ -188,16 +187,16 @@ fn delete_branch(trees: &Trees, name: &str, commit: &str) -> Result<(), GitError
     Ok(())
 }
 
-/// Puts away a branch whose tree is gone.
-fn drop_branch(trees: &Trees, name: &str, why: &str) -> Result<PutAway, GitError> {
-    let Some(commit) = trees.branch_at(name)? else { return Ok(PutAway::Gone) };
+/// Retires a branch whose tree is gone.
+fn drop_branch(trees: &Trees, name: &str, why: &str) -> Result<Retirement, GitError> {
+    let Some(commit) = trees.branch_at(name)? else { return Ok(Retirement::Gone) };
     let is_lost = !only_here(trees, name, std::slice::from_ref(&commit))?.is_empty();
     let snapshot = match is_lost {
         true => Some(keep_commits(trees, name, why, &commit, &[])?),
         false => None,
     };
     delete_branch(trees, name, &commit)?;
-    Ok(PutAway::Removed { snapshot })
+    Ok(Retirement::Removed { snapshot })
 }
 
 /// What becomes of repositories inside a tree that have work of their own.

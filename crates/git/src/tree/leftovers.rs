@@ -6,12 +6,12 @@
 
 use super::{
     Trees,
-    look::{Look, Subject, inspect_files, only_here_beyond},
+    inspection::{Look, Subject, inspect_files, only_here_beyond},
     name,
     snapshot::{keep, reader, record_left},
-    stage::{ready, uncover},
+    staging::{ready, uncover},
 };
-use crate::{error::GitError, git::Git};
+use crate::{command::Git, error::GitError};
 use waypost_store::file;
 
 /// How often a tree is emptied in which taking out one thing brings another to light: rules about
@@ -20,7 +20,7 @@ const ROUNDS_MAX: usize = 4;
 
 /// What is to be kept and taken out.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Leaving<'a> {
+pub(crate) struct Leftovers<'a> {
     /// The work tree that is shared.
     pub(crate) tree: &'a str,
     /// It is kept under this name: the attempt's, or the tree's own.
@@ -36,7 +36,7 @@ pub(crate) struct Leaving<'a> {
     pub(crate) why: &'a str,
 }
 
-impl<'a> Leaving<'a> {
+impl<'a> Leftovers<'a> {
     /// Everything beyond a commit, kept under the name of the tree itself.
     pub(crate) fn of(tree: &'a str, base: &'a str, why: &'a str) -> Self {
         Self { tree, name: tree, base, branch: None, only: None, pin: None, why }
@@ -45,7 +45,7 @@ impl<'a> Leaving<'a> {
 
 /// Keeps what is to be taken out, then takes it out. Returns where the first of it is kept; none
 /// if there was nothing.
-pub(crate) fn take_out(trees: &Trees, leaving: &Leaving<'_>) -> Result<Option<String>, GitError> {
+pub(crate) fn take_out(trees: &Trees, leaving: &Leftovers<'_>) -> Result<Option<String>, GitError> {
     let mut first = None;
     for round in 0..ROUNDS_MAX {
         let kept = keep_leftovers(trees, leaving, round == 0)?;
@@ -66,14 +66,14 @@ pub(crate) fn take_out(trees: &Trees, leaving: &Leaving<'_>) -> Result<Option<St
 }
 
 /// Whether the tree is not on the branch that it has to be on.
-fn is_elsewhere(trees: &Trees, leaving: &Leaving<'_>) -> Result<bool, GitError> {
+fn is_elsewhere(trees: &Trees, leaving: &Leftovers<'_>) -> Result<bool, GitError> {
     let Some(branch) = leaving.branch else { return Ok(false) };
     let git = trees.git_in(&trees.path(leaving.tree))?;
     let head = git.try_text(&["symbolic-ref", "--quiet", "HEAD"])?;
     Ok(head != Some(format!("refs/heads/{branch}")))
 }
 
-fn take_out_all(trees: &Trees, leaving: &Leaving<'_>) -> Result<(), GitError> {
+fn take_out_all(trees: &Trees, leaving: &Leftovers<'_>) -> Result<(), GitError> {
     let is_elsewhere = is_elsewhere(trees, leaving)?;
     let git = trees.git_in(&trees.path(leaving.tree))?;
     let rules = ["diff", "--quiet", leaving.base, "--", "*.gitignore"];
@@ -91,7 +91,7 @@ fn take_out_all(trees: &Trees, leaving: &Leaving<'_>) -> Result<(), GitError> {
     git.text(&["clean", "-d", "--force", "--quiet"]).map(drop)
 }
 
-fn take_out_some(trees: &Trees, leaving: &Leaving<'_>, files: &[&str]) -> Result<(), GitError> {
+fn take_out_some(trees: &Trees, leaving: &Leftovers<'_>, files: &[&str]) -> Result<(), GitError> {
     let git = trees.git_in(&trees.path(leaving.tree))?;
     let diff = ["diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", leaving.base];
     let changed = git.bytes(&[&diff[..], &["--"], files].concat())?;
@@ -125,40 +125,40 @@ pub(crate) fn restore_paths(
 /// nothing.
 pub(crate) fn keep_leftovers(
     trees: &Trees,
-    leaving: &Leaving<'_>,
+    leaving: &Leftovers<'_>,
     has_commits: bool,
 ) -> Result<Option<String>, GitError> {
     name::check(leaving.name)?;
     let (trees, _turn) = trees.turn(leaving.tree)?;
     let shared = ready(&trees, leaving.tree)?;
-    let mut look = inspect_files(&trees, &shared)?;
-    if look.has_blinkers {
+    let mut seen = inspect_files(&trees, &shared)?;
+    if seen.has_blinkers {
         uncover(&trees, &shared)?;
     }
     let is_own = leaving.name != leaving.tree;
-    let ahead = look.commit.clone().filter(|commit| commit != leaving.base);
-    if !is_own && !look.is_changed && ahead.is_none() {
+    let ahead = seen.commit.clone().filter(|commit| commit != leaving.base);
+    if !is_own && !seen.is_changed && ahead.is_none() {
         return Ok(None);
     }
     if has_commits {
-        let heads = shared.admin.heads(trees.common(), leaving.tree)?;
-        look.lost = only_here_beyond(&trees, leaving.tree, &heads, Some(leaving.base))?;
-        look.lost.extend(ahead);
-        look.lost.sort();
-        look.lost.dedup();
+        let heads = shared.record.heads(trees.common(), leaving.tree)?;
+        seen.lost = only_here_beyond(&trees, leaving.tree, &heads, Some(leaving.base))?;
+        seen.lost.extend(ahead);
+        seen.lost.sort();
+        seen.lost.dedup();
     }
-    if !look.has_something_to_lose() {
+    if !seen.has_something_to_lose() {
         return Ok(None);
     }
     if is_own {
         // Whoever brings it back gets a branch of that name.
-        look.branch = Some(leaving.name.to_owned());
+        seen.branch = Some(leaving.name.to_owned());
     }
-    look.own_branch = look.commit.clone();
+    seen.own_branch = seen.commit.clone();
     let subject = Subject { name: leaving.name.to_owned(), ..shared };
     match leaving.only {
-        None => Ok(keep(&trees, &subject, &look, leaving.why)?.reference),
-        Some(files) => keep_some(&trees, &subject, &look, (leaving, files)),
+        None => Ok(keep(&trees, &subject, &seen, leaving.why)?.reference),
+        Some(files) => keep_some(&trees, &subject, &seen, (leaving, files)),
     }
 }
 
@@ -166,15 +166,15 @@ pub(crate) fn keep_leftovers(
 fn keep_some(
     trees: &Trees,
     subject: &Subject,
-    look: &Look,
-    (leaving, files): (&Leaving<'_>, &[&str]),
+    seen: &Look,
+    (leaving, files): (&Leftovers<'_>, &[&str]),
 ) -> Result<Option<String>, GitError> {
     let base = leaving.base;
-    let tree = reader(trees, subject, look)?.files_over(base, files)?;
+    let tree = reader(trees, subject, seen)?.files_over(base, files)?;
     if trees.git()?.text(&["rev-parse", &format!("{base}^{{tree}}")])? == tree {
         return Ok(None);
     }
-    let head = look.commit.as_deref().filter(|head| *head != base);
+    let head = seen.commit.as_deref().filter(|head| *head != base);
     let parents: Vec<&str> = [base].into_iter().chain(head).collect();
     record_left(trees, &subject.name, (&tree, &parents), leaving.why).map(Some)
 }

@@ -17,9 +17,9 @@ use super::{
     try_merge,
 };
 use crate::{
+    command::Git,
     error::GitError,
-    git::Git,
-    tree::{Leaving, Trees, keep_leftovers, known, restore_paths, stage_among_others, take_out},
+    tree::{Leftovers, Trees, keep_leftovers, known, restore_paths, stage_among_others, take_out},
 };
 use waypost_model::declared;
 
@@ -80,7 +80,7 @@ pub fn enter(
     let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
     if !occupant.is_alone {
         let files: Vec<&str> = occupant.files.iter().map(String::as_str).collect();
-        let stray = Leaving { only: Some(&files), ..Leaving::of(&phase.name, &head, STRAY) };
+        let stray = Leftovers { only: Some(&files), ..Leftovers::of(&phase.name, &head, STRAY) };
         take_out(trees, &stray)?;
     }
     let refused = match goes_on {
@@ -129,12 +129,12 @@ pub fn leave(trees: &Trees, occupant: &Occupant, why: &str) -> Result<(), GitErr
         take_back_commits(trees, &git, occupant, &base)?;
     }
     let (left, has_left) = (occupant.left(), has_left(&git, occupant)?);
-    let leaving = Leaving {
+    let leaving = Leftovers {
         name: &name,
         branch: Some(&phase.name),
         only: (!is_alone).then_some(&files),
         pin: (!has_left).then_some(&left),
-        ..Leaving::of(&phase.name, &base, why)
+        ..Leftovers::of(&phase.name, &base, why)
     };
     if take_out(trees, &leaving)?.is_none() && !has_left {
         trees.forget_ref(&left)?;
@@ -164,7 +164,11 @@ fn take_back_commits(
         return Ok(());
     }
     let (name, why) = (occupant.name(), "commits that are not joined");
-    keep_leftovers(trees, &Leaving { name: &name, ..Leaving::of(&phase.name, base, why) }, true)?;
+    keep_leftovers(
+        trees,
+        &Leftovers { name: &name, ..Leftovers::of(&phase.name, base, why) },
+        true,
+    )?;
     let reason = format!("waypost: commits of {}", occupant.stamp.id);
     git.text(&["update-ref", "-m", &reason, &phase.head(), base, &head]).map(drop)
 }
@@ -231,7 +235,7 @@ pub fn commit_shared(
     let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
     if *is_alone {
         let (name, why) = (occupant.name(), "beyond what it declared");
-        take_out(trees, &Leaving { name: &name, ..Leaving::of(&phase.name, &commit, why) })?;
+        take_out(trees, &Leftovers { name: &name, ..Leftovers::of(&phase.name, &commit, why) })?;
     }
     trees.forget_ref(&occupant.left())?;
     trees.forget_ref(&occupant.begun())?;

@@ -6,10 +6,10 @@
 //! what the move was to write, or a beginning of it, or nothing, was clean before. Everything else is
 //! somebody's own and stays.
 
-use super::way::{Change, Changes, NOTHING, SUBMODULE, file_above, read_raw};
+use super::obstructions::{Change, Changes, NOTHING, SUBMODULE, file_above, read_raw};
 use crate::{
+    command::{Git, is_safe_ref},
     error::GitError,
-    git::{Git, is_safe_ref},
     tree::{Trees, restore_paths},
 };
 use std::{

@@ -4,9 +4,8 @@
 //! asks whether anybody else has the commits. Waypost's own files do not count.
 
 use super::{
-    Trees,
-    admin::{Admin, Mark},
-    index, name,
+    Trees, index, name,
+    record::{Admin, Mark},
     snapshot::REFS,
 };
 use crate::error::GitError;
@@ -16,7 +15,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
     pub(super) name: String,
-    pub(super) admin: Admin,
+    pub(super) record: Admin,
     pub(super) mark: Mark,
     /// Where its folder stands now.
     pub(super) folder: PathBuf,
@@ -74,27 +73,27 @@ impl Look {
 
 /// Looks at a tree.
 pub(super) fn inspect(trees: &Trees, subject: &Subject) -> Result<Look, GitError> {
-    let Subject { name, admin, .. } = subject;
-    let mut look = inspect_files(trees, subject)?;
-    look.own_branch = match &look.branch {
-        Some(branch) if branch == name => look.commit.clone(),
+    let Subject { name, record, .. } = subject;
+    let mut seen = inspect_files(trees, subject)?;
+    seen.own_branch = match &seen.branch {
+        Some(branch) if branch == name => seen.commit.clone(),
         _ => trees.branch_at(name)?,
     };
-    let mut heads = admin.heads(trees.common(), name)?;
-    heads.extend(look.commit.iter().chain(&look.own_branch).cloned());
+    let mut heads = record.heads(trees.common(), name)?;
+    heads.extend(seen.commit.iter().chain(&seen.own_branch).cloned());
     heads.sort();
     heads.dedup();
-    look.lost = only_here(trees, name, &heads)?;
-    Ok(look)
+    seen.lost = only_here(trees, name, &heads)?;
+    Ok(seen)
 }
 
 /// Looks at a tree's files, and not at its commits.
 pub(super) fn inspect_files(trees: &Trees, subject: &Subject) -> Result<Look, GitError> {
-    let Subject { admin, folder, .. } = subject;
-    let git = trees.git_of(admin, folder)?;
+    let Subject { record, folder, .. } = subject;
+    let git = trees.git_of(record, folder)?;
     let status = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"];
     let plain = ["--no-renames", "--no-ahead-behind", "--"];
-    let mut look = match git.try_bytes(&[&status[..], &plain, &WORK].concat())? {
+    let mut seen = match git.try_bytes(&[&status[..], &plain, &WORK].concat())? {
         Some(printed) => parse(&printed),
         // The index is at fault; a snapshot finds out what there is without it.
         None => {
@@ -103,18 +102,18 @@ pub(super) fn inspect_files(trees: &Trees, subject: &Subject) -> Result<Look, Gi
             Look { commit, branch, is_changed: true, is_staged: true, ..Look::default() }
         }
     };
-    let found = admin.index()?.map(|it| index::read(&it.bytes, subject.oid_length()));
+    let found = record.index()?.map(|it| index::read(&it.bytes, subject.oid_length()));
     match found {
         Some(Some(found)) => {
-            look.is_changed |= found.has_blinkers || found.is_unfinished;
-            look.has_blinkers = found.has_blinkers;
-            look.is_staged |= found.is_unfinished;
-            look.links = found.links;
+            seen.is_changed |= found.has_blinkers || found.is_unfinished;
+            seen.has_blinkers = found.has_blinkers;
+            seen.is_staged |= found.is_unfinished;
+            seen.links = found.links;
         }
-        Some(None) => look.is_changed = true,
+        Some(None) => seen.is_changed = true,
         None => {}
     }
-    Ok(look)
+    Ok(seen)
 }
 
 /// Those of some commits that no branch, tag or ref of ours has when this tree is gone.
@@ -156,28 +155,28 @@ pub(super) fn only_here_beyond(
 
 /// Reads what `status` says.
 fn parse(printed: &[u8]) -> Look {
-    let mut look = Look::default();
+    let mut seen = Look::default();
     for record in printed.split(|byte| *byte == 0) {
         let text = String::from_utf8_lossy(record);
         if let Some(commit) = text.strip_prefix("# branch.oid ") {
-            look.commit = (commit != "(initial)").then(|| commit.to_owned());
+            seen.commit = (commit != "(initial)").then(|| commit.to_owned());
         } else if let Some(branch) = text.strip_prefix("# branch.head ") {
-            look.branch = (branch != "(detached)").then(|| branch.to_owned());
+            seen.branch = (branch != "(detached)").then(|| branch.to_owned());
         } else {
             match record {
                 [b'1' | b'2', b' ', staged, ..] => {
-                    look.is_changed = true;
-                    look.is_staged |= *staged != b'.';
+                    seen.is_changed = true;
+                    seen.is_staged |= *staged != b'.';
                 }
-                [b'u', ..] => (look.is_changed, look.is_staged) = (true, true),
+                [b'u', ..] => (seen.is_changed, seen.is_staged) = (true, true),
                 // A repository of its own is not changed content of this one.
-                [b'?', b' ', path @ .., b'/'] => look.nested.push(path.to_vec()),
-                [b'?', ..] => look.is_changed = true,
+                [b'?', b' ', path @ .., b'/'] => seen.nested.push(path.to_vec()),
+                [b'?', ..] => seen.is_changed = true,
                 _ => {}
             }
         }
     }
-    look
+    seen
 }
 
 #[cfg(test)]

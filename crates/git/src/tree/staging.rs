@@ -2,7 +2,7 @@
 
 use super::{
     Trees, index,
-    look::{Look, Subject, inspect_files},
+    inspection::{Look, Subject, inspect_files},
     make::{Standing, condition, unusable},
     name,
     snapshot::{no_tree, reader, scratch_of},
@@ -42,10 +42,10 @@ pub(crate) fn stage_among_others(
 }
 
 pub(super) fn ready(trees: &Trees, name: &str) -> Result<Subject, GitError> {
-    let Standing::Ready(admin, mark) = condition(trees, name)? else {
+    let Standing::Ready(record, mark) = condition(trees, name)? else {
         return Err(no_tree(name));
     };
-    Ok(Subject { name: name.to_owned(), admin, mark, folder: trees.path(name) })
+    Ok(Subject { name: name.to_owned(), record, mark, folder: trees.path(name) })
 }
 
 fn stage_inspected(
@@ -53,14 +53,14 @@ fn stage_inspected(
     subject: &Subject,
     only: &[&str],
 ) -> Result<Vec<String>, GitError> {
-    let look = inspect_files(trees, subject)?;
-    if look.has_blinkers {
+    let seen = inspect_files(trees, subject)?;
+    if seen.has_blinkers {
         uncover(trees, subject)?;
     }
-    if look.is_changed || !look.links.is_empty() {
-        reader(trees, subject, &look)?.stage(only)?;
+    if seen.is_changed || !seen.links.is_empty() {
+        reader(trees, subject, &seen)?.stage(only)?;
     }
-    Ok(strays(&look))
+    Ok(strays(&seen))
 }
 
 /// Stages without a look at the tree first, which would cost as much again. `false`: nothing is
@@ -69,7 +69,7 @@ fn stage_plain(trees: &Trees, subject: &Subject) -> Result<bool, GitError> {
     let is_plain = |bytes: &[u8]| {
         index::read(bytes, subject.oid_length()).is_some_and(|found| found.is_plain())
     };
-    let Some(index) = subject.admin.index()?.filter(|index| is_plain(&index.bytes)) else {
+    let Some(index) = subject.record.index()?.filter(|index| is_plain(&index.bytes)) else {
         return Ok(false);
     };
     let nothing_seen = Look::default();
@@ -80,34 +80,34 @@ fn stage_plain(trees: &Trees, subject: &Subject) -> Result<bool, GitError> {
     if !is_plain(&bytes) {
         return Ok(false);
     }
-    file::rename(&staged, &subject.admin.index_path())?;
+    file::rename(&staged, &subject.record.index_path())?;
     Ok(true)
 }
 
 /// Takes the marks from a tree's index that keep git from looking at files which are there.
 pub(super) fn uncover(trees: &Trees, subject: &Subject) -> Result<(), GitError> {
-    let Subject { admin, folder, name, .. } = subject;
-    let Some(index) = admin.index()? else { return Ok(()) };
+    let Subject { record, folder, name, .. } = subject;
+    let Some(index) = record.index()? else { return Ok(()) };
     let Some(copy) = index::without_blinkers(&index.bytes, subject.oid_length(), folder) else {
         return Ok(());
     };
     let scratch = scratch_of(trees, name)?;
     let aside = scratch.0.join("index");
     index.copy_to(&aside, &copy)?;
-    Ok(file::rename(&aside, &admin.index_path())?)
+    Ok(file::rename(&aside, &record.index_path())?)
 }
 
 impl Subject {
     /// What a git that was killed with its agent has left would keep every later one from working.
     fn clear_locks(&self) -> Result<(), GitError> {
         for name in ["index.lock", "HEAD.lock"] {
-            file::remove(&self.admin.folder.join(name))?;
+            file::remove(&self.record.folder.join(name))?;
         }
         Ok(())
     }
 }
 
 /// The repositories in a tree that git does not track.
-fn strays(look: &Look) -> Vec<String> {
-    look.nested.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect()
+fn strays(seen: &Look) -> Vec<String> {
+    seen.nested.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect()
 }

@@ -2,15 +2,15 @@
 
 use super::{
     Trees,
-    admin::{Mark, REASON, Stage},
     list::{Snapshot, list_snapshots},
     make::{Standing, clear_remains, condition, furnish, guard_folder, remake},
     name,
+    record::{Mark, REASON, Stage},
     snapshot::{INDEX_FILE, scratch_of},
 };
 use crate::{
+    command::Git,
     error::{Absence, GitError, Mistake, Refusal},
-    git::Git,
 };
 use std::{collections::BTreeMap, path::PathBuf};
 use waypost_store::file;
@@ -34,8 +34,8 @@ pub fn bring_back(trees: &Trees, name: &str, number: Option<u64>) -> Result<Brou
         Standing::Ready(..) => {
             return Err(Refusal::TreeIsThere { name: name.to_owned() }.into());
         }
-        Standing::Missing(admin, mark) if number.is_none() => {
-            if remake(&trees, &path, &admin, &mark)? {
+        Standing::Missing(record, mark) if number.is_none() => {
+            if remake(&trees, &path, &record, &mark)? {
                 return Ok(BroughtBack { path, snapshot: None });
             }
             clear_remains(&trees, name)?;
@@ -70,9 +70,9 @@ fn restore(trees: &Trees, name: &str, snapshot: &Snapshot) -> Result<(), GitErro
     let add = ["worktree", "add", "--quiet", "--lock", "--reason", &reason];
     git.text(&[&add[..], &["--no-checkout", "--detach", name, commit]].concat())?;
     let path = trees.path(name);
-    let admin = trees.admin(name)?;
-    let admin = admin.ok_or_else(|| Absence::Record { name: name.to_owned() })?;
-    let git = trees.git_of(&admin, &path)?;
+    let record = trees.record(name)?;
+    let record = record.ok_or_else(|| Absence::Record { name: name.to_owned() })?;
+    let git = trees.git_of(&record, &path)?;
     let scratch = scratch_of(trees, name)?;
     let files = git.clone().variable("GIT_INDEX_FILE", scratch.0.join("files"));
     files.text(&["read-tree", commit])?;
@@ -84,14 +84,14 @@ fn restore(trees: &Trees, name: &str, snapshot: &Snapshot) -> Result<(), GitErro
         "tree" => drop(git.text(&["read-tree", commit])?),
         index => {
             let bytes = git.bytes(&["cat-file", "blob", &format!("{index}:{INDEX_FILE}")])?;
-            file::replace_volatile(&admin.folder.join("index"), &bytes, file::SHARED)?;
+            file::replace_volatile(&record.folder.join("index"), &bytes, file::SHARED)?;
         }
     }
     // What differs is no failure.
     git.try_text(&["update-index", "-q", "--refresh"])?;
     furnish(trees, &path)?;
     let base = of("Base").or(at).unwrap_or(commit).to_owned();
-    admin.set_mark(&Mark { made: trees.now(), base, stage: Stage::Ready })
+    record.set_mark(&Mark { made: trees.now(), base, stage: Stage::Ready })
 }
 
 /// Puts the tree's branch where it was; one that is elsewhere now is somebody's work.

@@ -5,13 +5,13 @@
 //! are.
 
 use super::{
+    cut_move::{forget_move, note_move},
     join::paths,
-    torn::{forget_move, note_move},
-    way::{self, in_the_way},
+    obstructions::{in_the_way, read_raw},
 };
 use crate::{
+    command::{self, Git},
     error::GitError,
-    git::{self, Git},
     tree::Trees,
 };
 use std::{
@@ -52,7 +52,7 @@ pub(super) fn advance(
         return Ok(Moved::Held(why));
     }
     let raw = ["diff-tree", "-r", "-z", "--raw", "--no-renames", old, new];
-    let untracked = in_the_way(&folder, &way::read_raw(&here.bytes(&raw)?))?;
+    let untracked = in_the_way(&folder, &read_raw(&here.bytes(&raw)?))?;
     if !untracked.is_empty() {
         return Ok(Moved::Held(format!(
             "The merge would replace files in {} that git ignores: {}. Move them away.",
@@ -72,7 +72,7 @@ pub(super) fn advance(
     if now.as_deref() != Some(old) {
         return Ok(Moved::Elsewhere);
     }
-    let said = git::failure("merge", &output).to_string();
+    let said = command::failure("merge", &output).to_string();
     Ok(Moved::Held(format!("{} could not be updated: {said}.", folder.display())))
 }
 

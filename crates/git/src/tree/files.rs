@@ -2,25 +2,25 @@
 
 use super::{
     Trees,
-    look::{Subject, inspect},
+    inspection::{Subject, inspect},
     make::{Standing, condition},
     name,
     snapshot::{REFS, reader},
 };
 use crate::error::GitError;
 
-/// The commit that a tree is at, and its files as one tree; of one that was put away, as they
+/// The commit that a tree is at, and its files as one tree; of one that was retired, as they
 /// were then. None if nothing is known of it.
 pub fn files_of(trees: &Trees, name: &str) -> Result<Option<(String, String)>, GitError> {
     name::check(name)?;
     let (trees, _turn) = trees.turn(name)?;
     match condition(&trees, name)? {
-        Standing::Ready(admin, mark) => {
+        Standing::Ready(record, mark) => {
             let folder = trees.path(name);
-            let subject = Subject { name: name.to_owned(), admin, mark, folder };
-            let look = inspect(&trees, &subject)?;
-            let files = reader(&trees, &subject, &look)?.files()?;
-            Ok(look.commit.map(|commit| (commit, files)))
+            let subject = Subject { name: name.to_owned(), record, mark, folder };
+            let seen = inspect(&trees, &subject)?;
+            let files = reader(&trees, &subject, &seen)?.files()?;
+            Ok(seen.commit.map(|commit| (commit, files)))
         }
         _ => kept_files(&trees, name),
     }

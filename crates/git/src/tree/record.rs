@@ -27,8 +27,8 @@ const LOG_MAX: usize = 100;
 
 /// Git's record of one linked work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Admin {
-    pub(super) folder: PathBuf,
+pub(crate) struct Admin {
+    pub(crate) folder: PathBuf,
 }
 
 /// Our mark in it.
@@ -56,7 +56,7 @@ pub(super) enum Stage {
 
 impl Admin {
     /// Git's record of the tree at `path`; none if there is no such tree.
-    pub(super) fn find(common: &Path, path: &Path) -> Result<Option<Self>, GitError> {
+    pub(crate) fn find(common: &Path, path: &Path) -> Result<Option<Self>, GitError> {
         let all = common.join("worktrees");
         if let Some(name) = path.file_name() {
             let first = Self { folder: all.join(name) };
@@ -65,11 +65,11 @@ impl Admin {
             }
         }
         let mut every = Self::all(common)?.into_iter();
-        Ok(every.find(|(_, of)| of == path).map(|(admin, _)| admin))
+        Ok(every.find(|(_, of)| of == path).map(|(record, _)| record))
     }
 
     /// All records with the trees that they are of.
-    pub(super) fn all(common: &Path) -> Result<Vec<(Self, PathBuf)>, GitError> {
+    pub(crate) fn all(common: &Path) -> Result<Vec<(Self, PathBuf)>, GitError> {
         let entries = match fs::read_dir(common.join("worktrees")) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -77,9 +77,9 @@ impl Admin {
         };
         let mut found = Vec::new();
         for entry in entries.filter_map(Result::ok) {
-            let admin = Self { folder: entry.path() };
-            if let Some(path) = admin.path()? {
-                found.push((admin, path));
+            let record = Self { folder: entry.path() };
+            if let Some(path) = record.path()? {
+                found.push((record, path));
             }
         }
         found.sort_by(|(_, one), (_, other)| one.cmp(other));

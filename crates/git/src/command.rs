@@ -11,7 +11,7 @@
 pub mod exclude;
 mod foreign;
 mod hold;
-pub(crate) mod stale;
+pub(crate) mod stale_locks;
 
 pub(crate) use foreign::Foreign;
 pub use hold::Hold;

@@ -13,7 +13,7 @@ mod foreign;
 mod hold;
 pub(crate) mod stale_locks;
 
-pub(crate) use foreign::Foreign;
+pub(crate) use foreign::ForeignPrograms;
 pub use hold::Hold;
 
 use crate::error::GitError;
@@ -110,7 +110,7 @@ impl Git {
     }
 
     /// Runs none of the programs that were found in the repository's configuration.
-    pub fn without(mut self, foreign: &Foreign) -> Self {
+    pub fn without(mut self, foreign: &ForeignPrograms) -> Self {
         self.overrides.extend_from_slice(&foreign.overrides);
         self
     }

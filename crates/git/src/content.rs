@@ -51,7 +51,7 @@ pub fn content(place: &Place) -> Result<Option<String>, GitError> {
         .variable("GIT_INDEX_FILE", scratch.folder.join("index"))
         .variable("GIT_OBJECT_DIRECTORY", scratch.folder.join("objects"))
         .variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", common.join("objects"));
-    let look = Looking { root: &place.root, user, own, scratch: &scratch };
+    let look = ContentReader { root: &place.root, user, own, scratch: &scratch };
     let found = look.name().or_else(|_| {
         // The index may be at fault; without one everything is read.
         file::remove(&scratch.folder.join("index"))?;
@@ -109,7 +109,7 @@ pub fn git_at(root: &Path) -> Result<Git, GitError> {
 }
 
 /// One look at a work tree.
-struct Looking<'a> {
+struct ContentReader<'a> {
     root: &'a Path,
     /// Git with the user's index.
     user: Git,
@@ -118,7 +118,7 @@ struct Looking<'a> {
     scratch: &'a ContentScratch,
 }
 
-impl Looking<'_> {
+impl ContentReader<'_> {
     fn name(&self) -> Result<String, GitError> {
         let ignored = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
         let changed = self.paths(&self.own, &["ls-files", "-z"], |path| self.is_fresh(path))?;

@@ -4,9 +4,9 @@
 //! What is done with trees is functions over it, in `tree` and `merge`.
 
 use crate::{
-    command::{Foreign, Git, Hold, exclude},
+    command::{ForeignPrograms, Git, Hold, exclude},
     error::{Absence, GitError},
-    tree::{Admin, Emptying, name},
+    tree::{Emptying, TreeRecord, name},
 };
 use std::{
     path::{Path, PathBuf},
@@ -70,15 +70,15 @@ pub struct TreesPlace {
 #[derive(Debug)]
 struct Shared {
     place: TreesPlace,
-    known: Mutex<Option<Known>>,
+    known: Mutex<Option<KnownConfig>>,
     is_excluded: AtomicBool,
     emptying: Mutex<Option<Emptying>>,
 }
 
 /// What the repository's configuration says, and as of when.
 #[derive(Clone, Debug)]
-struct Known {
-    foreign: Foreign,
+struct KnownConfig {
+    foreign: ForeignPrograms,
     has_committer: bool,
     marks: [Option<file::Mark>; 2],
 }
@@ -146,14 +146,14 @@ impl Trees {
         if folder == self.shared.place.root {
             return self.git();
         }
-        match Admin::find(&self.shared.place.common, folder)? {
+        match TreeRecord::find(&self.shared.place.common, folder)? {
             Some(record) => self.git_of(&record, folder),
             None => Err(Absence::Tree { path: folder.to_owned() }.into()),
         }
     }
 
     /// Git in the tree that `admin` is about, wherever its folder stands now.
-    pub(crate) fn git_of(&self, record: &Admin, folder: &Path) -> Result<Git, GitError> {
+    pub(crate) fn git_of(&self, record: &TreeRecord, folder: &Path) -> Result<Git, GitError> {
         let git = self
             .bare_git(folder, &record.folder)
             .variable("GIT_COMMON_DIR", self.shared.place.common.as_os_str());
@@ -185,13 +185,13 @@ impl Trees {
                 known.clone()
             }
             before => {
-                let foreign = Foreign::read(&git)?;
+                let foreign = ForeignPrograms::read(&git)?;
                 let has_committer = match before {
                     Some(before) if before.has_committer => true,
                     _ if foreign.has_identity => true,
                     _ => git.try_text(&["var", "GIT_COMMITTER_IDENT"])?.is_some(),
                 };
-                let current = Known { foreign, has_committer, marks };
+                let current = KnownConfig { foreign, has_committer, marks };
                 if !has_own {
                     *known = Some(current.clone());
                 }
@@ -218,8 +218,8 @@ impl Trees {
     }
 
     /// Git's record of a tree.
-    pub(crate) fn record(&self, name: &str) -> Result<Option<Admin>, GitError> {
-        Admin::find(&self.shared.place.common, &self.path(name))
+    pub(crate) fn record(&self, name: &str) -> Result<Option<TreeRecord>, GitError> {
+        TreeRecord::find(&self.shared.place.common, &self.path(name))
     }
 
     /// The thread that empties the trash, if one does.

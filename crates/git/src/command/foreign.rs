@@ -20,7 +20,7 @@ const MERGE: &str = "git merge-file --marker-size=%L %A %O %B";
 
 /// What was found in one repository's configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Foreign {
+pub struct ForeignPrograms {
     /// Settings that take the place of those that name a program.
     pub(super) overrides: Vec<(String, String)>,
     /// The configuration includes other files, which may change without this one.
@@ -29,7 +29,7 @@ pub struct Foreign {
     pub has_identity: bool,
 }
 
-impl Foreign {
+impl ForeignPrograms {
     /// Reads the configuration that `git` would use.
     pub fn read(git: &Git) -> Result<Self, GitError> {
         let list = ["config", "--null", "--show-scope", "--name-only", "--get-regexp", KEYS];
@@ -85,8 +85,8 @@ mod tests {
                       global\0user.email\0local\0includeif.onbranch:x.path\0";
         let of = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         assert_eq!(
-            Foreign::parse(listed.as_bytes()),
-            Foreign {
+            ForeignPrograms::parse(listed.as_bytes()),
+            ForeignPrograms {
                 overrides: vec![
                     of("filter.x=y.clean", ""),
                     of("merge.m.driver", MERGE),
@@ -96,6 +96,6 @@ mod tests {
                 has_identity: true,
             }
         );
-        assert_eq!(Foreign::parse(b""), Foreign::default());
+        assert_eq!(ForeignPrograms::parse(b""), ForeignPrograms::default());
     }
 }

@@ -26,7 +26,7 @@ const NOTE: &str = "scratch/move";
 const NOTE_MAX: u64 = 64 << 10;
 
 /// A move that may have been cut off.
-struct Cut {
+struct CutMove {
     folder: PathBuf,
     old: String,
     new: String,
@@ -50,7 +50,7 @@ pub(super) fn forget_move(trees: &Trees) -> Result<(), GitError> {
 /// Takes back what a move that was cut off has left.
 pub(super) fn undo_move(trees: &Trees) -> Result<(), GitError> {
     let note = file::read_bounded(&trees.state().join(NOTE), NOTE_MAX)?;
-    let Some(cut) = note.and_then(|note| Cut::parse(&note)) else { return Ok(()) };
+    let Some(cut) = note.and_then(|note| CutMove::parse(&note)) else { return Ok(()) };
     if let Ok(git) = trees.git_in(&cut.folder)
         && git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?.as_ref() == Some(&cut.old)
     {
@@ -59,7 +59,7 @@ pub(super) fn undo_move(trees: &Trees) -> Result<(), GitError> {
     forget_move(trees)
 }
 
-impl Cut {
+impl CutMove {
     fn parse(note: &[u8]) -> Option<Self> {
         let mut lines = note.splitn(3, |byte| *byte == b'\n');
         let mut commit =

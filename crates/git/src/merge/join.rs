@@ -1,6 +1,6 @@
 //! Committing what an attempt did, and joining it to its phase.
 
-use super::{ATTEMPT, EVIDENCE, PhaseBranch, TASK, TRIES, Trial, try_merge};
+use super::{ATTEMPT, EVIDENCE, PhaseBranch, TASK, TRIES, TrialMerge, try_merge};
 use crate::{
     command::{self, Git},
     error::{Absence, GitError, Hindrance},
@@ -117,8 +117,8 @@ pub fn join(
             // Nothing was joined since it began.
             Some(&[_, tree, parent]) if parent == tip => tree.to_owned(),
             _ => match try_merge(&git, tip, commit, None)? {
-                Trial::Clean(tree) => tree,
-                Trial::Conflict(files) => return Ok(Join::Conflict { files }),
+                TrialMerge::Clean(tree) => tree,
+                TrialMerge::Conflict(files) => return Ok(Join::Conflict { files }),
             },
         };
         if tree == before {

@@ -1,7 +1,7 @@
 //! Landing a phase: its branch is merged into the branch that the run started on.
 
 use super::{
-    PHASE, PhaseBranch, TRIES, Trial,
+    PHASE, PhaseBranch, TRIES, TrialMerge,
     advance::{Moved, advance, checkout_of},
     cut_move::undo_move,
     join::one_line,
@@ -157,16 +157,16 @@ fn merged(
     tip: &str,
 ) -> Result<Merged, GitError> {
     let tree = match try_merge(git, old, tip, None)? {
-        Trial::Clean(tree) => tree,
-        Trial::Conflict(files) => return Ok(Merged::Conflict(files)),
+        TrialMerge::Clean(tree) => tree,
+        TrialMerge::Conflict(files) => return Ok(Merged::Conflict(files)),
     };
     let ticks = |text: &str| tasks_md::tick(text, &landing.ticks);
     let file = landing.tasks_file.as_deref();
     let edited = with_boxes(trees, git, &tree, (&landing.phase.target, file), ticks)?;
     let (tree, leaves_boxes) = match edited {
-        Boxes::Done(ticked) => (ticked, false),
-        Boxes::Edited => (tree, true),
-        Boxes::Same => (tree, false),
+        TickedBoxes::Done(ticked) => (ticked, false),
+        TickedBoxes::Edited => (tree, true),
+        TickedBoxes::Same => (tree, false),
     };
     let before = git.text(&["rev-parse", "--verify", &format!("{old}^{{tree}}")])?;
     if tree == before {
@@ -192,20 +192,20 @@ pub(super) fn with_boxes(
     tree: &str,
     (branch, file): (&str, Option<&str>),
     edit: impl Fn(&str) -> String,
-) -> Result<Boxes, GitError> {
-    let Some(path) = file else { return Ok(Boxes::Same) };
+) -> Result<TickedBoxes, GitError> {
+    let Some(path) = file else { return Ok(TickedBoxes::Same) };
     let text = git.try_bytes(&["cat-file", "blob", &format!("{tree}:{path}")])?;
     let Some(text) = text.and_then(|text| String::from_utf8(text).ok()) else {
-        return Ok(Boxes::Same);
+        return Ok(TickedBoxes::Same);
     };
     let edited = edit(&text);
     if edited == text {
-        return Ok(Boxes::Same);
+        return Ok(TickedBoxes::Same);
     }
     if is_edited(trees, branch, path)? {
-        return Ok(Boxes::Edited);
+        return Ok(TickedBoxes::Edited);
     }
-    Ok(Boxes::Done(with_file(trees, git, tree, path, edited.as_bytes())?))
+    Ok(TickedBoxes::Done(with_file(trees, git, tree, path, edited.as_bytes())?))
 }
 
 fn is_edited(trees: &Trees, branch: &str, path: &str) -> Result<bool, GitError> {
@@ -248,7 +248,7 @@ pub(super) fn subject(number: u32, title: &str) -> String {
 }
 
 /// What became of the boxes in a tree.
-pub(super) enum Boxes {
+pub(super) enum TickedBoxes {
     /// The tree that has them.
     Done(String),
     /// Nothing to do.

@@ -43,7 +43,7 @@ const TRIES: usize = 20;
 
 /// A merge that was made from objects.
 #[derive(Debug)]
-enum Trial {
+enum TrialMerge {
     /// The tree that results.
     Clean(String),
     /// Files that both sides changed in different ways.
@@ -51,7 +51,12 @@ enum Trial {
 }
 
 /// Merges two commits without a work tree.
-fn try_merge(git: &Git, ours: &str, theirs: &str, base: Option<&str>) -> Result<Trial, GitError> {
+fn try_merge(
+    git: &Git,
+    ours: &str,
+    theirs: &str,
+    base: Option<&str>,
+) -> Result<TrialMerge, GitError> {
     let base = base.map(|base| format!("--merge-base={base}"));
     let start = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z"];
     let arguments: Vec<&str> =
@@ -60,11 +65,11 @@ fn try_merge(git: &Git, ours: &str, theirs: &str, base: Option<&str>) -> Result<
     let mut fields = output.stdout.split(|byte| *byte == 0).map(String::from_utf8_lossy);
     let tree = fields.next().map(|tree| tree.trim().to_owned()).filter(|tree| !tree.is_empty());
     match (output.status.code(), tree) {
-        (Some(0), Some(tree)) => Ok(Trial::Clean(tree)),
+        (Some(0), Some(tree)) => Ok(TrialMerge::Clean(tree)),
         (Some(1), Some(_)) => {
             let files: Vec<String> =
                 fields.filter(|it| !it.is_empty()).map(|it| it.into_owned()).collect();
-            Ok(Trial::Conflict(files))
+            Ok(TrialMerge::Conflict(files))
         }
         _ => Err(command::failure("merge-tree", &output)),
     }

@@ -10,7 +10,7 @@
 //! entered, and `left`, what the last attempt at a task has left.
 
 use super::{
-    Committed, EVIDENCE, PhaseBranch, Stamp, Trial,
+    Committed, EVIDENCE, PhaseBranch, Stamp, TrialMerge,
     join::{self, is_committed},
     name_some,
     phase::clear_phase,
@@ -95,8 +95,8 @@ pub fn enter(
 fn give_back(trees: &Trees, git: &Git, occupant: &Occupant) -> Result<Option<String>, GitError> {
     let Some(left) = trees.commit_of(&occupant.left())? else { return Ok(None) };
     let tree = match try_merge(git, "HEAD", &left, None) {
-        Ok(Trial::Clean(tree)) => tree,
-        Ok(Trial::Conflict(files)) => {
+        Ok(TrialMerge::Clean(tree)) => tree,
+        Ok(TrialMerge::Conflict(files)) => {
             return Ok(Some(format!("others have changed {} since", name_some(&files))));
         }
         Err(killed @ GitError::Killed { .. }) => return Err(killed),

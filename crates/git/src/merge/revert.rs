@@ -1,10 +1,10 @@
 //! Taking a task's work out of a branch again.
 
 use super::{
-    REVERTS, TASK, TRIES, Trial,
+    REVERTS, TASK, TRIES, TrialMerge,
     advance::{Moved, advance},
     cut_move::undo_move,
-    land::{Boxes, with_boxes},
+    land::{TickedBoxes, with_boxes},
     name_some, try_merge,
 };
 use crate::{error::GitError, tree::Trees};
@@ -46,8 +46,8 @@ pub fn revert(
         }
         let before = format!("{commit}^1");
         let tree = match try_merge(&git, &old, &before, Some(commit))? {
-            Trial::Clean(tree) => tree,
-            Trial::Conflict(files) => {
+            TrialMerge::Clean(tree) => tree,
+            TrialMerge::Conflict(files) => {
                 return Ok(Reverted::Held(format!(
                     "what came after {id} has changed the same files: {}",
                     name_some(&files)
@@ -56,8 +56,8 @@ pub fn revert(
         };
         let untick = |text: &str| tasks_md::untick(text, std::slice::from_ref(id));
         let tree = match with_boxes(trees, &git, &tree, (branch, tasks_file), untick)? {
-            Boxes::Done(unticked) => unticked,
-            Boxes::Same | Boxes::Edited => tree,
+            TickedBoxes::Done(unticked) => unticked,
+            TickedBoxes::Same | TickedBoxes::Edited => tree,
         };
         let message = format!("Revert {id}\n\n{trailer}\n{TASK}-Reverted: {id}\n");
         let new = git.text(&["commit-tree", &tree, "-p", &old, "-m", &message])?;

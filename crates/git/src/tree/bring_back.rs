@@ -3,9 +3,9 @@
 use super::{
     Trees,
     list::{Snapshot, list_snapshots},
-    make::{Standing, clear_remains, condition, furnish, guard_folder, remake},
+    make::{TreeCondition, clear_remains, condition, furnish, guard_folder, remake},
     name,
-    record::{Mark, REASON, Stage},
+    record::{REASON, TreeMark, TreeStage},
     snapshot::{INDEX_FILE, scratch_of},
 };
 use crate::{
@@ -31,20 +31,20 @@ pub fn bring_back(trees: &Trees, name: &str, number: Option<u64>) -> Result<Brou
     trees.exclude()?;
     let path = trees.path(name);
     match condition(&trees, name)? {
-        Standing::Ready(..) => {
+        TreeCondition::Ready(..) => {
             return Err(Refusal::TreeIsThere { name: name.to_owned() }.into());
         }
-        Standing::Missing(record, mark) if number.is_none() => {
+        TreeCondition::Missing(record, mark) if number.is_none() => {
             if remake(&trees, &path, &record, &mark)? {
                 return Ok(BroughtBack { path, snapshot: None });
             }
             clear_remains(&trees, name)?;
         }
-        Standing::Missing(..) => {
+        TreeCondition::Missing(..) => {
             return Err(Refusal::FolderIsGone { name: name.to_owned() }.into());
         }
-        Standing::Partial => clear_remains(&trees, name)?,
-        Standing::Nothing => {}
+        TreeCondition::Partial => clear_remains(&trees, name)?,
+        TreeCondition::Nothing => {}
     }
     let snapshot = snapshot_of(&trees, name, number)?;
     restore(&trees, name, &snapshot)?;
@@ -91,7 +91,7 @@ fn restore(trees: &Trees, name: &str, snapshot: &Snapshot) -> Result<(), GitErro
     git.try_text(&["update-index", "-q", "--refresh"])?;
     furnish(trees, &path)?;
     let base = of("Base").or(at).unwrap_or(commit).to_owned();
-    record.set_mark(&Mark { made: trees.now(), base, stage: Stage::Ready })
+    record.set_mark(&TreeMark { made: trees.now(), base, stage: TreeStage::Ready })
 }
 
 /// Puts the tree's branch where it was; one that is elsewhere now is somebody's work.

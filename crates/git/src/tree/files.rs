@@ -2,8 +2,8 @@
 
 use super::{
     Trees,
-    inspection::{Subject, inspect},
-    make::{Standing, condition},
+    inspection::{InspectedTree, inspect},
+    make::{TreeCondition, condition},
     name,
     snapshot::{REFS, reader},
 };
@@ -15,9 +15,9 @@ pub fn files_of(trees: &Trees, name: &str) -> Result<Option<(String, String)>, G
     name::check(name)?;
     let (trees, _turn) = trees.turn(name)?;
     match condition(&trees, name)? {
-        Standing::Ready(record, mark) => {
+        TreeCondition::Ready(record, mark) => {
             let folder = trees.path(name);
-            let subject = Subject { name: name.to_owned(), record, mark, folder };
+            let subject = InspectedTree { name: name.to_owned(), record, mark, folder };
             let seen = inspect(&trees, &subject)?;
             let files = reader(&trees, &subject, &seen)?.files()?;
             Ok(seen.commit.map(|commit| (commit, files)))

@@ -44,7 +44,7 @@ impl IndexFile {
 
 /// What an index has that a plain look would miss.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct IndexFindings {
     /// Files are marked so that git does not look at them.
     pub(super) has_blinkers: bool,
     /// A file was announced and never added, or a merge is not resolved.
@@ -54,8 +54,8 @@ pub(super) struct Found {
 }
 
 /// Looks through an index; none if it has a form that is not known here.
-pub(super) fn read(index: &[u8], oid_length: usize) -> Option<Found> {
-    let mut found = Found::default();
+pub(super) fn read(index: &[u8], oid_length: usize) -> Option<IndexFindings> {
+    let mut found = IndexFindings::default();
     walk(index, oid_length, |entry| {
         found.has_blinkers |= entry.is_hidden();
         found.is_unfinished |= entry.flags & STAGE != 0 || entry.more & INTENDED != 0;
@@ -90,7 +90,7 @@ pub(super) fn without_blinkers(index: &[u8], oid_length: usize, tree: &Path) -> 
     Some(copy)
 }
 
-struct Entry<'a> {
+struct IndexEntry<'a> {
     mode: u32,
     oid: &'a [u8],
     flags: u16,
@@ -100,21 +100,21 @@ struct Entry<'a> {
     path: &'a [u8],
 }
 
-impl Found {
+impl IndexFindings {
     /// Whether git sees everything by itself, and looks into no other repository.
     pub(super) fn is_plain(&self) -> bool {
         !self.has_blinkers && self.links.is_empty()
     }
 }
 
-impl Entry<'_> {
+impl IndexEntry<'_> {
     fn is_hidden(&self) -> bool {
         self.flags & ASSUMED != 0 || self.more & SKIPPED != 0
     }
 }
 
 /// Visits every entry. An index that is split over several files is not known here.
-fn walk(index: &[u8], oid_length: usize, mut visit: impl FnMut(&Entry<'_>)) -> Option<()> {
+fn walk(index: &[u8], oid_length: usize, mut visit: impl FnMut(&IndexEntry<'_>)) -> Option<()> {
     let number = |at: usize| Some(u32::from_be_bytes(index.get(at..at + 4)?.try_into().ok()?));
     let half = |at: usize| Some(u16::from_be_bytes(index.get(at..at + 2)?.try_into().ok()?));
     let version = number(4)?;
@@ -144,7 +144,7 @@ fn walk(index: &[u8], oid_length: usize, mut visit: impl FnMut(&Entry<'_>)) -> O
         if version < 4 {
             at = start + (at - start).next_multiple_of(8);
         }
-        visit(&Entry {
+        visit(&IndexEntry {
             mode: number(start + MODE_AT)?,
             oid: &index[start + STAT_LENGTH..flags_at],
             flags,

@@ -5,7 +5,7 @@
 
 use super::{
     Trees, index, name,
-    record::{Admin, Mark},
+    record::{TreeMark, TreeRecord},
     snapshot::REFS,
 };
 use crate::error::GitError;
@@ -13,15 +13,15 @@ use std::path::PathBuf;
 
 /// A tree that is looked at.
 #[derive(Clone, Debug)]
-pub(super) struct Subject {
+pub(super) struct InspectedTree {
     pub(super) name: String,
-    pub(super) record: Admin,
-    pub(super) mark: Mark,
+    pub(super) record: TreeRecord,
+    pub(super) mark: TreeMark,
     /// Where its folder stands now.
     pub(super) folder: PathBuf,
 }
 
-impl Subject {
+impl InspectedTree {
     /// The bytes of an object's name in this repository.
     pub(super) fn oid_length(&self) -> usize {
         self.mark.base.len() / 2
@@ -44,7 +44,7 @@ const ATTEMPTS: &str = "--exclude=worktree/phase-*--*";
 
 /// How a tree was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Look {
+pub(super) struct Inspection {
     /// The commit that is checked out; none before a first one.
     pub(super) commit: Option<String>,
     /// The branch that is checked out; none: the head is detached.
@@ -65,15 +65,15 @@ pub(super) struct Look {
     pub(super) lost: Vec<String>,
 }
 
-impl Look {
+impl Inspection {
     pub(super) fn has_something_to_lose(&self) -> bool {
         self.is_changed || !self.lost.is_empty()
     }
 }
 
 /// Looks at a tree.
-pub(super) fn inspect(trees: &Trees, subject: &Subject) -> Result<Look, GitError> {
-    let Subject { name, record, .. } = subject;
+pub(super) fn inspect(trees: &Trees, subject: &InspectedTree) -> Result<Inspection, GitError> {
+    let InspectedTree { name, record, .. } = subject;
     let mut seen = inspect_files(trees, subject)?;
     seen.own_branch = match &seen.branch {
         Some(branch) if branch == name => seen.commit.clone(),
@@ -88,8 +88,11 @@ pub(super) fn inspect(trees: &Trees, subject: &Subject) -> Result<Look, GitError
 }
 
 /// Looks at a tree's files, and not at its commits.
-pub(super) fn inspect_files(trees: &Trees, subject: &Subject) -> Result<Look, GitError> {
-    let Subject { record, folder, .. } = subject;
+pub(super) fn inspect_files(
+    trees: &Trees,
+    subject: &InspectedTree,
+) -> Result<Inspection, GitError> {
+    let InspectedTree { record, folder, .. } = subject;
     let git = trees.git_of(record, folder)?;
     let status = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"];
     let plain = ["--no-renames", "--no-ahead-behind", "--"];
@@ -99,7 +102,13 @@ pub(super) fn inspect_files(trees: &Trees, subject: &Subject) -> Result<Look, Gi
         None => {
             let branch = git.try_text(&["symbolic-ref", "--quiet", "--short", "HEAD"])?;
             let commit = git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
-            Look { commit, branch, is_changed: true, is_staged: true, ..Look::default() }
+            Inspection {
+                commit,
+                branch,
+                is_changed: true,
+                is_staged: true,
+                ..Inspection::default()
+            }
         }
     };
     let found = record.index()?.map(|it| index::read(&it.bytes, subject.oid_length()));
@@ -154,8 +163,8 @@ pub(super) fn only_here_beyond(
 }
 
 /// Reads what `status` says.
-fn parse(printed: &[u8]) -> Look {
-    let mut seen = Look::default();
+fn parse(printed: &[u8]) -> Inspection {
+    let mut seen = Inspection::default();
     for record in printed.split(|byte| *byte == 0) {
         let text = String::from_utf8_lossy(record);
         if let Some(commit) = text.strip_prefix("# branch.oid ") {
@@ -189,14 +198,14 @@ mod tests {
                         1 .M N... 100644 100644 100644 a a x y\0? new\0? nested/\0";
         assert_eq!(
             parse(printed),
-            Look {
+            Inspection {
                 commit: Some("1234".into()),
                 is_changed: true,
                 nested: vec![b"nested".to_vec()],
-                ..Look::default()
+                ..Inspection::default()
             }
         );
         let clean = parse(b"# branch.oid (initial)\0# branch.head main\0");
-        assert_eq!(clean, Look { branch: Some("main".into()), ..Look::default() });
+        assert_eq!(clean, Inspection { branch: Some("main".into()), ..Inspection::default() });
     }
 }

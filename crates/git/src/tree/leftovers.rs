@@ -6,7 +6,7 @@
 
 use super::{
     Trees,
-    inspection::{Look, Subject, inspect_files, only_here_beyond},
+    inspection::{InspectedTree, Inspection, inspect_files, only_here_beyond},
     name,
     snapshot::{keep, reader, record_left},
     staging::{ready, uncover},
@@ -155,7 +155,7 @@ pub(crate) fn keep_leftovers(
         seen.branch = Some(leaving.name.to_owned());
     }
     seen.own_branch = seen.commit.clone();
-    let subject = Subject { name: leaving.name.to_owned(), ..shared };
+    let subject = InspectedTree { name: leaving.name.to_owned(), ..shared };
     match leaving.only {
         None => Ok(keep(&trees, &subject, &seen, leaving.why)?.reference),
         Some(files) => keep_some(&trees, &subject, &seen, (leaving, files)),
@@ -165,8 +165,8 @@ pub(crate) fn keep_leftovers(
 /// Keeps some files as they are in the tree, everything else as in the base.
 fn keep_some(
     trees: &Trees,
-    subject: &Subject,
-    seen: &Look,
+    subject: &InspectedTree,
+    seen: &Inspection,
     (leaving, files): (&Leftovers<'_>, &[&str]),
 ) -> Result<Option<String>, GitError> {
     let base = leaving.base;

@@ -2,9 +2,9 @@
 
 use super::{
     Trees,
-    inspection::{Subject, inspect},
+    inspection::{InspectedTree, inspect},
     name, processes,
-    record::{self, Admin, Stage},
+    record::{self, TreeRecord, TreeStage},
     snapshot::REFS,
 };
 use crate::error::GitError;
@@ -45,7 +45,7 @@ pub struct Snapshot {
 /// The trees that are ours, by name.
 pub fn list(trees: &Trees) -> Result<Vec<TreeEntry>, GitError> {
     let mut found = Vec::new();
-    for (record, path) in Admin::all(trees.common())? {
+    for (record, path) in TreeRecord::all(trees.common())? {
         let Some(name) = trees.name_of(&path) else { continue };
         let mark = record.mark()?;
         if mark.is_none() && !record.is_locked_by_us() {
@@ -64,8 +64,8 @@ pub fn list(trees: &Trees) -> Result<Vec<TreeEntry>, GitError> {
             processes: processes::in_folder(&path),
         };
         match mark {
-            Some(mark) if entry.is_there && mark.stage == Stage::Ready => {
-                let seen = inspect(trees, &Subject { name, record, mark, folder: path })?;
+            Some(mark) if entry.is_there && mark.stage == TreeStage::Ready => {
+                let seen = inspect(trees, &InspectedTree { name, record, mark, folder: path })?;
                 entry.is_needed = seen.has_something_to_lose() || !seen.nested.is_empty();
                 entry.is_dirty = seen.is_changed;
                 (entry.branch, entry.head) = (seen.branch, seen.commit);
@@ -83,7 +83,7 @@ pub fn list(trees: &Trees) -> Result<Vec<TreeEntry>, GitError> {
 /// records, and branches of attempts that have neither.
 pub fn traces(trees: &Trees) -> Result<BTreeSet<String>, GitError> {
     let mut found: BTreeSet<String> = names(trees)?.into_iter().collect();
-    let records = Admin::all(trees.common())?.into_iter();
+    let records = TreeRecord::all(trees.common())?.into_iter();
     found.extend(records.filter_map(|(_, path)| trees.name_of(&path)));
     found.extend(record::all_begun(trees.common()));
     found.extend(lone_branches(trees)?);

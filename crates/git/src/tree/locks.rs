@@ -1,6 +1,6 @@
 //! Locks in the repository that a git of ours has left because it was killed.
 
-use super::{Trees, record::Admin};
+use super::{Trees, record::TreeRecord};
 use crate::{command::stale_locks, error::GitError};
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ pub fn end_work(trees: &Trees) -> Result<(), GitError> {
 /// Takes away what a git that was killed has left in the way; says how much that was.
 pub fn release_locks(trees: &Trees) -> Result<usize, GitError> {
     let (state, common) = (trees.state(), trees.common());
-    let others = Admin::all(common)?.into_iter().map(|(_, path)| path);
+    let others = TreeRecord::all(common)?.into_iter().map(|(_, path)| path);
     let places: Vec<PathBuf> =
         [trees.root().to_owned(), common.to_owned()].into_iter().chain(others).collect();
     stale_locks::release(state, common, &places)

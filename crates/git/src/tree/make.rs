@@ -4,7 +4,7 @@ use super::{
     Trees, copied_files,
     inspection::only_here,
     name,
-    record::{self, Admin, Mark, REASON, Stage},
+    record::{self, REASON, TreeMark, TreeRecord, TreeStage},
     retire::{finish_removal, forget_record},
     shared_folders,
     snapshot::keep_commits,
@@ -31,11 +31,11 @@ pub struct MadeTree {
 
 /// How a tree stands before something is done about it.
 #[derive(Debug)]
-pub(super) enum Standing {
+pub(super) enum TreeCondition {
     Nothing,
-    Ready(Admin, Mark),
+    Ready(TreeRecord, TreeMark),
     /// The folder is gone or half filled; git still knows the tree.
-    Missing(Admin, Mark),
+    Missing(TreeRecord, TreeMark),
     /// It was never ready.
     Partial,
 }
@@ -55,12 +55,12 @@ pub fn make(trees: &Trees, name: &str, base: &str) -> Result<MadeTree, GitError>
     trees.exclude()?;
     let path = trees.path(name);
     match condition(&trees, name)? {
-        Standing::Ready(..) => return Ok(MadeTree { path, is_new: false }),
-        Standing::Missing(record, mark) if remake(&trees, &path, &record, &mark)? => {
+        TreeCondition::Ready(..) => return Ok(MadeTree { path, is_new: false }),
+        TreeCondition::Missing(record, mark) if remake(&trees, &path, &record, &mark)? => {
             return Ok(MadeTree { path, is_new: true });
         }
-        Standing::Missing(..) | Standing::Partial => clear_remains(&trees, name)?,
-        Standing::Nothing => {}
+        TreeCondition::Missing(..) | TreeCondition::Partial => clear_remains(&trees, name)?,
+        TreeCondition::Nothing => {}
     }
     note_making(&trees, name)?;
     if let Err(error) = add_tree(&trees, name, base) {
@@ -77,7 +77,7 @@ pub fn make(trees: &Trees, name: &str, base: &str) -> Result<MadeTree, GitError>
         false => git.text(&["rev-parse", "--verify", "HEAD"])?,
     };
     furnish(&trees, &path)?;
-    record.set_mark(&Mark { made: trees.now(), base, stage: Stage::Ready })?;
+    record.set_mark(&TreeMark { made: trees.now(), base, stage: TreeStage::Ready })?;
     forget_making(&trees, name)?;
     Ok(MadeTree { path, is_new: true })
 }
@@ -108,36 +108,38 @@ pub(super) fn guard_folder(trees: &Trees) -> Result<(), GitError> {
 }
 
 /// Finds out how a tree stands; what an earlier removal has left undone is done first.
-pub(super) fn condition(trees: &Trees, name: &str) -> Result<Standing, GitError> {
+pub(super) fn condition(trees: &Trees, name: &str) -> Result<TreeCondition, GitError> {
     let path = trees.path(name);
     let Some(record) = trees.record(name)? else {
         if let Some(begun) = record::begun(trees.common(), name) {
             fs::remove_dir_all(&begun).map_err(|error| unusable(&begun, error))?;
         }
         return match is_free(&path)? {
-            true => Ok(Standing::Nothing),
+            true => Ok(TreeCondition::Nothing),
             // The place was free when that was noted, and nobody was let in since.
-            false if making_note(trees, name).exists() => Ok(Standing::Partial),
+            false if making_note(trees, name).exists() => Ok(TreeCondition::Partial),
             false => Err(Hindrance::ForeignFolder { path }.into()),
         };
     };
     let Some(mark) = record.mark()? else {
         let is_ours = record.is_locked_by_us() || making_note(trees, name).exists();
         return match is_ours {
-            true => Ok(Standing::Partial),
+            true => Ok(TreeCondition::Partial),
             false => Err(Hindrance::ForeignTree { path, name: name.to_owned() }.into()),
         };
     };
     let is_there = path.join(".git").symlink_metadata().is_ok();
     match &mark.stage {
-        Stage::Ready | Stage::Away(_) if is_there => Ok(Standing::Ready(record, mark)),
-        Stage::Away(trash) if move_from_trash(trees, trash, &path)? => {
-            Ok(Standing::Ready(record, mark))
+        TreeStage::Ready | TreeStage::Away(_) if is_there => Ok(TreeCondition::Ready(record, mark)),
+        TreeStage::Away(trash) if move_from_trash(trees, trash, &path)? => {
+            Ok(TreeCondition::Ready(record, mark))
         }
-        Stage::Ready | Stage::Remaking | Stage::Away(_) => Ok(Standing::Missing(record, mark)),
-        Stage::Leaving { .. } => {
+        TreeStage::Ready | TreeStage::Remaking | TreeStage::Away(_) => {
+            Ok(TreeCondition::Missing(record, mark))
+        }
+        TreeStage::Leaving { .. } => {
             finish_removal(trees, name, &record, &mark)?;
-            Ok(Standing::Nothing)
+            Ok(TreeCondition::Nothing)
         }
     }
 }
@@ -146,8 +148,8 @@ pub(super) fn condition(trees: &Trees, name: &str) -> Result<Standing, GitError>
 pub(super) fn remake(
     trees: &Trees,
     path: &Path,
-    record: &Admin,
-    mark: &Mark,
+    record: &TreeRecord,
+    mark: &TreeMark,
 ) -> Result<bool, GitError> {
     let git = trees.git_of(record, trees.root())?.variable("GIT_WORK_TREE", path);
     if git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?.is_none() {
@@ -156,7 +158,7 @@ pub(super) fn remake(
     if !is_free(path)? && path.join(".git").symlink_metadata().is_err() {
         return Err(Hindrance::Replaced { path: path.to_owned() }.into());
     }
-    record.set_mark(&Mark { stage: Stage::Remaking, ..mark.clone() })?;
+    record.set_mark(&TreeMark { stage: TreeStage::Remaking, ..mark.clone() })?;
     make_folder(path)?;
     let pointer = [b"gitdir: ", record.folder.as_os_str().as_bytes(), b"\n"].concat();
     file::replace_volatile(&path.join(".git"), &pointer, file::SHARED)?;
@@ -165,7 +167,7 @@ pub(super) fn remake(
         git.text(&["reset", "--hard", "--quiet"])?;
     }
     furnish(trees, path)?;
-    record.set_mark(&Mark { stage: Stage::Ready, ..mark.clone() })?;
+    record.set_mark(&TreeMark { stage: TreeStage::Ready, ..mark.clone() })?;
     Ok(true)
 }
 

@@ -39,7 +39,7 @@ pub use list::{
 pub use locks::{begin_work, end_work, release_locks};
 pub use make::{MadeTree, make};
 pub use prune::{PruneOrder, Pruned, free_bytes, has_space, prune};
-pub(crate) use record::Admin;
+pub(crate) use record::TreeRecord;
 pub use retire::{Retirement, retire, retire_with_strays};
 pub(crate) use snapshot::known;
 pub use snapshot::take_snapshot;

@@ -6,10 +6,10 @@
 
 use super::{
     Trees,
-    inspection::{Look, Subject},
+    inspection::{InspectedTree, Inspection},
 };
 use crate::{
-    command::{Foreign, Git},
+    command::{ForeignPrograms, Git},
     error::GitError,
 };
 use std::{
@@ -29,10 +29,10 @@ const GITFILE_SIZE_MAX: u64 = 64 << 10;
 /// What a repository inside a tree would take with it, in words.
 pub(super) fn unsaved(
     trees: &Trees,
-    subject: &Subject,
-    seen: &Look,
+    subject: &InspectedTree,
+    seen: &Inspection,
 ) -> Result<Option<String>, GitError> {
-    let Subject { record, folder, .. } = subject;
+    let InspectedTree { record, folder, .. } = subject;
     let links = seen.links.iter().map(|(path, _)| path);
     for path in seen.nested.iter().chain(links) {
         let repository = folder.join(OsStr::from_bytes(path));
@@ -50,7 +50,7 @@ pub(super) fn unsaved(
         let git = Git::at(trees.root())
             .variable("GIT_DIR", &*repository)
             .variable("GIT_WORK_TREE", &*repository);
-        let git = git.clone().without(&Foreign::read(&git)?);
+        let git = git.clone().without(&ForeignPrograms::read(&git)?);
         if let Some(what) = unsaved_commits(&git)? {
             let name = repository.strip_prefix(&record.folder).unwrap_or(&repository);
             return Ok(Some(told(&name.display().to_string(), what)));
@@ -93,7 +93,7 @@ impl Nested {
             Some(elsewhere) => git.variable("GIT_DIR", elsewhere),
             None => git,
         };
-        Ok(git.clone().without(&Foreign::read(&git)?))
+        Ok(git.clone().without(&ForeignPrograms::read(&git)?))
     }
 
     /// The repository, where `.git` is a file that tells a way to it.

@@ -27,22 +27,22 @@ const LOG_MAX: usize = 100;
 
 /// Git's record of one linked work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Admin {
+pub(crate) struct TreeRecord {
     pub(crate) folder: PathBuf,
 }
 
 /// Our mark in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct TreeMark {
     pub(super) made: Time,
     /// The commit that the tree began with.
     pub(super) base: String,
-    pub(super) stage: Stage,
+    pub(super) stage: TreeStage,
 }
 
 /// Where a tree is in its life.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum TreeStage {
     /// Somebody may work in it.
     Ready,
     /// Its folder had vanished and is being filled again.
@@ -54,7 +54,7 @@ pub(super) enum Stage {
     Leaving { trash: String, branch: Option<String> },
 }
 
-impl Admin {
+impl TreeRecord {
     /// Git's record of the tree at `path`; none if there is no such tree.
     pub(crate) fn find(common: &Path, path: &Path) -> Result<Option<Self>, GitError> {
         let all = common.join("worktrees");
@@ -100,12 +100,12 @@ impl Admin {
         reason.starts_with(REASON.as_bytes())
     }
 
-    pub(super) fn mark(&self) -> Result<Option<Mark>, GitError> {
+    pub(super) fn mark(&self) -> Result<Option<TreeMark>, GitError> {
         let text = self.read(MARK, SIZE_MAX)?;
-        Ok(text.and_then(|text| Mark::parse(&String::from_utf8_lossy(&text))))
+        Ok(text.and_then(|text| TreeMark::parse(&String::from_utf8_lossy(&text))))
     }
 
-    pub(super) fn set_mark(&self, mark: &Mark) -> Result<(), GitError> {
+    pub(super) fn set_mark(&self, mark: &TreeMark) -> Result<(), GitError> {
         let text = mark.to_string();
         Ok(file::replace_volatile(&self.folder.join(MARK), text.as_bytes(), file::PRIVATE)?)
     }
@@ -161,19 +161,19 @@ impl Admin {
     }
 }
 
-impl Mark {
+impl TreeMark {
     fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let made = lines.next()?.strip_prefix("made ")?.parse().ok()?;
         let base = lines.next()?.strip_prefix("base ")?.to_owned();
         let stage = match lines.next()?.split_once(' ') {
-            Some(("stage", "ready")) => Stage::Ready,
-            Some(("stage", "remaking")) => Stage::Remaking,
-            Some(("away", trash)) if is_plain(trash) => Stage::Away(trash.to_owned()),
+            Some(("stage", "ready")) => TreeStage::Ready,
+            Some(("stage", "remaking")) => TreeStage::Remaking,
+            Some(("away", trash)) if is_plain(trash) => TreeStage::Away(trash.to_owned()),
             Some(("leaving", rest)) => {
                 let (branch, trash) = rest.split_once(' ').filter(|(_, it)| is_plain(it))?;
                 let branch = oid(branch.as_bytes());
-                Stage::Leaving { trash: trash.to_owned(), branch }
+                TreeStage::Leaving { trash: trash.to_owned(), branch }
             }
             _ => return None,
         };
@@ -181,14 +181,14 @@ impl Mark {
     }
 }
 
-impl std::fmt::Display for Mark {
+impl std::fmt::Display for TreeMark {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "made {}\nbase {}", self.made.millis(), self.base)?;
         match &self.stage {
-            Stage::Ready => writeln!(f, "stage ready"),
-            Stage::Remaking => writeln!(f, "stage remaking"),
-            Stage::Away(trash) => writeln!(f, "away {trash}"),
-            Stage::Leaving { trash, branch } => {
+            TreeStage::Ready => writeln!(f, "stage ready"),
+            TreeStage::Remaking => writeln!(f, "stage remaking"),
+            TreeStage::Away(trash) => writeln!(f, "away {trash}"),
+            TreeStage::Leaving { trash, branch } => {
                 writeln!(f, "leaving {} {trash}", branch.as_deref().unwrap_or("-"))
             }
         }

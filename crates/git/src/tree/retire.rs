@@ -2,10 +2,10 @@
 
 use super::{
     Trees,
-    inspection::{Subject, inspect, only_here},
-    make::{Standing, clear_remains, condition, guard_folder},
+    inspection::{InspectedTree, inspect, only_here},
+    make::{TreeCondition, clear_remains, condition, guard_folder},
     name, nested, processes,
-    record::{Admin, Mark, Stage},
+    record::{TreeMark, TreeRecord, TreeStage},
     snapshot::{is_still, keep, keep_commits, refill},
     trash::{delete_soon, fresh_trash, move_from_trash, move_to_trash, trash_path},
 };
@@ -54,22 +54,22 @@ fn remove(trees: &Trees, name: &str, why: &str, strays: Strays) -> Result<Retire
     guard_folder(&trees)?;
     let standing = match condition(&trees, name)? {
         // Its index may have something that no commit has.
-        Standing::Missing(..) => refill(&trees, name)?,
+        TreeCondition::Missing(..) => refill(&trees, name)?,
         standing => standing,
     };
     match standing {
-        Standing::Ready(record, mark) => {
+        TreeCondition::Ready(record, mark) => {
             let trash = fresh_trash(&trees, name)?;
             let folder = trash_path(&trees, &trash);
-            let subject = Subject { name: name.to_owned(), record, mark, folder };
+            let subject = InspectedTree { name: name.to_owned(), record, mark, folder };
             take_away(&trees, &subject, trash, why, strays)
         }
-        Standing::Nothing => {
+        TreeCondition::Nothing => {
             // Git may have made an empty folder and no more.
             let _none = fs::remove_dir(trees.path(name));
             drop_branch(&trees, name, why)
         }
-        Standing::Partial | Standing::Missing(..) => {
+        TreeCondition::Partial | TreeCondition::Missing(..) => {
             clear_remains(&trees, name)?;
             drop_branch(&trees, name, why)
         }
@@ -78,22 +78,22 @@ fn remove(trees: &Trees, name: &str, why: &str, strays: Strays) -> Result<Retire
 
 fn take_away(
     trees: &Trees,
-    subject: &Subject,
+    subject: &InspectedTree,
     trash: String,
     why: &str,
     strays: Strays,
 ) -> Result<Retirement, GitError> {
-    let Subject { name, record, mark, folder } = subject;
+    let InspectedTree { name, record, mark, folder } = subject;
     let path = trees.path(name);
     let processes = processes::in_folder(&path);
     if !processes.is_empty() {
         return Ok(Retirement::InUse { processes });
     }
-    record.set_mark(&Mark { stage: Stage::Away(trash.clone()), ..mark.clone() })?;
+    record.set_mark(&TreeMark { stage: TreeStage::Away(trash.clone()), ..mark.clone() })?;
     move_to_trash(trees, &path, &trash)?;
     let back = || {
         move_from_trash(trees, &trash, &path)?;
-        record.set_mark(&Mark { stage: Stage::Ready, ..mark.clone() })
+        record.set_mark(&TreeMark { stage: TreeStage::Ready, ..mark.clone() })
     };
     let processes = processes::in_folder(folder);
     if !processes.is_empty() {
@@ -102,8 +102,8 @@ fn take_away(
     }
     match secure(trees, subject, why, strays) {
         Ok(Secured::Safe { snapshot, branch }) => {
-            let leaving = Stage::Leaving { trash, branch };
-            let mark = Mark { stage: leaving, ..mark.clone() };
+            let leaving = TreeStage::Leaving { trash, branch };
+            let mark = TreeMark { stage: leaving, ..mark.clone() };
             record.set_mark(&mark)?;
             finish_removal(trees, name, record, &mark)?;
             Ok(Retirement::Removed { snapshot })
@@ -119,7 +119,7 @@ fn take_away(
 /// Makes sure that nothing is lost with a tree.
 fn secure(
     trees: &Trees,
-    subject: &Subject,
+    subject: &InspectedTree,
     why: &str,
     strays: Strays,
 ) -> Result<Secured, GitError> {
@@ -146,10 +146,10 @@ fn secure(
 pub(super) fn finish_removal(
     trees: &Trees,
     name: &str,
-    record: &Admin,
-    mark: &Mark,
+    record: &TreeRecord,
+    mark: &TreeMark,
 ) -> Result<(), GitError> {
-    let Stage::Leaving { trash, branch } = &mark.stage else { return Ok(()) };
+    let TreeStage::Leaving { trash, branch } = &mark.stage else { return Ok(()) };
     if let Some(commit) = branch {
         delete_branch(trees, name, commit)?;
     }
@@ -160,7 +160,7 @@ pub(super) fn finish_removal(
 
 /// Has git know a tree no more. Its record goes in one step, with our mark in it: of half a
 /// record nobody could say any more whose it was.
-pub(super) fn forget_record(trees: &Trees, record: &Admin) -> Result<(), GitError> {
+pub(super) fn forget_record(trees: &Trees, record: &TreeRecord) -> Result<(), GitError> {
     let gone = trees.state().join(GONE);
     file::make_private_folder(&gone)?;
     let name = record.folder.file_name().unwrap_or_default();

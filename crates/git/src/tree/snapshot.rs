@@ -8,8 +8,8 @@
 use super::{
     Trees,
     index::{self, IndexFile},
-    inspection::{Look, OWN, Subject, inspect},
-    make::{Standing, condition, remake, unusable},
+    inspection::{InspectedTree, Inspection, OWN, inspect},
+    make::{TreeCondition, condition, remake, unusable},
     name,
     nested::{self, Nested},
 };
@@ -41,7 +41,7 @@ const ENTRIES_AT_ONCE: usize = 200;
 
 /// A snapshot and what it was made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct KeptSnapshot {
     pub(super) reference: Option<String>,
     /// The files as one tree.
     files: String,
@@ -52,13 +52,13 @@ pub fn take_snapshot(trees: &Trees, name: &str, why: &str) -> Result<Option<Stri
     name::check(name)?;
     let (trees, _turn) = trees.turn(name)?;
     let standing = match condition(&trees, name)? {
-        Standing::Missing(..) => refill(&trees, name)?,
+        TreeCondition::Missing(..) => refill(&trees, name)?,
         standing => standing,
     };
-    let Standing::Ready(record, mark) = standing else {
+    let TreeCondition::Ready(record, mark) = standing else {
         return Err(no_tree(name));
     };
-    let subject = Subject { name: name.to_owned(), record, mark, folder: trees.path(name) };
+    let subject = InspectedTree { name: name.to_owned(), record, mark, folder: trees.path(name) };
     let seen = inspect(&trees, &subject)?;
     if !seen.has_something_to_lose() {
         return Ok(None);
@@ -69,11 +69,11 @@ pub fn take_snapshot(trees: &Trees, name: &str, why: &str) -> Result<Option<Stri
 /// Makes a snapshot of what was seen, and makes sure that it is whole.
 pub(super) fn keep(
     trees: &Trees,
-    subject: &Subject,
-    seen: &Look,
+    subject: &InspectedTree,
+    seen: &Inspection,
     why: &str,
-) -> Result<Kept, GitError> {
-    let Subject { name, mark, .. } = subject;
+) -> Result<KeptSnapshot, GitError> {
+    let InspectedTree { name, mark, .. } = subject;
     let work = reader(trees, subject, seen)?;
     let files = work.files()?;
     let index = work.index(&files)?;
@@ -83,7 +83,7 @@ pub(super) fn keep(
     };
     if is_as_head && index == "head" && seen.lost.is_empty() {
         // Git was told not to look, and there was nothing to see.
-        return Ok(Kept { reference: None, files });
+        return Ok(KeptSnapshot { reference: None, files });
     }
     let mut parents: Vec<&str> = seen.commit.iter().map(String::as_str).collect();
     parents.extend(Some(&*index).filter(|index| !matches!(*index, "head" | "tree")));
@@ -103,7 +103,7 @@ pub(super) fn keep(
         format!("Waypost-Base: {}\n", mark.base),
     ];
     let reference = record_snapshot(trees, name, &files, &parents, &message.concat())?;
-    Ok(Kept { reference: Some(reference), files })
+    Ok(KeptSnapshot { reference: Some(reference), files })
 }
 
 /// Makes a snapshot of commits whose tree is gone, with the files of one of them.
@@ -140,21 +140,21 @@ pub(super) fn record_left(
 /// Whether the files are still those of the snapshot.
 pub(super) fn is_still(
     trees: &Trees,
-    subject: &Subject,
-    seen: &Look,
-    kept: &Kept,
+    subject: &InspectedTree,
+    seen: &Inspection,
+    kept: &KeptSnapshot,
 ) -> Result<bool, GitError> {
     Ok(reader(trees, subject, seen)?.files()? == kept.files)
 }
 
 pub(super) fn reader<'a>(
     trees: &Trees,
-    subject: &'a Subject,
-    seen: &'a Look,
-) -> Result<Work<'a>, GitError> {
+    subject: &'a InspectedTree,
+    seen: &'a Inspection,
+) -> Result<TreeReader<'a>, GitError> {
     let git = trees.git_of(&subject.record, &subject.folder)?.durable();
     let scratch = scratch_of(trees, &subject.name)?;
-    Ok(Work { git, scratch, seen, subject })
+    Ok(TreeReader { git, scratch, seen, subject })
 }
 
 /// A folder for git to work in, for whoever has the turn of the tree.
@@ -204,12 +204,12 @@ fn record_snapshot(
 }
 
 /// Fills a tree again whose folder somebody has deleted, to look at it.
-pub(super) fn refill(trees: &Trees, name: &str) -> Result<Standing, GitError> {
+pub(super) fn refill(trees: &Trees, name: &str) -> Result<TreeCondition, GitError> {
     match condition(trees, name)? {
-        Standing::Missing(record, mark) => {
+        TreeCondition::Missing(record, mark) => {
             match remake(trees, &trees.path(name), &record, &mark)? {
                 true => condition(trees, name),
-                false => Ok(Standing::Missing(record, mark)),
+                false => Ok(TreeCondition::Missing(record, mark)),
             }
         }
         standing => Ok(standing),
@@ -245,17 +245,17 @@ fn one_line(why: &str) -> String {
 }
 
 /// A tree that is being read.
-pub(super) struct Work<'a> {
+pub(super) struct TreeReader<'a> {
     git: Git,
     scratch: TreeScratch,
-    seen: &'a Look,
-    subject: &'a Subject,
+    seen: &'a Inspection,
+    subject: &'a InspectedTree,
 }
 
-impl Work<'_> {
+impl TreeReader<'_> {
     /// The files as one tree.
     pub(super) fn files(&self) -> Result<String, GitError> {
-        let Subject { record, folder, .. } = self.subject;
+        let InspectedTree { record, folder, .. } = self.subject;
         let own = self.scratch.0.join("files");
         let git = self.git.clone().variable("GIT_INDEX_FILE", &*own);
         let index = record.index()?;

@@ -2,8 +2,8 @@
 
 use super::{
     Trees, index,
-    inspection::{Look, Subject, inspect_files},
-    make::{Standing, condition, unusable},
+    inspection::{InspectedTree, Inspection, inspect_files},
+    make::{TreeCondition, condition, unusable},
     name,
     snapshot::{no_tree, reader, scratch_of},
 };
@@ -41,16 +41,16 @@ pub(crate) fn stage_among_others(
     stage_inspected(&trees, &ready(&trees, name)?, only)
 }
 
-pub(super) fn ready(trees: &Trees, name: &str) -> Result<Subject, GitError> {
-    let Standing::Ready(record, mark) = condition(trees, name)? else {
+pub(super) fn ready(trees: &Trees, name: &str) -> Result<InspectedTree, GitError> {
+    let TreeCondition::Ready(record, mark) = condition(trees, name)? else {
         return Err(no_tree(name));
     };
-    Ok(Subject { name: name.to_owned(), record, mark, folder: trees.path(name) })
+    Ok(InspectedTree { name: name.to_owned(), record, mark, folder: trees.path(name) })
 }
 
 fn stage_inspected(
     trees: &Trees,
-    subject: &Subject,
+    subject: &InspectedTree,
     only: &[&str],
 ) -> Result<Vec<String>, GitError> {
     let seen = inspect_files(trees, subject)?;
@@ -65,14 +65,14 @@ fn stage_inspected(
 
 /// Stages without a look at the tree first, which would cost as much again. `false`: nothing is
 /// staged; there are marks or other repositories, for which a look is needed.
-fn stage_plain(trees: &Trees, subject: &Subject) -> Result<bool, GitError> {
+fn stage_plain(trees: &Trees, subject: &InspectedTree) -> Result<bool, GitError> {
     let is_plain = |bytes: &[u8]| {
         index::read(bytes, subject.oid_length()).is_some_and(|found| found.is_plain())
     };
     let Some(index) = subject.record.index()?.filter(|index| is_plain(&index.bytes)) else {
         return Ok(false);
     };
-    let nothing_seen = Look::default();
+    let nothing_seen = Inspection::default();
     let work = reader(trees, subject, &nothing_seen)?;
     let Some(staged) = work.stage_aside(&index)? else { return Ok(false) };
     let bytes = fs::read(&staged).map_err(|error| unusable(&staged, error))?;
@@ -85,8 +85,8 @@ fn stage_plain(trees: &Trees, subject: &Subject) -> Result<bool, GitError> {
 }
 
 /// Takes the marks from a tree's index that keep git from looking at files which are there.
-pub(super) fn uncover(trees: &Trees, subject: &Subject) -> Result<(), GitError> {
-    let Subject { record, folder, name, .. } = subject;
+pub(super) fn uncover(trees: &Trees, subject: &InspectedTree) -> Result<(), GitError> {
+    let InspectedTree { record, folder, name, .. } = subject;
     let Some(index) = record.index()? else { return Ok(()) };
     let Some(copy) = index::without_blinkers(&index.bytes, subject.oid_length(), folder) else {
         return Ok(());
@@ -97,7 +97,7 @@ pub(super) fn uncover(trees: &Trees, subject: &Subject) -> Result<(), GitError> 
     Ok(file::rename(&aside, &record.index_path())?)
 }
 
-impl Subject {
+impl InspectedTree {
     /// What a git that was killed with its agent has left would keep every later one from working.
     fn clear_locks(&self) -> Result<(), GitError> {
         for name in ["index.lock", "HEAD.lock"] {
@@ -108,6 +108,6 @@ impl Subject {
 }
 
 /// The repositories in a tree that git does not track.
-fn strays(seen: &Look) -> Vec<String> {
+fn strays(seen: &Inspection) -> Vec<String> {
     seen.nested.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect()
 }

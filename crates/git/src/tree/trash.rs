@@ -7,7 +7,7 @@ use super::{
     Trees,
     make::{condition, is_free, make_folder, unusable},
     name,
-    record::{Admin, Stage},
+    record::{TreeRecord, TreeStage},
     retire::GONE,
 };
 use crate::error::GitError;
@@ -94,12 +94,14 @@ pub fn sweep(trees: &Trees) -> Result<usize, GitError> {
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .collect();
     let mut needed = Vec::new();
-    for (record, path) in Admin::all(trees.common())? {
+    for (record, path) in TreeRecord::all(trees.common())? {
         let Some(name) = trees.name_of(&path) else { continue };
-        if let Some(Stage::Away(_) | Stage::Leaving { .. }) = record.mark()?.map(|it| it.stage) {
+        if let Some(TreeStage::Away(_) | TreeStage::Leaving { .. }) =
+            record.mark()?.map(|it| it.stage)
+        {
             let (trees, _turn) = trees.turn(&name)?;
             condition(&trees, &name)?;
-            if let Some(Stage::Away(trash)) = record.mark()?.map(|it| it.stage) {
+            if let Some(TreeStage::Away(trash)) = record.mark()?.map(|it| it.stage) {
                 needed.push(trash);
             }
         }

@@ -123,7 +123,7 @@ impl Project {
             Made::NoSpace => {
                 return Err(EngineError::missing(
                     "the disk is nearly full: there is no room for a work tree",
-                    "`waypost worktree list` shows what can be put away",
+                    "`waypost worktree list` shows what can be removed",
                 ));
             }
             Made::New => self.set_up(&place.folder(), echo)?,
@@ -219,7 +219,7 @@ impl Project {
         let attempt = Some(place.stamp.attempt);
         self.record(vec![run::Command::Done { id: id.clone(), attempt, evidence, commit }])?;
         if place.is_own() {
-            // A session may still be in it; then it is put away later.
+            // A session may still be in it; then it is removed later.
             let _kept = tree::retire(&place.trees, &place.name, "its work is joined");
         }
         Ok(true)

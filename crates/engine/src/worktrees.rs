@@ -46,7 +46,7 @@ pub enum TreeState {
     /// Somebody has deleted its folder.
     Deleted,
     /// Only snapshots of it are left.
-    PutAway,
+    Removed,
 }
 
 /// Why a run clears up.
@@ -63,7 +63,7 @@ impl TreeState {
             Self::Kept => "kept",
             Self::Joined => "joined",
             Self::Deleted => "deleted",
-            Self::PutAway => "put_away",
+            Self::Removed => "removed",
         }
     }
 }
@@ -142,7 +142,7 @@ pub fn work_trees(project: &mut Project) -> Result<Vec<WorkTree>, EngineError> {
         found.push(WorkTree {
             used_at: last.map(|it| it.at),
             snapshots: of(name),
-            ..bare(&trees, name, TreeState::PutAway)
+            ..bare(&trees, name, TreeState::Removed)
         });
     }
     found.sort_by(|one, other| one.name.cmp(&other.name));
@@ -169,7 +169,7 @@ pub fn undo_work_tree(project: &mut Project, typed: &str) -> Result<Undone, Engi
     Ok(Undone { name, path: back.path, snapshot: back.snapshot })
 }
 
-/// Puts away trees that nobody works in, by age and need, and deletes old snapshots; the latter
+/// Retires trees that nobody works in, by age and need, and deletes old snapshots; the latter
 /// only for a person.
 pub fn prune_work_trees(
     project: &mut Project,
@@ -200,7 +200,7 @@ pub fn prune_work_trees(
     Ok(tree::prune(&trees, &order, |name| is_working(name, &working), now)?)
 }
 
-/// Puts away trees that nobody works in, for a run: those that are old, or the oldest until there
+/// Retires trees that nobody works in, for a run: those that are old, or the oldest until there
 /// is room for another one. Snapshots stay.
 pub(crate) fn reclaim(
     project: &mut Project,

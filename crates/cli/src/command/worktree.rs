@@ -39,7 +39,7 @@ struct UndoArgs {
     name: String,
 }
 
-/// Put away work trees that are not used
+/// Remove work trees that are not used
 ///
 /// Trees of failed tasks go when they were not used for `worktree.keep_days`, each with a snapshot
 /// of what is nowhere else; snapshots are deleted after `worktree.snapshot_days`. What processes
@@ -51,11 +51,11 @@ struct PruneArgs {
     #[arg(long, value_name = "DAYS")]
     older_than: Option<u32>,
 
-    /// Put trees away, the oldest first, until so much is free
+    /// Remove trees, the oldest first, until so much is free
     #[arg(long, value_name = "MB")]
     need: Option<u64>,
 
-    /// Put away also trees with repositories inside whose work is lost with them; reserved for a
+    /// Remove also trees with repositories inside whose work is lost with them; reserved for a
     /// person
     #[arg(long)]
     force: bool,
@@ -85,12 +85,12 @@ fn list(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> 
     let heads = ["NAME", "TASK", "STATE", "CHANGES", "SIZE", "USED", "SNAPSHOTS"];
     let mut rows = vec![heads.map(str::to_owned)];
     rows.extend(trees.iter().map(|tree| {
-        let is_gone = tree.state == TreeState::PutAway;
+        let is_gone = tree.state == TreeState::Removed;
         let short = tree.name.rsplit('/').next().unwrap_or(&tree.name);
         [
             short.to_owned(),
             tree.task.clone().unwrap_or_else(|| "-".into()),
-            words(tree.state).to_owned(),
+            tree.state.as_str().to_owned(),
             if tree.is_dirty { "yes" } else { "-" }.to_owned(),
             if is_gone { "-".into() } else { size(tree.size_bytes) },
             tree.used_at.map_or_else(|| "-".into(), |at| age(now.since(at))),
@@ -149,8 +149,8 @@ fn prune(context: &Context, project: &mut Project, args: &PruneArgs) -> Result<E
     }
     for (name, snapshot) in &pruned.removed {
         match snapshot {
-            Some(snapshot) => context.out.line(format!("{name} put away, kept in {snapshot}"))?,
-            None => context.out.line(format!("{name} put away, nothing was to be kept"))?,
+            Some(snapshot) => context.out.line(format!("{name} removed, kept in {snapshot}"))?,
+            None => context.out.line(format!("{name} removed, nothing was to be kept"))?,
         }
     }
     for snapshot in &pruned.deleted {
@@ -160,7 +160,7 @@ fn prune(context: &Context, project: &mut Project, args: &PruneArgs) -> Result<E
         context.out.warning(format!("{name} stays: {reason}"));
     }
     if pruned.removed.is_empty() && pruned.deleted.is_empty() {
-        context.out.done("nothing was to be put away");
+        context.out.done("nothing was to be removed");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -186,13 +186,6 @@ fn as_json(tree: &WorkTree) -> Value {
         "processes": processes,
         "snapshots": tree.snapshots,
     })
-}
-
-fn words(state: TreeState) -> &'static str {
-    match state {
-        TreeState::PutAway => "put away",
-        state => state.as_str(),
-    }
 }
 
 /// Columns that are as wide as their widest cell.

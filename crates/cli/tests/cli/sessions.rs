@@ -52,7 +52,7 @@ fn a_session_works_in_the_work_tree_that_it_is_given() {
     fs::write(first.join("ground.txt"), "earth\nlaid\n").unwrap();
     project.must("run done T1.1");
     assert_eq!(project.read("ground.txt"), "earth\n", "not merged before the phase has ended");
-    assert!(!first.exists(), "its tree is put away");
+    assert!(!first.exists(), "its tree is removed");
     fs::write(second.join("tools.txt"), "hammer\n").unwrap();
     let ran = project.must("run done T1.2");
     assert!(ran.stderr.contains("phase 1 is merged into"), "{ran}");

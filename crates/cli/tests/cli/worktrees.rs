@@ -38,7 +38,7 @@ fn redacted(text: &str) -> String {
 }
 
 #[test]
-fn a_tree_is_listed_put_away_and_brought_back() {
+fn a_tree_is_listed_removed_and_brought_back() {
     let (project, path) = kept();
     let told = project.transcript(&[
         "worktree list",
@@ -79,7 +79,7 @@ fn the_list_is_data() {
             "stayed": [], "deleted_snapshots": [], "swept": 0,
         })
     );
-    assert_eq!(project.json("worktree list")["trees"][0]["state"], "put_away");
+    assert_eq!(project.json("worktree list")["trees"][0]["state"], "removed");
 }
 
 #[test]

@@ -290,7 +290,7 @@ impl Executor<'_> {
         let pruned = reclaim(project, &trees, by)?;
         for (name, snapshot) in &pruned.removed {
             let kept = snapshot.as_ref().map_or_else(String::new, |it| format!(", kept in {it}"));
-            self.audience.tell(&Happening::Note(format!("{name} is put away{kept}")));
+            self.audience.tell(&Happening::Note(format!("{name} is removed{kept}")));
         }
         Ok(!pruned.removed.is_empty() || pruned.swept > 0)
     }

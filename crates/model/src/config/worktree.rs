@@ -14,7 +14,7 @@ pub struct WorktreeConfig {
     /// Folders of the project that every work tree shares, such as `node_modules`: a link leads to
     /// them.
     pub share: Vec<String>,
-    /// After so many days the work tree of a failed task is put away; 0 is never.
+    /// After so many days the work tree of a failed task is removed, its work kept in a snapshot; 0 is never.
     pub keep_days: u32,
     /// After so many days a snapshot may be deleted; 0 is never.
     pub snapshot_days: u32,

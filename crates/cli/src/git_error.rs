@@ -53,3 +53,37 @@ fn spell(error: CliError, remedy: Remedy) -> CliError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    #[test]
+    fn the_cause_and_what_to_do_are_told() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let (action, path) = ("use", "/x".into());
+        let told = CliError::from(GitError::File { action, path, source: full });
+        assert_eq!(told.kind, Kind::Missing);
+        let told = format!("{told:?}");
+        assert!(told.contains("cannot use /x: no storage space"), "{told}");
+        assert!(told.contains("make space on the disk"), "{told}");
+        let killed = CliError::from(GitError::Killed { command: "merge".into() });
+        assert!(format!("{killed:?}").contains("try it again"), "{killed:?}");
+    }
+
+    #[test]
+    fn a_remedy_that_is_a_command_comes_next() {
+        let error = || CliError::new(Kind::Refused, "x");
+        let tree = "worktree/phase-1-cart".to_owned();
+        let table = [
+            (Remedy::BringBack { tree }, "waypost worktree undo phase-1-cart"),
+            (Remedy::RenameBranch { name: "a".into() }, "git branch -m a another-name"),
+            (Remedy::MakeBranch { name: "main".into() }, "git branch main"),
+        ];
+        for (remedy, next) in table {
+            let want = format!("{:?}", error().next(next));
+            assert_eq!(format!("{:?}", spell(error(), remedy)), want);
+        }
+    }
+}

@@ -3,6 +3,7 @@
 //! A child never reads our standard input unless it says so, because the gate also runs where
 //! there is none and a program that waits for an answer would wait for ever.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -110,6 +111,11 @@ impl CommandLine {
         for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE"] {
             command.env_remove(name);
         }
+        // Build scripts run again when such a variable changes: with ours, half of the dependencies
+        // would be built twice, once for a person's cargo and once for the gate's.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_our_package(name)) {
+            command.env_remove(name);
+        }
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         match self.stdin {
             Input::Nothing => command.stdin(Stdio::null()),
@@ -117,6 +123,12 @@ impl CommandLine {
         };
         command
     }
+}
+
+/// Whether cargo has set a variable because it runs this very program.
+fn is_of_our_package(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    ["CARGO_MANIFEST_", "CARGO_PKG_"].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// What a child that may fail answered.
@@ -191,6 +203,18 @@ mod tests {
             line.to_string(),
             r"RUSTDOCFLAGS='-D warnings' cargo doc --no-deps 'it'\''s' '' a/b.rs"
         );
+    }
+
+    #[test]
+    fn a_child_does_not_take_itself_for_this_package() {
+        let answer = CommandLine::new("env", [""; 0]).answer().unwrap();
+        let printed = String::from_utf8_lossy(&answer.stdout).into_owned();
+        assert!(std::env::var_os("CARGO_PKG_NAME").is_some());
+        assert!(
+            !printed.contains("CARGO_PKG_") && !printed.contains("CARGO_MANIFEST_"),
+            "{printed}"
+        );
+        assert!(printed.contains("PATH="), "{printed}");
     }
 
     #[test]

@@ -57,6 +57,7 @@ pub struct Keeper {
     reading: Mutex<Lines>,
     /// The keeper's process if it was started here, to take it away when it has ended.
     process: Mutex<Option<Child>>,
+    nudges: bool,
 }
 
 impl Keeper {
@@ -94,19 +95,22 @@ impl Keeper {
         let Some(stream) = place.connect()? else { return Ok(None) };
         let set = stream.set_write_timeout(Some(ANSWER_PATIENCE));
         set.map_err(|e| ProcError::system("set the timeout of a socket", e))?;
-        let keeper = Self {
+        let mut keeper = Self {
             place: place.clone(),
             stream,
             writing: Mutex::new(()),
             reading: Mutex::new(Lines::default()),
             process: Mutex::new(None),
+            nudges: false,
         };
-        keeper.send(&wire::line(&Request::Hello { version: VERSION, from: 0 }))?;
-        keeper.read_past()?;
+        let hello = Request::Hello { version: VERSION, from: 0, nudges: true };
+        keeper.send(&wire::line(&hello))?;
+        keeper.nudges = keeper.read_past()?;
         Ok(Some(keeper))
     }
 
-    fn read_past(&self) -> Result<(), ProcError> {
+    /// Says whether the keeper tells when a child has said something.
+    fn read_past(&self) -> Result<bool, ProcError> {
         let deadline = clock::now() + ANSWER_PATIENCE;
         let mut lines = lock(&self.reading);
         let welcome = loop {
@@ -122,7 +126,7 @@ impl Keeper {
         while (lines.waiting() as u64) < welcome.spool {
             self.receive(&mut lines, deadline)?;
         }
-        Ok(())
+        Ok(welcome.nudges)
     }
 
     pub fn id(&self) -> &str {
@@ -188,6 +192,18 @@ impl Keeper {
     /// Everything that has come, in order; waits up to `timeout` if nothing has.
     pub fn next(&self, timeout: Duration) -> Result<Vec<Report>, ProcError> {
         self.next_unless(None, timeout)
+    }
+
+    /// What has come since the last call, without waiting. `None`: nothing has, so that no child has
+    /// said anything either, if the keeper tells that (it does unless another version started it).
+    pub fn news(&self) -> Result<Option<Vec<Report>>, ProcError> {
+        let mut lines = lock(&self.reading);
+        let has_come = self.receive_what_is_there(&mut lines)? || lines.waiting() > 0;
+        let mut reports = Vec::new();
+        while let Some(report) = lines.next()? {
+            reports.push(report);
+        }
+        Ok((has_come || !self.nudges).then_some(reports))
     }
 
     /// As `next`; returns as well when `bell` can be read from.
@@ -259,26 +275,27 @@ impl Keeper {
     /// Receives something, waiting for it until `deadline`.
     fn receive(&self, lines: &mut Lines, deadline: Instant) -> Result<(), ProcError> {
         if self.wait(deadline)? {
-            return self.receive_what_is_there(lines);
+            return self.receive_what_is_there(lines).map(drop);
         }
         Err(ProcError::protocol(format!("the keeper {} is silent", self.place.id)))
     }
 
-    fn receive_what_is_there(&self, lines: &mut Lines) -> Result<(), ProcError> {
+    /// Says whether anything was there.
+    fn receive_what_is_there(&self, lines: &mut Lines) -> Result<bool, ProcError> {
         let mut piece = [0; PIECE_SIZE];
-        let mut is_empty = true;
+        let mut has_come = false;
         loop {
             match recv(&self.stream, &mut piece[..], RecvFlags::DONTWAIT) {
                 // What came before the end still counts.
-                Ok((0, _)) if !is_empty => return Ok(()),
+                Ok((0, _)) if has_come => return Ok(true),
                 Ok((0, _)) => return Err(self.gone()),
                 Ok((count, _)) => lines.push(&piece[..count]),
                 Err(Errno::INTR) => continue,
-                Err(Errno::WOULDBLOCK) => return Ok(()),
-                Err(_) if !is_empty => return Ok(()),
+                Err(Errno::WOULDBLOCK) => return Ok(has_come),
+                Err(_) if has_come => return Ok(true),
                 Err(_) => return Err(self.gone()),
             }
-            is_empty = false;
+            has_come = true;
         }
     }
 
@@ -292,7 +309,8 @@ impl Keeper {
     }
 }
 
-/// To wait for several keepers at once. What is readable may be half a report.
+/// To wait for several keepers at once. What is readable may be half a report, or nothing but the
+/// word that a child which is spoken with has said something.
 impl AsFd for Keeper {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()

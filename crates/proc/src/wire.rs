@@ -2,7 +2,9 @@
 //!
 //! The engine begins with [`Request::Hello`]; the keeper answers with one [`Welcome`] and from
 //! then on sends its spool from the place that was asked for, byte by byte. So there is one format
-//! for what is told and for what is kept, and nothing is told that is not kept.
+//! for what is told and for what is kept, and nothing is told that is not kept. An engine that asks
+//! for it is sent an empty line whenever a child that is spoken with has said something: what it
+//! said is in its stream, and the line says nothing but that it is worth a look.
 
 use crate::{error::ProcError, octets, spec::Spec, spec::Stop};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -10,6 +12,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 pub(crate) const VERSION: u32 = 2;
 /// An environment of the largest size that Linux takes fits, a runaway writer does not.
 pub(crate) const LINE_LENGTH_MAX: usize = 8 << 20;
+/// A line with nothing in it: a child has said something.
+pub(crate) const NUDGE: u8 = b'\n';
 /// How much input one line carries; as JSON it may become six times as long.
 const PIECE_SIZE: usize = 256 << 10;
 
@@ -19,6 +23,9 @@ pub(crate) enum Request {
     Hello {
         version: u32,
         from: u64,
+        /// Whether it wants an empty line whenever a child has said something.
+        #[serde(default)]
+        nudges: bool,
     },
     /// How many children may run at once; 0: any number.
     Slots(usize),
@@ -52,6 +59,9 @@ pub(crate) struct Welcome {
     pub(crate) version: u32,
     /// How long the spool is now; what stands before it is the past.
     pub(crate) spool: u64,
+    /// Whether it tells that a child has said something; those before did not.
+    #[serde(default)]
+    pub(crate) nudges: bool,
 }
 
 pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
@@ -102,8 +112,11 @@ impl Lines {
         self.bytes.len() - self.taken
     }
 
-    /// The next whole line; `None`: not there yet.
+    /// The next whole line that is not empty; `None`: not there yet.
     pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ProcError> {
+        while self.taken == self.searched && self.bytes.get(self.taken) == Some(&NUDGE) {
+            (self.taken, self.searched) = (self.taken + 1, self.taken + 1);
+        }
         let Some(length) = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n')
         else {
             self.searched = self.bytes.len();
@@ -171,6 +184,7 @@ mod tests {
             let mut bytes = Vec::new();
             for report in &reports {
                 write_line(&mut bytes, report);
+                bytes.push(NUDGE);
             }
             let (mut lines, mut found, mut rest) = (Lines::default(), Vec::new(), &bytes[..]);
             for cut in cuts.into_iter().cycle() {

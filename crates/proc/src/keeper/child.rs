@@ -172,10 +172,10 @@ impl Child {
         self.speech.as_mut().is_none_or(Speech::flush)
     }
 
-    /// Takes some of what it has written.
-    pub(super) fn hear(&mut self, buffer: &mut [u8], now: Instant) {
+    /// Takes some of what it has written; says whether its stream has more now.
+    pub(super) fn hear(&mut self, buffer: &mut [u8], now: Instant) -> bool {
         self.read(buffer, READS_MAX, now);
-        self.listen(buffer, READS_MAX, now);
+        self.listen(buffer, READS_MAX, now)
     }
 
     /// Takes the last of it.
@@ -184,14 +184,16 @@ impl Child {
         self.listen(buffer, LAST_READS_MAX, now);
     }
 
-    fn listen(&mut self, buffer: &mut [u8], reads_max: usize, now: Instant) {
-        let Some(speech) = &mut self.speech else { return };
-        if speech.hear(buffer, reads_max) {
+    fn listen(&mut self, buffer: &mut [u8], reads_max: usize, now: Instant) -> bool {
+        let Some(speech) = &mut self.speech else { return false };
+        let has_come = speech.hear(buffer, reads_max);
+        if has_come {
             self.heard = now;
         }
         if speech.counts().1 > 0 {
             self.stop(Stop::Flooded, now);
         }
+        has_come
     }
 
     pub(super) fn say(&mut self, input: &[u8], now: Instant) {

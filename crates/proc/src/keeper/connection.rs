@@ -6,10 +6,10 @@ use crate::{
     error::ProcError,
     spec::INPUT_SIZE_MAX,
     spool::Spool,
-    wire::{Lines, Request},
+    wire::{Lines, NUDGE, Request},
 };
 use rustix::{
-    io::Errno,
+    io::{Errno, retry_on_intr},
     net::{RecvFlags, SendFlags, recv, send},
 };
 use std::{os::unix::net::UnixStream, time::Instant};
@@ -106,6 +106,20 @@ impl Connection {
     pub(super) fn begin(&mut self, first: Vec<u8>, offset: u64) {
         self.out = first;
         self.offset = offset;
+    }
+
+    /// Says that a child has said something. A socket that has something for the engine already
+    /// wakes it without that.
+    pub(super) fn nudge(&mut self, spool: &Spool) -> Result<(), Errno> {
+        // In the middle of a line it would be part of that.
+        if !self.out.is_empty() || self.offset != spool.length() {
+            return Ok(());
+        }
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        match retry_on_intr(|| send(&self.stream, &[NUDGE], flags)) {
+            Ok(_) | Err(Errno::WOULDBLOCK) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Sends what the socket takes; `fresh` has just been added to the spool.

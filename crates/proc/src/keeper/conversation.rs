@@ -92,9 +92,10 @@ impl Keeping {
             let received = connection.receive();
             for request in received.requests {
                 match request {
-                    Request::Hello { version, from } => {
+                    Request::Hello { version, from, nudges } => {
                         self.replace_engine(number, version, now);
                         self.welcome(number, version, from);
+                        self.wants_nudges = nudges;
                     }
                     _ if self.engine != Some(number) => return self.hang_up(number),
                     request => self.serve(request, now),
@@ -124,7 +125,10 @@ impl Keeping {
     }
 
     fn welcome(&mut self, number: u64, version: u32, from: u64) {
-        let welcome = wire::line(&Welcome { version: VERSION, spool: self.spool.length() });
+        let welcome = {
+            let spool = self.spool.length();
+            wire::line(&Welcome { version: VERSION, spool, nudges: true })
+        };
         let Some(connection) = self.connections.get_mut(&number) else { return };
         // One that speaks another version is told so, and nothing else.
         let from = if version == VERSION { from } else { NOTHING };
@@ -170,7 +174,12 @@ impl Keeping {
         let untold = std::mem::take(&mut self.untold);
         let Some(number) = self.engine else { return };
         let Some(connection) = self.connections.get_mut(&number) else { return };
-        if connection.pump(&self.spool, &untold).is_err() {
+        let has_said = std::mem::take(&mut self.has_said) && self.wants_nudges;
+        let told = connection.pump(&self.spool, &untold);
+        if told
+            .and_then(|()| if has_said { connection.nudge(&self.spool) } else { Ok(()) })
+            .is_err()
+        {
             self.hear_out(number, now);
         }
     }

@@ -103,6 +103,10 @@ pub(super) struct Keeping {
     /// The engine that this keeper works for.
     pub(super) engine: Option<u64>,
     pub(super) had_engine: bool,
+    /// Whether the engine wants to know at once that a child has said something.
+    pub(super) wants_nudges: bool,
+    /// Whether one has, since the engine was last told.
+    pub(super) has_said: bool,
     pub(super) children: HashMap<Key, Child>,
     pub(super) by_id: HashMap<String, Key>,
     by_pid: HashMap<u32, Key>,
@@ -152,6 +156,8 @@ impl Keeping {
             connections: HashMap::new(),
             engine: None,
             had_engine: false,
+            wants_nudges: false,
+            has_said: false,
             children: HashMap::new(),
             by_id: HashMap::new(),
             by_pid: HashMap::new(),
@@ -384,7 +390,7 @@ impl Keeping {
     fn hear(&mut self, key: Key, now: Instant) {
         let Some(child) = self.children.get_mut(&key) else { return };
         let was_quiet = child.is_quiet();
-        child.hear(&mut self.buffer, now);
+        self.has_said |= child.hear(&mut self.buffer, now);
         let is_due = !child.is_open() && child.has_exited() || was_quiet && !child.is_quiet();
         if is_due {
             self.wake_at(now);
@@ -416,7 +422,10 @@ impl Keeping {
         for key in std::mem::take(&mut self.stuck) {
             let Some(child) = self.children.get_mut(&key) else { continue };
             let pipe = match child.flush(now) {
-                true => child.speech.as_ref().and_then(|speech| speech.pipe.as_ref()),
+                true => {
+                    self.has_said = true;
+                    child.speech.as_ref().and_then(|speech| speech.pipe.as_ref())
+                }
                 false => {
                     self.stuck.insert(key);
                     continue;

@@ -1,7 +1,10 @@
 //! Children that are spoken with: what they hear, what they say, and engines that change meanwhile.
 
 use crate::site::{CHAOS, Site, end, plain, reports, run, until, words};
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, Resource, Rlimit, prlimit},
+};
 use std::{fs, path::PathBuf, time::Duration};
 use waypost_proc::{
     Ended, Found, How, INPUT_SIZE_MAX, Keeper, ProcError, Program, Refusal, Report, Spec, Stop,
@@ -72,6 +75,32 @@ fn what_is_said_is_heard_in_order_until_the_end() {
     keeper.say("T1", b"gone").unwrap();
     keeper.hang_up("T1").unwrap();
     keeper.say("never", b"there").unwrap();
+    keeper.close().unwrap();
+}
+
+/// Waits until there is something to read from a keeper.
+fn until_readable(keeper: &Keeper) {
+    until(|| {
+        let mut sources = [PollFd::new(keeper, PollFlags::IN)];
+        poll(&mut sources, Some(&Timespec::default())).unwrap() > 0
+    });
+}
+
+#[test]
+fn what_a_child_says_wakes_its_engine_and_is_no_report() {
+    let site = Site::new();
+    let keeper = site.keeper();
+    keeper.spawn(vec![talker(&site, "T1", "cat")]).unwrap();
+    assert_eq!(reports(&keeper, 1).len(), 1);
+    for number in 0..3 {
+        keeper.say("T1", b"word\n").unwrap();
+        until_readable(&keeper);
+        assert_eq!(said(&site, "T1"), b"word\n".repeat(number + 1));
+        assert_eq!(keeper.news().unwrap(), Some(Vec::new()));
+        assert_eq!(keeper.news().unwrap(), None);
+    }
+    keeper.hang_up("T1").unwrap();
+    end(&keeper, "T1");
     keeper.close().unwrap();
 }
 

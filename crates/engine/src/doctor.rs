@@ -3,6 +3,7 @@
 use crate::{
     agent::GateHealth,
     config::Configuration,
+    environment::Environment,
     error::EngineError,
     home::Home,
     init::{HookHealth, examine_hooks},
@@ -66,7 +67,8 @@ pub struct Doctor<'a> {
 
 impl<'a> Doctor<'a> {
     pub fn new(start: &'a Path, actor: Actor) -> Result<Self, EngineError> {
-        Ok(Self { place: Place::find(start)?, home: Home::from_environment(), start, actor })
+        let home = Home::from_environment(&Environment::of_this_process());
+        Ok(Self { place: Place::find(start)?, home, start, actor })
     }
 
     /// Everything that was looked at, good or bad.

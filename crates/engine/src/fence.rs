@@ -8,6 +8,7 @@
 //! This keeps a late attempt from doing harm. It is no wall: an agent that changes its own
 //! environment is not held by it.
 
+use crate::environment::Environment;
 use std::{env, ffi::OsString, path::Path};
 use waypost_model::{
     id::TaskId,
@@ -26,8 +27,8 @@ pub(crate) struct Fence {
 impl Fence {
     /// The attempt that this process is below; none outside of one of the project whose journal is
     /// in `state`.
-    pub(crate) fn from_environment(state: &Path) -> Option<Self> {
-        Self::read(state, |name| env::var_os(name))
+    pub(crate) fn from_environment(state: &Path, environment: &Environment) -> Option<Self> {
+        Self::read(state, |name| environment.get(name).map(ToOwned::to_owned))
     }
 
     fn read(state: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {

@@ -7,13 +7,13 @@
 
 use crate::{
     agent::{Agent, AgentCheck, GateHealth, require_key},
+    environment::Environment,
     error::EngineError,
     execute::agent_of,
     project::Project,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env,
     path::{Path, PathBuf},
 };
 use waypost_agent::setup;
@@ -36,6 +36,7 @@ pub(crate) struct Preflight {
     /// Those of them whose program and settings are still the same.
     current: BTreeSet<String>,
     root: PathBuf,
+    environment: Environment,
     /// Only this phase is to be worked on.
     phase: Option<u32>,
     /// A feature is under way, whose gates hold agents.
@@ -51,6 +52,7 @@ impl Preflight {
             current: current.map(|(name, _)| name.clone()).collect(),
             checks,
             root: project.root().to_owned(),
+            environment: project.environment.clone(),
             phase,
             has_feature: project.workflow()?.feature.is_some(),
         })
@@ -65,7 +67,7 @@ impl Preflight {
         for name in self.agents_needed(active) {
             let agent = Agent::named(&name, &self.agents)?;
             self.check_program(&agent)?;
-            require_key(&agent, &self.root)?;
+            require_key(&agent, &self.root, &self.environment)?;
             notices.extend(self.check_gate(&agent)?);
             if !agent.is_free() {
                 paid = Some(name);
@@ -97,7 +99,7 @@ impl Preflight {
         let (name, word) = (&agent.name, agent.command.first().map_or("", String::as_str));
         // A path is seen from the folder that the agent works in, which has what the project has.
         let is_there = word.contains('/') && self.root.join(word).is_file();
-        if agent.program().is_none() && !is_there {
+        if agent.program(&self.environment).is_none() && !is_there {
             let other =
                 format!("name another one as `command` in `[agents.{name}]` of waypost.toml");
             return Err(EngineError::missing(
@@ -122,10 +124,10 @@ impl Preflight {
     /// Whether nothing hints at an account.
     fn is_signed_out(&self, sign_in: &setup::SignIn) -> bool {
         let hints = |name: &str| sign_in.variables.iter().any(|begin| name.starts_with(begin));
-        let has_variable = env::vars_os()
-            .any(|(name, value)| !value.is_empty() && name.to_str().is_some_and(hints));
+        let has_variable =
+            self.environment.texts().any(|(name, value)| !value.is_empty() && hints(name));
         // Without a home folder it is not known where to look.
-        let Some(home) = env::var_os("HOME").map(PathBuf::from) else { return false };
+        let Some(home) = self.environment.get("HOME").map(PathBuf::from) else { return false };
         let has_file = sign_in.files.iter().any(|name| home.join(name).exists());
         let leads_elsewhere =
             |(name, words): &(&str, &[&str])| has_word(&self.root.join(name), words);

@@ -7,6 +7,7 @@ use crate::{
     clock::Clock,
     config::{Configuration, Sources},
     conflict::decide_again_if_moved,
+    environment::Environment,
     error::EngineError,
     fence::{self, Fence},
     home::Home,
@@ -21,7 +22,6 @@ use crate::{
 };
 use std::{
     collections::VecDeque,
-    env,
     hash::{BuildHasher as _, RandomState},
     path::{Path, PathBuf},
     time::Duration,
@@ -66,6 +66,8 @@ pub struct Project {
     pub(crate) journal: Option<Journal>,
     pub(crate) ledger: Ledger,
     configuration: Configuration,
+    /// The environment of the actor.
+    pub(crate) environment: Environment,
     pub(crate) home: Home,
     /// Tells whether others have committed since: in other processes, and in other threads of a
     /// host.
@@ -86,19 +88,27 @@ pub struct Project {
 impl Project {
     /// Finds the project around `start` without opening its journal.
     pub fn find(start: &Path, actor: Actor) -> Result<Self, EngineError> {
-        let home = Home::from_environment();
+        Self::find_in(start, actor, Environment::of_this_process())
+    }
+
+    /// As `find`, for an actor with this environment, which may be in another process.
+    pub(crate) fn find_in(
+        start: &Path,
+        actor: Actor,
+        environment: Environment,
+    ) -> Result<Self, EngineError> {
+        let home = Home::from_environment(&environment);
         let place = Place::find(start)?;
         let configuration = Configuration::load(&Sources {
             user_file: home.config_file(),
             project_file: Some(place.root.join(layout::CONFIGURATION)),
-            environment: env::vars_os()
-                .filter_map(|(name, value)| {
-                    Some((name.into_string().ok()?, value.into_string().ok()?))
-                })
+            environment: environment
+                .texts()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
         })?;
         Ok(Self {
-            fence: Fence::from_environment(&place.state),
+            fence: Fence::from_environment(&place.state, &environment),
             journals: Journals::of(&place),
             place,
             actor,
@@ -106,6 +116,7 @@ impl Project {
             journal: None,
             ledger: Ledger::new(Wanted::of(&configuration.values)),
             configuration,
+            environment,
             home,
             seen_version: (0, 0),
             commits_beside: 0,

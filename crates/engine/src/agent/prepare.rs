@@ -5,7 +5,7 @@
 //! started once by itself, without work, under a lock that all of a person's engines share.
 
 use super::Agent;
-use crate::{error::EngineError, home::Home};
+use crate::{environment::Environment, error::EngineError, home::Home};
 use std::{
     env, fs,
     path::{Path, PathBuf},
@@ -43,9 +43,11 @@ pub(super) fn prepare(
         let found = environment.iter().rfind(|(given, _)| given == name);
         found.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())
     };
+    let path = environment.iter().rfind(|(name, _)| name == "PATH");
+    let path = path.map(|(_, folders)| folders.as_ref());
     let home = variable(first.home_variable)
         .or_else(|| variable("HOME").map(|home| home.join(first.below_home)));
-    let (Some(home), Some(program)) = (home, super::find_program(&agent.command[0])) else {
+    let (Some(home), Some(program)) = (home, super::find_program(&agent.command[0], path)) else {
         return Ok(());
     };
     let note = Note::of(&home, &program)?;
@@ -73,7 +75,9 @@ struct Note {
 
 impl Note {
     fn of(home: &Path, program: &Path) -> Result<Self, EngineError> {
-        let state = Home::from_environment().state.unwrap_or_else(env::temp_dir);
+        let state = Home::from_environment(&Environment::of_this_process())
+            .state
+            .unwrap_or_else(env::temp_dir);
         let folder = state.join("waypost/first-starts");
         file::make_private_folder(&folder)?;
         let program = program.canonicalize().unwrap_or_else(|_| program.to_owned());

@@ -1,8 +1,8 @@
 //! The agents that can be named: those that Waypost brings along, changed and added to by the
 //! configuration.
 
-use crate::{error::EngineError, init, project::Project};
-use std::{collections::BTreeMap, env, path::PathBuf};
+use crate::{environment::Environment, error::EngineError, init, project::Project};
+use std::{collections::BTreeMap, env, ffi::OsStr, path::PathBuf};
 use waypost_agent::{
     Adapter, HookWay, KNOWN_AGENTS, SIMULATED,
     launch::{Access, Conversation, Order, Prompts},
@@ -60,7 +60,7 @@ impl Project {
         names
             .map(|name| {
                 let agent = self.agent(&name)?;
-                let program = agent.program();
+                let program = agent.program(&self.environment);
                 Ok(Installed { agent, program })
             })
             .collect()
@@ -124,15 +124,14 @@ fn simulated(adapter: Adapter) -> Result<Vec<String>, EngineError> {
     Ok([own].into_iter().chain(words.map(str::to_owned)).collect())
 }
 
-/// Where a program is, as a shell finds it.
-pub(crate) fn find_program(word: &str) -> Option<PathBuf> {
+/// Where a program is, as a shell finds it in the folders of a `PATH`.
+pub(crate) fn find_program(word: &str, folders: Option<&OsStr>) -> Option<PathBuf> {
     use rustix::fs::{Access, access};
     let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
     if word.contains('/') {
         return Some(PathBuf::from(word)).filter(is_program);
     }
-    let folders = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&folders).map(|folder| folder.join(word)).find(is_program)
+    env::split_paths(folders?).map(|folder| folder.join(word)).find(is_program)
 }
 
 /// The names of all agents but the shell.
@@ -184,8 +183,8 @@ impl Agent {
     }
 
     /// Where its program is, as a shell finds it; none if it is not there.
-    pub(crate) fn program(&self) -> Option<PathBuf> {
-        self.command.first().and_then(|word| find_program(word))
+    pub(crate) fn program(&self, environment: &Environment) -> Option<PathBuf> {
+        self.command.first().and_then(|word| find_program(word, environment.get("PATH")))
     }
 
     /// What the agent may change when somebody gives it work that changes files.

@@ -1,11 +1,8 @@
 //! The settings of agent programs around a project, as they are on this machine.
 
 use super::Agent;
-use crate::{error::EngineError, project::Project};
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use crate::{environment::Environment, error::EngineError, project::Project};
+use std::path::{Path, PathBuf};
 use waypost_agent::settings::{Around, NamedVariables, named_variables};
 use waypost_store::file;
 
@@ -14,16 +11,16 @@ const SIZE_MAX: u64 = 4 << 20;
 
 /// Asks something of the settings around a folder.
 pub(crate) fn look_around<T>(
-    root: &Path,
-    main_root: &Path,
+    (root, main_root): (&Path, &Path),
+    environment: &Environment,
     ask: impl FnOnce(&Around<'_>) -> T,
 ) -> T {
-    let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let home = environment.get("HOME").map(PathBuf::from).unwrap_or_default();
     ask(&Around {
         home: &home,
         root,
         main_root,
-        variable: &|name| env::var(name).ok(),
+        variable: &|name| environment.text(name).map(str::to_owned),
         read: &read,
     })
 }
@@ -35,14 +32,22 @@ fn read(path: &Path) -> Option<String> {
 }
 
 /// The variables that the program's own configuration names.
-pub(super) fn wanted_variables(agent: &Agent, folder: &Path) -> NamedVariables {
-    look_around(folder, folder, |around| named_variables(agent.adapter, around))
+pub(super) fn wanted_variables(
+    agent: &Agent,
+    folder: &Path,
+    environment: &Environment,
+) -> NamedVariables {
+    look_around((folder, folder), environment, |around| named_variables(agent.adapter, around))
 }
 
 /// Refuses an agent whose own configuration takes its key from a variable that is not set.
-pub(crate) fn require_key(agent: &Agent, root: &Path) -> Result<(), EngineError> {
-    let Some(key) = wanted_variables(agent, root).key else { return Ok(()) };
-    if env::var_os(&key).is_some_and(|value| !value.is_empty()) {
+pub(crate) fn require_key(
+    agent: &Agent,
+    root: &Path,
+    environment: &Environment,
+) -> Result<(), EngineError> {
+    let Some(key) = wanted_variables(agent, root, environment).key else { return Ok(()) };
+    if environment.get(&key).is_some_and(|value| !value.is_empty()) {
         return Ok(());
     }
     let name = &agent.name;
@@ -60,6 +65,6 @@ impl Project {
     pub(crate) fn look_around<T>(&self, ask: impl FnOnce(&Around<'_>) -> T) -> T {
         let common = self.place.git_common.as_deref();
         let main = common.filter(|git| git.ends_with(".git")).and_then(Path::parent);
-        look_around(self.root(), main.unwrap_or_else(|| self.root()), ask)
+        look_around((self.root(), main.unwrap_or_else(|| self.root())), &self.environment, ask)
     }
 }

@@ -3,9 +3,8 @@
 //! Nothing here waits: the owner of an agent looks at it again and again.
 
 use super::{Agent, Heard, prepare::prepare, surroundings::wanted_variables};
-use crate::error::EngineError;
+use crate::{environment::Environment, error::EngineError};
 use std::{
-    env,
     ffi::OsString,
     fs::File,
     io::{self, Read as _, Seek as _, SeekFrom},
@@ -477,9 +476,13 @@ fn environment(given: Vec<(String, String)>, plan: &Launch) -> Vec<(String, Stri
     all
 }
 
-/// What an agent's program inherits from us, beside what every child does: ways to its service, and
+/// What an agent's program inherits from the actor it works for, beside what every child does: ways to its service, and
 /// what its own configuration names.
-pub(crate) fn inherited(agent: &Agent, folder: &Path) -> Vec<(String, String)> {
+pub(crate) fn inherited(
+    agent: &Agent,
+    folder: &Path,
+    environment: &Environment,
+) -> Vec<(String, String)> {
     const WAYS: &[&str] = &[
         "HTTPS_PROXY",
         "HTTP_PROXY",
@@ -495,7 +498,7 @@ pub(crate) fn inherited(agent: &Agent, folder: &Path) -> Vec<(String, String)> {
         "XDG_STATE_HOME",
     ];
     let names = agent.adapter.variables().iter().chain(WAYS).copied();
-    let wanted = wanted_variables(agent, folder).all;
+    let wanted = wanted_variables(agent, folder, environment).all;
     let names = names.chain(agent.config.environment.iter().chain(&wanted).map(String::as_str));
-    names.filter_map(|name| Some((name.to_owned(), env::var(name).ok()?))).collect()
+    names.filter_map(|name| Some((name.to_owned(), environment.text(name)?.to_owned()))).collect()
 }

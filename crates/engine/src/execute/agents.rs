@@ -218,7 +218,7 @@ impl Executor<'_> {
         };
         let order = project.with_hook(&given.agent, project.hook_words()?, order)?;
         let mut environment = attempt.environment();
-        environment.extend(inherited(&given.agent, &attempt.folder));
+        environment.extend(inherited(&given.agent, &attempt.folder, &project.environment));
         let fence = fence_path(project, &attempt.id).to_string_lossy().into_owned();
         environment.push((layout::variable::FENCE.to_owned(), fence));
         let call = Call {

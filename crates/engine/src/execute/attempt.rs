@@ -8,9 +8,8 @@
 //! work is committed before it is verified, and joined to its phase after that.
 
 use super::{Doing, Running, ground::Ground, signature::signature};
-use crate::{agent::SHELL, project::Project};
+use crate::{agent::SHELL, environment::Environment, project::Project};
 use std::{
-    env,
     path::{Path, PathBuf},
     rc::Rc,
     time::Duration,
@@ -31,7 +30,7 @@ use waypost_proc::{Ended, How, Limits, Program, Refusal, Spec};
 /// How much of a child's last line is kept as the reason of a failure.
 const REASON_LENGTH_MAX: usize = 300;
 
-/// Variables that every child gets from ours; secrets are not among them.
+/// Variables that every child gets from its actor's; secrets are not among them.
 const INHERITED: [&str; 14] = [
     "PATH",
     "HOME",
@@ -468,7 +467,7 @@ pub(super) struct Workplace {
     pub(super) state: PathBuf,
     /// The folder that work trees are below.
     home: PathBuf,
-    /// What they have of our environment.
+    /// What they have of the actor's environment.
     environment: Vec<(String, String)>,
 }
 
@@ -478,7 +477,10 @@ impl Workplace {
             root: project.root().to_owned(),
             state: project.place.state.clone(),
             home: project.trees_home().unwrap_or_else(|| project.root().to_owned()),
-            environment: usual_environment(&project.configuration().values.run.environment),
+            environment: usual_environment(
+                &project.environment,
+                &project.configuration().values.run.environment,
+            ),
         })
     }
 
@@ -522,15 +524,16 @@ pub(super) fn shortened(text: &str) -> String {
     }
 }
 
-/// What every child gets of our environment, and what is allowed besides.
-pub(crate) fn usual_environment(allowed: &[String]) -> Vec<(String, String)> {
+/// What every child gets of its actor's environment, and what is allowed besides.
+pub(crate) fn usual_environment(
+    environment: &Environment,
+    allowed: &[String],
+) -> Vec<(String, String)> {
     let is_allowed = |name: &str| {
         INHERITED.contains(&name)
             || name.starts_with("LC_")
             || allowed.iter().any(|allowed| allowed == name)
     };
-    env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| is_allowed(name))
-        .collect()
+    let given = environment.texts().filter(|(name, _)| is_allowed(name));
+    given.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

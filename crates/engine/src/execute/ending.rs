@@ -75,7 +75,7 @@ impl Executor<'_> {
             id: child,
             program: Program::Shell(command.clone()),
             folder,
-            environment: usual_environment(&allowed),
+            environment: usual_environment(&project.environment, &allowed),
             log: log.join("checks.log"),
             limits: Limits::default(),
             talk: None,

@@ -82,7 +82,10 @@ pub(super) fn choose(
 
 fn is_installed(project: &Project, product: Product) -> Result<bool, EngineError> {
     let agent = project.agent(product.as_str())?;
-    Ok(agent.command.first().is_some_and(|word| find_program(word).is_some()))
+    Ok(agent
+        .command
+        .first()
+        .is_some_and(|word| find_program(word, project.environment.get("PATH")).is_some()))
 }
 
 /// Whether a settings file of this work tree has the hook of a program.

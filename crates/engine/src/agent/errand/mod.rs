@@ -208,7 +208,7 @@ impl Errand {
         file::make_private_folder(&project.place.state.join(FOLDER))?;
         file::make_private_folder(&desk.folder)?;
         if mission.environment.is_none() {
-            require_key(&mission.agent, project.root())?;
+            require_key(&mission.agent, project.root(), &project.environment)?;
         }
         let path = desk.folder.join("lock");
         let busy =
@@ -373,9 +373,9 @@ impl Errand {
         let order = self.order(project, conversation, message)?;
         let folder = self.folder(project);
         let allowed = project.configuration().values.run.environment.clone();
-        let mut environment = usual_environment(&allowed);
+        let mut environment = usual_environment(&project.environment, &allowed);
         let own = self.mission.environment.clone();
-        environment.extend(own.unwrap_or_else(|| inherited(&agent, &folder)));
+        environment.extend(own.unwrap_or_else(|| inherited(&agent, &folder, &project.environment)));
         environment.push((layout::variable::ATTEMPT.to_owned(), self.mission.attempt.to_string()));
         let call = Call {
             id: self.child(),

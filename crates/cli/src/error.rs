@@ -15,6 +15,7 @@ use std::{
 };
 use waypost_engine::{EngineError, InvalidFile, ProcError, StoreError};
 use waypost_model::{
+    code::{Class, Code},
     machine::{Cause, Rejected},
     next::NextStep,
 };
@@ -36,6 +37,21 @@ pub(crate) enum Kind {
     Missing = 5,
     /// A run is not finished, and nothing in it has failed.
     Unfinished = 6,
+    /// A fault of ours.
+    Bug = 70,
+}
+
+impl From<Class> for Kind {
+    fn from(class: Class) -> Self {
+        match class {
+            Class::Failed => Self::Failed,
+            Class::BadInput => Self::BadInput,
+            Class::Refused => Self::Refused,
+            Class::Locked => Self::Locked,
+            Class::Missing => Self::Missing,
+            Class::Bug => Self::Bug,
+        }
+    }
 }
 
 impl From<Kind> for ExitCode {
@@ -44,15 +60,12 @@ impl From<Kind> for ExitCode {
     }
 }
 
-/// Told to what runs below an attempt that is over, so that programs need not read sentences.
-pub(crate) const STALE_ATTEMPT: &str = "STALE_ATTEMPT";
-
 /// A failure of a command.
 #[derive(Debug)]
 pub(crate) struct CliError {
     pub(crate) kind: Kind,
-    /// A stable word for failures that programs tell apart.
-    code: Option<&'static str>,
+    /// A stable word, by which programs tell failures apart.
+    code: Option<Code>,
     message: String,
     hints: Vec<String>,
     /// The command that comes next, for an agent to act on.
@@ -109,7 +122,7 @@ impl CliError {
                 "files": findings,
             }});
             if let Some(code) = self.code {
-                value["error"]["kind"] = json!(code);
+                value["error"]["kind"] = json!(code.as_str());
             }
             say(&value.to_string());
         } else {
@@ -118,16 +131,19 @@ impl CliError {
         ExitCode::from(self.kind as u8)
     }
 
+    /// The code, where the seed has it in the message too: agents read it there.
+    fn prefix(&self) -> &'static str {
+        match self.code {
+            Some(Code::StaleAttempt) => "STALE_ATTEMPT: ",
+            _ => "",
+        }
+    }
+
     fn text(&self) -> String {
         let mut text = String::new();
         if self.files.is_empty() {
-            let _infallible = writeln!(
-                text,
-                "{} {}{}",
-                styled(RED, "error:"),
-                self.code.map_or(String::new(), |code| format!("{code}: ")),
-                self.message
-            );
+            let _infallible =
+                writeln!(text, "{} {}{}", styled(RED, "error:"), self.prefix(), self.message);
         }
         for file in &self.files {
             text.push_str(&snippet::draw(&InvalidFile {
@@ -156,18 +172,14 @@ fn shorten(path: &Path) -> PathBuf {
 
 impl From<Rejected> for CliError {
     fn from(rejected: Rejected) -> Self {
-        let kind = match rejected.cause {
-            Cause::Rule | Cause::Reserved => Kind::Refused,
-            Cause::Fenced | Cause::Stale => Kind::Locked,
-            Cause::Unknown => Kind::BadInput,
-        };
+        let kind = Kind::from(rejected.code.class());
         let hint = match rejected.cause {
             Cause::Reserved => Some("a person types it, with no agent program above the terminal"),
             Cause::Fenced => Some("another attempt has taken over; leave the task to it"),
             Cause::Stale => Some("stop here; reading is still allowed"),
-            Cause::Rule | Cause::Unknown => None,
+            Cause::Rule | Cause::Unknown | Cause::Bug => None,
         };
-        let code = (rejected.cause == Cause::Stale).then_some(STALE_ATTEMPT);
+        let code = Some(rejected.code);
         let hints = hint.into_iter().map(str::to_owned).collect();
         Self { hints, code, ..Self::new(kind, rejected.message) }.steps(rejected.next)
     }

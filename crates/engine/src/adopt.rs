@@ -4,6 +4,7 @@ use crate::{error::EngineError, ledger::MachineCommand, project::Project, window
 use std::path::{Path, PathBuf};
 use waypost_model::{
     actor::Actor,
+    code::Code,
     document::{Document, Kind},
     evidence::Evidence,
     machine::{Asked, Rejected},
@@ -104,7 +105,7 @@ impl Project {
         let bytes = file::read_bounded(&path, FILE_SIZE_MAX)?.unwrap_or_default();
         self.read_state::<RunState>(&path, &bytes)?;
         let shown = path.strip_prefix(self.root()).unwrap_or(&path).display().to_string();
-        Err(Rejected::rule(format!(
+        Err(Rejected::rule(Code::StateNotAdopted, format!(
             "{shown} holds the state of a run that is not in the journal; it is adopted or moved away first"
         ))
         .next(NextStep::AdoptFile { file: shown })

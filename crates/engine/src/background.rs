@@ -24,6 +24,7 @@ use std::{
     time::Duration,
 };
 use waypost_model::{
+    code::Code,
     layout::{self, variable},
     machine::Rejected,
 };
@@ -189,7 +190,7 @@ impl Project {
         let Some(owner) = self.engine_owner()? else { return Ok(None) };
         if owner.runs != RUNS {
             let message = format!("the engine of this project is {owner}, which is no run");
-            return Err(Rejected::rule(message).into());
+            return Err(Rejected::rule(Code::NotARun, message).into());
         }
         // Signals of their own: an engine that they have ended was not interrupted at its terminal.
         let signal = match haste {

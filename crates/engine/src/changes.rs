@@ -3,6 +3,7 @@
 use crate::{error::EngineError, project::Project, worktrees::trees_of};
 use waypost_git::{PhaseBranch, Reverted, Stamp, merge, tree};
 use waypost_model::{
+    code::Code,
     evidence::Evidence,
     id::TaskId,
     machine::Rejected,
@@ -15,12 +16,16 @@ impl Project {
     /// was kept of that. `color` is always or never.
     pub fn task_diff(&mut self, id: &TaskId, color: &str) -> Result<Vec<u8>, EngineError> {
         let nothing = || {
-            Rejected::rule(format!("nothing is known of what {id} has changed"))
-                .next(NextStep::ExplainTask { id: id.clone() })
+            Rejected::rule(
+                Code::ChangesUnknown,
+                format!("nothing is known of what {id} has changed"),
+            )
+            .next(NextStep::ExplainTask { id: id.clone() })
         };
         let Some(active) = self.run()?.active() else { return Err(nothing().into()) };
         let view = active.task(id).ok_or_else(|| {
-            Rejected::unknown(format!("there is no task {id} in this run")).next(NextStep::ShowRun)
+            Rejected::unknown(Code::TaskUnknown, format!("there is no task {id} in this run"))
+                .next(NextStep::ShowRun)
         })?;
         let commit = view.commit.map(str::to_owned);
         let tree = active.task_tree(id);
@@ -47,16 +52,19 @@ impl Project {
     pub fn revert_task(&mut self, id: &TaskId) -> Result<(), EngineError> {
         self.refuse_stale()?;
         let Some(active) = self.run()?.active() else {
-            return Err(Rejected::rule("no run has begun").next(NextStep::BeginRun).into());
+            return Err(Rejected::rule(Code::NoRun, "no run has begun")
+                .next(NextStep::BeginRun)
+                .into());
         };
         let view = active.task(id).ok_or_else(|| {
-            Rejected::unknown(format!("there is no task {id} in this run")).next(NextStep::ShowRun)
+            Rejected::unknown(Code::TaskUnknown, format!("there is no task {id} in this run"))
+                .next(NextStep::ShowRun)
         })?;
         let phase = view.planned.phase;
         let commit = match (view.status, view.commit) {
             (TaskStatus::Completed, Some(commit)) => commit.to_owned(),
             (TaskStatus::Completed, None) => {
-                return Err(Rejected::rule(format!(
+                return Err(Rejected::rule(Code::ChangesUnknown, format!(
                     "{id} is completed without a commit of its own: there is nothing to take out"
                 ))
                 .next(NextStep::ExplainTask { id: id.clone() })
@@ -73,9 +81,12 @@ impl Project {
         let trees = trees_of(self)?;
         match merge::revert(&trees, &branch, &commit, (id, file.as_deref()))? {
             Reverted::Done { .. } => self.run_command(run::Command::Revert { id: id.clone() }),
-            Reverted::Held(why) => Err(Rejected::rule(format!("{id} cannot be taken out: {why}"))
-                .next(NextStep::RunGit { words: format!("revert -m 1 {commit}") })
-                .into()),
+            Reverted::Held(why) => Err(Rejected::rule(
+                Code::RevertConflict,
+                format!("{id} cannot be taken out: {why}"),
+            )
+            .next(NextStep::RunGit { words: format!("revert -m 1 {commit}") })
+            .into()),
         }
     }
 

@@ -80,7 +80,8 @@ mod tests {
     use std::collections::BTreeMap;
     use waypost_model::{
         actor::Actor,
-        machine::{Asked, Cause, Machine as _},
+        code::Code,
+        machine::{Asked, Machine as _},
         run::{Command, Depends, Plan, PlannedTask, Priority, Settings},
         time::Time,
     };
@@ -140,7 +141,7 @@ mod tests {
             let want = why.map(|why| {
                 let message =
                     format!("attempt {attempt} of {task} is over: {why}; nothing was changed");
-                Rejected { cause: Cause::Stale, message, next: Vec::new() }
+                Rejected::stale(message)
             });
             assert_eq!(fence(task, attempt).check(&run).err(), want, "{task} {attempt}");
         }
@@ -170,7 +171,7 @@ mod tests {
         let Err(EngineError::Rejected(refused)) = first.commit(std::slice::from_ref(&skip)) else {
             panic!("it was heard");
         };
-        assert_eq!(refused.cause, Cause::Stale);
+        assert_eq!(refused.code, Code::StaleAttempt);
         assert_eq!(engine.log(usize::MAX, |_| true).unwrap(), before);
         open(Some(fence("T1", "2"))).commit(&[skip]).unwrap();
     }

@@ -4,6 +4,7 @@ use crate::{error::EngineError, execute::is_agents, project::Project};
 use std::path::Path;
 use waypost_git::git_at;
 use waypost_model::{
+    code::Code,
     machine::Rejected,
     next::NextStep,
     run::{self, Isolation, PlannedTask, Settings, TaskStatus, TaskView},
@@ -96,7 +97,11 @@ impl Project {
     pub(crate) fn target_branch(&self) -> Result<String, EngineError> {
         let refuse = |message: &str, next: &str| {
             let next = NextStep::RunGit { words: next.to_owned() };
-            EngineError::from(Rejected::rule(message).next(next).next(NextStep::BeginWithoutTrees))
+            EngineError::from(
+                Rejected::rule(Code::RepositoryUnsuited, message)
+                    .next(next)
+                    .next(NextStep::BeginWithoutTrees),
+            )
         };
         if self.place.git_common.is_none() {
             return Err(refuse(
@@ -105,9 +110,12 @@ impl Project {
             ));
         }
         if !self.root().join(".git").exists() {
-            return Err(Rejected::rule("this repository has no work tree: a run begins in one")
-                .next(NextStep::RunGit { words: "worktree add ../work".into() })
-                .into());
+            return Err(Rejected::rule(
+                Code::RepositoryUnsuited,
+                "this repository has no work tree: a run begins in one",
+            )
+            .next(NextStep::RunGit { words: "worktree add ../work".into() })
+            .into());
         }
         let git = git_at(self.root())?;
         let head = git.try_text(&["symbolic-ref", "--quiet", "HEAD"])?;

@@ -327,11 +327,11 @@ impl<'a> Work<'a> {
     pub(crate) fn handle_each(
         &mut self,
         commands: &[MachineCommand],
-        refused: &mut Vec<String>,
+        refused: &mut Vec<Rejected>,
     ) -> Result<(), EngineError> {
         commands.iter().try_for_each(|command| match self.handle(command) {
             Err(EngineError::Rejected(rejected)) => {
-                refused.push(rejected.to_string());
+                refused.push(rejected);
                 Ok(())
             }
             other => other,

@@ -9,6 +9,7 @@ use crate::{
 use std::{path::PathBuf, thread, time::Duration};
 use waypost_agent::launch::interactive;
 use waypost_model::{
+    code::Code,
     id::TaskId,
     layout,
     machine::Rejected,
@@ -40,7 +41,7 @@ impl Project {
     pub fn conversation(&mut self, id: &TaskId) -> Result<Opened, EngineError> {
         let active = self.run()?.active();
         let Some(view) = active.and_then(|active| active.task(id)) else {
-            return Err(Rejected::unknown(format!("there is no task {id}"))
+            return Err(Rejected::unknown(Code::TaskUnknown, format!("there is no task {id}"))
                 .next(NextStep::ShowRun)
                 .into());
         };
@@ -49,7 +50,7 @@ impl Project {
         let found = view.trail.and_then(|trail| trail.conversation.clone());
         let Some(Conversation { agent, id: conversation, .. }) = found else {
             let message = format!("no agent has worked on {id}: there is nothing to open");
-            return Err(Rejected::rule(message)
+            return Err(Rejected::rule(Code::NoConversation, message)
                 .next(NextStep::ExplainTask { id: id.clone() })
                 .into());
         };

@@ -18,6 +18,7 @@ use std::{
 };
 use waypost_agent::setup;
 use waypost_model::{
+    code::Code,
     config::AgentConfig,
     machine::Rejected,
     next::{NextStep, Remark},
@@ -74,12 +75,13 @@ impl Preflight {
             }
         }
         match paid {
-            Some(name) if active.settings().budget == Budget::Unset => {
-                Err(Rejected::rule(format!("the run has tasks for {name}, and no budget is set"))
-                    .next(NextStep::BeginWithBudget)
-                    .next(NextStep::BeginWithoutBudget)
-                    .into())
-            }
+            Some(name) if active.settings().budget == Budget::Unset => Err(Rejected::rule(
+                Code::BudgetUnset,
+                format!("the run has tasks for {name}, and no budget is set"),
+            )
+            .next(NextStep::BeginWithBudget)
+            .next(NextStep::BeginWithoutBudget)
+            .into()),
             _ => Ok(notices),
         }
     }
@@ -155,7 +157,7 @@ impl Preflight {
         let text = format!("the hook does not hold {name}: when its gate was checked, {found}");
         match self.has_feature {
             // Whatever the gates of the feature forbid would be done all the same.
-            true => Err(Rejected::rule(text).next(again).into()),
+            true => Err(Rejected::rule(Code::GateNotHeld, text).next(again).into()),
             false => Ok(Some(Remark::from(text).next(again))),
         }
     }
@@ -186,7 +188,9 @@ pub fn require_phase(active: &Active, phase: Option<u32>) -> Result<(), EngineEr
         }
         Some(PhaseStage::Waiting) if wanted != current => {
             let message = format!("phase {wanted} comes after phase {current}, which is not done");
-            Err(Rejected::rule(message).next(NextStep::BeginPhase { phase: current }).into())
+            Err(Rejected::rule(Code::PhaseStatus, message)
+                .next(NextStep::BeginPhase { phase: current })
+                .into())
         }
         Some(_) => Ok(()),
     }

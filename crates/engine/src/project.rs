@@ -28,6 +28,7 @@ use std::{
 };
 use waypost_model::{
     actor::Actor,
+    code::Code,
     id::{StreamName, TaskId},
     inbox::Inbox,
     layout,
@@ -425,7 +426,7 @@ impl Project {
         match (own, named) {
             (Some(own), Some(named)) if own != named && !self.actor.is_person() => {
                 let message = format!("attempt {own} of {id} does not speak for attempt {named}");
-                Err(Rejected::rule(message).into())
+                Err(Rejected::rule(Code::OtherAttempt, message).into())
             }
             _ => Ok(named.or(own).or_else(fence::lone_attempt)),
         }
@@ -444,7 +445,7 @@ impl Project {
         by: &Actor,
         commands: &[MachineCommand],
         mut follow: impl FnMut(&Run) -> Vec<MachineCommand>,
-    ) -> Result<Vec<String>, EngineError> {
+    ) -> Result<Vec<Rejected>, EngineError> {
         let now = self.clock.now();
         self.ensure_journal()?;
         let Self { journal, ledger, .. } = self;

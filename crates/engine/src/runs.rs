@@ -9,6 +9,7 @@ use crate::{
     project::Project,
 };
 use waypost_model::{
+    code::Code,
     machine::{Machine as _, Rejected},
     next::NextStep,
     run::{Event, Run, RunBrief},
@@ -30,7 +31,9 @@ impl Project {
                 1 => format!("there is no run {number}; there is run 1 only"),
                 _ => format!("there is no run {number}; there are runs 1 to {last}"),
             };
-            return Err(Rejected::unknown(message).next(NextStep::ListRuns).into());
+            return Err(Rejected::unknown(Code::RunUnknown, message)
+                .next(NextStep::ListRuns)
+                .into());
         };
         let (mut run, mut is_past) = (Run::none(), false);
         journal.view()?.for_each_event(&run_stream(), 0, |entry| -> Result<(), StoreError> {

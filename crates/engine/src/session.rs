@@ -26,7 +26,6 @@ use waypost_model::{
     declared,
     evidence::Evidence,
     id::TaskId,
-    machine::Rejected,
     next::NextStep,
     run::{self, EndStep, Isolation, PhaseStage, TaskStatus},
 };
@@ -293,7 +292,7 @@ impl Project {
         let commands: Vec<MachineCommand> = commands.into_iter().map(MachineCommand::Run).collect();
         let refused = self.commit_each(&Actor::Waypost, &commands, |_| Vec::new())?;
         match refused.into_iter().next() {
-            Some(why) => Err(Rejected::rule(why).next(NextStep::ShowRun).into()),
+            Some(refused) => Err(refused.next(NextStep::ShowRun).into()),
             None => self.command(&[]),
         }
     }

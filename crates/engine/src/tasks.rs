@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use waypost_model::{
+    code::Code,
     diagnostic::Diagnostic,
     id::TaskId,
     machine::{Asked, Rejected},
@@ -302,7 +303,10 @@ impl Project {
                     "run {number} works on {own} and is not finished; {named} is another file"
                 );
                 let other = NextStep::BeginFrom { file: named };
-                Err(Rejected::rule(message).next(NextStep::ResumeRun).next(other).into())
+                Err(Rejected::rule(Code::RunUnfinished, message)
+                    .next(NextStep::ResumeRun)
+                    .next(other)
+                    .into())
             }
             (Some(file), _) => Ok(Some(file.to_owned())),
             (None, None) if may_change => Ok(self.find_tasks()),

@@ -6,6 +6,7 @@
 
 use crate::{
     actor::Actor,
+    code::Code,
     id::EntryId,
     machine::{Asked, Decision, Effect, Machine, Rejected},
     next::{self, NextStep},
@@ -131,7 +132,7 @@ impl Inbox {
         }
         let Some(entry) = self.entry(id) else {
             let message = format!("{id} is not waiting in the inbox");
-            return Err(Rejected::unknown(message).next(NextStep::ShowInbox));
+            return Err(Rejected::unknown(Code::EntryUnknown, message).next(NextStep::ShowInbox));
         };
         let text = pick(entry, text)?;
         Ok(Event::Answered { id: id.clone(), by: by.clone(), text })
@@ -143,7 +144,7 @@ impl Inbox {
 fn pick(entry: &Entry, text: &str) -> Result<String, Rejected> {
     let (choices, text) = (&entry.question.choices, text.trim());
     if text.is_empty() {
-        return Err(Rejected::rule("an answer needs a text"));
+        return Err(Rejected::rule(Code::AnswerMissing, "an answer needs a text"));
     }
     if choices.is_empty() {
         return Ok(text.to_owned());
@@ -158,7 +159,7 @@ fn pick(entry: &Entry, text: &str) -> Result<String, Rejected> {
         choice.starts_with(&text) || text.starts_with(&choice)
     });
     let message = format!("`{text}` is not one of: {}", choices.join(", "));
-    let rejected = Rejected::rule(message);
+    let rejected = Rejected::rule(Code::AnswerUnknown, message);
     Err(match close {
         Some(choice) => {
             rejected.next(NextStep::AnswerEntry { id: entry.id.clone(), answers: choice.clone() })

@@ -3,7 +3,12 @@
 //! `decide` reads the state and never clones it; `apply` is the only way to change it. Whatever a
 //! rule needs from outside (who asks, what time it is, what a check showed) is handed in.
 
-use crate::{actor::Actor, next::NextStep, time::Time};
+use crate::{
+    actor::Actor,
+    code::{Class, Code},
+    next::NextStep,
+    time::Time,
+};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fmt;
 
@@ -109,6 +114,8 @@ impl Effect {
 #[error("{message}")]
 pub struct Rejected {
     pub cause: Cause,
+    /// What programs match on.
+    pub code: Code,
     /// One line that an agent can act on: what is missing.
     pub message: String,
     /// What leads on from here, the most useful first; any one of them.
@@ -128,28 +135,51 @@ pub enum Cause {
     Stale,
     /// It names something that does not exist.
     Unknown,
+    /// It should not have been asked at all: a fault of ours.
+    Bug,
+}
+
+impl Cause {
+    pub fn class(self) -> Class {
+        match self {
+            Self::Rule | Self::Reserved => Class::Refused,
+            Self::Fenced | Self::Stale => Class::Locked,
+            Self::Unknown => Class::BadInput,
+            Self::Bug => Class::Bug,
+        }
+    }
 }
 
 impl Rejected {
-    pub fn rule(message: impl Into<String>) -> Self {
-        Self { cause: Cause::Rule, message: message.into(), next: Vec::new() }
+    fn new(cause: Cause, code: Code, message: impl Into<String>) -> Self {
+        debug_assert_eq!(code.class(), cause.class(), "{code} is of another class");
+        Self { cause, code, message: message.into(), next: Vec::new() }
+    }
+
+    pub fn rule(code: Code, message: impl Into<String>) -> Self {
+        Self::new(Cause::Rule, code, message)
     }
 
     pub fn reserved(what: &str) -> Self {
         let message = format!("{what} is reserved for a person at a terminal");
-        Self { cause: Cause::Reserved, message, next: Vec::new() }
+        Self::new(Cause::Reserved, Code::Reserved, message)
     }
 
     pub fn fenced(message: impl Into<String>) -> Self {
-        Self { cause: Cause::Fenced, message: message.into(), next: Vec::new() }
+        Self::new(Cause::Fenced, Code::FencedAttempt, message)
     }
 
     pub fn stale(message: impl Into<String>) -> Self {
-        Self { cause: Cause::Stale, message: message.into(), next: Vec::new() }
+        Self::new(Cause::Stale, Code::StaleAttempt, message)
     }
 
-    pub fn unknown(message: impl Into<String>) -> Self {
-        Self { cause: Cause::Unknown, message: message.into(), next: Vec::new() }
+    pub fn unknown(code: Code, message: impl Into<String>) -> Self {
+        Self::new(Cause::Unknown, code, message)
+    }
+
+    /// A command reached a function that is for another one: a fault of ours.
+    pub(crate) fn misrouted(what: &str) -> Self {
+        Self::new(Cause::Bug, Code::Bug, format!("this is no {what}"))
     }
 
     pub fn next(mut self, step: NextStep) -> Self {

@@ -1,10 +1,7 @@
 //! `waypost resolve`: what to do next, in the seed's one-line protocol.
 
 use super::say_notices;
-use crate::{
-    Context,
-    error::{CliError, STALE_ATTEMPT},
-};
+use crate::{Context, error::CliError};
 use serde_json::json;
 use std::{
     path::{Path, PathBuf},
@@ -12,8 +9,8 @@ use std::{
 };
 use waypost_engine::{EngineError, GitError, Project, StoreError, identify};
 use waypost_model::{
+    code::Code,
     document::Kind,
-    machine::Cause,
     run::{Active, PhaseStage, TaskStatus},
 };
 
@@ -136,7 +133,9 @@ fn code(error: &EngineError) -> &str {
         EngineError::BadInput { message, .. } if message.starts_with("TASKS_NOT_FOUND") => {
             "TASKS_NOT_FOUND"
         }
-        EngineError::Rejected(rejected) if rejected.cause == Cause::Stale => STALE_ATTEMPT,
+        EngineError::Rejected(rejected) if rejected.code == Code::StaleAttempt => {
+            rejected.code.as_str()
+        }
         EngineError::Rejected(_) | EngineError::Git(GitError::Refused(_)) => "REFUSED",
         EngineError::Store(StoreError::Busy { .. }) => "BUSY",
         _ => "STATE_CORRUPT",

@@ -606,7 +606,7 @@ impl Executor<'_> {
         let commands: Vec<MachineCommand> = commands.into_iter().map(MachineCommand::Run).collect();
         self.showing.change();
         for refused in project.commit_each(&Actor::Waypost, &commands, |_| Vec::new())? {
-            self.audience.tell(&Happening::Note(refused));
+            self.audience.tell(&Happening::Note(refused.message));
         }
         Ok(())
     }

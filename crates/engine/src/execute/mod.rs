@@ -393,7 +393,7 @@ impl Executor<'_> {
             commands.map(MachineCommand::Run).collect()
         })?;
         for refused in refused {
-            self.audience.tell(&Happening::Note(refused));
+            self.audience.tell(&Happening::Note(refused.message));
         }
         // Before that, whoever came after us would have to find them.
         self.remains.drain(..).try_for_each(Remains::forget)?;

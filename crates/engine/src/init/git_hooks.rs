@@ -12,7 +12,7 @@ use crate::{error::EngineError, project::Project};
 use std::path::{Component, Path, PathBuf};
 use waypost_agent::registration::Sharing;
 use waypost_git::Git;
-use waypost_model::{machine::Rejected, next::NextStep};
+use waypost_model::{code::Code, machine::Rejected, next::NextStep};
 use waypost_store::file;
 
 /// The hooks of git that hold gates.
@@ -225,12 +225,14 @@ fn folder(project: &Project, sharing: Sharing) -> Result<PathBuf, EngineError> {
         );
         let words = format!("config --local core.hooksPath {}", quoted(&own.to_string_lossy()));
         let next = NextStep::RunGit { words };
-        return Err(Rejected::rule(message).next(next).into());
+        return Err(Rejected::rule(Code::HooksElsewhere, message).next(next).into());
     }
     let is_everybodys = !real.starts_with(common) && is_tracked(&real)?;
     if is_everybodys && sharing == Sharing::Private {
         let message = format!("git tracks {configured}, where this repository's hooks are");
-        return Err(Rejected::rule(message).next(NextStep::RegisterSharedGitHooks).into());
+        return Err(Rejected::rule(Code::HooksElsewhere, message)
+            .next(NextStep::RegisterSharedGitHooks)
+            .into());
     }
     Ok(real)
 }

@@ -20,6 +20,7 @@ use crate::{error::EngineError, project::Project, windows};
 use std::path::PathBuf;
 use waypost_agent::{Product, registration::Sharing};
 use waypost_model::{
+    code::Code,
     machine::Rejected,
     next::{NextStep, Remark},
 };
@@ -85,7 +86,9 @@ impl Project {
             return Err(Rejected::reserved("beginning a new journal").into());
         }
         match self.journals.open(Mode::ReadOnly) {
-            Ok(_) => Err(Rejected::rule("the journal is there").next(NextStep::ShowStatus).into()),
+            Ok(_) => Err(Rejected::rule(Code::JournalExists, "the journal is there")
+                .next(NextStep::ShowStatus)
+                .into()),
             Err(StoreError::Missing { .. } | StoreError::Corrupt { .. }) => self.replace_vanished(),
             Err(error) => Err(error.into()),
         }

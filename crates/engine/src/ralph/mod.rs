@@ -23,6 +23,7 @@ use waypost_agent::{
     protocol::{Severity, Signal},
 };
 use waypost_model::{
+    code::Code,
     evidence::Evidence,
     id::{CheckpointId, EntryId},
     machine::Rejected,
@@ -126,22 +127,26 @@ impl Project {
 /// Refuses what cannot be worked on.
 fn check(feature: Option<&Feature>, wanted: Option<&CheckpointId>) -> Result<(), Rejected> {
     let Some(feature) = feature else {
-        return Err(Rejected::rule("no workflow is active").next(NextStep::StartFeature));
+        return Err(
+            Rejected::rule(Code::NoWorkflow, "no workflow is active").next(NextStep::StartFeature)
+        );
     };
     if feature.phase != Phase::Implement {
         let message =
             format!("checkpoints are worked on in IMPLEMENT, and this is {}", feature.phase);
-        return Err(Rejected::rule(message).next(feature.next_step()));
+        return Err(Rejected::rule(Code::WrongPhase, message).next(feature.next_step()));
     }
     let Some(contract) = &feature.contract else {
         let message = "there is no checkpoint contract, so nothing would show that a checkpoint \
                        holds; one is agreed in DESIGN";
-        return Err(Rejected::rule(message).next(NextStep::GoBack));
+        return Err(Rejected::rule(Code::ContractMissing, message).next(NextStep::GoBack));
     };
     if let Some(id) = wanted.filter(|id| contract.checkpoint(id).is_none()) {
         let known: Vec<String> = contract.ids().iter().map(ToString::to_string).collect();
         let message = format!("there is no checkpoint {id}; there are {}", known.join(", "));
-        return Err(Rejected::unknown(message).next(NextStep::ShowWorkflow));
+        return Err(
+            Rejected::unknown(Code::CheckpointUnknown, message).next(NextStep::ShowWorkflow)
+        );
     }
     Ok(())
 }
@@ -281,7 +286,11 @@ impl Ralph<'_> {
         let contract = feature.as_ref().and_then(|it| it.contract.as_ref());
         let checkpoint = contract.and_then(|contract| contract.checkpoint(id));
         let (Some(feature), Some(checkpoint)) = (&feature, checkpoint) else {
-            return Err(Rejected::rule(format!("{id} is not in the contract any more")).into());
+            return Err(Rejected::rule(
+                Code::ContractInvalid,
+                format!("{id} is not in the contract any more"),
+            )
+            .into());
         };
         let root = self.project.root().to_owned();
         let this = Try { feature, checkpoint, iteration, limit, root: &root, failed, oracle };

@@ -16,6 +16,7 @@ use crate::{
 use std::{ffi::OsString, time::Duration};
 use waypost_agent::launch::{Access, Prompts};
 use waypost_model::{
+    code::Code,
     config,
     machine::Rejected,
     next::NextStep,
@@ -105,7 +106,7 @@ impl Project {
     /// The gate that a review is for: the one of the phase, and no other.
     fn reviewed_gate(&mut self, wanted: Option<GateName>) -> Result<GateName, EngineError> {
         let Some(feature) = &self.workflow()?.feature else {
-            let none = Rejected::rule("no workflow is active");
+            let none = Rejected::rule(Code::NoWorkflow, "no workflow is active");
             return Err(none.next(NextStep::StartFeature).into());
         };
         let phase = feature.phase;
@@ -115,11 +116,11 @@ impl Project {
             (_, Some(wanted)) => {
                 let owner = wanted.phase();
                 let message = format!("{wanted} is reviewed in {owner}, and this is {phase}");
-                Err(Rejected::rule(message).next(feature.next_step()).into())
+                Err(Rejected::rule(Code::WrongPhase, message).next(feature.next_step()).into())
             }
             (None, None) => {
                 let message = format!("{phase} has no gate to review for");
-                Err(Rejected::rule(message).next(feature.next_step()).into())
+                Err(Rejected::rule(Code::NoGate, message).next(feature.next_step()).into())
             }
         }
     }

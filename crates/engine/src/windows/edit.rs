@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use waypost_model::{
     actor::Actor,
+    code::Code,
     diagnostic::Diagnostic,
     inbox::{self, Question, QuestionKind},
     layout,
@@ -56,7 +57,8 @@ pub(super) fn consider<F: Face>(
     let edited = match parse::parse::<F::Document>(bytes) {
         Ok(parsed) => parsed.value,
         Err(findings) => {
-            let reasons = findings.iter().take(REASONS_MAX).map(reason).map(Rejected::rule);
+            let reasons = findings.iter().take(REASONS_MAX).map(reason);
+            let reasons = reasons.map(|reason| Rejected::rule(Code::EditRefused, reason));
             let reasons: Vec<Rejected> = reasons.collect();
             return refuse::<F>(project, archive, bytes, &reasons);
         }

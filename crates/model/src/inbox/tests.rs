@@ -125,7 +125,10 @@ fn an_answer_is_one_of_the_choices() {
             }
             Err(next) => {
                 let message = format!("`{given}` is not one of: reopen, leave, Leave, 닫기");
-                assert_eq!(got, Err(Rejected { cause: Cause::Rule, message, next }));
+                assert_eq!(
+                    got,
+                    Err(Rejected { cause: Cause::Rule, code: Code::AnswerUnknown, message, next })
+                );
                 assert_eq!(walk.open(), [("q1", "a", "1")]);
             }
         }
@@ -157,7 +160,7 @@ fn only_a_person_answers_and_only_what_is_open() {
     }
     let rejected = walk.answer("q2", "leave").unwrap_err();
     let message = "q2 is not waiting in the inbox";
-    assert_eq!(rejected, Rejected::unknown(message).next(NextStep::ShowInbox));
+    assert_eq!(rejected, Rejected::unknown(Code::EntryUnknown, message).next(NextStep::ShowInbox));
     walk.answer("q1", "leave").unwrap();
     let message = "q1 is not waiting in the inbox";
     assert_eq!(walk.answer("q1", "leave").unwrap_err().message, message);

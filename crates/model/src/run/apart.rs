@@ -6,6 +6,7 @@
 
 use crate::{
     actor::Actor,
+    code::Code,
     id::TaskId,
     machine::{Decision, Rejected},
     next::NextStep,
@@ -92,14 +93,17 @@ impl Active {
         by: &Actor,
     ) -> Result<Decision<Event>, Rejected> {
         if *by != Actor::Waypost {
-            return Err(Rejected::rule("branches of phases are Waypost's").next(STATUS));
+            return Err(
+                Rejected::rule(Code::WaypostOnly, "branches of phases are Waypost's").next(STATUS)
+            );
         }
         match self.phase(phase) {
             _ if self.base(phase).is_some() => Ok(Decision::nothing()),
             Some(PhaseStage::Open { .. } | PhaseStage::Ending { .. }) => {
                 Ok(Decision::events([Event::PhaseBased { phase, commit: commit.to_owned() }]))
             }
-            _ => Err(Rejected::rule(format!("phase {phase} is not open")).next(STATUS)),
+            _ => Err(Rejected::rule(Code::PhaseStatus, format!("phase {phase} is not open"))
+                .next(STATUS)),
         }
     }
 
@@ -108,7 +112,7 @@ impl Active {
         let now = &self.core.settings;
         let is_same = now.isolation == settings.isolation && now.target == settings.target;
         match self.core.bases.keys().next() {
-            Some(phase) if !is_same => Err(Rejected::rule(format!(
+            Some(phase) if !is_same => Err(Rejected::rule(Code::IsolationFixed, format!(
                 "phase {phase} is being worked on in {}, to be merged into {}: that holds until \
                  its end",
                 self.core.plan.phase_tree(*phase),
@@ -123,7 +127,7 @@ impl Active {
     pub(super) fn has_nothing_unmerged(&self) -> Result<(), Rejected> {
         match self.core.bases.keys().next() {
             None => Ok(()),
-            Some(phase) => Err(Rejected::rule(format!(
+            Some(phase) => Err(Rejected::rule(Code::WorkUnmerged, format!(
                 "run {} is not finished, and its work on phase {phase} is in {}, not merged yet",
                 self.number(),
                 self.core.plan.phase_tree(*phase)
@@ -137,9 +141,12 @@ impl Active {
         let is_apart = self.core.settings.isolation.has_trees();
         let is_supervised = self.base(self.core.current_phase).is_some();
         match by {
-            Actor::Agent { .. } if is_apart && is_supervised => Err(Rejected::rule(format!(
-                "the work on {id} is verified and joined by Waypost: end your turn with `DONE:{id}`"
-            ))),
+            Actor::Agent { .. } if is_apart && is_supervised => Err(Rejected::rule(
+                Code::WaypostOnly,
+                format!(
+                    "the work on {id} is verified and joined by Waypost: end your turn with `DONE:{id}`"
+                ),
+            )),
             _ => Ok(()),
         }
     }

@@ -5,6 +5,7 @@
 
 use crate::{
     actor::Actor,
+    code::Code,
     evidence::Evidence,
     id::TaskId,
     machine::{Asked, Decision, Effect, Machine, Rejected},
@@ -41,7 +42,9 @@ impl Machine for Run {
                 begin_new(found.as_ref(), plan, settings, *earlier)
             }
             (found, Command::Adopt { .. }) => adopt(found.as_ref(), command, asked.by),
-            (None, _) => Err(Rejected::rule("no run has begun").next(NextStep::BeginRun)),
+            (None, _) => {
+                Err(Rejected::rule(Code::NoRun, "no run has begun").next(NextStep::BeginRun))
+            }
             (Some(active), _) => active.decide(command, asked),
         }?;
         let active = self.active.iter();
@@ -121,7 +124,11 @@ impl Active {
                 | Command::Ask { .. }
         );
         if is_ours && *asked.by != Actor::Waypost {
-            return Err(Rejected::rule("agents are accounted for by Waypost alone").next(STATUS));
+            return Err(Rejected::rule(
+                Code::WaypostOnly,
+                "agents are accounted for by Waypost alone",
+            )
+            .next(STATUS));
         }
         match command {
             Command::Replan { plan, keep_done } => self.replan(plan, *keep_done),
@@ -164,14 +171,15 @@ impl Active {
             Command::PhaseJoined { phase, result } => self.joined(*phase, result),
             Command::ApprovePhase { phase } => self.approve(*phase, asked.by),
             Command::Begin { .. } | Command::BeginNew { .. } | Command::Adopt { .. } => {
-                Err(Rejected::rule("a run is under way").next(STATUS))
+                Err(Rejected::rule(Code::RunUnfinished, "a run is under way").next(STATUS))
             }
         }
     }
 
     pub(super) fn find(&self, id: &TaskId) -> Result<TaskView<'_>, Rejected> {
         self.task(id).ok_or_else(|| {
-            Rejected::unknown(format!("there is no task {id} in this run")).next(STATUS)
+            Rejected::unknown(Code::TaskUnknown, format!("there is no task {id} in this run"))
+                .next(STATUS)
         })
     }
 
@@ -197,10 +205,13 @@ impl Active {
         let limit = self.core.settings.max_parallel as usize;
         let view = self.find(id)?;
         if view.status == TaskStatus::Ready && limit > 0 && self.graph.running() >= limit {
-            return Err(Rejected::rule(format!(
-                "{} tasks are in progress, and max_parallel is {limit}",
-                self.graph.running()
-            ))
+            return Err(Rejected::rule(
+                Code::ParallelLimit,
+                format!(
+                    "{} tasks are in progress, and max_parallel is {limit}",
+                    self.graph.running()
+                ),
+            )
             .next(STATUS));
         }
         self.started(id, now)
@@ -208,7 +219,7 @@ impl Active {
 
     fn claim(&self, id: &TaskId, asked: &Asked<'_>) -> Result<Decision<Event>, Rejected> {
         if *asked.by != Actor::Waypost {
-            return Err(Rejected::rule("tasks are claimed by Waypost alone")
+            return Err(Rejected::rule(Code::WaypostOnly, "tasks are claimed by Waypost alone")
                 .next(NextStep::StartTask { id: id.clone() }));
         }
         self.started(id, asked.now)
@@ -220,14 +231,17 @@ impl Active {
             return Err(self.not_ready(&view));
         }
         if view.waits_for_person() {
-            return Err(Rejected::rule(format!("{id} waits for a person"))
+            return Err(Rejected::rule(Code::PersonNeeded, format!("{id} waits for a person"))
                 .next(NextStep::ExplainTask { id: id.clone() }));
         }
         if self.is_delayed(id, now) {
             let until = view.not_before().unwrap_or(now);
             let seconds = until.since(now).as_secs() + 1;
-            return Err(Rejected::rule(format!("{id} waits {seconds} s before its next try"))
-                .next(NextStep::RetryTask { id: id.clone() }));
+            return Err(Rejected::rule(
+                Code::TaskDelayed,
+                format!("{id} waits {seconds} s before its next try"),
+            )
+            .next(NextStep::RetryTask { id: id.clone() }));
         }
         let attempt = view.attempts + 1;
         Ok(Decision::events([Event::TaskStarted { id: id.clone(), attempt }]))
@@ -244,7 +258,8 @@ impl Active {
                 if waits.is_empty() { waits } else { format!(": it waits for {waits}") }
             }
         };
-        Rejected::rule(format!("{id} is {}{why}", view.status)).next(self.next_for(view))
+        Rejected::rule(Code::TaskStatus, format!("{id} is {}{why}", view.status))
+            .next(self.next_for(view))
     }
 
     /// The step that leads a task on.
@@ -307,7 +322,7 @@ impl Active {
 
     fn done(&self, command: &Command, by: &Actor) -> Result<Decision<Event>, Rejected> {
         let Command::Done { id, attempt, evidence, commit } = command else {
-            return Err(Rejected::rule("not an end"));
+            return Err(Rejected::misrouted("end"));
         };
         let view = self.find(id)?;
         fence(&view, *attempt)?;
@@ -359,8 +374,11 @@ impl Active {
     }
 
     fn not_started(&self, view: &TaskView<'_>) -> Rejected {
-        Rejected::rule(format!("{} is {}, not in progress", view.planned.id, view.status))
-            .next(self.next_for(view))
+        Rejected::rule(
+            Code::TaskStatus,
+            format!("{} is {}, not in progress", view.planned.id, view.status),
+        )
+        .next(self.next_for(view))
     }
 
     fn policy(&self) -> Policy {
@@ -398,10 +416,11 @@ impl Active {
         match view.status {
             TaskStatus::Failed => Ok(Decision::events([Event::TaskReopened { id: id.clone() }])),
             _ if is_delayed => Ok(self.hurry(&view)),
-            status => {
-                Err(Rejected::rule(format!("{id} is {status}; only a failed task is retried"))
-                    .next(self.next_for(&view)))
-            }
+            status => Err(Rejected::rule(
+                Code::TaskStatus,
+                format!("{id} is {status}; only a failed task is retried"),
+            )
+            .next(self.next_for(&view))),
         }
     }
 
@@ -409,10 +428,13 @@ impl Active {
         let view = self.find(id)?;
         match view.status {
             TaskStatus::Completed => {
-                Err(Rejected::rule(format!("{id} is completed")).next(self.next_for(&view)))
+                Err(Rejected::rule(Code::TaskStatus, format!("{id} is completed"))
+                    .next(self.next_for(&view)))
             }
-            TaskStatus::InProgress => Err(Rejected::rule(format!("{id} is in_progress"))
-                .next(NextStep::FailTask { id: id.clone() })),
+            TaskStatus::InProgress => {
+                Err(Rejected::rule(Code::TaskStatus, format!("{id} is in_progress"))
+                    .next(NextStep::FailTask { id: id.clone() }))
+            }
             _ if view.reason == Some(FailReason::Skipped) => Ok(Decision::nothing()),
             _ => Ok(Decision::events([Event::TaskFailed {
                 id: id.clone(),
@@ -444,7 +466,7 @@ impl Active {
             _ if view.reason == Some(FailReason::Reverted) => Ok(Decision::nothing()),
             status => {
                 let message = format!("{id} is {status}; only a completed task is reverted");
-                Err(Rejected::rule(message).next(self.next_for(&view)))
+                Err(Rejected::rule(Code::TaskStatus, message).next(self.next_for(&view)))
             }
         }
     }

@@ -5,6 +5,7 @@
 
 use crate::{
     actor::Actor,
+    code::Code,
     inbox::{Question, QuestionKind},
     machine::{Decision, Effect, Rejected},
     next::NextStep,
@@ -95,7 +96,8 @@ impl Active {
             (Some(PhaseStage::Ending { .. } | PhaseStage::Closed { .. }), _) => {
                 Ok(Decision::nothing())
             }
-            _ => Err(Rejected::rule(format!("phase {phase} is not ending")).next(STATUS)),
+            _ => Err(Rejected::rule(Code::PhaseStatus, format!("phase {phase} is not ending"))
+                .next(STATUS)),
         }
     }
 
@@ -121,7 +123,7 @@ impl Active {
             Some(PhaseStage::Closed { .. }) => Ok(Decision::nothing()),
             _ => {
                 let message = format!("phase {phase} does not wait for approval");
-                Err(Rejected::rule(message).next(STATUS))
+                Err(Rejected::rule(Code::PhaseStatus, message).next(STATUS))
             }
         }
     }

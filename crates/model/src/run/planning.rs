@@ -2,6 +2,7 @@
 
 use crate::{
     actor::Actor,
+    code::Code,
     evidence::Evidence,
     id::TaskId,
     machine::{Decision, Rejected},
@@ -24,7 +25,7 @@ pub(super) fn begin(
 ) -> Result<Decision<Event>, Rejected> {
     if let Some(active) = found.filter(|active| !active.is_over()) {
         let number = active.number();
-        return Err(Rejected::rule(format!("run {number} is not finished"))
+        return Err(Rejected::rule(Code::RunUnfinished, format!("run {number} is not finished"))
             .next(NextStep::ResumeRun)
             .next(NextStep::RebuildRun));
     }
@@ -73,7 +74,7 @@ pub(super) fn adopt(
     by: &Actor,
 ) -> Result<Decision<Event>, Rejected> {
     let Command::Adopt { plan, settings, completed, failed, before } = command else {
-        return Err(Rejected::rule("not an adoption"));
+        return Err(Rejected::misrouted("adoption"));
     };
     if !by.is_person() {
         return Err(Rejected::reserved("adopting a state file"));
@@ -116,7 +117,7 @@ pub(super) fn completed_event(id: &TaskId, evidence: Evidence) -> Event {
 
 fn needs_tasks(plan: &Plan) -> Result<(), Rejected> {
     if plan.tasks.is_empty() {
-        return Err(Rejected::rule("the plan has no task")
+        return Err(Rejected::rule(Code::PlanEmpty, "the plan has no task")
             .next(NextStep::ValidateFile { file: "TASKS.md".into() }));
     }
     Ok(())
@@ -131,10 +132,10 @@ impl Active {
         let kept: HashSet<&TaskId> = plan.tasks.iter().map(|task| &task.id).collect();
         let lost = self.running().find(|view| !kept.contains(&view.planned.id));
         match lost {
-            Some(view) => Err(Rejected::rule(format!(
-                "{} is in progress but no longer in the plan",
-                view.planned.id
-            ))
+            Some(view) => Err(Rejected::rule(
+                Code::PlanLacksTask,
+                format!("{} is in progress but no longer in the plan", view.planned.id),
+            )
             .next(NextStep::FailTask { id: view.planned.id.clone() })),
             None => Ok(self.replace_plan(plan)),
         }
@@ -154,7 +155,7 @@ impl Active {
                 format!("{}{more} are completed in run {} and say", names.join(", "), self.number())
             }
         };
-        Err(Rejected::rule(format!("{message} something else now"))
+        Err(Rejected::rule(Code::PlanReworded, format!("{message} something else now"))
             .next(NextStep::BeginKeepingDone)
             .next(NextStep::BeginAfresh))
     }

@@ -6,6 +6,7 @@
 
 use crate::{
     actor::Actor,
+    code::Code,
     id::TaskId,
     inbox::Question,
     machine::{Decision, Effect, Rejected},
@@ -289,9 +290,10 @@ impl Active {
         };
         let view = self.find(id)?;
         if view.trail.is_none_or(|trail| trail.conversation.is_none()) {
-            return Err(Rejected::rule(format!(
-                "no agent has worked on {id}: there is nothing to open"
-            ))
+            return Err(Rejected::rule(
+                Code::NoConversation,
+                format!("no agent has worked on {id}: there is nothing to open"),
+            )
             .next(NextStep::ExplainTask { id: id.clone() }));
         }
         let is_running = view.status == TaskStatus::InProgress;

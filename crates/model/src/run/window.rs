@@ -4,6 +4,7 @@
 //! `blocked`), counts and times are not edits: they are computed again.
 
 use crate::{
+    code::Code,
     config::reference,
     diagnostic::Diagnostic,
     document::{Document, Kind},
@@ -462,7 +463,10 @@ pub fn translate(
     ids.dedup();
     for id in ids {
         if !known.contains(id) {
-            refusals.push(Rejected::rule(format!("tasks: {id} is not a task of this run")));
+            refusals.push(Rejected::rule(
+                Code::EditRefused,
+                format!("tasks: {id} is not a task of this run"),
+            ));
             continue;
         }
         match translate_task(id, before.get(id).copied(), after.get(id).copied()) {
@@ -488,7 +492,7 @@ fn refused_fields(base: &RunState, edited: &RunState) -> Vec<Rejected> {
     let mut refusals = Vec::new();
     let mut refuse = |differs: bool, reason: &str| {
         if differs {
-            refusals.push(Rejected::rule(reason));
+            refusals.push(Rejected::rule(Code::EditRefused, reason));
         }
     };
     refuse(base.project != edited.project, "project: it is the name in TASKS.md");
@@ -531,19 +535,19 @@ fn translate_task(
         (None, Some(S::InProgress)) => Some(Command::Start { id }),
         (Some(S::Completed), _) => {
             let message = format!("tasks: {id} is completed and is not done again");
-            return Err(Rejected::rule(message));
+            return Err(Rejected::rule(Code::EditRefused, message));
         }
         (Some(S::InProgress), None) => {
             let message = format!("tasks: {id} is in progress, and an edit does not give it up");
-            return Err(Rejected::rule(message).next(NextStep::FailTask { id }));
+            return Err(Rejected::rule(Code::EditRefused, message).next(NextStep::FailTask { id }));
         }
         (Some(S::Failed), Some(S::InProgress)) => {
             let message = format!("tasks: {id} has failed; it is retried before it is started");
-            return Err(Rejected::rule(message).next(NextStep::RetryTask { id }));
+            return Err(Rejected::rule(Code::EditRefused, message).next(NextStep::RetryTask { id }));
         }
         (from, to) => {
             let message = format!("tasks: {id} from {from:?} to {to:?} is no legal step");
-            return Err(Rejected::rule(message));
+            return Err(Rejected::rule(Code::EditRefused, message));
         }
     })
 }

@@ -5,6 +5,7 @@
 
 use crate::{
     actor::Actor,
+    code::Code,
     evidence::Evidence,
     inbox::{Question, QuestionKind},
     machine::{Decision, Effect, Rejected},
@@ -37,7 +38,7 @@ impl Feature {
             return Ok(());
         }
         let message = format!("{target} needs {}", closed.join(" and "));
-        Err(Rejected::rule(message).next(self.next_step()))
+        Err(Rejected::rule(Code::GateClosed, message).next(self.next_step()))
     }
 
     pub(super) fn pass_or_ask(
@@ -52,7 +53,7 @@ impl Feature {
             Judgement::Enough => Ok(self.pass_gate(gate, claim.clone())),
             // They are there and have just not said yes.
             Judgement::NeedsPerson if by.is_person() => {
-                Err(Rejected::rule(format!("{gate} needs your confirmation"))
+                Err(Rejected::rule(Code::ProofMissing, format!("{gate} needs your confirmation"))
                     .next(NextStep::ConfirmGate { gate }))
             }
             Judgement::NeedsPerson => Ok(self.ask_for_gate(gate, claim)),
@@ -67,7 +68,7 @@ impl Feature {
         }
         let message = format!("{gate} is passed in {owner}, and this is {}", self.phase);
         let next = if self.phase < owner { self.next_step() } else { NextStep::GoBack };
-        Err(Rejected::rule(message).next(next))
+        Err(Rejected::rule(Code::WrongPhase, message).next(next))
     }
 
     /// Passing it again counts where it was passed for other content.
@@ -119,11 +120,15 @@ impl Feature {
         }
         let again = NextStep::PassGate { gate };
         let Some(waiting) = self.waiting_for(gate) else {
-            return Err(Rejected::rule(format!("no question about {gate} is open")).next(again));
+            return Err(Rejected::rule(
+                Code::NotAsked,
+                format!("no question about {gate} is open"),
+            )
+            .next(again));
         };
         if waiting.tree.as_ref() != tree {
             let message = format!("files have changed since {gate} was asked for");
-            return Err(Rejected::rule(message).next(again));
+            return Err(Rejected::rule(Code::FilesChanged, message).next(again));
         }
         let human = Evidence::Human { name: by.to_string() };
         let evidence = waiting.evidence.iter().cloned().chain([human]).collect();

@@ -13,6 +13,7 @@
 
 use crate::{
     actor::Actor,
+    code::Code,
     document::Document as _,
     evidence::Evidence,
     id::CheckpointId,
@@ -215,18 +216,19 @@ impl Machine for Workflow {
         match (&self.feature, command) {
             (None, Command::Start { .. }) => start(command),
             (Some(feature), Command::Start { .. }) if feature.is_done() => start(command),
-            (Some(feature), Command::Start { .. }) => Err(Rejected::rule(format!(
-                "`{}` is in {}; only one feature at a time",
-                feature.name, feature.phase
-            ))
+            (Some(feature), Command::Start { .. }) => Err(Rejected::rule(
+                Code::FeatureActive,
+                format!("`{}` is in {}; only one feature at a time", feature.name, feature.phase),
+            )
             .next(NextStep::ResumeFeature)),
             (found, Command::Adopt { feature }) => adopt(found.as_ref(), feature, asked.by),
-            (None, _) => Err(Rejected::rule("no workflow is active").next(NextStep::StartFeature)),
+            (None, _) => Err(Rejected::rule(Code::NoWorkflow, "no workflow is active")
+                .next(NextStep::StartFeature)),
             (Some(feature), Command::Restart { feature: name, max_iterations }) => {
                 restart(feature, name.as_ref(), *max_iterations, asked.by)
             }
             (Some(feature), _) if feature.is_done() => {
-                Err(Rejected::rule(format!("`{}` is done", feature.name))
+                Err(Rejected::rule(Code::FeatureDone, format!("`{}` is done", feature.name))
                     .next(NextStep::StartFeature))
             }
             (Some(feature), _) => feature.decide(command, asked),
@@ -273,7 +275,7 @@ impl Machine for Workflow {
 
 fn start(command: &Command) -> Result<Decision<Event>, Rejected> {
     let Command::Start { feature, max_iterations } = command else {
-        return Err(Rejected::rule("not a start"));
+        return Err(Rejected::misrouted("start"));
     };
     Ok(Decision::events([started(feature, *max_iterations)?]))
 }
@@ -281,7 +283,8 @@ fn start(command: &Command) -> Result<Decision<Event>, Rejected> {
 fn started(feature: &str, max_iterations: u32) -> Result<Event, Rejected> {
     let feature = feature.trim().to_owned();
     if feature.is_empty() {
-        return Err(Rejected::rule("a feature needs a name").next(NextStep::StartFeature));
+        return Err(Rejected::rule(Code::NameMissing, "a feature needs a name")
+            .next(NextStep::StartFeature));
     }
     Ok(Event::Started { feature, max_iterations: max_iterations.max(1) })
 }
@@ -306,7 +309,7 @@ fn adopt(found: Option<&Feature>, file: &Feature, by: &Actor) -> Result<Decision
     }
     if let Some(found) = found {
         let message = format!("the journal already has `{}` in {}", found.name, found.phase);
-        return Err(Rejected::rule(message).next(NextStep::ShowWorkflow));
+        return Err(Rejected::rule(Code::JournalExists, message).next(NextStep::ShowWorkflow));
     }
     Ok(Decision::events([Event::Adopted { feature: Box::new(file.clone()) }]))
 }
@@ -331,18 +334,18 @@ impl Feature {
         match command {
             Command::Advance { checkpoints, contract, strategy } => match self.phase {
                 phase if phase != Phase::Review && strategy.is_some() => {
-                    Err(Rejected::rule("the strategy is given when REVIEW ends")
+                    Err(Rejected::rule(Code::WrongPhase, "the strategy is given when REVIEW ends")
                         .next(self.next_step()))
                 }
                 Phase::Design => self.enter_review(checkpoints, contract.as_ref()),
                 _ if !checkpoints.is_empty() || contract.is_some() => {
-                    Err(Rejected::rule("checkpoints are given when DESIGN ends")
+                    Err(Rejected::rule(Code::WrongPhase, "checkpoints are given when DESIGN ends")
                         .next(self.next_step()))
                 }
                 Phase::Review => self.enter_implement(*strategy),
                 Phase::Implement => self.enter_pr(),
                 Phase::Pr => self.finish(),
-                Phase::Done => Err(Rejected::rule("the workflow is done")),
+                Phase::Done => Err(Rejected::rule(Code::FeatureDone, "the workflow is done")),
             },
             Command::Back => self.back(),
             Command::SetContract { contract } => self.set_contract(contract),
@@ -360,7 +363,7 @@ impl Feature {
             Command::Suspend { reason } => self.suspend(reason, asked.by),
             Command::Resume => Ok(self.take_up()),
             Command::Start { .. } | Command::Restart { .. } | Command::Adopt { .. } => {
-                Err(Rejected::rule("a workflow is already active"))
+                Err(Rejected::rule(Code::FeatureActive, "a workflow is already active"))
             }
         }
     }
@@ -371,8 +374,11 @@ impl Feature {
         contract: Option<&CheckpointContract>,
     ) -> Result<Decision<Event>, Rejected> {
         if contract.is_some() && !checkpoints.is_empty() {
-            return Err(Rejected::rule("give either checkpoints or a contract, not both")
-                .next(NextStep::AdvanceWithContract));
+            return Err(Rejected::rule(
+                Code::InputContradicts,
+                "give either checkpoints or a contract, not both",
+            )
+            .next(NextStep::AdvanceWithContract));
         }
         let mut events = Vec::new();
         if let Some(contract) = contract {
@@ -383,14 +389,18 @@ impl Feature {
             contract.or(if checkpoints.is_empty() { self.contract.as_ref() } else { None });
         let ids = contract.map_or_else(|| checkpoints.to_vec(), CheckpointContract::ids);
         if ids.is_empty() {
-            return Err(
-                Rejected::rule("REVIEW needs at least one checkpoint").next(self.next_step())
-            );
+            return Err(Rejected::rule(
+                Code::CheckpointsMissing,
+                "REVIEW needs at least one checkpoint",
+            )
+            .next(self.next_step()));
         }
         if let Some(twice) = first_duplicate(&ids) {
-            return Err(
-                Rejected::rule(format!("checkpoint {twice} is given twice")).next(self.next_step())
-            );
+            return Err(Rejected::rule(
+                Code::CheckpointTwice,
+                format!("checkpoint {twice} is given twice"),
+            )
+            .next(self.next_step()));
         }
         events.push(Event::CheckpointsSet { ids });
         events.push(Event::PhaseEntered { phase: Phase::Review, strategy: None });
@@ -413,7 +423,7 @@ impl Feature {
             .collect();
         if !open.is_empty() {
             let message = format!("PR needs every checkpoint passed; open: {}", open.join(", "));
-            return Err(Rejected::rule(message).next(self.next_step()));
+            return Err(Rejected::rule(Code::CheckpointsOpen, message).next(self.next_step()));
         }
         self.needs_gates(&[GateName::ReviewCleanPass, GateName::ArchitectVerified], "PR")?;
         Ok(Decision::events([Event::PhaseEntered { phase: Phase::Pr, strategy: self.strategy }]))
@@ -435,8 +445,11 @@ impl Feature {
 
     fn back(&self) -> Result<Decision<Event>, Rejected> {
         let Some(phase) = self.phase.before() else {
-            return Err(Rejected::rule(format!("there is no phase before {}", self.phase))
-                .next(self.next_step()));
+            return Err(Rejected::rule(
+                Code::WrongPhase,
+                format!("there is no phase before {}", self.phase),
+            )
+            .next(self.next_step()));
         };
         let reset = |gate| Event::GateReset { gate, why: GateReset::WentBack };
         let closing = GateName::ALL
@@ -453,7 +466,7 @@ impl Feature {
     fn set_contract(&self, contract: &CheckpointContract) -> Result<Decision<Event>, Rejected> {
         if self.phase != Phase::Design {
             let message = format!("a contract is agreed in DESIGN, and this is {}", self.phase);
-            return Err(Rejected::rule(message).next(NextStep::GoBack));
+            return Err(Rejected::rule(Code::WrongPhase, message).next(NextStep::GoBack));
         }
         check_contract(contract)?;
         Ok(Decision::events([Event::ContractSet { contract: contract.clone() }]))
@@ -470,12 +483,14 @@ impl Feature {
                 format!("checkpoints are worked on in IMPLEMENT, and this is {}", self.phase);
             let is_over = self.phase > Phase::Implement;
             let next = if is_over { NextStep::GoBack } else { self.next_step() };
-            return Err(Rejected::rule(message).next(next));
+            return Err(Rejected::rule(Code::WrongPhase, message).next(next));
         }
         let Some(checkpoint) = self.checkpoints.get(id) else {
             let known: Vec<&str> = self.checkpoints.iter().map(|(id, _)| id.as_str()).collect();
             let message = format!("there is no checkpoint {id}; there are {}", known.join(", "));
-            return Err(Rejected::unknown(message).next(NextStep::ShowWorkflow));
+            return Err(
+                Rejected::unknown(Code::CheckpointUnknown, message).next(NextStep::ShowWorkflow)
+            );
         };
         use CheckpointStatus as S;
         use CheckpointStep as C;
@@ -517,10 +532,11 @@ impl Feature {
             .filter_map(|id| status(id).map(|status| (id, status)))
             .find(|(_, status)| *status != CheckpointStatus::Passed);
         match open {
-            Some((open, status)) => {
-                Err(Rejected::rule(format!("{id} depends on {open}, which has not passed"))
-                    .next(step_of(open, status)))
-            }
+            Some((open, status)) => Err(Rejected::rule(
+                Code::CheckpointWaits,
+                format!("{id} depends on {open}, which has not passed"),
+            )
+            .next(step_of(open, status))),
             None => Ok(()),
         }
     }
@@ -531,7 +547,7 @@ impl Feature {
         let Some(wanted) = agreed.map(|agreed| &agreed.validation.command) else { return Ok(()) };
         match evidence {
             Evidence::Check { command, .. } if command == wanted => Ok(()),
-            _ => Err(Rejected::rule(format!("{id} needs `{wanted}` to pass"))
+            _ => Err(Rejected::rule(Code::ProofMissing, format!("{id} needs `{wanted}` to pass"))
                 .next(step_of(id, CheckpointStatus::InProgress))),
         }
     }
@@ -541,7 +557,7 @@ impl Feature {
             CheckpointStatus::Passed => self.next_step(),
             _ => step_of(id, status),
         };
-        Rejected::rule(format!("{id} is {status}")).next(next)
+        Rejected::rule(Code::CheckpointStatus, format!("{id} is {status}")).next(next)
     }
 
     fn fail(&self, id: CheckpointId, iteration: u32, class: FailureClass) -> Decision<Event> {
@@ -591,7 +607,8 @@ impl Feature {
             return Err(Rejected::reserved("suspending the gate"));
         }
         if reason.trim().is_empty() {
-            return Err(Rejected::rule("a suspension needs a reason").next(NextStep::Suspend));
+            return Err(Rejected::rule(Code::ReasonMissing, "a suspension needs a reason")
+                .next(NextStep::Suspend));
         }
         if self.suspended.is_some() {
             return Ok(Decision::nothing());
@@ -679,10 +696,11 @@ impl Feature {
 
 fn check_contract(contract: &CheckpointContract) -> Result<(), Rejected> {
     match contract.check().first() {
-        Some(finding) => {
-            Err(Rejected::rule(format!("the contract does not hold: {}", finding.message))
-                .next(NextStep::ValidateFile { file: "FILE".into() }))
-        }
+        Some(finding) => Err(Rejected::rule(
+            Code::ContractInvalid,
+            format!("the contract does not hold: {}", finding.message),
+        )
+        .next(NextStep::ValidateFile { file: "FILE".into() })),
         None => Ok(()),
     }
 }

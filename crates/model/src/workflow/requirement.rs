@@ -4,7 +4,8 @@
 //! saw the person before it asked.
 
 use crate::{
-    actor::Actor, evidence::Evidence, machine::Rejected, next::NextStep, workflow::GateName,
+    actor::Actor, code::Code, evidence::Evidence, machine::Rejected, next::NextStep,
+    workflow::GateName,
 };
 
 /// What a gate needs, from the configuration.
@@ -42,7 +43,7 @@ impl Requirement {
         }
         if let Some(count) = evidence.iter().find_map(blocking) {
             let message = format!("{gate} needs a review with 0 blocking; this has {count}");
-            return Err(Rejected::rule(message).next(NextStep::Review));
+            return Err(Rejected::rule(Code::ProofMissing, message).next(NextStep::Review));
         }
         let has_review = has(|piece| matches!(piece, Evidence::Review { .. }));
         let has_check = |wanted: &String| {
@@ -51,12 +52,18 @@ impl Requirement {
                 .any(|piece| matches!(piece, Evidence::Check { command, .. } if command == wanted))
         };
         if let Some(command) = self.check.as_ref().filter(|command| !has_check(command)) {
-            return Err(Rejected::rule(format!("{gate} needs `{command}` to pass"))
-                .next(NextStep::PassGate { gate }));
+            return Err(Rejected::rule(
+                Code::ProofMissing,
+                format!("{gate} needs `{command}` to pass"),
+            )
+            .next(NextStep::PassGate { gate }));
         }
         if self.review && !has_review {
-            return Err(Rejected::rule(format!("{gate} needs a review made by Waypost"))
-                .next(NextStep::Review));
+            return Err(Rejected::rule(
+                Code::ProofMissing,
+                format!("{gate} needs a review made by Waypost"),
+            )
+            .next(NextStep::Review));
         }
         if self.human && !has_human {
             return Ok(Judgement::NeedsPerson);
@@ -69,8 +76,11 @@ impl Requirement {
             // The last gate opens the way out, so an agent's own word is never enough for it.
             GateName::ReReviewClean => Ok(Judgement::NeedsPerson),
             _ if has_report => Ok(Judgement::Enough),
-            _ => Err(Rejected::rule(format!("{gate} needs a report with `Blocking: 0`"))
-                .next(NextStep::ReportGate { gate })),
+            _ => Err(Rejected::rule(
+                Code::ProofMissing,
+                format!("{gate} needs a report with `Blocking: 0`"),
+            )
+            .next(NextStep::ReportGate { gate })),
         }
     }
 

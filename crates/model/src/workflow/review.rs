@@ -5,6 +5,7 @@
 
 use crate::{
     actor::Actor,
+    code::Code,
     evidence::Evidence,
     machine::{Decision, Rejected},
     next::NextStep,
@@ -101,7 +102,8 @@ impl Feature {
         by: &Actor,
     ) -> Result<Decision<Event>, Rejected> {
         if *by != Actor::Waypost {
-            return Err(Rejected::rule("a review is made by Waypost").next(NextStep::Review));
+            return Err(Rejected::rule(Code::WaypostOnly, "a review is made by Waypost")
+                .next(NextStep::Review));
         }
         self.check_owner(review.gate)?;
         Ok(Decision::events([Event::Reviewed { review: review.clone() }]))

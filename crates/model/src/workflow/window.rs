@@ -4,6 +4,7 @@
 //! evidence, so no edit of them is ever translated.
 
 use crate::{
+    code::Code,
     diagnostic::Diagnostic,
     document::{Document, Kind},
     evidence::Evidence,
@@ -197,7 +198,7 @@ pub fn translate(
         match base.checkpoints.get(id) {
             None => {
                 let message = format!("checkpoints.{id}: checkpoints are set when DESIGN ends");
-                refusals.push(Rejected::rule(message));
+                refusals.push(Rejected::rule(Code::EditRefused, message));
             }
             Some(before) => match translate_row(id, *before, *row) {
                 Ok(steps) => commands.extend(
@@ -209,7 +210,7 @@ pub fn translate(
     }
     for (id, _) in base.checkpoints.iter().filter(|(id, _)| edited.checkpoints.get(*id).is_none()) {
         let message = format!("checkpoints.{id}: a checkpoint is not removed by an edit");
-        refusals.push(Rejected::rule(message));
+        refusals.push(Rejected::rule(Code::EditRefused, message));
     }
     if refusals.is_empty() { Ok(commands) } else { Err(refusals) }
 }
@@ -218,7 +219,7 @@ fn refused_fields(base: &WorkflowState, edited: &WorkflowState) -> Vec<Rejected>
     let mut refusals = Vec::new();
     let mut refuse = |field: &str, next: NextStep| {
         let message = format!("{field}: an edit does not change it");
-        refusals.push(Rejected::rule(message).next(next));
+        refusals.push(Rejected::rule(Code::EditRefused, message).next(next));
     };
     if base.phase != edited.phase {
         let is_later = edited.phase > base.phase;
@@ -240,7 +241,7 @@ fn refused_fields(base: &WorkflowState, edited: &WorkflowState) -> Vec<Rejected>
         refuse("feature", NextStep::RestartFeature);
     }
     if base.started_at != edited.started_at {
-        refusals.push(Rejected::rule("started_at: it is what the journal says"));
+        refusals.push(Rejected::rule(Code::EditRefused, "started_at: it is what the journal says"));
     }
     refusals
 }
@@ -258,7 +259,8 @@ fn translate_row(
     match (before.status, after.status) {
         (_, S::Passed) => {
             let message = format!("checkpoints.{id}: an edit does not pass it");
-            Err(Rejected::rule(message).next(NextStep::PassCheckpoint { id: id.clone() }))
+            Err(Rejected::rule(Code::EditRefused, message)
+                .next(NextStep::PassCheckpoint { id: id.clone() }))
         }
         (S::Pending, S::InProgress) if after.iteration == 1 => Ok(vec![CheckpointStep::START]),
         (S::InProgress, S::InProgress) if after.iteration > before.iteration => {
@@ -269,9 +271,12 @@ fn translate_row(
             Ok(vec![CheckpointStep::Escalate])
         }
         (S::Escalated, S::InProgress) if after.iteration == 1 => Ok(vec![CheckpointStep::Reopen]),
-        (from, to) => Err(Rejected::rule(format!(
-            "checkpoints.{id}: {from} (iteration {}) to {to} (iteration {}) is no legal step",
-            before.iteration, after.iteration
-        ))),
+        (from, to) => Err(Rejected::rule(
+            Code::EditRefused,
+            format!(
+                "checkpoints.{id}: {from} (iteration {}) to {to} (iteration {}) is no legal step",
+                before.iteration, after.iteration
+            ),
+        )),
     }
 }

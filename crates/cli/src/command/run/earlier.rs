@@ -4,7 +4,7 @@ use crate::{Context, error::CliError, show::run as show_run};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use waypost_engine::Project;
-use waypost_model::{machine::Rejected, run::RunBrief, time::Stamp};
+use waypost_model::{code::Code, machine::Rejected, run::RunBrief, time::Stamp};
 
 pub(super) fn list(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> {
     let runs = project.runs()?;
@@ -29,7 +29,11 @@ pub(super) fn show(
 ) -> Result<ExitCode, CliError> {
     let run = project.run_of(number)?;
     let Some(active) = run.active() else {
-        return Err(waypost_engine::EngineError::from(Rejected::rule("no run has begun")).into());
+        return Err(waypost_engine::EngineError::from(Rejected::rule(
+            Code::NoRun,
+            "no run has begun",
+        ))
+        .into());
     };
     if window || context.out.json {
         context.out.json(&active.render())?;

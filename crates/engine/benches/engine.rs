@@ -107,7 +107,7 @@ impl Bench {
         let bench = Self { folder, plan };
         let settings = Settings::default();
         let begin = run::Command::Begin { plan: bench.plan.clone(), settings };
-        bench.open().command(&[MachineCommand::Run(begin)]).unwrap();
+        bench.open().command(&[MachineCommand::run(begin)]).unwrap();
         bench
     }
 
@@ -120,22 +120,22 @@ impl Bench {
     }
 
     fn start(&self, task: usize) -> MachineCommand {
-        MachineCommand::Run(run::Command::Start { id: self.id(task) })
+        MachineCommand::run(run::Command::Start { id: self.id(task) })
     }
 
     fn done(&self, task: usize) -> MachineCommand {
         let (id, evidence) = (self.id(task), Evidence::Unverified);
-        MachineCommand::Run(run::Command::Done { id, attempt: None, evidence, commit: None })
+        MachineCommand::run(run::Command::Done { id, attempt: None, evidence, commit: None })
     }
 
     fn fail(&self, task: usize) -> MachineCommand {
         let text = "assertion failed: left == right".to_owned();
         let failure = Failure { text, class: FailureClass::Structural, ..Failure::default() };
-        MachineCommand::Run(run::Command::Fail { id: self.id(task), attempt: None, failure })
+        MachineCommand::run(run::Command::Fail { id: self.id(task), attempt: None, failure })
     }
 
     fn retry(&self, task: usize) -> MachineCommand {
-        MachineCommand::Run(run::Command::Retry { id: self.id(task) })
+        MachineCommand::run(run::Command::Retry { id: self.id(task) })
     }
 }
 

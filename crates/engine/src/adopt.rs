@@ -30,8 +30,11 @@ impl Project {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let kind = Kind::of_path(&absolute.to_string_lossy());
         let command = match kind {
-            Some(Kind::WorkflowState) => self.adopt_workflow(path, &bytes)?,
-            Some(Kind::RunState) => self.adopt_run(path, &bytes)?,
+            Some(Kind::WorkflowState) => {
+                let command = self.adopt_workflow(path, &bytes)?;
+                MachineCommand::workflow(self.workflow_stream(), command)
+            }
+            Some(Kind::RunState) => MachineCommand::run(self.adopt_run(path, &bytes)?),
             _ => {
                 return Err(EngineError::BadInput {
                     message: format!("{} is no state file that can be adopted", path.display()),
@@ -51,16 +54,19 @@ impl Project {
         Ok(kind.expect("a state file has a kind"))
     }
 
-    fn adopt_workflow(&mut self, path: &Path, bytes: &[u8]) -> Result<MachineCommand, EngineError> {
+    fn adopt_workflow(
+        &mut self,
+        path: &Path,
+        bytes: &[u8],
+    ) -> Result<workflow::Command, EngineError> {
         let state: WorkflowState = self.read_state(path, bytes)?;
         let (limit, clock) = (self.configuration().values.workflow.max_iterations, self.clock());
         let name = self.actor().to_string();
         let feature = Box::new(state.to_feature(limit, &name, |stamp| clock.resolve(stamp)));
-        let stream = self.workflow_stream();
-        Ok(MachineCommand::Workflow { stream, command: workflow::Command::Adopt { feature } })
+        Ok(workflow::Command::Adopt { feature })
     }
 
-    fn adopt_run(&mut self, path: &Path, bytes: &[u8]) -> Result<MachineCommand, EngineError> {
+    fn adopt_run(&mut self, path: &Path, bytes: &[u8]) -> Result<run::Command, EngineError> {
         let state: RunState = self.read_state(path, bytes)?;
         let plan = match self.read_tasks(None) {
             Ok(read) => read.plan,
@@ -86,8 +92,7 @@ impl Project {
         let settings = state.settings(&self.configuration().values.run.settings());
         let clock = self.clock();
         let before = state.before(|stamp| clock.resolve(*stamp));
-        let adopt = run::Command::Adopt { plan, settings, completed, failed, before };
-        Ok(MachineCommand::Run(adopt))
+        Ok(run::Command::Adopt { plan, settings, completed, failed, before })
     }
 
     /// The run's state file, if there is one and no run behind it.
@@ -121,10 +126,7 @@ impl Project {
             return Ok(None);
         }
         Ok(match self.read_loose(&path, Self::adopt_workflow) {
-            Some(MachineCommand::Workflow {
-                command: workflow::Command::Adopt { mut feature },
-                ..
-            }) => {
+            Some(workflow::Command::Adopt { mut feature }) => {
                 for pass in &mut feature.passes {
                     pass.evidence = vec![Evidence::Claimed];
                 }
@@ -140,7 +142,7 @@ impl Project {
         if self.run_summary()?.is_some() {
             return Ok(None);
         }
-        let Some(MachineCommand::Run(command)) = self.read_loose(&path, Self::adopt_run) else {
+        let Some(command) = self.read_loose(&path, Self::adopt_run) else {
             return Ok(None);
         };
         // Shown as if a person had adopted it.
@@ -151,11 +153,11 @@ impl Project {
     }
 
     /// A file that is not there or cannot be read shows nothing; `validate` says why.
-    fn read_loose(
+    fn read_loose<C>(
         &mut self,
         path: &Path,
-        read: fn(&mut Self, &Path, &[u8]) -> Result<MachineCommand, EngineError>,
-    ) -> Option<MachineCommand> {
+        read: fn(&mut Self, &Path, &[u8]) -> Result<C, EngineError>,
+    ) -> Option<C> {
         let bytes = file::read_bounded(path, FILE_SIZE_MAX).ok().flatten()?;
         read(self, path, &bytes).ok()
     }

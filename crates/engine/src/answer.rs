@@ -35,7 +35,7 @@ impl Project {
     pub fn answer(&mut self, id: &EntryId, text: &str) -> Result<(), EngineError> {
         let inbox = self.inbox()?;
         let answer = inbox::Command::Answer { id: id.clone(), text: text.to_owned() };
-        let mut commands = vec![MachineCommand::Inbox(answer)];
+        let mut commands = vec![MachineCommand::inbox(answer)];
         let entry = inbox.entry(id);
         if let Some(entry) = entry {
             commands.extend(self.consequences(entry, text.trim())?);
@@ -93,13 +93,13 @@ impl Project {
         let tree = stream.as_str().split_once(':').map_or("main", |(_, tree)| tree);
         let tree = worktrees::content_of_tree(self, tree)?;
         let command = workflow::Command::ConfirmGate { gate, tree };
-        Ok(Some(MachineCommand::Workflow { stream, command }))
+        Ok(Some(MachineCommand::workflow(stream, command)))
     }
 }
 
 fn decline(subject: &str) -> Option<MachineCommand> {
     let (stream, gate) = gate_of(subject)?;
-    Some(MachineCommand::Workflow { stream, command: workflow::Command::DeclineGate { gate } })
+    Some(MachineCommand::workflow(stream, workflow::Command::DeclineGate { gate }))
 }
 
 /// `workflow:TREE/gate/NAME`
@@ -113,19 +113,19 @@ fn reopen(subject: &str) -> Option<MachineCommand> {
     let (stream, id) = subject.rsplit_once("/checkpoint/")?;
     let (stream, id) = (stream.parse().ok()?, id.parse().ok()?);
     let command = workflow::Command::Checkpoint { id, step: CheckpointStep::Reopen };
-    Some(MachineCommand::Workflow { stream, command })
+    Some(MachineCommand::workflow(stream, command))
 }
 
 /// `run/phase/N`
 fn approve(subject: &str) -> Option<MachineCommand> {
     let phase = subject.strip_prefix("run/phase/")?.parse().ok()?;
-    Some(MachineCommand::Run(run::Command::ApprovePhase { phase }))
+    Some(MachineCommand::run(run::Command::ApprovePhase { phase }))
 }
 
 /// `run/account/AGENT`
 fn wake(subject: &str) -> Option<MachineCommand> {
     let agent = subject.strip_prefix("run/account/")?.to_owned();
-    Some(MachineCommand::Run(run::Command::WakeAccount { agent }))
+    Some(MachineCommand::run(run::Command::WakeAccount { agent }))
 }
 
 /// `run/task/ID/KEY`
@@ -140,5 +140,5 @@ fn tell_agent(subject: &str, choices: &[String], text: &str) -> Option<MachineCo
     let same = |choice: &&String| choice.to_lowercase() == text.to_lowercase();
     let text = choices.iter().find(same).map_or(text, String::as_str).to_owned();
     let key = key.to_owned();
-    Some(MachineCommand::Run(run::Command::Answer { id, key, text }))
+    Some(MachineCommand::run(run::Command::Answer { id, key, text }))
 }

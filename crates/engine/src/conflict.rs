@@ -82,7 +82,7 @@ mod tests {
             store.fail_next_commit(fault);
             let source = format!("verdicts-{number}");
             let command = verdict::Command { source, verdicts: Vec::new() };
-            let done = project.commit(&[MachineCommand::Verdicts(command)]);
+            let done = project.commit(&[MachineCommand::verdicts(command)]);
             assert_eq!(done.is_ok(), is_done, "{fault:?}");
             let entries = project.log(usize::MAX, |_| true).unwrap();
             assert_eq!(entries.len(), count, "{fault:?}");

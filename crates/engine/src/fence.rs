@@ -167,7 +167,7 @@ mod tests {
         engine.run_command(Command::Resume).unwrap();
         engine.run_command(start()).unwrap();
         let before = engine.log(usize::MAX, |_| true).unwrap();
-        let skip = MachineCommand::Run(Command::Skip { id: "T3".parse().unwrap() });
+        let skip = MachineCommand::run(Command::Skip { id: "T3".parse().unwrap() });
         let Err(EngineError::Rejected(refused)) = first.commit(std::slice::from_ref(&skip)) else {
             panic!("it was heard");
         };

@@ -111,7 +111,7 @@ impl Project {
         }
         let stream = self.workflow_stream();
         let command = workflow::Command::GateStale { gate };
-        self.by_waypost(&[MachineCommand::Workflow { stream, command }])?;
+        self.by_waypost(&[MachineCommand::workflow(stream, command)])?;
         Ok(true)
     }
 

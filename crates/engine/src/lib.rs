@@ -27,6 +27,7 @@ mod host;
 mod init;
 mod isolation;
 mod ledger;
+mod machines;
 mod notify;
 mod open;
 mod permits;

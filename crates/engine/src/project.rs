@@ -12,7 +12,8 @@ use crate::{
     fence::{self, Fence},
     home::Home,
     host,
-    ledger::{Ledger, MachineCommand, Work, run_stream, workflow_stream},
+    ledger::{Ledger, MachineCommand, Work, inbox_stream, run_stream, workflow_stream},
+    machines::MACHINES,
     notify::Wanted,
     remains,
     spelling::{self, Spelling},
@@ -115,7 +116,7 @@ impl Project {
             actor,
             clock: Clock,
             journal: None,
-            ledger: Ledger::new(Wanted::of(&configuration.values)),
+            ledger: Ledger::new(MACHINES, Wanted::of(&configuration.values)),
             configuration,
             environment,
             home,
@@ -283,27 +284,27 @@ impl Project {
         let Some(journal) = &mut self.journal else {
             return Ok(const { &Workflow { feature: None } });
         };
-        Ok(&self.ledger.workflow(&journal.view()?, &stream)?.state)
+        Ok(&self.ledger.get::<Workflow>(&journal.view()?, &stream)?.state)
     }
 
     /// The run of this repository.
     pub fn run(&mut self) -> Result<&Run, EngineError> {
         let Some(journal) = &mut self.journal else { return Ok(const { &Run::none() }) };
-        Ok(&self.ledger.run(&journal.view()?)?.state)
+        Ok(&self.ledger.get::<Run>(&journal.view()?, &run_stream())?.state)
     }
 
     /// The run as it was when it was last looked at or changed from here, without asking the
     /// journal whether others have gone on since.
     pub(crate) fn run_seen(&mut self) -> Result<&Run, EngineError> {
-        if self.ledger.run_seen().is_none() {
+        if self.run_known().is_none() {
             self.run()?;
         }
-        Ok(self.ledger.run_seen().unwrap_or(const { &Run::none() }))
+        Ok(self.run_known().unwrap_or(const { &Run::none() }))
     }
 
     /// The run as it was last seen from here, if it was.
     pub(crate) fn run_known(&self) -> Option<&Run> {
-        self.ledger.run_seen()
+        self.ledger.seen(&run_stream())
     }
 
     /// Marks what was to be done about ends of phases as done.
@@ -322,23 +323,23 @@ impl Project {
     /// What waits for a person.
     pub fn inbox(&mut self) -> Result<Inbox, EngineError> {
         let Some(journal) = &mut self.journal else { return Ok(Inbox::default()) };
-        Ok(self.ledger.inbox(&journal.view()?)?.state.clone())
+        Ok(self.ledger.get::<Inbox>(&journal.view()?, &inbox_stream())?.state.clone())
     }
 
     /// Gives a command to the workflow of this work tree.
     pub fn develop(&mut self, command: workflow::Command) -> Result<(), EngineError> {
         let stream = self.workflow_stream();
-        self.command(&[MachineCommand::Workflow { stream, command }])
+        self.command(&[MachineCommand::workflow(stream, command)])
     }
 
     /// Gives a command to the run.
     pub fn run_command(&mut self, command: run::Command) -> Result<(), EngineError> {
-        self.command(&[MachineCommand::Run(command)])
+        self.command(&[MachineCommand::run(command)])
     }
 
     /// Decides all commands in one transaction, or none of them; then shows the new state.
     pub fn command(&mut self, commands: &[MachineCommand]) -> Result<(), EngineError> {
-        let is_run = commands.iter().any(|it| matches!(it, MachineCommand::Run(_)));
+        let is_run = commands.iter().any(|it| it.is_for::<Run>());
         self.commit(commands)?;
         if is_run {
             self.tick_boxes()?;
@@ -346,7 +347,7 @@ impl Project {
         host::wake(&self.place);
         windows::render(self)?;
         summary::keep(self);
-        if commands.iter().any(|it| matches!(it, MachineCommand::Workflow { .. })) {
+        if commands.iter().any(|it| it.is_for::<Workflow>()) {
             self.renew_gate_record();
         }
         self.back_up_if_due();

@@ -289,7 +289,7 @@ impl Project {
 
     /// Records what Waypost itself has done for a session, and shows it.
     fn record(&mut self, commands: Vec<run::Command>) -> Result<(), EngineError> {
-        let commands: Vec<MachineCommand> = commands.into_iter().map(MachineCommand::Run).collect();
+        let commands: Vec<MachineCommand> = commands.into_iter().map(MachineCommand::run).collect();
         let refused = self.commit_each(&Actor::Waypost, &commands, |_| Vec::new())?;
         match refused.into_iter().next() {
             Some(refused) => Err(refused.next(NextStep::ShowRun).into()),

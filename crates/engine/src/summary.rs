@@ -14,7 +14,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use waypost_model::{
     layout,
-    run::{Summary, TaskStatus, TaskSummary, Usage},
+    run::{Run, Summary, TaskStatus, TaskSummary, Usage},
     time::Time,
 };
 use waypost_store::{StoreError, file, journal::View};
@@ -117,7 +117,7 @@ fn brief(project: &mut Project) -> Result<Option<Brief>, StoreError> {
     let id = journal.id().to_owned();
     let view = journal.view()?;
     let Some(key) = key(&view, id)? else { return Ok(None) };
-    let active = ledger.run(&view)?.state.active();
+    let active = ledger.get::<Run>(&view, &run_stream())?.state.active();
     let ready = active.filter(|active| active.count(TaskStatus::Ready) <= READY_MAX);
     Ok(Some(Brief {
         key,
@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn start(id: &str) -> MachineCommand {
-        MachineCommand::Run(Command::Start { id: id.parse().unwrap() })
+        MachineCommand::run(Command::Start { id: id.parse().unwrap() })
     }
 
     /// What is shown is what the journal says, and what is kept now says the same.

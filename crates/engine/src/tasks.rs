@@ -163,7 +163,10 @@ impl Project {
         if !self.has_journal() {
             // No journal is made for a run that does not begin.
             let asked = Asked { by: self.actor(), now: self.clock().now() };
-            preflight.check(&Run::imagine(commands.iter().filter_map(as_run), &asked)?)?;
+            preflight.check(&Run::imagine(
+                commands.iter().filter_map(MachineCommand::wanted_of::<Run>),
+                &asked,
+            )?)?;
         }
         let notices = self.commit_if(&commands, |run| preflight.check(run))?;
         notices.into_iter().for_each(|notice| self.notice(notice));
@@ -207,7 +210,7 @@ impl Project {
         how: (Onward, By),
     ) -> Result<Vec<MachineCommand>, EngineError> {
         let first = self.begin_or_replan(file, how)?;
-        Ok(first.into_iter().chain(commands).map(MachineCommand::Run).collect())
+        Ok(first.into_iter().chain(commands).map(MachineCommand::run).collect())
     }
 
     fn begin_or_replan(
@@ -363,12 +366,6 @@ impl Project {
     }
 }
 
-fn as_run(command: &MachineCommand) -> Option<&run::Command> {
-    match command {
-        MachineCommand::Run(command) => Some(command),
-        _ => None,
-    }
-}
 /// What another plan means for a run.
 struct Change {
     added: usize,

@@ -5,7 +5,11 @@
 //! that finds it locked writes a file of its own, which is taken in likewise. A file that was
 //! committed and not removed is known by its name and not counted twice.
 
-use crate::{error::EngineError, ledger::MachineCommand, project::Project};
+use crate::{
+    error::EngineError,
+    ledger::{MachineCommand, verdicts_stream},
+    project::Project,
+};
 use std::path::{Path, PathBuf};
 use waypost_model::layout;
 use waypost_model::verdict::{self, Verdict, Verdicts};
@@ -24,7 +28,7 @@ impl Project {
     /// What the journal knows of the hook.
     pub fn verdicts(&mut self) -> Result<Verdicts, EngineError> {
         let Some(journal) = &mut self.journal else { return Ok(Verdicts::default()) };
-        Ok(self.ledger.verdicts(&journal.view()?)?.state.clone())
+        Ok(self.ledger.get::<Verdicts>(&journal.view()?, &verdicts_stream())?.state.clone())
     }
 
     /// Takes everything in that the hook has written since; quick where there is nothing.
@@ -65,7 +69,7 @@ impl Project {
         }
         let verdicts = read.into_iter().flatten().collect();
         let command = verdict::Command { source: source.to_owned(), verdicts };
-        self.by_waypost(&[MachineCommand::Verdicts(command)])?;
+        self.by_waypost(&[MachineCommand::verdicts(command)])?;
         Ok(file::remove(&path)?)
     }
 }

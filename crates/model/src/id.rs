@@ -142,6 +142,26 @@ text_id!(
     }
 );
 
+impl StreamName {
+    /// The stream of a machine of this kind: of the only one, or of the one with this name.
+    pub fn of(kind: &str, instance: Option<&str>) -> Result<Self, BadId> {
+        match instance {
+            Some(instance) => Self::try_from(format!("{kind}:{instance}")),
+            None => kind.parse(),
+        }
+    }
+
+    /// The kind of the machine that it belongs to.
+    pub fn kind(&self) -> &str {
+        self.as_str().split_once(':').map_or(self.as_str(), |(kind, _)| kind)
+    }
+
+    /// Which machine of its kind it belongs to, where there can be several.
+    pub fn instance(&self) -> Option<&str> {
+        self.as_str().split_once(':').map(|(_, instance)| instance)
+    }
+}
+
 /// Whether `text` is one or more runs of ASCII letters and digits joined by single `joints`.
 fn is_words(text: &str, joints: &[char]) -> bool {
     text.split(joints)

@@ -13,8 +13,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::fmt;
 
 /// A state machine whose events are its only history.
-pub trait Machine: Serialize + DeserializeOwned + fmt::Debug {
-    type Command;
+pub trait Machine: Serialize + DeserializeOwned + fmt::Debug + Send + 'static {
+    type Command: fmt::Debug + Send + Sync + 'static;
     type Event: Serialize + DeserializeOwned + fmt::Debug;
 
     /// The kind of stream its events are in; stable, it is part of the journal's format.

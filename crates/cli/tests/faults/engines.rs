@@ -265,5 +265,5 @@ fn steps(id: &TaskId) -> [MachineCommand; 2] {
         evidence: Evidence::Unverified,
         commit: None,
     };
-    [MachineCommand::Run(RunCommand::Start { id: id.clone() }), MachineCommand::Run(done)]
+    [MachineCommand::run(RunCommand::Start { id: id.clone() }), MachineCommand::run(done)]
 }

@@ -603,7 +603,7 @@ impl Executor<'_> {
         project: &mut Project,
         commands: Vec<run::Command>,
     ) -> Result<(), EngineError> {
-        let commands: Vec<MachineCommand> = commands.into_iter().map(MachineCommand::Run).collect();
+        let commands: Vec<MachineCommand> = commands.into_iter().map(MachineCommand::run).collect();
         self.showing.change();
         for refused in project.commit_each(&Actor::Waypost, &commands, |_| Vec::new())? {
             self.audience.tell(&Happening::Note(refused.message));

@@ -155,7 +155,7 @@ impl<'a> Executor<'a> {
         audience: Box<dyn Audience + 'a>,
     ) -> Result<Self, EngineError> {
         if let Some(decided) = project.decide_place()? {
-            project.commit(&[MachineCommand::Run(decided)])?;
+            project.commit(&[MachineCommand::run(decided)])?;
         }
         let apart = Apart::of(project)?;
         let adopted = adopted::adopt_agents(project)?;
@@ -383,14 +383,14 @@ impl Executor<'_> {
                 Some((it.task().filter(|_| is_end)?.clone(), is_interrupted))
             })
             .collect();
-        let commands: Vec<MachineCommand> = ended.into_iter().map(MachineCommand::Run).collect();
+        let commands: Vec<MachineCommand> = ended.into_iter().map(MachineCommand::run).collect();
         let trees = self.trees_of(project, &commands);
         let mut claims = Vec::new();
         // What the ends have made ready is claimed with them.
         let refused = project.commit_each(&Actor::Waypost, &commands, |run| {
             claims = room.claims(run, has_process);
             let commands = claims.iter().map(|id| run::Command::Claim { id: id.clone() });
-            commands.map(MachineCommand::Run).collect()
+            commands.map(MachineCommand::run).collect()
         })?;
         for refused in refused {
             self.audience.tell(&Happening::Note(refused.message));
@@ -489,8 +489,8 @@ impl Executor<'_> {
         if self.apart.is_none() {
             return Vec::new();
         }
-        let done = commands.iter().filter_map(|command| match command {
-            MachineCommand::Run(run::Command::Done { id, .. }) => Some(id),
+        let done = commands.iter().filter_map(|command| match command.wanted_of::<run::Run>() {
+            Some(run::Command::Done { id, .. }) => Some(id),
             _ => None,
         });
         let active = project.run_known().and_then(run::Run::active);

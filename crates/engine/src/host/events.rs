@@ -28,9 +28,6 @@ impl Happened {
     /// What happened, if it happened to a machine of this kind and in a format that is known.
     pub fn event<M: Machine>(&self) -> Option<M::Event> {
         let Recorded { seq, stream, stream_seq, at, format, kind, body, .. } = &self.0;
-        let name = stream.as_str();
-        let is_its =
-            name.strip_prefix(M::KIND).is_some_and(|it| it.is_empty() || it.starts_with(':'));
         let entry = EventRef {
             seq: *seq,
             stream_seq: *stream_seq,
@@ -40,7 +37,7 @@ impl Happened {
             kind,
             body,
         };
-        is_its.then(|| decode::<M>(&entry).ok())?
+        (stream.kind() == M::KIND).then(|| decode::<M>(&entry).ok())?
     }
 }
 

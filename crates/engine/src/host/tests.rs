@@ -54,7 +54,7 @@ fn id(at: usize) -> TaskId {
 }
 
 fn start(at: usize) -> MachineCommand {
-    MachineCommand::Run(Command::Start { id: id(at) })
+    MachineCommand::run(Command::Start { id: id(at) })
 }
 
 fn next_start(subscription: &mut Subscription) -> TaskId {

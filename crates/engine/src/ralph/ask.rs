@@ -151,7 +151,7 @@ impl Ralph<'_> {
         let subject = format!("{}/ralph/{id}/{key}", self.project.workflow_stream());
         let title = question.title.clone();
         let question = Question { subject: subject.clone(), ..question };
-        self.project.by_waypost(&[MachineCommand::Inbox(inbox::Command::Ask(question))])?;
+        self.project.by_waypost(&[MachineCommand::inbox(inbox::Command::Ask(question))])?;
         let inbox = self.project.inbox()?;
         let entry = inbox.open().iter().find(|entry| entry.question.subject == subject);
         let entry = entry.map(|entry| entry.id.clone()).ok_or_else(|| {
@@ -168,7 +168,7 @@ impl Ralph<'_> {
         let open = lane.errand.asked().values().filter_map(|id| inbox.entry(id));
         let settle = |entry: &inbox::Entry| {
             let subject = entry.question.subject.clone();
-            MachineCommand::Inbox(inbox::Command::Settle { subject })
+            MachineCommand::inbox(inbox::Command::Settle { subject })
         };
         let commands: Vec<MachineCommand> = open.map(settle).collect();
         if commands.is_empty() { Ok(()) } else { self.project.by_waypost(&commands) }

@@ -98,7 +98,7 @@ impl Project {
         let review = Review { gate, agent: name, tree, findings, usage: outcome.usage };
         let command = workflow::Command::Review { review: review.clone() };
         let stream = self.workflow_stream();
-        self.by_waypost(&[MachineCommand::Workflow { stream, command }])?;
+        self.by_waypost(&[MachineCommand::workflow(stream, command)])?;
         errand.forget()?;
         Ok(Some(review))
     }

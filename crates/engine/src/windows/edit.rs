@@ -15,8 +15,8 @@ use waypost_model::{
     layout,
     machine::{Cause, Rejected},
     next::{NextStep, Remark},
-    run::RunState,
-    workflow::CheckpointStep,
+    run::{self, Run, RunState},
+    workflow::{self, CheckpointStep, Workflow},
 };
 use waypost_store::{StoreError, file, hash, parse, windows::WindowArchive};
 
@@ -206,27 +206,39 @@ pub(crate) fn accept_edit(
 /// Puts a question into the inbox, on behalf of Waypost.
 fn ask(project: &mut Project, question: Question) -> Result<(), EngineError> {
     let actor = std::mem::replace(&mut project.actor, Actor::Waypost);
-    let asked = project.commit(&[MachineCommand::Inbox(inbox::Command::Ask(question))]);
+    let asked = project.commit(&[MachineCommand::inbox(inbox::Command::Ask(question))]);
     project.actor = actor;
     asked
 }
 
 /// Commands in a few words.
 fn summary(commands: &[MachineCommand]) -> String {
-    use waypost_model::{run::Command as R, workflow::Command as W};
-    let words = commands.iter().map(|command| match command {
-        MachineCommand::Run(R::Satisfy { id } | R::Done { id, .. }) => format!("complete {id}"),
-        MachineCommand::Run(R::Fail { id, .. }) => format!("fail {id}"),
-        MachineCommand::Run(R::Skip { id }) => format!("skip {id}"),
-        MachineCommand::Run(R::Retry { id }) => format!("retry {id}"),
-        MachineCommand::Run(R::Start { id }) => format!("start {id}"),
-        MachineCommand::Run(R::Configure { .. }) => "change the settings".to_owned(),
-        MachineCommand::Workflow { command: W::Checkpoint { id, step }, .. } => {
-            format!("{} {id}", step_word(step))
-        }
-        _ => "change the state".to_owned(),
+    let words = commands.iter().map(|command| {
+        let run = command.wanted_of::<Run>().map(run_words);
+        let workflow = command.wanted_of::<Workflow>().map(workflow_words);
+        run.or(workflow).unwrap_or_else(|| "change the state".to_owned())
     });
     words.collect::<Vec<_>>().join(", ")
+}
+
+fn run_words(command: &run::Command) -> String {
+    use waypost_model::run::Command as R;
+    match command {
+        R::Satisfy { id } | R::Done { id, .. } => format!("complete {id}"),
+        R::Fail { id, .. } => format!("fail {id}"),
+        R::Skip { id } => format!("skip {id}"),
+        R::Retry { id } => format!("retry {id}"),
+        R::Start { id } => format!("start {id}"),
+        R::Configure { .. } => "change the settings".to_owned(),
+        _ => "change the state".to_owned(),
+    }
+}
+
+fn workflow_words(command: &workflow::Command) -> String {
+    match command {
+        workflow::Command::Checkpoint { id, step } => format!("{} {id}", step_word(step)),
+        _ => "change the state".to_owned(),
+    }
 }
 
 fn step_word(step: &CheckpointStep) -> &'static str {

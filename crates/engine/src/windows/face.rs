@@ -6,8 +6,8 @@ use waypost_model::{
     document::Document,
     layout,
     machine::Rejected,
-    run::{self, RunState},
-    workflow::{self, WorkflowState},
+    run::{self, Run, RunState},
+    workflow::{self, Workflow, WorkflowState},
 };
 use waypost_store::{file, windows::WindowArchive};
 
@@ -87,7 +87,7 @@ impl Face for WorkflowFace {
     fn document(project: &mut Project) -> Result<Option<(u64, WorkflowState)>, EngineError> {
         let stream = project.workflow_stream();
         let Some(journal) = &mut project.journal else { return Ok(None) };
-        let loaded = project.ledger.workflow(&journal.view()?, &stream)?;
+        let loaded = project.ledger.get::<Workflow>(&journal.view()?, &stream)?;
         let feature = loaded.state.feature.as_ref();
         Ok(feature.map(|feature| (loaded.head, feature.render())))
     }
@@ -102,7 +102,7 @@ impl Face for WorkflowFace {
         edited: &WorkflowState,
     ) -> Result<Translation, EngineError> {
         let stream = project.workflow_stream();
-        let wrap = |command| MachineCommand::Workflow { stream: stream.clone(), command };
+        let wrap = |command| MachineCommand::workflow(stream.clone(), command);
         let commands = workflow::translate(base, edited);
         Ok(commands.map(|commands| commands.into_iter().map(wrap).collect()))
     }
@@ -132,7 +132,7 @@ impl Face for RunFace {
 
     fn document(project: &mut Project) -> Result<Option<(u64, RunState)>, EngineError> {
         let Some(journal) = &mut project.journal else { return Ok(None) };
-        let loaded = project.ledger.run(&journal.view()?)?;
+        let loaded = project.ledger.get::<Run>(&journal.view()?, &Project::run_stream())?;
         let active = loaded.state.active();
         Ok(active.map(|active| (loaded.head, active.render())))
     }
@@ -148,7 +148,7 @@ impl Face for RunFace {
     ) -> Result<Translation, EngineError> {
         let Some(active) = project.run()?.active() else { return Ok(Ok(Vec::new())) };
         let commands = run::translate(base, edited, active.settings());
-        Ok(commands.map(|commands| commands.into_iter().map(MachineCommand::Run).collect()))
+        Ok(commands.map(|commands| commands.into_iter().map(MachineCommand::run).collect()))
     }
 
     /// An agent cannot complete tasks by editing the file, and nobody can while a run is live.

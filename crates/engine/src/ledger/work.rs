@@ -1,0 +1,163 @@
+//! One transaction over the machines: all of its commands land, or none.
+
+use super::{
+    Ledger, MachineCommand,
+    loaded::{Fresh, Handled, record},
+    run_stream,
+};
+use crate::{error::EngineError, fence::Fence, gate, notify::Parcel};
+use std::path::PathBuf;
+use waypost_model::{
+    actor::Actor,
+    id::StreamName,
+    inbox::{self, Question},
+    machine::{Asked, Effect, Rejected},
+    notice::Notice,
+    run::Run,
+    time::Time,
+};
+use waypost_store::{
+    StoreError,
+    journal::{Journal, NewEffect, Transaction},
+};
+
+/// One transaction over the machines: all of its commands land, or none.
+#[derive(Debug)]
+pub(crate) struct Work<'a> {
+    ledger: &'a mut Ledger,
+    tx: Transaction<'a>,
+    actor: &'a Actor,
+    now: Time,
+    queued: usize,
+    /// The journal's folder.
+    state: PathBuf,
+    /// Recorded together when everything is decided.
+    fresh: Vec<Fresh<'a>>,
+}
+
+impl<'a> Work<'a> {
+    pub(crate) fn begin(
+        ledger: &'a mut Ledger,
+        journal: &'a mut Journal,
+        actor: &'a Actor,
+        now: Time,
+    ) -> Result<Self, StoreError> {
+        let state = journal.folder().to_owned();
+        let tx = journal.transaction()?;
+        ledger.turn += 1;
+        Ok(Self { ledger, tx, actor, now, queued: 0, state, fresh: Vec::new() })
+    }
+
+    /// Acts for another actor within the same transaction.
+    pub(crate) fn act_as(&mut self, actor: &'a Actor, now: Time) {
+        (self.actor, self.now) = (actor, now);
+    }
+
+    /// Refuses an attempt that is over, as the run stands in this transaction.
+    pub(crate) fn check(&mut self, fence: &Fence) -> Result<(), EngineError> {
+        Ok(fence.check(self.run()?)?)
+    }
+
+    /// The run as it stands in this transaction.
+    pub(crate) fn run(&mut self) -> Result<&Run, StoreError> {
+        Ok(&self.ledger.get_in_turn::<Run>(&self.tx, &run_stream())?.state)
+    }
+
+    /// Decides each command by itself; what was refused is added in words.
+    pub(crate) fn handle_each(
+        &mut self,
+        commands: &[MachineCommand],
+        refused: &mut Vec<Rejected>,
+    ) -> Result<(), EngineError> {
+        commands.iter().try_for_each(|command| match self.handle(command) {
+            Err(EngineError::Rejected(rejected)) => {
+                refused.push(rejected);
+                Ok(())
+            }
+            other => other,
+        })
+    }
+
+    /// Decides one command. After a refusal nothing of this command has happened.
+    pub(crate) fn handle(&mut self, command: &MachineCommand) -> Result<(), EngineError> {
+        let asked = Asked { by: self.actor, now: self.now };
+        self.take(command, &asked)
+    }
+
+    fn take(&mut self, command: &MachineCommand, asked: &Asked<'a>) -> Result<(), EngineError> {
+        let Self { ledger, tx, fresh, .. } = self;
+        let Handled { stream, head, effects } = command.handle(ledger, tx, asked, fresh)?;
+        effects.into_iter().try_for_each(|effect| self.route(&stream, head, effect))
+    }
+
+    /// Sends an effect where it is performed: to the inbox at once, else to the outbox.
+    fn route(&mut self, stream: &StreamName, head: u64, effect: Effect) -> Result<(), EngineError> {
+        // Several streams may ask about a part of the same name.
+        let full = |subject: &str| format!("{stream}/{subject}");
+        let command = match effect {
+            Effect::Ask(question) => {
+                let subject = full(&question.subject);
+                inbox::Command::Ask(Question { subject, ..question })
+            }
+            Effect::Settle { subject } => inbox::Command::Settle { subject: full(&subject) },
+            Effect::Notify(notice) => return Ok(self.queue_notice(stream, head, &notice)?),
+            Effect::EndPhase { .. } | Effect::Wake { .. } => {
+                return Ok(self.queue(stream, head, &effect)?);
+            }
+        };
+        // The inbox asks nothing itself: notices are all that follows from it.
+        let asked = Asked { by: &Actor::Waypost, now: self.now };
+        self.take(&MachineCommand::inbox(command), &asked)
+    }
+
+    /// Puts a notice into the outbox, once for each target; not at all if nobody wants it.
+    fn queue_notice(
+        &mut self,
+        stream: &StreamName,
+        head: u64,
+        notice: &Notice,
+    ) -> Result<(), StoreError> {
+        self.queued += 1;
+        let Self { ledger, tx, queued, .. } = self;
+        for target in ledger.wanted.targets_of(notice.kind) {
+            let key = format!("{stream}/{head}/{queued}@{target}");
+            let (target, notice) = (target.clone(), notice.clone());
+            let parcel = Parcel { target, notice, attempts: 0, why: String::new() };
+            let body = serde_json::to_string(&parcel).expect("notices are plain data");
+            let (kind, stream_seq, due) = ("notify", head, None);
+            tx.queue(&[NewEffect { key: &key, stream, stream_seq, kind, body: &body, due }])?;
+            ledger.notices_queued += 1;
+        }
+        Ok(())
+    }
+
+    fn queue(&mut self, stream: &StreamName, head: u64, effect: &Effect) -> Result<(), StoreError> {
+        self.queued += 1;
+        let key = format!("{stream}/{head}/{}", self.queued);
+        let body = serde_json::to_string(effect).expect("effects are plain data");
+        let due = match effect {
+            Effect::Wake { at } => Some(*at),
+            _ => None,
+        };
+        let (kind, stream_seq) = (effect.kind(), head);
+        let effect = NewEffect { key: &key, stream, stream_seq, kind, body: &body, due };
+        self.tx.queue(&[effect]).map(drop)
+    }
+
+    /// Makes everything durable.
+    pub(crate) fn commit(self) -> Result<(), StoreError> {
+        let Self { ledger, mut tx, fresh, state, .. } = self;
+        // A hook must not hold an agent by a gate record that is about to be old.
+        let invalidated = fresh.iter().try_for_each(|it| gate::invalidate(&state, &it.stream));
+        invalidated
+            .and_then(|()| record(&mut tx, fresh))
+            .and_then(|()| ledger.snapshot_if_due(&mut tx))
+            .and_then(|()| tx.commit())
+            .inspect_err(|_| ledger.forget())
+    }
+
+    /// Drops everything that was decided in this transaction.
+    pub(crate) fn abandon(self) {
+        self.ledger.forget();
+    }
+}

@@ -10,6 +10,8 @@ pub const STATE_IN_GIT: &str = "waypost";
 pub const STATE_OUTSIDE_GIT: &str = ".waypost";
 /// A project's own configuration, in its root.
 pub const CONFIGURATION: &str = "waypost.toml";
+/// What the scripted agent does in a project, where its command line names no script.
+pub const AGENT_SCRIPT: &str = "waypost-sim.json";
 
 /// Files and folders in the journal's folder.
 pub mod state {

@@ -18,8 +18,8 @@ use waypost_sim::{Block, Input, Options, Script, Server, Turn};
 
 /// List the agents that can be given work
 ///
-/// Those that Waypost brings along and those of waypost.toml, [agents.NAME]: how each is spoken
-/// with, where its program is, what of your own settings it reads, and whether its gate was alive
+/// Those that Waypost brings along and those of your own configuration, [agents.NAME]: how each is
+/// spoken with, where its program is, what of your own settings it reads, and whether its gate was alive
 /// when it was last checked in this project.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AgentsArgs {

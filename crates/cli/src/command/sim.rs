@@ -89,7 +89,8 @@ struct ModelArgs {
 /// "input", "else": STEPS}), `question` ({"text", "choices"}), `wait_ms`, `usage` ({"input",
 /// "output", "cost_usd"}), `limit` ({"resets_in_s"}), `turn_end`, `done`, `fail`, `exit`, `crash`
 /// (a code or "SIGKILL"), `hang` (true or "deaf"), `flood` (bytes), `garbage`. Texts may have
-/// {task}, {attempt} and {answer}. Without a script it looks busy for a moment and is done.
+/// {task}, {attempt} and {answer}. Without `--script` it is waypost-sim.json in the folder that it
+/// works in; without that it looks busy for a moment and is done.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 struct AgentArgs {
@@ -136,7 +137,10 @@ fn serve(context: &Context, args: &ModelArgs) -> Result<ExitCode, CliError> {
 }
 
 fn play(context: &Context, args: &AgentArgs) -> Result<ExitCode, CliError> {
-    let script = match &args.script {
+    // A project may bring along what the scripted agent does in it, as it brings along commands.
+    let own = PathBuf::from(layout::AGENT_SCRIPT);
+    let own = Some(own).filter(|path| context.path(path).is_file());
+    let script = match args.script.as_ref().or(own.as_ref()) {
         Some(path) => read(context, path, "agent", AgentScript::parse)?,
         None => AgentScript::busy(),
     };

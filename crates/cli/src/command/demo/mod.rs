@@ -10,7 +10,7 @@ use crate::{
         run::{
             execute::{Course, execute},
             live::Live,
-            rehearse::{SCRIPT, STAND_IN, configuration, scratch_folder},
+            rehearse::{STAND_IN, configuration, scratch_folder},
         },
     },
     error::{CliError, Kind},
@@ -210,8 +210,8 @@ fn folder(context: &Context, wanted: Option<&Path>) -> Result<PathBuf, CliError>
 fn make_project(folder: &Path) -> Result<(), CliError> {
     let files = [
         ("TASKS.md", TASKS.to_owned()),
-        (SCRIPT, AGENTS.to_owned()),
-        ("waypost.toml", configuration(folder, &format!("{LIMITS}{CHECKS}"))?),
+        (layout::AGENT_SCRIPT, AGENTS.to_owned()),
+        (layout::CONFIGURATION, configuration(&format!("{LIMITS}{CHECKS}"))),
     ];
     Ok(make_scratch(folder, &files)?)
 }

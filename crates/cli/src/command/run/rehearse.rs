@@ -18,6 +18,7 @@ use std::{
 use waypost_engine::{Project, make_scratch, require_phase};
 use waypost_model::{
     actor::Actor,
+    layout,
     machine::Asked,
     run::{Command, Details, Isolation, Plan, Run, Settings},
 };
@@ -47,12 +48,16 @@ pub(super) fn rehearse(
     if let Some(active) = Run::imagine([&begin], &asked).map_err(CliError::from)?.active() {
         require_phase(active, rehearsal.course.phase)?;
     }
+    // What stands in for everybody is free of cost, or nothing is begun.
+    project.agent(STAND_IN)?;
     let config = project.configuration().values.run.clone();
     let limits = format!("max_agents = {}\n", config.max_agents);
     let folder = scratch_folder("rehearsal");
     let script = json!({"version": 1, "faults": {"percent": rehearsal.faults}});
-    let files =
-        [("waypost.toml", configuration(&folder, &limits)?), (SCRIPT, format!("{script:#}\n"))];
+    let files = [
+        (layout::CONFIGURATION, configuration(&limits)),
+        (layout::AGENT_SCRIPT, format!("{script:#}\n")),
+    ];
     make_scratch(&folder, &files)?;
     let person = Actor::User("rehearsal".into());
     let mut scratch = Project::find(&folder, person)?;
@@ -72,9 +77,6 @@ pub(super) fn rehearse(
     execute(scratch, &rehearsal.course, live, context)
 }
 
-/// Where the script of the stand-in is, in its project.
-pub(crate) const SCRIPT: &str = "agents.json";
-
 /// A folder that nobody has made yet.
 pub(crate) fn scratch_folder(word: &str) -> PathBuf {
     let name = |number: u32| format!("waypost-{word}-{}-{number}", std::process::id());
@@ -91,28 +93,9 @@ notify_on_needs_you = false
 notify_on_all_done = false
 ";
 
-/// The configuration with which the stand-in follows the script.
-pub(crate) fn configuration(folder: &Path, run: &str) -> Result<String, CliError> {
-    let own = env::current_exe()?;
-    let sessions = folder.join(".git").join("sessions");
-    let words = [
-        own.display().to_string(),
-        "sim".into(),
-        "agent".into(),
-        "--speak".into(),
-        "claude".into(),
-        "--script".into(),
-        folder.join(SCRIPT).display().to_string(),
-        "--sessions".into(),
-        sessions.display().to_string(),
-        "--".into(),
-    ];
-    // JSON's texts and lists are TOML's too.
-    Ok(format!(
-        "[run]\n{run}\n[agents.{STAND_IN}]\nadapter = \"claude\"\n\
-         command = {}\n\n[notify]\n{QUIET}",
-        json!(words)
-    ))
+/// The configuration of a project in which everything is played.
+pub(crate) fn configuration(run: &str) -> String {
+    format!("[run]\n{run}\n[notify]\n{QUIET}")
 }
 
 /// The same graph without anything that would really be run.

@@ -1,8 +1,13 @@
 //! The configuration in layers: defaults, the user's file, the project's file, the environment.
 //!
-//! Later layers win. Every value knows where it came from.
+//! Later layers win. Every value knows where it came from. What only the person may say is refused
+//! in the project's file.
 
-use crate::error::EngineError;
+mod personal;
+
+pub(crate) use personal::{Personal, USUAL_USER_FILE};
+
+use crate::{agent::built_in_names, environment::Environment, error::EngineError, home::Home};
 use serde::Deserialize as _;
 use std::{
     collections::BTreeMap,
@@ -11,7 +16,7 @@ use std::{
 };
 use toml::{Table, Value};
 use waypost_model::{
-    config::{Config, PERSONAL_KEYS, REDACTED, SECRET_KEYS, reference},
+    config::{Config, REDACTED, SECRET_KEYS, reference},
     diagnostic::Diagnostic,
     document::Document as _,
 };
@@ -30,7 +35,6 @@ pub struct Configuration {
     pub values: Config,
     merged: Table,
     origins: BTreeMap<String, Origin>,
-    ignored: Vec<String>,
 }
 
 /// Where a value came from.
@@ -71,26 +75,16 @@ impl Configuration {
     /// Reads every layer; the first that is not valid is an error with its place.
     pub fn load(sources: &Sources) -> Result<Self, EngineError> {
         let merged = defaults();
-        let mut found = Self {
-            values: Config::default(),
-            merged,
-            origins: BTreeMap::new(),
-            ignored: Vec::new(),
-        };
+        let mut found = Self { values: Config::default(), merged, origins: BTreeMap::new() };
         if let Some(path) = &sources.user_file
             && let Some(layer) = read_own_layer(path)?
         {
             found.overlay(flatten(&layer), &Origin::File(path.clone()));
         }
         if let Some(path) = &sources.project_file
-            && let Some(layer) = read_layer(path)?
+            && let Some(layer) = read_project_layer(path, &found.personal(sources))?
         {
-            let is_personal = |key: &String| PERSONAL_KEYS.contains(&key.as_str());
-            let (personal, rest) =
-                flatten(&layer).into_iter().partition(|(key, _)| is_personal(key));
-            found.ignored =
-                Vec::<(String, Value)>::into_iter(personal).map(|(key, _)| key).collect();
-            found.overlay(rest, &Origin::File(path.clone()));
+            found.overlay(flatten(&layer), &Origin::File(path.clone()));
         }
         for (name, text) in &sources.environment {
             found.overlay_variable(name, text)?;
@@ -105,9 +99,12 @@ impl Configuration {
         Ok(found)
     }
 
-    /// What the project's file sets in vain, because only a person's own configuration may.
-    pub fn ignored(&self) -> &[String] {
-        &self.ignored
+    /// What a project's file may not say over the layers that were read so far.
+    fn personal<'a>(&self, sources: &'a Sources) -> Personal<'a> {
+        let own = self.merged.get("agents").and_then(Value::as_table);
+        let own = own.into_iter().flat_map(|agents| agents.keys().cloned());
+        let known = built_in_names().map(str::to_owned).chain(own).collect();
+        Personal { known, user_file: sources.user_file.as_deref() }
     }
 
     /// Every value that can be set, in order.
@@ -161,23 +158,44 @@ impl Configuration {
 /// The person's own file may be a link to where they keep it.
 fn read_own_layer(path: &Path) -> Result<Option<Table>, EngineError> {
     match file::follow(path)?.pop() {
-        Some(target) => read_layer_from(path, &target),
+        Some(target) => Ok(read_layer_from(path, &target)?.map(|(layer, _)| layer)),
         None => Ok(None),
     }
 }
 
-fn read_layer(path: &Path) -> Result<Option<Table>, EngineError> {
-    read_layer_from(path, path)
+/// What a project's file says, unless it says what only the person may.
+fn read_project_layer(path: &Path, personal: &Personal<'_>) -> Result<Option<Table>, EngineError> {
+    let Some((layer, bytes)) = read_layer_from(path, path)? else { return Ok(None) };
+    let findings = personal.findings(&layer, &bytes);
+    match findings.is_empty() {
+        true => Ok(Some(layer)),
+        false => Err(invalid(path, &bytes, findings)),
+    }
 }
 
-fn read_layer_from(path: &Path, file: &Path) -> Result<Option<Table>, EngineError> {
+/// A layer, and the bytes that it was read from.
+fn read_layer_from(path: &Path, file: &Path) -> Result<Option<(Table, Vec<u8>)>, EngineError> {
     let Some(bytes) = file::read_bounded(file, FILE_SIZE_MAX)? else { return Ok(None) };
+    parse::parse::<Config>(&bytes).map_err(|findings| invalid(path, &bytes, findings))?;
     let text = String::from_utf8_lossy(&bytes);
-    parse::parse::<Config>(&bytes).map_err(|mut diagnostics| {
-        diagnostics.iter_mut().for_each(hide_value);
-        EngineError::invalid(path, covered(&text).as_bytes(), diagnostics)
-    })?;
-    Ok(Some(text.parse().expect("what was just read as TOML is TOML")))
+    let layer = text.parse().expect("what was just read as TOML is TOML");
+    Ok(Some((layer, bytes)))
+}
+
+fn invalid(path: &Path, bytes: &[u8], mut findings: Vec<Diagnostic>) -> EngineError {
+    findings.iter_mut().for_each(hide_value);
+    let text = String::from_utf8_lossy(bytes);
+    EngineError::invalid(path, covered(&text).as_bytes(), findings)
+}
+
+/// What is wrong with a project's file beside its form, as the person's own file stands now.
+pub(crate) fn validate_project_file(bytes: &[u8]) -> Vec<Diagnostic> {
+    let home = Home::from_environment(&Environment::of_this_process());
+    let sources = Sources { user_file: home.config_file(), ..Sources::default() };
+    let layer = std::str::from_utf8(bytes).ok().and_then(|text| text.parse::<Table>().ok());
+    let own = Configuration::load(&sources);
+    let (Some(layer), Ok(own)) = (layer, own) else { return Vec::new() };
+    own.personal(&sources).findings(&layer, bytes)
 }
 
 fn defaults() -> Table {
@@ -185,7 +203,7 @@ fn defaults() -> Table {
 }
 
 /// Takes a secret out of what is said of it.
-fn hide_value(finding: &mut Diagnostic) {
+pub(crate) fn hide_value(finding: &mut Diagnostic) {
     if !SECRET_KEYS.iter().any(|key| finding.path.starts_with(key)) {
         return;
     }
@@ -204,7 +222,7 @@ fn without_quoted(text: &str) -> String {
 
 /// A configuration file as it may be shown beside what is wrong with it: what may be an address or a
 /// secret is covered letter by letter, so that every place stays where it is.
-fn covered(text: &str) -> String {
+pub(crate) fn covered(text: &str) -> String {
     const SECRET_WORDS: [&str; 5] = ["webhook", "ntfy", "url", "secret", "token"];
     let mut shown = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {

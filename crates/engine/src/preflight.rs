@@ -7,6 +7,7 @@
 
 use crate::{
     agent::{Agent, AgentCheck, GateHealth, require_key},
+    config::USUAL_USER_FILE,
     environment::Environment,
     error::EngineError,
     execute::agent_of,
@@ -103,7 +104,7 @@ impl Preflight {
         let is_there = word.contains('/') && self.root.join(word).is_file();
         if agent.program(&self.environment).is_none() && !is_there {
             let other =
-                format!("name another one as `command` in `[agents.{name}]` of waypost.toml");
+                format!("name another one as `command` in `[agents.{name}]` of {USUAL_USER_FILE}");
             return Err(EngineError::missing(
                 format!("tasks are for {name}, and its program `{word}` is not installed"),
                 match setup::install_command(word) {

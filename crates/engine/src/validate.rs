@@ -1,10 +1,14 @@
 //! Validating files of all five parts, and their schemas.
 
-use crate::error::{EngineError, InvalidFile};
+use crate::{
+    config::{covered, hide_value, validate_project_file},
+    error::{EngineError, InvalidFile},
+};
 use std::path::Path;
 use waypost_model::{
     diagnostic::{Diagnostic, Severity},
     document::Kind,
+    layout,
 };
 use waypost_store::{file, parse, tasks_md};
 
@@ -34,12 +38,28 @@ pub fn validate_file(path: &Path, kind: Option<Kind>) -> Result<Validity, Engine
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let kind = kind.or_else(|| Kind::of_path(&absolute.to_string_lossy()));
     let (kind, diagnostics) = match kind {
-        Some(kind) => (kind.name(), parse::validate(kind, &bytes)),
+        Some(kind) => (kind.name(), validate_kind(kind, path, &bytes)),
         None if is_markdown => ("tasks", validate_tasks(&bytes)),
         None => return Err(unknown_kind(path)),
     };
-    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let text = match kind == Kind::Config.name() {
+        true => covered(&String::from_utf8_lossy(&bytes)),
+        false => String::from_utf8_lossy(&bytes).into_owned(),
+    };
     Ok(Validity { kind, file: InvalidFile { path: path.to_owned(), text, diagnostics } })
+}
+
+fn validate_kind(kind: Kind, path: &Path, bytes: &[u8]) -> Vec<Diagnostic> {
+    let mut findings = parse::validate(kind, bytes);
+    if kind != Kind::Config {
+        return findings;
+    }
+    findings.iter_mut().for_each(hide_value);
+    // The person's own file has another name.
+    if path.file_name().is_some_and(|it| it == layout::CONFIGURATION) {
+        findings.extend(validate_project_file(bytes));
+    }
+    findings
 }
 
 fn validate_tasks(bytes: &[u8]) -> Vec<Diagnostic> {

@@ -4,7 +4,7 @@ mod agent;
 mod notify;
 mod worktree;
 
-pub use agent::{AgentAccess, AgentConfig};
+pub use agent::{AgentAccess, AgentConfig, PROGRAM_KEYS};
 pub use notify::{NotifyConfig, PERSONAL_KEYS, REDACTED, SECRET_KEYS, WebhookConfig, reference};
 pub use worktree::WorktreeConfig;
 

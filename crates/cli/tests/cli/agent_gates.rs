@@ -2,7 +2,7 @@
 
 use crate::{
     execute::wait_for,
-    harness::{BINARY, Project},
+    harness::{BINARY, Project, USER_CONFIG},
     terminal::nobody_is_here,
 };
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn project(adapter: &str, steps: &Value) -> Project {
         "--",
     ];
     let config = format!("[agents.smith]\nadapter = \"{adapter}\"\ncommand = {}\n", json!(command));
-    project.write("waypost.toml", &config);
+    project.write(USER_CONFIG, &config);
     project.write(
         "TASKS.md",
         "# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: Only\n  - agent: smith\n",
@@ -98,7 +98,7 @@ fn a_gate_that_holds_is_alive_until_its_program_changes() {
     fs::write(&program, &script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let config = format!("[agents.smith]\nadapter = \"claude\"\ncommand = [{program:?}]\n");
-    project.write("waypost.toml", &config);
+    project.write(USER_CONFIG, &config);
     project.must("develop start chat");
     let ran = project.must("agents check smith");
     assert!(ran.stdout.contains("alive  (1.0)"), "{ran}");
@@ -128,10 +128,8 @@ exec "$WAYPOST" sim agent --speak claude --sessions "$SESSIONS" -- "$@"
 fn with_claude() -> Project {
     let project = Project::git();
     project.program("claude", CLAUDE);
-    project.write("waypost.toml", "[run]\nenvironment = [\"WAYPOST\", \"SESSIONS\"]\n");
-    let config = project.read("waypost.toml");
     // The check runs apart from the project, with the person's own configuration.
-    project.write("../home/.config/waypost/config.toml", &config);
+    project.write(USER_CONFIG, "[run]\nenvironment = [\"WAYPOST\", \"SESSIONS\"]\n");
     let sessions = project.base().join("sessions").display().to_string();
     project.variable("WAYPOST", BINARY).variable("SESSIONS", &sessions)
 }
@@ -259,7 +257,7 @@ fn opening_a_conversation_interrupts_its_agent_and_the_run_goes_on_afterwards() 
     let project = project("claude", &json!([wait, {"done": "did it"}]));
     // At a terminal the program only shows that it is there.
     let program = project.base().join("double");
-    let words = project.read("waypost.toml");
+    let words = project.read(USER_CONFIG);
     let words = words.split_once("command = ").unwrap().1.trim();
     let words: Vec<String> = serde_json::from_str(words).unwrap();
     let script = format!(
@@ -269,7 +267,7 @@ fn opening_a_conversation_interrupts_its_agent_and_the_run_goes_on_afterwards() 
     fs::write(&program, script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let config = format!("[agents.smith]\nadapter = \"claude\"\ncommand = [{program:?}]\n");
-    project.write("waypost.toml", &config);
+    project.write(USER_CONFIG, &config);
     let mut command = project.command(BINARY, &project.root);
     command.args(["run", "--no-budget"]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut run = command.spawn().unwrap();

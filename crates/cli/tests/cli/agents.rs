@@ -2,7 +2,7 @@
 
 use crate::{
     execute::{alive, begin, keepers, kill, status, wait_for},
-    harness::{BINARY, Project, Ran},
+    harness::{BINARY, Project, Ran, USER_CONFIG},
     terminal::nobody_is_here,
 };
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ pub(crate) fn with(tasks: &str, script: &Value) -> Project {
     fs::write(&file, script.to_string()).unwrap();
     let sessions = project.base().join("sessions");
     project.write(
-        "waypost.toml",
+        USER_CONFIG,
         &format!(
             "[agents.alice]\nadapter = \"claude\"\ncommand = [\"{BINARY}\", \"sim\", \"agent\", \
              \"--speak\", \"claude\", \"--script\", \"{}\", \"--sessions\", \"{}\", \"--\"]\n",
@@ -156,8 +156,8 @@ fn one_that_failed_begins_anew() {
 fn the_same_error_again_and_again_is_given_up() {
     let project = one(&[json!([{"tool": "Read", "input": "x"}, {"fail": "line 17 is wrong"}])]);
     project.write(
-        "waypost.toml",
-        &format!("{}\n[run]\nsame_error_limit = 2\n", project.read("waypost.toml")),
+        USER_CONFIG,
+        &format!("{}\n[run]\nsame_error_limit = 2\n", project.read(USER_CONFIG)),
     );
     let ran = project.run("run --no-budget");
     assert_eq!(ran.code, 1, "{ran}");
@@ -182,10 +182,8 @@ fn a_limit_parks_the_task_and_others_of_its_agent() {
 #[test]
 fn one_that_says_nothing_any_more_is_stopped() {
     let project = one(&[json!([{"say": "I begin."}, {"hang": "deaf"}])]);
-    project.write(
-        "waypost.toml",
-        &format!("{}\n[run]\nstall_seconds = 1\n", project.read("waypost.toml")),
-    );
+    project
+        .write(USER_CONFIG, &format!("{}\n[run]\nstall_seconds = 1\n", project.read(USER_CONFIG)));
     let ran = project.run("run --no-budget --retry-limit 0");
     assert_eq!(ran.code, 1, "{ran}");
     assert!(ran.stderr.contains("it said nothing for too long"), "{ran}");
@@ -368,8 +366,8 @@ fn only_so_many_agents_work_at_once() {
     let steps = json!([{"run": "mkdir lock && sleep 0.1 && rmdir lock"}, {"done": "x"}]);
     let script = json!({"version": 1, "default": [{"steps": steps}]});
     let project = with(&tasks(&["T1.1", "T1.2", "T1.3"]), &script);
-    let text = project.read("waypost.toml");
-    project.write("waypost.toml", &format!("{text}\n[run]\nmax_agents = 1\n"));
+    let text = project.read(USER_CONFIG);
+    project.write(USER_CONFIG, &format!("{text}\n[run]\nmax_agents = 1\n"));
     let ran = project.run("run --no-budget --retry-limit 0");
     assert_eq!(ran.code, 0, "{ran}");
     let results = bodies(&project, "attempt_accounted");

@@ -3,7 +3,7 @@
 use crate::{
     agents::{bodies, left, one, tasks, with},
     execute::{alive, begin, kill, status, wait_for},
-    harness::{BINARY, Project},
+    harness::{BINARY, Project, USER_CONFIG},
 };
 use serde_json::{Value, json};
 use std::{
@@ -31,8 +31,8 @@ fn kill_engine(run: &mut Child) {
 }
 
 fn add_to_config(project: &Project, text: &str) {
-    let before = project.read("waypost.toml");
-    project.write("waypost.toml", &format!("{before}\n{text}\n"));
+    let before = project.read(USER_CONFIG);
+    project.write(USER_CONFIG, &format!("{before}\n{text}\n"));
 }
 
 /// A program of this text in the project's base.
@@ -46,13 +46,13 @@ fn program(project: &Project, name: &str, text: &str) -> String {
 
 /// Makes the agent take its time to go when all is said.
 fn be_slow_to_go(project: &Project) {
-    let text = project.read("waypost.toml");
+    let text = project.read(USER_CONFIG);
     let slow = program(
         project,
         "slow",
         &format!("{BINARY} \"$@\"\ntouch said; until test -e go; do sleep 0.05; done"),
     );
-    project.write("waypost.toml", &text.replacen(BINARY, &slow, 1));
+    project.write(USER_CONFIG, &text.replacen(BINARY, &slow, 1));
 }
 
 /// The steps of an agent that works until a file is there.
@@ -194,13 +194,13 @@ fn what_ended_while_nobody_listened_is_verified() {
 #[test]
 fn a_conversation_that_never_began_is_begun() {
     let project = one(&[json!([{"run": "touch a.txt"}, {"done": "x"}])]);
-    let text = project.read("waypost.toml");
+    let text = project.read(USER_CONFIG);
     let late = program(
         &project,
         "late",
         &format!("test -e begun || {{ touch begun; exec sleep 600; }}\nexec {BINARY} \"$@\""),
     );
-    project.write("waypost.toml", &text.replacen(BINARY, &late, 1));
+    project.write(USER_CONFIG, &text.replacen(BINARY, &late, 1));
     let mut run = begin(&project, "run --no-budget");
     wait_for("the program", || project.path("begun").exists());
     kill_engine(&mut run);
@@ -261,7 +261,7 @@ fn another_agent_does_not_go_on_where_the_first_was_interrupted() {
         "default": [{"steps": until("never")}, {"steps": [{"run": "true"}, {"done": "by bob"}]}]
     });
     let project = with(&tasks(&["T1.1"]), &script);
-    let config = project.read("waypost.toml");
+    let config = project.read(USER_CONFIG);
     let bob = config.replace("alice", "bob").replace("\"claude\"", "\"codex\"");
     add_to_config(&project, &bob);
     let mut run = begin(&project, "run --no-budget");

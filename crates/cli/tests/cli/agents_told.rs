@@ -2,7 +2,7 @@
 
 use crate::{
     agents::{bodies, one, tasks, with},
-    harness::{BINARY, Project},
+    harness::{BINARY, Project, USER_CONFIG},
 };
 use serde_json::json;
 use std::{fs, os::unix::fs::PermissionsExt as _};
@@ -20,8 +20,8 @@ fn listen(project: &Project) {
     );
     fs::write(&path, text).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    let config = project.read("waypost.toml");
-    project.write("waypost.toml", &config.replacen(BINARY, &path.display().to_string(), 1));
+    let config = project.read(USER_CONFIG);
+    project.write(USER_CONFIG, &config.replacen(BINARY, &path.display().to_string(), 1));
 }
 
 fn heard(project: &Project, attempt: u32) -> String {
@@ -76,8 +76,8 @@ fn an_attempt_that_a_person_wants_is_told_what_failed_before() {
 #[test]
 fn only_attempts_that_were_told_count_as_the_same_error() {
     let project = one(&[json!([{"tool": "Read", "input": "x"}, {"fail": "line 17 is wrong"}])]);
-    let config = project.read("waypost.toml");
-    project.write("waypost.toml", &format!("{config}\n[run]\nsame_error_limit = 1\n"));
+    let config = project.read(USER_CONFIG);
+    project.write(USER_CONFIG, &format!("{config}\n[run]\nsame_error_limit = 1\n"));
     assert_eq!(project.run("run --no-budget").code, 1);
     assert_eq!(bodies(&project, "task_failed")[0]["reason"], "same_error");
     assert_eq!(bodies(&project, "task_started").len(), 2, "the first one was told nothing");

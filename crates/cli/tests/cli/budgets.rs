@@ -3,7 +3,7 @@
 use crate::{
     agents::{bodies, left, tasks, with},
     execute::{begin, kill, wait_for},
-    harness::{BINARY, Project},
+    harness::{BINARY, Project, USER_CONFIG},
 };
 use serde_json::{Value, json};
 
@@ -19,9 +19,9 @@ fn until(file: &str) -> Value {
 /// Agents whose model has a price.
 fn priced(ids: &[&str], steps: &Value) -> Project {
     let project = with(&tasks(ids), &json!({"version": 1, "default": [{"steps": steps}]}));
-    let config = project.read("waypost.toml");
+    let config = project.read(USER_CONFIG);
     let model = "[agents.alice]\nmodel = \"claude-sonnet-4-5\"\n";
-    project.write("waypost.toml", &config.replace("[agents.alice]\n", model));
+    project.write(USER_CONFIG, &config.replace("[agents.alice]\n", model));
     project
 }
 
@@ -96,8 +96,8 @@ fn a_task_that_meets_its_own_budget_waits_for_more() {
 #[test]
 fn an_unknown_price_is_the_dearest_and_that_is_said_once() {
     let project = priced(&["T1.1", "T1.2"], &json!([request(), {"run": "true"}, {"done": "x"}]));
-    let config = project.read("waypost.toml").replace("\"claude\"", "\"codex\"");
-    project.write("waypost.toml", &config.replace("claude-sonnet-4-5", "gpt-99"));
+    let config = project.read(USER_CONFIG).replace("\"claude\"", "\"codex\"");
+    project.write(USER_CONFIG, &config.replace("claude-sonnet-4-5", "gpt-99"));
     let ran = project.run("run --budget 10 --max-parallel 1");
     assert_eq!(ran.code, 0, "{ran}");
     assert_eq!(ran.stderr.matches("whose price is not known").count(), 1, "{ran}");
@@ -108,9 +108,9 @@ fn an_unknown_price_is_the_dearest_and_that_is_said_once() {
 #[test]
 fn a_stream_without_usage_is_estimated_and_that_is_said() {
     let project = priced(&["T1.1"], &json!([{"say": "x".repeat(4_000)}, {"crash": 3}]));
-    let config = project.read("waypost.toml");
+    let config = project.read(USER_CONFIG);
     let config = config.replace("\"claude\"", "\"codex-exec\"");
-    project.write("waypost.toml", &config.replace("claude-sonnet-4-5", "gpt-5"));
+    project.write(USER_CONFIG, &config.replace("claude-sonnet-4-5", "gpt-5"));
     let ran = project.run("run --budget 10 --retry-limit 0");
     assert!(ran.stderr.contains("is estimated from what it wrote"), "{BINARY}: {ran}");
     assert!(cost(&project) >= 10_000, "{ran}");

@@ -1,6 +1,6 @@
 //! What a shell offers at the tabulator key, and the manual pages.
 
-use crate::harness::{BINARY, Project};
+use crate::harness::{BINARY, Project, USER_CONFIG};
 use std::{fs, path::Path};
 
 /// What bash offers for a line that is typed so far.
@@ -22,7 +22,7 @@ fn offered(project: &Project, line: &str) -> Vec<String> {
 #[test]
 fn ids_are_completed() {
     let project = Project::running();
-    project.write("waypost.toml", "[agents.alice]\nadapter = \"claude\"\ncommand = [\"true\"]\n");
+    project.write(USER_CONFIG, "[agents.alice]\nadapter = \"claude\"\ncommand = [\"true\"]\n");
     assert_eq!(offered(&project, "waypost run start T1."), ["T1.1", "T1.2", "T1.3"]);
     assert_eq!(offered(&project, "waypost why T0"), ["T0.1", "T0.2"]);
     assert_eq!(offered(&project, "waypost run --agent al"), ["alice"]);

@@ -1,7 +1,7 @@
 //! The layers of the configuration, where the person's own is kept, and paths that are no text.
 
 use crate::{
-    harness::{BINARY, Project, Ran},
+    harness::{BINARY, Project, Ran, USER_CONFIG},
     hook::Asked,
 };
 use serde_json::{Value, json};
@@ -10,8 +10,6 @@ use std::{
     fs,
     os::unix::{ffi::OsStrExt as _, fs::symlink},
 };
-
-const USER_FILE: &str = "../home/.config/waypost/config.toml";
 
 /// One task that fails, and says so in a file each time that it is tried.
 fn failing() -> Project {
@@ -36,7 +34,7 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
         project.read("../tries").lines().count()
     };
     let user = failing();
-    user.write(USER_FILE, &retries(0));
+    user.write(USER_CONFIG, &retries(0));
     assert_eq!(
         value(&user, "run.retry_limit").1,
         user.path("")
@@ -48,13 +46,13 @@ fn flags_win_over_the_environment_over_the_project_over_the_user() {
     );
     assert_eq!(tries(&user, "run"), 1);
     let project = failing();
-    project.write(USER_FILE, &retries(2));
+    project.write(USER_CONFIG, &retries(2));
     project.write("waypost.toml", &retries(0));
     let origin = project.path("waypost.toml").display().to_string();
     assert_eq!(value(&project, "run.retry_limit"), (json!(0), origin));
     assert_eq!(tries(&project, "run"), 1);
     let environment = failing().variable("WAYPOST_RUN_RETRY_LIMIT", "0");
-    environment.write(USER_FILE, &retries(2));
+    environment.write(USER_CONFIG, &retries(2));
     environment.write("waypost.toml", &retries(2));
     let origin = "environment WAYPOST_RUN_RETRY_LIMIT".to_owned();
     assert_eq!(value(&environment, "run.retry_limit"), (json!(0), origin));
@@ -89,6 +87,75 @@ fn the_environment_sets_values_of_every_type_but_none_of_the_workflow() {
     let ran = wrong.run("config show");
     assert_eq!(ran.code, 2, "{ran}");
     assert!(ran.stderr.contains("WAYPOST_RUN_BUDGET_USD=much is not of type float"), "{ran}");
+}
+
+const ALICE: &str = "[agents.alice]\nadapter = \"claude\"\ncommand = [\"true\"]\n";
+
+#[test]
+fn a_project_can_neither_add_an_agent_nor_say_which_program_one_is() {
+    let project = Project::git();
+    project.write("TASKS.md", crate::harness::TASKS);
+    project.write(USER_CONFIG, ALICE);
+    let own = project.home().join(".config/waypost/config.toml").display().to_string();
+    let table = [
+        (
+            "[agents.bob]\nmodel = \"x\"\n",
+            "1:9",
+            "a project cannot add an agent, and there is no `bob`",
+        ),
+        (
+            "[agents.alice]\ncommand = [\"rm\"]\n",
+            "2:1",
+            "`command` has a say in which program `alice` is",
+        ),
+        (
+            "[agents.claude]\ncommand = []\n",
+            "2:1",
+            "`command` has a say in which program `claude` is",
+        ),
+        (
+            "[agents.sim]\nmodel = \"x\"\nadapter = \"acp\"\n",
+            "3:11",
+            "`adapter` has a say in which program `sim` is",
+        ),
+    ];
+    for (text, place, said) in table {
+        project.write("waypost.toml", text);
+        for line in ["status", "run --agent alice", "agents", "validate waypost.toml"] {
+            let ran = project.run(line);
+            assert_eq!(ran.code, 2, "{line} with {text}: {ran}");
+            assert!(ran.stderr.contains(said), "{line} with {text}: {ran}");
+            assert!(ran.stderr.contains(&format!("waypost.toml:{place}")), "{line}, {text}: {ran}");
+            assert!(ran.stderr.contains(&own), "{line} with {text}: {ran}");
+        }
+    }
+    assert!(!project.journal().exists());
+}
+
+#[test]
+fn a_project_may_change_how_an_agent_works_that_the_person_knows() {
+    let project = Project::git();
+    project.write(USER_CONFIG, ALICE);
+    project.write(
+        "waypost.toml",
+        "[agents.alice]\nmodel = \"small\"\naccess = \"read\"\nmax_turns = 3\n\n\
+         [agents.codex]\nmodel = \"other\"\n",
+    );
+    assert!(project.must("validate waypost.toml").stdout.starts_with("valid"));
+    let origin = |name: &str| project.path(name).canonicalize().unwrap().display().to_string();
+    let command = (json!(["true"]), origin(USER_CONFIG));
+    assert_eq!(value(&project, "agents.alice.command"), command);
+    assert_eq!(value(&project, "agents.alice.model"), (json!("small"), origin("waypost.toml")));
+    assert_eq!(value(&project, "agents.codex.model").0, json!("other"));
+}
+
+#[test]
+fn the_agent_that_stands_in_for_others_is_waypost_itself() {
+    let project = Project::with_tasks();
+    project.write(USER_CONFIG, "[agents.sim]\ncommand = [\"claude\"]\n");
+    let ran = project.run("run --rehearse");
+    assert_eq!(ran.code, 2, "{ran}");
+    assert!(ran.stderr.contains("the agent `sim` is Waypost itself"), "{ran}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::{
     execute::{alive, begin, kill, one, status, wait_for, with},
-    harness::{Project, RUN, Ran},
+    harness::{Project, RUN, Ran, USER_CONFIG},
 };
 use serde_json::{Value, json};
 use std::{fmt::Write as _, fs, os::unix::fs::PermissionsExt as _};
@@ -106,7 +106,7 @@ fn run_stop_has_the_same_grace_and_says_so() {
 fn a_refused_run_has_changed_nothing() {
     let agents = "# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: Only words\n";
     let project = with(agents);
-    project.write("waypost.toml", "[agents.alice]\nadapter = \"claude\"\ncommand = [\"true\"]\n");
+    project.write(USER_CONFIG, "[agents.alice]\nadapter = \"claude\"\ncommand = [\"true\"]\n");
     let table = [
         ("run --agent alice --isolation none", 3, "no budget is set"),
         (

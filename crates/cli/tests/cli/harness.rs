@@ -16,6 +16,10 @@ use tempfile::TempDir;
 /// The built program.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_waypost");
 
+/// The person's own configuration, from the project's folder. Which programs are agents, and where
+/// notices go, can only stand here.
+pub(crate) const USER_CONFIG: &str = "../home/.config/waypost/config.toml";
+
 /// A window of the workflow, below the project's folder.
 pub(crate) const WORKFLOW: &str = ".develop-workflow/state.json";
 

@@ -2,13 +2,11 @@
 
 use crate::{
     execute::wait_for,
-    harness::{BINARY, Project, RUN},
+    harness::{BINARY, Project, RUN, USER_CONFIG},
     host::{Answer, Host, Request},
 };
 use serde_json::{Value, json};
 use std::{fs, path::Path};
-
-const USER_FILE: &str = "../home/.config/waypost/config.toml";
 
 /// Two phases of one task each.
 const TASKS: &str = "\
@@ -28,7 +26,7 @@ const TASKS: &str = "\
 fn project(tasks: &str, user_file: &str) -> Project {
     let project = Project::git();
     project.write("TASKS.md", tasks);
-    project.write(USER_FILE, user_file);
+    project.write(USER_CONFIG, user_file);
     project
 }
 
@@ -127,7 +125,7 @@ fn what_is_wrong_with_the_configuration_is_said_without_its_secrets() {
     ];
     let project = project(TASKS, "");
     for row in rows {
-        project.write(USER_FILE, &format!("[notify]\n{row}\n"));
+        project.write(USER_CONFIG, &format!("[notify]\n{row}\n"));
         for line in ["status", "--json status"] {
             let ran = project.run(line);
             assert_eq!(ran.code, 2, "{ran}");
@@ -262,6 +260,7 @@ fn what_a_host_refuses_for_good_is_given_up_and_said() {
 fn a_repository_cannot_say_where_notices_go() {
     let host = Host::new();
     let project = project(TASKS, "").variable("MY_SECRET", "canary-4711");
+    let own = project.home().join(".config/waypost/config.toml");
     project.write(
         "waypost.toml",
         &format!(
@@ -270,12 +269,20 @@ fn a_repository_cannot_say_where_notices_go() {
             host.url()
         ),
     );
-    let ran = project.must("run");
-    assert!(ran.stderr.contains("where notices go is not for a repository to say"), "{ran}");
-    assert_eq!((host.requests().len(), waiting(&project)), (0, 0));
-    assert_eq!(project.run("notify test").code, 5);
-    let shown = project.must("config show").stdout;
-    assert!(!shown.contains(&host.url()), "{shown}");
+    for line in ["run", "notify test", "config show", "validate waypost.toml"] {
+        let ran = project.run(line);
+        assert_eq!(ran.code, 2, "{line}: {ran}");
+        for key in ["run.slack_webhook_url", "notify.allow_plain", "notify.ntfy", "notify.webhooks"]
+        {
+            let said = format!("`{key}` has a say in where notices go, and a project may not");
+            assert!(ran.stderr.contains(&said), "{line}: {ran}");
+        }
+        assert!(ran.stderr.contains("waypost.toml:2:"), "{line}: {ran}");
+        assert!(ran.stderr.contains(&format!("set it in {}", own.display())), "{line}: {ran}");
+        assert!(!ran.to_string().contains(&host.url()), "{line}: {ran}");
+    }
+    assert!(!project.journal().exists());
+    assert_eq!(host.requests().len(), 0);
 }
 
 #[test]
@@ -319,7 +326,7 @@ fn what_cannot_be_sent_as_things_are_configured_waits() {
     let ran = project.must("run");
     assert!(ran.stderr.contains("the environment variable NTFY_URL is not set"), "{ran}");
     assert_eq!(waiting(&project), 4);
-    project.write(USER_FILE, &webhook(&host));
+    project.write(USER_CONFIG, &webhook(&host));
     project.must("notify send");
     assert_eq!((host.requests().len(), waiting(&project)), (0, 4));
     let shown = project.must("status").stdout;

@@ -3,7 +3,7 @@
 use crate::{
     agents::{bodies, tasks, with},
     execute::status,
-    harness::Project,
+    harness::{Project, USER_CONFIG},
     terminal::nobody_is_here,
 };
 use serde_json::{Value, json};
@@ -12,9 +12,8 @@ use std::fs;
 /// The same project with an agent that asks for everything, as Gemini CLI does.
 fn with_acp(ids: &[&str], script: &Value, more: &str) -> Project {
     let project = with(&tasks(ids), script);
-    let config = project.read("waypost.toml").replace("\"claude\"", "\"acp\"");
-    project.write("waypost.toml", &format!("{config}{more}"));
-    project.git_command("commit -qam acp");
+    let config = project.read(USER_CONFIG).replace("\"claude\"", "\"acp\"");
+    project.write(USER_CONFIG, &format!("{config}{more}"));
     project
 }
 

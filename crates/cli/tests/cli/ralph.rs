@@ -2,7 +2,7 @@
 
 use crate::{
     execute::wait_for,
-    harness::{BINARY, Project, words},
+    harness::{BINARY, Project, USER_CONFIG, words},
     hook::HOOK,
     terminal::nobody_is_here,
 };
@@ -47,7 +47,7 @@ fn implementing(tasks: &Value, is_chain: bool) -> Project {
         "[run]\nagent = \"smith\"\n\n[agents.smith]\nadapter = \"claude\"\ncommand = {}\n",
         json!(command)
     );
-    project.write("waypost.toml", &config);
+    project.write(USER_CONFIG, &config);
     project.write("contract.yaml", &contract(is_chain));
     project.write("review.md", "Blocking: 0\n");
     for line in [

@@ -2,7 +2,7 @@
 
 use crate::{
     execute::wait_for,
-    harness::{BINARY, Project},
+    harness::{BINARY, Project, USER_CONFIG},
 };
 use serde_json::{Value, json};
 use std::{
@@ -33,7 +33,7 @@ pub(crate) fn reviewing(adapter: &str, attempts: &Value) -> Project {
         "--",
     ];
     project.write(
-        "waypost.toml",
+        USER_CONFIG,
         &format!(
             "[run]\nreviewer = \"critic\"\n\n[agents.critic]\nadapter = \"{adapter}\"\ncommand = \
              {}\n\n[workflow.gates.review_clean_pass]\nreview = true\n",

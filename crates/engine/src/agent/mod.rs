@@ -25,9 +25,8 @@ pub(crate) use errand::{
 pub(crate) use heard::Heard;
 pub(crate) use meter::{Meter, Tally};
 pub(crate) use name::new_uuid;
-pub(crate) use profile::SHELL;
-pub(crate) use profile::find_program;
 pub use profile::{Agent, Installed};
+pub(crate) use profile::{SHELL, built_in_names, find_program};
 pub(crate) use surroundings::require_key;
 pub(crate) use talking::{
     Call, ProcessEnd, Remains, Talking, Told, agents_folder, bury, end_child, heard_in, inherited,

@@ -1,7 +1,9 @@
 //! The agents that can be named: those that Waypost brings along, changed and added to by the
 //! configuration.
 
-use crate::{environment::Environment, error::EngineError, init, project::Project};
+use crate::{
+    config::USUAL_USER_FILE, environment::Environment, error::EngineError, init, project::Project,
+};
 use std::{collections::BTreeMap, env, ffi::OsStr, path::PathBuf};
 use waypost_agent::{
     Adapter, HookWay, KNOWN_AGENTS, SIMULATED,
@@ -134,10 +136,14 @@ pub(crate) fn find_program(word: &str, folders: Option<&OsStr>) -> Option<PathBu
     env::split_paths(folders?).map(|folder| folder.join(word)).find(is_program)
 }
 
+/// The names of the agents that Waypost brings along.
+pub(crate) fn built_in_names() -> impl Iterator<Item = &'static str> {
+    KNOWN_AGENTS.iter().map(|known| known.name).chain([SIM])
+}
+
 /// The names of all agents but the shell.
 fn names(agents: &BTreeMap<String, AgentConfig>) -> Vec<String> {
-    let known = KNOWN_AGENTS.iter().map(|known| known.name).chain([SIM]);
-    let mut names: Vec<String> = known.map(str::to_owned).collect();
+    let mut names: Vec<String> = built_in_names().map(str::to_owned).collect();
     names.extend(agents.keys().cloned());
     names.sort();
     names.dedup();
@@ -157,7 +163,7 @@ impl Agent {
             return Err(EngineError::BadInput {
                 message: format!("there is no agent `{name}`"),
                 hint: Some(format!(
-                    "known are {SHELL}, {}; others are tables `[agents.NAME]` in waypost.toml",
+                    "known are {SHELL}, {}; others are tables `[agents.NAME]` in {USUAL_USER_FILE}",
                     names(agents).join(", ")
                 )),
             });
@@ -169,13 +175,20 @@ impl Agent {
             word => Some(Adapter::from_word(word).ok_or_else(|| no_adapter(name, word))?),
         };
         let adapter = adapter.ok_or_else(|| no_adapter(name, ""))?;
+        if is_sim && !config.command.is_empty() {
+            // It counts as free of cost, and stands in for all others in a rehearsal.
+            return Err(EngineError::BadInput {
+                message: format!("the agent `{SIM}` is Waypost itself and has no `command`"),
+                hint: Some("give a program of your own another name".to_owned()),
+            });
+        }
         let command = match known {
             _ if !config.command.is_empty() => config.command.clone(),
             _ if is_sim => simulated(adapter)?,
             Some(known) => known.command.iter().map(ToString::to_string).collect(),
             None => {
                 let message = format!("the agent `{name}` has no `command`");
-                let hint = Some(format!("give it one in `[agents.{name}]` of waypost.toml"));
+                let hint = Some(format!("give it one in `[agents.{name}]` of {USUAL_USER_FILE}"));
                 return Err(EngineError::BadInput { message, hint });
             }
         };

@@ -163,7 +163,7 @@ impl<'a> Executor<'a> {
         let recovered = recover::recover(project, &options, &adopted.tasks, trees)?;
         let (keeper, found) = recovered.split();
         let now = project.clock.now();
-        project.say_ignored_keys();
+        project.say_unused_address();
         let mut executor = Executor {
             place: Workplace::of(project),
             keeper,

@@ -122,8 +122,8 @@ impl Project {
         Ok(())
     }
 
-    /// Says which keys the project's file sets in vain.
-    pub(crate) fn say_ignored_keys(&mut self) {
+    /// Says that an address in the state file is not used: a repository may bring that file along.
+    pub(crate) fn say_unused_address(&mut self) {
         let own = config::reference(&self.configuration().values.run.slack_webhook_url);
         let active = self.run_known().and_then(run::Run::active);
         let stated = active.and_then(|active| active.settings().slack_webhook_url.clone());
@@ -135,15 +135,6 @@ impl Project {
                     .to_owned(),
             );
         }
-        let ignored = self.configuration().ignored();
-        if ignored.is_empty() {
-            return;
-        }
-        let keys = ignored.join(", ");
-        self.notice(format!(
-            "{keys} in waypost.toml is not used: where notices go is not for a repository to say; \
-             set it in ~/.config/waypost/config.toml"
-        ));
     }
 
     /// What the project calls itself: the plan's name, else its folder's.

@@ -1,19 +1,28 @@
 //! `[agents.NAME]`: the programs that work on tasks.
 //!
+//! Which programs are agents is the person's to say: a project's file may change how an agent works
+//! that the person or Waypost knows, and neither add one nor name its program.
+//!
 //! What a table leaves out comes from the agent of the same name that Waypost brings along, if
 //! there is one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Keys of an agent that a repository cannot set: they say which program is started, with the
+/// person's account.
+pub const PROGRAM_KEYS: [&str; 2] = ["adapter", "command"];
+
 /// `[agents.NAME]`: one agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentConfig {
     /// How it is spoken with: claude, codex, codex-exec or acp; empty: as the agent of this name.
+    /// Not from the project's file.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub adapter: String,
-    /// The program and its first arguments; empty: as the agent of this name.
+    /// The program and its first arguments; empty: as the agent of this name. Not from the project's
+    /// file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// The model; empty: the program's own choice.

@@ -1,14 +1,15 @@
 //! `[notify]`: what a person is told who is not looking, and where.
 //!
 //! Where notices go is a person's to say, so those keys count from the person's own file and
-//! environment only; the engine leaves them out of what a repository brings along.
+//! environment only; the engine refuses a repository's file that has them.
 
 use crate::notice::NoticeKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Keys that a repository cannot set: who can change a repository could otherwise read along, have
-/// a variable of the environment sent to a place of their choice, or have notices sent unencrypted.
+/// Keys about notices that a repository cannot set: who can change a repository could otherwise read
+/// along, have a variable of the environment sent to a place of their choice, or have notices sent
+/// unencrypted.
 pub const PERSONAL_KEYS: [&str; 5] = [
     "notify.webhooks",
     "notify.ntfy",

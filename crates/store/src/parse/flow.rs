@@ -4,7 +4,7 @@ use super::failure::{Found, Sink};
 use super::text::{decode, place};
 use super::tree::{FINDINGS_MAX, Node, Path};
 use super::{json, reader, template, toml, yaml};
-use waypost_model::diagnostic::{Diagnostic, Severity};
+use waypost_model::diagnostic::{Diagnostic, Place, Severity};
 use waypost_model::document::{Document, Syntax, code};
 
 /// A document and what should be corrected in its file.
@@ -34,16 +34,28 @@ pub(super) fn read<D: Document>(
     bytes: &[u8],
     templates: Templates,
 ) -> Result<Parsed<D>, Vec<Diagnostic>> {
+    let (text, mut root) = tree::<D>(bytes)?;
+    drop_duplicates(&mut root, text)?;
+    let (value, warnings) = read_tree(&mut root, text, templates)?;
+    finish(value, text, &root, warnings)
+}
+
+/// Where a path such as `agents.claude.command` leads in the text of a document, as far as it does;
+/// none for text that has no form.
+pub fn place_of<D: Document>(bytes: &[u8], path: &str) -> Option<Place> {
+    let (text, root) = tree::<D>(bytes).ok()?;
+    Some(place(text, root.locate(path)))
+}
+
+fn tree<D: Document>(bytes: &[u8]) -> Result<(&str, Node<'_>), Vec<Diagnostic>> {
     let syntax = D::KIND.syntax();
     let text = decode(bytes, syntax).map_err(|finding| vec![*finding])?;
-    let mut root = match syntax {
+    let root = match syntax {
         Syntax::Json => json::tree(text).map_err(|finding| vec![*finding])?,
         Syntax::Yaml => yaml::tree(text).map_err(|finding| vec![*finding])?,
         Syntax::Toml => toml::tree(text)?,
     };
-    drop_duplicates(&mut root, text)?;
-    let (value, warnings) = read_tree(&mut root, text, templates)?;
-    finish(value, text, &root, warnings)
+    Ok((text, root))
 }
 
 /// A key that occurs twice makes everything below it doubtful, so nothing else is reported.

@@ -21,7 +21,7 @@ mod agreement;
 #[cfg(test)]
 mod tests;
 
-pub use flow::{Parsed, parse};
+pub use flow::{Parsed, parse, place_of};
 pub(crate) use nearest::distance;
 pub use nearest::nearest;
 pub use registry::{schema, validate};

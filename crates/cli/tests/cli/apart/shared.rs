@@ -1,7 +1,7 @@
 //! Isolation `phase`: all tasks of a phase in its one work tree.
 
 use super::{at, ends_well, ground, run, snapshots, task, with};
-use crate::harness::{BINARY, Project};
+use crate::harness::{BINARY, Project, USER_CONFIG};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -108,7 +108,7 @@ fn with_alice(tasks: &str, script: &Value) -> Project {
     fs::write(&file, script.to_string()).unwrap();
     let sessions = project.base().join("sessions");
     project.write(
-        "waypost.toml",
+        USER_CONFIG,
         &format!(
             "[agents.alice]\nadapter = \"claude\"\ncommand = [\"{BINARY}\", \"sim\", \"agent\", \
              \"--speak\", \"claude\", \"--script\", \"{}\", \"--sessions\", \"{}\", \"--\"]\n",
@@ -116,8 +116,6 @@ fn with_alice(tasks: &str, script: &Value) -> Project {
             sessions.display()
         ),
     );
-    project.git_command("add .");
-    project.git_command("commit -qm alice");
     project
 }
 

@@ -7,13 +7,13 @@ use crate::{
 use serde_json::json;
 use std::{
     env,
-    error::Error as _,
+    error::Error,
     fmt::Write as _,
     io,
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use waypost_engine::{EngineError, InvalidFile, ProcError, StoreError};
+use waypost_engine::{EngineError, InvalidFile, StoreError};
 use waypost_model::{
     code::{Class, Code},
     machine::{Cause, Rejected},
@@ -64,9 +64,10 @@ impl From<Kind> for ExitCode {
 #[derive(Debug)]
 pub(crate) struct CliError {
     pub(crate) kind: Kind,
-    /// A stable word, by which programs tell failures apart.
-    code: Option<Code>,
+    code: Code,
     message: String,
+    /// What is behind it, the nearest first; the message has it too.
+    causes: Vec<String>,
     hints: Vec<String>,
     /// The command that comes next, for an agent to act on.
     next: Option<String>,
@@ -76,13 +77,27 @@ pub(crate) struct CliError {
 }
 
 impl CliError {
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
-        let (hints, steps, files) = (Vec::new(), Vec::new(), Vec::new());
-        Self { kind, code: None, message: message.into(), hints, next: None, steps, files }
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        let (kind, message) = (code.class().into(), message.into());
+        let (causes, hints, steps, files) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { kind, code, message, causes, hints, next: None, steps, files }
     }
 
+    /// An argument that does not have the form that it needs.
     pub(crate) fn bad_input(message: impl Into<String>) -> Self {
-        Self::new(Kind::BadInput, message)
+        Self::new(Code::BadArgument, message)
+    }
+
+    /// Adds what is behind it, as far as it is known.
+    pub(crate) fn because(mut self, error: &(dyn Error + 'static)) -> Self {
+        let mut source = Some(error);
+        while let Some(cause) = source {
+            let text = cause.to_string();
+            let _infallible = write!(self.message, ": {text}");
+            self.causes.push(text);
+            source = cause.source();
+        }
+        self
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -113,17 +128,16 @@ impl CliError {
                 .iter()
                 .map(|file| json!({ "file": file.path, "findings": file.diagnostics }))
                 .collect();
-            let mut value = json!({ "error": {
+            let value = json!({ "error": {
                 "code": self.kind as u8,
+                "kind": self.code.as_str(),
                 "message": self.message,
+                "causes": self.causes,
                 "hints": self.hints,
                 "next": self.next,
                 "next_steps": spelling::data(&self.steps),
                 "files": findings,
             }});
-            if let Some(code) = self.code {
-                value["error"]["kind"] = json!(code.as_str());
-            }
             say(&value.to_string());
         } else {
             say(self.text().trim_end());
@@ -131,11 +145,11 @@ impl CliError {
         ExitCode::from(self.kind as u8)
     }
 
-    /// The code, where the seed has it in the message too: agents read it there.
-    fn prefix(&self) -> &'static str {
+    /// The code, where agents read it in the message, as the seeds have it.
+    fn prefix(&self) -> String {
         match self.code {
-            Some(Code::StaleAttempt) => "STALE_ATTEMPT: ",
-            _ => "",
+            code @ (Code::StaleAttempt | Code::TasksNotFound) => format!("{code}: "),
+            _ => String::new(),
         }
     }
 
@@ -172,81 +186,47 @@ fn shorten(path: &Path) -> PathBuf {
 
 impl From<Rejected> for CliError {
     fn from(rejected: Rejected) -> Self {
-        let kind = Kind::from(rejected.code.class());
         let hint = match rejected.cause {
             Cause::Reserved => Some("a person types it, with no agent program above the terminal"),
             Cause::Fenced => Some("another attempt has taken over; leave the task to it"),
             Cause::Stale => Some("stop here; reading is still allowed"),
             Cause::Rule | Cause::Unknown | Cause::Bug => None,
         };
-        let code = Some(rejected.code);
-        let hints = hint.into_iter().map(str::to_owned).collect();
-        Self { hints, code, ..Self::new(kind, rejected.message) }.steps(rejected.next)
+        let told = Self::new(rejected.code, rejected.message).steps(rejected.next);
+        hint.into_iter().fold(told, Self::hint)
     }
 }
 
 impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
-        let kind = match &error {
-            StoreError::Moved { .. } | StoreError::Changed { .. } | StoreError::Busy { .. } => {
-                Kind::Locked
-            }
-            StoreError::NotRegular { .. }
-            | StoreError::TooLarge { .. }
-            | StoreError::NotText { .. } => Kind::BadInput,
-            _ => Kind::Missing,
-        };
-        let mut message = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            let _infallible = write!(message, ": {cause}");
-            source = cause.source();
-        }
-        let hint = match &error {
-            StoreError::File { .. } => Some("fix that, then repeat the command"),
-            StoreError::Busy { .. } => Some("repeat the command when it is free"),
-            other => other.hint(),
-        };
-        let hints = hint.into_iter().map(str::to_owned).collect();
-        Self { hints, ..Self::new(kind, message) }
+        EngineError::from(error).into()
     }
 }
 
 impl From<EngineError> for CliError {
     fn from(error: EngineError) -> Self {
-        let message = error.to_string();
-        let with_hint = |kind, hint: Option<String>| Self {
-            hints: hint.into_iter().collect(),
-            ..Self::new(kind, message.clone())
-        };
         match error {
             EngineError::Rejected(rejected) => rejected.into(),
-            EngineError::Store(error) => error.into(),
-            EngineError::Runs { .. } => with_hint(
-                Kind::Locked,
-                Some("`waypost run status --wait` watches it, `waypost run stop` ends it".into()),
-            ),
-            EngineError::Invalid(file) => {
-                let files = vec![*file];
-                Self { files, ..Self::new(Kind::BadInput, message) }
-            }
-            EngineError::BadInput { hint, .. } => with_hint(Kind::BadInput, hint),
-            EngineError::Missing { hint, .. } => with_hint(Kind::Missing, hint),
             EngineError::Git(error) => error.into(),
-            EngineError::Failed { hint, .. } => with_hint(Kind::Failed, hint),
-            EngineError::CheckFailed { .. } => with_hint(Kind::Failed, None),
-            EngineError::Proc(ProcError::Busy { .. }) => with_hint(Kind::Locked, None),
-            EngineError::Proc(_) => with_hint(Kind::Missing, None),
+            EngineError::Invalid(file) => {
+                let message = format!("{} is not valid", file.path.display());
+                Self { files: vec![*file], ..Self::new(Code::InvalidFile, message) }
+            }
+            error => {
+                let told = Self::new(error.code(), error.to_string()).steps(error.next_steps());
+                let told = error.source().into_iter().fold(told, Self::because);
+                error.hint().into_iter().fold(told, Self::hint)
+            }
         }
     }
 }
 
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
-        let kind = match error.kind() {
-            io::ErrorKind::BrokenPipe => Kind::Unheard,
-            _ => Kind::Missing,
-        };
-        Self::new(kind, format!("cannot print: {error}"))
+        let told = Self::new(Code::OutputFailed, format!("cannot print: {error}"));
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self { kind: Kind::Unheard, ..told },
+            _ => told,
+        }
     }
 }

@@ -1,23 +1,14 @@
 //! How errors of git and of work trees are told: which kind they are, their causes, and what to do.
 
-use crate::error::{CliError, Kind};
-use std::{error::Error as _, fmt::Write as _};
+use crate::error::CliError;
+use std::error::Error as _;
 use waypost_engine::{GitError, Remedy};
+use waypost_model::next::NextStep;
 
 impl From<GitError> for CliError {
     fn from(error: GitError) -> Self {
-        let kind = match &error {
-            GitError::Refused(_) => Kind::Refused,
-            GitError::BadInput(_) => Kind::BadInput,
-            _ => Kind::Missing,
-        };
-        let mut message = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            let _infallible = write!(message, ": {cause}");
-            source = cause.source();
-        }
-        let told = Self::new(kind, message);
+        let told = Self::new(error.code(), error.to_string());
+        let told = error.source().into_iter().fold(told, Self::because);
         match error.remedy() {
             Some(remedy) => spell(told, remedy),
             None => told,
@@ -27,27 +18,30 @@ impl From<GitError> for CliError {
 
 /// Adds what a person can do, as a command to type or as advice.
 fn spell(error: CliError, remedy: Remedy) -> CliError {
+    let git = |words: String| vec![NextStep::RunGit { words }];
     match remedy {
         Remedy::TryAgain => error.hint("try it again"),
         Remedy::InstallGit { version: (major, minor) } => {
             error.hint(format!("install git {major}.{minor} or newer"))
         }
         Remedy::MakeSpace => error.hint("make space on the disk"),
-        Remedy::ListTrees => error.hint("`waypost worktree list` tells which there are"),
+        Remedy::ListTrees => error.steps(vec![NextStep::ListTrees]),
         Remedy::BringBack { tree } => {
-            let tree = tree.strip_prefix("worktree/").unwrap_or(&tree);
-            error.next(format!("waypost worktree undo {tree}"))
+            let tree = tree.strip_prefix("worktree/").unwrap_or(&tree).to_owned();
+            error.steps(vec![NextStep::RestoreTree { tree }])
         }
-        Remedy::RenameBranch { name } => error.next(format!("git branch -m {name} another-name")),
-        Remedy::MakeBranch { name } => error.next(format!("git branch {name}")),
+        Remedy::RenameBranch { name } => error.steps(git(format!("branch -m {name} another-name"))),
+        Remedy::MakeBranch { name } => error.steps(git(format!("branch {name}"))),
         Remedy::MoveAway => error.hint("work trees are made in there: move it away"),
         Remedy::MoveAwayOrDelete => error.hint("move it away or delete it"),
         Remedy::RemoveTree { name } => {
-            error.hint(format!("`git worktree remove {name}`, or move it away"))
+            error.hint("or move it away").steps(git(format!("worktree remove {name}")))
         }
         Remedy::EndWriters => error.hint("end whatever writes into it, then try again"),
-        Remedy::ResumeRun => error.hint("find out who does, then `waypost run --resume`"),
-        Remedy::CheckRepository => error.hint("`git fsck` tells what is wrong with the repository"),
+        Remedy::ResumeRun => {
+            error.hint("find out who does, then go on").steps(vec![NextStep::ResumeRun])
+        }
+        Remedy::CheckRepository => error.steps(git("fsck".into())),
         Remedy::ShareFolders => {
             error.hint("share folders instead: `[worktree] share = [\"node_modules\"]`")
         }
@@ -57,7 +51,9 @@ fn spell(error: CliError, remedy: Remedy) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
     use std::io;
+    use waypost_model::code::Code;
 
     #[test]
     fn the_cause_and_what_to_do_are_told() {
@@ -74,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_remedy_that_is_a_command_comes_next() {
-        let error = || CliError::new(Kind::Refused, "x");
+        let error = || CliError::new(Code::TreeInTheWay, "x");
         let tree = "worktree/phase-1-cart".to_owned();
         let table = [
             (Remedy::BringBack { tree }, "waypost worktree undo phase-1-cart"),
@@ -82,8 +78,8 @@ mod tests {
             (Remedy::MakeBranch { name: "main".into() }, "git branch main"),
         ];
         for (remedy, next) in table {
-            let want = format!("{:?}", error().next(next));
-            assert_eq!(format!("{:?}", spell(error(), remedy)), want);
+            let told = format!("{:?}", spell(error(), remedy));
+            assert!(told.contains(&format!("next: Some({next:?})")), "{told}");
         }
     }
 }

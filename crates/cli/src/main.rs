@@ -17,7 +17,7 @@ mod suggest;
 use args::{Cli, Color, Command};
 use clap::{FromArgMatches as _, error::ErrorKind};
 use error::CliError;
-use output::{Output, say};
+use output::Output;
 use std::{
     env,
     io::Write as _,
@@ -26,9 +26,7 @@ use std::{
     process::ExitCode,
 };
 use suggest::Misspelt;
-
-/// What a bug of ours exits with.
-const BUG: u8 = 70;
+use waypost_model::code::Code;
 
 /// The circumstances of a command: where it works and how it prints.
 #[derive(Debug)]
@@ -72,8 +70,8 @@ fn main() -> ExitCode {
         Ok(Ok(code)) => code,
         Ok(Err(error)) => error.report(json),
         Err(_) => {
-            say("error: this is a bug in waypost; nothing that was reported as done is lost");
-            ExitCode::from(BUG)
+            let message = "this is a bug in waypost; nothing that was reported as done is lost";
+            CliError::new(Code::Bug, message).report(json)
         }
     }
 }
@@ -108,7 +106,7 @@ fn run(cli: Cli) -> Result<ExitCode, CliError> {
     };
     if !directory.is_dir() {
         let message = format!("there is no folder {}", directory.display());
-        return Err(CliError::bad_input(message));
+        return Err(CliError::new(Code::FolderUnknown, message));
     }
     let context = Context { directory, out };
     match cli.command {

@@ -4,6 +4,7 @@
 use crate::{args::Cli, error::CliError};
 use clap::{Command, CommandFactory as _};
 use waypost_engine::nearest;
+use waypost_model::code::Code;
 
 /// A word in the place of a command that there is not.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,7 +59,7 @@ impl Misspelt {
 
     pub(crate) fn error(&self) -> CliError {
         let Self { parent, word, .. } = self;
-        CliError::bad_input(format!("`{parent}` has no command `{word}`")).hint(
+        CliError::new(Code::CommandUnknown, format!("`{parent}` has no command `{word}`")).hint(
             match self.meant() {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!("`{parent} --help` lists its commands"),

@@ -1,6 +1,11 @@
 //! Making a state file that was found without a journal the start of one.
 
-use crate::{error::EngineError, ledger::MachineCommand, project::Project, windows};
+use crate::{
+    error::{EngineError, Problem},
+    ledger::MachineCommand,
+    project::Project,
+    windows,
+};
 use std::path::{Path, PathBuf};
 use waypost_model::{
     actor::Actor,
@@ -25,8 +30,8 @@ impl Project {
         if !self.actor().is_person() {
             return Err(Rejected::reserved("adopting a state file").into());
         }
-        let bytes = file::read_bounded(path, FILE_SIZE_MAX)?
-            .ok_or_else(|| EngineError::bad_input(format!("there is no {}", path.display())))?;
+        let bytes =
+            file::read_bounded(path, FILE_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let kind = Kind::of_path(&absolute.to_string_lossy());
         let command = match kind {
@@ -36,13 +41,9 @@ impl Project {
             }
             Some(Kind::RunState) => MachineCommand::run(self.adopt_run(path, &bytes)?),
             _ => {
-                return Err(EngineError::BadInput {
-                    message: format!("{} is no state file that can be adopted", path.display()),
-                    hint: Some(
-                        "adopt .develop-workflow/state.json or .claude/orchestrate-state.json"
-                            .into(),
-                    ),
-                });
+                let message = format!("{} is no state file that can be adopted", path.display());
+                let hint = "adopt .develop-workflow/state.json or .claude/orchestrate-state.json";
+                return Err(Problem::new(Code::NotAdoptable, message).hint(hint).into());
             }
         };
         if !self.has_journal() {
@@ -70,14 +71,12 @@ impl Project {
         let state: RunState = self.read_state(path, bytes)?;
         let plan = match self.read_tasks(None) {
             Ok(read) => read.plan,
-            Err(EngineError::BadInput { .. }) => {
+            Err(error) if error.code() == Code::TasksNotFound => {
                 self.notice("there is no TASKS.md; the plan is taken from the state file alone");
                 let faults = |faults: Vec<run::PlanError>| {
                     let first = faults.first().map(ToString::to_string).unwrap_or_default();
-                    EngineError::bad_input(format!(
-                        "{} holds no sound plan: {first}",
-                        path.display()
-                    ))
+                    let message = format!("{} holds no sound plan: {first}", path.display());
+                    EngineError::from(Problem::new(Code::NotAdoptable, message))
                 };
                 state.to_plan().map_err(faults)?
             }
@@ -164,8 +163,8 @@ impl Project {
 
     /// Reads a checkpoint contract.
     pub fn read_contract(&mut self, path: &Path) -> Result<CheckpointContract, EngineError> {
-        let bytes = file::read_bounded(path, FILE_SIZE_MAX)?
-            .ok_or_else(|| EngineError::bad_input(format!("there is no {}", path.display())))?;
+        let bytes =
+            file::read_bounded(path, FILE_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
         self.read_state(path, &bytes)
     }
 

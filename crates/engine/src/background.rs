@@ -8,7 +8,12 @@
 //! A running engine is asked to end much as Ctrl-C asks it: by a signal, through a handle that was
 //! compared with the owner of the engine lock, so that it never meets another process.
 
-use crate::{agent::agents_folder, clock::Clock, error::EngineError, project::Project};
+use crate::{
+    agent::agents_folder,
+    clock::Clock,
+    error::{EngineError, Problem},
+    project::Project,
+};
 use rustix::{
     fs::OFlags,
     io::Errno,
@@ -27,6 +32,7 @@ use waypost_model::{
     code::Code,
     layout::{self, variable},
     machine::Rejected,
+    next::NextStep,
 };
 use waypost_store::{
     StoreError, file,
@@ -144,7 +150,7 @@ impl Project {
         let mut child = spawn(program, &log)?;
         let (pid, start) = (child.id(), self.clock.now());
         loop {
-            let status = child.try_wait().map_err(|error| cannot_start(&error))?;
+            let status = child.try_wait().map_err(cannot_start)?;
             if let Some(status) = status {
                 let killed = || status.signal().map_or(1, |signal| 128 + signal);
                 let code = u8::try_from(status.code().unwrap_or_else(killed)).unwrap_or(1);
@@ -154,10 +160,9 @@ impl Project {
                 return Ok(Begun::Working { pid });
             }
             if self.clock.now().since(start) > BEGIN_PATIENCE {
-                return Err(EngineError::missing(
-                    format!("process {pid} has not begun to work"),
-                    format!("{} has what it said", log.path.display()),
-                ));
+                let message = format!("process {pid} has not begun to work");
+                let hint = format!("{} has what it said", log.path.display());
+                return Err(Problem::new(Code::NotBegun, message).hint(hint).into());
             }
             thread::sleep(POLL);
         }
@@ -201,14 +206,17 @@ impl Project {
             Ok(()) => Ok(Some(owner)),
             // It has ended meanwhile, which is what was asked for.
             Err(Errno::SRCH) if self.has_engine_ended(&owner)? => Ok(Some(owner)),
-            Err(Errno::SRCH) => Err(EngineError::missing(
-                format!("the engine lock names {owner}, which is not there, and is held"),
-                "`waypost doctor` says more",
-            )),
-            Err(error) => Err(EngineError::missing(
-                format!("{owner} cannot be asked to end: {error}"),
-                "the process that started it can end it",
-            )),
+            Err(Errno::SRCH) => {
+                let message =
+                    format!("the engine lock names {owner}, which is not there, and is held");
+                Err(Problem::new(Code::LeaseStale, message).next(NextStep::Examine).into())
+            }
+            Err(error) => {
+                Err(Problem::new(Code::CannotSignal, format!("{owner} cannot be asked to end"))
+                    .hint("the process that started it can end it")
+                    .because(error)
+                    .into())
+            }
         }
     }
 
@@ -254,7 +262,7 @@ fn held_by(owner: Owner) -> EngineError {
 
 fn spawn(program: &[OsString], log: &RunLog) -> Result<Child, EngineError> {
     let (name, arguments) =
-        program.split_first().ok_or_else(|| EngineError::bad_input("no program is given"))?;
+        program.split_first().ok_or_else(|| Problem::new(Code::Bug, "no program is given"))?;
     let said = log.begin()?;
     let twin = said.try_clone().map_err(|source| log.error("open", source))?;
     #[expect(clippy::disallowed_methods, reason = "the engine starts its own successor")]
@@ -265,14 +273,15 @@ fn spawn(program: &[OsString], log: &RunLog) -> Result<Child, EngineError> {
         command.env_remove(name);
     }
     command.stdin(Stdio::null()).stdout(said).stderr(twin);
-    command.spawn().map_err(|error| cannot_start(&error))
+    command.spawn().map_err(cannot_start)
 }
 
-fn cannot_start(error: &std::io::Error) -> EngineError {
-    EngineError::missing(
-        format!("the background process cannot be started: {error}"),
-        "run it in the foreground: `waypost run --resume`",
-    )
+fn cannot_start(error: std::io::Error) -> EngineError {
+    Problem::new(Code::CannotStart, "the background process cannot be started")
+        .hint("run it in the foreground")
+        .next(NextStep::ResumeRun)
+        .because(error)
+        .into()
 }
 
 /// Signals exactly this process: once the handle is open it means one process for good.

@@ -1,11 +1,12 @@
 //! Runs the commands that prove something: a gate's check, a checkpoint's validation.
 
-use crate::error::EngineError;
+use crate::error::{EngineError, Problem};
 use std::{
     io::{self, Read as _},
     path::Path,
     process::{Command, Stdio},
 };
+use waypost_model::code::Code;
 
 /// How much of a check's output is kept for comparing with what was expected.
 const OUTPUT_KEPT_MAX: usize = 1 << 20;
@@ -29,9 +30,10 @@ pub(crate) fn run(
     folder: &Path,
     echo: &mut dyn io::Write,
 ) -> Result<CheckResult, EngineError> {
-    let cannot = |error: io::Error| EngineError::Missing {
-        message: format!("cannot run `{command}`: {error}"),
-        hint: None,
+    let cannot = |error: io::Error| {
+        EngineError::from(
+            Problem::new(Code::CannotStart, format!("cannot run `{command}`")).because(error),
+        )
     };
     let (mut reader, writer) = io::pipe().map_err(cannot)?;
     let mut child = Command::new("/bin/sh")

@@ -7,7 +7,12 @@ mod personal;
 
 pub(crate) use personal::{Personal, USUAL_USER_FILE};
 
-use crate::{agent::built_in_names, environment::Environment, error::EngineError, home::Home};
+use crate::{
+    agent::built_in_names,
+    environment::Environment,
+    error::{EngineError, Problem},
+    home::Home,
+};
 use serde::Deserialize as _;
 use std::{
     collections::BTreeMap,
@@ -16,9 +21,11 @@ use std::{
 };
 use toml::{Table, Value};
 use waypost_model::{
+    code::Code,
     config::{Config, REDACTED, SECRET_KEYS, reference},
     diagnostic::Diagnostic,
     document::Document as _,
+    next::NextStep,
 };
 use waypost_store::{file, parse};
 
@@ -91,10 +98,10 @@ impl Configuration {
         }
         found.values =
             Config::deserialize(Value::Table(found.merged.clone())).map_err(|error| {
-                EngineError::bad_input(format!("the configuration does not fit: {error}"))
+                Problem::new(Code::ConfigInvalid, "the configuration does not fit").because(error)
             })?;
         if let Some(finding) = found.values.check().first() {
-            return Err(EngineError::bad_input(finding.message.clone()));
+            return Err(Problem::new(Code::ConfigInvalid, finding.message.clone()).into());
         }
         Ok(found)
     }
@@ -135,10 +142,11 @@ impl Configuration {
         // The default has the right type; a file may have said `5` where `5.0` is meant.
         let known = flatten(&defaults());
         let Some((key, old)) = known.into_iter().find(|(key, _)| variable_name(key) == name) else {
-            return Err(EngineError::BadInput {
-                message: format!("the environment variable {name} configures nothing"),
-                hint: Some("`waypost config show` lists what can be set".into()),
-            });
+            let message = format!("the environment variable {name} configures nothing");
+            return Err(Problem::new(Code::VariableUnknown, message)
+                .hint("the configuration lists what can be set")
+                .next(NextStep::ShowConfiguration)
+                .into());
         };
         let value = match key.as_str() {
             // An address has no secret beside it here.
@@ -147,7 +155,7 @@ impl Configuration {
         };
         let value = value.ok_or_else(|| {
             let expected = old.type_str();
-            EngineError::bad_input(format!("{name}={text} is not of type {expected}"))
+            Problem::new(Code::ConfigInvalid, format!("{name}={text} is not of type {expected}"))
         })?;
         set(&mut self.merged, &key, value);
         self.origins.insert(key, Origin::Environment(name.to_owned()));

@@ -27,8 +27,8 @@ pub(crate) fn decide_again_if_moved<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ledger::MachineCommand, project::Project};
-    use waypost_model::{actor::Actor, verdict};
+    use crate::{error::Problem, ledger::MachineCommand, project::Project};
+    use waypost_model::{actor::Actor, code::Code, verdict};
     use waypost_store::journal::{CommitFault, Journals, MemoryStore};
 
     fn moved() -> EngineError {
@@ -61,7 +61,7 @@ mod tests {
             StoreError::CommitUnknown { cause }.into()
         };
         assert_eq!(try_with(1, unknown).0, 1, "it may have happened");
-        let refused = || EngineError::missing("refused", "nothing");
+        let refused = || Problem::new(Code::HostGone, "refused").into();
         assert_eq!(try_with(1, refused).0, 1);
     }
 

@@ -4,7 +4,7 @@ use crate::{
     agent::GateHealth,
     config::Configuration,
     environment::Environment,
-    error::EngineError,
+    error::{EngineError, Problem},
     home::Home,
     init::{HookHealth, examine_hooks},
     project::Project,
@@ -12,7 +12,7 @@ use crate::{
 use std::path::Path;
 use waypost_agent::{Product, settings::Registered};
 use waypost_git::{self as git, Git};
-use waypost_model::{actor::Actor, machine::Rejected, next::NextStep};
+use waypost_model::{actor::Actor, code::Code, machine::Rejected, next::NextStep};
 use waypost_store::{
     StoreError,
     journal::{Journals, Mode},
@@ -112,10 +112,8 @@ impl<'a> Doctor<'a> {
             return Ok("the journal is sound after all; nothing was restored".into());
         }
         let newest = Journals::of(&self.place).backups()?.into_iter().next().ok_or_else(|| {
-            EngineError::missing(
-                "there is no backup of the journal",
-                "`waypost adopt FILE` starts a new one",
-            )
+            Problem::new(Code::BackupMissing, "there is no backup of the journal")
+                .next(NextStep::AdoptFile { file: "FILE".into() })
         })?;
         let damaged = Journals::of(&self.place).restore(&newest.path)?;
         forget_renderings(&self.place)?;

@@ -1,8 +1,16 @@
 //! What can go wrong for a caller of the engine; each variant has its own way out.
+//!
+//! Every error has a code, which says what can be done about it and decides the exit code. What
+//! leads on is a value that the faces spell; the causes stay behind it as a chain.
 
-use std::path::PathBuf;
+use std::{
+    error::Error,
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 use waypost_git::GitError;
-use waypost_model::{diagnostic::Diagnostic, machine::Rejected};
+use waypost_model::{code::Code, diagnostic::Diagnostic, machine::Rejected, next::NextStep};
 use waypost_store::{StoreError, lock::Owner};
 
 #[derive(Debug, thiserror::Error)]
@@ -22,18 +30,12 @@ pub enum EngineError {
     /// A file that a person or an agent wrote cannot be used as it is.
     #[error("{} is not valid", .0.path.display())]
     Invalid(Box<InvalidFile>),
-    /// What was asked for makes no sense.
-    #[error("{message}")]
-    BadInput { message: String, hint: Option<String> },
-    /// Something is not there that has to be.
-    #[error("{message}")]
-    Missing { message: String, hint: Option<String> },
+    /// What was given, what is there or what was done does not do; its code says which.
+    #[error(transparent)]
+    Problem(Box<Problem>),
     /// Git, the repository or a work tree stands against it.
     #[error(transparent)]
     Git(GitError),
-    /// What an agent was sent to do came to nothing.
-    #[error("{message}")]
-    Failed { message: String, hint: Option<String> },
     /// A command that Waypost ran as a check did not pass.
     #[error("`{command}` did not pass: {outcome}")]
     CheckFailed { command: String, outcome: String },
@@ -48,6 +50,12 @@ impl From<GitError> for EngineError {
     }
 }
 
+impl From<Problem> for EngineError {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(Box::new(problem))
+    }
+}
+
 /// A file with everything that was found wrong with it, and its text for showing where.
 #[derive(Clone, Debug)]
 pub struct InvalidFile {
@@ -56,17 +64,157 @@ pub struct InvalidFile {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+/// Something that does not do: which, told to a person, with what leads on and what is behind it.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    pub code: Code,
+    pub message: String,
+    /// What a person can do where no step of ours leads on; names none of our commands.
+    pub hint: Option<String>,
+    /// What leads on from here, the most useful first; any one of them.
+    pub next: Vec<NextStep>,
+    /// Shared, because one failure may be told to several threads.
+    cause: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl Problem {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None, next: Vec::new(), cause: None }
+    }
+
+    /// A file that was named is not there.
+    pub(crate) fn no_file(path: &Path) -> Self {
+        Self::new(Code::FileNotFound, format!("there is no {}", path.display()))
+    }
+
+    /// The operating system refused something that always works.
+    pub(crate) fn system(message: &str, cause: impl Error + Send + Sync + 'static) -> Self {
+        Self::new(Code::SystemFailed, message).because(cause)
+    }
+
+    /// What another version has started still works; `what` is what has to end.
+    pub(crate) fn other_version(id: &str, what: &str) -> Self {
+        let message = format!("{id} was started by another version of Waypost and still works");
+        Self::new(Code::OtherVersion, message)
+            .hint(format!("wait until its {what} ended, or go on with that version"))
+    }
+
+    /// The journal took nothing; told to each thread that wanted something of it.
+    pub(crate) fn unwritten(error: EngineError) -> Self {
+        let told = Self::new(error.code(), "the journal could not be written");
+        let told = match &error {
+            EngineError::Store(StoreError::CommitUnknown { .. }) => {
+                Self { hint: error.hint().map(str::to_owned), next: error.next_steps(), ..told }
+            }
+            _ => told.hint("nothing was done; repeat the command"),
+        };
+        told.because(error)
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub fn next(mut self, step: NextStep) -> Self {
+        self.next.push(step);
+        self
+    }
+
+    pub fn because(mut self, cause: impl Error + Send + Sync + 'static) -> Self {
+        self.cause = Some(Arc::new(cause));
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for Problem {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static))
+    }
+}
+
 impl EngineError {
     pub fn invalid(path: impl Into<PathBuf>, bytes: &[u8], diagnostics: Vec<Diagnostic>) -> Self {
         let text = String::from_utf8_lossy(bytes).into_owned();
         Self::Invalid(Box::new(InvalidFile { path: path.into(), text, diagnostics }))
     }
 
-    pub fn bad_input(message: impl Into<String>) -> Self {
-        Self::BadInput { message: message.into(), hint: None }
+    /// What programs match on.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Rejected(rejected) => rejected.code,
+            Self::Store(error) => error.code(),
+            Self::Runs { .. } => Code::AlreadyRunning,
+            Self::Proc(error) => error.code(),
+            Self::Invalid(_) => Code::InvalidFile,
+            Self::Problem(problem) => problem.code,
+            Self::Git(error) => error.code(),
+            Self::CheckFailed { .. } => Code::CheckFailed,
+        }
     }
 
-    pub fn missing(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Missing { message: message.into(), hint: Some(hint.into()) }
+    /// What leads on, the most useful first; any one of them.
+    pub fn next_steps(&self) -> Vec<NextStep> {
+        match self {
+            Self::Rejected(rejected) => rejected.next.clone(),
+            Self::Store(error) => error.next_step().into_iter().collect(),
+            Self::Runs { .. } => vec![NextStep::WatchRun, NextStep::StopRun],
+            Self::Problem(problem) => problem.next.clone(),
+            Self::Proc(_) | Self::Invalid(_) | Self::Git(_) | Self::CheckFailed { .. } => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// What a person can do where no step of ours leads on.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Store(error) => error.hint(),
+            Self::Problem(problem) => problem.hint.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+/// The message with everything that is behind it, in one line.
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        // What only passes on its cause says the same as that.
+        if !text.ends_with(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    #[test]
+    fn a_problem_keeps_what_is_behind_it() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let store = StoreError::Full { path: "/x".into(), source: full };
+        let told = Problem::unwritten(store.into());
+        for error in [told.clone(), told] {
+            let error = EngineError::from(error);
+            assert_eq!(
+                with_causes(&error),
+                "the journal could not be written: no space left to write /x: no storage space"
+            );
+            assert_eq!(error.code(), Code::DiskFull);
+        }
     }
 }

@@ -1,8 +1,14 @@
 //! Gathering the evidence that gates and checkpoints need.
 
-use crate::{check, error::EngineError, project::Project, worktrees};
+use crate::{
+    check,
+    error::{EngineError, Problem},
+    project::Project,
+    worktrees,
+};
 use std::{io, path::Path};
 use waypost_model::{
+    code::Code,
     evidence::Evidence,
     id::{CheckpointId, TaskId},
     run::{self, TaskStatus},
@@ -156,12 +162,12 @@ impl Project {
 
 /// Reads how many blocking findings a report states.
 fn read_report(path: &Path) -> Result<Evidence, EngineError> {
-    let bytes = file::read_bounded(path, REPORT_SIZE_MAX)?
-        .ok_or_else(|| EngineError::bad_input(format!("there is no {}", path.display())))?;
+    let bytes = file::read_bounded(path, REPORT_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
     let text = String::from_utf8_lossy(&bytes);
-    let blocking = blocking_of(&text).ok_or_else(|| EngineError::BadInput {
-        message: format!("{} does not say how many findings are blocking", path.display()),
-        hint: Some("write a line `Blocking: N`, or JSON `{\"blocking\": N}`".into()),
+    let blocking = blocking_of(&text).ok_or_else(|| {
+        let message = format!("{} does not say how many findings are blocking", path.display());
+        Problem::new(Code::ReportUnclear, message)
+            .hint("write a line `Blocking: N`, or JSON `{\"blocking\": N}`")
     })?;
     Ok(Evidence::SelfReported { blocking, report: path.display().to_string() })
 }

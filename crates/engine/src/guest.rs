@@ -3,7 +3,10 @@
 //! The project, with its journal, the engine lock and the notices, belongs to the host and is lent. A
 //! guest never waits by itself: it names what wakes it, so that one thread can wait for all guests.
 
-use crate::{error::EngineError, project::Project};
+use crate::{
+    error::{EngineError, Problem},
+    project::Project,
+};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -60,10 +63,7 @@ impl<'a> Waits<'a> {
         let timeout = Timespec::try_from(left).ok();
         match poll(&mut self.sources, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(EngineError::Missing {
-                message: format!("cannot wait for what happens next: {error}"),
-                hint: None,
-            }),
+            Err(error) => Err(Problem::system("cannot wait for what happens next", error).into()),
         }
     }
 }

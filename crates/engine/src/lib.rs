@@ -57,7 +57,7 @@ pub use clock::Clock;
 pub use config::{Configuration, Origin, Setting, Sources};
 pub use doctor::{Doctor, Finding, Health, Repair};
 pub use environment::Environment;
-pub use error::{EngineError, InvalidFile};
+pub use error::{EngineError, InvalidFile, Problem, with_causes};
 pub use evidence::GateClaim;
 pub use execute::{AgentView, Audience, Doing, Happening, RunEnd, RunOptions, Running, Wish};
 pub use home::Home;

@@ -3,7 +3,7 @@
 
 use crate::{
     agent::{agents_folder, bury},
-    error::EngineError,
+    error::{EngineError, Problem},
     project::Project,
 };
 use std::{path::PathBuf, thread, time::Duration};
@@ -57,18 +57,21 @@ impl Project {
         let agent = self.agent(&agent)?;
         let words = interactive(agent.adapter, &agent.command, &conversation);
         let words = words.ok_or_else(|| {
-            EngineError::bad_input(format!(
-                "{} has no terminal of its own in which {conversation} could be opened",
-                agent.name
-            ))
+            let name = &agent.name;
+            let message = format!(
+                "{name} has no terminal of its own in which {conversation} could be opened"
+            );
+            Problem::new(Code::NoTerminal, message)
         })?;
         let home = self.main_root().unwrap_or_else(|| self.root().to_owned());
         let folder = tree.map_or_else(|| self.root().to_owned(), |tree| home.join(tree));
         if !folder.exists() {
-            return Err(EngineError::missing(
-                format!("{} is gone, and the conversation belongs to it", folder.display()),
-                format!("`waypost worktree undo` brings it back, or `waypost run diff {id}`"),
-            ));
+            let message =
+                format!("{} is gone, and the conversation belongs to it", folder.display());
+            return Err(Problem::new(Code::TreeGone, message)
+                .next(NextStep::ListTrees)
+                .next(NextStep::ShowChanges { id: id.clone() })
+                .into());
         }
         Ok(Opened { agent: agent.name, words, folder })
     }
@@ -86,10 +89,9 @@ impl Project {
             thread::sleep(LOOK_INTERVAL);
         }
         self.hand_back(id)?;
-        Err(EngineError::missing(
-            format!("the agent of {id} does not end"),
-            format!("`waypost log {id}` tells what it did last"),
-        ))
+        Err(Problem::new(Code::AgentStays, format!("the agent of {id} does not end"))
+            .next(NextStep::ShowHistory { id: id.clone() })
+            .into())
     }
 
     pub fn hand_back(&mut self, id: &TaskId) -> Result<(), EngineError> {

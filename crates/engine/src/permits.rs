@@ -3,8 +3,11 @@
 //! It is the user's and not the project's: a repository cannot bring it along, and an agent can
 //! neither answer the inbox nor reach a permission that nobody gave.
 
-use crate::{error::EngineError, project::Project};
-use waypost_model::actor::Actor;
+use crate::{
+    error::{EngineError, Problem},
+    project::Project,
+};
+use waypost_model::{actor::Actor, code::Code, next::NextStep};
 use waypost_store::permits::{Permit, Permits};
 
 impl Project {
@@ -28,7 +31,8 @@ impl Project {
         let Actor::User(name) = &self.actor else { return Ok(()) };
         let Some(list) = self.permit_list() else {
             let message = "there is no home folder to keep the permission in";
-            return Err(EngineError::missing(message, "set HOME, or answer with `allow-run`"));
+            let hint = "set HOME, or answer with `allow-run`";
+            return Err(Problem::new(Code::HomeMissing, message).hint(hint).into());
         };
         let at = self.clock.now().to_string();
         Ok(list.add(id, what, (name, &at), self.root())?)
@@ -39,10 +43,10 @@ impl Project {
         let found = self.permits()?;
         let mut fitting = found.iter().filter(|it| !start.is_empty() && it.id.starts_with(start));
         let (Some(permit), None) = (fitting.next(), fitting.next()) else {
-            return Err(EngineError::BadInput {
-                message: format!("`{start}` is not the id of one permission"),
-                hint: Some("`waypost inbox permits` lists them".to_owned()),
-            });
+            let message = format!("`{start}` is not the id of one permission");
+            return Err(Problem::new(Code::PermitUnknown, message)
+                .next(NextStep::ListPermits)
+                .into());
         };
         if let Some(list) = self.permit_list() {
             list.remove(&permit.id)?;

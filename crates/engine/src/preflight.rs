@@ -9,7 +9,7 @@ use crate::{
     agent::{Agent, AgentCheck, GateHealth, require_key},
     config::USUAL_USER_FILE,
     environment::Environment,
-    error::EngineError,
+    error::{EngineError, Problem},
     execute::agent_of,
     project::Project,
 };
@@ -105,21 +105,22 @@ impl Preflight {
         if agent.program(&self.environment).is_none() && !is_there {
             let other =
                 format!("name another one as `command` in `[agents.{name}]` of {USUAL_USER_FILE}");
-            return Err(EngineError::missing(
-                format!("tasks are for {name}, and its program `{word}` is not installed"),
-                match setup::install_command(word) {
-                    Some(install) => format!("`{install}` installs it; or {other}"),
-                    None => format!("install it, or {other}"),
-                },
-            ));
+            let message =
+                format!("tasks are for {name}, and its program `{word}` is not installed");
+            let hint = match setup::install_command(word) {
+                Some(install) => format!("`{install}` installs it; or {other}"),
+                None => format!("install it, or {other}"),
+            };
+            return Err(Problem::new(Code::ProgramMissing, message).hint(hint).into());
         }
         // A program of the person's own choice may keep its account anywhere.
         let sign_in = setup::sign_in(word).filter(|_| agent.config.command.is_empty());
         match sign_in.filter(|sign_in| self.is_signed_out(sign_in)) {
-            Some(sign_in) => Err(EngineError::missing(
-                format!("tasks are for {name}, which is not signed in on this machine"),
-                sign_in.remedy,
-            )),
+            Some(sign_in) => {
+                let message =
+                    format!("tasks are for {name}, which is not signed in on this machine");
+                Err(Problem::new(Code::SignedOut, message).hint(sign_in.remedy).into())
+            }
             None => Ok(()),
         }
     }
@@ -182,10 +183,9 @@ pub fn require_phase(active: &Active, phase: Option<u32>) -> Result<(), EngineEr
                 _ => number.to_string(),
             });
             let known: Vec<String> = known.collect();
-            Err(EngineError::BadInput {
-                message: format!("there is no phase {wanted} in this run"),
-                hint: Some(format!("its phases are {}", known.join(", "))),
-            })
+            let message = format!("there is no phase {wanted} in this run");
+            let hint = format!("its phases are {}", known.join(", "));
+            Err(Problem::new(Code::PhaseUnknown, message).hint(hint).into())
         }
         Some(PhaseStage::Waiting) if wanted != current => {
             let message = format!("phase {wanted} comes after phase {current}, which is not done");

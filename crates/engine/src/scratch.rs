@@ -1,25 +1,23 @@
 //! Folders to try things in, apart from anybody's work.
 
-use crate::error::EngineError;
+use crate::error::{EngineError, Problem};
 use std::{fs, path::Path};
 use waypost_git::Git;
-use waypost_model::layout;
+use waypost_model::{code::Code, layout};
 use waypost_store::file;
 
 /// Makes a folder with some files, and a repository of it where git is installed.
 pub fn make_scratch(folder: &Path, files: &[(&str, String)]) -> Result<(), EngineError> {
     if folder.exists() {
-        return Err(EngineError::BadInput {
-            message: format!("{} is already there", folder.display()),
-            hint: Some("name a folder that does not exist yet".to_owned()),
-        });
+        let message = format!("{} is already there", folder.display());
+        let hint = "name a folder that does not exist yet";
+        return Err(Problem::new(Code::FolderExists, message).hint(hint).into());
     }
     // Without git this is what makes it a project.
     fs::create_dir_all(folder.join(layout::STATE_OUTSIDE_GIT)).map_err(|error| {
-        EngineError::missing(
-            format!("cannot make {}: {error}", folder.display()),
-            "name a folder that can be made",
-        )
+        Problem::new(Code::FileFailed, format!("cannot make {}", folder.display()))
+            .hint("name a folder that can be made")
+            .because(error)
     })?;
     for (name, text) in files {
         file::replace(&folder.join(name), text.as_bytes(), file::SHARED)?;

@@ -7,7 +7,7 @@
 
 use crate::{
     check,
-    error::EngineError,
+    error::{EngineError, Problem},
     execute::{Made, make_attempt_tree},
     ledger::MachineCommand,
     project::Project,
@@ -23,6 +23,7 @@ use waypost_git::{
 };
 use waypost_model::{
     actor::Actor,
+    code::Code,
     declared,
     evidence::Evidence,
     id::TaskId,
@@ -120,10 +121,8 @@ impl Project {
         };
         match made {
             Made::NoSpace => {
-                return Err(EngineError::missing(
-                    "the disk is nearly full: there is no room for a work tree",
-                    "`waypost worktree list` shows what can be removed",
-                ));
+                let message = "the disk is nearly full: there is no room for a work tree";
+                return Err(Problem::new(Code::DiskFull, message).next(NextStep::ListTrees).into());
             }
             Made::New => self.set_up(&place.folder(), echo)?,
             Made::Kept { .. } => {}
@@ -301,7 +300,7 @@ impl Project {
 impl Place {
     /// The commit that has the work, and whether it changed anything.
     fn proven(&self, committed: Committed) -> Result<(String, bool), EngineError> {
-        let failed = |message: String| EngineError::Failed { message, hint: None };
+        let failed = |message: String| Problem::new(Code::NothingProven, message).into();
         match committed {
             Committed::At { commit, changed } => {
                 let task = (self.stamp.id.as_str(), self.files.as_slice());
@@ -333,20 +332,18 @@ impl Place {
         changed: bool,
         evidence: &Evidence,
     ) -> Result<Option<String>, EngineError> {
-        let failed =
-            |message: String, hint: String| EngineError::Failed { message, hint: Some(hint) };
         let unclean = match self.verify.is_empty() {
             true => Vec::new(),
             false => merge::changed_since(&self.trees, &self.name, commit)?,
         };
         if !unclean.is_empty() {
-            return Err(failed(
-                format!(
-                    "verification has changed files that are committed: {}",
-                    name_some(&unclean)
-                ),
-                "let it leave them as they are".into(),
-            ));
+            let message = format!(
+                "verification has changed files that are committed: {}",
+                name_some(&unclean)
+            );
+            return Err(Problem::new(Code::VerifyChangedFiles, message)
+                .hint("let it leave them as they are")
+                .into());
         }
         if !changed {
             return Ok(None);
@@ -354,15 +351,22 @@ impl Place {
         match merge::join(&self.trees, &self.phase, commit, &self.stamp, &evidence.to_string())? {
             Join::Done { commit } => Ok(Some(commit)),
             Join::Nothing => Ok(None),
-            Join::Conflict { files } | Join::Unclean { files } => Err(failed(
-                format!("it conflicts with what was joined meanwhile, in {}", name_some(&files)),
-                format!(
-                    "`git -C {} merge {}`, resolve it there, then `waypost run done {}`",
-                    self.folder().display(),
-                    self.phase.name,
-                    self.stamp.id
-                ),
-            )),
+            Join::Conflict { files } | Join::Unclean { files } => {
+                let message = format!(
+                    "it conflicts with what was joined meanwhile, in {}",
+                    name_some(&files)
+                );
+                let (folder, phase) = (self.folder(), &self.phase.name);
+                let hint = format!(
+                    "`git -C {} merge {phase}`, resolve it there, then complete the task again",
+                    folder.display()
+                );
+                let id = self.stamp.id.clone();
+                Err(Problem::new(Code::MergeConflict, message)
+                    .hint(hint)
+                    .next(NextStep::CompleteTask { id })
+                    .into())
+            }
         }
     }
 }

@@ -1,6 +1,11 @@
 //! Finding and reading TASKS.md, and keeping a run in step with it.
 
-use crate::{error::EngineError, ledger::MachineCommand, preflight::Preflight, project::Project};
+use crate::{
+    error::{EngineError, Problem},
+    ledger::MachineCommand,
+    preflight::Preflight,
+    project::Project,
+};
 use std::{
     collections::HashSet,
     path::{Path, PathBuf},
@@ -91,15 +96,14 @@ impl Project {
     pub fn read_tasks(&self, file: Option<&Path>) -> Result<TasksSource, EngineError> {
         let path = match file {
             Some(path) => path.to_owned(),
-            None => self.find_tasks().ok_or_else(|| EngineError::BadInput {
-                message: format!("TASKS_NOT_FOUND: there is no {}", USUAL_PLACES.join(", no ")),
-                hint: Some(
-                    "write one, or name the file: `waypost run start ID --tasks FILE`".into(),
-                ),
+            None => self.find_tasks().ok_or_else(|| {
+                let message = format!("there is no {}", USUAL_PLACES.join(", no "));
+                Problem::new(Code::TasksNotFound, message)
+                    .hint("write one, or name the file with `--tasks FILE`")
             })?,
         };
         let bytes = file::read_bounded(&path, FILE_SIZE_MAX)?.ok_or_else(|| {
-            EngineError::bad_input(format!("TASKS_NOT_FOUND: there is no {}", path.display()))
+            Problem::new(Code::TasksNotFound, format!("there is no {}", path.display()))
         })?;
         let root = self.root();
         let fallback =

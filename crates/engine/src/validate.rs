@@ -2,10 +2,11 @@
 
 use crate::{
     config::{covered, hide_value, validate_project_file},
-    error::{EngineError, InvalidFile},
+    error::{EngineError, InvalidFile, Problem},
 };
 use std::path::Path;
 use waypost_model::{
+    code::Code,
     diagnostic::{Diagnostic, Severity},
     document::Kind,
     layout,
@@ -32,8 +33,7 @@ impl Validity {
 
 /// Validates one file; its kind follows from its path unless it is given.
 pub fn validate_file(path: &Path, kind: Option<Kind>) -> Result<Validity, EngineError> {
-    let bytes = file::read_bounded(path, FILE_SIZE_MAX)?
-        .ok_or_else(|| EngineError::bad_input(format!("there is no {}", path.display())))?;
+    let bytes = file::read_bounded(path, FILE_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
     let is_markdown = path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("md"));
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let kind = kind.or_else(|| Kind::of_path(&absolute.to_string_lossy()));
@@ -71,10 +71,9 @@ fn validate_tasks(bytes: &[u8]) -> Vec<Diagnostic> {
 
 fn unknown_kind(path: &Path) -> EngineError {
     let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-    EngineError::BadInput {
-        message: format!("cannot tell from its name what {} is", path.display()),
-        hint: Some(format!("say what it is: `--kind KIND`, one of {}", names.join(", "))),
-    }
+    let message = format!("cannot tell from its name what {} is", path.display());
+    let hint = format!("say what it is: `--kind KIND`, one of {}", names.join(", "));
+    Problem::new(Code::KindUnknown, message).hint(hint).into()
 }
 
 /// The JSON Schema of a kind, draft 2020-12.

@@ -1,12 +1,18 @@
 //! The work trees of a project as commands see them: together with what the run says of them.
 
-use crate::{clock::Clock, error::EngineError, project::Project};
+use crate::{
+    clock::Clock,
+    error::{EngineError, Problem},
+    project::Project,
+};
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 use waypost_git::{
     GitError, Hold, Mistake, PruneOrder, Pruned, TreeEntry, Trees, TreesPlace, name, size, tree,
 };
 use waypost_model::{
+    code::Code,
     machine::Rejected,
+    next::NextStep,
     run::{Active, PhaseStage, TaskStatus},
     time::Time,
 };
@@ -92,16 +98,16 @@ pub struct Undone {
 pub(crate) fn trees_of(project: &Project) -> Result<Trees, EngineError> {
     let place = project.place();
     let common = place.git_common.clone().ok_or_else(|| {
-        EngineError::missing(
-            "work trees need a git repository, and this is none",
-            "`git init`, or `--isolation none`",
-        )
+        Problem::new(Code::RepositoryNeeded, "work trees need a git repository, and this is none")
+            .next(NextStep::RunGit { words: "init".into() })
+            .next(NextStep::BeginWithoutTrees)
     })?;
     let root = project.trees_home().ok_or_else(|| {
-        EngineError::missing(
-            "it is not known where this repository's own work tree is, to make others below",
-            "go on in there, or with `--isolation none`",
-        )
+        let message =
+            "it is not known where this repository's own work tree is, to make others below";
+        Problem::new(Code::RepositoryNeeded, message)
+            .hint("go on in that work tree, or without work trees")
+            .next(NextStep::BeginWithoutTrees)
     })?;
     // A bare repository has no files; those of the work tree that the command was given in.
     let is_bare = root == common && !place.is_made_by_waypost();

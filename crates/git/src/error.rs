@@ -7,6 +7,7 @@ use std::{
     io,
     path::{Path, PathBuf},
 };
+use waypost_model::code::Code;
 use waypost_store::StoreError;
 
 #[derive(Debug, thiserror::Error)]
@@ -154,6 +155,31 @@ pub enum Remedy {
 impl GitError {
     pub(crate) fn file(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
         Self::File { action, path: path.to_owned(), source: source.into() }
+    }
+
+    /// What programs match on.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Store(error) => error.code(),
+            Self::File { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                Code::DiskFull
+            }
+            Self::File { .. } => Code::FileFailed,
+            Self::Unavailable { .. } => Code::GitMissing,
+            Self::Killed { .. } | Self::Failed { .. } => Code::GitFailed,
+            Self::Refused(_) => Code::TreeInTheWay,
+            Self::Held(_) => Code::TreeHeld,
+            Self::Missing(_) => Code::TreeGone,
+            Self::BadInput(mistake) => match mistake {
+                Mistake::TreeName { .. }
+                | Mistake::UnknownTree { .. }
+                | Mistake::UnknownSnapshot { .. } => Code::TreeUnknown,
+                Mistake::CommitName { .. } => Code::CommitUnknown,
+                Mistake::TooManyFiles { .. } => Code::TooManyFiles,
+                Mistake::FilterName { .. } => Code::FilterUnknown,
+                Mistake::NotText { .. } => Code::NotText,
+            },
+        }
     }
 
     /// What a person can do about it, where that does not follow from the message.

@@ -4,6 +4,7 @@ use std::{
     io,
     path::{Path, PathBuf},
 };
+use waypost_model::code::Code;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ProcError {
@@ -34,6 +35,20 @@ pub enum ProcError {
 }
 
 impl ProcError {
+    /// What programs match on.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::File { .. } => Code::FileFailed,
+            Self::Start { .. } => Code::CannotStart,
+            Self::Gone { .. } | Self::Protocol { .. } => Code::KeeperGone,
+            Self::Busy { .. } => Code::Busy,
+            Self::OtherVersion { .. } => Code::OtherVersion,
+            Self::TooLong { .. } => Code::MessageTooLong,
+            Self::Survivors { .. } => Code::ProcessesLeft,
+            Self::System { .. } => Code::SystemFailed,
+        }
+    }
+
     pub(crate) fn file(action: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
         Self::File { action, path: path.to_owned(), source: source.into() }
     }

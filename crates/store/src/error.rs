@@ -7,7 +7,7 @@ use std::{
     io,
     path::{Path, PathBuf},
 };
-use waypost_model::id::StreamName;
+use waypost_model::{code::Code, id::StreamName, next::NextStep};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -70,14 +70,46 @@ impl StoreError {
         matches!(self, Self::Moved { .. } | Self::Changed { .. })
     }
 
+    /// What programs match on.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Moved { .. } => Code::Moved,
+            Self::Changed { .. } => Code::Changed,
+            Self::CommitUnknown { .. } => Code::OutcomeUnknown,
+            Self::Missing { .. } => Code::JournalMissing,
+            Self::Dangling { .. } => Code::DanglingLink,
+            Self::Vanished { .. } => Code::JournalVanished,
+            Self::File { .. } => Code::FileFailed,
+            Self::NotRegular { .. } => Code::NotRegular,
+            Self::NotText { .. } => Code::NotText,
+            Self::TooLarge { .. } => Code::TooLarge,
+            Self::Full { .. } => Code::DiskFull,
+            Self::Busy { .. } => Code::Busy,
+            Self::Unsuitable { .. } => Code::JournalUnsuited,
+            Self::Newer { .. } => Code::JournalNewer,
+            Self::Corrupt { .. } | Self::Undecodable { .. } => Code::JournalDamaged,
+            Self::Ahead { .. } => Code::JournalRestored,
+            Self::Protocol { .. } => Code::HostGone,
+            Self::Database { .. } => Code::JournalFailed,
+        }
+    }
+
+    /// What leads on, where a step of ours does.
+    pub fn next_step(&self) -> Option<NextStep> {
+        match self {
+            Self::Vanished { .. } | Self::Corrupt { .. } | Self::Undecodable { .. } => {
+                Some(NextStep::Examine)
+            }
+            Self::CommitUnknown { .. } => Some(NextStep::ShowStatus),
+            _ => None,
+        }
+    }
+
     /// What a person can do about it, where that does not follow from the message.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Vanished { .. } => Some("`waypost doctor` says how to restore it"),
-            Self::Corrupt { .. } => {
-                Some("`waypost doctor` checks it and offers the newest good backup")
-            }
-            Self::Undecodable { .. } => Some("`waypost doctor` checks the whole journal"),
+            Self::File { .. } => Some("fix that, then repeat the command"),
+            Self::Busy { .. } => Some("repeat the command when it is free"),
             Self::Ahead { .. } => Some("read it from the beginning"),
             Self::CommitUnknown { .. } => {
                 Some("see how things stand before you repeat the command")

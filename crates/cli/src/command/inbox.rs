@@ -17,6 +17,7 @@ use std::{
 };
 use waypost_engine::Permit;
 use waypost_model::{
+    code::Code,
     id::{BadId, EntryId},
     inbox::{Entry, Question},
 };
@@ -229,7 +230,7 @@ fn read_answer(
     file: Option<&PathBuf>,
 ) -> Result<String, CliError> {
     let unreadable =
-        |error: io::Error| CliError::bad_input(format!("cannot read the answer: {error}"));
+        |error: io::Error| CliError::bad_input("cannot read the answer").because(&error);
     match (text, file) {
         (Some(text), _) => Ok(text.clone()),
         (None, Some(path)) if path.as_os_str() != "-" => {
@@ -246,7 +247,8 @@ fn read_answer(
 fn find<'a>(entries: &'a [Entry], id: &str) -> Result<&'a Entry, CliError> {
     let id: EntryId = id.parse().map_err(bad_id)?;
     entries.iter().find(|entry| entry.id == id).ok_or_else(|| {
-        CliError::bad_input(format!("{id} is not waiting in the inbox")).next("waypost inbox")
+        CliError::new(Code::EntryUnknown, format!("{id} is not waiting in the inbox"))
+            .next("waypost inbox")
     })
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn run(context: &Context, args: &ManArgs) -> Result<ExitCode, CliErro
     };
     let folder = context.path(folder);
     fs::create_dir_all(&folder).map_err(|error| {
-        CliError::bad_input(format!("cannot make the folder {}: {error}", folder.display()))
+        CliError::bad_input(format!("cannot make the folder {}", folder.display())).because(&error)
     })?;
     let mut pages = Vec::new();
     collect(&root, "waypost", &mut pages)?;

@@ -3,12 +3,13 @@
 use super::{open, say_notices};
 use crate::{
     Context,
-    error::{CliError, Kind},
+    error::CliError,
     output::{BOLD, styled},
 };
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use waypost_engine::{Project, Trial, Waiting};
+use waypost_model::code::Code;
 
 /// Try out and send notices
 ///
@@ -46,10 +47,11 @@ fn test(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> 
     let trials = project.try_notices();
     say_notices(context, project);
     if trials.is_empty() {
-        return Err(CliError::new(Kind::Missing, "there is nowhere to send notices to").hint(
-            "set `run.slack_webhook_url`, `notify.webhooks` or `notify.ntfy` in \
+        return Err(CliError::new(Code::TargetMissing, "there is nowhere to send notices to")
+            .hint(
+                "set `run.slack_webhook_url`, `notify.webhooks` or `notify.ntfy` in \
              ~/.config/waypost/config.toml",
-        ));
+            ));
     }
     let has_failed = trials.iter().any(|trial| trial.result.is_err());
     if context.out.json {

@@ -1,10 +1,7 @@
 //! `waypost open`: a person takes over the conversation of a task's agent.
 
 use super::open as open_project;
-use crate::{
-    Context,
-    error::{CliError, Kind},
-};
+use crate::{Context, error::CliError};
 use serde_json::json;
 use std::{
     io::{self, IsTerminal as _},
@@ -12,6 +9,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 use waypost_engine::Opened;
+use waypost_model::code::Code;
 
 /// Take over the conversation of a task's agent
 ///
@@ -57,7 +55,7 @@ pub(crate) fn run(context: &Context, args: &OpenArgs) -> Result<ExitCode, CliErr
     }
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         let message = "a conversation is opened at a terminal, and this is none";
-        return Err(CliError::new(Kind::Refused, message)
+        return Err(CliError::new(Code::PersonNeeded, message)
             .next(format!("a person runs `waypost open {id}`")));
     }
     let opened = project.take_over(&id)?;
@@ -72,17 +70,17 @@ pub(crate) fn run(context: &Context, args: &OpenArgs) -> Result<ExitCode, CliErr
 /// Runs the program with this terminal, to its end.
 #[expect(clippy::disallowed_methods, reason = "the person's own program, in the foreground")]
 fn start(opened: &Opened) -> Result<ExitCode, CliError> {
-    let (program, arguments) = opened
-        .words
-        .split_first()
-        .ok_or_else(|| CliError::new(Kind::Missing, format!("{} has no program", opened.agent)))?;
+    let (program, arguments) = opened.words.split_first().ok_or_else(|| {
+        CliError::new(Code::ProgramMissing, format!("{} has no program", opened.agent))
+    })?;
     // Ctrl-C is the program's, and a terminal that goes away must not keep the task from going back.
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
     let ended = Command::new(program).args(arguments).current_dir(&opened.folder).status();
     let ended = ended.map_err(|error| {
-        CliError::new(Kind::Missing, format!("cannot start {program}: {error}"))
+        CliError::new(Code::CannotStart, format!("cannot start {program}"))
+            .because(&error)
             .hint("`waypost agents` tells which programs are there")
     })?;
     Ok(if ended.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -38,8 +38,11 @@ struct Request {
 
 pub(crate) fn run(context: &Context, args: &ResolveArgs) -> Result<ExitCode, CliError> {
     let Some(request) = parse(&args.request) else {
-        return Err(CliError::bad_input(format!("`{}` is no request", args.request))
-            .hint("RESOLVE_NEXT, RESOLVE_NEXT:PHASE:1 or RESOLVE_NEXT:FORCE"));
+        return Err(CliError::new(
+            Code::RequestUnknown,
+            format!("`{}` is no request", args.request),
+        )
+        .hint("RESOLVE_NEXT, RESOLVE_NEXT:PHASE:1 or RESOLVE_NEXT:FORCE"));
     };
     let tasks = args.tasks.as_ref().map(|path| context.path(path));
     let (line, failure) = match resolve(context, &request, tasks.as_deref()) {
@@ -130,8 +133,8 @@ fn code(error: &EngineError) -> &str {
     match error {
         EngineError::Invalid(file) if is_state(&file.path) => "STATE_CORRUPT",
         EngineError::Invalid(file) => file.diagnostics.first().map_or("PARSE_FAIL", |it| it.code),
-        EngineError::BadInput { message, .. } if message.starts_with("TASKS_NOT_FOUND") => {
-            "TASKS_NOT_FOUND"
+        EngineError::Problem(problem) if problem.code == Code::TasksNotFound => {
+            problem.code.as_str()
         }
         EngineError::Rejected(rejected) if rejected.code == Code::StaleAttempt => {
             rejected.code.as_str()

@@ -3,7 +3,7 @@
 use crate::{Context, error::CliError};
 use serde_json::json;
 use std::process::ExitCode;
-use waypost_model::document::Kind;
+use waypost_model::{code::Code, document::Kind};
 
 /// Print the JSON Schema of a kind of file
 ///
@@ -51,7 +51,7 @@ pub(crate) fn run(context: &Context, args: &SchemaArgs) -> Result<ExitCode, CliE
 pub(crate) fn find_kind(name: &str) -> Result<Kind, CliError> {
     Kind::from_name(name).ok_or_else(|| {
         let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-        CliError::bad_input(format!("`{name}` is no kind of file"))
+        CliError::new(Code::KindUnknown, format!("`{name}` is no kind of file"))
             .hint(format!("one of {}", names.join(", ")))
     })
 }

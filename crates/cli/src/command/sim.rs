@@ -2,7 +2,7 @@
 
 use crate::{
     Context,
-    error::{CliError, Kind},
+    error::CliError,
     output::{BOLD, styled},
 };
 use clap::{Subcommand, builder::PossibleValuesParser};
@@ -20,7 +20,7 @@ use waypost_agent::{
     Adapter, claude_environment, codex_config, codex_environment, gemini_environment,
 };
 use waypost_engine::{Clock, EngineError};
-use waypost_model::{diagnostic::Diagnostic, layout};
+use waypost_model::{code::Code, diagnostic::Diagnostic, layout};
 use waypost_sim::{Options, Script, Server, SimError, agent, agent::AgentScript};
 
 /// The folder of conversations, below the system's folder for temporary files.
@@ -215,6 +215,6 @@ impl From<SimError> for CliError {
             SimError::Log { .. } => "name a file that can be written",
             SimError::Listen { .. } => "without --port any free one is taken",
         };
-        Self::new(Kind::Missing, format!("{error}{cause}")).hint(hint)
+        Self::new(Code::SimFailed, format!("{error}{cause}")).hint(hint)
     }
 }

@@ -140,8 +140,7 @@ fn a_second_run_changes_nothing_and_is_told_who_runs() {
         let second = project.run(line);
         assert_eq!(second.code, 4, "{line}\n{second}");
         assert!(second.stderr.contains("already running, since 20"), "{second}");
-        for told in
-            [&format!("as process {pid}"), "`waypost run status --wait`", "`waypost run stop`"]
+        for told in [&format!("as process {pid}"), "waypost run status --wait", "waypost run stop"]
         {
             assert!(second.stderr.contains(told), "{told}: {second}");
         }

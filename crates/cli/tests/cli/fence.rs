@@ -77,6 +77,7 @@ fn a_late_attempt_changes_nothing_by_any_command() {
         "code": 4,
         "kind": "STALE_ATTEMPT",
         "message": message,
+        "causes": [],
         "hints": ["stop here; reading is still allowed"],
         "next": null,
         "next_steps": [],

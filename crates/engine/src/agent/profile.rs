@@ -2,7 +2,11 @@
 //! configuration.
 
 use crate::{
-    config::USUAL_USER_FILE, environment::Environment, error::EngineError, init, project::Project,
+    config::USUAL_USER_FILE,
+    environment::Environment,
+    error::{EngineError, Problem},
+    init,
+    project::Project,
 };
 use std::{collections::BTreeMap, env, ffi::OsStr, path::PathBuf};
 use waypost_agent::{
@@ -11,7 +15,7 @@ use waypost_agent::{
     registration::{self, HookProgram},
 };
 use waypost_model::config::{AgentAccess, AgentConfig};
-use waypost_model::layout;
+use waypost_model::{code::Code, layout};
 use waypost_store::file;
 
 /// The name of the agent that runs a task's own command.
@@ -100,7 +104,7 @@ impl Project {
         words: &[String],
     ) -> Result<Option<String>, EngineError> {
         let given = registration::given_settings(adapter, &HookProgram { words }).transpose();
-        let given = given.map_err(|error| EngineError::bad_input(format!("{error:?}")))?;
+        let given = given.map_err(|error| Problem::new(Code::Bug, format!("{error:?}")))?;
         let Some((name, text)) = given else { return Ok(None) };
         let path = self.place.state.join(layout::state::AGENTS).join(name);
         file::replace(&path, text.as_bytes(), file::PRIVATE)?;
@@ -110,13 +114,12 @@ impl Project {
 
 fn no_adapter(name: &str, word: &str) -> EngineError {
     let known: Vec<&str> = Adapter::ALL.iter().map(|adapter| adapter.as_str()).collect();
-    EngineError::BadInput {
-        message: match word {
-            "" => format!("the agent `{name}` has no `adapter`"),
-            word => format!("the agent `{name}` has the unknown adapter `{word}`"),
-        },
-        hint: Some(format!("one of {}", known.join(", "))),
-    }
+    let message = match word {
+        "" => format!("the agent `{name}` has no `adapter`"),
+        word => format!("the agent `{name}` has the unknown adapter `{word}`"),
+    };
+    let hint = format!("one of {}", known.join(", "));
+    Problem::new(Code::AgentIncomplete, message).hint(hint).into()
 }
 
 /// This program as an agent that follows a script.
@@ -160,13 +163,12 @@ impl Agent {
         let known = KNOWN_AGENTS.iter().find(|known| known.name == name);
         let is_sim = name == SIM;
         if config.is_none() && known.is_none() && !is_sim {
-            return Err(EngineError::BadInput {
-                message: format!("there is no agent `{name}`"),
-                hint: Some(format!(
-                    "known are {SHELL}, {}; others are tables `[agents.NAME]` in {USUAL_USER_FILE}",
-                    names(agents).join(", ")
-                )),
-            });
+            let hint = format!(
+                "known are {SHELL}, {}; others are tables `[agents.NAME]` in {USUAL_USER_FILE}",
+                names(agents).join(", ")
+            );
+            let message = format!("there is no agent `{name}`");
+            return Err(Problem::new(Code::AgentUnknown, message).hint(hint).into());
         }
         let config = config.cloned().unwrap_or_default();
         let adapter = match config.adapter.as_str() {
@@ -177,10 +179,10 @@ impl Agent {
         let adapter = adapter.ok_or_else(|| no_adapter(name, ""))?;
         if is_sim && !config.command.is_empty() {
             // It counts as free of cost, and stands in for all others in a rehearsal.
-            return Err(EngineError::BadInput {
-                message: format!("the agent `{SIM}` is Waypost itself and has no `command`"),
-                hint: Some("give a program of your own another name".to_owned()),
-            });
+            let message = format!("the agent `{SIM}` is Waypost itself and has no `command`");
+            return Err(Problem::new(Code::ConfigInvalid, message)
+                .hint("give a program of your own another name")
+                .into());
         }
         let command = match known {
             _ if !config.command.is_empty() => config.command.clone(),
@@ -188,8 +190,8 @@ impl Agent {
             Some(known) => known.command.iter().map(ToString::to_string).collect(),
             None => {
                 let message = format!("the agent `{name}` has no `command`");
-                let hint = Some(format!("give it one in `[agents.{name}]` of {USUAL_USER_FILE}"));
-                return Err(EngineError::BadInput { message, hint });
+                let hint = format!("give it one in `[agents.{name}]` of {USUAL_USER_FILE}");
+                return Err(Problem::new(Code::AgentIncomplete, message).hint(hint).into());
             }
         };
         Ok(Self { name: name.to_owned(), adapter, command, config })

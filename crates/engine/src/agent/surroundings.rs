@@ -1,9 +1,14 @@
 //! The settings of agent programs around a project, as they are on this machine.
 
 use super::Agent;
-use crate::{environment::Environment, error::EngineError, project::Project};
+use crate::{
+    environment::Environment,
+    error::{EngineError, Problem},
+    project::Project,
+};
 use std::path::{Path, PathBuf};
 use waypost_agent::settings::{Around, NamedVariables, named_variables};
+use waypost_model::code::Code;
 use waypost_store::file;
 
 /// The largest settings file that is looked at.
@@ -51,13 +56,12 @@ pub(crate) fn require_key(
         return Ok(());
     }
     let name = &agent.name;
-    Err(EngineError::missing(
-        format!(
-            "{name} takes its key from the environment variable {key}, as its configuration says, \
-             and {key} is not set"
-        ),
-        format!("set {key} and repeat the command, or change `env_key` in its config.toml"),
-    ))
+    let message = format!(
+        "{name} takes its key from the environment variable {key}, as its configuration says, and \
+         {key} is not set"
+    );
+    let hint = format!("set {key} and repeat the command, or change `env_key` in its config.toml");
+    Err(Problem::new(Code::KeyMissing, message).hint(hint).into())
 }
 
 impl Project {

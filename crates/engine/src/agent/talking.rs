@@ -3,7 +3,10 @@
 //! Nothing here waits: the owner of an agent looks at it again and again.
 
 use super::{Agent, Heard, prepare::prepare, surroundings::wanted_variables};
-use crate::{environment::Environment, error::EngineError};
+use crate::{
+    environment::Environment,
+    error::{EngineError, Problem},
+};
 use std::{
     ffi::OsString,
     fs::File,
@@ -17,7 +20,7 @@ use waypost_agent::{
     launch::{Launch, Opening, Order, fresh, launch},
     stream::{Ask, Reader},
 };
-use waypost_model::layout;
+use waypost_model::{code::Code, layout};
 use waypost_proc::{
     Dead, Ended, Found, Keeper, Limits, ProcError, Program, Refusal, Report, Spec, Stop, Talk,
     look_again,
@@ -288,10 +291,10 @@ impl Talking {
 
     fn hear(&mut self) -> Result<bool, EngineError> {
         let bytes = self.stream.read().map_err(|error| {
-            EngineError::missing(
-                format!("cannot read {}: {error}", self.stream.path.display()),
-                "repeat the command when the disk is well",
-            )
+            let message = format!("cannot read {}", self.stream.path.display());
+            Problem::new(Code::AgentSilent, message)
+                .hint("repeat the command when the disk is well")
+                .because(error)
         })?;
         for said in self.reader.read(&bytes) {
             self.heard.take(said);
@@ -329,7 +332,8 @@ impl Talking {
             Ok(line) => self.send(&line),
             Err(why) => {
                 let message = format!("the agent's question cannot be answered: {why}");
-                Err(EngineError::missing(message, "stop the agent; it asks again"))
+                let hint = "stop the agent; it asks again";
+                Err(Problem::new(Code::AgentSilent, message).hint(hint).into())
             }
         }
     }

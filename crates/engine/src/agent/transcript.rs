@@ -1,13 +1,16 @@
 //! What an agent said and did, in lines for people.
 
 use super::talking::{Stream, stream_path};
-use crate::{error::EngineError, project::Project};
+use crate::{
+    error::{EngineError, Problem},
+    project::Project,
+};
 use std::fmt::Write as _;
 use waypost_agent::{
     Adapter,
     stream::{LimitStatus, Reader, Said, Why},
 };
-use waypost_model::id::TaskId;
+use waypost_model::{code::Code, id::TaskId};
 
 /// The stream of one attempt, from its beginning on.
 #[derive(Debug)]
@@ -33,7 +36,9 @@ impl Transcript {
         let mut text = String::new();
         loop {
             let bytes = self.stream.read().map_err(|error| {
-                EngineError::missing(format!("cannot read what was said: {error}"), "try again")
+                Problem::new(Code::AgentSilent, "cannot read what was said")
+                    .hint("try again")
+                    .because(error)
             })?;
             if bytes.is_empty() {
                 return Ok(text);

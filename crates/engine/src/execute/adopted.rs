@@ -17,7 +17,7 @@ use crate::{
         Agent, Heard, Meter, ProcessEnd, Remains, Talking, Told, agents_folder, bury, end_child,
         heard_in, stream_path,
     },
-    error::EngineError,
+    error::{EngineError, Problem},
     project::Project,
 };
 use std::{collections::BTreeSet, fs, time::Duration};
@@ -58,10 +58,7 @@ pub(super) fn adopt_agents(project: &mut Project) -> Result<Adopted, EngineError
         match found {
             Found::Alive(keeper) => adopt(project, keeper, &mut adopted)?,
             Found::Foreign { id, .. } => {
-                return Err(EngineError::missing(
-                    format!("{id} was started by another version of waypost and still works"),
-                    "wait until its agent has ended, or go on with that version",
-                ));
+                return Err(Problem::other_version(&id, "agent has").into());
             }
             Found::Dead(dead) => {
                 let name = dead.reports.first().map(|report| report.id().to_owned());

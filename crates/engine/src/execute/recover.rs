@@ -8,7 +8,10 @@ use super::{
     RunOptions,
     attempt::{Attempt, SETUP, Step, Workplace},
 };
-use crate::{error::EngineError, project::Project};
+use crate::{
+    error::{EngineError, Problem},
+    project::Project,
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -88,10 +91,7 @@ pub(super) fn recover(
             }
             // Its tasks run; beginning them here too would run them twice.
             Found::Foreign { id, .. } => {
-                return Err(EngineError::missing(
-                    format!("{id} was started by another version of waypost and still works"),
-                    "wait until its tasks have ended, or go on with that version",
-                ));
+                return Err(Problem::other_version(&id, "tasks have").into());
             }
             Found::Dead(dead) => {
                 follow(&mut traces, dead.reports.clone(), false);

@@ -6,7 +6,7 @@
 //! the executor waits for the rest. Should it be killed, the jobs' git processes hold a lock that
 //! the next engine waits for.
 
-use crate::error::EngineError;
+use crate::error::{EngineError, Problem};
 use rustix::event::{EventfdFlags, eventfd};
 use std::{
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
@@ -132,10 +132,7 @@ pub(super) struct Yard {
 impl Yard {
     pub(super) fn open(trees: Trees) -> Result<Self, EngineError> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let bell = bell.map_err(|error| EngineError::Missing {
-            message: format!("cannot make an event: {error}"),
-            hint: None,
-        })?;
+        let bell = bell.map_err(|error| Problem::system("cannot make an event", error))?;
         let (bell, (tell, outcomes)) = (Arc::new(bell), channel());
         let (serial, serial_jobs) = channel();
         let (parallel, parallel_jobs) = channel();

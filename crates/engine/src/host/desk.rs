@@ -4,7 +4,12 @@ use super::{
     guests::{Admission, Guests},
     seat::Seat,
 };
-use crate::{error::EngineError, guest::Waits, ledger::MachineCommand, project::Project};
+use crate::{
+    error::{EngineError, Problem},
+    guest::Waits,
+    ledger::MachineCommand,
+    project::Project,
+};
 use rustix::event::{EventfdFlags, eventfd};
 use std::{
     os::fd::{AsFd as _, OwnedFd},
@@ -15,7 +20,7 @@ use std::{
     thread,
     time::Duration,
 };
-use waypost_model::{actor::Actor, time::Time};
+use waypost_model::{actor::Actor, code::Code, time::Time};
 use waypost_store::journal::Changes;
 
 /// The most requests in one commit: keeps a transaction, and the wait for it, short.
@@ -70,16 +75,15 @@ impl Asking {
 
 /// Why a host that has ended does nothing.
 pub(super) fn closed() -> EngineError {
-    EngineError::missing("the host of this project has ended", "repeat the command")
+    Problem::new(Code::HostGone, "the host of this project has ended")
+        .hint("repeat the command")
+        .into()
 }
 
 impl Desk {
     pub(super) fn new(seat: Seat) -> Result<Self, EngineError> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let bell = bell.map_err(|error| EngineError::Missing {
-            message: format!("cannot make an event: {error}"),
-            hint: None,
-        })?;
+        let bell = bell.map_err(|error| Problem::system("cannot make an event", error))?;
         let changes = Changes::of(seat.project.place());
         Ok(Self { queue: Mutex::default(), seat: Mutex::new(Some(seat)), bell, changes })
     }

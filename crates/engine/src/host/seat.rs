@@ -6,12 +6,16 @@ use super::{
     events::{Subscribers, Subscription},
 };
 use crate::{
-    conflict::decide_again_if_moved, error::EngineError, ledger::Work, notify::Courier,
-    project::Project, summary, windows,
+    conflict::decide_again_if_moved,
+    error::{EngineError, Problem},
+    ledger::Work,
+    notify::Courier,
+    project::Project,
+    summary, windows,
 };
 use std::time::Duration;
 use waypost_model::{actor::Actor, time::Time};
-use waypost_store::{StoreError, journal::Cursor, lock::Owner};
+use waypost_store::{journal::Cursor, lock::Owner};
 
 /// The shortest time between two renderings while commands keep coming.
 const RENDER_INTERVAL: Duration = Duration::from_millis(250);
@@ -64,14 +68,8 @@ impl Seat {
         }
         for group in batch.chunk_by(|one, next| one.is_single() && next.is_single()) {
             let answers = decide_again_if_moved(|| self.decide(group)).unwrap_or_else(|error| {
-                let hint = match &error {
-                    EngineError::Store(error @ StoreError::CommitUnknown { .. }) => error.hint(),
-                    _ => Some("nothing was done; repeat the command"),
-                };
-                let message = format!("the journal could not be written: {error}");
-                let failed =
-                    |_| Err(EngineError::missing(message.as_str(), hint.unwrap_or_default()));
-                group.iter().map(failed).collect()
+                let told = Problem::unwritten(error);
+                group.iter().map(|_| Err(told.clone().into())).collect()
             });
             for (asked, answer) in group.iter().zip(answers) {
                 // The thread that asked may be gone.

@@ -5,7 +5,11 @@
 //! also how the two are told apart.
 
 use super::{AgentChoice, health::is_there, record::Record};
-use crate::{agent::find_program, error::EngineError, project::Project};
+use crate::{
+    agent::find_program,
+    error::{EngineError, Problem},
+    project::Project,
+};
 use rustix::fs::{Access, access};
 use std::path::{Path, PathBuf};
 use waypost_agent::{
@@ -14,6 +18,7 @@ use waypost_agent::{
 };
 use waypost_git::Git;
 use waypost_model::{
+    code::Code,
     diagnostic::{Diagnostic, Place},
     machine::Rejected,
 };
@@ -330,10 +335,9 @@ pub(crate) fn own_path() -> Result<String, EngineError> {
     };
     let path = path.filter(is_known).and_then(|path| path.into_os_string().into_string().ok());
     path.ok_or_else(|| {
-        EngineError::missing(
-            "settings cannot hold the path of this program",
-            "install it as `waypost` in a folder with a plain name, or use `--shared`",
-        )
+        Problem::new(Code::OwnPathUnknown, "settings cannot hold the path of this program")
+            .hint("install it under its own name in a folder with a plain name, or use `--shared`")
+            .into()
     })
 }
 

@@ -8,7 +8,10 @@ use super::{
     health::is_there,
     record::Record,
 };
-use crate::{error::EngineError, project::Project};
+use crate::{
+    error::{EngineError, Problem},
+    project::Project,
+};
 use std::path::{Component, Path, PathBuf};
 use waypost_agent::registration::Sharing;
 use waypost_git::Git;
@@ -91,8 +94,8 @@ fn plan_one(folder: &Path, name: &'static str, program: &str) -> Result<Plan, En
                 path.display(),
                 earlier.display()
             );
-            let next = "put both into one of the two files and remove the other";
-            return Err(EngineError::BadInput { message, hint: Some(next.into()) });
+            let hint = "put both into one of the two files and remove the other";
+            return Err(Problem::new(Code::HookConflict, message).hint(hint).into());
         }
         Standing::Other => (Change::Added, true),
     };
@@ -196,16 +199,16 @@ fn move_or_refuse(from: &Path, to: &Path) -> Result<(), EngineError> {
     if file::move_new(from, to)? {
         return Ok(());
     }
-    Err(EngineError::BadInput {
-        message: format!("{} has just appeared", to.display()),
-        hint: Some("repeat the command".into()),
-    })
+    Err(Problem::new(Code::HookConflict, format!("{} has just appeared", to.display()))
+        .hint("repeat the command")
+        .into())
 }
 
 /// The folder that git takes this repository's hooks from, if it is ours to write to.
 fn folder(project: &Project, sharing: Sharing) -> Result<PathBuf, EngineError> {
     let Some(common) = &project.place().git_common else {
-        return Err(EngineError::bad_input("there is no git repository here to add hooks to"));
+        let message = "there is no git repository here to add hooks to";
+        return Err(Problem::new(Code::NotARepository, message).into());
     };
     let own = common.join("hooks");
     let git = Git::at(project.root());

@@ -4,12 +4,16 @@
 //! Kept beside the journal. Nothing else depends on it: without it, hooks are still found and taken
 //! out by their own marks, and folders stay.
 
-use crate::{error::EngineError, project::Project};
+use crate::{
+    error::{EngineError, Problem},
+    project::Project,
+};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
 };
+use waypost_model::code::Code;
 use waypost_store::file;
 
 const NAME: &str = "setup.json";
@@ -60,9 +64,8 @@ impl Record {
         if *self == Self::default() {
             return Ok(file::remove(&path)?);
         }
-        let text = serde_json::to_vec_pretty(self).map_err(|error| {
-            EngineError::bad_input(format!("cannot note what was made: {error}"))
-        })?;
+        let text = serde_json::to_vec_pretty(self)
+            .map_err(|error| Problem::new(Code::Bug, "cannot note what was made").because(error))?;
         Ok(file::replace(&path, &text, file::PRIVATE)?)
     }
 }

@@ -6,7 +6,7 @@
 use super::{Lane, Ralph};
 use crate::{
     agent::{Agent, Onlooker},
-    error::EngineError,
+    error::{EngineError, Problem},
     execute::ask,
     ledger::MachineCommand,
 };
@@ -17,6 +17,7 @@ use waypost_agent::{
     stream::{Ask, AskKind},
 };
 use waypost_model::{
+    code::Code,
     id::{CheckpointId, EntryId},
     inbox::{self, Question},
     permission::Grant,
@@ -155,7 +156,8 @@ impl Ralph<'_> {
         let inbox = self.project.inbox()?;
         let entry = inbox.open().iter().find(|entry| entry.question.subject == subject);
         let entry = entry.map(|entry| entry.id.clone()).ok_or_else(|| {
-            EngineError::missing("a question was answered while it was asked", "try again")
+            Problem::new(Code::AnsweredMeanwhile, "a question was answered while it was asked")
+                .hint("try again")
         })?;
         lane.errand.note_asked(key, entry.clone())?;
         onlooker.tell(&format!("{title} (waypost inbox, {entry})"));

@@ -8,7 +8,7 @@ mod findings;
 
 use crate::{
     agent::{Bounds, Errand, HookSource, Mission, Onlooker, SHELL, Trouble, supervise},
-    error::EngineError,
+    error::{EngineError, Problem},
     ledger::MachineCommand,
     project::Project,
     worktrees,
@@ -74,9 +74,10 @@ impl Project {
             Some(brief::correction(&why))
         })?;
         let log = errand.log();
-        let failed = |text: String| EngineError::Failed {
-            message: format!("the review by {name} came to nothing: {text}"),
-            hint: Some(format!("what it said is in {}", log.display())),
+        let failed = |text: String| -> EngineError {
+            let message = format!("the review by {name} came to nothing: {text}");
+            let hint = format!("what it said is in {}", log.display());
+            Problem::new(Code::ReviewFailed, message).hint(hint).into()
         };
         match outcome.trouble() {
             Some(Trouble::Stopped) => return Ok(None),
@@ -139,10 +140,10 @@ impl Project {
         let configured = configured.into_iter().find(|name| !name.trim().is_empty());
         let Some(name) = named.or(configured).filter(|name| *name != SHELL) else {
             let key = if part == "reviewer" { "run.reviewer" } else { "run.agent" };
-            return Err(EngineError::missing(
-                format!("no {part} is configured"),
-                format!("name an agent in waypost.toml, `{key}`; `waypost agents` lists them"),
-            ));
+            return Err(Problem::new(Code::AgentMissing, format!("no {part} is configured"))
+                .hint(format!("name an agent in waypost.toml, `{key}`"))
+                .next(NextStep::ListAgents)
+                .into());
         };
         self.agent(name.trim())
     }

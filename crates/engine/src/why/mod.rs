@@ -5,13 +5,13 @@ mod chain;
 mod tests;
 
 use crate::{
-    error::EngineError,
+    error::{EngineError, Problem},
     ledger::{inbox_stream, run_stream},
     project::Project,
 };
 use chain::{About, Around, Chain, Draft};
 use serde_json::Value;
-use waypost_model::{id::TaskId, next::NextStep, run::TaskStatus};
+use waypost_model::{code::Code, id::TaskId, next::NextStep, run::TaskStatus};
 use waypost_store::journal::Recorded;
 
 /// Why a task stands as it does.
@@ -41,10 +41,11 @@ impl Project {
         let around = self.around()?;
         let run = self.run()?;
         let Some(active) = run.active() else {
-            return Err(EngineError::bad_input("no run has begun"));
+            return Err(Problem::new(Code::TaskUnknown, "no run has begun").into());
         };
         let Some(view) = active.task(id) else {
-            return Err(EngineError::bad_input(format!("there is no task {id} in this run")));
+            let message = format!("there is no task {id} in this run");
+            return Err(Problem::new(Code::TaskUnknown, message).into());
         };
         let status = view.status;
         let (drafts, is_held) = Chain { active, around: &around }.of(&view);

@@ -4,7 +4,11 @@
 //! then kept, and the truth is shown again.
 
 use super::{face::Face, face::RunFace, shown};
-use crate::{error::EngineError, ledger::MachineCommand, project::Project};
+use crate::{
+    error::{EngineError, Problem},
+    ledger::MachineCommand,
+    project::Project,
+};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use waypost_model::{
@@ -191,16 +195,15 @@ pub(crate) fn accept_edit(
     let name = subject.rsplit('/').next().unwrap_or_default();
     let path = waiting_path(project, name);
     let bytes = file::read_bounded(&path, WAITING_SIZE_MAX)?.ok_or_else(|| {
-        EngineError::missing(
-            format!("the edit in {} is gone", path.display()),
-            "answer `decline`, and make the edit again",
-        )
+        Problem::new(Code::EditGone, format!("the edit in {} is gone", path.display()))
+            .hint("answer `decline`, and make the edit again")
     })?;
     let waiting: WaitingEdit<RunState> = serde_json::from_slice(&bytes).map_err(|error| {
-        EngineError::bad_input(format!("{} cannot be read: {error}", path.display()))
+        Problem::new(Code::EditUnreadable, format!("{} cannot be read", path.display()))
+            .because(error)
     })?;
     let commands = RunFace::translate(project, &waiting.base, &waiting.edited)?;
-    commands.map_err(|refused| EngineError::bad_input(joined(&refused)))
+    commands.map_err(|refused| Problem::new(Code::EditUnreadable, joined(&refused)).into())
 }
 
 /// Puts a question into the inbox, on behalf of Waypost.

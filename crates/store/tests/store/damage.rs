@@ -7,6 +7,7 @@
 use crate::common::{NOW, Project, append, bodies, place_at, write_back};
 use std::{fs, path::Path};
 use tempfile::TempDir;
+use waypost_model::next::NextStep;
 use waypost_store::{
     StoreError,
     journal::{Birth, Cursor, Journal, Mode},
@@ -173,7 +174,7 @@ fn what_is_no_journal_is_refused() {
         image.file("journal.db").clone_from(&bytes);
         let error = open_and_read(&image, what).unwrap_err();
         assert!(matches!(error, StoreError::Corrupt { .. }), "{what}: {error}");
-        assert!(error.hint().is_some());
+        assert_eq!(error.next_step(), Some(NextStep::Examine));
         let (_folder, place) = image.lay_out();
         assert!(create(&place).is_err(), "{what}");
         assert_eq!(fs::read(place.state.join("journal.db")).unwrap(), bytes, "{what}");

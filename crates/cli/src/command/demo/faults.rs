@@ -1,11 +1,11 @@
 //! What goes wrong in the demo on purpose, and where the journal shows that it was survived.
 
 use crate::{
-    error::{CliError, Kind},
+    error::CliError,
     output::{CYAN, DIM, GREEN, styled},
 };
 use waypost_engine::{Project, Recorded};
-use waypost_model::{id::TaskId, run::Event};
+use waypost_model::{code::Code, id::TaskId, run::Event};
 
 /// One thing that goes wrong, as `agents.json` stages it.
 pub(super) struct Fault {
@@ -89,7 +89,7 @@ fn proof(fault: &Fault, events: &[Recorded]) -> Result<String, CliError> {
     let Some((task, staged, done)) = found else {
         let tasks = fault.tasks.join(", ");
         let message = format!("the journal does not show how {tasks} was survived");
-        return Err(CliError::new(Kind::Failed, message).hint(fault.staged));
+        return Err(CliError::new(Code::DemoFault, message).hint(fault.staged));
     };
     let events = styled(DIM, format!("(events {staged} to {done})"));
     Ok(format!(

@@ -13,7 +13,7 @@ use crate::{
             rehearse::{STAND_IN, configuration, scratch_folder},
         },
     },
-    error::{CliError, Kind},
+    error::CliError,
     output::{BOLD, CYAN, styled},
     show::workflow as show_workflow,
     spelling,
@@ -26,6 +26,7 @@ use std::{
 use waypost_engine::{EngineError, GateClaim, Onward, Project, make_scratch};
 use waypost_model::{
     actor::Actor,
+    code::Code,
     inbox::{Entry, QuestionKind},
     layout,
     run::{Command as RunCommand, Mode, Settings},
@@ -262,7 +263,7 @@ fn refused(
 fn forge_gate(context: &Context, folder: &Path) -> Result<(), CliError> {
     let path = folder.join(layout::window::WORKFLOW);
     let text = fs::read_to_string(&path).map_err(|error| {
-        CliError::new(Kind::Missing, format!("cannot read {}: {error}", path.display()))
+        CliError::new(Code::FileFailed, format!("cannot read {}", path.display())).because(&error)
     })?;
     write(&path, &text.replace("\"architect_verified\": false", "\"architect_verified\": true"))?;
     let agent = Actor::Agent { id: "demo".into(), attempt: 1 };

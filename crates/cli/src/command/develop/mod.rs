@@ -4,15 +4,12 @@ mod ralph;
 mod review;
 
 use super::{ask, open, say_notices};
-use crate::{
-    Context,
-    error::{CliError, Kind},
-    show::workflow as show_workflow,
-};
+use crate::{Context, error::CliError, show::workflow as show_workflow};
 use clap::{Subcommand, ValueEnum};
 use std::{io, path::PathBuf, process::ExitCode};
 use waypost_engine::{EngineError, GateClaim, Project, own_conversation};
 use waypost_model::{
+    code::Code,
     id::CheckpointId,
     retry::FailureClass,
     workflow::{CheckpointStep, Command, GateName, Strategy},
@@ -235,7 +232,7 @@ fn say_if_asked(project: &mut Project, gate: GateName) -> Result<(), CliError> {
     let id = entry.map_or("ID", |entry| entry.id.as_str());
     let message = format!("{gate} waits for a person's word, asked for in the inbox as {id}");
     let next = format!("a person runs `waypost inbox answer {id} confirm`");
-    Err(CliError::new(Kind::Refused, message).next(next))
+    Err(CliError::new(Code::PersonNeeded, message).next(next))
 }
 
 /// Says what comes after a check that did not pass.
@@ -268,7 +265,7 @@ fn checkpoint(project: &mut Project, action: &CheckpointAction) -> Result<(), Cl
         }
         CheckpointAction::Fail { id, class } => {
             let class = FailureClass::from_word(class).ok_or_else(|| {
-                CliError::bad_input(format!("`{class}` is no class of failure")).hint(
+                CliError::new(Code::ClassUnknown, format!("`{class}` is no class of failure")).hint(
                     "one of transient, validation, dependency, resource, structural, critical, \
                      ENV_ISSUE, DESIGN_MISMATCH",
                 )
@@ -304,7 +301,7 @@ fn resume(
             None => ask("What is to be built?")?.filter(|text| !text.is_empty()),
         };
         let Some(feature) = asked else {
-            return Err(CliError::new(Kind::Refused, "there is nothing to resume")
+            return Err(CliError::new(Code::NothingToResume, "there is nothing to resume")
                 .next("waypost develop start FEATURE"));
         };
         return Ok(project.develop(Command::Start { feature, max_iterations })?);
@@ -319,7 +316,7 @@ fn resume(
                 return Err(CliError::bad_input(format!("`{other}` is neither c nor b")));
             }
             None => {
-                return Err(CliError::new(Kind::Refused, "say how to go on")
+                return Err(CliError::new(Code::ChoiceNeeded, "say how to go on")
                     .next("waypost develop resume --continue"));
             }
         },
@@ -341,7 +338,7 @@ fn parse_id(text: &str) -> Result<CheckpointId, CliError> {
 fn parse_gate(name: &str) -> Result<GateName, CliError> {
     GateName::from_word(name).ok_or_else(|| {
         let names: Vec<&str> = GateName::ALL.iter().map(|gate| gate.as_str()).collect();
-        CliError::bad_input(format!("`{name}` is no gate"))
+        CliError::new(Code::GateUnknown, format!("`{name}` is no gate"))
             .hint(format!("one of {}", names.join(", ")))
     })
 }

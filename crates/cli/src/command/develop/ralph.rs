@@ -7,11 +7,11 @@ use crate::{
         say_notices,
         watch::{Watch, keeper},
     },
-    error::{CliError, Kind},
+    error::CliError,
 };
 use std::process::ExitCode;
 use waypost_engine::{Project, RalphEnd, RalphOptions};
-use waypost_model::{id::CheckpointId, workflow::CheckpointStatus};
+use waypost_model::{code::Code, id::CheckpointId, workflow::CheckpointStatus};
 
 /// Have agents work on the checkpoints until their validations hold
 ///
@@ -57,18 +57,20 @@ pub(super) fn run(
     match end? {
         RalphEnd::Over => {}
         RalphEnd::Stopped => {
-            return Err(CliError::new(Kind::Failed, "stopped before the end").next(again));
+            return Err(CliError::new(Code::Stopped, "stopped before the end").next(again));
         }
         RalphEnd::Limited(why) => {
             let message = format!("a limit of the agent's service was met: {why}");
-            return Err(CliError::new(Kind::Failed, message).next(format!("{again}, later")));
+            return Err(
+                CliError::new(Code::AgentUnavailable, message).next(format!("{again}, later"))
+            );
         }
         RalphEnd::Waits(entries) => {
             let ids: Vec<&str> = entries.iter().map(|id| id.as_str()).collect();
             let message = format!("an agent waits for a person's answer to {}", ids.join(", "));
             let next =
                 format!("a person runs `waypost inbox answer {} TEXT`, then `{again}`", ids[0]);
-            return Err(CliError::new(Kind::Refused, message).next(next));
+            return Err(CliError::new(Code::CheckpointEscalated, message).next(next));
         }
     }
     let has_passed = all_passed(project, checkpoint.as_ref())?;

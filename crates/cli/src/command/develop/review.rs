@@ -7,13 +7,14 @@ use crate::{
         say_notices,
         watch::{Watch, keeper},
     },
-    error::{CliError, Kind},
+    error::CliError,
     output::{BOLD, DIM, GREEN, RED, YELLOW, styled},
     show,
 };
 use serde_json::{Value, json};
 use std::{fmt::Write as _, process::ExitCode};
 use waypost_engine::{Project, ReviewOptions};
+use waypost_model::code::Code;
 use waypost_model::workflow::{FindingSeverity, Review};
 
 /// Have the work reviewed by an agent
@@ -47,7 +48,7 @@ pub(super) fn run(
     say_notices(context, project);
     let Some(review) = reviewed? else {
         let message = "the review was stopped before its end";
-        return Err(CliError::new(Kind::Failed, message).next("waypost develop review"));
+        return Err(CliError::new(Code::ReviewBlocks, message).next("waypost develop review"));
     };
     let is_clean = review.blocking() == 0;
     let next = match is_clean {

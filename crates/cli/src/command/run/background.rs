@@ -17,6 +17,7 @@ use crate::{
 use serde_json::json;
 use std::{env, ffi::OsString, process::ExitCode, thread, time::Duration};
 use waypost_engine::{Begun, Haste, Project, RunLog, RunOptions};
+use waypost_model::code::Code;
 
 /// How often is looked whether the engine has ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -86,7 +87,7 @@ pub(super) fn stop(
         if project.has_lost_engine()? && !project.is_in_attempt() {
             return stop_what_is_left(context, project, haste);
         }
-        return Err(CliError::new(Kind::Refused, "no run is at work").next("waypost run --resume"));
+        return Err(CliError::new(Code::NoRun, "no run is at work").next("waypost run --resume"));
     };
     let asked = format!("asked {owner} to end");
     context.out.note(match haste {

@@ -26,6 +26,7 @@ use std::{
 };
 use waypost_engine::{Ahead, Onward, Project, RunEnd, RunOptions};
 use waypost_model::{
+    code::Code,
     config::cents,
     id::TaskId,
     inbox::{Entry, QuestionKind},
@@ -360,7 +361,7 @@ fn onward(
 }
 
 fn unfinished_run(number: u32) -> CliError {
-    CliError::new(Kind::Refused, format!("run {number} is not finished"))
+    CliError::new(Code::RunUnfinished, format!("run {number} is not finished"))
 }
 
 /// Asks what becomes of tasks that are completed and say something else now. Without a terminal the

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 use waypost_engine::{Project, Transcript};
-use waypost_model::run::TaskStatus;
+use waypost_model::{code::Code, run::TaskStatus};
 
 /// How often a followed log is looked at.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
@@ -25,10 +25,10 @@ pub(super) fn run(
 ) -> Result<ExitCode, CliError> {
     let id = parse_id(id)?;
     let Some(active) = project.run()?.active() else {
-        return Err(CliError::bad_input("no run has begun"));
+        return Err(CliError::new(Code::TaskUnknown, "no run has begun"));
     };
     let Some(view) = active.task(&id) else {
-        return Err(CliError::bad_input(format!("there is no task {id} in this run")));
+        return Err(CliError::new(Code::TaskUnknown, format!("there is no task {id} in this run")));
     };
     let attempt = attempt.unwrap_or(view.attempts);
     if attempt == 0 {

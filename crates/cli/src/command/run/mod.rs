@@ -27,6 +27,7 @@ use std::{
 };
 use waypost_engine::{EngineError, Project};
 use waypost_model::{
+    code::Code,
     id::{BadId, TaskId},
     retry::FailureClass,
     run::{Active, Command, Failure, Run, TaskStatus},
@@ -354,7 +355,7 @@ pub(crate) fn parse_id(text: &str) -> Result<TaskId, CliError> {
 
 fn parse_class(word: &str) -> Result<FailureClass, CliError> {
     FailureClass::from_word(word).ok_or_else(|| {
-        CliError::bad_input(format!("`{word}` is no class of failure"))
+        CliError::new(Code::ClassUnknown, format!("`{word}` is no class of failure"))
             .hint("one of transient, validation, dependency, resource, structural, critical")
     })
 }

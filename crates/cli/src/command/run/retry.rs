@@ -1,15 +1,11 @@
 //! `waypost run retry`: failed tasks are opened again, all that are meant or none.
 
 use super::{parse_id, report};
-use crate::{
-    Context,
-    command::say_notices,
-    error::{CliError, Kind},
-    show::run as show_run,
-};
+use crate::{Context, command::say_notices, error::CliError, show::run as show_run};
 use std::{path::Path, process::ExitCode};
 use waypost_engine::{Project, require_phase};
 use waypost_model::{
+    code::Code,
     id::TaskId,
     run::{Command, FailReason},
 };
@@ -54,7 +50,7 @@ fn failed(project: &mut Project, phase: Option<u32>) -> Result<Vec<TaskId>, CliE
     let meant: Vec<TaskId> = meant.map(|task| task.id.clone()).collect();
     if meant.is_empty() {
         let place = phase.map_or_else(String::new, |phase| format!(" of phase {phase}"));
-        return Err(CliError::new(Kind::Refused, format!("no task{place} has failed"))
+        return Err(CliError::new(Code::NothingFailed, format!("no task{place} has failed"))
             .next("waypost run status"));
     }
     Ok(meant)

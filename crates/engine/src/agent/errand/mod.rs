@@ -12,7 +12,7 @@ use super::{
     require_key,
 };
 use crate::{
-    error::EngineError,
+    error::{EngineError, Problem},
     execute::{ended_in_words, usual_environment},
     project::Project,
 };
@@ -657,8 +657,5 @@ fn end(keeper: Keeper) -> Result<(), EngineError> {
 }
 
 fn foreign(id: &str) -> EngineError {
-    EngineError::missing(
-        format!("{id} was started by another version of waypost and still works"),
-        "wait until its agent has ended, or go on with that version",
-    )
+    Problem::other_version(id, "agent has").into()
 }

@@ -217,7 +217,7 @@ fn what_cannot_be_checked_is_said() {
     let project = project("acp", &json!([{"done": "x"}]));
     let ran = project.must("agents check smith sim");
     assert!(ran.stdout.contains("the scripted agent has no hook"), "{ran}");
-    assert!(ran.stdout.contains("registered by `waypost init`"), "{ran}");
+    assert!(ran.stdout.contains("its hook is in its own settings"), "{ran}");
     assert_eq!(project.run("agents check nobody").code, 2);
     let missing = project.run("agents check claude");
     assert_eq!(missing.code, 1, "{missing}");

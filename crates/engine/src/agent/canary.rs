@@ -129,7 +129,7 @@ impl Project {
         let mut try_with = |hook: HookSource| match endpoint::pointed(agent.adapter, server) {
             _ if agent.is_free() => Ok(GateHealth::NoHook("the scripted agent has no hook".into())),
             None => Ok(GateHealth::NoHook(
-                "its hook is registered by `waypost init`, and cannot be tried from here".into(),
+                "its hook is in its own settings, and cannot be tried from here".into(),
             )),
             Some(pointed) => self.send_canary(agent, pointed, hook, keeper, onlooker),
         };

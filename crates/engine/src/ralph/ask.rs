@@ -160,7 +160,7 @@ impl Ralph<'_> {
                 .hint("try again")
         })?;
         lane.errand.note_asked(key, entry.clone())?;
-        onlooker.tell(&format!("{title} (waypost inbox, {entry})"));
+        onlooker.tell(&format!("{title} (in the inbox as {entry})"));
         Ok(entry)
     }
 

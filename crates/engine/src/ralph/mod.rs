@@ -450,7 +450,7 @@ impl Ralph<'_> {
         };
         self.project.develop(Command::Checkpoint { id: id.clone(), step })?;
         let is_open = self.iteration(id)?.is_some();
-        let what = if is_open { "is tried again" } else { "escalated (waypost inbox)" };
+        let what = if is_open { "is tried again" } else { "escalated; it waits in the inbox" };
         onlooker.tell(&format!("{id}: {what}: {}", failed.outcome));
         self.failures.insert(id.clone(), failed);
         Ok(())

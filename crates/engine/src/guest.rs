@@ -51,6 +51,11 @@ impl<'a> Waits<'a> {
         self.sources.push(PollFd::from_borrowed_fd(source, PollFlags::IN));
     }
 
+    /// The same, where there is something.
+    pub(crate) fn readable_too(&mut self, source: Option<BorrowedFd<'a>>) {
+        source.into_iter().for_each(|source| self.readable(source));
+    }
+
     /// Wakes up at this time at the latest.
     pub(crate) fn until(&mut self, time: Time) {
         self.until = Some(self.until.map_or(time, |until| until.min(time)));
@@ -65,6 +70,23 @@ impl<'a> Waits<'a> {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(Problem::system("cannot wait for what happens next", error).into()),
         }
+    }
+}
+
+/// How often a guest is attended to when nothing wakes it: what tells that a person wants it to end
+/// may have woken another thread.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Carries one guest in this thread until it is over.
+pub(crate) fn carry<G: Guest>(project: &mut Project, guest: &mut G) -> Result<G::End, EngineError> {
+    loop {
+        let now = project.clock.now();
+        if let Attended::Over(end) = guest.attend(project, now)? {
+            return Ok(end);
+        }
+        let mut waits = Waits::default();
+        guest.waits(&mut waits);
+        waits.wait(project.clock.now(), LOOK_INTERVAL)?;
     }
 }
 

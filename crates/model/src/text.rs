@@ -9,3 +9,12 @@ pub fn plain(text: &str) -> String {
     };
     text.chars().filter(is_kept).collect()
 }
+
+/// A text on one line, at most so many characters long.
+pub fn one_line(text: &str, length: usize) -> String {
+    let words = plain(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(length) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words,
+    }
+}

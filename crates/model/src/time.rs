@@ -7,6 +7,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, fmt, str::FromStr, time::Duration};
 
+/// A day of UTC has no leap seconds here, as in all times of the system.
+const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
+
 /// An instant in UTC, to the millisecond; what the journal stores and the machines compare.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -34,6 +37,16 @@ impl Time {
     /// Drops the fraction of a second, as files do.
     pub fn whole_seconds(self) -> Self {
         Self(self.0.div_euclid(1_000) * 1_000)
+    }
+
+    /// The beginning of its day, in UTC.
+    pub fn day(self) -> Self {
+        Self(self.0.div_euclid(DAY_MILLIS) * DAY_MILLIS)
+    }
+
+    /// The beginning of the day after, in UTC.
+    pub fn next_day(self) -> Self {
+        Self(self.day().0.saturating_add(DAY_MILLIS))
     }
 
     fn timestamp(self) -> Timestamp {

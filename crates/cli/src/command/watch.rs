@@ -11,7 +11,11 @@ use std::{
     collections::BTreeMap,
     env,
     ffi::OsString,
-    io,
+    io::{self, Read as _, Write as _},
+    os::{
+        fd::{AsFd as _, BorrowedFd},
+        unix::net::UnixStream,
+    },
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -30,6 +34,8 @@ pub(crate) struct Watch {
     screen: Option<Screen>,
     is_quiet: bool,
     is_stopped: Arc<AtomicBool>,
+    /// Readable once it is to be stopped, until that was seen.
+    bell: UnixStream,
     has_said: bool,
     doing: BTreeMap<String, String>,
 }
@@ -45,15 +51,21 @@ impl Watch {
             signal_hook::consts::SIGHUP,
         ];
         let mut signals = signal_hook::iterator::Signals::new(signals)?;
+        let (bell, mut ringer) = UnixStream::pair()?;
+        bell.set_nonblocking(true)?;
+        ringer.set_nonblocking(true)?;
         thread::spawn(move || {
             for _ in signals.forever() {
                 flag.store(true, Ordering::SeqCst);
+                // A bell that cannot be rung again rings already.
+                let _rings = ringer.write(&[1]);
             }
         });
         Ok(Self {
             screen: Screen::is_wanted(context.out).then(Screen::default),
             is_quiet,
             is_stopped,
+            bell,
             has_said: false,
             doing: BTreeMap::new(),
         })
@@ -85,11 +97,16 @@ impl Onlooker for Watch {
 
     fn wants_stop(&mut self) -> bool {
         let is_stopped = self.is_stopped.load(Ordering::SeqCst);
+        let _silent = self.bell.read(&mut [0; 16]);
         if is_stopped && !self.has_said {
             self.has_said = true;
             self.tell("stopping; the same command goes on later where this ends");
         }
         is_stopped
+    }
+
+    fn bell(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.bell.as_fd())
     }
 }
 

@@ -331,7 +331,7 @@ impl Engine {
         fs::read_to_string(&self.said).unwrap_or_default()
     }
 
-    /// Waits until it listens to the first agent of a task or of an errand.
+    /// Waits until it listens to the first agent of a task or of a job.
     #[track_caller]
     pub(crate) fn wait_until_it_hears(&self, task: &str) {
         let start = format!("{task}/1.");

@@ -1,4 +1,4 @@
-//! Agents on errands: reviewers that only look, workers at checkpoints, and whether their gates
+//! Agents at jobs: reviewers that only look, workers at checkpoints, and whether their gates
 //! are alive.
 
 use crate::{

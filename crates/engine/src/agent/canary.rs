@@ -10,8 +10,13 @@
 //! There are two ways to the same program: as a run starts it, with our hook in its arguments, and as
 //! a person starts it here, with the hook that its settings name. Each is tried by itself.
 
-use super::{Agent, Bounds, Errand, HookSource, Mission, Onlooker, Trouble, supervise};
-use crate::{error::EngineError, project::Project, scratch::make_scratch};
+use super::{Agent, Bounds, Circumstances, HookSource, Job, JobEnd, JobOrder, Onlooker, Trouble};
+use crate::{
+    error::EngineError,
+    guest::{Attended, Guest, Waits, carry},
+    project::Project,
+    scratch::make_scratch,
+};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
@@ -204,8 +209,8 @@ impl Project {
         let home = self.home.state.clone().unwrap_or_else(env::temp_dir);
         let folder = home.join("waypost/canary").join(super::new_uuid());
         make_scratch(&folder, &[("README.md", "Where a check keeps its notes.\n".to_owned())])?;
-        let mission = mission(agent, pointed, hook, self.root(), &folder);
-        let found = canary_in(&folder, mission, keeper, onlooker);
+        let order = order(agent, pointed, hook, self.root(), &folder);
+        let found = canary_in(&folder, order, keeper, onlooker);
         // A leftover does no harm.
         let _kept = fs::remove_dir_all(&folder);
         found
@@ -224,13 +229,13 @@ fn trace(folder: &Path) -> PathBuf {
 
 /// An attempt in the folder `root` that is over before it begins: what says that it is the live one
 /// is not there.
-fn mission(
+fn order(
     agent: &Agent,
     pointed: endpoint::Pointed,
     hook: HookSource,
     root: &Path,
     folder: &Path,
-) -> Mission {
+) -> JobOrder {
     let command = agent.command.iter().cloned().chain(pointed.arguments).collect();
     // The scripted model is no model of the person's choice.
     let mut config = AgentConfig { model: String::new(), ..agent.config.clone() };
@@ -253,7 +258,7 @@ fn mission(
         ),
         (layout::variable::CANARY.to_owned(), text(trace(folder))),
     ];
-    Mission {
+    JobOrder {
         name: "canary".to_owned(),
         key: "canary".to_owned(),
         access: agent.access(),
@@ -272,7 +277,7 @@ fn mission(
 
 fn canary_in(
     folder: &Path,
-    mission: Mission,
+    order: JobOrder,
     keeper: &[OsString],
     onlooker: &mut dyn Onlooker,
 ) -> Result<GateHealth, EngineError> {
@@ -280,21 +285,43 @@ fn canary_in(
     // It is gone in a moment, and must not be missed.
     notes.home.state = None;
     notes.ensure_journal()?;
-    let mut errand = Errand::begin(&notes, keeper, mission)?;
-    let outcome = supervise(&notes, &mut errand, onlooker, &mut |_| None)?;
+    let job = Job::begin(&notes, keeper, order)?;
+    let JobEnd { ended, .. } = carry(&mut notes, &mut Trial { job, onlooker })?;
     notes.take_verdicts()?;
     let is_refused = notes.verdicts()?.refused > 0;
     if trace(folder).exists() {
         return Ok(GateHealth::Ran);
     }
-    Ok(match outcome.trouble() {
+    let by = Circumstances { work: CANARY, parked_before: 0, now: notes.clock.now() };
+    Ok(match ended.trouble(&by) {
         _ if is_refused => GateHealth::Alive,
         None => GateHealth::Silent,
         // The permission was refused instead, and the program went no further.
-        Some(_) if outcome.heard.tool_calls > 0 => GateHealth::Silent,
-        Some(Trouble::Stopped) => GateHealth::Failed("it was stopped".to_owned()),
-        Some(Trouble::Limited(text) | Trouble::Failed(text)) => GateHealth::Failed(text),
+        Some(_) if ended.heard.tool_calls > 0 => GateHealth::Silent,
+        Some(Trouble::Interrupted) => GateHealth::Failed("it was stopped".to_owned()),
+        Some(Trouble::Parked(parked)) => GateHealth::Failed(parked.why),
+        Some(Trouble::Failed { text, .. }) => GateHealth::Failed(text),
     })
+}
+
+/// One try of a program's gate.
+struct Trial<'a> {
+    job: Job,
+    onlooker: &'a mut dyn Onlooker,
+}
+
+impl Guest for Trial<'_> {
+    type End = JobEnd;
+
+    fn waits<'a>(&'a self, waits: &mut Waits<'a>) {
+        self.job.waits(waits);
+        waits.readable_too(self.onlooker.bell());
+    }
+
+    fn attend(&mut self, _: &mut Project, now: Time) -> Result<Attended<JobEnd>, EngineError> {
+        let ended = self.job.attend_alone(now, self.onlooker, &mut |_| None)?;
+        Ok(ended.map_or(Attended::GoesOn, Attended::Over))
+    }
 }
 
 /// What a program says when it is asked for its version.

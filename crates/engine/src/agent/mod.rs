@@ -5,31 +5,34 @@
 //! beginning and speaks on. What an agent's words mean for a task, a review or a gate is decided by
 //! those who gave it the work.
 
+mod ask;
+mod asking;
 mod canary;
-mod errand;
 mod heard;
+mod job;
 mod meter;
 mod name;
 mod prepare;
 mod profile;
+mod supervised;
 mod surroundings;
-mod talking;
 mod transcript;
 
+pub(crate) use ask::told;
+pub(crate) use asking::{Asking, text_questions};
 pub(crate) use canary::version;
 pub use canary::{AgentCheck, CANARY, GateHealth, canary_call};
-pub use errand::Onlooker;
-pub(crate) use errand::{
-    Bounds, Errand, Halted, HookSource, LOOK_INTERVAL, Mission, Outcome, Trouble, supervise,
-};
 pub(crate) use heard::Heard;
+pub use job::Onlooker;
+pub(crate) use job::{HookSource, Job, JobEnd, JobOrder};
 pub(crate) use meter::{Meter, Tally};
 pub(crate) use name::new_uuid;
 pub use profile::{Agent, Installed};
 pub(crate) use profile::{SHELL, built_in_names, find_program};
-pub(crate) use surroundings::require_key;
-pub(crate) use talking::{
-    Call, ProcessEnd, Remains, Talking, Told, agents_folder, bury, end_child, heard_in, inherited,
-    stream_path,
+pub(crate) use supervised::{
+    Adoption, AgentEnd, Allowance, Bounds, Call, Circumstances, Halt, ProcessEnd, Purse, Remains,
+    Supervised, Supervision, Told, Trouble, agents_folder, bury, end_child, end_unseen, heard_in,
+    inherited, out_of_money, stream_path,
 };
+pub(crate) use surroundings::require_key;
 pub use transcript::Transcript;

@@ -1,6 +1,6 @@
 //! What an agent said and did, in lines for people.
 
-use super::talking::{Stream, stream_path};
+use super::supervised::{Stream, stream_path};
 use crate::{
     error::{EngineError, Problem},
     project::Project,

@@ -1,8 +1,8 @@
 //! Taking up agents after an engine that died: those that still work, and those that have ended
 //! since.
 //!
-//! What an agent has said is read again from its stream, so whoever takes it over knows as much as
-//! the engine that died. One whose attempt is not the task's any more is ended before anything of
+//! What an agent has said is read again from its stream, so the engine that takes it over knows as
+//! much as the one that died. One whose attempt is not the task's any more is ended before anything of
 //! its task is started anew.
 
 use super::{
@@ -10,12 +10,12 @@ use super::{
     attempt::{Attempt, Work, Workplace},
     brief,
     recover::read_name,
-    worker::{Bounds, Worker, before_path},
+    worker::{self, Worker, before_path},
 };
 use crate::{
     agent::{
-        Agent, Heard, Meter, ProcessEnd, Remains, Talking, Told, agents_folder, bury, end_child,
-        heard_in, stream_path,
+        Adoption, Agent, Allowance, Bounds, Meter, ProcessEnd, Remains, Supervised, Told,
+        agents_folder, bury, end_child, end_unseen, stream_path,
     },
     error::{EngineError, Problem},
     project::Project,
@@ -41,7 +41,7 @@ pub(super) struct Adopted {
 }
 
 /// An attempt that an agent was working on.
-struct Known {
+struct AttemptAtWork {
     attempt: Attempt,
     agent: Agent,
     counted: Usage,
@@ -72,10 +72,9 @@ pub(super) fn adopt_agents(project: &mut Project) -> Result<Adopted, EngineError
                     dead.remove()?;
                     continue;
                 };
-                let heard = heard_in(&known.attempt.log, known.agent.adapter);
                 let end = ended.map_or(ProcessEnd::Lost, ProcessEnd::Ended);
                 let has_changed = project.has_changed(known.before.as_deref())?;
-                adopted.end(known, heard, end, has_changed);
+                adopted.end(known, end, has_changed);
                 adopted.remains.push(Remains::Dead(dead));
             }
         }
@@ -84,13 +83,11 @@ pub(super) fn adopt_agents(project: &mut Project) -> Result<Adopted, EngineError
 }
 
 impl Adopted {
-    fn end(&mut self, known: Known, heard: Heard, end: ProcessEnd, has_changed: Option<bool>) {
-        let Known { attempt, agent, counted, .. } = known;
-        let mut meter = Meter::new(counted);
-        meter.read(&heard.tally, &agent);
+    fn end(&mut self, known: AttemptAtWork, end: ProcessEnd, has_changed: Option<bool>) {
+        let AttemptAtWork { attempt, agent, counted, .. } = known;
+        let ended = end_unseen(agent, &attempt.log, Meter::new(counted), end);
         self.tasks.insert(attempt.id.clone());
-        let halt = None;
-        self.endings.push(Ending { attempt, agent, meter, heard, end, halt, has_changed });
+        self.endings.push(Ending { attempt, ended, has_changed });
     }
 }
 
@@ -104,19 +101,17 @@ fn adopt(project: &mut Project, keeper: Keeper, adopted: &mut Adopted) -> Result
         end_child(&keeper, &name, reports)?;
         return Ok(keeper.close()?);
     };
-    let Known { attempt, agent, counted, since, told, bounds, before } = known;
-    let mut talking = Talking::adopt(name, agent.adapter, keeper, &attempt.log, told)?;
-    talking.note(reports);
+    let AttemptAtWork { attempt, agent, counted, since, told, bounds, before } = known;
+    let allowance = Allowance { meter: Meter::new(counted), bounds };
+    let known = Adoption { id: name, agent, log: &attempt.log, told, since };
+    let agent = Supervised::adopt((keeper, reports), known, allowance, now)?;
     adopted.tasks.insert(attempt.id.clone());
-    let mut worker = Worker::new(attempt, agent, talking, Meter::new(counted), (since, now));
-    worker.bounds = bounds;
-    worker.before = before;
-    adopted.workers.push(worker);
+    adopted.workers.push(Worker::new(attempt, agent, before));
     Ok(())
 }
 
 /// The attempt behind a child's name, if it is the one that the task is at.
-fn known(project: &mut Project, name: &str) -> Result<Option<Known>, EngineError> {
+fn known(project: &mut Project, name: &str) -> Result<Option<AttemptAtWork>, EngineError> {
     let Some((id, number, 0)) = read_name(name) else { return Ok(None) };
     let Ok(id) = id.parse::<TaskId>() else { return Ok(None) };
     let place = Workplace::of(project);
@@ -136,13 +131,13 @@ fn known(project: &mut Project, name: &str) -> Result<Option<Known>, EngineError
     }
     let counted = conversation.map_or_else(Usage::default, |it| it.counted);
     let attempt = Attempt::new(&view, active, &place);
-    let bounds = Bounds::of(&attempt, &view, &config);
+    let bounds = worker::bounds(&attempt, &view, &config);
     let told = Told {
         message: brief::first(active, &view, &attempt, &place.state),
         afresh: brief::afresh(active, &view, &attempt, &place.state),
-        folder: attempt.folder.clone(),
+        folder: attempt.folder.to_string_lossy().into_owned(),
     };
-    // Nobody knows how long it has waited for a person; that does not count.
+    // How long it has waited for a person is not known; that does not count.
     let since = match view.waits_for_person() {
         true => now,
         false => view.since.unwrap_or_else(|| active.updated_at()),
@@ -155,5 +150,5 @@ fn known(project: &mut Project, name: &str) -> Result<Option<Known>, EngineError
         return Ok(None);
     }
     let before = fs::read_to_string(before_path(&attempt.log)).ok();
-    Ok(Some(Known { attempt, agent, counted, since, told, bounds, before }))
+    Ok(Some(AttemptAtWork { attempt, agent, counted, since, told, bounds, before }))
 }

@@ -3,19 +3,18 @@
 
 use super::{
     Executor, Happening, Wish,
-    ask::{self, text_key, text_prompt, text_question},
     attempt::{Attempt, Step, log_path},
     brief,
-    conclude::{BUDGET_USED_UP, Case, Halt, Verdict, out_of_money, result},
+    conclude::{Case, Verdict, result},
     ground::Ground,
     held::no_room,
     is_at,
-    worker::{Bounds, Worker, before_path},
+    worker::{self, Worker, before_path},
 };
 use crate::{
     agent::{
-        Agent, Call, Heard, Meter, ProcessEnd, Talking, agents_folder, heard_in, inherited,
-        new_uuid,
+        Agent, AgentEnd, Allowance, Asking, Bounds, Call, Circumstances, Halt, Heard, Meter, Purse,
+        Supervised, agents_folder, heard_in, inherited, new_uuid, out_of_money,
     },
     error::EngineError,
     ledger::MachineCommand,
@@ -24,16 +23,13 @@ use crate::{
 };
 use std::{path::PathBuf, time::Duration};
 use waypost_agent::{
-    answer::Answer,
     launch::{Conversation, Order, Prompts},
-    protocol::{self, Signal},
-    stream::{AskKind, Why},
+    stream::Why,
 };
 use waypost_model::{
     actor::Actor,
     config,
     id::TaskId,
-    inbox::Question,
     layout,
     permission::Grant,
     retry::FailureClass,
@@ -77,12 +73,12 @@ impl Executor<'_> {
         };
         let Some(given) = self.assign(project, &attempt, agent)? else { return Ok(()) };
         if given.bounds.micros == Some(0) {
-            let parked = out_of_money(&given.agent, BUDGET_USED_UP);
+            let parked = out_of_money(&given.agent.name, Purse::Work, now);
             let (id, number) = (attempt.id.clone(), attempt.number);
             let end = run::Command::Park { id, attempt: number, parked };
             return self.follow(project, attempt, Step::Over(Box::new(end)));
         }
-        self.note_conversation(project, &attempt, &given)?;
+        let noted = self.note_conversation(project, &attempt, &given)?;
         write_fence(project, &attempt)?;
         let is_shared = matches!(attempt.ground, Ground::Project);
         let before = match is_shared && attempt.verify.is_empty() {
@@ -92,9 +88,9 @@ impl Executor<'_> {
         if let Some(before) = &before {
             file::replace(&before_path(&attempt.log), before.as_bytes(), file::PRIVATE)?;
         }
-        let started = self.start(project, &attempt, &given);
-        let talking = match started {
-            Ok(talking) => talking,
+        let started = self.start(project, &attempt, &given, now);
+        let agent = match started {
+            Ok(agent) => agent,
             Err(EngineError::Proc(error @ ProcError::TooLong { .. })) => {
                 let step = attempt.fail(FailureClass::Structural, &error.to_string());
                 return self.follow(project, attempt, step);
@@ -111,9 +107,8 @@ impl Executor<'_> {
         };
         let id = attempt.id.clone();
         self.audience.tell(&Happening::Started { id: id.clone(), attempt: attempt.number });
-        let mut worker = Worker::new(attempt, given.agent, talking, given.meter, (now, now));
-        worker.bounds = given.bounds;
-        worker.before = before;
+        let mut worker = Worker::new(attempt, agent, before);
+        worker.noted = noted;
         self.workers.insert(id, worker);
         Ok(())
     }
@@ -150,7 +145,7 @@ impl Executor<'_> {
             Conversation::New { .. } => String::new(),
         };
         let details = view.planned.details.as_deref();
-        let bounds = Bounds::of(attempt, &view, &config);
+        let bounds = worker::bounds(attempt, &view, &config);
         // A program that keeps count itself ends before we would notice.
         let budget_cents =
             bounds.micros.into_iter().chain(left).min().map(|micros| micros.div_ceil(10_000));
@@ -167,18 +162,21 @@ impl Executor<'_> {
         }))
     }
 
-    /// Records the conversation before its process exists, where its name is ours to choose.
+    /// Records the conversation before its process exists, where its name is ours to choose. Says
+    /// which one is recorded.
     fn note_conversation(
         &mut self,
         project: &mut Project,
         attempt: &Attempt,
         given: &Assignment,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Option<String>, EngineError> {
         match &given.conversation {
             Conversation::New { id } if given.agent.adapter.takes_conversation_id() => {
-                self.engaged(project, attempt, &given.agent, id.clone())
+                self.engaged(project, attempt, &given.agent, id.clone())?;
+                Ok(Some(id.clone()))
             }
-            Conversation::New { .. } | Conversation::Resume { .. } => Ok(()),
+            Conversation::Resume { id } => Ok(Some(id.clone())),
+            Conversation::New { .. } => Ok(None),
         }
     }
 
@@ -204,7 +202,8 @@ impl Executor<'_> {
         project: &mut Project,
         attempt: &Attempt,
         given: &Assignment,
-    ) -> Result<Talking, EngineError> {
+        now: Time,
+    ) -> Result<Supervised, EngineError> {
         let state = project.place.state.clone();
         let folder = attempt.folder.to_string_lossy().into_owned();
         let order = given.agent.order(folder, given.conversation.clone());
@@ -230,7 +229,8 @@ impl Executor<'_> {
             log: attempt.log.clone(),
             afresh: given.afresh.clone(),
         };
-        Talking::start(&agents_folder(&state), &self.options.keeper, call)
+        let allowance = Allowance { meter: given.meter.clone(), bounds: given.bounds };
+        Supervised::start(&agents_folder(&state), &self.options.keeper, call, allowance, now)
     }
 
     /// Looks after every agent that is at work.
@@ -242,22 +242,26 @@ impl Executor<'_> {
         let ids: Vec<TaskId> = self.workers.keys().cloned().collect();
         for id in ids {
             let Some(mut worker) = self.workers.remove(&id) else { continue };
-            worker.look(now)?;
-            if worker.talking.end().is_some() {
+            worker.agent.look(now)?;
+            if worker.agent.life.is_over() {
                 self.conclude_worker(project, worker, now)?;
                 continue;
             }
             // One that has to go is not listened to any more.
-            if worker.halt.is_none() {
-                self.note_session(project, &worker.attempt, &worker.agent, &worker.talking.heard)?;
-                self.attend_questions(project, &mut worker, now)?;
+            if !worker.agent.life.is_halted() {
+                self.note_session(project, &mut worker)?;
+                if worker.may_ask() {
+                    self.attend_questions(project, &mut worker, now)?;
+                }
             }
-            worker.keep_bounds(now)?;
+            worker.agent.attend(now)?;
             self.workers.insert(id, worker);
         }
         self.keep_budget(project)?;
         let workers = std::mem::take(&mut self.workers);
-        workers.values().for_each(|worker| self.say_price(&worker.agent, &worker.meter, false));
+        for life in workers.values().map(|worker| &worker.agent.life) {
+            self.say_price(&life.agent, &life.meter, false);
+        }
         self.workers = workers;
         Ok(())
     }
@@ -293,6 +297,21 @@ impl Executor<'_> {
     fn note_session(
         &mut self,
         project: &mut Project,
+        worker: &mut Worker,
+    ) -> Result<(), EngineError> {
+        let life = &worker.agent.life;
+        let session = &life.heard().session;
+        if session.is_none() || *session == worker.noted {
+            return Ok(());
+        }
+        self.note_name(project, &worker.attempt, &life.agent, life.heard())?;
+        worker.noted.clone_from(session);
+        Ok(())
+    }
+
+    fn note_name(
+        &mut self,
+        project: &mut Project,
         attempt: &Attempt,
         agent: &Agent,
         heard: &Heard,
@@ -319,78 +338,37 @@ impl Executor<'_> {
         now: Time,
     ) -> Result<(), EngineError> {
         let trail = self.trail(project, &worker.attempt.id)?;
-        let is_over = worker.talking.heard.end.is_some();
         // Others may have taken the slot of one that waited.
         let may_go_on = !worker.waits() || self.has_room(project)?;
-        let trail = trail.as_ref();
-        let open = match is_over {
-            true => self.attend_text_questions(worker, trail, may_go_on)?,
-            false => self.attend_asks(project, worker, trail, may_go_on)?,
+        let Worker { attempt, agent, is_held, .. } = worker;
+        let (id, number) = (attempt.id.clone(), attempt.number);
+        let asking = Asking {
+            work: &id,
+            folder: &attempt.folder,
+            trail: trail.as_ref(),
+            grants: &Grant::ALL,
+            may_go_on,
         };
-        worker.set_waits(open.is_waiting, now);
-        worker.is_held = open.is_held;
-        for (prompt, question) in open.new {
+        let found = asking
+            .attend(&mut agent.life, &mut |prompts| self.is_permitted(project, &id, prompts))?;
+        agent.life.set_waits(found.is_waiting, now);
+        *is_held = found.is_held;
+        let is_new =
+            |prompt: &Prompt| trail.as_ref().is_none_or(|it| !it.asked.contains(&prompt.key));
+        for (prompt, question) in found.open.into_iter().filter(|(prompt, _)| is_new(prompt)) {
             let title = question.title.clone();
-            let (id, attempt) = (worker.attempt.id.clone(), worker.attempt.number);
-            self.commit(
-                project,
-                vec![run::Command::Ask { id: id.clone(), attempt, prompt, question }],
-            )?;
-            self.audience.tell(&Happening::Asked { id, title });
+            let ask = run::Command::Ask { id: id.clone(), attempt: number, prompt, question };
+            self.commit(project, vec![ask])?;
+            self.audience.tell(&Happening::Asked { id: id.clone(), title });
         }
-        if worker.talking.heard.end.is_some() && !open.is_waiting {
-            worker.dismiss(now)?;
+        if agent.life.heard().end.is_some() && !found.is_waiting {
+            agent.life.dismiss(now);
         }
-        if open.is_waiting && self.wish != Wish::GoOn {
-            // Whoever ends the run will not answer now.
-            worker.halt(Halt::Given)?;
+        if found.is_waiting && self.wish != Wish::GoOn {
+            // The person who ends the run will not answer now.
+            agent.life.halt(Halt::Given);
         }
         Ok(())
-    }
-
-    /// Questions of the program, which hold it up in the middle of a turn.
-    fn attend_asks(
-        &mut self,
-        project: &mut Project,
-        worker: &mut Worker,
-        trail: Option<&Trail>,
-        may_go_on: bool,
-    ) -> Result<Open, EngineError> {
-        let mut open = Open::default();
-        let asks: Vec<_> = worker.talking.heard.asks.values().cloned().collect();
-        for asked in asks {
-            if !worker.talking.can_answer(&asked) {
-                worker.halt(Halt::Unanswerable)?;
-                return Ok(open);
-            }
-            if asked.kind == AskKind::Unknown || asked.items.is_empty() {
-                let reason = "Waypost does not know this request".to_owned();
-                worker.talking.answer(&asked, &Answer::Deny { reason })?;
-                continue;
-            }
-            if let Some(answer) = ask::by_access(&worker.agent, &worker.attempt.folder, &asked) {
-                worker.talking.answer(&asked, &answer)?;
-                continue;
-            }
-            let prompts = ask::prompts(&worker.agent, &worker.attempt.folder, &asked);
-            let answer = match self.is_permitted(project, &worker.attempt.id, &prompts)? {
-                true => Some(Answer::Allow),
-                false => ask::answer(&asked, trail),
-            };
-            match answer {
-                Some(answer) if may_go_on => {
-                    worker.talking.answer(&asked, &answer)?;
-                    continue;
-                }
-                Some(_) => open.is_held = true,
-                None => {}
-            }
-            open.is_waiting = true;
-            let (id, name) = (&worker.attempt.id, &worker.agent.name);
-            let new = prompts.into_iter().zip(ask::questions(&asked, id, name, &Grant::ALL));
-            open.new.extend(new.filter(|(prompt, _)| !is_known(trail, &prompt.key)));
-        }
-        Ok(open)
     }
 
     /// Whether a person has allowed all of it before: for the task, the run or the project.
@@ -411,62 +389,17 @@ impl Executor<'_> {
         Ok(!prompts.is_empty())
     }
 
-    /// Questions in the agent's own words, for which it has ended its turn.
-    fn attend_text_questions(
-        &mut self,
-        worker: &mut Worker,
-        trail: Option<&Trail>,
-        may_go_on: bool,
-    ) -> Result<Open, EngineError> {
-        let mut open = Open::default();
-        let signals = worker.talking.heard.signals.iter();
-        let wanted: Vec<protocol::Question> = signals
-            .filter_map(|signal| match signal {
-                Signal::Question(question) if question.is_required => Some(question.clone()),
-                _ => None,
-            })
-            .collect();
-        if wanted.is_empty() {
-            return Ok(open);
-        }
-        let answer = |it: &protocol::Question| trail?.answers.get(&text_key(it)).cloned();
-        let answers: Option<Vec<String>> = wanted.iter().map(answer).collect();
-        if answers.is_some() && !may_go_on {
-            (open.is_waiting, open.is_held) = (true, true);
-            return Ok(open);
-        }
-        if let Some(answers) = answers {
-            let told = wanted.iter().zip(answers);
-            let told = told.map(|(it, answer)| ask::told(&it.question, &answer));
-            let is_heard = worker.talking.say(&told.collect::<Vec<_>>().join("\n\n"))?;
-            if !is_heard {
-                // It hears the answer when its conversation is taken up again.
-                worker.halt(Halt::Given)?;
-            }
-            return Ok(open);
-        }
-        open.is_waiting = true;
-        for question in &wanted {
-            let (id, agent) = (&worker.attempt.id, &worker.agent.name);
-            let (prompt, question) = (text_prompt(question), text_question(question, id, agent));
-            if !is_known(trail, &prompt.key) {
-                open.new.push((prompt, question));
-            }
-        }
-        Ok(open)
-    }
-
     fn conclude_worker(
         &mut self,
         project: &mut Project,
         worker: Worker,
         now: Time,
     ) -> Result<(), EngineError> {
-        let Worker { attempt, agent, talking, meter, halt, before, .. } = worker;
-        let (end, heard, remains) = talking.close()?;
+        let Worker { attempt, agent, before, .. } = worker;
+        let (ended, remains) = agent.close()?;
         self.remains.push(remains);
         let has_changed = project.has_changed(before.as_deref())?;
-        self.conclude(project, Ending { attempt, agent, meter, heard, end, halt, has_changed }, now)
+        self.conclude(project, Ending { attempt, ended, has_changed }, now)
     }
 
     /// Takes what became of an agent's work.
@@ -476,36 +409,29 @@ impl Executor<'_> {
         ending: Ending,
         now: Time,
     ) -> Result<(), EngineError> {
-        let Ending { mut attempt, agent, meter, mut heard, end, halt, has_changed } = ending;
-        // It may have come to its end before anybody heard the conversation's name.
-        self.note_session(project, &attempt, &agent, &heard)?;
-        heard.tool_calls += self.earlier_tool_calls(project, &attempt, &agent, &heard);
-        let parked_before = self.parked_before(project, &agent.name)?;
+        let Ending { mut attempt, mut ended, has_changed } = ending;
+        // It may have come to its end before the conversation's name was heard.
+        self.note_name(project, &attempt, &ended.agent, &ended.heard)?;
+        ended.heard.tool_calls += self.earlier_tool_calls(project, &attempt, &ended);
+        let parked_before = self.parked_before(project, &ended.agent.name)?;
         let Some(active) = project.run()?.active() else { return Ok(()) };
-        let case = Case {
-            attempt: &attempt,
-            agent: &agent,
-            settings: active.settings(),
-            heard: &heard,
-            end: &end,
-            halt,
-            has_changed,
-            parked_before,
-            now,
-        };
+        let by = Circumstances { work: attempt.id.as_str(), parked_before, now };
+        let case =
+            Case { attempt: &attempt, settings: active.settings(), ended: &ended, by, has_changed };
         let verdict = case.verdict();
+        let AgentEnd { agent, heard, meter, .. } = &ended;
         if heard.end.as_ref().is_some_and(|end| end.why == Why::Done) {
             self.got_through(project, &agent.name)?;
         }
         let (id, number) = (attempt.id.clone(), attempt.number);
         let account =
-            Account { usage: meter.spent(), counted: meter.counted(), result: result(&heard) };
+            Account { usage: meter.spent(), counted: meter.counted(), result: result(heard) };
         // An engine that died after it had recorded this has left the rest to do.
         let accounted = self.trail(project, &id)?.map_or(0, |trail| trail.accounted);
         if accounted < number {
             self.ended.push(run::Command::Account { id: id.clone(), account });
         }
-        self.say_price(&agent, &meter, true);
+        self.say_price(agent, meter, true);
         // The fence of a later attempt is not ours to take away.
         let active = project.run()?.active();
         if !active.is_some_and(|active| is_at(active, &attempt)) {
@@ -532,14 +458,9 @@ impl Executor<'_> {
 
     /// How many tools were used in this conversation before its present process: one that goes on
     /// where it was interrupted may have nothing left to do.
-    fn earlier_tool_calls(
-        &self,
-        project: &Project,
-        attempt: &Attempt,
-        agent: &Agent,
-        heard: &Heard,
-    ) -> u32 {
+    fn earlier_tool_calls(&self, project: &Project, attempt: &Attempt, ended: &AgentEnd) -> u32 {
         let state = &project.place.state;
+        let AgentEnd { agent, heard, .. } = ended;
         let is_asked = heard.tool_calls == 0 && heard.session.is_some();
         let numbers = (1..attempt.number).filter(|_| is_asked);
         let earlier = numbers
@@ -584,8 +505,9 @@ impl Executor<'_> {
         self.audience.tell(&Happening::Note("the budget is used up".into()));
         let now = project.clock.now();
         // One that is done already costs nothing more.
-        let mut busy = self.workers.values_mut().filter(|it| it.talking.heard.end.is_none());
-        busy.try_for_each(|worker| worker.interrupt(Halt::RunBudget, now))
+        let is_busy = |worker: &&mut Worker| worker.agent.life.heard().end.is_none();
+        let mut busy = self.workers.values_mut().filter(is_busy);
+        busy.try_for_each(|worker| worker.interrupt(Halt::Budget(Purse::Run), now))
     }
 
     /// Whether another agent may work.
@@ -612,28 +534,11 @@ impl Executor<'_> {
     }
 }
 
-/// Questions that have no answer.
-#[derive(Default)]
-struct Open {
-    is_waiting: bool,
-    /// There are answers, and no slot to go on with them.
-    is_held: bool,
-    /// Those that the inbox does not have yet.
-    new: Vec<(Prompt, Question)>,
-}
-
-fn is_known(trail: Option<&Trail>, key: &str) -> bool {
-    trail.is_some_and(|it| it.asked.contains(key) || it.answers.contains_key(key))
-}
-
-/// The end of an agent's process, with everything that tells what it means.
+/// The end of an agent at work on an attempt.
 pub(super) struct Ending {
     pub(super) attempt: Attempt,
-    pub(super) agent: Agent,
-    pub(super) meter: Meter,
-    pub(super) heard: Heard,
-    pub(super) end: ProcessEnd,
-    pub(super) halt: Option<Halt>,
+    pub(super) ended: AgentEnd,
+    /// Whether the work tree is another than at the start, where that is known.
     pub(super) has_changed: Option<bool>,
 }
 

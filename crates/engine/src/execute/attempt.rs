@@ -516,7 +516,7 @@ pub(crate) fn reason(ended: How, said: &str) -> String {
     }
 }
 
-pub(super) fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     let text = plain(text);
     match text.char_indices().nth(REASON_LENGTH_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),

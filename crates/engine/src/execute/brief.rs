@@ -3,10 +3,8 @@
 //!
 //! The first lines are the seed's: `TASK_ID:`, `WORKTREE:`, `META:`.
 
-use super::{
-    ask::told,
-    attempt::{Attempt, log_path},
-};
+use super::attempt::{Attempt, log_path};
+use crate::agent::told;
 use std::{
     fmt::Write as _,
     fs::File,
@@ -16,7 +14,7 @@ use std::{
 use waypost_model::{
     id::TaskId,
     run::{Active, Depends, LastFailure, Mode, TaskView},
-    text::plain,
+    text::{one_line, plain},
 };
 
 /// How many results of tasks before are told, and how long each may be.
@@ -276,15 +274,6 @@ fn output(state: &Path, id: &TaskId, attempt: u32, size: u64) -> Option<String> 
     let text = text.trim();
     let quoted: Vec<String> = text.lines().map(|line| format!("    {}", plain(line))).collect();
     (!text.is_empty()).then(|| quoted.join("\n"))
-}
-
-/// A text on one line, at most so long.
-pub(super) fn one_line(text: &str, length: usize) -> String {
-    let words = plain(text).split_whitespace().collect::<Vec<_>>().join(" ");
-    match words.char_indices().nth(length) {
-        Some((end, _)) => format!("{}…", &words[..end]),
-        None => words,
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@
 mod adopted;
 mod agents;
 mod apart;
-pub(crate) mod ask;
 mod attempt;
 mod attendance;
 mod audience;
@@ -28,15 +27,20 @@ mod worker;
 mod yard;
 
 use crate::{
-    agent::Remains, error::EngineError, guest::Attended, ledger::MachineCommand,
-    preflight::require_phase, project::Project, summary, windows, worktrees::Reclaim,
+    agent::{Halt, Remains},
+    error::EngineError,
+    guest::Attended,
+    ledger::MachineCommand,
+    preflight::require_phase,
+    project::Project,
+    summary, windows,
+    worktrees::Reclaim,
 };
 use apart::Apart;
 use attempt::{Attempt, Step, Work, Workplace};
-pub(crate) use attempt::{log_path, reason as ended_in_words, usual_environment};
+pub(crate) use attempt::{log_path, reason as ended_in_words, shortened, usual_environment};
 pub use audience::{AgentView, Audience, Doing, Happening, Running, Wish};
 use claims::Room;
-use conclude::Halt;
 use held::Limited;
 use showing::Showing;
 use std::{

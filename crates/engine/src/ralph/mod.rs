@@ -10,14 +10,13 @@ mod ask;
 mod brief;
 
 use crate::{
-    agent::{
-        Agent, Errand, Halted, HookSource, LOOK_INTERVAL, Mission, Onlooker, Outcome, Trouble,
-    },
+    agent::{Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, Trouble},
     error::EngineError,
+    guest::{Attended, Guest, Waits, carry},
     project::Project,
 };
 use brief::{Failed, Try};
-use std::{collections::BTreeMap, ffi::OsString, io, thread};
+use std::{collections::BTreeMap, ffi::OsString, io};
 use waypost_agent::{
     launch::{Access, Prompts},
     protocol::{Severity, Signal},
@@ -29,6 +28,8 @@ use waypost_model::{
     machine::Rejected,
     next::NextStep,
     retry::FailureClass,
+    run::ParkCause,
+    time::Time,
     workflow::{
         CheckpointContract, CheckpointStatus, CheckpointStep, Command, Feature, Phase, Strategy,
     },
@@ -46,15 +47,15 @@ const OUTPUT_KEPT_MAX: usize = 64 << 10;
 
 /// What is to be worked on, and by whom.
 #[derive(Clone, Debug)]
-pub struct RalphOptions<'a> {
+pub struct RalphOptions {
     /// None: all of them.
     pub checkpoint: Option<CheckpointId>,
     /// None: as configured.
-    pub agent: Option<&'a str>,
+    pub agent: Option<String>,
     /// Escalates earlier than the feature would.
     pub max_iterations: Option<u32>,
     /// The program that keeps children: `waypost keeper`.
-    pub keeper: &'a [OsString],
+    pub keeper: Vec<OsString>,
 }
 
 /// Why no checkpoint is worked on any more.
@@ -72,7 +73,7 @@ pub enum RalphEnd {
 /// A checkpoint that is being worked on.
 struct Lane {
     iteration: u32,
-    errand: Errand,
+    job: Job,
     failed: Option<Failed>,
     part: Part,
     /// Questions that wait for a person.
@@ -88,9 +89,9 @@ enum Part {
     Worker { oracle: Option<String> },
 }
 
-struct Ralph<'a> {
-    project: &'a mut Project,
-    options: &'a RalphOptions<'a>,
+/// Checkpoints and their agents at work.
+pub(crate) struct Ralph<'a> {
+    options: RalphOptions,
     agent: Agent,
     oracle: Agent,
     lanes: BTreeMap<CheckpointId, Lane>,
@@ -98,29 +99,25 @@ struct Ralph<'a> {
     failures: BTreeMap<CheckpointId, Failed>,
     /// Why nothing new is begun.
     ending: Option<RalphEnd>,
+    /// Whether something has come to its end, so that something else may begin.
+    has_moved: bool,
+    onlooker: Box<dyn Onlooker + 'a>,
 }
 
 impl Project {
     /// Works on checkpoints until none is left that could be worked on.
     pub fn ralph(
         &mut self,
-        options: &RalphOptions<'_>,
+        options: RalphOptions,
         onlooker: &mut dyn Onlooker,
     ) -> Result<RalphEnd, EngineError> {
-        self.refuse_stale()?;
-        check(self.workflow()?.feature.as_ref(), options.checkpoint.as_ref())?;
-        let agent = self.errand_agent(options.agent, "agent")?;
-        let oracle = self.errand_agent(None, "reviewer").unwrap_or_else(|_| agent.clone());
-        let (lanes, failures) = (BTreeMap::new(), BTreeMap::new());
-        Ralph { project: self, options, agent, oracle, lanes, failures, ending: None }
-            .work(onlooker)
+        let mut ralph = Ralph::begin(self, options, Box::new(onlooker))?;
+        carry(self, &mut ralph)
     }
-}
 
-impl Project {
     /// Whether an agent that `ralph` sent works on a checkpoint, or will go on with it.
     pub fn has_sent_for(&self, id: &CheckpointId) -> Result<bool, EngineError> {
-        Ok(Errand::is_there(self, &worker_name(id))? || Errand::is_there(self, &oracle_name(id))?)
+        Ok(Job::is_there(self, &worker_name(id))? || Job::is_there(self, &oracle_name(id))?)
     }
 }
 
@@ -151,51 +148,82 @@ fn check(feature: Option<&Feature>, wanted: Option<&CheckpointId>) -> Result<(),
     Ok(())
 }
 
-impl Ralph<'_> {
-    fn work(mut self, onlooker: &mut dyn Onlooker) -> Result<RalphEnd, EngineError> {
+impl<'a> Ralph<'a> {
+    pub(crate) fn begin(
+        project: &mut Project,
+        options: RalphOptions,
+        onlooker: Box<dyn Onlooker + 'a>,
+    ) -> Result<Self, EngineError> {
+        project.refuse_stale()?;
+        check(project.workflow()?.feature.as_ref(), options.checkpoint.as_ref())?;
+        let agent = project.job_agent(options.agent.as_deref(), "agent")?;
+        let oracle = project.job_agent(None, "reviewer").unwrap_or_else(|_| agent.clone());
+        let (lanes, failures) = (BTreeMap::new(), BTreeMap::new());
+        let (ending, has_moved) = (None, false);
+        Ok(Self { options, agent, oracle, lanes, failures, ending, has_moved, onlooker })
+    }
+}
+
+impl Guest for Ralph<'_> {
+    type End = RalphEnd;
+
+    fn waits<'a>(&'a self, waits: &mut Waits<'a>) {
+        self.lanes.values().for_each(|lane| lane.job.waits(waits));
+        waits.readable_too(self.onlooker.bell());
+    }
+
+    fn attend(
+        &mut self,
+        project: &mut Project,
+        now: Time,
+    ) -> Result<Attended<RalphEnd>, EngineError> {
         loop {
-            if onlooker.wants_stop() && self.ending.is_none() {
+            self.has_moved = false;
+            if self.onlooker.wants_stop() && self.ending.is_none() {
                 self.ending = Some(RalphEnd::Stopped);
             }
             match &self.ending {
-                None => self.begin_lanes(onlooker)?,
+                None => self.begin_lanes(project)?,
                 Some(_) => {
-                    self.lanes.values_mut().try_for_each(|it| it.errand.halt(Halted::Asked))?;
+                    // One whose agent has ended and asks something goes on when it is begun again.
+                    self.lanes.retain(|_, it| it.job.over().is_none() || it.waits.is_empty());
+                    self.lanes.values_mut().try_for_each(|it| it.job.halt())?;
                 }
             }
-            if self.lanes.is_empty() {
-                return Ok(self.ending.unwrap_or(RalphEnd::Over));
+            if self.lanes.is_empty() && !self.has_moved {
+                return Ok(Attended::Over(self.ending.take().unwrap_or(RalphEnd::Over)));
             }
-            self.look(onlooker)?;
-            let waits = || self.lanes.values().flat_map(|lane| lane.waits.iter().cloned());
-            if self.ending.is_none() && self.lanes.values().all(|lane| !lane.waits.is_empty()) {
-                self.ending = (!self.lanes.is_empty()).then(|| RalphEnd::Waits(waits().collect()));
+            self.look(project, now)?;
+            let is_waiting = self.lanes.values().all(|lane| !lane.waits.is_empty());
+            if self.ending.is_none() && is_waiting && !self.lanes.is_empty() {
+                let waits = self.lanes.values().flat_map(|lane| lane.waits.iter().cloned());
+                self.ending = Some(RalphEnd::Waits(waits.collect()));
+                self.has_moved = true;
             }
-            thread::sleep(LOOK_INTERVAL);
+            if !self.has_moved {
+                return Ok(Attended::GoesOn);
+            }
         }
     }
+}
 
-    fn feature(&mut self) -> Result<Option<Feature>, EngineError> {
-        Ok(self.project.workflow()?.feature.clone())
-    }
-
+impl Ralph<'_> {
     /// Begins what can be begun, as far as the strategy allows.
-    fn begin_lanes(&mut self, onlooker: &mut dyn Onlooker) -> Result<(), EngineError> {
-        let Some(feature) = self.feature()?.filter(|it| it.phase == Phase::Implement) else {
+    fn begin_lanes(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        let Some(feature) = feature(project)?.filter(|it| it.phase == Phase::Implement) else {
             return Ok(());
         };
         let Some(contract) = &feature.contract else { return Ok(()) };
         let width = match feature.strategy {
             Some(Strategy::Subagent) => 4,
-            Some(Strategy::AgentTeams) => {
-                self.project.configuration().values.run.max_agents as usize
-            }
+            Some(Strategy::AgentTeams) => project.configuration().values.run.max_agents as usize,
             Some(Strategy::Direct) | None => 1,
         };
         while self.lanes.len() < width {
             let Some(id) = self.next(&feature, contract) else { return Ok(()) };
-            if !self.begin(&id, onlooker)? {
+            if !self.begin_lane(project, &id)? {
                 // It is over already; others may be free now.
+                self.has_moved = true;
                 return Ok(());
             }
         }
@@ -221,68 +249,60 @@ impl Ralph<'_> {
     }
 
     /// Begins the try at which a checkpoint is. Says whether an agent works on it now.
-    fn begin(
+    fn begin_lane(
         &mut self,
+        project: &mut Project,
         id: &CheckpointId,
-        onlooker: &mut dyn Onlooker,
     ) -> Result<bool, EngineError> {
         let step = CheckpointStep::Start { conversation: Some(OWNER.to_owned()) };
-        self.project.develop(Command::Checkpoint { id: id.clone(), step })?;
-        let Some(iteration) = self.iteration(id)? else { return Ok(false) };
-        let Some(feature) = self.feature()? else { return Ok(false) };
+        project.develop(Command::Checkpoint { id: id.clone(), step })?;
+        let Some(iteration) = iteration(project, id)? else { return Ok(false) };
+        let Some(feature) = feature(project)? else { return Ok(false) };
         let key = key(&feature, iteration);
-        let is_under_way = Errand::is_begun(self.project, &worker_name(id), &key)?
-            || Errand::is_begun(self.project, &oracle_name(id), &key)?;
+        let is_under_way = Job::is_begun(project, &worker_name(id), &key)?
+            || Job::is_begun(project, &oracle_name(id), &key)?;
         let mut failed = self.failures.get(id).cloned();
         if failed.is_none() && !is_under_way {
-            match self.validate(id)? {
+            match validate(project, id)? {
                 // The agent that worked on it before has ended well.
                 Ok(evidence) if iteration > 1 => {
-                    self.pass(id, evidence, onlooker)?;
+                    self.pass(project, id, evidence)?;
                     return Ok(false);
                 }
                 validated => failed = validated.err(),
             }
         }
-        let limit = self.limit()?;
-        onlooker.tell(&format!("{id}: try {iteration} of {limit}"));
+        let limit = self.limit(project)?;
+        self.onlooker.tell(&format!("{id}: try {iteration} of {limit}"));
         let part = match iteration {
             ORACLE_FROM.. => Part::Oracle,
             _ => Part::Worker { oracle: None },
         };
-        let errand = self.errand(id, iteration, failed.as_ref(), &part)?;
+        let job = self.job(project, (id, iteration), failed.as_ref(), &part)?;
         let waits = Vec::new();
-        self.lanes.insert(id.clone(), Lane { iteration, errand, failed, part, waits });
+        self.lanes.insert(id.clone(), Lane { iteration, job, failed, part, waits });
         Ok(true)
     }
 
-    fn limit(&mut self) -> Result<u32, EngineError> {
-        let limit = self.feature()?.map_or(1, |feature| feature.max_iterations);
+    fn limit(&self, project: &mut Project) -> Result<u32, EngineError> {
+        let limit = feature(project)?.map_or(1, |feature| feature.max_iterations);
         Ok(self.options.max_iterations.map_or(limit, |own| own.clamp(1, limit)))
     }
 
-    /// Which try a checkpoint is at, if it is being worked on.
-    fn iteration(&mut self, id: &CheckpointId) -> Result<Option<u32>, EngineError> {
-        let feature = self.project.workflow()?.feature.as_ref();
-        let found = feature.and_then(|feature| feature.checkpoints.get(id));
-        let found = found.filter(|it| it.status == CheckpointStatus::InProgress);
-        Ok(found.map(|it| it.iteration))
-    }
-
     /// Sends an agent, or takes up the one that was sent.
-    fn errand(
-        &mut self,
-        id: &CheckpointId,
-        iteration: u32,
+    fn job(
+        &self,
+        project: &mut Project,
+        (id, iteration): (&CheckpointId, u32),
         failed: Option<&Failed>,
         part: &Part,
-    ) -> Result<Errand, EngineError> {
+    ) -> Result<Job, EngineError> {
         let (is_oracle, oracle) = match part {
             Part::Oracle => (true, None),
             Part::Worker { oracle } => (false, oracle.as_deref()),
         };
-        let limit = self.limit()?;
-        let feature = self.feature()?;
+        let limit = self.limit(project)?;
+        let feature = feature(project)?;
         let contract = feature.as_ref().and_then(|it| it.contract.as_ref());
         let checkpoint = contract.and_then(|contract| contract.checkpoint(id));
         let (Some(feature), Some(checkpoint)) = (&feature, checkpoint) else {
@@ -292,10 +312,10 @@ impl Ralph<'_> {
             )
             .into());
         };
-        let root = self.project.root().to_owned();
+        let root = project.root().to_owned();
         let this = Try { feature, checkpoint, iteration, limit, root: &root, failed, oracle };
         let agent = if is_oracle { self.oracle.clone() } else { self.agent.clone() };
-        let mission = Mission {
+        let order = JobOrder {
             name: if is_oracle { oracle_name(id) } else { worker_name(id) },
             key: key(feature, iteration),
             access: if is_oracle { Access::Read } else { agent.access() },
@@ -308,34 +328,36 @@ impl Ralph<'_> {
             attempt: iteration,
             message: if is_oracle { this.oracle_message() } else { this.message() },
             again: this.again(),
-            bounds: self.project.errand_bounds(),
+            bounds: project.job_bounds(),
         };
-        Errand::begin(self.project, self.options.keeper, mission)
+        Job::begin(project, &self.options.keeper, order)
     }
 
     /// Looks at every agent once.
-    fn look(&mut self, onlooker: &mut dyn Onlooker) -> Result<(), EngineError> {
+    fn look(&mut self, project: &mut Project, now: Time) -> Result<(), EngineError> {
         let ids: Vec<CheckpointId> = self.lanes.keys().cloned().collect();
         for id in ids {
             let Some(mut lane) = self.lanes.remove(&id) else { continue };
-            let now = self.project.clock.now();
-            lane.errand.look(now)?;
-            if let Some(outcome) = lane.errand.over().cloned() {
-                self.conclude(id, lane, &outcome, onlooker)?;
+            lane.job.look(now)?;
+            if let Some(end) = lane.job.over().cloned() {
+                self.conclude(project, id, lane, &end)?;
                 continue;
             }
             if lane.part == Part::Oracle {
-                lane.errand.refuse_all("no person is there to allow it")?;
+                lane.job.refuse_all("no person is there to allow it");
             } else {
-                self.attend_questions(&id, &mut lane, onlooker)?;
+                self.attend_questions(project, &id, &mut lane)?;
             }
-            let heard = lane.errand.heard();
-            let (is_over, doing) =
-                heard.map_or((false, ""), |it| (it.end.is_some(), it.doing.as_str()));
-            onlooker.look(id.as_str(), doing);
-            if is_over && lane.waits.is_empty() {
-                lane.errand.dismiss(now)?;
+            let is_waiting = !lane.waits.is_empty();
+            if let Some(life) = lane.job.life()
+                && life.heard().end.is_some()
+                && !is_waiting
+            {
+                life.dismiss(now);
             }
+            lane.job.attend(now)?;
+            let doing = lane.job.heard().map_or("", |heard| heard.doing.as_str());
+            self.onlooker.look(id.as_str(), doing);
             self.lanes.insert(id, lane);
         }
         Ok(())
@@ -344,120 +366,143 @@ impl Ralph<'_> {
     /// Takes what became of a try.
     fn conclude(
         &mut self,
+        project: &mut Project,
         id: CheckpointId,
         mut lane: Lane,
-        outcome: &Outcome,
-        onlooker: &mut dyn Onlooker,
+        end: &JobEnd,
     ) -> Result<(), EngineError> {
-        match outcome.trouble() {
+        let trouble = end.trouble(&lane.job.order.name, project.clock.now());
+        let failed = match trouble {
             // What waits for a person is halted by us, and goes on with the answer.
-            Some(Trouble::Stopped) => {
+            Some(Trouble::Interrupted) => {
                 self.ending.get_or_insert(RalphEnd::Stopped);
+                self.has_moved = true;
                 return Ok(());
             }
-            Some(Trouble::Limited(text)) => {
-                self.ending = Some(RalphEnd::Limited(text));
+            Some(Trouble::Parked(parked)) if parked.cause != ParkCause::Budget => {
+                self.ending = Some(RalphEnd::Limited(parked.why));
+                self.has_moved = true;
                 return Ok(());
             }
-            Some(Trouble::Failed(_)) | None => {}
-        }
+            Some(Trouble::Parked(parked)) => Some(parked.why),
+            Some(Trouble::Failed { text, .. }) => Some(text),
+            None => None,
+        };
         if lane.part == Part::Oracle {
             // A silent oracle is no reason to give up.
-            let oracle = Some(outcome.heard.text.clone()).filter(|said| !said.is_empty());
+            let oracle = Some(end.ended.heard.text.clone()).filter(|said| !said.is_empty());
             lane.part = Part::Worker { oracle };
-            lane.errand = self.errand(&id, lane.iteration, lane.failed.as_ref(), &lane.part)?;
+            let this = (&id, lane.iteration);
+            lane.job = self.job(project, this, lane.failed.as_ref(), &lane.part)?;
+            self.has_moved = true;
             self.lanes.insert(id, lane);
             return Ok(());
         }
-        if let Some(told) =
-            self.text_answers(&id, &mut lane, onlooker)?.filter(|_| lane.waits.is_empty())
-        {
-            lane.errand.go_on(self.project, self.options.keeper, told)?;
+        if let Some(told) = self.text_answers(project, &id, &mut lane)? {
+            lane.job.go_on(project, &self.options.keeper, told)?;
+            self.has_moved = true;
         }
-        if lane.errand.over().is_none() || !lane.waits.is_empty() {
+        if lane.job.over().is_none() || !lane.waits.is_empty() {
             self.lanes.insert(id, lane);
             return Ok(());
         }
-        if self.iteration(&id)? != Some(lane.iteration) {
+        self.has_moved = true;
+        if iteration(project, &id)? != Some(lane.iteration) {
             // Another actor has decided about it meanwhile, perhaps the agent itself.
-            return self.forget(&id, lane);
+            return self.forget(project, &id, &lane);
         }
-        let own = own_word(&id, outcome);
-        match own {
-            Some((class, reason)) => self.fail(&id, class, Failed::new(reason, b""), onlooker)?,
-            None => match self.validate(&id)? {
-                Ok(evidence) => self.pass(&id, evidence, onlooker)?,
-                Err(failed) => {
-                    let failed = match outcome.trouble() {
-                        Some(Trouble::Failed(text)) => {
-                            let outcome = format!("{}; the agent: {text}", failed.outcome);
-                            Failed { outcome, ..failed }
-                        }
-                        _ => failed,
-                    };
-                    self.fail(&id, FailureClass::Validation, failed, onlooker)?;
+        match own_word(&id, end) {
+            Some((class, reason)) => self.fail(project, &id, class, Failed::new(reason, b""))?,
+            None => match validate(project, &id)? {
+                Ok(evidence) => self.pass(project, &id, evidence)?,
+                Err(mut found) => {
+                    if let Some(text) = failed {
+                        found.outcome = format!("{}; the agent: {text}", found.outcome);
+                    }
+                    self.fail(project, &id, FailureClass::Validation, found)?;
                 }
             },
         }
-        self.forget(&id, lane)
+        self.forget(project, &id, &lane)
     }
 
-    /// What became of a try is in the journal; its errands are over.
-    fn forget(&mut self, id: &CheckpointId, lane: Lane) -> Result<(), EngineError> {
-        self.settle(&lane)?;
-        lane.errand.forget()?;
-        Errand::forget_named(self.project, &oracle_name(id))
-    }
-
-    /// Runs the validation; how it fails, if it does. Nothing is recorded.
-    fn validate(&mut self, id: &CheckpointId) -> Result<Result<Evidence, Failed>, EngineError> {
-        let mut output = Tail::default();
-        match self.project.check_checkpoint(id, &mut output) {
-            Ok(evidence) => Ok(Ok(evidence)),
-            Err(EngineError::CheckFailed { outcome, .. }) => {
-                Ok(Err(Failed::new(outcome, &output.bytes)))
-            }
-            Err(error) => Err(error),
-        }
+    /// What became of a try is in the journal; its jobs are over.
+    fn forget(
+        &self,
+        project: &mut Project,
+        id: &CheckpointId,
+        lane: &Lane,
+    ) -> Result<(), EngineError> {
+        ask::settle(project, lane)?;
+        lane.job.forget()?;
+        Job::forget_named(project, &oracle_name(id))
     }
 
     /// Passes a checkpoint whose validation has just held.
     fn pass(
         &mut self,
+        project: &mut Project,
         id: &CheckpointId,
         evidence: Evidence,
-        onlooker: &mut dyn Onlooker,
     ) -> Result<(), EngineError> {
         let step = CheckpointStep::Pass { evidence };
-        self.project.develop(Command::Checkpoint { id: id.clone(), step })?;
+        project.develop(Command::Checkpoint { id: id.clone(), step })?;
         self.failures.remove(id);
-        onlooker.tell(&format!("{id}: passed"));
+        self.onlooker.tell(&format!("{id}: passed"));
         Ok(())
     }
 
     fn fail(
         &mut self,
+        project: &mut Project,
         id: &CheckpointId,
         class: FailureClass,
         failed: Failed,
-        onlooker: &mut dyn Onlooker,
     ) -> Result<(), EngineError> {
-        let is_last = self.iteration(id)?.is_some_and(|at| self.limit().is_ok_and(|it| at >= it));
+        let limit = self.limit(project)?;
+        let is_last = iteration(project, id)?.is_some_and(|at| at >= limit);
         let step = if is_last && class.is_retryable() {
             CheckpointStep::Escalate
         } else {
             CheckpointStep::Fail { class }
         };
-        self.project.develop(Command::Checkpoint { id: id.clone(), step })?;
-        let is_open = self.iteration(id)?.is_some();
+        project.develop(Command::Checkpoint { id: id.clone(), step })?;
+        let is_open = iteration(project, id)?.is_some();
         let what = if is_open { "is tried again" } else { "escalated; it waits in the inbox" };
-        onlooker.tell(&format!("{id}: {what}: {}", failed.outcome));
+        self.onlooker.tell(&format!("{id}: {what}: {}", failed.outcome));
         self.failures.insert(id.clone(), failed);
         Ok(())
     }
 }
 
-/// Names the try: another try, or another feature, is another errand.
+fn feature(project: &mut Project) -> Result<Option<Feature>, EngineError> {
+    Ok(project.workflow()?.feature.clone())
+}
+
+/// Which try a checkpoint is at, if it is being worked on.
+fn iteration(project: &mut Project, id: &CheckpointId) -> Result<Option<u32>, EngineError> {
+    let feature = project.workflow()?.feature.as_ref();
+    let found = feature.and_then(|feature| feature.checkpoints.get(id));
+    let found = found.filter(|it| it.status == CheckpointStatus::InProgress);
+    Ok(found.map(|it| it.iteration))
+}
+
+/// Runs the validation; how it fails, if it does. Nothing is recorded.
+fn validate(
+    project: &mut Project,
+    id: &CheckpointId,
+) -> Result<Result<Evidence, Failed>, EngineError> {
+    let mut output = Tail::default();
+    match project.check_checkpoint(id, &mut output) {
+        Ok(evidence) => Ok(Ok(evidence)),
+        Err(EngineError::CheckFailed { outcome, .. }) => {
+            Ok(Err(Failed::new(outcome, &output.bytes)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Names the try: another try, or another feature, is another job.
 fn key(feature: &Feature, iteration: u32) -> String {
     format!("{} {iteration}", feature.started_at.millis())
 }
@@ -471,8 +516,8 @@ fn oracle_name(id: &CheckpointId) -> String {
 }
 
 /// What the agent itself says stands against it.
-fn own_word(id: &CheckpointId, outcome: &Outcome) -> Option<(FailureClass, String)> {
-    outcome.heard.signals.iter().rev().find_map(|signal| match signal {
+fn own_word(id: &CheckpointId, end: &JobEnd) -> Option<(FailureClass, String)> {
+    end.ended.heard.signals.iter().rev().find_map(|signal| match signal {
         Signal::Failed { task, reason } if task == id.as_str() => {
             let word = reason.split([' ', ':']).next().unwrap_or_default();
             let class = match word {

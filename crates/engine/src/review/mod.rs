@@ -7,50 +7,76 @@ mod brief;
 mod findings;
 
 use crate::{
-    agent::{Bounds, Errand, HookSource, Mission, Onlooker, SHELL, Trouble, supervise},
+    agent::{Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, SHELL, Trouble},
     error::{EngineError, Problem},
+    guest::{Attended, Guest, Waits, carry},
     ledger::MachineCommand,
     project::Project,
     worktrees,
 };
-use std::{ffi::OsString, time::Duration};
+use std::ffi::OsString;
 use waypost_agent::launch::{Access, Prompts};
 use waypost_model::{
     code::Code,
-    config,
     machine::Rejected,
     next::NextStep,
+    time::Time,
     workflow::{self, GateName, Review},
 };
 
 /// What is to be reviewed, and by whom.
 #[derive(Clone, Debug)]
-pub struct ReviewOptions<'a> {
+pub struct ReviewOptions {
     /// None: the gate of the phase.
     pub gate: Option<GateName>,
     /// None: as configured.
-    pub agent: Option<&'a str>,
+    pub agent: Option<String>,
     /// The program that keeps children: `waypost keeper`.
-    pub keeper: &'a [OsString],
+    pub keeper: Vec<OsString>,
+}
+
+/// A reviewer at work.
+pub(crate) struct Reviewing<'a> {
+    job: Job,
+    gate: GateName,
+    /// The content of the work tree that it looks at.
+    tree: Option<String>,
+    /// Whether it was told already that its answer could not be read.
+    is_corrected: bool,
+    onlooker: Box<dyn Onlooker + 'a>,
 }
 
 impl Project {
     /// Has the work reviewed and records what was found; none if it was stopped.
     pub fn review(
         &mut self,
-        options: &ReviewOptions<'_>,
+        options: &ReviewOptions,
         onlooker: &mut dyn Onlooker,
     ) -> Result<Option<Review>, EngineError> {
-        self.refuse_stale()?;
-        let gate = self.reviewed_gate(options.gate)?;
-        if options.agent.is_some() && !self.actor().is_person() {
+        match Reviewing::begin(self, options, Box::new(onlooker))? {
+            Some(mut reviewing) => carry(self, &mut reviewing),
+            None => Ok(None),
+        }
+    }
+}
+
+impl<'a> Reviewing<'a> {
+    /// Sends a reviewer, or takes up the one that was sent; none without a workflow.
+    pub(crate) fn begin(
+        project: &mut Project,
+        options: &ReviewOptions,
+        onlooker: Box<dyn Onlooker + 'a>,
+    ) -> Result<Option<Self>, EngineError> {
+        project.refuse_stale()?;
+        let gate = project.reviewed_gate(options.gate)?;
+        if options.agent.is_some() && !project.actor().is_person() {
             return Err(Rejected::reserved("choosing the reviewer").into());
         }
-        let agent = self.errand_agent(options.agent, "reviewer")?;
-        let tree = worktrees::content(self)?;
-        let Some(feature) = self.workflow()?.feature.clone() else { return Ok(None) };
-        let change = brief::Change::find(self, feature.started_at)?;
-        let mission = Mission {
+        let agent = project.job_agent(options.agent.as_deref(), "reviewer")?;
+        let tree = worktrees::content(project)?;
+        let Some(feature) = project.workflow()?.feature.clone() else { return Ok(None) };
+        let change = brief::Change::find(project, feature.started_at)?;
+        let order = JobOrder {
             name: format!("review-{gate}"),
             key: format!("{} {}", feature.started_at.millis(), tree.as_deref().unwrap_or("-")),
             agent,
@@ -63,47 +89,79 @@ impl Project {
             attempt: 1,
             message: brief::message(&feature, gate, change.as_ref()),
             again: brief::again(gate),
-            bounds: self.errand_bounds(),
+            bounds: project.job_bounds(),
         };
-        let name = mission.agent.name.clone();
-        let mut errand = Errand::begin(self, options.keeper, mission)?;
-        let mut is_corrected = false;
-        let outcome = supervise(self, &mut errand, onlooker, &mut |heard| {
-            let why = findings::read(&heard.text).err().filter(|_| !is_corrected)?;
-            is_corrected = true;
-            Some(brief::correction(&why))
-        })?;
-        let log = errand.log();
+        let job = Job::begin(project, &options.keeper, order)?;
+        Ok(Some(Self { job, gate, tree, is_corrected: false, onlooker }))
+    }
+
+    /// Takes what the reviewer found.
+    fn conclude(
+        &mut self,
+        project: &mut Project,
+        end: &JobEnd,
+    ) -> Result<Option<Review>, EngineError> {
+        let (job, agent) = (&self.job, self.job.order.agent.name.clone());
         let failed = |text: String| -> EngineError {
-            let message = format!("the review by {name} came to nothing: {text}");
-            let hint = format!("what it said is in {}", log.display());
+            let message = format!("the review by {agent} came to nothing: {text}");
+            let hint = format!("what it said is in {}", job.log().display());
             Problem::new(Code::ReviewFailed, message).hint(hint).into()
         };
-        match outcome.trouble() {
-            Some(Trouble::Stopped) => return Ok(None),
-            Some(Trouble::Limited(text) | Trouble::Failed(text)) => return Err(failed(text)),
+        match end.trouble(&job.order.name, project.clock.now()) {
+            Some(Trouble::Interrupted) => return Ok(None),
+            Some(Trouble::Parked(parked)) => return Err(failed(parked.why)),
+            Some(Trouble::Failed { text, .. }) => return Err(failed(text)),
             None => {}
         }
-        if worktrees::content(self)? != tree {
-            errand.forget()?;
+        if worktrees::content(project)? != self.tree {
+            job.forget()?;
             return Err(failed("files have changed while it looked, so it does not count".into()));
         }
-        let found = findings::read(&outcome.heard.text);
-        let findings = match found {
+        let findings = match findings::read(&end.ended.heard.text) {
             Ok(findings) => findings,
             Err(why) => {
-                errand.forget()?;
+                job.forget()?;
                 return Err(failed(why));
             }
         };
-        let review = Review { gate, agent: name, tree, findings, usage: outcome.usage };
+        let (gate, tree, usage) = (self.gate, self.tree.clone(), end.usage);
+        let review = Review { gate, agent, tree, findings, usage };
         let command = workflow::Command::Review { review: review.clone() };
-        let stream = self.workflow_stream();
-        self.by_waypost(&[MachineCommand::workflow(stream, command)])?;
-        errand.forget()?;
+        let stream = project.workflow_stream();
+        project.by_waypost(&[MachineCommand::workflow(stream, command)])?;
+        job.forget()?;
         Ok(Some(review))
     }
+}
 
+impl Guest for Reviewing<'_> {
+    /// What was found; none if it was stopped.
+    type End = Option<Review>;
+
+    fn waits<'a>(&'a self, waits: &mut Waits<'a>) {
+        self.job.waits(waits);
+        waits.readable_too(self.onlooker.bell());
+    }
+
+    fn attend(
+        &mut self,
+        project: &mut Project,
+        now: Time,
+    ) -> Result<Attended<Option<Review>>, EngineError> {
+        let Self { job, is_corrected, onlooker, .. } = self;
+        let end = job.attend_alone(now, onlooker.as_mut(), &mut |heard| {
+            let why = findings::read(&heard.text).err().filter(|_| !*is_corrected)?;
+            *is_corrected = true;
+            Some(brief::correction(&why))
+        })?;
+        match end {
+            Some(end) => Ok(Attended::Over(self.conclude(project, &end)?)),
+            None => Ok(Attended::GoesOn),
+        }
+    }
+}
+
+impl Project {
     /// The gate that a review is for: the one of the phase, and no other.
     fn reviewed_gate(&mut self, wanted: Option<GateName>) -> Result<GateName, EngineError> {
         let Some(feature) = &self.workflow()?.feature else {
@@ -126,12 +184,8 @@ impl Project {
         }
     }
 
-    /// The agent for an errand: the one that is named, else the configured one.
-    pub(crate) fn errand_agent(
-        &self,
-        named: Option<&str>,
-        part: &str,
-    ) -> Result<crate::agent::Agent, EngineError> {
+    /// The agent for a job: the one that is named, else the configured one.
+    pub(crate) fn job_agent(&self, named: Option<&str>, part: &str) -> Result<Agent, EngineError> {
         let run = &self.configuration().values.run;
         let configured = match part {
             "reviewer" => [run.reviewer.as_str(), run.agent.as_str()],
@@ -146,16 +200,5 @@ impl Project {
                 .into());
         };
         self.agent(name.trim())
-    }
-
-    /// What an errand may use up: the same as a task.
-    pub(crate) fn errand_bounds(&self) -> Bounds {
-        let run = &self.configuration().values.run;
-        let seconds = |seconds: u64| (seconds > 0).then(|| Duration::from_secs(seconds));
-        Bounds {
-            time: seconds(run.timeout_seconds),
-            stall: seconds(run.stall_seconds),
-            micros: config::cents(run.task_budget_usd).map(|cents| cents.saturating_mul(10_000)),
-        }
     }
 }

@@ -45,12 +45,12 @@ pub(super) fn run(
     let checkpoint = args.checkpoint.as_deref().map(parse_id).transpose()?;
     let options = RalphOptions {
         checkpoint: checkpoint.clone(),
-        agent: args.agent.as_deref(),
+        agent: args.agent.clone(),
         max_iterations: args.max_iterations,
-        keeper: &keeper,
+        keeper,
     };
     let mut watch = Watch::begin(context)?;
-    let end = project.ralph(&options, &mut watch);
+    let end = project.ralph(options, &mut watch);
     watch.clear();
     say_notices(context, project);
     let again = "waypost develop ralph";

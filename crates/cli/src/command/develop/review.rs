@@ -41,7 +41,7 @@ pub(super) fn run(
 ) -> Result<ExitCode, CliError> {
     let gate = args.gate.as_deref().map(parse_gate).transpose()?;
     let keeper = keeper()?;
-    let options = ReviewOptions { gate, agent: args.agent.as_deref(), keeper: &keeper };
+    let options = ReviewOptions { gate, agent: args.agent.clone(), keeper };
     let mut watch = Watch::begin(context)?;
     let reviewed = project.review(&options, &mut watch);
     watch.clear();

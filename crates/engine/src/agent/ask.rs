@@ -3,8 +3,7 @@
 //! A question is named after what it asks, so that an agent that was interrupted and asks the same
 //! again is given the answer it could not hear, and one that asks something else is not.
 
-use super::brief::one_line;
-use crate::agent::Agent;
+use super::Agent;
 use std::{
     fmt::Display,
     fs, io,
@@ -20,7 +19,7 @@ use waypost_model::{
     inbox::{Question, QuestionKind},
     permission::{Grant, Ruling, Want, rule},
     run::{Prompt, Trail},
-    text::plain,
+    text::{one_line, plain},
 };
 use waypost_store::hash::sha256_hex;
 

@@ -1,0 +1,145 @@
+//! An agent under supervision: started, heard, spoken with, held to what it may use up, taken over
+//! from an engine that died, and ended. The same for a task of a run, a review, a checkpoint.
+//!
+//! `supervision` decides and does nothing, `process` does and decides nothing; here they are put
+//! together. What an agent's words mean for its work is decided by those who gave it.
+
+mod dialogue;
+mod ending;
+mod process;
+mod supervision;
+#[cfg(test)]
+mod tests;
+
+use super::{Agent, Meter};
+use crate::{error::EngineError, guest::Waits};
+pub(crate) use dialogue::Told;
+pub(crate) use ending::{AgentEnd, Circumstances, Halt, ProcessEnd, Purse, Trouble, out_of_money};
+use process::AgentProcess;
+pub(crate) use process::{
+    Call, Remains, Stream, agents_folder, bury, end_child, heard_in, inherited, stream_path,
+};
+use std::{ffi::OsString, os::fd::AsFd as _, path::Path};
+pub(crate) use supervision::{Bounds, Supervision};
+use waypost_model::time::Time;
+use waypost_proc::{Keeper, Report};
+
+/// An agent's process, and what is known and decided of it.
+#[derive(Debug)]
+pub(crate) struct Supervised {
+    process: AgentProcess,
+    pub(crate) life: Supervision,
+}
+
+/// What an agent has used up and may still use up.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Allowance {
+    /// Counts from what its conversation has used up before.
+    pub(crate) meter: Meter,
+    pub(crate) bounds: Bounds,
+}
+
+/// An agent that works already, as the one who takes it over knows it.
+#[derive(Debug)]
+pub(crate) struct Adoption<'a> {
+    /// What its keeper calls it.
+    pub(crate) id: String,
+    pub(crate) agent: Agent,
+    pub(crate) log: &'a Path,
+    pub(crate) told: Told,
+    /// Since when its time counts.
+    pub(crate) since: Time,
+}
+
+impl Supervised {
+    /// Starts an agent under a keeper of its own in `folder`; whether that worked is heard later.
+    pub(crate) fn start(
+        folder: &Path,
+        keeper: &[OsString],
+        call: Call<'_>,
+        allowance: Allowance,
+        now: Time,
+    ) -> Result<Self, EngineError> {
+        let agent = call.agent.clone();
+        let (process, dialogue) = AgentProcess::start(folder, keeper, call)?;
+        let Allowance { meter, bounds } = allowance;
+        let life = Supervision::new(agent, dialogue, meter, bounds, (now, now));
+        Ok(Self { process, life })
+    }
+
+    /// Takes over an agent that another engine started; its keeper has told `reports` already.
+    pub(crate) fn adopt(
+        keeper: (Keeper, Vec<Report>),
+        known: Adoption<'_>,
+        allowance: Allowance,
+        now: Time,
+    ) -> Result<Self, EngineError> {
+        let Adoption { id, agent, log, told, since } = known;
+        let said_in = (log, agent.adapter);
+        let (process, dialogue) = AgentProcess::adopt(id, keeper, said_in, told)?;
+        let Allowance { meter, bounds } = allowance;
+        let life = Supervision::new(agent, dialogue, meter, bounds, (since, now));
+        Ok(Self { process, life })
+    }
+
+    /// Hears what is new. Says whether there was anything.
+    pub(crate) fn look(&mut self, now: Time) -> Result<bool, EngineError> {
+        if self.life.is_over() {
+            return Ok(false);
+        }
+        if !self.process.has_news()? {
+            return Ok(false);
+        }
+        let end = self.process.end().cloned();
+        // One that floods leaves time for the others, until it has ended.
+        loop {
+            let bytes = self.process.read()?;
+            if !bytes.is_empty() {
+                self.life.hear(&bytes, now);
+            }
+            if bytes.is_empty() || end.is_none() {
+                break;
+            }
+        }
+        if let Some(end) = end {
+            self.life.ended(end);
+        }
+        self.perform()?;
+        Ok(true)
+    }
+
+    /// Ends it if it has used up what it may, and does what was decided.
+    pub(crate) fn attend(&mut self, now: Time) -> Result<(), EngineError> {
+        self.life.keep_bounds(now);
+        self.perform()
+    }
+
+    /// Does to its process what was decided.
+    pub(crate) fn perform(&mut self) -> Result<(), EngineError> {
+        self.life.take_acts().into_iter().try_for_each(|act| self.process.perform(act))
+    }
+
+    /// What wakes the one who looks after it.
+    pub(crate) fn waits<'a>(&'a self, waits: &mut Waits<'a>) {
+        waits.readable(self.process.as_fd());
+        if self.process.has_more() {
+            waits.until(Time::default());
+        }
+        if let Some(due) = self.life.due() {
+            waits.until(due);
+        }
+    }
+
+    /// Takes leave of it once it is over: how it ended, and what is left of it.
+    pub(crate) fn close(self) -> Result<(AgentEnd, Remains), EngineError> {
+        let (end, remains) = self.process.close()?;
+        Ok((self.life.close(end), remains))
+    }
+}
+
+/// How an agent ended that no engine saw end: by what its stream says.
+pub(crate) fn end_unseen(agent: Agent, log: &Path, mut meter: Meter, end: ProcessEnd) -> AgentEnd {
+    let heard = heard_in(log, agent.adapter);
+    meter.read(&heard.tally, &agent);
+    AgentEnd { agent, heard, meter, end, halt: None }
+}

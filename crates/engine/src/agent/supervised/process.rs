@@ -1,0 +1,376 @@
+//! The process of an agent: started under a keeper of its own, read from, written to, and ended.
+//!
+//! Nothing here waits but what has to be gone before something else may begin. What the process
+//! says stands in its stream, so that another engine reads the same from the beginning.
+
+use super::{
+    dialogue::{Act, Dialogue, Told},
+    ending::ProcessEnd,
+};
+use crate::{
+    agent::{Agent, Heard, prepare::prepare, surroundings::wanted_variables},
+    environment::Environment,
+    error::{EngineError, Problem},
+};
+use std::{
+    ffi::OsString,
+    fs::File,
+    io::{self, Read as _, Seek as _, SeekFrom},
+    os::fd::{AsFd, BorrowedFd},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use waypost_agent::{
+    Adapter,
+    launch::{Launch, Opening, Order, launch},
+    stream::Reader,
+};
+use waypost_model::{code::Code, layout};
+use waypost_proc::{
+    Dead, Ended, Found, Keeper, Limits, ProcError, Program, Report, Spec, Stop, Talk, look_again,
+};
+
+/// How much an agent may say in one process: more than any that does something useful.
+const STREAM_SIZE_MAX: u64 = 1 << 30;
+/// How much of a stream is taken at one look, so that one that floods leaves time for the others.
+const LOOK_SIZE_MAX: u64 = 4 << 20;
+/// How long what a dead keeper left has to end by itself.
+const GRACE: Duration = Duration::from_secs(5);
+/// How often a process that has to go is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Where the keepers of agents are, below the state folder.
+pub(crate) fn agents_folder(state: &Path) -> PathBuf {
+    state.join(layout::state::AGENTS)
+}
+
+/// What is to be started.
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    /// What the keeper calls it.
+    pub(crate) id: String,
+    pub(crate) agent: &'a Agent,
+    pub(crate) order: &'a Order,
+    pub(crate) folder: PathBuf,
+    /// All of its environment but what the program needs to be told.
+    pub(crate) environment: Vec<(String, String)>,
+    /// Where stderr goes; stdout goes beside it.
+    pub(crate) log: PathBuf,
+    /// What it is told instead if its program has forgotten the conversation.
+    pub(crate) afresh: String,
+}
+
+/// The file with what the agent says.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl Stream {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, file: None }
+    }
+
+    /// What has come since the last look.
+    pub(crate) fn read(&mut self) -> io::Result<Vec<u8>> {
+        if self.file.is_none() {
+            self.file = match File::open(&self.path) {
+                Ok(file) => Some(file),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+                Err(error) => return Err(error),
+            };
+        }
+        let Some(file) = &mut self.file else { return Ok(Vec::new()) };
+        let mut bytes = Vec::new();
+        let at = file.stream_position()?;
+        match file.take(LOOK_SIZE_MAX).read_to_end(&mut bytes) {
+            Ok(_) => Ok(bytes),
+            Err(error) => {
+                file.seek(SeekFrom::Start(at))?;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The stream that belongs to a log, named after how it is to be read.
+pub(crate) fn stream_path(log: &Path, adapter: Adapter) -> PathBuf {
+    log.with_extension(format!("{adapter}.jsonl"))
+}
+
+/// An agent's process under its keeper.
+#[derive(Debug)]
+pub(super) struct AgentProcess {
+    id: String,
+    keeper: Keeper,
+    stream: Stream,
+    end: Option<ProcessEnd>,
+    /// Whether there may be more to read than was taken at the last look.
+    has_more: bool,
+}
+
+impl AgentProcess {
+    /// Starts a process under a keeper in `folder`; whether that worked is heard later. With it
+    /// comes what is to be said to it.
+    pub(super) fn start(
+        folder: &Path,
+        keeper: &[OsString],
+        call: Call<'_>,
+    ) -> Result<(Self, Dialogue), EngineError> {
+        let adapter = call.agent.adapter;
+        let plan = launch(adapter, call.order);
+        let environment = environment(call.environment, &plan);
+        prepare(call.agent, &call.folder, &environment)?;
+        let keeper = Keeper::start(folder, keeper)?;
+        let stream = stream_path(&call.log, adapter);
+        let is_all = plan.opening == Opening::Closed;
+        let talk = Talk {
+            stream: stream.clone(),
+            stream_size: STREAM_SIZE_MAX,
+            opening: input(&plan),
+            is_all,
+        };
+        let spec = Spec {
+            id: call.id.clone(),
+            program: Program::Argv(plan.program.iter().map(OsString::from).collect()),
+            folder: call.folder,
+            environment,
+            log: call.log,
+            limits: Limits { cgroup: true, ..Limits::default() },
+            talk: Some(talk),
+        };
+        keeper.spawn(vec![spec])?;
+        let told = Told {
+            message: call.order.task.clone(),
+            afresh: call.afresh,
+            folder: call.order.folder.clone(),
+        };
+        let dialogue = Dialogue::begin(adapter, told, plan.opening == Opening::AfterSession);
+        Ok((Self::new(call.id, keeper, Stream::new(stream)), dialogue))
+    }
+
+    /// Takes over a process that another engine started, which is called `id` by its keeper.
+    pub(super) fn adopt(
+        id: String,
+        (keeper, reports): (Keeper, Vec<Report>),
+        (log, adapter): (&Path, Adapter),
+        told: Told,
+    ) -> Result<(Self, Dialogue), EngineError> {
+        let mut process = Self::new(id, keeper, Stream::new(stream_path(log, adapter)));
+        process.note(reports);
+        let mut failed = None;
+        let said = std::iter::from_fn(|| match process.read() {
+            Ok(bytes) => (!bytes.is_empty()).then_some(bytes),
+            Err(error) => {
+                failed = Some(error);
+                None
+            }
+        });
+        let dialogue = Dialogue::take_over(adapter, told, said);
+        failed.map_or(Ok((process, dialogue)), Err)
+    }
+
+    fn new(id: String, keeper: Keeper, stream: Stream) -> Self {
+        Self { id, keeper, stream, end: None, has_more: false }
+    }
+
+    /// Whether there may be something to read, or its end has come.
+    pub(super) fn has_news(&mut self) -> Result<bool, EngineError> {
+        Ok(self.has_more() || self.hear_keeper()?)
+    }
+
+    /// Whether there may be more to hear, without anything that would tell of it.
+    pub(super) fn has_more(&self) -> bool {
+        self.has_more || self.end.is_some()
+    }
+
+    /// How it ended. All that it said is in its stream then: what is read after that is all.
+    pub(super) fn end(&self) -> Option<&ProcessEnd> {
+        self.end.as_ref()
+    }
+
+    /// Whether the keeper has told anything, if only that the process has said something.
+    fn hear_keeper(&mut self) -> Result<bool, EngineError> {
+        match self.keeper.news() {
+            Ok(reports) => {
+                let has_come = reports.is_some();
+                self.note(reports.unwrap_or_default());
+                Ok(has_come)
+            }
+            Err(ProcError::Gone { .. }) => {
+                self.end = Some(ProcessEnd::Lost);
+                Ok(true)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes what the keeper has told, perhaps to another process before.
+    fn note(&mut self, reports: Vec<Report>) {
+        for report in reports.into_iter().filter(|report| report.id() == self.id) {
+            match report {
+                Report::Started { .. } => {}
+                Report::Ended { ended, .. } => self.end = Some(ProcessEnd::Ended(ended)),
+                Report::Refused { why, .. } => self.end = Some(ProcessEnd::Refused(why)),
+            }
+        }
+    }
+
+    /// The next piece of what it says; empty: there is no more by now.
+    pub(super) fn read(&mut self) -> Result<Vec<u8>, EngineError> {
+        let bytes = self.stream.read().map_err(|error| {
+            let message = format!("cannot read {}", self.stream.path.display());
+            Problem::new(Code::AgentSilent, message)
+                .hint("repeat the command when the disk is well")
+                .because(error)
+        })?;
+        self.has_more = bytes.len() as u64 == LOOK_SIZE_MAX;
+        Ok(bytes)
+    }
+
+    /// Does to the process what is to be done. A keeper that is gone is noticed at the next look.
+    pub(super) fn perform(&self, act: Act) -> Result<(), EngineError> {
+        let done = match act {
+            Act::Write(mut line) => {
+                line.push('\n');
+                self.keeper.say(&self.id, line.as_bytes())
+            }
+            Act::HangUp => self.keeper.hang_up(&self.id),
+            Act::Stop(why) => self.keeper.stop(&self.id, why),
+        };
+        match done {
+            Err(ProcError::Gone { .. }) | Ok(()) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes leave of a process that has ended. If its keeper died, the end that it perhaps wrote
+    /// down takes the place of none.
+    pub(super) fn close(self) -> Result<(ProcessEnd, Remains), EngineError> {
+        let Self { id, keeper, end, .. } = self;
+        match end {
+            Some(ProcessEnd::Lost) | None => match look_again(keeper)? {
+                Found::Dead(dead) => {
+                    let ended = bury(&dead, &id)?;
+                    let end = ended.map_or(ProcessEnd::Lost, ProcessEnd::Ended);
+                    Ok((end, Remains::Dead(dead)))
+                }
+                Found::Alive(keeper) => {
+                    end_child(&keeper, &id, Vec::new())?;
+                    Ok((ProcessEnd::Lost, Remains::Kept(keeper)))
+                }
+                Found::Foreign { .. } => Err(ProcError::Gone { id }.into()),
+            },
+            Some(end) => Ok((end, Remains::Kept(keeper))),
+        }
+    }
+}
+
+/// Readable when the process has said something or has ended.
+impl AsFd for AgentProcess {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.keeper.as_fd()
+    }
+}
+
+/// What is left of an agent that has ended: all that the next engine would know of its end.
+#[derive(Debug)]
+pub(crate) enum Remains {
+    Kept(Keeper),
+    Dead(Dead),
+}
+
+impl Remains {
+    /// Takes it away, once what became of the agent is recorded.
+    pub(crate) fn forget(self) -> Result<(), EngineError> {
+        match self {
+            Self::Kept(keeper) => keeper.close()?,
+            Self::Dead(dead) => dead.remove()?,
+        }
+        Ok(())
+    }
+}
+
+/// Ends what a dead keeper left, and says how its child ended if it wrote that down.
+pub(crate) fn bury(dead: &Dead, id: &str) -> Result<Option<Ended>, EngineError> {
+    dead.reap(GRACE)?;
+    Ok(dead.reports.iter().find_map(|report| match report {
+        Report::Ended { id: found, ended } if found == id => Some(ended.clone()),
+        _ => None,
+    }))
+}
+
+/// Stops a child, and waits until it has ended; `reports` have been heard already.
+pub(crate) fn end_child(
+    keeper: &Keeper,
+    id: &str,
+    reports: Vec<Report>,
+) -> Result<(), EngineError> {
+    keeper.stop(id, Stop::Asked)?;
+    let is_end = |report: &Report| !matches!(report, Report::Started { .. });
+    let mut has_ended = reports.iter().any(is_end);
+    while !has_ended {
+        has_ended = keeper.next(LOOK_INTERVAL)?.iter().any(is_end);
+    }
+    Ok(())
+}
+
+/// What a whole stream says, of a process that is gone.
+pub(crate) fn heard_in(log: &Path, adapter: Adapter) -> Heard {
+    let mut reader = Reader::new(adapter);
+    let mut heard = Heard::default();
+    let mut stream = Stream::new(stream_path(log, adapter));
+    while let Ok(bytes) = stream.read()
+        && !bytes.is_empty()
+    {
+        reader.read(&bytes).into_iter().for_each(|said| heard.take(said));
+    }
+    reader.finish().into_iter().for_each(|said| heard.take(said));
+    heard
+}
+
+/// The first input as bytes. Closed behind it, it is plain text; else every line has its break.
+fn input(plan: &Launch) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for line in &plan.stdin {
+        bytes.extend_from_slice(line.as_bytes());
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+/// Our environment for it, without what the program must not have, with what it needs.
+fn environment(given: Vec<(String, String)>, plan: &Launch) -> Vec<(String, String)> {
+    let mut all = given;
+    all.retain(|(name, _)| !plan.without.contains(&name.as_str()));
+    all.extend(plan.environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+    all
+}
+
+/// What an agent's program inherits from the actor that it works for, beside what every child does:
+/// ways to its service, and what its own configuration names.
+pub(crate) fn inherited(
+    agent: &Agent,
+    folder: &Path,
+    environment: &Environment,
+) -> Vec<(String, String)> {
+    const WAYS: &[&str] = &[
+        "HTTPS_PROXY",
+        "HTTP_PROXY",
+        "NO_PROXY",
+        "https_proxy",
+        "http_proxy",
+        "no_proxy",
+        "NODE_EXTRA_CA_CERTS",
+        "SSL_CERT_DIR",
+        "SSL_CERT_FILE",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_STATE_HOME",
+    ];
+    let names = agent.adapter.variables().iter().chain(WAYS).copied();
+    let wanted = wanted_variables(agent, folder, environment).all;
+    let names = names.chain(agent.config.environment.iter().chain(&wanted).map(String::as_str));
+    names.filter_map(|name| Some((name.to_owned(), environment.text(name)?.to_owned()))).collect()
+}

@@ -1,0 +1,254 @@
+//! The life of one agent process under supervision: what it may use up, whether it waits for a
+//! person, and how it is brought to its end.
+//!
+//! Nothing here does anything: bytes, times and its end come in, acts go out (`take_acts`), and
+//! `due` names the time at which it has to be looked after even if nothing comes.
+
+use super::{
+    dialogue::{Act, Dialogue},
+    ending::{AgentEnd, Halt, ProcessEnd},
+};
+use crate::agent::{Agent, Heard, Meter};
+use std::time::Duration;
+use waypost_agent::{answer::Answer, stream::Ask};
+use waypost_model::{run::Usage, time::Time};
+use waypost_proc::Stop;
+
+/// How long a program may take to end after its turn is done.
+pub(super) const FAREWELL: Duration = Duration::from_secs(10);
+
+/// What one process of an agent may use up. All of it stands still while it waits for a person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    pub(crate) time: Option<Duration>,
+    /// How long it may be silent.
+    pub(crate) stall: Option<Duration>,
+    /// What it may spend, in millionths of a dollar.
+    pub(crate) micros: Option<u64>,
+}
+
+impl Bounds {
+    /// From so many seconds; 0 is no limit.
+    pub(crate) fn seconds(seconds: u64) -> Option<Duration> {
+        (seconds > 0).then(|| Duration::from_secs(seconds))
+    }
+}
+
+/// An agent's process, as far as it is known here.
+#[derive(Debug)]
+pub(crate) struct Supervision {
+    pub(crate) agent: Agent,
+    dialogue: Dialogue,
+    pub(crate) meter: Meter,
+    bounds: Bounds,
+    since: Time,
+    /// When it last said something.
+    heard_at: Time,
+    /// Since when it waits for a person.
+    waits_since: Option<Time>,
+    waited: Duration,
+    halt: Option<Halt>,
+    /// When it is stopped if it does not end by itself.
+    stop_at: Option<Time>,
+    end: Option<ProcessEnd>,
+}
+
+impl Supervision {
+    /// Of a process that works since `since`; it was last heard `now`.
+    pub(crate) fn new(
+        agent: Agent,
+        dialogue: Dialogue,
+        meter: Meter,
+        bounds: Bounds,
+        (since, now): (Time, Time),
+    ) -> Self {
+        let mut supervision = Self {
+            agent,
+            dialogue,
+            meter,
+            bounds,
+            since,
+            heard_at: now,
+            waits_since: None,
+            waited: Duration::ZERO,
+            halt: None,
+            stop_at: None,
+            end: None,
+        };
+        supervision.read_meter();
+        supervision
+    }
+
+    fn read_meter(&mut self) {
+        self.meter.read(&self.dialogue.heard.tally, &self.agent);
+    }
+
+    pub(crate) fn heard(&self) -> &Heard {
+        &self.dialogue.heard
+    }
+
+    pub(crate) fn since(&self) -> Time {
+        self.since
+    }
+
+    pub(crate) fn spent(&self) -> Usage {
+        self.meter.spent()
+    }
+
+    pub(crate) fn is_halted(&self) -> bool {
+        self.halt.is_some()
+    }
+
+    pub(crate) fn waits(&self) -> bool {
+        self.waits_since.is_some()
+    }
+
+    /// Whether its process has ended, and all that it said was heard.
+    pub(crate) fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// What is to be done to its process now, in order.
+    pub(crate) fn take_acts(&mut self) -> Vec<Act> {
+        self.dialogue.take_acts()
+    }
+
+    /// Hears more of what it says.
+    pub(crate) fn hear(&mut self, bytes: &[u8], now: Time) {
+        self.heard_at = now;
+        self.dialogue.hear(bytes);
+        self.read_meter();
+    }
+
+    /// Its process has ended, and everything that it said was heard.
+    pub(crate) fn ended(&mut self, end: ProcessEnd) {
+        self.dialogue.finish();
+        self.read_meter();
+        self.end = Some(end);
+    }
+
+    /// The clock jumped: what was at the time `from` is at the time `to` now.
+    pub(crate) fn shift(&mut self, from: Time, to: Time) {
+        let by = to.millis().saturating_sub(from.millis());
+        let times = [&mut self.since, &mut self.heard_at];
+        let others = [&mut self.waits_since, &mut self.stop_at].into_iter().flatten();
+        for time in times.into_iter().chain(others) {
+            *time = Time::from_millis(time.millis().saturating_add(by));
+        }
+    }
+
+    /// Notes whether it waits for a person.
+    pub(crate) fn set_waits(&mut self, waits: bool, now: Time) {
+        match (self.waits_since, waits) {
+            (None, true) => self.waits_since = Some(now),
+            (Some(since), false) => {
+                self.waited += now.since(since);
+                self.heard_at = now;
+                self.waits_since = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Says something further. Says whether its program takes that.
+    pub(crate) fn say(&mut self, text: &str) -> bool {
+        self.dialogue.say(text)
+    }
+
+    pub(crate) fn can_answer(&self, ask: &Ask) -> bool {
+        self.dialogue.can_answer(ask)
+    }
+
+    /// Answers a question. One that cannot be answered holds its program up for ever: that is
+    /// ended, and asks again.
+    pub(crate) fn answer(&mut self, ask: &Ask, given: &Answer) {
+        if !self.dialogue.answer(ask, given) {
+            self.halt(Halt::Unanswerable);
+        }
+    }
+
+    /// Nothing more is said to it: a program that has ended its turn ends.
+    pub(crate) fn dismiss(&mut self, now: Time) {
+        if !self.dialogue.is_hung_up() {
+            self.dialogue.hang_up();
+            self.stop_at = Some(now.plus(FAREWELL));
+        }
+    }
+
+    /// Ends it before its work is done; the first reason counts.
+    pub(crate) fn halt(&mut self, why: Halt) {
+        if self.halt.is_some() {
+            return;
+        }
+        // Its work is done, and counts; it only has to go sooner.
+        if why == Halt::Given && self.dialogue.is_hung_up() {
+            return self.dialogue.stop(Stop::Asked);
+        }
+        self.halt = Some(why);
+        self.dialogue.stop(match why {
+            Halt::TimedOut => Stop::TimedOut,
+            Halt::Stalled => Stop::Stalled,
+            Halt::Given | Halt::Budget(_) | Halt::Unanswerable => Stop::Asked,
+        });
+    }
+
+    /// Ends its turn: a program that can be told so counts what it cost, others are stopped.
+    pub(crate) fn interrupt(&mut self, why: Halt, now: Time) {
+        if self.halt.is_some() {
+            return;
+        }
+        if !self.dialogue.interrupt() {
+            return self.halt(why);
+        }
+        self.halt = Some(why);
+        self.stop_at = Some(now.plus(FAREWELL));
+    }
+
+    /// Ends it if it has used up what it may.
+    pub(crate) fn keep_bounds(&mut self, now: Time) {
+        if self.stop_at.is_some_and(|at| now >= at) {
+            self.stop_at = None;
+            self.dialogue.stop(Stop::Asked);
+        }
+        if self.halt.is_some() && self.heard().end.is_some() {
+            // The turn was interrupted, and its program has counted what it cost.
+            self.dismiss(now);
+        }
+        if !self.is_bounded() {
+            return;
+        }
+        let is_past = |time: Option<Time>| time.is_some_and(|time| now >= time);
+        if self.bounds.micros.is_some_and(|micros| self.spent().cost_micros >= micros) {
+            self.interrupt(Halt::Budget(super::Purse::Work), now);
+        } else if is_past(self.time_is_up()) {
+            self.halt(Halt::TimedOut);
+        } else if is_past(self.is_stalled_at()) {
+            self.halt(Halt::Stalled);
+        }
+    }
+
+    /// Whether its limits count now.
+    fn is_bounded(&self) -> bool {
+        self.halt.is_none() && !self.waits() && !self.dialogue.is_hung_up()
+    }
+
+    fn time_is_up(&self) -> Option<Time> {
+        self.bounds.time.map(|time| self.since.plus(time.saturating_add(self.waited)))
+    }
+
+    fn is_stalled_at(&self) -> Option<Time> {
+        self.bounds.stall.map(|stall| self.heard_at.plus(stall))
+    }
+
+    /// When it has to be looked after at the latest, if nothing comes before.
+    pub(crate) fn due(&self) -> Option<Time> {
+        let bounds = [self.time_is_up(), self.is_stalled_at()].into_iter().flatten();
+        bounds.filter(|_| self.is_bounded()).chain(self.stop_at).min()
+    }
+
+    /// How it ended; `end` is what became of its process.
+    pub(crate) fn close(self, end: ProcessEnd) -> AgentEnd {
+        let Self { agent, dialogue, meter, halt, .. } = self;
+        AgentEnd { agent, heard: dialogue.heard, meter, end, halt }
+    }
+}

@@ -50,7 +50,7 @@ impl Project {
             self.replace_vanished()?;
         }
         self.commit(&[command])?;
-        windows::note_adopted(self, path, &bytes)?;
+        windows::note_adopted_file(self, path, &bytes)?;
         windows::render(self)?;
         Ok(kind.expect("a state file has a kind"))
     }

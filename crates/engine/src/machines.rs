@@ -1,30 +1,52 @@
 //! The machines of the product: one line for each kind.
 //!
-//! Everything that has to find a machine by the name of its stream goes through this table. Of a
-//! kind there may be any number of instances, each with a stream of its own (`KIND:NAME`).
+//! Everything that has to find a machine by the name of its stream goes through this table: answers
+//! from the inbox, windows, and the ledger when it loads one. Of a kind there may be any number of
+//! instances, each with a stream of its own (`KIND:NAME`). A journal may hold streams of kinds that
+//! this program does not know; they are left alone.
 
+use crate::{
+    error::EngineError,
+    ledger::{Loaded, MachineCommand},
+    project::Project,
+    windows::{MachineWindow, RunWindow, WindowKind, WorkflowWindow},
+};
 use std::{any::TypeId, fmt};
 use waypost_model::{
-    inbox::Inbox, machine::Machine, run::Run, verdict::Verdicts, workflow::Workflow,
+    answer::{Answer, Consequence, OutsideFacts},
+    id::StreamName,
+    inbox::Inbox,
+    machine::Machine,
+    run::Run,
+    verdict::Verdicts,
+    workflow::Workflow,
 };
+use waypost_store::place::Place;
 
 /// Every kind of machine that there is.
 pub(crate) static MACHINES: &[MachineKind] = &[
-    MachineKind::of::<Workflow>(),
-    MachineKind::of::<Run>(),
+    MachineKind::of::<Workflow>().shown_in::<WorkflowWindow>(),
+    MachineKind::of::<Run>().shown_in::<RunWindow>(),
     MachineKind::of::<Inbox>(),
     MachineKind::of::<Verdicts>(),
 ];
 
 /// What the engine has to know of a kind of machine.
 pub(crate) struct MachineKind {
-    word: &'static str,
+    pub(crate) word: &'static str,
     type_id: fn() -> TypeId,
+    answered: fn(&mut Project, &Answer<'_>) -> Result<Consequence<MachineCommand>, EngineError>,
+    pub(crate) window: Option<WindowKind>,
 }
 
 impl MachineKind {
     pub(crate) const fn of<M: Machine>() -> Self {
-        Self { word: M::KIND, type_id: TypeId::of::<M> }
+        Self { word: M::KIND, type_id: TypeId::of::<M>, answered: answered::<M>, window: None }
+    }
+
+    /// Its machines are shown in files.
+    pub(crate) const fn shown_in<W: MachineWindow>(self) -> Self {
+        Self { window: Some(WindowKind::of::<W>()), ..self }
     }
 
     pub(crate) fn is_of<M: Machine>(&self) -> bool {
@@ -35,5 +57,58 @@ impl MachineKind {
 impl fmt::Debug for MachineKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word)
+    }
+}
+
+impl Project {
+    /// One machine as it stands now; none where there is no journal.
+    pub(crate) fn machine<M: Machine>(
+        &mut self,
+        stream: &StreamName,
+    ) -> Result<Option<&Loaded<M>>, EngineError> {
+        let Some(journal) = &mut self.journal else { return Ok(None) };
+        Ok(Some(self.ledger.get::<M>(&journal.view()?, stream)?))
+    }
+
+    /// What an answer means to the machine that asked, or to its window.
+    pub(crate) fn consequence_of(
+        &mut self,
+        answer: &Answer<'_>,
+    ) -> Result<Consequence<MachineCommand>, EngineError> {
+        let word = answer.stream.kind();
+        let Some(kind) = self.ledger.kinds().iter().find(|kind| kind.word == word) else {
+            return Ok(Consequence::nothing());
+        };
+        if let Some(window) = &kind.window
+            && let Some(commands) = window.answered(self, answer)?
+        {
+            return Ok(Consequence { commands, permit: None });
+        }
+        (kind.answered)(self, answer)
+    }
+}
+
+fn answered<M: Machine>(
+    project: &mut Project,
+    answer: &Answer<'_>,
+) -> Result<Consequence<MachineCommand>, EngineError> {
+    let facts = Facts { place: project.place.clone() };
+    let Some(loaded) = project.machine::<M>(answer.stream)? else {
+        return Ok(Consequence::nothing());
+    };
+    let consequence = loaded.state.answered(answer, &facts)?;
+    Ok(consequence.map(|command| MachineCommand::of::<M>(answer.stream.clone(), command)))
+}
+
+/// What machines may ask about this project.
+struct Facts {
+    place: Place,
+}
+
+impl OutsideFacts for Facts {
+    type Error = EngineError;
+
+    fn content_of_tree(&self, tree: &str) -> Result<Option<String>, EngineError> {
+        Ok(waypost_git::content_of_tree(&self.place, tree)?)
     }
 }

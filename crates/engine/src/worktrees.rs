@@ -122,14 +122,6 @@ pub(crate) fn content(project: &Project) -> Result<Option<String>, EngineError> 
     Ok(waypost_git::content(project.place())?)
 }
 
-/// The content of any work tree of the project's repository.
-pub(crate) fn content_of_tree(
-    project: &Project,
-    tree: &str,
-) -> Result<Option<String>, EngineError> {
-    Ok(waypost_git::content_of_tree(project.place(), tree)?)
-}
-
 /// The work trees of this project's runs, and those of which snapshots are left.
 pub fn work_trees(project: &mut Project) -> Result<Vec<WorkTree>, EngineError> {
     let trees = trees_of(project)?;

@@ -2,29 +2,34 @@
 //!
 //! Other machines put questions here through `Effect::Ask`, in the transaction of the event that
 //! caused them, and take them back through `Effect::Settle`. An answer is recorded here first; what
-//! it means for the machine that asked is the engine's to carry out, in the same transaction.
+//! it means to the machine that asked is for that machine to say (`Machine::answered`), and is
+//! carried out in the same transaction.
 
 use crate::{
     actor::Actor,
     code::Code,
-    id::EntryId,
+    id::{EntryId, StreamName},
     machine::{Asked, Decision, Effect, Machine, Rejected},
     next::{self, NextStep},
     notice::{Notice, NoticeKind},
     time::Time,
+    workflow::Workflow,
 };
 use serde::{Deserialize, Serialize};
 
+mod subject;
 #[cfg(test)]
 mod tests;
 
-/// What is asked, before it has an id.
+pub use subject::{Subject, Topic};
+
+/// What is asked, before it has an id. A machine only says the topic; which machine it is, is added
+/// on the way to the inbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
+pub struct Question<S = Subject> {
     pub kind: QuestionKind,
-    /// What it is about: a machine says `part/id`, and the stream is put in front of it. Asking
-    /// again about the same subject replaces the text.
-    pub subject: String,
+    /// What it is about. Asking again about the same subject replaces the text.
+    pub subject: S,
     /// One line for the list.
     pub title: String,
     /// Everything a person needs in order to answer.
@@ -38,6 +43,15 @@ pub struct Question {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub next: Vec<NextStep>,
+}
+
+impl Question<Topic> {
+    /// The question of the machine whose stream this is.
+    pub fn asked_by(self, stream: &StreamName) -> Question {
+        let Self { kind, subject, title, text, choices, next } = self;
+        let subject = Subject::of(stream, &subject);
+        Question { kind, subject, title, text, choices, next }
+    }
 }
 
 /// Why a person is needed.
@@ -82,7 +96,7 @@ pub enum Command {
     /// By a machine of ours.
     Ask(Question),
     /// By a machine of ours: it was settled elsewhere.
-    Settle { subject: String },
+    Settle { subject: Subject },
     /// By a person.
     Answer { id: EntryId, text: String },
 }
@@ -118,8 +132,9 @@ impl Inbox {
         self.open.iter().find(|entry| entry.id == *id)
     }
 
-    fn about(&self, subject: &str) -> Option<&Entry> {
-        self.open.iter().find(|entry| entry.question.subject == subject)
+    /// The open question about `subject`.
+    pub fn about(&self, subject: &Subject) -> Option<&Entry> {
+        self.open.iter().find(|entry| entry.question.subject == *subject)
     }
 
     fn next_id(&self) -> EntryId {
@@ -130,12 +145,17 @@ impl Inbox {
         if !by.is_person() {
             return Err(Rejected::reserved("answering the inbox"));
         }
+        let (_, text) = self.read_answer(id, text)?;
+        Ok(Event::Answered { id: id.clone(), by: by.clone(), text })
+    }
+
+    /// The question that a text answers, and the answer in the question's own words.
+    pub fn read_answer(&self, id: &EntryId, text: &str) -> Result<(&Entry, String), Rejected> {
         let Some(entry) = self.entry(id) else {
             let message = format!("{id} is not waiting in the inbox");
             return Err(Rejected::unknown(Code::EntryUnknown, message).next(NextStep::ShowInbox));
         };
-        let text = pick(entry, text)?;
-        Ok(Event::Answered { id: id.clone(), by: by.clone(), text })
+        Ok((entry, pick(entry, text)?))
     }
 }
 
@@ -168,10 +188,10 @@ fn pick(entry: &Entry, text: &str) -> Result<String, Rejected> {
     })
 }
 
-/// Sends a notice that a run needs a person. A workflow's questions are put to
+/// Sends a notice that a machine needs a person. A workflow's questions are put to
 /// a person who is there: an agent works with a person, or waits.
 fn notice(id: &EntryId, question: &Question, at: Time) -> Option<Notice> {
-    let part = question.subject.strip_prefix("run/")?;
+    let (_, topic) = question.subject.read().filter(|(by, _)| by.kind() != Workflow::KIND)?;
     let answers = match question.choices.is_empty() {
         true => "TEXT".to_owned(),
         false => question.choices.join("|"),
@@ -181,7 +201,7 @@ fn notice(id: &EntryId, question: &Question, at: Time) -> Option<Notice> {
         .text(question.text.trim())
         .next(NextStep::ShowEntry { id: id.clone() })
         .next(NextStep::AnswerEntry { id: id.clone(), answers });
-    let mut words = part.split('/');
+    let mut words = topic.as_str().split('/');
     Some(match (words.next(), words.next()) {
         (Some("task"), Some(task)) => Notice { task: task.parse().ok(), ..notice },
         (Some("phase"), Some(phase)) => Notice { phase: phase.parse().ok(), ..notice },

@@ -4,6 +4,7 @@
 //! value or a function of values, so every rule of the product can be tested in microseconds.
 
 pub mod actor;
+pub mod answer;
 pub mod code;
 pub mod config;
 pub mod declared;

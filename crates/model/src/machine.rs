@@ -5,7 +5,9 @@
 
 use crate::{
     actor::Actor,
+    answer::{Answer, Consequence, OutsideFacts},
     code::{Class, Code},
+    inbox::{Question, Topic},
     next::NextStep,
     time::Time,
 };
@@ -41,6 +43,16 @@ pub trait Machine: Serialize + DeserializeOwned + fmt::Debug + Send + 'static {
     /// What follows by itself from the present state; decided in the same transaction.
     fn follow_up(&self) -> Option<Self::Command> {
         None
+    }
+
+    /// What an answer to one of its questions means to it. Whether a person may give it is decided
+    /// with the commands that come of it.
+    fn answered<F: OutsideFacts>(
+        &self,
+        _answer: &Answer<'_>,
+        _facts: &F,
+    ) -> Result<Consequence<Self::Command>, F::Error> {
+        Ok(Consequence::nothing())
     }
 
     /// How many rows a snapshot has, so that the cost of taking one is spread over enough events.
@@ -85,9 +97,9 @@ impl<E> Decision<E> {
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// A person is needed.
-    Ask(crate::inbox::Question),
-    /// What was asked about `subject` needs no answer any more.
-    Settle { subject: String },
+    Ask(Question<Topic>),
+    /// What was asked about `topic` needs no answer any more.
+    Settle { topic: Topic },
     /// Run the checks of a phase and join its work.
     EndPhase { phase: u32 },
     /// Send a notice to a person who is not looking, if that is wanted.

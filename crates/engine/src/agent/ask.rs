@@ -16,7 +16,7 @@ use waypost_agent::{
     want,
 };
 use waypost_model::{
-    inbox::{Question, QuestionKind},
+    inbox::{Question, QuestionKind, Topic},
     permission::{Grant, Ruling, Want, rule},
     run::{Prompt, Trail},
     text::{one_line, plain},
@@ -154,7 +154,7 @@ pub(crate) fn questions(
     id: &impl Display,
     agent: &str,
     grants: &[Grant],
-) -> Vec<Question> {
+) -> Vec<Question<Topic>> {
     ask.items.iter().map(|item| question(ask, item, (id, agent), grants)).collect()
 }
 
@@ -163,7 +163,7 @@ fn question(
     item: &AskItem,
     (id, agent): (&impl Display, &str),
     grants: &[Grant],
-) -> Question {
+) -> Question<Topic> {
     let is_permission = ask.kind == AskKind::Permission;
     let asked = one_line(&item.text, TITLE_LENGTH_MAX);
     let (kind, title) = match is_permission {
@@ -187,7 +187,7 @@ fn question(
         (false, false) => item.choices.iter().map(|choice| choice.id.clone()).collect(),
     };
     let next = Vec::new();
-    Question { kind, subject: String::new(), title, text, choices, next }
+    Question { kind, subject: Topic::default(), title, text, choices, next }
 }
 
 /// What each way to allow it means, where there is more than one.
@@ -221,11 +221,11 @@ pub(crate) fn text_question(
     question: &protocol::Question,
     id: &impl Display,
     agent: &str,
-) -> Question {
+) -> Question<Topic> {
     let asked = one_line(&question.question, TITLE_LENGTH_MAX);
     Question {
         kind: QuestionKind::AgentQuestion,
-        subject: String::new(),
+        subject: Topic::default(),
         title: format!("{id}: {agent} asks: {asked}"),
         text: plain(&question.question),
         choices: question.options.iter().map(|option| plain(option)).collect(),

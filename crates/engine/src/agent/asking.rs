@@ -11,7 +11,7 @@ use waypost_agent::{
     stream::{Ask, AskKind},
 };
 use waypost_model::{
-    inbox::Question,
+    inbox::{Question, Topic},
     permission::Grant,
     run::{Prompt, Trail},
 };
@@ -37,7 +37,7 @@ pub(crate) struct OpenQuestions {
     /// There are answers, and no slot to go on with them.
     pub(crate) is_held: bool,
     /// All that wait for a person, those too that the inbox has already.
-    pub(crate) open: Vec<(Prompt, Question)>,
+    pub(crate) open: Vec<(Prompt, Question<Topic>)>,
 }
 
 /// Whether a person has allowed all of it before.
@@ -138,7 +138,7 @@ impl Asking<'_> {
         &self,
         wanted: &[protocol::Question],
         name: &str,
-    ) -> Vec<(Prompt, Question)> {
+    ) -> Vec<(Prompt, Question<Topic>)> {
         let open = wanted.iter().filter(|it| self.answer(&ask::text_key(it)).is_none());
         let entry = |it| (ask::text_prompt(it), ask::text_question(it, &self.work, name));
         open.map(entry).collect()

@@ -43,6 +43,10 @@ impl Ledger {
         Self { kinds, loaded: BTreeMap::new(), turn: 0, wanted, notices_queued: 0 }
     }
 
+    pub(crate) fn kinds(&self) -> &'static [MachineKind] {
+        self.kinds
+    }
+
     pub(crate) fn notices_queued(&self) -> u64 {
         self.notices_queued
     }

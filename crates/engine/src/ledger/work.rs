@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use waypost_model::{
     actor::Actor,
     id::StreamName,
-    inbox::{self, Question},
+    inbox::{self, Subject},
     machine::{Asked, Effect, Rejected},
     notice::Notice,
     run::Run,
@@ -92,14 +92,11 @@ impl<'a> Work<'a> {
 
     /// Sends an effect where it is performed: to the inbox at once, else to the outbox.
     fn route(&mut self, stream: &StreamName, head: u64, effect: Effect) -> Result<(), EngineError> {
-        // Several streams may ask about a part of the same name.
-        let full = |subject: &str| format!("{stream}/{subject}");
         let command = match effect {
-            Effect::Ask(question) => {
-                let subject = full(&question.subject);
-                inbox::Command::Ask(Question { subject, ..question })
+            Effect::Ask(question) => inbox::Command::Ask(question.asked_by(stream)),
+            Effect::Settle { topic } => {
+                inbox::Command::Settle { subject: Subject::of(stream, &topic) }
             }
-            Effect::Settle { subject } => inbox::Command::Settle { subject: full(&subject) },
             Effect::Notify(notice) => return Ok(self.queue_notice(stream, head, &notice)?),
             Effect::EndPhase { .. } | Effect::Wake { .. } => {
                 return Ok(self.queue(stream, head, &effect)?);

@@ -13,7 +13,7 @@ use crate::{
 use waypost_model::{
     code::Code,
     id::{CheckpointId, EntryId},
-    inbox::{self, Question},
+    inbox::{self, Question, Topic},
     permission::Grant,
     run::{Prompt, Trail},
 };
@@ -87,18 +87,19 @@ impl Ralph<'_> {
         project: &mut Project,
         id: &CheckpointId,
         lane: &mut Lane,
-        (key, question): (String, Question),
+        (key, question): (String, Question<Topic>),
     ) -> Result<EntryId, EngineError> {
         if let Some(entry) = lane.job.asked().get(&key) {
             return Ok(entry.clone());
         }
-        let subject = format!("{}/ralph/{id}/{key}", project.workflow_stream());
         let title = question.title.clone();
-        let question = Question { subject: subject.clone(), ..question };
+        let topic = Topic::new(format!("ralph/{id}/{key}"));
+        let question = Question { subject: topic, ..question };
+        let question = question.asked_by(&project.workflow_stream());
+        let subject = question.subject.clone();
         project.by_waypost(&[MachineCommand::inbox(inbox::Command::Ask(question))])?;
         let inbox = project.inbox()?;
-        let entry = inbox.open().iter().find(|entry| entry.question.subject == subject);
-        let entry = entry.map(|entry| entry.id.clone()).ok_or_else(|| {
+        let entry = inbox.about(&subject).map(|entry| entry.id.clone()).ok_or_else(|| {
             Problem::new(Code::AnsweredMeanwhile, "a question was answered while it was asked")
                 .hint("try again")
         })?;

@@ -4,7 +4,7 @@
 //! it waits for, across phases, until something is reached that holds by itself: a failure, an
 //! attempt that is under way, a time, a limit, a person.
 
-use crate::execute::agent_of;
+use crate::{execute::agent_of, ledger::run_stream};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
@@ -12,10 +12,11 @@ use std::{
 use waypost_model::{
     declared::are_disjoint,
     id::{EntryId, TaskId},
+    inbox::Subject,
     next::NextStep,
     run::{
-        Active, Budget, Depends, EndStep, Isolation, ParkCause, Parked, PhaseStage, TaskStatus,
-        TaskView,
+        Active, Budget, Depends, EndStep, Isolation, ParkCause, Parked, PhaseStage, RunTopic,
+        TaskStatus, TaskView,
     },
     time::Time,
 };
@@ -26,6 +27,11 @@ const REASONS_MAX: usize = 5;
 /// How many tasks a chain leads over at most; a longer one is cut, and its end is still told.
 const HOPS_MAX: usize = 20;
 
+/// What a question about the end of a phase is about.
+pub(super) fn phase_subject(phase: u32) -> Subject {
+    Subject::of(&run_stream(), &RunTopic::Phase(phase).into())
+}
+
 /// What holds tasks beside the run itself.
 #[derive(Debug, Default)]
 pub(super) struct Around {
@@ -34,7 +40,7 @@ pub(super) struct Around {
     /// The engine died and has left what it started.
     pub(super) is_left: bool,
     /// What waits in the inbox, by its subject.
-    pub(super) inbox: BTreeMap<String, EntryId>,
+    pub(super) inbox: BTreeMap<Subject, EntryId>,
     /// How many model agents may work at once.
     pub(super) max_agents: usize,
 }
@@ -344,7 +350,7 @@ impl<'a> Chain<'a> {
 
     /// The question about a phase that waits for a person.
     fn entry(&self, phase: u32) -> Option<Draft> {
-        let entry = self.around.inbox.get(&format!("run/phase/{phase}"))?;
+        let entry = self.around.inbox.get(&phase_subject(phase))?;
         let draft = Draft::new(format!("{entry} in the inbox asks about phase {phase}"));
         let about = Some(About::Entry(entry.clone()));
         Some(Draft { about, ..draft }.next(NextStep::ShowEntry { id: entry.clone() }))

@@ -1,13 +1,13 @@
 //! What is told of a task in every state, and the event that each reason leads to.
 
-use super::chain::{About, Around, Chain};
+use super::chain::{About, Around, Chain, phase_subject};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use waypost_model::{
     actor::Actor,
     evidence::Evidence,
     id::TaskId,
-    inbox::{Question, QuestionKind},
+    inbox::{Question, QuestionKind, Topic},
     machine::Asked,
     retry::FailureClass,
     run::{
@@ -76,7 +76,7 @@ fn park(name: &str, cause: ParkCause) -> [Command; 2] {
 fn ask(name: &str) -> [Command; 2] {
     let question = Question {
         kind: QuestionKind::AgentQuestion,
-        subject: "task/x".into(),
+        subject: Topic::default(),
         title: "Which?".into(),
         text: "Which?".into(),
         choices: Vec::new(),
@@ -236,7 +236,7 @@ fn what_happens_around_the_run_is_told() {
 fn a_phase_that_waits_for_a_person_is_told_with_its_question() {
     let all = ["T1.1", "T1.2", "T1.3", "T1.4"].map(done).concat();
     let normal = Settings { mode: Mode::Normal, ..Settings::default() };
-    let inbox = BTreeMap::from([("run/phase/1".to_owned(), "q1".parse().unwrap())]);
+    let inbox = BTreeMap::from([(phase_subject(1), "q1".parse().unwrap())]);
     let around = Around { inbox, ..working() };
     let text = told(normal, &[&all], &around, "T2.1");
     assert_eq!(

@@ -3,7 +3,10 @@
 //! An edit is adopted as commands, never as state: one refusal refuses the whole file, which is
 //! then kept, and the truth is shown again.
 
-use super::{face::Face, face::RunFace, shown};
+use super::{
+    WindowFile,
+    window::{CommandOf, MachineWindow, Translation},
+};
 use crate::{
     error::{EngineError, Problem},
     ledger::MachineCommand,
@@ -13,14 +16,14 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use waypost_model::{
     actor::Actor,
+    answer::Answer,
     code::Code,
     diagnostic::Diagnostic,
-    inbox::{self, Question, QuestionKind},
+    id::StreamName,
+    inbox::{self, Question, QuestionKind, Topic},
     layout,
     machine::{Cause, Rejected},
     next::{NextStep, Remark},
-    run::{self, Run, RunState},
-    workflow::{self, CheckpointStep, Workflow},
 };
 use waypost_store::{StoreError, file, hash, parse, windows::WindowArchive};
 
@@ -38,18 +41,47 @@ struct WaitingEdit<D> {
     edited: D,
 }
 
+/// What questions about a window's file are about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum WindowTopic {
+    /// An edit that waits for a person, by the name under which it is kept.
+    WaitingEdit(String),
+    RefusedEdit,
+}
+
+impl WindowTopic {
+    pub(super) fn read(topic: &Topic) -> Option<Self> {
+        match topic.as_str().split_once('/') {
+            Some(("edit", name)) if name.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+                Some(Self::WaitingEdit(name.to_owned()))
+            }
+            _ => (topic.as_str() == "refused-edit").then_some(Self::RefusedEdit),
+        }
+    }
+}
+
+impl From<WindowTopic> for Topic {
+    fn from(topic: WindowTopic) -> Self {
+        Self::new(match topic {
+            WindowTopic::WaitingEdit(name) => format!("edit/{name}"),
+            WindowTopic::RefusedEdit => "refused-edit".to_owned(),
+        })
+    }
+}
+
 /// Finds out what `bytes` are, and does what follows from it.
-pub(super) fn consider<F: Face>(
+pub(super) fn consider<W: MachineWindow>(
     project: &mut Project,
-    archive: &WindowArchive,
+    window: &WindowFile,
     bytes: &[u8],
 ) -> Result<(), EngineError> {
+    let WindowFile { archive, stream, .. } = window;
     let hash = hash::sha256_hex(bytes);
-    let Some((_, present)) = F::document(project)? else { return Ok(()) };
+    let Some((_, present)) = window.document::<W>(project)? else { return Ok(()) };
     if parse::render(&present).as_bytes() == bytes {
         return Ok(());
     }
-    let path = F::path(project).map(|path| shown(project, &path)).unwrap_or_default();
+    let path = window.shown(project);
     let put_back = format!("an earlier {path} was put back; it shows the present state again");
     if archive.contains(&hash)? {
         let is_newest = archive.kept()?.first().is_some_and(|newest| newest.hash == hash);
@@ -58,41 +90,70 @@ pub(super) fn consider<F: Face>(
         }
         return Ok(());
     }
-    let edited = match parse::parse::<F::Document>(bytes) {
+    let edited = match parse::parse::<W::Document>(bytes) {
         Ok(parsed) => parsed.value,
         Err(findings) => {
             let reasons = findings.iter().take(REASONS_MAX).map(reason);
             let reasons = reasons.map(|reason| Rejected::rule(Code::EditRefused, reason));
             let reasons: Vec<Rejected> = reasons.collect();
-            return refuse::<F>(project, archive, bytes, &reasons);
+            return refuse(project, window, bytes, &reasons);
         }
     };
-    let base = base_of::<F>(archive, &edited)?.unwrap_or_else(|| present.clone());
-    match F::translate(project, &base, &edited)? {
-        Err(reasons) => refuse::<F>(project, archive, bytes, &reasons),
+    let base = base_of::<W>(archive, &edited)?.unwrap_or_else(|| present.clone());
+    match translate::<W>(project, stream, &base, &edited)? {
+        Err(reasons) => refuse(project, window, bytes, &reasons),
         Ok(commands) if commands.is_empty() => {
             // An earlier rendering in other words: what was meant by it cannot be told.
-            if !F::translate(project, &present, &edited)?.is_ok_and(|it| it.is_empty()) {
+            if !translate::<W>(project, stream, &present, &edited)?.is_ok_and(|it| it.is_empty()) {
                 project.notice(put_back);
             }
             Ok(())
         }
-        Ok(_) if F::waits_for_person(project)? => hold::<F>(project, &path, base, edited),
-        Ok(commands) => match project.commit(&commands) {
-            Ok(()) => {
-                project.notice(format!("took up an edit of {path}: {}", summary(&commands)));
-                Ok(())
+        Ok(commands) if W::waits_for_person(project)? => {
+            let meaning = in_words::<W>(&commands);
+            hold(project, window, &WaitingEdit { version: 1, base, edited }, &meaning)
+        }
+        Ok(commands) => {
+            let meaning = in_words::<W>(&commands);
+            match project.commit(&addressed::<W>(stream, commands)) {
+                Ok(()) => {
+                    project.notice(format!("took up an edit of {path}: {meaning}"));
+                    Ok(())
+                }
+                // The attempt ended just now: the edit is left to the next command.
+                Err(EngineError::Rejected(rejected)) if rejected.cause == Cause::Stale => {
+                    Err(rejected.into())
+                }
+                Err(EngineError::Rejected(rejected)) => refuse(project, window, bytes, &[rejected]),
+                Err(error) => Err(error),
             }
-            // The attempt ended just now: the edit is left to the next command.
-            Err(EngineError::Rejected(rejected)) if rejected.cause == Cause::Stale => {
-                Err(rejected.into())
-            }
-            Err(EngineError::Rejected(rejected)) => {
-                refuse::<F>(project, archive, bytes, &[rejected])
-            }
-            Err(error) => Err(error),
-        },
+        }
     }
+}
+
+/// What an edit means to the machine as it stands now.
+fn translate<W: MachineWindow>(
+    project: &mut Project,
+    stream: &StreamName,
+    base: &W::Document,
+    edited: &W::Document,
+) -> Result<Translation<W>, EngineError> {
+    let Some(loaded) = project.machine::<W::Machine>(stream)? else { return Ok(Ok(Vec::new())) };
+    Ok(W::translate(&loaded.state, base, edited))
+}
+
+/// Commands on their way to the machine that the window shows.
+fn addressed<W: MachineWindow>(
+    stream: &StreamName,
+    commands: Vec<CommandOf<W>>,
+) -> Vec<MachineCommand> {
+    let addressed = |command| MachineCommand::of::<W::Machine>(stream.clone(), command);
+    commands.into_iter().map(addressed).collect()
+}
+
+/// Commands in a few words.
+fn in_words<W: MachineWindow>(commands: &[CommandOf<W>]) -> String {
+    commands.iter().map(W::describe).collect::<Vec<_>>().join(", ")
 }
 
 /// A finding about a file, in a line.
@@ -105,15 +166,15 @@ fn reason(finding: &Diagnostic) -> String {
 }
 
 /// The rendering with the smallest difference, the newest on a tie.
-fn base_of<F: Face>(
+fn base_of<W: MachineWindow>(
     archive: &WindowArchive,
-    edited: &F::Document,
-) -> Result<Option<F::Document>, StoreError> {
-    let mut best: Option<(usize, F::Document)> = None;
+    edited: &W::Document,
+) -> Result<Option<W::Document>, StoreError> {
+    let mut best: Option<(usize, W::Document)> = None;
     for kept in archive.kept()? {
         let Some(bytes) = archive.load(&kept)? else { continue };
-        let Ok(parsed) = parse::parse::<F::Document>(&bytes) else { continue };
-        let difference = F::difference(&parsed.value, edited);
+        let Ok(parsed) = parse::parse::<W::Document>(&bytes) else { continue };
+        let difference = W::difference(&parsed.value, edited);
         if best.as_ref().is_none_or(|(least, _)| difference < *least) {
             best = Some((difference, parsed.value));
         }
@@ -122,21 +183,21 @@ fn base_of<F: Face>(
 }
 
 /// Keeps a file that cannot be taken up, says why, and leaves a trace in the inbox.
-fn refuse<F: Face>(
+fn refuse(
     project: &mut Project,
-    archive: &WindowArchive,
+    window: &WindowFile,
     bytes: &[u8],
     refused: &[Rejected],
 ) -> Result<(), EngineError> {
-    let kept = archive.refuse(bytes, project.clock.now())?;
-    let path = F::path(project).map(|path| shown(project, &path)).unwrap_or_default();
+    let kept = window.archive.refuse(bytes, project.clock.now())?;
+    let path = window.shown(project);
     let reasons = joined(refused);
     let next: Vec<NextStep> = refused.iter().flat_map(|it| it.next.clone()).collect();
     let text = format!("an edit of {path} was refused: {reasons} (kept as {})", kept.display());
     project.notice(Remark { text, next: next.clone() });
     let question = Question {
         kind: QuestionKind::RefusedEdit,
-        subject: format!("{}/refused-edit", F::PART),
+        subject: Topic::from(WindowTopic::RefusedEdit),
         title: format!("an edit of {path} was refused"),
         text: format!(
             "An edit of {path} was refused and the present state is shown again. {reasons}. The \
@@ -146,7 +207,7 @@ fn refuse<F: Face>(
         choices: vec!["seen".into()],
         next,
     };
-    ask(project, question)
+    ask(project, question.asked_by(&window.stream))
 }
 
 /// All reasons in a line.
@@ -156,54 +217,54 @@ fn joined(refused: &[Rejected]) -> String {
 }
 
 /// Lets an edit wait for a person.
-fn hold<F: Face>(
+fn hold<D: Serialize>(
     project: &mut Project,
-    path: &str,
-    base: F::Document,
-    edited: F::Document,
+    window: &WindowFile,
+    waiting: &WaitingEdit<D>,
+    meaning: &str,
 ) -> Result<(), EngineError> {
-    let waiting = WaitingEdit { version: 1, base, edited };
-    let bytes = serde_json::to_vec(&waiting).expect("documents are plain data");
+    let bytes = serde_json::to_vec(waiting).expect("documents are plain data");
     let name = hash::sha256_hex(&bytes)[..16].to_owned();
     file::replace(&waiting_path(project, &name), &bytes, file::PRIVATE)?;
+    let path = window.shown(project);
     project.notice(format!("an edit of {path} waits in the inbox for a person"));
-    let commands = F::translate(project, &waiting.base, &waiting.edited)?.unwrap_or_default();
     let question = Question {
         kind: QuestionKind::WaitingEdit,
-        subject: format!("{}/edit/{name}", F::PART),
+        subject: Topic::from(WindowTopic::WaitingEdit(name)),
         title: format!("{path} was edited: take it up?"),
         text: format!(
-            "{path} was edited while an agent was at work. Taken up, it means: {}. `accept` does \
-             that, recorded as forced; `decline` leaves everything as it is.",
-            summary(&commands)
+            "{path} was edited while an agent was at work. Taken up, it means: {meaning}. \
+             `accept` does that, recorded as forced; `decline` leaves everything as it is."
         ),
         choices: vec!["accept".into(), "decline".into()],
         next: Vec::new(),
     };
-    ask(project, question)
+    ask(project, question.asked_by(&window.stream))
 }
 
 fn waiting_path(project: &Project, name: &str) -> PathBuf {
     project.place.state.join(layout::state::WAITING_EDITS).join(format!("{name}.json"))
 }
 
-/// What a person accepts by answering the question about `subject`.
-pub(crate) fn accept_edit(
+/// What a person accepts by saying yes to the edit that is kept under `name`.
+pub(super) fn accept<W: MachineWindow>(
     project: &mut Project,
-    subject: &str,
+    answer: &Answer<'_>,
+    name: &str,
 ) -> Result<Vec<MachineCommand>, EngineError> {
-    let name = subject.rsplit('/').next().unwrap_or_default();
     let path = waiting_path(project, name);
     let bytes = file::read_bounded(&path, WAITING_SIZE_MAX)?.ok_or_else(|| {
         Problem::new(Code::EditGone, format!("the edit in {} is gone", path.display()))
             .hint("answer `decline`, and make the edit again")
     })?;
-    let waiting: WaitingEdit<RunState> = serde_json::from_slice(&bytes).map_err(|error| {
+    let waiting: WaitingEdit<W::Document> = serde_json::from_slice(&bytes).map_err(|error| {
         Problem::new(Code::EditUnreadable, format!("{} cannot be read", path.display()))
             .because(error)
     })?;
-    let commands = RunFace::translate(project, &waiting.base, &waiting.edited)?;
-    commands.map_err(|refused| Problem::new(Code::EditUnreadable, joined(&refused)).into())
+    match translate::<W>(project, answer.stream, &waiting.base, &waiting.edited)? {
+        Ok(commands) => Ok(addressed::<W>(answer.stream, commands)),
+        Err(refused) => Err(Problem::new(Code::EditUnreadable, joined(&refused)).into()),
+    }
 }
 
 /// Puts a question into the inbox, on behalf of Waypost.
@@ -212,44 +273,4 @@ fn ask(project: &mut Project, question: Question) -> Result<(), EngineError> {
     let asked = project.commit(&[MachineCommand::inbox(inbox::Command::Ask(question))]);
     project.actor = actor;
     asked
-}
-
-/// Commands in a few words.
-fn summary(commands: &[MachineCommand]) -> String {
-    let words = commands.iter().map(|command| {
-        let run = command.wanted_of::<Run>().map(run_words);
-        let workflow = command.wanted_of::<Workflow>().map(workflow_words);
-        run.or(workflow).unwrap_or_else(|| "change the state".to_owned())
-    });
-    words.collect::<Vec<_>>().join(", ")
-}
-
-fn run_words(command: &run::Command) -> String {
-    use waypost_model::run::Command as R;
-    match command {
-        R::Satisfy { id } | R::Done { id, .. } => format!("complete {id}"),
-        R::Fail { id, .. } => format!("fail {id}"),
-        R::Skip { id } => format!("skip {id}"),
-        R::Retry { id } => format!("retry {id}"),
-        R::Start { id } => format!("start {id}"),
-        R::Configure { .. } => "change the settings".to_owned(),
-        _ => "change the state".to_owned(),
-    }
-}
-
-fn workflow_words(command: &workflow::Command) -> String {
-    match command {
-        workflow::Command::Checkpoint { id, step } => format!("{} {id}", step_word(step)),
-        _ => "change the state".to_owned(),
-    }
-}
-
-fn step_word(step: &CheckpointStep) -> &'static str {
-    match step {
-        CheckpointStep::Start { .. } => "start",
-        CheckpointStep::Pass { .. } => "pass",
-        CheckpointStep::Fail { .. } => "fail",
-        CheckpointStep::Escalate => "escalate",
-        CheckpointStep::Reopen => "reopen",
-    }
 }

@@ -5,19 +5,23 @@
 //! steps. The journal is the truth; the file only asks.
 
 mod edit;
-mod face;
+mod run;
+mod window;
+mod workflow;
 
-pub(crate) use edit::accept_edit;
+pub(crate) use run::RunWindow;
+pub(crate) use window::{MachineWindow, WindowKind};
+pub(crate) use workflow::WorkflowWindow;
 
-use crate::{error::EngineError, project::Project};
+use crate::{error::EngineError, ledger::run_stream, project::Project};
 use edit::consider;
-use face::{Face, RunFace, WorkflowFace};
 use std::{
     path::{Path, PathBuf},
     thread,
     time::Duration,
 };
 use waypost_model::{
+    id::StreamName,
     layout,
     next::{NextStep, Remark},
     time::Time,
@@ -41,39 +45,71 @@ const ROUNDS_MAX: usize = 20;
 /// How long another tool's lock on the run's file is waited for.
 const SEED_LOCK_PATIENCE: Duration = Duration::from_secs(35);
 
+/// The file of one machine, with everything that it has shown.
+struct WindowFile {
+    stream: StreamName,
+    path: PathBuf,
+    archive: WindowArchive,
+}
+
+impl WindowFile {
+    /// None where there is no work tree.
+    fn of<W: MachineWindow>(project: &Project, stream: &StreamName) -> Option<Self> {
+        let path = W::path(project, stream)?;
+        let name = stream.as_str().replacen(':', "-", 1);
+        let archive = WindowArchive::of(&project.place, &name);
+        Some(Self { stream: stream.clone(), path, archive })
+    }
+
+    /// How many events its machine has.
+    fn head(&self, project: &mut Project) -> Result<u64, EngineError> {
+        let Some(journal) = &mut project.journal else { return Ok(0) };
+        Ok(journal.view()?.head(&self.stream)?)
+    }
+
+    /// What the file should show, and after how many events; nothing before the first.
+    fn document<W: MachineWindow>(
+        &self,
+        project: &mut Project,
+    ) -> Result<Option<(u64, W::Document)>, EngineError> {
+        let Some(loaded) = project.machine::<W::Machine>(&self.stream)? else { return Ok(None) };
+        Ok(W::render(&loaded.state).map(|document| (loaded.head, document)))
+    }
+
+    /// Its path as the user knows it.
+    fn shown(&self, project: &Project) -> String {
+        shown(project, &self.path)
+    }
+}
+
 /// Takes up what was done to the windows, and shows what they do not show yet.
 pub(crate) fn reconcile(project: &mut Project) -> Result<(), EngineError> {
-    // Such a work tree belongs to an attempt; a twin of a window in it means nothing. The run's
-    // own window is in the main work tree, wherever the command was given.
-    let is_attempt = project.place.is_made_by_waypost();
-    if project.journal.is_none() {
-        if !is_attempt {
-            note_loose::<WorkflowFace>(project);
-        }
-        note_loose::<RunFace>(project);
-        return Ok(());
-    }
-    if !is_attempt {
-        sync::<WorkflowFace>(project)?;
-    }
-    sync::<RunFace>(project)
+    let mut windows = project.ledger.kinds().iter().filter_map(|kind| kind.window.as_ref());
+    windows.try_for_each(|window| window.reconcile(project))
 }
 
 /// Notes that the file at `path` has become the truth, so that what differs from it in our words
 /// is not taken for an edit. Files that are no windows are none of our business.
-pub(crate) fn note_adopted(
-    project: &Project,
+pub(crate) fn note_adopted_file(
+    project: &mut Project,
     path: &Path,
     bytes: &[u8],
 ) -> Result<(), EngineError> {
-    let place = &project.place;
-    let faces = [
-        (WorkflowFace::path(project), WorkflowFace::name(project)),
-        (RunFace::path(project), RunFace::name(project)),
-    ];
+    let mut windows = project.ledger.kinds().iter().filter_map(|kind| kind.window.as_ref());
+    windows.try_for_each(|window| window.note_adopted(project, path, bytes))
+}
+
+fn note_adopted<W: MachineWindow>(
+    project: &mut Project,
+    path: &Path,
+    bytes: &[u8],
+) -> Result<(), EngineError> {
     let path = path.canonicalize().ok();
-    for (_, name) in faces.iter().filter(|(window, _)| window.is_some() && *window == path) {
-        WindowArchive::of(place, name).keep(&KeptRendering::of(0, bytes), bytes)?;
+    for stream in W::streams(project)? {
+        let file = WindowFile::of::<W>(project, &stream);
+        if let Some(file) = file.filter(|file| Some(&file.path) == path.as_ref()) {
+            file.archive.keep(&KeptRendering::of(0, bytes), bytes)?;
+        }
     }
     Ok(())
 }
@@ -90,33 +126,33 @@ pub(crate) fn workflow_path(project: &Project) -> PathBuf {
 
 /// The file of the run; none where there is no work tree.
 pub(crate) fn run_path(project: &Project) -> Option<PathBuf> {
-    RunFace::path(project)
+    RunWindow::path(project, &run_stream())
 }
 
 /// Says that a state file is there without a journal.
-fn note_loose<F: Face>(project: &mut Project) {
-    let Some(path) = F::path(project).filter(|path| path.is_file()) else { return };
+fn note_loose<W: MachineWindow>(project: &mut Project, stream: &StreamName) {
+    let Some(path) = W::path(project, stream).filter(|path| path.is_file()) else { return };
     let path = path.strip_prefix(project.root()).unwrap_or(&path).display().to_string();
     let text = format!("{path} has no journal behind it; a person can make it the start of one");
     project.notice(Remark::from(text).next(NextStep::AdoptFile { file: path }));
 }
 
 /// Brings one window into step with its machine.
-fn sync<F: Face>(project: &mut Project) -> Result<(), EngineError> {
-    let Some(path) = F::path(project) else { return Ok(()) };
-    let archive = WindowArchive::of(&project.place, &F::name(project));
-    let head = F::head(project)?;
+fn sync<W: MachineWindow>(project: &mut Project, stream: &StreamName) -> Result<(), EngineError> {
+    let Some(window) = WindowFile::of::<W>(project, stream) else { return Ok(()) };
+    let WindowFile { archive, path, .. } = &window;
+    let head = window.head(project)?;
     if head == 0 {
         // A journal that has lost everything is not one in which nothing has happened yet.
-        refuse_lost_entries(&project.journals, &archive, head)?;
-        note_loose::<F>(project);
+        refuse_lost_entries(&project.journals, archive, head)?;
+        note_loose::<W>(project, stream);
         return Ok(());
     }
-    if is_in_step(&archive, &path, head) {
+    if is_in_step(archive, path, head) {
         return Ok(());
     }
     let is_new = path.symlink_metadata().is_err();
-    let outcome = sync_locked::<F>(project, &archive, &path);
+    let outcome = sync_locked::<W>(project, &window);
     if is_new {
         project.hide_windows();
     }
@@ -131,7 +167,7 @@ fn sync<F: Face>(project: &mut Project) -> Result<(), EngineError> {
         )) => {
             project.notice(format!(
                 "{} is not up to date, the next command tries again: {}",
-                shown(project, &path),
+                window.shown(project),
                 obstacle(&error)
             ));
             Ok(())
@@ -154,43 +190,43 @@ fn is_in_step(archive: &WindowArchive, path: &Path, head: u64) -> bool {
     archive.untouched(path).ok().flatten().is_some_and(|stamp| stamp.version == head)
 }
 
-fn sync_locked<F: Face>(
+fn sync_locked<W: MachineWindow>(
     project: &mut Project,
-    archive: &WindowArchive,
-    path: &Path,
+    window: &WindowFile,
 ) -> Result<(), EngineError> {
+    let WindowFile { archive, path, .. } = window;
     let _turn = archive.lock()?;
-    let head = F::head(project)?;
+    let head = window.head(project)?;
     refuse_lost_entries(&project.journals, archive, head)?;
     for leftover in file::leftovers(path)? {
-        consider::<F>(project, archive, leftover.bytes())?;
+        consider::<W>(project, window, leftover.bytes())?;
         drop(leftover.discard());
     }
     file::sweep(path)?;
-    let mut found = found_hash::<F>(project, archive, path)?;
+    let mut found = found_hash::<W>(project, window)?;
     if found.is_none() && !archive.kept()?.is_empty() {
-        project.notice(format!("{} was gone and is shown again", shown(project, path)));
+        project.notice(format!("{} was gone and is shown again", window.shown(project)));
     }
     for _ in 0..ROUNDS_MAX {
-        let Some((version, document)) = F::document(project)? else { return Ok(()) };
+        let Some((version, document)) = window.document::<W>(project)? else { return Ok(()) };
         let bytes = parse::render(&document).into_bytes();
         // A rendering can be large: what is not needed any more goes before more comes.
         drop(document);
         let kept = KeptRendering::of(version, &bytes);
         let previous = found.replace(kept.hash.clone());
         if previous.as_ref() == Some(&kept.hash) && file::Mark::of(path)?.is_some() {
-            remove_dead_lock::<F>(project, path)?;
+            remove_dead_lock::<W>(project, path)?;
             return Ok(restamp(archive, path, kept, &bytes)?);
         }
         archive.keep(&kept, &bytes)?;
-        let exchanged = put::<F>(project, path, &bytes)?;
+        let exchanged = put::<W>(project, path, &bytes)?;
         drop(bytes);
-        F::after(project, archive, path)?;
+        W::after(archive, path)?;
         let mut has_landed = false;
         if let Some(displaced) = exchanged.displaced {
             has_landed = previous != Some(hash::sha256_hex(displaced.bytes()));
             if has_landed {
-                consider::<F>(project, archive, displaced.bytes())?;
+                consider::<W>(project, window, displaced.bytes())?;
             }
             drop(displaced.discard());
         }
@@ -198,7 +234,7 @@ fn sync_locked<F: Face>(
         if let Some(mark) = exchanged.mark {
             archive.stamp(&WindowStamp { version, hash: kept.hash, mark })?;
         }
-        if !has_landed || F::head(project)? == version {
+        if !has_landed || window.head(project)? == version {
             return Ok(());
         }
     }
@@ -206,16 +242,16 @@ fn sync_locked<F: Face>(
 }
 
 /// The hash of the file as it stands there, after what was done to it is taken up.
-fn found_hash<F: Face>(
+fn found_hash<W: MachineWindow>(
     project: &mut Project,
-    archive: &WindowArchive,
-    path: &Path,
+    window: &WindowFile,
 ) -> Result<Option<String>, EngineError> {
+    let WindowFile { archive, path, .. } = window;
     if let Some(stamp) = archive.untouched(path)? {
         return Ok(Some(stamp.hash));
     }
     let Some(bytes) = file::read_bounded(path, WINDOW_SIZE_MAX)? else { return Ok(None) };
-    consider::<F>(project, archive, &bytes)?;
+    consider::<W>(project, window, &bytes)?;
     Ok(Some(hash::sha256_hex(&bytes)))
 }
 
@@ -256,12 +292,12 @@ fn restamp(
 }
 
 /// Puts a rendering in place, holding the lock file that other tools know where there is one.
-fn put<F: Face>(
+fn put<W: MachineWindow>(
     project: &mut Project,
     path: &Path,
     bytes: &[u8],
 ) -> Result<Exchanged, EngineError> {
-    let Some(lock_path) = F::seed_lock(path) else { return Ok(file::exchange(path, bytes)?) };
+    let Some(lock_path) = W::seed_lock(path) else { return Ok(file::exchange(path, bytes)?) };
     let (clock, start) = (project.clock, project.clock.now());
     let patience = if project.is_hurried { Duration::ZERO } else { SEED_LOCK_PATIENCE };
     let owner = Owner::this_process("waypost", start);
@@ -289,8 +325,8 @@ fn put<F: Face>(
 }
 
 /// Removes the lock file of a process that died after it had replaced the file.
-fn remove_dead_lock<F: Face>(project: &Project, path: &Path) -> Result<(), StoreError> {
-    let Some(lock_path) = F::seed_lock(path) else { return Ok(()) };
+fn remove_dead_lock<W: MachineWindow>(project: &Project, path: &Path) -> Result<(), StoreError> {
+    let Some(lock_path) = W::seed_lock(path) else { return Ok(()) };
     if file::Mark::of(&lock_path)?.is_none() {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! What the inbox promises whoever asks and whoever answers.
+//! What the inbox promises the machine that asks and the person who answers.
 
 use super::*;
 use crate::machine::Cause;
@@ -28,7 +28,7 @@ impl Walk {
     }
 
     fn settle(&mut self, subject: &str) -> Vec<Event> {
-        let command = Command::Settle { subject: subject.into() };
+        let command = Command::Settle { subject: about(subject) };
         self.give(&command, &Actor::Waypost).unwrap()
     }
 
@@ -37,12 +37,10 @@ impl Walk {
         self.give(&command, &person())
     }
 
-    /// Id, subject and text of what is open.
+    /// Id, topic and text of what is open.
     fn open(&self) -> Vec<(&str, &str, &str)> {
         let entries = self.inbox.open().iter();
-        entries
-            .map(|it| (it.id.as_str(), it.question.subject.as_str(), it.question.text.as_str()))
-            .collect()
+        entries.map(|it| (it.id.as_str(), topic_of(it), it.question.text.as_str())).collect()
     }
 }
 
@@ -50,10 +48,19 @@ fn person() -> Actor {
     Actor::User("mina".into())
 }
 
+fn topic_of(entry: &Entry) -> &str {
+    entry.question.subject.as_str().strip_prefix("workflow:main/").unwrap()
+}
+
+/// A workflow's questions lead to nothing but themselves.
+fn about(topic: &str) -> Subject {
+    Subject::of(&"workflow:main".parse().unwrap(), &Topic::new(topic))
+}
+
 fn question(subject: &str, text: &str) -> Question {
     Question {
         kind: QuestionKind::Escalation,
-        subject: subject.into(),
+        subject: about(subject),
         title: format!("about {subject}"),
         text: text.into(),
         choices: vec!["reopen".into(), "leave".into(), "Leave".into(), "닫기".into()],
@@ -170,7 +177,7 @@ fn commands() -> impl Strategy<Value = (Actor, Command)> {
     let subjects = || select(vec!["a", "b", "c"]);
     let ask = (subjects(), select(vec!["1", "2"]))
         .prop_map(|(subject, text)| Command::Ask(question(subject, text)));
-    let settle = subjects().prop_map(|it| Command::Settle { subject: it.into() });
+    let settle = subjects().prop_map(|it| Command::Settle { subject: about(it) });
     let answer = (1u32..9, select(vec!["leave", "REOPEN", "maybe"])).prop_map(|(id, text)| {
         Command::Answer { id: format!("q{id}").parse().unwrap(), text: text.into() }
     });

@@ -5,6 +5,7 @@
 
 use crate::{
     actor::Actor,
+    answer::{Answer, Consequence, OutsideFacts},
     code::Code,
     evidence::Evidence,
     id::TaskId,
@@ -106,6 +107,14 @@ impl Machine for Run {
     fn follow_up(&self) -> Option<Command> {
         let active = self.active.as_ref()?;
         active.next_phase_step().map(|_| Command::Follow)
+    }
+
+    fn answered<F: OutsideFacts>(
+        &self,
+        answer: &Answer<'_>,
+        _facts: &F,
+    ) -> Result<Consequence<Command>, F::Error> {
+        Ok(self.consequence_of(answer))
     }
 
     fn size(&self) -> usize {

@@ -12,6 +12,7 @@ mod positions;
 mod sequence;
 mod state;
 mod summary;
+mod topic;
 mod trail;
 mod waves;
 mod window;
@@ -30,6 +31,7 @@ pub use state::{
     TaskStatus, TaskView,
 };
 pub use summary::{Estimate, Outcome, PhaseSummary, Summary, TaskSummary};
+pub use topic::RunTopic;
 pub use trail::{Account, Budget, Conversation, Prompt, Trail, Usage};
 pub use window::{Config, Execution, Metrics, PhaseCheckpoint, RunState, TaskLists, translate};
 pub use wording::FIELD_LABELS;

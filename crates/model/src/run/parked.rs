@@ -7,9 +7,9 @@
 use crate::{
     actor::Actor,
     id::TaskId,
-    inbox::{Question, QuestionKind},
+    inbox::{Question, QuestionKind, Topic},
     machine::{Decision, Effect, Rejected},
-    run::{Active, Event, TaskStatus, TaskView},
+    run::{Active, Event, RunTopic, TaskStatus, TaskView},
     time::Time,
 };
 use serde::{Deserialize, Serialize};
@@ -119,7 +119,7 @@ impl Parked {
     }
 
     /// What the inbox asks for; the same for all tasks of the account.
-    fn question(&self) -> Question {
+    fn question(&self) -> Question<Topic> {
         let Self { cause, agent, why, .. } = self;
         Question {
             kind: QuestionKind::Unavailable,
@@ -137,8 +137,8 @@ impl Parked {
 }
 
 /// What an account's entry in the inbox is about.
-fn account(agent: &str) -> String {
-    format!("account/{agent}")
+fn account(agent: &str) -> Topic {
+    RunTopic::Account(agent.to_owned()).into()
 }
 
 impl<'a> TaskView<'a> {
@@ -210,7 +210,7 @@ impl Active {
             .collect();
         let accounts: BTreeSet<&str> = gone.into_values().collect();
         let settled = accounts.difference(&left);
-        settled.map(|agent| Effect::Settle { subject: account(agent) }).collect()
+        settled.map(|agent| Effect::Settle { topic: account(agent) }).collect()
     }
 
     /// The tasks that wait for an account and will not any more, with its agent.

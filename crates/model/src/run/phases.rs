@@ -6,10 +6,10 @@
 use crate::{
     actor::Actor,
     code::Code,
-    inbox::{Question, QuestionKind},
+    inbox::{Question, QuestionKind, Topic},
     machine::{Decision, Effect, Rejected},
     next::NextStep,
-    run::{Active, EndStep, Event, Mode, PhaseStage, Plan, Progress, machine::STATUS},
+    run::{Active, EndStep, Event, Mode, PhaseStage, Plan, Progress, RunTopic, machine::STATUS},
     time::Time,
 };
 
@@ -151,7 +151,7 @@ impl Active {
         }
     }
 
-    fn phase_question(&self, phase: u32, step: EndStep, reason: &str) -> Question {
+    fn phase_question(&self, phase: u32, step: EndStep, reason: &str) -> Question<Topic> {
         let Progress { total, completed, failed, blocked } = self.progress(phase);
         let name = self.core.plan.phases.get(&phase).map_or("", String::as_str);
         let counts = format!("{completed}/{total} completed, {failed} failed, {blocked} blocked");
@@ -173,7 +173,7 @@ impl Active {
                 vec![NextStep::ResumeRun],
             ),
         };
-        let (kind, subject) = (QuestionKind::PhaseEnd, subject(phase));
+        let (kind, subject) = (QuestionKind::PhaseEnd, topic(phase));
         Question { kind, subject, title, text, choices, next }
     }
 }
@@ -201,7 +201,7 @@ fn close(phase: u32, merge_commit: Option<String>) -> Decision<Event> {
 }
 
 fn settle(phase: u32) -> Effect {
-    Effect::Settle { subject: subject(phase) }
+    Effect::Settle { topic: topic(phase) }
 }
 
 fn settled(phase: u32, step: EndStep, merge_commit: Option<String>) -> Event {
@@ -209,6 +209,6 @@ fn settled(phase: u32, step: EndStep, merge_commit: Option<String>) -> Event {
 }
 
 /// What an inbox entry about a phase is about.
-fn subject(phase: u32) -> String {
-    format!("phase/{phase}")
+fn topic(phase: u32) -> Topic {
+    RunTopic::Phase(phase).into()
 }

@@ -8,12 +8,12 @@ use crate::{
     actor::Actor,
     code::Code,
     id::TaskId,
-    inbox::Question,
+    inbox::{Question, Topic},
     machine::{Decision, Effect, Rejected},
     next::NextStep,
     permission::Grant,
     run::{
-        Active, Event, Parked, TaskStatus, TaskView,
+        Active, Event, Parked, RunTopic, TaskStatus, TaskView,
         machine::fence,
         state::{Task, is_zero},
     },
@@ -217,7 +217,7 @@ impl Active {
         id: &TaskId,
         attempt: u32,
         prompt: &Prompt,
-        question: &Question,
+        question: &Question<Topic>,
     ) -> Result<Decision<Event>, Rejected> {
         let view = self.live(id, attempt)?;
         let key = prompt.key.as_str();
@@ -225,7 +225,7 @@ impl Active {
         if is_known || self.is_permitted(id, prompt) {
             return Ok(Decision::nothing());
         }
-        let question = Question { subject: subject(id, key), ..question.clone() };
+        let question = Question { subject: topic(id, key), ..question.clone() };
         let is_new = view.trail.is_none_or(|it| !it.asked.contains(key));
         let asked = is_new.then(|| Event::AgentAsked { id: id.clone(), prompt: prompt.clone() });
         Ok(Decision::events(asked).with(Effect::Ask(question)))
@@ -255,7 +255,7 @@ impl Active {
         }
         let mut open = vec![(id.clone(), key.to_owned())];
         open.extend(self.asking_the_same(&view, key, text));
-        let settled = open.iter().map(|(id, key)| Effect::Settle { subject: subject(id, key) });
+        let settled = open.iter().map(|(id, key)| Effect::Settle { topic: topic(id, key) });
         let settled: Vec<Effect> = settled.collect();
         let told = |(id, key)| Event::AgentAnswered { id, key, text: text.to_owned() };
         let decision = Decision::events(open.into_iter().map(told));
@@ -325,7 +325,7 @@ impl Active {
         let questions = |id: &TaskId| {
             let trail = self.task(id).and_then(|view| view.trail);
             let keys = trail.iter().flat_map(|trail| &trail.asked);
-            keys.map(|key| Effect::Settle { subject: subject(id, key) }).collect::<Vec<_>>()
+            keys.map(|key| Effect::Settle { topic: topic(id, key) }).collect::<Vec<_>>()
         };
         let mut settled = Vec::new();
         for event in events {
@@ -351,8 +351,8 @@ impl Active {
 }
 
 /// What a question of a task's agent is about.
-fn subject(id: &TaskId, key: &str) -> String {
-    format!("task/{id}/{key}")
+fn topic(id: &TaskId, key: &str) -> Topic {
+    RunTopic::Task { id: id.clone(), key: key.to_owned() }.into()
 }
 
 impl Task {

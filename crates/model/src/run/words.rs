@@ -5,7 +5,7 @@
 use crate::{
     evidence::Evidence,
     id::TaskId,
-    inbox::Question,
+    inbox::{Question, Topic},
     retry::FailureClass,
     run::{
         Before, Earlier, EndStep, FailReason, Parked, Plan, Settings,
@@ -126,7 +126,7 @@ pub enum Command {
         id: TaskId,
         attempt: u32,
         prompt: Prompt,
-        question: Question,
+        question: Question<Topic>,
     },
     /// A person's answer to that.
     Answer {

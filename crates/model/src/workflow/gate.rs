@@ -7,24 +7,24 @@ use crate::{
     actor::Actor,
     code::Code,
     evidence::Evidence,
-    inbox::{Question, QuestionKind},
+    inbox::{Question, QuestionKind, Topic},
     machine::{Decision, Effect, Rejected},
     next::NextStep,
     time::Time,
     workflow::{
-        Claim, Event, Feature, GateName, GateReset, Pass, Requirement, Waiting,
+        Claim, Event, Feature, GateName, GateReset, Pass, Requirement, Waiting, WorkflowTopic,
         requirement::Judgement,
     },
 };
 
 /// Takes back what was asked about a gate.
 pub(super) fn settle(gate: GateName) -> Effect {
-    Effect::Settle { subject: subject(gate) }
+    Effect::Settle { topic: topic(gate) }
 }
 
 /// What an inbox entry about a gate is about.
-fn subject(gate: GateName) -> String {
-    format!("gate/{gate}")
+fn topic(gate: GateName) -> Topic {
+    WorkflowTopic::Gate(gate).into()
 }
 
 impl Feature {
@@ -95,7 +95,7 @@ impl Feature {
         };
         let question = Question {
             kind: QuestionKind::Gate,
-            subject: subject(gate),
+            subject: topic(gate),
             title: format!("{gate} of `{}` waits for your word", self.name),
             text: format!(
                 "`{}` is in {} and asks for {gate}. {behind} Look at the work, then `confirm` or \

@@ -13,19 +13,20 @@
 
 use crate::{
     actor::Actor,
+    answer::{Answer, Consequence, OutsideFacts},
     code::Code,
     document::Document as _,
     evidence::Evidence,
     id::CheckpointId,
-    inbox::{Question, QuestionKind},
+    inbox::{Question, QuestionKind, Topic},
     machine::{Asked, Decision, Effect, Machine, Rejected},
     next::NextStep,
     retry::{FailureClass, Outlook, Policy, Scope},
     time::Time,
     workflow::{
         Checkpoint, CheckpointContract, CheckpointStatus, Claim, Feature, GateName, Phase,
-        Requirement, Review, Rights, RightsSettings, Strategy, Suspension, Workflow,
-        advice::step_of, gate,
+        Requirement, Review, Rights, RightsSettings, Strategy, Suspension, Workflow, WorkflowTopic,
+        advice::step_of, gate, topic,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -249,6 +250,14 @@ impl Machine for Workflow {
         }
     }
 
+    fn answered<F: OutsideFacts>(
+        &self,
+        answer: &Answer<'_>,
+        facts: &F,
+    ) -> Result<Consequence<Command>, F::Error> {
+        topic::consequence_of(answer, facts)
+    }
+
     fn event_kind(event: &Event) -> &'static str {
         match event {
             Event::Started { .. } => "started",
@@ -319,14 +328,14 @@ fn settle_questions(feature: &Feature) -> Vec<Effect> {
     let escalated = |(_, checkpoint): &(&CheckpointId, &Checkpoint)| {
         checkpoint.status == CheckpointStatus::Escalated
     };
-    let settle = |id: &CheckpointId| Effect::Settle { subject: subject(id) };
+    let settle = |id: &CheckpointId| Effect::Settle { topic: topic_of(id) };
     let escalated = feature.checkpoints.iter().filter(escalated).map(|(id, _)| settle(id));
     escalated.chain(feature.waiting.iter().map(|waiting| gate::settle(waiting.gate))).collect()
 }
 
 /// What an inbox entry about a checkpoint is about.
-fn subject(id: &CheckpointId) -> String {
-    format!("checkpoint/{id}")
+fn topic_of(id: &CheckpointId) -> Topic {
+    WorkflowTopic::Checkpoint(id.clone()).into()
 }
 
 impl Feature {
@@ -511,7 +520,7 @@ impl Feature {
                 return Err(Rejected::reserved("reopening what was escalated"));
             }
             (S::Escalated, C::Reopen) => {
-                let settle = Effect::Settle { subject: subject(&id) };
+                let settle = Effect::Settle { topic: topic_of(&id) };
                 Decision::events([Event::CheckpointReopened { id }]).with(settle)
             }
             // Said twice: the first time counted.
@@ -579,7 +588,7 @@ impl Feature {
     fn ask_about(&self, id: &CheckpointId, what: &str) -> Effect {
         Effect::Ask(Question {
             kind: QuestionKind::Escalation,
-            subject: subject(id),
+            subject: topic_of(id),
             title: format!("checkpoint {id} of `{}` was escalated", self.name),
             text: format!(
                 "Checkpoint {id} of `{}` {what}. Look at it, then `reopen` it for a new round of \

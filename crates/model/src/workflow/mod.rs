@@ -9,6 +9,7 @@ mod requirement;
 mod review;
 mod rights;
 mod state;
+mod topic;
 mod window;
 
 #[cfg(test)]
@@ -24,4 +25,5 @@ pub use state::{
     Checkpoint, CheckpointStatus, Claim, Feature, GateName, Pass, Phase, Strategy, Suspension,
     Waiting, Workflow,
 };
+pub use topic::WorkflowTopic;
 pub use window::{CheckpointRow, Gates, WorkflowState, translate};

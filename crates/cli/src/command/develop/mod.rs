@@ -11,8 +11,9 @@ use waypost_engine::{EngineError, GateClaim, Project, own_conversation};
 use waypost_model::{
     code::Code,
     id::CheckpointId,
+    inbox::Subject,
     retry::FailureClass,
-    workflow::{CheckpointStep, Command, GateName, Strategy},
+    workflow::{CheckpointStep, Command, GateName, Strategy, WorkflowTopic},
 };
 
 /// Bring one feature through DESIGN, REVIEW, IMPLEMENT and PR
@@ -226,9 +227,10 @@ fn say_if_asked(project: &mut Project, gate: GateName) -> Result<(), CliError> {
     if feature.is_none_or(|feature| feature.waiting_for(gate).is_none()) {
         return Ok(());
     }
-    let subject = format!("{}/gate/{gate}", project.workflow_stream());
+    let topic = WorkflowTopic::Gate(gate).into();
+    let subject = Subject::of(&project.workflow_stream(), &topic);
     let inbox = project.inbox()?;
-    let entry = inbox.open().iter().find(|entry| entry.question.subject == subject);
+    let entry = inbox.about(&subject);
     let id = entry.map_or("ID", |entry| entry.id.as_str());
     let message = format!("{gate} waits for a person's word, asked for in the inbox as {id}");
     let next = format!("a person runs `waypost inbox answer {id} confirm`");

@@ -29,10 +29,11 @@ use waypost_model::{
     code::Code,
     config::cents,
     id::TaskId,
-    inbox::{Entry, QuestionKind},
+    inbox::{Entry, QuestionKind, Subject},
     machine::Rejected,
     run::{
-        self, Active, Budget, Command, Earlier, Isolation, Mode, Outcome, Run, Settings, TaskStatus,
+        self, Active, Budget, Command, Earlier, Isolation, Mode, Outcome, Run, RunTopic, Settings,
+        TaskStatus,
     },
 };
 
@@ -513,10 +514,9 @@ fn answer_agents(context: &Context, project: &mut Project) -> Result<bool, CliEr
 
 /// Says why a phase could not be merged, and that nothing is lost.
 fn say_not_joined(context: &Context, project: &mut Project, phase: u32) -> Result<(), CliError> {
-    let subject = format!("run/phase/{phase}");
+    let subject = Subject::of(&Project::run_stream(), &RunTopic::Phase(phase).into());
     let inbox = project.inbox()?;
-    let entry = inbox.open().iter().find(|entry| entry.question.subject == subject);
-    match entry {
+    match inbox.about(&subject) {
         Some(entry) => context.out.note(&entry.question.text),
         None => context.out.note(format!("phase {phase} could not be merged")),
     }

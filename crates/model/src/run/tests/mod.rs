@@ -25,8 +25,8 @@ use super::{
 use crate::{
     actor::Actor,
     evidence::Evidence,
-    id::TaskId,
-    inbox::{self, Inbox, Question, QuestionKind},
+    id::{StreamName, TaskId},
+    inbox::{self, Entry, Inbox, Question, QuestionKind, Subject, Topic},
     machine::{Asked, Decision, Effect, Machine as _, Rejected},
     next::NextStep,
     notice::Notice,
@@ -42,6 +42,17 @@ const SEED_PLAN: &str = "
 
 fn id(text: &str) -> TaskId {
     text.parse().unwrap()
+}
+
+fn stream() -> StreamName {
+    Run::KIND.parse().unwrap()
+}
+
+/// What a question is about, in the run's own words.
+fn topic_of(entry: &Entry) -> String {
+    let (asker, topic) = entry.question.subject.read().unwrap();
+    assert_eq!(asker, stream());
+    topic.to_string()
 }
 
 fn person() -> Actor {
@@ -168,8 +179,10 @@ impl Walk {
 
     fn perform(&mut self, effect: &Effect) {
         let command = match effect {
-            Effect::Ask(question) => inbox::Command::Ask(question.clone()),
-            Effect::Settle { subject } => inbox::Command::Settle { subject: subject.clone() },
+            Effect::Ask(question) => inbox::Command::Ask(question.clone().asked_by(&stream())),
+            Effect::Settle { topic } => {
+                inbox::Command::Settle { subject: Subject::of(&stream(), topic) }
+            }
             Effect::Notify(notice) => return self.notices.push(notice.clone()),
             Effect::EndPhase { .. } | Effect::Wake { .. } => {
                 return self.effects.push(effect.clone());
@@ -234,10 +247,10 @@ fn conversation(agent: &str, id: &str) -> Conversation {
     Conversation { agent, id, is_open: true, counted: Usage::default() }
 }
 
-fn question(title: &str) -> Question {
+fn question(title: &str) -> Question<Topic> {
     Question {
         kind: QuestionKind::Permission,
-        subject: String::new(),
+        subject: Topic::default(),
         title: title.to_owned(),
         text: title.to_owned(),
         choices: vec!["allow".into(), "deny".into()],
@@ -370,7 +383,7 @@ fn summary(result: &Result<Decision<Event>, Rejected>) -> String {
             let events = decision.events.iter().map(event_line);
             let effects = decision.effects.iter().map(|effect| match effect {
                 Effect::Ask(question) => format!("ask: {}", question.title),
-                Effect::Settle { subject } => format!("settle {subject}"),
+                Effect::Settle { topic } => format!("settle {topic}"),
                 Effect::EndPhase { phase } => format!("end phase {phase}"),
                 Effect::Notify(notice) => format!("notify {}", notice.kind),
                 Effect::Wake { .. } => "wake".to_owned(),

@@ -91,7 +91,7 @@ fn a_question_of_a_run_is_told_once_and_a_workflows_is_not() {
     let mut ask = |subject: &str, text: &str| -> Vec<String> {
         let question = Question {
             kind: QuestionKind::AgentQuestion,
-            subject: subject.into(),
+            subject: serde_json::from_value(subject.into()).unwrap(),
             title: "which port?".into(),
             text: text.into(),
             choices: vec!["80".into(), "443".into()],

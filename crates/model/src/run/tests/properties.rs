@@ -4,6 +4,7 @@ use super::{
     Active, Command, EndStep, Event, Isolation, Mode, PhaseStage, Plan, Run, Settings, TaskId,
     TaskStatus, Walk, agent, person,
     random::{Move, Standings, forward, moves, note, plans, reference, resolve, settings},
+    topic_of,
 };
 use crate::document::Document as _;
 use crate::{
@@ -175,7 +176,7 @@ proptest! {
     ) {
         walk_through(plan, settings, moves, &mut |walk, _| {
             let asked: BTreeSet<String> =
-                walk.inbox.open().iter().map(|entry| entry.question.subject.clone()).collect();
+                walk.inbox.open().iter().map(topic_of).collect();
             let waits = walk.active().phases().filter(|(_, stage)| {
                 let step = EndStep::Joining;
                 matches!(stage, PhaseStage::Ending { step: other, .. } if *other != step)

@@ -68,7 +68,7 @@ fn what_was_used_up_counts_for_the_task_and_the_run() {
 fn a_question_waits_in_the_inbox_and_holds_the_task_until_it_is_answered() {
     let mut walk = walk(&format!("{ENGAGED} waypost: ask T1 1 k1"));
     assert_eq!(walk.asked(), ["may I?"]);
-    assert_eq!(walk.inbox.open()[0].question.subject, "task/T1/k1");
+    assert_eq!(walk.inbox.open()[0].question.subject.as_str(), "run/task/T1/k1");
     walk.go("waypost: interrupt T1 #1");
     let refused = walk.say("start T1");
     assert_eq!(summary(&refused), "refused: T1 waits for a person → explain_task T1");
@@ -170,7 +170,7 @@ fn an_account_that_cannot_be_used_is_asked_about_once() {
     let mut walk = walk(&format!("{ENGAGED} start T2; waypost: hold T1 1 outage claude"));
     walk.go("waypost: hold T2 1 outage claude");
     assert_eq!(walk.asked(), ["claude: service unavailable"]);
-    assert_eq!(walk.inbox.open()[0].question.subject, "account/claude");
+    assert_eq!(walk.inbox.open()[0].question.subject.as_str(), "run/account/claude");
     assert_eq!(walk.active().task(&id("T1")).unwrap().retries, 0);
 }
 

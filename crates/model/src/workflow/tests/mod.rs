@@ -19,13 +19,24 @@ use super::{
 use crate::{
     actor::Actor,
     evidence::Evidence,
-    id::CheckpointId,
-    inbox::{self, Inbox},
+    id::{CheckpointId, StreamName},
+    inbox::{self, Entry, Inbox, Subject},
     machine::{Asked, Decision, Effect, Machine as _, Rejected},
     next::NextStep,
     retry::FailureClass,
     time::Time,
 };
+
+fn stream() -> StreamName {
+    "workflow:main".parse().unwrap()
+}
+
+/// What a question is about, in the workflow's own words.
+fn topic_of(entry: &Entry) -> String {
+    let (asker, topic) = entry.question.subject.read().unwrap();
+    assert_eq!(asker, stream());
+    topic.to_string()
+}
 
 /// The limit that the seed has.
 const MAX_ITERATIONS: u32 = 3;
@@ -94,8 +105,10 @@ impl Walk {
 
     fn put_into_inbox(&mut self, effect: &Effect) {
         let command = match effect {
-            Effect::Ask(question) => inbox::Command::Ask(question.clone()),
-            Effect::Settle { subject } => inbox::Command::Settle { subject: subject.clone() },
+            Effect::Ask(question) => inbox::Command::Ask(question.clone().asked_by(&stream())),
+            Effect::Settle { topic } => {
+                inbox::Command::Settle { subject: Subject::of(&stream(), topic) }
+            }
             Effect::EndPhase { .. } | Effect::Notify(_) | Effect::Wake { .. } => return,
         };
         let asked = Asked { by: &Actor::Waypost, now: self.now };
@@ -283,7 +296,7 @@ fn summary(result: &Result<Decision<Event>, Rejected>) -> String {
             let events = decision.events.iter().map(event_line);
             let effects = decision.effects.iter().map(|effect| match effect {
                 Effect::Ask(question) => format!("ask: {}", question.title),
-                Effect::Settle { subject } => format!("settle {subject}"),
+                Effect::Settle { topic } => format!("settle {topic}"),
                 Effect::EndPhase { .. } | Effect::Notify(_) | Effect::Wake { .. } => {
                     format!("{effect:?}")
                 }

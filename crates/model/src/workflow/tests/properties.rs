@@ -2,7 +2,7 @@
 
 use super::{
     CheckpointRow, Claim, Command, Event, GateName, NextStep, Phase, Requirement, Walk, Workflow,
-    WorkflowState, agent, check, command, person, report,
+    WorkflowState, agent, check, command, person, report, topic_of,
 };
 use crate::document::Document as _;
 use crate::{
@@ -313,7 +313,7 @@ proptest! {
     fn exactly_what_waits_for_a_person_is_in_the_inbox(moves in moves()) {
         walk_through(moves, |walk, _| {
             let asked: BTreeSet<String> =
-                walk.inbox.open().iter().map(|entry| entry.question.subject.clone()).collect();
+                walk.inbox.open().iter().map(topic_of).collect();
             let checkpoints = walk.state.feature.iter().flat_map(|it| it.checkpoints.iter());
             let escalated = checkpoints
                 .filter(|(_, each)| each.status == CheckpointStatus::Escalated)

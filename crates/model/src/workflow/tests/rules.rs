@@ -2,7 +2,7 @@
 
 use super::{
     CheckpointStep, Command, Event, Feature, MAX_ITERATIONS, TO_DONE, TO_IMPLEMENT, TO_PR,
-    TO_REVIEW, Walk, agent, chain, check, command, id, person, steps, summary,
+    TO_REVIEW, Walk, agent, chain, check, command, id, person, steps, summary, topic_of,
 };
 use crate::{
     evidence::Evidence,
@@ -260,7 +260,7 @@ fn a_wrong_design_or_environment_escalates_at_once() {
 fn an_escalation_waits_in_the_inbox_until_it_is_reopened_or_replaced() {
     let open = |script: &str| -> Vec<String> {
         let walk = Walk::of(script);
-        walk.inbox.open().iter().map(|entry| entry.question.subject.clone()).collect()
+        walk.inbox.open().iter().map(topic_of).collect()
     };
     let escalated = format!("{TO_IMPLEMENT}; checkpoint start cp-1; checkpoint escalate cp-1");
     assert_eq!(open(&escalated), ["checkpoint/cp-1"]);

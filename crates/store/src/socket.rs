@@ -14,11 +14,12 @@ use crate::{
 };
 use rustix::{
     fs::{FileType, Mode, OFlags},
-    net::sockopt::socket_peercred,
+    net::{UCred, sockopt::socket_peercred},
 };
 use std::{
     fs::File,
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
+    net::Shutdown,
     os::{
         fd::{AsFd, AsRawFd as _},
         unix::{
@@ -94,6 +95,15 @@ impl Drop for Listener {
 #[derive(Debug)]
 pub struct Connection {
     stream: BufReader<UnixStream>,
+    /// The beginning of a line whose end has not come in time.
+    begun: Vec<u8>,
+    path: PathBuf,
+}
+
+/// The sending half of a connection, for a thread of its own.
+#[derive(Debug)]
+pub struct Sender {
+    stream: UnixStream,
     path: PathBuf,
 }
 
@@ -110,7 +120,27 @@ impl Connection {
 
     fn with_peer(stream: UnixStream, path: &Path) -> Result<Self, StoreError> {
         check_peer(&stream)?;
-        Ok(Self { stream: BufReader::new(stream), path: path.to_owned() })
+        Ok(Self { stream: BufReader::new(stream), begun: Vec::new(), path: path.to_owned() })
+    }
+
+    /// The process that made the connection, or listens to it, as the operating system knows it.
+    pub fn peer_pid(&self) -> Result<u32, StoreError> {
+        let peer = peer(self.stream.get_ref())?;
+        Ok(peer.pid.as_raw_nonzero().get().unsigned_abs())
+    }
+
+    /// The sending half once more; each half may be used by its own thread.
+    pub fn sender(&self) -> Result<Sender, StoreError> {
+        let stream = self.stream.get_ref().try_clone();
+        let stream = stream.map_err(|e| self.failed("share", e))?;
+        Ok(Sender { stream, path: self.path.clone() })
+    }
+
+    /// How long a receive may take; `None`: as long as it takes. After that it is `Busy`, and the
+    /// next call goes on where this one was.
+    pub fn set_receive_timeout(&self, timeout: Option<Duration>) -> Result<(), StoreError> {
+        let set = self.stream.get_ref().set_read_timeout(timeout);
+        set.map_err(|e| self.failed("set the timeout of", e))
     }
 
     /// How long a send or a receive may take; after that it is `Busy`.
@@ -123,21 +153,16 @@ impl Connection {
 
     /// Sends one line; `line` itself has no line end.
     pub fn send_line(&mut self, line: &str) -> Result<(), StoreError> {
-        if line.contains('\n') || line.len() > LINE_LENGTH_MAX {
-            let detail = format!("a message of {} bytes is not a line", line.len());
-            return Err(StoreError::Protocol { detail });
-        }
-        // In one piece, so that a reader never waits for a line end that is still being sent.
-        let message = [line.as_bytes(), b"\n"].concat();
+        let message = message(line)?;
         self.stream.get_mut().write_all(&message).map_err(|e| self.failed("send to", e))
     }
 
     /// Receives one line; `None`: the other side has hung up.
     pub fn receive_line(&mut self) -> Result<Option<String>, StoreError> {
-        let mut line = Vec::new();
-        let limit = LINE_LENGTH_MAX as u64 + 1;
-        let read = self.stream.by_ref().take(limit).read_until(b'\n', &mut line);
+        let limit = (LINE_LENGTH_MAX + 1).saturating_sub(self.begun.len()) as u64;
+        let read = self.stream.by_ref().take(limit).read_until(b'\n', &mut self.begun);
         read.map_err(|e| self.failed("receive from", e))?;
+        let mut line = std::mem::take(&mut self.begun);
         let protocol = |detail: &str| StoreError::Protocol { detail: detail.into() };
         match line.pop() {
             None => Ok(None),
@@ -152,25 +177,63 @@ impl Connection {
     }
 
     fn failed(&self, action: &'static str, error: io::Error) -> StoreError {
-        match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                StoreError::Busy { what: "the engine of this project".into(), holder: None }
-            }
-            _ => StoreError::file(action, &self.path, error),
+        failed(&self.path, action, error)
+    }
+}
+
+impl Sender {
+    /// Sends one line; `line` itself has no line end.
+    pub fn send_line(&mut self, line: &str) -> Result<(), StoreError> {
+        let message = message(line)?;
+        self.stream.write_all(&message).map_err(|e| failed(&self.path, "send to", e))
+    }
+
+    /// How long a send may take; after that it is `Busy`, and the line is broken off.
+    pub fn set_timeout(&self, timeout: Duration) -> Result<(), StoreError> {
+        let set = self.stream.set_write_timeout(Some(timeout));
+        set.map_err(|e| failed(&self.path, "set the timeout of", e))
+    }
+
+    /// Ends the connection for both sides; a thread that waits for a line finds it over.
+    pub fn hang_up(&self) {
+        // One that is over already cannot be ended.
+        let _over = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// A line with its end, in one piece, so that a reader never waits for an end that is still being
+/// sent.
+fn message(line: &str) -> Result<Vec<u8>, StoreError> {
+    if line.contains('\n') || line.len() > LINE_LENGTH_MAX {
+        let detail = format!("a message of {} bytes is not a line", line.len());
+        return Err(StoreError::Protocol { detail });
+    }
+    Ok([line.as_bytes(), b"\n"].concat())
+}
+
+fn failed(path: &Path, action: &'static str, error: io::Error) -> StoreError {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            StoreError::Busy { what: "the engine of this project".into(), holder: None }
         }
+        _ => StoreError::file(action, path, error),
     }
 }
 
 /// Refuses the other side if it is not the same user.
 pub fn check_peer(stream: impl AsFd) -> Result<(), StoreError> {
-    let peer = socket_peercred(stream).map_err(|e| StoreError::Protocol {
-        detail: format!("cannot tell who is at the other end: {e}"),
-    })?;
+    let peer = peer(stream)?;
     if peer.uid == rustix::process::geteuid() {
         return Ok(());
     }
     let detail = format!("user {} is at the other end, not this one", peer.uid.as_raw());
     Err(StoreError::Protocol { detail })
+}
+
+fn peer(stream: impl AsFd) -> Result<UCred, StoreError> {
+    socket_peercred(stream).map_err(|e| StoreError::Protocol {
+        detail: format!("cannot tell who is at the other end: {e}"),
+    })
 }
 
 fn is_nobody(error: &io::Error) -> bool {
@@ -277,11 +340,20 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_engine_is_busy() {
+    fn a_silent_engine_is_busy_and_a_slow_one_loses_nothing() {
         let (_folder, place, lock) = project(1);
-        let _listener = Listener::bind(&lock).unwrap();
+        let listener = Listener::bind(&lock).unwrap();
         let mut client = Connection::to_engine(&place).unwrap().unwrap();
+        assert_eq!(client.peer_pid().unwrap(), std::process::id());
         client.set_timeout(Duration::from_millis(1)).unwrap();
         assert!(matches!(client.receive_line(), Err(StoreError::Busy { .. })));
+        let engine = listener.accept().unwrap();
+        engine.stream.get_ref().write_all(b"half of a ").unwrap();
+        assert!(matches!(client.receive_line(), Err(StoreError::Busy { .. })));
+        let mut sender = engine.sender().unwrap();
+        sender.send_line("line").unwrap();
+        assert_eq!(client.receive_line().unwrap().as_deref(), Some("half of a line"));
+        sender.hang_up();
+        assert_eq!(client.receive_line().unwrap(), None);
     }
 }

@@ -3,6 +3,7 @@
 //! A person is a process with a controlling terminal and no agent program among its ancestors;
 //! everything else is an agent, whatever its environment says.
 
+use crate::environment::Environment;
 use std::{env, fs};
 use waypost_model::{actor::Actor, layout};
 
@@ -11,12 +12,18 @@ const ANCESTORS_MAX: usize = 64;
 
 /// Finds out who runs this process.
 pub fn identify() -> Actor {
-    match ancestry() {
+    identify_process(std::process::id(), &Environment::of_this_process())
+}
+
+/// Finds out who runs a process of this user; its environment only says which attempt an agent is
+/// at.
+pub(crate) fn identify_process(pid: u32, environment: &Environment) -> Actor {
+    match ancestry(pid) {
         Ancestry { agent: None, has_terminal: true, is_whole: true } => Actor::User(user_name()),
         Ancestry { agent, .. } => Actor::Agent {
             id: agent.unwrap_or("unknown").to_owned(),
-            attempt: env::var(layout::variable::ATTEMPT)
-                .ok()
+            attempt: environment
+                .text(layout::variable::ATTEMPT)
                 .and_then(|text| text.parse().ok())
                 .unwrap_or(0),
         },
@@ -39,9 +46,8 @@ struct Ancestry {
     is_whole: bool,
 }
 
-fn ancestry() -> Ancestry {
+fn ancestry(mut pid: u32) -> Ancestry {
     let mut found = Ancestry { agent: None, has_terminal: false, is_whole: false };
-    let mut pid = std::process::id();
     for depth in 0..ANCESTORS_MAX {
         let Some(stat) = Stat::read(pid) else { break };
         if depth == 0 {

@@ -5,13 +5,17 @@
 //! takes it along. What it says goes to a log beside the journal, of which there is never more than
 //! two files of a limited size.
 //!
-//! A running engine is asked to end much as Ctrl-C asks it: by a signal, through a handle that was
-//! compared with the owner of the engine lock, so that it never meets another process.
+//! A run is asked to end at the socket of its host. An engine that does not answer there is asked by
+//! a signal, through a handle that was compared with the owner of the engine lease, so that it never
+//! meets another process.
 
 use crate::{
     agent::agents_folder,
     clock::Clock,
+    environment::Environment,
     error::{EngineError, Problem},
+    execute::RunOptions,
+    host::{self, Stopped, Stopping},
     project::Project,
 };
 use rustix::{
@@ -19,6 +23,7 @@ use rustix::{
     io::Errno,
     process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
 };
+use serde::{Deserialize, Serialize};
 use std::{
     ffi::OsString,
     fs::{File, OpenOptions},
@@ -56,7 +61,10 @@ const BEGIN_PATIENCE: Duration = Duration::from_secs(60);
 const NAME_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What an engine says of itself in its lock; no other kind is asked to end.
-const RUNS: &str = "run";
+pub(crate) const RUNS: &str = "run";
+
+/// How a process is told that it goes on with a run in the background.
+const IN_BACKGROUND: &str = "--in-background";
 
 /// Variables that belong to an attempt: a run that was started below one is not a part of it.
 const OF_AN_ATTEMPT: [&str; 4] =
@@ -72,7 +80,8 @@ pub enum Begun {
 }
 
 /// How soon an engine is to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Haste {
     /// Running tasks finish.
     Finish,
@@ -145,9 +154,9 @@ impl Project {
         word: &str,
     ) -> Result<Begun, EngineError> {
         self.refuse_stale()?;
-        self.refuse_second_engine()?;
+        self.refuse_second_run()?;
         let log = RunLog::of(&self.place);
-        let mut child = spawn(program, &log)?;
+        let mut child = spawn(program, &log, &self.environment)?;
         let (pid, start) = (child.id(), self.clock.now());
         loop {
             let status = child.try_wait().map_err(cannot_start)?;
@@ -168,11 +177,33 @@ impl Project {
         }
     }
 
-    /// Refuses to go on where an engine is at work already, before anything is changed.
-    pub fn refuse_second_engine(&self) -> Result<(), EngineError> {
+    /// Refuses to go on where a run is at work already, before anything is changed. A host that
+    /// carries none can carry this one.
+    pub fn refuse_second_run(&self) -> Result<(), EngineError> {
         match self.engine_owner()? {
-            Some(owner) => Err(held_by(owner)),
-            None => Ok(()),
+            Some(owner) if self.is_at_work(&owner) => {
+                Err(EngineError::Runs { owner: Box::new(owner) })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a process works on the run, or is about to.
+    pub fn is_run_attended(&self) -> Result<bool, EngineError> {
+        match EngineLease::holder(&self.place) {
+            Ok(owner) => Ok(owner.is_some_and(|owner| self.is_at_work(&owner))),
+            // It holds the lease and has not written its name yet.
+            Err(StoreError::Busy { .. }) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether this engine works on a run, or is about to.
+    fn is_at_work(&self, owner: &Owner) -> bool {
+        match host::state(&self.place) {
+            Some(state) if state.run().is_some() => true,
+            Some(state) => is_run(owner) && !state.is_closing,
+            None => is_run(owner),
         }
     }
 
@@ -191,9 +222,15 @@ impl Project {
     }
 
     /// Asks the run that is at work to end; none if nothing is.
-    pub fn ask_engine_to_end(&self, haste: Haste) -> Result<Option<Owner>, EngineError> {
+    pub fn ask_run_to_end(&self, haste: Haste) -> Result<Option<Stopping>, EngineError> {
         let Some(owner) = self.engine_owner()? else { return Ok(None) };
-        if owner.runs != RUNS {
+        match Stopping::ask(&self.place, owner.clone(), haste)? {
+            Stopped::Asked(stopping) => return Ok(Some(stopping)),
+            Stopped::NoRun if !is_run(&owner) => return Ok(None),
+            // It has not begun, or has just ended, or is of another version.
+            Stopped::NoRun | Stopped::Unheard => {}
+        }
+        if !is_run(&owner) {
             let message = format!("the engine of this project is {owner}, which is no run");
             return Err(Rejected::rule(Code::NotARun, message).into());
         }
@@ -203,9 +240,11 @@ impl Project {
             Haste::Now => Signal::USR2,
         };
         match send(&owner, signal) {
-            Ok(()) => Ok(Some(owner)),
+            Ok(()) => Ok(Some(Stopping::by_signal(owner))),
             // It has ended meanwhile, which is what was asked for.
-            Err(Errno::SRCH) if self.has_engine_ended(&owner)? => Ok(Some(owner)),
+            Err(Errno::SRCH) if self.has_engine_ended(&owner)? => {
+                Ok(Some(Stopping::by_signal(owner)))
+            }
             Err(Errno::SRCH) => {
                 let message =
                     format!("the engine lock names {owner}, which is not there, and is held");
@@ -223,12 +262,12 @@ impl Project {
     /// Whether the engine of a run that is not over has died, and has left what it started: an
     /// engine that ends takes its keepers along.
     pub fn has_lost_engine(&mut self) -> Result<bool, EngineError> {
-        if !self.has_keepers() || self.engine_holder()?.is_some() {
+        if !self.has_keepers() || self.is_run_attended()? {
             return Ok(false);
         }
         let is_over = self.run_summary()?.is_none_or(|run| run.is_over);
         // One that has just begun, or just ended, is not gone.
-        Ok(!is_over && self.has_keepers() && self.engine_holder()?.is_none())
+        Ok(!is_over && self.has_keepers() && !self.is_run_attended()?)
     }
 
     fn has_keepers(&self) -> bool {
@@ -239,7 +278,7 @@ impl Project {
     }
 
     /// Whether the engine has let go of the project.
-    pub fn has_engine_ended(&self, owner: &Owner) -> Result<bool, EngineError> {
+    pub(crate) fn has_engine_ended(&self, owner: &Owner) -> Result<bool, EngineError> {
         Ok(self.engine_owner()?.as_ref() != Some(owner))
     }
 }
@@ -252,15 +291,55 @@ pub(crate) fn take_engine_lease(place: &Place, owner: &Owner) -> Result<EngineLe
     })
 }
 
-fn held_by(owner: Owner) -> EngineError {
-    if owner.runs == RUNS {
+/// Who may act for a project.
+pub(crate) enum EngineClaim {
+    Ours(Box<EngineLease>),
+    Theirs(Owner),
+}
+
+/// Takes the engine lease, or says which process has it.
+pub(crate) fn claim_engine(
+    project: &mut Project,
+    purpose: &str,
+) -> Result<EngineClaim, EngineError> {
+    project.ensure_journal()?;
+    let owner = Owner::this_process(purpose, project.clock.now());
+    match EngineLease::acquire(&project.place, &owner) {
+        Ok(lease) => Ok(EngineClaim::Ours(Box::new(lease))),
+        Err(StoreError::Busy { holder: Some(owner), .. }) => Ok(EngineClaim::Theirs(*owner)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether an engine was started for a run.
+pub(crate) fn is_run(owner: &Owner) -> bool {
+    owner.runs == RUNS
+}
+
+pub(crate) fn held_by(owner: Owner) -> EngineError {
+    if is_run(&owner) {
         return EngineError::Runs { owner: Box::new(owner) };
     }
     let (what, holder) = ("the engine of this project".to_owned(), Some(Box::new(owner)));
     StoreError::Busy { what, holder }.into()
 }
 
-fn spawn(program: &[OsString], log: &RunLog) -> Result<Child, EngineError> {
+/// Starts a process that goes on with a run which has lost its own, when the host that carried it
+/// ends.
+pub(crate) fn start_successor(place: &Place, options: &RunOptions, environment: &Environment) {
+    let Some(program) = options.keeper.first() else { return };
+    let words = ["-C".into(), place.root.clone().into(), "run".into(), IN_BACKGROUND.into()];
+    let phase = options.phase.map(|phase| OsString::from(format!("--phase={phase}")));
+    let words: Vec<OsString> = [program.clone()].into_iter().chain(words).chain(phase).collect();
+    // If it cannot be started the run stands where it is: the journal has everything.
+    let _stands = spawn(&words, &RunLog::of(place), environment);
+}
+
+fn spawn(
+    program: &[OsString],
+    log: &RunLog,
+    environment: &Environment,
+) -> Result<Child, EngineError> {
     let (name, arguments) =
         program.split_first().ok_or_else(|| Problem::new(Code::Bug, "no program is given"))?;
     let said = log.begin()?;
@@ -269,6 +348,7 @@ fn spawn(program: &[OsString], log: &RunLog) -> Result<Child, EngineError> {
     let mut command = Command::new(name);
     // Not in a process group of its own: the leader of one cannot make a session.
     command.args(arguments).current_dir("/");
+    command.env_clear().envs(environment.all());
     for name in OF_AN_ATTEMPT {
         command.env_remove(name);
     }

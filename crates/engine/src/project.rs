@@ -148,7 +148,16 @@ impl Project {
 
     /// As `open`, leaving the windows as they are.
     pub fn open_unreconciled(start: &Path, actor: Actor) -> Result<Self, EngineError> {
-        let mut project = Self::find(start, actor)?;
+        Self::open_for(start, actor, Environment::of_this_process())
+    }
+
+    /// As `open_unreconciled`, for an actor in another process.
+    pub(crate) fn open_for(
+        start: &Path,
+        actor: Actor,
+        environment: Environment,
+    ) -> Result<Self, EngineError> {
+        let mut project = Self::find_in(start, actor, environment)?;
         project.open_journal()?;
         Ok(project)
     }
@@ -344,7 +353,7 @@ impl Project {
         if is_run {
             self.tick_boxes()?;
         }
-        host::wake(&self.place);
+        host::poke(&self.place);
         windows::render(self)?;
         summary::keep(self);
         if commands.iter().any(|it| it.is_for::<Workflow>()) {

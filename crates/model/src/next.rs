@@ -184,7 +184,7 @@ impl NextStep {
 }
 
 /// Something to be told, with what leads on from it, in this order.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Remark {
     pub text: String,
     pub next: Vec<NextStep>,

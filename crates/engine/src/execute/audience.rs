@@ -1,5 +1,7 @@
 //! Somebody who watches a run: what is told, what is asked.
 
+use crate::background::Haste;
+use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use waypost_model::{
     id::TaskId,
@@ -9,7 +11,8 @@ use waypost_model::{
 };
 
 /// What somebody who watches a run is told.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Happening {
     Started {
         id: TaskId,
@@ -59,7 +62,8 @@ pub enum Happening {
 }
 
 /// What somebody who watches wants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Wish {
     #[default]
     GoOn,
@@ -75,6 +79,8 @@ pub trait Audience {
     /// Called about ten times a second.
     fn look(&mut self, active: &Active, running: &[Running<'_>], now: Time);
     fn wish(&mut self) -> Wish;
+    /// Another process wants the run to end: it wishes for that from here on.
+    fn end(&mut self, haste: Haste);
 }
 
 /// An audience that is looked at from outside as well: it is told in the host's own thread.
@@ -89,6 +95,28 @@ impl<A: Audience> Audience for Arc<Mutex<A>> {
 
     fn wish(&mut self) -> Wish {
         locked(self).wish()
+    }
+
+    fn end(&mut self, haste: Haste) {
+        locked(self).end(haste);
+    }
+}
+
+impl<A: Audience + ?Sized> Audience for Box<A> {
+    fn tell(&mut self, happening: &Happening) {
+        (**self).tell(happening);
+    }
+
+    fn look(&mut self, active: &Active, running: &[Running<'_>], now: Time) {
+        (**self).look(active, running, now);
+    }
+
+    fn wish(&mut self) -> Wish {
+        (**self).wish()
+    }
+
+    fn end(&mut self, haste: Haste) {
+        (**self).end(haste);
     }
 }
 
@@ -109,7 +137,8 @@ pub struct Running<'a> {
 }
 
 /// What is being done for a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Doing {
     /// Its work tree is made and set up.
     Preparing,

@@ -42,6 +42,7 @@ pub(crate) use attempt::{log_path, reason as ended_in_words, shortened, usual_en
 pub use audience::{AgentView, Audience, Doing, Happening, Running, Wish};
 use claims::Room;
 use held::Limited;
+use serde::{Deserialize, Serialize};
 use showing::Showing;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -72,7 +73,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 const JUMP_MIN: Duration = Duration::from_secs(60);
 
 /// How a run is executed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RunOptions {
     /// The program that keeps children: `waypost keeper`.
     pub keeper: Vec<std::ffi::OsString>,
@@ -83,7 +84,8 @@ pub struct RunOptions {
 }
 
 /// How an execution ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RunEnd {
     /// Nothing is left to do.
     Over,
@@ -204,6 +206,14 @@ impl<'a> Executor<'a> {
             apart.close()?;
         }
         Ok(self.keeper.close()?)
+    }
+
+    /// Leaves the run to another host: keepers and what they keep go on. Git work that was given
+    /// is done first, because this process may live on without the right to it.
+    pub(crate) fn let_go(self) {
+        if let Some(apart) = self.apart {
+            apart.yard.drain();
+        }
     }
 }
 

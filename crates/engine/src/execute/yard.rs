@@ -159,6 +159,13 @@ impl Yard {
         self.under_way > 0
     }
 
+    /// Waits until everything that was given is done.
+    pub(super) fn drain(mut self) {
+        while self.under_way > 0 && self.outcomes.recv().is_ok() {
+            self.under_way -= 1;
+        }
+    }
+
     /// Readable when something has ended.
     pub(super) fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()

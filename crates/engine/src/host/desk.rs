@@ -1,7 +1,7 @@
 //! Where threads leave what they want of a host, and the loop that carries its guests.
 
 use super::{
-    guests::{Admission, Guests},
+    guests::{Admission, GuestList, Guests},
     seat::Seat,
 };
 use crate::{
@@ -14,7 +14,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use std::{
     os::fd::{AsFd as _, OwnedFd},
     sync::{
-        Mutex, MutexGuard, PoisonError, TryLockError,
+        Arc, Mutex, MutexGuard, PoisonError, TryLockError,
         mpsc::{SyncSender, sync_channel},
     },
     thread,
@@ -43,9 +43,33 @@ pub(super) struct Desk {
     /// The thread that has it writes for all; empty when the host has ended.
     seat: Mutex<Option<Seat>>,
     /// Wakes the host's own thread.
-    bell: OwnedFd,
+    bell: Bell,
+    pub(super) guests: Arc<GuestList>,
     /// Wakes it when another process commits.
     changes: Changes,
+}
+
+/// Wakes the thread that waits for it; cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Bell(Arc<OwnedFd>);
+
+impl Bell {
+    pub(super) fn new() -> Result<Self, EngineError> {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let bell = bell.map_err(|error| Problem::system("cannot make an event", error))?;
+        Ok(Self(Arc::new(bell)))
+    }
+
+    pub(super) fn ring(&self) {
+        // A bell that cannot be rung because it rings already is heard.
+        let _rung = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+
+    /// Silences it; nothing to read is nothing new.
+    fn hear(&self) {
+        let mut count = [0; 8];
+        let _none = rustix::io::read(&self.0, &mut count);
+    }
 }
 
 /// What waits for the host. Each thread waits for one answer at a time, so there is never more
@@ -82,10 +106,9 @@ pub(super) fn closed() -> EngineError {
 
 impl Desk {
     pub(super) fn new(seat: Seat) -> Result<Self, EngineError> {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let bell = bell.map_err(|error| Problem::system("cannot make an event", error))?;
-        let changes = Changes::of(seat.project.place());
-        Ok(Self { queue: Mutex::default(), seat: Mutex::new(Some(seat)), bell, changes })
+        let (bell, changes) = (Bell::new()?, Changes::of(seat.project.place()));
+        let (queue, seat, guests) = (Mutex::default(), Mutex::new(Some(seat)), Arc::default());
+        Ok(Self { queue, seat, bell, guests, changes })
     }
 
     pub(super) fn command(&self, actor: Actor, commands: Vec<MachineCommand>) -> Reply {
@@ -120,8 +143,16 @@ impl Desk {
 
     /// Wakes the host's own thread.
     pub(super) fn ring(&self) {
-        // A bell that cannot be rung because it rings already is heard.
-        let _rung = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        self.bell.ring();
+    }
+
+    pub(super) fn bell(&self) -> Bell {
+        self.bell.clone()
+    }
+
+    /// Whether no guest is admitted any more.
+    pub(super) fn is_closing(&self) -> bool {
+        locked(&self.queue).is_closing
     }
 
     /// Writes what has come together, if no other thread is writing.
@@ -149,9 +180,10 @@ impl Desk {
         asked.drain(..count).collect()
     }
 
-    /// The host's own thread: carries its guests until it is asked to end and they have left.
+    /// The host's own thread: carries its guests until it is asked to end and those of this process
+    /// have left; those that came from other processes go on there.
     pub(super) fn carry(&self) -> Option<Project> {
-        let mut guests = Guests::default();
+        let mut guests = Guests::new(&self.guests);
         loop {
             let (admissions, is_closing) = {
                 let mut queue = locked(&self.queue);
@@ -163,6 +195,9 @@ impl Desk {
             let seat = taken.as_mut()?;
             self.write_all(seat);
             guests.admit(admissions, seat);
+            if is_closing {
+                guests.let_go();
+            }
             guests.attend(seat);
             seat.look_around();
             if is_last {
@@ -202,16 +237,14 @@ impl Desk {
     fn sleep(&self, guests: &Guests, (now, until): (Time, Option<Time>)) {
         let mut waits = Waits::default();
         guests.waits(&mut waits);
-        waits.readable(self.bell.as_fd());
+        waits.readable(self.bell.0.as_fd());
         self.changes.readable().into_iter().for_each(|fd| waits.readable(fd));
         until.into_iter().for_each(|time| waits.until(time));
         if waits.wait(now, SLEEP_MAX).is_err() {
             // Without a way to wait, looking again and again would take a processor for nothing.
             thread::sleep(BLIND_SLEEP);
         }
-        let mut count = [0; 8];
-        // Nothing to read is nothing new.
-        let _none = rustix::io::read(&self.bell, &mut count);
+        self.bell.hear();
         self.changes.take();
     }
 }

@@ -1,23 +1,50 @@
-//! The socket of a host: other processes tell it that they have committed, and ask who it is.
+//! The socket of a host: other processes tell it that they have committed, ask who it is, hand runs
+//! over, and watch them.
+//!
+//! Each connection has a thread of its own, so that a client which is slow, silent or gone keeps
+//! neither the host nor other clients waiting.
 
-use super::desk::Desk;
-use crate::error::EngineError;
+use super::{
+    desk::Desk,
+    feed::{Broadcast, Feed, Queue},
+    guests::{Admission, Left},
+    protocol::{self, Answer, Failure, GuestKind, HandOver, HostState, Refusal, Request},
+    run::Visiting,
+};
+use crate::{
+    actor::identify_process,
+    background,
+    environment::Environment,
+    error::EngineError,
+    execute::{Executor, RunEnd},
+    project::Project,
+    spelling::Spelling,
+};
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc::{SyncSender, sync_channel},
     },
     thread::{self, JoinHandle},
     time::Duration,
 };
 use waypost_store::{
+    StoreError,
     lock::{EngineLease, Owner},
     place::Place,
     socket::{Connection, Listener},
 };
 
-/// How long one side waits for the other, which does nothing else meanwhile.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// How long a client may take to say what it wants, and to take a short answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a watcher may take to take a line: one that is suspended is let go, and comes again.
+const SEND_PATIENCE: Duration = Duration::from_secs(10);
+
+/// As many clients as are spoken with at once: each has a thread. Others are hung up on, and look
+/// into the journal by themselves.
+const CLIENTS_MAX: usize = 256;
 
 /// The thread that answers at the socket.
 #[derive(Debug)]
@@ -27,17 +54,33 @@ pub(super) struct Listening {
     place: Place,
 }
 
+/// What each connection's thread knows of the host.
+struct Reception {
+    desk: Arc<Desk>,
+    owner: Owner,
+    place: Place,
+    spelling: Spelling,
+    clients: AtomicUsize,
+}
+
 impl Listening {
     pub(super) fn begin(
         lease: &EngineLease,
         place: Place,
-        owner: Owner,
+        spelling: Spelling,
         desk: Arc<Desk>,
     ) -> Result<Self, EngineError> {
         let socket = Listener::bind(lease)?;
         let is_over = Arc::new(AtomicBool::new(false));
+        let reception = Arc::new(Reception {
+            desk,
+            owner: lease.owner().clone(),
+            place: place.clone(),
+            spelling,
+            clients: AtomicUsize::new(0),
+        });
         let flag = Arc::clone(&is_over);
-        let thread = thread::spawn(move || listen(&socket, &owner, &desk, &flag));
+        let thread = thread::spawn(move || listen(&socket, &reception, &flag));
         Ok(Self { thread, is_over, place })
     }
 
@@ -49,31 +92,204 @@ impl Listening {
     }
 }
 
-fn listen(socket: &Listener, owner: &Owner, desk: &Desk, is_over: &AtomicBool) {
+fn listen(socket: &Listener, reception: &Arc<Reception>, is_over: &AtomicBool) {
     while !is_over.load(Ordering::SeqCst) {
         // A peer that is another user, or that hung up, is no reason to stop listening.
-        let Ok(mut peer) = socket.accept() else { continue };
-        if peer.set_timeout(PATIENCE).is_err() {
+        let Ok(peer) = socket.accept() else { continue };
+        if reception.clients.fetch_add(1, Ordering::SeqCst) >= CLIENTS_MAX {
+            reception.clients.fetch_sub(1, Ordering::SeqCst);
             continue;
         }
-        let answer = match peer.receive_line() {
-            Ok(Some(line)) if line == "wake" => {
-                desk.ring();
-                "ok".to_owned()
-            }
-            Ok(Some(line)) if line == "who" => owner.to_string(),
-            _ => continue,
-        };
-        let _gone = peer.send_line(&answer);
+        let reception = Arc::clone(reception);
+        thread::spawn(move || {
+            // A client that is gone hears nothing, and needs nothing.
+            let _gone = reception.serve(peer);
+            reception.clients.fetch_sub(1, Ordering::SeqCst);
+        });
     }
 }
 
-/// Tells the host, if there is one, that another process has committed.
-pub(crate) fn wake(place: &Place) {
-    // The host looks by itself a moment later; this only saves that moment.
-    if let Ok(Some(mut host)) = Connection::to_engine(place)
-        && host.set_timeout(PATIENCE).is_ok()
-    {
-        let _unheard = host.send_line("wake");
+impl Reception {
+    fn serve(&self, mut peer: Connection) -> Result<(), StoreError> {
+        peer.set_timeout(PATIENCE)?;
+        let Some(line) = peer.receive_line()? else { return Ok(()) };
+        let Some(request) = protocol::read::<Request>(&line) else {
+            return refuse(&mut peer, Refusal::Unknown { speaks: protocol::VERSION });
+        };
+        match request {
+            Request::Poke => {
+                self.desk.ring();
+                peer.send_line(&protocol::write(&Answer::Heard))
+            }
+            Request::Who => peer.send_line(&protocol::write(&Answer::Host(self.state()))),
+            Request::Stop { haste } => match self.desk.guests.run() {
+                Some((guest, feed)) => {
+                    let watched = Watched::new(guest, feed);
+                    watched.feed.stop(haste);
+                    watched.show(peer, Part::Watches)
+                }
+                None => refuse(&mut peer, Refusal::NoRun),
+            },
+            Request::Watch { guest: None } => match self.desk.guests.run() {
+                Some((guest, feed)) => Watched::new(guest, feed).show(peer, Part::Watches),
+                None => refuse(&mut peer, Refusal::NoRun),
+            },
+            Request::Watch { guest: Some(guest) } => match self.desk.guests.find(guest) {
+                Some(feed) => Watched::new(guest, feed).show(peer, Part::Owns),
+                None => refuse(&mut peer, Refusal::NoRun),
+            },
+            Request::HandOver(run) => self.take_over(peer, *run),
+            // What is wished for is said by a client that watches.
+            Request::Wish { .. } => refuse(&mut peer, Refusal::NoRun),
+        }
     }
+
+    fn state(&self) -> HostState {
+        HostState {
+            owner: self.owner.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            is_closing: self.desk.is_closing(),
+            guests: self.desk.guests.present(),
+        }
+    }
+
+    /// Carries the run of another process, for its actor and with its environment.
+    fn take_over(&self, mut peer: Connection, run: HandOver) -> Result<(), StoreError> {
+        let environment = Environment::from(run.environment.clone());
+        // From the process tree, as that process itself finds out who runs it.
+        let actor = identify_process(peer.peer_pid()?, &environment);
+        let mut project = match Project::open_for(&run.root, actor.clone(), environment) {
+            Ok(project) => project,
+            Err(error) => return fail(&mut peer, &error),
+        };
+        if project.place.state != self.place.state {
+            return refuse(&mut peer, Refusal::Elsewhere);
+        }
+        project.spell(self.spelling);
+        let feed = Arc::new(Feed::new(self.desk.bell()));
+        // From here on nothing is missed.
+        let mut watched = Watched::new(0, Arc::clone(&feed));
+        let (tell, told) = sync_channel(1);
+        let admission = admission(project, &run, &feed, tell).handed_over_by(actor);
+        if self.desk.admit(admission.told_to(&feed)).is_err() {
+            return refuse(&mut peer, Refusal::Closing);
+        }
+        match told.recv() {
+            Ok(Ok(())) => {
+                watched.guest = self.desk.guests.number_of(&feed).unwrap_or_default();
+                watched.show(peer, Part::Owns)
+            }
+            Ok(Err(EngineError::Runs { .. })) => refuse(&mut peer, Refusal::Runs),
+            Ok(Err(error)) => fail(&mut peer, &error),
+            Err(_) => refuse(&mut peer, Refusal::Closing),
+        }
+    }
+}
+
+/// The admission of a run that was handed over; whether it began is told once.
+fn admission(
+    project: Project,
+    run: &HandOver,
+    feed: &Arc<Feed>,
+    tell: SyncSender<Result<(), EngineError>>,
+) -> Admission {
+    let (options, place) = (run.options.clone(), project.place.clone());
+    let environment = project.environment.clone();
+    let audience = Broadcast::new(None, Arc::clone(feed), project.stop_grace());
+    let begun = tell.clone();
+    let begin = move |_: &mut Project| {
+        let began = Visiting::begin(project, |project| {
+            Executor::begin(project, options, Box::new(audience))
+        })?;
+        // The client may be gone; the run goes on.
+        let _gone = begun.send(Ok(()));
+        Ok(began)
+    };
+    let (feed, options) = (Arc::clone(feed), run.options.clone());
+    let leave = move |left: Left<Visiting<Executor<'static>>>| match left {
+        Left::Over(visiting, end) => feed.end(last_word(visiting.guest.finish().map(|()| end))),
+        Left::Failed(error) => {
+            feed.end(Answer::Failed { failure: Failure::of(&error) });
+            // Nothing waits for that once it has begun.
+            let _begun = tell.try_send(Err(error));
+        }
+        Left::LetGo(visiting) => {
+            visiting.guest.let_go();
+            drop(visiting.project);
+            if !feed.is_owned() {
+                // No process is left that could go on with it; so one is started.
+                background::start_successor(&place, &options, &environment);
+            }
+            feed.end(Answer::Leaving);
+        }
+    };
+    Admission::new(GuestKind::Run, begin, leave)
+}
+
+pub(super) fn last_word(ended: Result<RunEnd, EngineError>) -> Answer {
+    match ended {
+        Ok(end) => Answer::Over { end },
+        Err(error) => Answer::Failed { failure: Failure::of(&error) },
+    }
+}
+
+/// What a client that watches is to the run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// It has handed it over: it may wish for its end, and goes on with it after this host.
+    Owns,
+    Watches,
+}
+
+/// A run that a client watches.
+struct Watched {
+    guest: u64,
+    feed: Arc<Feed>,
+    queue: Arc<Queue>,
+}
+
+impl Watched {
+    fn new(guest: u64, feed: Arc<Feed>) -> Self {
+        Self { guest, queue: feed.watch(), feed }
+    }
+
+    /// Tells a client what happens until the run is over or the client has gone.
+    fn show(self, mut peer: Connection, part: Part) -> Result<(), StoreError> {
+        let Self { guest, feed, queue } = self;
+        peer.send_line(&protocol::write(&Answer::Watching { guest }))?;
+        peer.set_receive_timeout(None)?;
+        let mut sender = peer.sender()?;
+        sender.set_timeout(SEND_PATIENCE)?;
+        if part == Part::Owns {
+            feed.owner_comes();
+        }
+        let lines = Arc::clone(&queue);
+        let telling = thread::spawn(move || {
+            while let Some(line) = lines.next() {
+                if sender.send_line(&line).is_err() {
+                    break;
+                }
+            }
+            sender.hang_up();
+        });
+        while let Ok(Some(line)) = peer.receive_line() {
+            if let (Part::Owns, Some(Request::Wish { wish })) = (part, protocol::read(&line)) {
+                feed.wish(wish);
+            }
+        }
+        if part == Part::Owns {
+            feed.owner_goes();
+        }
+        queue.end();
+        let _told = telling.join();
+        Ok(())
+    }
+}
+
+fn refuse(peer: &mut Connection, why: Refusal) -> Result<(), StoreError> {
+    peer.send_line(&protocol::write(&Answer::Refused { why }))
+}
+
+fn fail(peer: &mut Connection, error: &EngineError) -> Result<(), StoreError> {
+    peer.send_line(&protocol::write(&Answer::Failed { failure: Failure::of(error) }))
 }

@@ -1,27 +1,40 @@
 //! One host: the process that acts for a project, and all that lives in it.
 //!
-//! There is one for each project, behind the engine lock. It performs what is due, carries guests
+//! There is one for each project, behind the engine lease. It performs what is due, carries guests
 //! (a run), shows the windows, and tells subscribers what was recorded, by whichever process. One
 //! thread owns all of that and sleeps until something is ready; an idle host wakes once a second.
+//!
+//! Other processes speak with it at its socket (`protocol`). A run that another process hands over
+//! is worked on for that process's actor, with its environment; it outlives the host, because the
+//! process that watches it can be the next one.
 //!
 //! Any thread of its process gives it commands through a `Handle`. There is one seat from which the
 //! journal is written, and a thread that finds it free writes for all: commands that have come
 //! together share a commit. Nothing is answered before it is durable.
 
+mod client;
 mod desk;
 mod events;
+mod feed;
 mod guests;
 mod listen;
+mod protocol;
 mod run;
 mod seat;
 #[cfg(test)]
 mod tests;
 
-use crate::{error::EngineError, ledger::MachineCommand, project::Project};
+use crate::{
+    background::{EngineClaim, claim_engine},
+    error::EngineError,
+    ledger::MachineCommand,
+    project::Project,
+};
+pub use client::Stopping;
+pub(crate) use client::{Stopped, poke, state};
 use desk::{Desk, Reply};
 pub use events::{Follower, Happened, News, Subscription};
 use listen::Listening;
-pub(crate) use listen::wake;
 use seat::Seat;
 use std::{
     panic,
@@ -34,7 +47,7 @@ use waypost_store::{
     lock::{EngineLease, Owner},
 };
 
-/// A host at work. It ends when it is stopped or dropped, after its guests.
+/// A host at work. It ends when it is stopped or dropped, after the guests of its own process.
 #[derive(Debug)]
 pub struct Host {
     handle: Handle,
@@ -55,10 +68,27 @@ impl Host {
     pub fn start(mut project: Project, purpose: &str) -> Result<Self, EngineError> {
         project.ensure_journal()?;
         let owner = Owner::this_process(purpose, project.clock.now());
-        let place = project.place.clone();
-        let lease = crate::background::take_engine_lease(&place, &owner)?;
-        let desk = Arc::new(Desk::new(Seat::new(project, owner.clone()))?);
-        let listening = Listening::begin(&lease, place, owner, Arc::clone(&desk))?;
+        let lease = crate::background::take_engine_lease(&project.place, &owner)?;
+        Self::begin(project, lease)
+    }
+
+    /// Is the host of a project while this process does something else for it; none where another
+    /// process is.
+    pub fn beside(project: &Project, purpose: &str) -> Result<Option<Self>, EngineError> {
+        let (actor, environment) = (project.actor.clone(), project.environment.clone());
+        let mut own = Project::open_for(project.root(), actor, environment)?;
+        own.spell(project.spelling);
+        match claim_engine(&mut own, purpose)? {
+            EngineClaim::Ours(lease) => Self::begin(own, *lease).map(Some),
+            EngineClaim::Theirs(_) => Ok(None),
+        }
+    }
+
+    /// Begins to work for the holder of the lease.
+    fn begin(project: Project, lease: EngineLease) -> Result<Self, EngineError> {
+        let (place, spelling) = (project.place.clone(), project.spelling);
+        let desk = Arc::new(Desk::new(Seat::new(project, lease.owner().clone()))?);
+        let listening = Listening::begin(&lease, place, spelling, Arc::clone(&desk))?;
         let own = Arc::clone(&desk);
         let owner = thread::spawn(move || own.carry());
         let handle = Handle { desk };
@@ -69,8 +99,8 @@ impl Host {
         self.handle.clone()
     }
 
-    /// Ends the host when its guests have left: what was accepted is durable and shown. Hands the
-    /// project back.
+    /// Ends the host when its guests have left: what was accepted is durable and shown. Those that
+    /// came from other processes go on there. Hands the project back.
     pub fn stop(mut self) -> Option<Project> {
         self.end()
     }

@@ -1,7 +1,8 @@
 //! A host and what it tells, on a real journal.
 
 use super::{
-    guests::{Admission, GuestKind},
+    guests::{Admission, Left},
+    protocol::GuestKind,
     *,
 };
 use crate::{
@@ -177,8 +178,13 @@ fn is_first_started(_: &Toy, project: &mut Project, _: Time) -> bool {
 fn admit(host: &Host, toy: Toy) -> Receiver<Result<&'static str, String>> {
     let (tell, told) = sync_channel(1);
     let begin = move |_: &mut Project| Ok(toy);
-    let leave = move |ended: Result<(Toy, &'static str), EngineError>| {
-        tell.send(ended.map(|(_, end)| end).map_err(|error| error.to_string())).unwrap();
+    let leave = move |left: Left<Toy>| {
+        let told = match left {
+            Left::Over(_, end) => Ok(end),
+            Left::LetGo(_) => Ok("let go"),
+            Left::Failed(error) => Err(error.to_string()),
+        };
+        tell.send(told).unwrap();
     };
     host.handle().desk.admit(Admission::new(GuestKind::Run, begin, leave)).unwrap();
     told

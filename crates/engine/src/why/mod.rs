@@ -64,7 +64,7 @@ impl Project {
         let open = inbox.open().iter();
         Ok(Around {
             now: self.clock.now(),
-            has_engine: self.engine_holder()?.is_some(),
+            has_engine: self.is_run_attended()?,
             is_left: self.has_lost_engine()?,
             inbox: open.map(|it| (it.question.subject.clone(), it.id.clone())).collect(),
             max_agents: self.configuration().values.run.max_agents as usize,

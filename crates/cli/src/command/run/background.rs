@@ -15,12 +15,9 @@ use crate::{
     show::duration,
 };
 use serde_json::json;
-use std::{env, ffi::OsString, process::ExitCode, thread, time::Duration};
-use waypost_engine::{Begun, Haste, Project, RunLog, RunOptions};
+use std::{env, ffi::OsString, process::ExitCode};
+use waypost_engine::{Audience as _, Begun, Haste, Project, RunLog, RunOptions};
 use waypost_model::code::Code;
-
-/// How often is looked whether the engine has ended.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Lets the run that was prepared go on in the background.
 pub(super) fn detach(
@@ -82,13 +79,14 @@ pub(super) fn stop(
 ) -> Result<ExitCode, CliError> {
     project.refuse_stale()?;
     let haste = if now { Haste::Now } else { Haste::Finish };
-    let Some(owner) = project.ask_engine_to_end(haste)? else {
+    let Some(mut stopping) = project.ask_run_to_end(haste)? else {
         // One that would have to stop itself leaves that to the next engine.
         if project.has_lost_engine()? && !project.is_in_attempt() {
             return stop_what_is_left(context, project, haste);
         }
         return Err(CliError::new(Code::NoRun, "no run is at work").next("waypost run --resume"));
     };
+    let owner = stopping.owner().clone();
     let asked = format!("asked {owner} to end");
     context.out.note(match haste {
         Haste::Finish => format!(
@@ -99,9 +97,7 @@ pub(super) fn stop(
     });
     // It waits for the attempt that this is a part of; waiting for it here would never end.
     let has_to_go = project.is_in_attempt();
-    while !has_to_go && !project.has_engine_ended(&owner)? {
-        thread::sleep(LOOK_INTERVAL);
-    }
+    while !has_to_go && !stopping.is_over(&project)? {}
     let event = if has_to_go { "asked" } else { "stopped" };
     if context.out.json {
         context.out.json(&json!({ "event": event, "pid": owner.pid }))?;

@@ -238,7 +238,7 @@ pub(super) fn run(
         return rehearse(context, &mut project, file, settings, &rehearsal);
     }
     project.refuse_stale()?;
-    project.refuse_second_engine()?;
+    project.refuse_second_run()?;
     let has_work = prepare(context, &mut project, args, file)?;
     say_notices(context, &mut project);
     if !has_work {

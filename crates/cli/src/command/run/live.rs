@@ -62,11 +62,6 @@ impl Live {
         Ok(Self { requests, grace, ..Self::watching(context) })
     }
 
-    /// Asks the run to end, as `run stop` does.
-    pub(super) fn end(&mut self, haste: Haste) {
-        self.requests.end(haste, self.grace);
-    }
-
     /// For a process that only watches; an interrupt ends the watching.
     pub(super) fn watching(context: &Context) -> Self {
         let form = match context.out.json {
@@ -247,6 +242,10 @@ impl Audience for Live {
             1 => Wish::Finish,
             _ => Wish::Stop,
         }
+    }
+
+    fn end(&mut self, haste: Haste) {
+        self.requests.end(haste, self.grace);
     }
 }
 

@@ -18,6 +18,9 @@ use waypost_model::run::{
 /// How often the view is drawn again: times in it go on, and the engine may end without a word.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
+/// How long a run that was worked on may be without a process: another one may take it over.
+const SUCCESSOR_PATIENCE: Duration = Duration::from_secs(3);
+
 /// Why there is nothing more to watch.
 enum End {
     Over,
@@ -35,13 +38,18 @@ pub(super) fn run(context: &Context, mut project: Project) -> Result<ExitCode, C
     {
         context.out.json(&json!({ "event": "watching", "run": show_run::json(&run) }))?;
     }
+    let mut attended_at = None;
     let end = loop {
         // Asked first: what an engine recorded before it ended is read after it has.
-        let is_attended = project.engine_holder()?.is_some();
+        let is_attended = project.is_run_attended()?;
         tell_news(&mut project, &mut live, &mut follower)?;
         let now = project.clock().now();
+        if is_attended {
+            attended_at = Some(now);
+        }
+        let is_between = attended_at.is_some_and(|it| now.since(it) < SUCCESSOR_PATIENCE);
         let Some(active) = project.run()?.active() else { break End::Over };
-        if let Some(end) = end_of(active, is_attended) {
+        if let Some(end) = end_of(active, is_attended || is_between) {
             break end;
         }
         let views = active.tasks().filter(|view| view.status == TaskStatus::InProgress);

@@ -22,7 +22,7 @@ fn detach(project: &Project, line: &str) -> u32 {
 /// A task that works until the file `go` is there.
 const UNTIL_GO: &str = "touch begun; while ! test -e go; do sleep 0.02; done; touch finished";
 
-fn has_ended(pid: u32) -> bool {
+pub(crate) fn has_ended(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // Whoever should have buried it may be slow.
     stat.is_empty() || stat.contains(") Z ")

@@ -35,6 +35,7 @@ mod init;
 mod live;
 mod loose;
 mod notify;
+mod one_host;
 mod other;
 mod output;
 mod permissions;

@@ -23,7 +23,7 @@ fn contract(is_chain: bool) -> String {
 }
 
 /// A project in IMPLEMENT with an agent that follows `tasks`.
-fn implementing(tasks: &Value, is_chain: bool) -> Project {
+pub(crate) fn implementing(tasks: &Value, is_chain: bool) -> Project {
     let project = Project::git();
     let path = project.base().join("script.json");
     let script = json!({"version": 1, "default": [{"steps": [{"say": "The contract is right."}]}],

@@ -10,7 +10,7 @@ use crate::{
     error::CliError,
 };
 use std::process::ExitCode;
-use waypost_engine::{Project, RalphEnd, RalphOptions};
+use waypost_engine::{Host, Project, RalphEnd, RalphOptions};
 use waypost_model::{code::Code, id::CheckpointId, workflow::CheckpointStatus};
 
 /// Have agents work on the checkpoints until their validations hold
@@ -50,7 +50,9 @@ pub(super) fn run(
         keeper,
     };
     let mut watch = Watch::begin(context)?;
+    let host = Host::beside(project, "develop ralph")?;
     let end = project.ralph(options, &mut watch);
+    drop(host);
     watch.clear();
     say_notices(context, project);
     let again = "waypost develop ralph";

@@ -13,7 +13,7 @@ use crate::{
 };
 use serde_json::{Value, json};
 use std::{fmt::Write as _, process::ExitCode};
-use waypost_engine::{Project, ReviewOptions};
+use waypost_engine::{Host, Project, ReviewOptions};
 use waypost_model::code::Code;
 use waypost_model::workflow::{FindingSeverity, Review};
 
@@ -43,7 +43,9 @@ pub(super) fn run(
     let keeper = keeper()?;
     let options = ReviewOptions { gate, agent: args.agent.clone(), keeper };
     let mut watch = Watch::begin(context)?;
+    let host = Host::beside(project, "develop review")?;
     let reviewed = project.review(&options, &mut watch);
+    drop(host);
     watch.clear();
     say_notices(context, project);
     let Some(review) = reviewed? else {

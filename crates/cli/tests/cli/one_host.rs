@@ -1,0 +1,282 @@
+//! One host for each project: a run beside a process that is the host already is handed over to it,
+//! and outlives it.
+
+use crate::{
+    detach::has_ended,
+    execute::{begin, kill, wait_for},
+    harness::{BINARY, Project, Ran, words},
+    ralph::implementing,
+    terminal::nobody_is_here,
+};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    os::unix::net::UnixStream,
+    process::{Child, Stdio},
+};
+
+/// The second task waits until the test says so; each leaves a line.
+const TASKS: &str = "\
+# Tasks: shop
+
+## Phase 1: One
+
+- [ ] T1.1: First
+  - run: `echo first $TZ >> done.txt`
+- [ ] T1.2: Second
+  - run: `touch begun; while ! test -e go; do sleep 0.02; done; echo second >> done.txt`
+  - depends: T1.1
+- [ ] T1.3: Third
+  - run: `echo third >> done.txt`
+  - depends: T1.2
+";
+
+const ALL: &str = "first UTC\nsecond\nthird\n";
+
+/// A project whose host is a `develop ralph` that waits until the file `checked` is there.
+struct Shop {
+    project: Project,
+    ralph: Child,
+}
+
+impl Shop {
+    fn open() -> Self {
+        let wait = json!({"run": "while ! test -e ../checked; do sleep 0.02; done"});
+        let write = json!({"write": {"file": "cp-1.txt", "text": "good\n"}});
+        let steps = json!([{"say": "I look."}, wait, write, {"done": "did it"}]);
+        let project = implementing(&json!({"cp-1": [{ "steps": steps }]}), true);
+        project.write("TASKS.md", TASKS);
+        let ralph = begin(&project, "develop ralph --checkpoint cp-1");
+        let shop = Self { project, ralph };
+        wait_for("the host", || {
+            shop.host().is_some_and(|it| it["owner"]["pid"] == shop.ralph.id())
+        });
+        shop
+    }
+
+    fn host(&self) -> Option<Value> {
+        ask(&self.project, WHO)
+    }
+
+    /// What the run knows is wished of it.
+    fn wish(&self) -> Value {
+        self.host().unwrap()["guests"][0]["wish"].clone()
+    }
+
+    /// Starts a run, and waits until its second task works in the host of the other process.
+    fn hand_over(&self, line: &str) -> Child {
+        let run = begin(&self.project, line);
+        self.wait_for_second();
+        run
+    }
+
+    fn wait_for_second(&self) {
+        wait_for("the second task", || self.project.path("begun").exists());
+        let host = self.host().unwrap();
+        assert_eq!(host["owner"]["pid"], self.ralph.id(), "{host}");
+        assert_eq!(host["guests"][0]["kind"], "run", "{host}");
+    }
+
+    fn go(&self) {
+        self.project.write("go", "");
+    }
+
+    /// Lets the checkpoint be done; its command ends well.
+    fn end_ralph(mut self) -> Project {
+        self.project.write("../checked", "");
+        assert_eq!(self.ralph.wait().unwrap().code(), Some(0));
+        self.project
+    }
+}
+
+const WHO: &str = r#"{"v":1,"ask":"who"}"#;
+
+/// Asks the host of a project something; what it answers.
+fn ask(project: &Project, line: &str) -> Option<Value> {
+    let mut socket = UnixStream::connect(project.journal().join("engine.sock")).ok()?;
+    writeln!(socket, "{line}").ok()?;
+    let mut answer = String::new();
+    BufReader::new(socket).read_line(&mut answer).ok()?;
+    serde_json::from_str(&answer).ok()
+}
+
+fn ended(run: Child) -> Ran {
+    run.wait_with_output().unwrap().into()
+}
+
+#[test]
+fn a_run_beside_a_host_is_handed_over_with_its_environment() {
+    let shop = Shop::open();
+    let mut command = shop.project.command(BINARY, &shop.project.root);
+    command
+        .args(words("run"))
+        .env("TZ", "Asia/Seoul")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let run = command.spawn().unwrap();
+    shop.wait_for_second();
+    let refused = shop.project.run("run --resume");
+    assert_eq!(refused.code, 4, "{refused}");
+    assert!(refused.stderr.contains("already running, since "), "{refused}");
+    shop.go();
+    let ran = ended(run);
+    assert_eq!(ran.code, 0, "{ran}");
+    // It shows what a run of its own shows.
+    for line in ["T1.1 started", "T1.1 completed", "T1.3 completed", "phase 1 done"] {
+        assert!(ran.stderr.contains(line), "{line}\n{ran}");
+    }
+    assert!(ran.stdout.contains("3/3"), "{ran}");
+    assert_eq!(shop.project.read("done.txt"), "first Asia/Seoul\nsecond\nthird\n");
+    let host = shop.host().unwrap();
+    assert_eq!((&host["owner"]["pid"], &host["guests"]), (&json!(shop.ralph.id()), &json!([])));
+    shop.end_ralph();
+}
+
+#[test]
+fn the_host_decides_by_the_process_who_hands_a_run_over() {
+    if nobody_is_here() {
+        return;
+    }
+    let shop = Shop::open();
+    // The host was started by no person.
+    let from = |shop: &Shop| shop.host().unwrap()["guests"][0]["from"].clone();
+    let line = format!("{BINARY} run");
+    std::thread::scope(|scope| {
+        let person = scope.spawn(|| shop.project.below_terminal(&line, ""));
+        shop.wait_for_second();
+        let actor = from(&shop);
+        assert!(actor.as_str().unwrap().starts_with("user:"), "{actor}");
+        shop.go();
+        assert_eq!(person.join().unwrap().code, 0);
+    });
+    for name in ["go", "begun"] {
+        fs::remove_file(shop.project.path(name)).unwrap();
+    }
+    let run = shop.hand_over("run --new");
+    assert_eq!(from(&shop), "agent:unknown#0");
+    shop.go();
+    assert_eq!(ended(run).code, 0);
+    shop.end_ralph();
+}
+
+#[test]
+fn an_interrupt_ends_only_the_run_that_was_handed_over() {
+    let shop = Shop::open();
+    let mut run = shop.hand_over("run");
+    kill(run.id(), "-INT");
+    let mut said = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let word = "no new tasks are started; running ones finish (again: they are stopped)";
+    assert!(said.any(|line| line == word));
+    wait_for("the wish", || shop.wish() == "finish");
+    shop.go();
+    assert_eq!(
+        said.filter(|line| line.contains("completed")).collect::<Vec<_>>(),
+        ["T1.2 completed"]
+    );
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    assert_eq!(shop.project.read("done.txt"), "first UTC\nsecond\n");
+    // The third one is left for later.
+    let ran = shop.project.run("run --resume");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(shop.project.read("done.txt"), ALL);
+    shop.end_ralph();
+}
+
+#[test]
+fn a_second_interrupt_and_run_stop_stop_what_runs() {
+    let shop = Shop::open();
+    let run = shop.hand_over("run");
+    kill(run.id(), "-INT");
+    kill(run.id(), "-INT");
+    let ran = ended(run);
+    assert_eq!(ran.code, 130, "{ran}");
+    assert!(ran.stderr.contains("running tasks are stopped"), "{ran}");
+    fs::remove_file(shop.project.path("begun")).unwrap();
+    let run = shop.hand_over("run --resume");
+    let stopped = shop.project.must("run stop --now");
+    assert!(stopped.stderr.contains(&format!("asked process {} ", shop.ralph.id())), "{stopped}");
+    let ran = ended(run);
+    assert_eq!(ran.code, 6, "{ran}");
+    assert_eq!(shop.project.run("run stop").code, 3);
+    shop.end_ralph();
+}
+
+#[test]
+fn a_run_goes_on_when_its_host_is_killed() {
+    let mut shop = Shop::open();
+    let run = shop.hand_over("run");
+    shop.ralph.kill().unwrap();
+    shop.ralph.wait().unwrap();
+    wait_for("another host", || shop.host().is_some_and(|it| it["owner"]["pid"] == run.id()));
+    shop.go();
+    let ran = ended(run);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.stderr.contains("the engine that carried the run has ended"), "{ran}");
+    assert_eq!(shop.project.read("done.txt"), ALL);
+    // The agent at the checkpoint has gone on, too, and is taken up again.
+    shop.project.write("../checked", "");
+    shop.project.must("develop ralph --checkpoint cp-1");
+}
+
+#[test]
+fn a_run_goes_on_when_its_host_has_nothing_else_to_do() {
+    let shop = Shop::open();
+    let run = shop.hand_over("run");
+    let pid = run.id();
+    let project = shop.end_ralph();
+    project.write("go", "");
+    let ran = ended(run);
+    assert_eq!(ran.code, 0, "{ran} ({pid})");
+    assert_eq!(project.read("done.txt"), ALL);
+    let attempts: Vec<Value> =
+        project.log().into_iter().filter(|it| it["kind"] == "task_started").collect();
+    assert_eq!(attempts.len(), 3, "{attempts:?}");
+}
+
+#[test]
+fn a_run_whose_own_process_was_killed_goes_on_behind_its_host() {
+    let shop = Shop::open();
+    let mut run = shop.hand_over("run");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let watcher = begin(&shop.project, "run status --wait");
+    let project = shop.end_ralph();
+    let carries_run = |host: Value| host["guests"][0]["kind"] == "run";
+    wait_for("another host", || ask(&project, WHO).is_some_and(carries_run));
+    project.write("go", "");
+    let ran = ended(watcher);
+    assert!(ran.stdout.contains("3/3"), "{ran}");
+    assert_eq!(project.read("done.txt"), ALL);
+}
+
+#[test]
+fn a_run_in_the_background_is_handed_over_too() {
+    let shop = Shop::open();
+    let told = shop.project.json("run --detach");
+    let pid = u32::try_from(told["pid"].as_u64().unwrap()).unwrap();
+    shop.wait_for_second();
+    assert_eq!(shop.project.run("run --detach --resume").code, 4);
+    let watcher = begin(&shop.project, "run status --wait");
+    shop.go();
+    assert_eq!(ended(watcher).code, 0);
+    wait_for("its end", || has_ended(pid));
+    assert_eq!(shop.project.read("done.txt"), ALL);
+    shop.end_ralph();
+}
+
+#[test]
+fn what_a_host_does_not_understand_has_an_answer() {
+    let shop = Shop::open();
+    let unknown = json!({"v": 1, "say": "refused", "why": "unknown"});
+    for line in ["wake", "{}", r#"{"v":1,"ask":"dance"}"#, r#"{"v":2,"ask":"who"}"#] {
+        let answer = ask(&shop.project, line).unwrap();
+        assert_eq!((&answer["say"], &answer["why"]), (&unknown["say"], &unknown["why"]), "{line}");
+    }
+    let answer = ask(&shop.project, r#"{"v":1,"ask":"poke","later":true}"#).unwrap();
+    assert_eq!(answer, json!({"v": 1, "say": "heard"}));
+    // One that says nothing keeps no other waiting.
+    let _silent = UnixStream::connect(shop.project.journal().join("engine.sock")).unwrap();
+    assert_eq!(shop.host().unwrap()["owner"]["pid"], shop.ralph.id());
+    shop.end_ralph();
+}

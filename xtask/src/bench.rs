@@ -46,6 +46,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "journal", package: "waypost-store", folder: "crates/store" },
     Bench { name: "keeper", package: "waypost-proc", folder: "crates/proc" },
     Bench { name: "engine", package: "waypost-engine", folder: "crates/engine" },
+    Bench { name: "host", package: "waypost-engine", folder: "crates/engine" },
     Bench { name: "cli", package: "waypost", folder: "crates/cli" },
     // Measured as it is given away, because how it is linked is half of what it costs.
     Bench { name: "hook", package: "waypost", folder: "crates/cli" },

@@ -81,7 +81,7 @@ mod tests {
         for (number, (fault, is_done, count)) in table.into_iter().enumerate() {
             store.fail_next_commit(fault);
             let source = format!("verdicts-{number}");
-            let command = verdict::Command { source, verdicts: Vec::new() };
+            let command = verdict::Command::TakeIn { source, verdicts: Vec::new() };
             let done = project.commit(&[MachineCommand::verdicts(command)]);
             assert_eq!(done.is_ok(), is_done, "{fault:?}");
             let entries = project.log(usize::MAX, |_| true).unwrap();

@@ -30,6 +30,7 @@ mod ledger;
 mod machines;
 mod notify;
 mod open;
+mod outbox;
 mod permits;
 mod preflight;
 mod project;

@@ -1,13 +1,14 @@
 //! The machines of the product: one line for each kind.
 //!
 //! Everything that has to find a machine by the name of its stream goes through this table: answers
-//! from the inbox, windows, and the ledger when it loads one. Of a kind there may be any number of
+//! from the inbox, timers, windows, and the ledger when it loads one. Of a kind there may be any number of
 //! instances, each with a stream of its own (`KIND:NAME`). A journal may hold streams of kinds that
 //! this program does not know; they are left alone.
 
 use crate::{
     error::EngineError,
-    ledger::{Loaded, MachineCommand},
+    ledger::{Loaded, MachineCommand, Work},
+    outbox,
     project::Project,
     windows::{MachineWindow, RunWindow, WindowKind, WorkflowWindow},
 };
@@ -15,13 +16,13 @@ use std::{any::TypeId, fmt};
 use waypost_model::{
     answer::{Answer, Consequence, OutsideFacts},
     id::StreamName,
-    inbox::Inbox,
+    inbox::{Inbox, Topic},
     machine::Machine,
     run::Run,
     verdict::Verdicts,
     workflow::Workflow,
 };
-use waypost_store::place::Place;
+use waypost_store::{StoreError, place::Place};
 
 /// Every kind of machine that there is.
 pub(crate) static MACHINES: &[MachineKind] = &[
@@ -32,16 +33,25 @@ pub(crate) static MACHINES: &[MachineKind] = &[
 ];
 
 /// What the engine has to know of a kind of machine.
+#[derive(Clone, Copy)]
 pub(crate) struct MachineKind {
     pub(crate) word: &'static str,
     type_id: fn() -> TypeId,
     answered: fn(&mut Project, &Answer<'_>) -> Result<Consequence<MachineCommand>, EngineError>,
+    pub(crate) due:
+        fn(&mut Work<'_>, &StreamName, &Topic) -> Result<Option<MachineCommand>, StoreError>,
     pub(crate) window: Option<WindowKind>,
 }
 
 impl MachineKind {
     pub(crate) const fn of<M: Machine>() -> Self {
-        Self { word: M::KIND, type_id: TypeId::of::<M>, answered: answered::<M>, window: None }
+        Self {
+            word: M::KIND,
+            type_id: TypeId::of::<M>,
+            answered: answered::<M>,
+            due: outbox::due::<M>,
+            window: None,
+        }
     }
 
     /// Its machines are shown in files.

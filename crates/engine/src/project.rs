@@ -316,19 +316,6 @@ impl Project {
         self.ledger.seen(&run_stream())
     }
 
-    /// Marks what was to be done about ends of phases as done.
-    pub(crate) fn finish_phase_ends(&mut self) -> Result<(), EngineError> {
-        const AT_ONCE: usize = 1_000;
-        let now = self.clock.now();
-        let Some(journal) = &mut self.journal else { return Ok(()) };
-        let due = journal.view()?.open_effects(now, AT_ONCE)?;
-        let ends: Vec<u64> =
-            due.iter().filter(|effect| effect.kind == "end_phase").map(|it| it.id).collect();
-        let mut tx = journal.transaction()?;
-        ends.into_iter().try_for_each(|id| tx.mark_effect_done(id, now).map(drop))?;
-        Ok(tx.commit()?)
-    }
-
     /// What waits for a person.
     pub fn inbox(&mut self) -> Result<Inbox, EngineError> {
         let Some(journal) = &mut self.journal else { return Ok(Inbox::default()) };

@@ -257,7 +257,6 @@ impl Project {
         }
         let is_merged = result.is_ok();
         self.record(vec![run::Command::PhaseJoined { phase: number, result }])?;
-        self.finish_phase_ends()?;
         if is_merged {
             merge::close_phase(&trees, &landing.phase)?;
         }

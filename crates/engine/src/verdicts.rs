@@ -68,7 +68,7 @@ impl Project {
             self.notice(format!("{lost} lines of the hook's log could not be read"));
         }
         let verdicts = read.into_iter().flatten().collect();
-        let command = verdict::Command { source: source.to_owned(), verdicts };
+        let command = verdict::Command::TakeIn { source: source.to_owned(), verdicts };
         self.by_waypost(&[MachineCommand::verdicts(command)])?;
         Ok(file::remove(&path)?)
     }

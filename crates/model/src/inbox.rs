@@ -9,14 +9,13 @@ use crate::{
     actor::Actor,
     code::Code,
     id::{EntryId, StreamName},
-    machine::{Asked, Decision, Effect, Machine, Rejected},
+    machine::{Asked, Decision, Machine, Rejected},
     next::{self, NextStep},
-    notice::{Notice, NoticeKind},
     time::Time,
-    workflow::Workflow,
 };
 use serde::{Deserialize, Serialize};
 
+mod reminder;
 mod subject;
 #[cfg(test)]
 mod tests;
@@ -89,6 +88,13 @@ pub struct Entry {
     pub id: EntryId,
     pub since: Time,
     pub question: Question,
+    /// How often the person was reminded of it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reminders: u32,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +105,8 @@ pub enum Command {
     Settle { subject: Subject },
     /// By a person.
     Answer { id: EntryId, text: String },
+    /// By Waypost: it has waited for long.
+    Remind { id: EntryId },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +127,10 @@ pub enum Event {
         text: String,
     },
     Settled {
+        id: EntryId,
+    },
+    /// It has waited for long, and the person was told again.
+    Reminded {
         id: EntryId,
     },
 }
@@ -188,33 +200,12 @@ fn pick(entry: &Entry, text: &str) -> Result<String, Rejected> {
     })
 }
 
-/// Sends a notice that a machine needs a person. A workflow's questions are put to
-/// a person who is there: an agent works with a person, or waits.
-fn notice(id: &EntryId, question: &Question, at: Time) -> Option<Notice> {
-    let (_, topic) = question.subject.read().filter(|(by, _)| by.kind() != Workflow::KIND)?;
-    let answers = match question.choices.is_empty() {
-        true => "TEXT".to_owned(),
-        false => question.choices.join("|"),
-    };
-    let notice = Notice::new(NoticeKind::NeedsYou, &question.title, at);
-    let notice = notice
-        .text(question.text.trim())
-        .next(NextStep::ShowEntry { id: id.clone() })
-        .next(NextStep::AnswerEntry { id: id.clone(), answers });
-    let mut words = topic.as_str().split('/');
-    Some(match (words.next(), words.next()) {
-        (Some("task"), Some(task)) => Notice { task: task.parse().ok(), ..notice },
-        (Some("phase"), Some(phase)) => Notice { phase: phase.parse().ok(), ..notice },
-        _ => notice,
-    })
-}
-
 impl Machine for Inbox {
     type Command = Command;
     type Event = Event;
 
     const KIND: &'static str = "inbox";
-    const FORMAT: u32 = 3;
+    const FORMAT: u32 = 4;
 
     fn start() -> Self {
         Self::default()
@@ -230,15 +221,24 @@ impl Machine for Inbox {
                 }
                 None => {
                     let (id, question) = (self.next_id(), question.clone());
-                    let notice = notice(&id, &question, asked.now);
+                    let told = reminder::first(&id, &question, asked.now);
                     let asked = Decision::events([Event::Asked { id, question }]);
-                    notice.into_iter().map(Effect::Notify).fold(asked, Decision::with)
+                    told.into_iter().fold(asked, Decision::with)
                 }
             },
-            Command::Settle { subject } => Decision::events(
-                self.about(subject).map(|entry| Event::Settled { id: entry.id.clone() }),
-            ),
-            Command::Answer { id, text } => Decision::events([self.answer(id, text, asked.by)?]),
+            Command::Settle { subject } => match self.about(subject) {
+                Some(entry) => {
+                    let settled = Decision::events([Event::Settled { id: entry.id.clone() }]);
+                    entry.cancelled().into_iter().fold(settled, Decision::with)
+                }
+                None => Decision::nothing(),
+            },
+            Command::Answer { id, text } => {
+                let answered = Decision::events([self.answer(id, text, asked.by)?]);
+                let cancelled = self.entry(id).and_then(Entry::cancelled);
+                cancelled.into_iter().fold(answered, Decision::with)
+            }
+            Command::Remind { id } => self.remind(id, asked)?,
         })
     }
 
@@ -246,7 +246,8 @@ impl Machine for Inbox {
         match event {
             Event::Asked { id, question } => {
                 self.asked += 1;
-                self.open.push(Entry { id: id.clone(), since: at, question: question.clone() });
+                let (id, question) = (id.clone(), question.clone());
+                self.open.push(Entry { id, since: at, question, reminders: 0 });
             }
             Event::Reworded { id, question } => {
                 for entry in self.open.iter_mut().filter(|entry| entry.id == *id) {
@@ -256,7 +257,15 @@ impl Machine for Inbox {
             Event::Answered { id, .. } | Event::Settled { id } => {
                 self.open.retain(|entry| entry.id != *id);
             }
+            Event::Reminded { id } => {
+                let reminded = self.open.iter_mut().filter(|entry| entry.id == *id);
+                reminded.for_each(|entry| entry.reminders += 1);
+            }
         }
+    }
+
+    fn due(&self, topic: &Topic) -> Option<Command> {
+        reminder::read(topic).map(|id| Command::Remind { id })
     }
 
     fn event_kind(event: &Event) -> &'static str {
@@ -265,6 +274,7 @@ impl Machine for Inbox {
             Event::Reworded { .. } => "reworded",
             Event::Answered { .. } => "answered",
             Event::Settled { .. } => "settled",
+            Event::Reminded { .. } => "reminded",
         }
     }
 }

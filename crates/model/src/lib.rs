@@ -16,6 +16,8 @@ pub mod inbox;
 pub mod json;
 pub mod layout;
 pub mod machine;
+#[cfg(test)]
+mod matrix;
 pub mod next;
 pub mod notice;
 pub mod ordered;

@@ -55,6 +55,12 @@ pub trait Machine: Serialize + DeserializeOwned + fmt::Debug + Send + 'static {
         Ok(Consequence::nothing())
     }
 
+    /// What it wants to do now that the time of a timer has come; none if there is no reason any
+    /// more. Decided as a command of Waypost, in the transaction that ends the timer.
+    fn due(&self, _topic: &Topic) -> Option<Self::Command> {
+        None
+    }
+
     /// How many rows a snapshot has, so that the cost of taking one is spread over enough events.
     fn size(&self) -> usize {
         1
@@ -91,34 +97,24 @@ impl<E> Decision<E> {
     }
 }
 
-/// Work that follows from events. `Ask` and `Settle` reach the inbox in the same transaction; the
-/// others wait in the outbox for the holder of the engine lock.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// What follows from events and is not one. `Ask` and `Settle` reach the inbox in the same
+/// transaction; notices and timers are rows of the outbox, which the host performs.
+///
+/// What can be told from the state at any time (a phase that waits to be joined, the earliest time
+/// of a next try) is no effect: the executor looks at the state.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// A person is needed.
     Ask(Question<Topic>),
     /// What was asked about `topic` needs no answer any more.
     Settle { topic: Topic },
-    /// Run the checks of a phase and join its work.
-    EndPhase { phase: u32 },
     /// Send a notice to a person who is not looking, if that is wanted.
     Notify(crate::notice::Notice),
-    /// Look at the run again at this time, when a task's back-off is over.
-    Wake { at: Time },
-}
-
-impl Effect {
-    /// The effect's word in the outbox, the same as serde's.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Ask(_) => "ask",
-            Self::Settle { .. } => "settle",
-            Self::EndPhase { .. } => "end_phase",
-            Self::Notify(_) => "notify",
-            Self::Wake { .. } => "wake",
-        }
-    }
+    /// At this time the machine is asked what is due (`Machine::due`), once, also if no program was
+    /// running then. It takes the place of the timer that the topic may have.
+    SetTimer { topic: Topic, at: Time },
+    /// The timer of the topic is not wanted any more.
+    CancelTimer { topic: Topic },
 }
 
 /// Why a command was refused: a value, not a failure. Nothing has changed.

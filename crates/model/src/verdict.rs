@@ -61,11 +61,10 @@ pub struct Verdicts {
     pub last: Option<Time>,
 }
 
-/// What was found in one file of the hook's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
-    pub source: String,
-    pub verdicts: Vec<Verdict>,
+pub enum Command {
+    /// By Waypost: what was found in one file of the hook's.
+    TakeIn { source: String, verdicts: Vec<Verdict> },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,12 +102,13 @@ impl Machine for Verdicts {
     }
 
     fn decide(&self, command: &Command, _asked: &Asked<'_>) -> Result<Decision<Event>, Rejected> {
-        if self.has_taken(&command.source) {
+        let Command::TakeIn { source, verdicts } = command;
+        if self.has_taken(source) {
             return Ok(Decision::nothing());
         }
         let (mut allowed, mut uncounted) = (Vec::new(), 0);
         let mut events = Vec::new();
-        for verdict in &command.verdicts {
+        for verdict in verdicts {
             match &verdict.outcome {
                 // The same call may have been judged by two hooks: a plugin and a setting.
                 Outcome::Allowed { call: Some(call), .. } if allowed.contains(call) => {}
@@ -121,8 +121,8 @@ impl Machine for Verdicts {
                 Outcome::Held { .. } => events.push(Event::Held(verdict.clone())),
             }
         }
-        let last = command.verdicts.iter().map(|verdict| verdict.at).max();
-        let source = command.source.clone();
+        let last = verdicts.iter().map(|verdict| verdict.at).max();
+        let source = source.clone();
         events.push(Event::Taken { source, allowed, uncounted, last });
         Ok(Decision::events(events))
     }
@@ -165,68 +165,4 @@ fn is_twin(event: &Event, verdict: &Verdict) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::actor::Actor;
-
-    fn verdict(at: i64, outcome: Outcome) -> Verdict {
-        Verdict {
-            v: Verdict::FORMAT,
-            at: Time::from_millis(at),
-            tree: "main".into(),
-            program: "claude".into(),
-            session: Some("s1".into()),
-            subagent: None,
-            outcome,
-        }
-    }
-
-    fn allowed(at: i64, call: Option<&str>) -> Verdict {
-        verdict(at, Outcome::Allowed { tool: "Write".into(), call: call.map(Into::into) })
-    }
-
-    fn refused(at: i64, call: &str) -> Verdict {
-        let (tool, rule, message) = ("Bash".into(), "push".into(), "closed".into());
-        verdict(at, Outcome::Refused { tool, call: Some(call.into()), rule, message })
-    }
-
-    fn take(state: &mut Verdicts, source: &str, verdicts: Vec<Verdict>) -> Vec<&'static str> {
-        let asked = Asked { by: &Actor::Waypost, now: Time::from_millis(99) };
-        let decision = state.decide(&Command { source: source.into(), verdicts }, &asked).unwrap();
-        let mut kinds = Vec::new();
-        for event in &decision.events {
-            state.apply(event, asked.now);
-            kinds.push(Verdicts::event_kind(event));
-        }
-        kinds
-    }
-
-    #[test]
-    fn a_file_counts_once_however_often_it_is_found() {
-        let mut state = Verdicts::start();
-        let lines = || vec![allowed(1, Some("a")), refused(2, "b"), allowed(3, None)];
-        assert_eq!(take(&mut state, "f1", lines()), ["refused", "taken"]);
-        assert!(take(&mut state, "f1", lines()).is_empty());
-        assert_eq!((state.allowed, state.refused), (2, 1));
-        assert_eq!(state.last, Some(Time::from_millis(3)));
-    }
-
-    #[test]
-    fn a_call_that_two_hooks_judged_counts_once() {
-        let mut state = Verdicts::start();
-        let lines =
-            vec![allowed(1, Some("a")), allowed(1, Some("a")), refused(2, "b"), refused(2, "b")];
-        assert_eq!(take(&mut state, "f1", lines), ["refused", "taken"]);
-        assert_eq!((state.allowed, state.refused), (1, 1));
-    }
-
-    #[test]
-    fn only_the_last_sources_are_remembered() {
-        let mut state = Verdicts::start();
-        for number in 0..40 {
-            take(&mut state, &format!("f{number}"), Vec::new());
-        }
-        assert_eq!(state.sources.len(), SOURCES_KEPT);
-        assert!(state.has_taken("f39") && !state.has_taken("f0"));
-    }
-}
+mod tests;

@@ -37,6 +37,7 @@ mod loose;
 mod notify;
 mod one_host;
 mod other;
+mod outbox;
 mod output;
 mod permissions;
 mod ralph;

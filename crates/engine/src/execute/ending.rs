@@ -184,7 +184,6 @@ impl Executor<'_> {
         let branch = active.and_then(|active| PhaseBranch::of(active, phase));
         self.give_up_ending();
         self.commit(project, vec![run::Command::PhaseJoined { phase, result }])?;
-        project.finish_phase_ends()?;
         if let (true, Some(branch), Some(apart)) = (is_joined, branch, &mut self.apart) {
             apart.yard.give(Job::ClosePhase(branch));
         }

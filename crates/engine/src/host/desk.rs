@@ -194,6 +194,7 @@ impl Desk {
             let mut taken = self.seat();
             let seat = taken.as_mut()?;
             self.write_all(seat);
+            seat.fire_timers();
             guests.admit(admissions, seat);
             if is_closing {
                 guests.let_go();

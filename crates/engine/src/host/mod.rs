@@ -28,6 +28,7 @@ use crate::{
     background::{EngineClaim, claim_engine},
     error::EngineError,
     ledger::MachineCommand,
+    outbox,
     project::Project,
 };
 pub use client::Stopping;
@@ -85,7 +86,9 @@ impl Host {
     }
 
     /// Begins to work for the holder of the lease.
-    fn begin(project: Project, lease: EngineLease) -> Result<Self, EngineError> {
+    fn begin(mut project: Project, lease: EngineLease) -> Result<Self, EngineError> {
+        let now = project.clock.now();
+        outbox::settle_obsolete(project.ensure_journal()?, now)?;
         let (place, spelling) = (project.place.clone(), project.spelling);
         let desk = Arc::new(Desk::new(Seat::new(project, lease.owner().clone()))?);
         let listening = Listening::begin(&lease, place, spelling, Arc::clone(&desk))?;

@@ -10,6 +10,7 @@ use crate::{
     error::{EngineError, Problem},
     ledger::Work,
     notify::Courier,
+    outbox::Timers,
     project::Project,
     summary, windows,
 };
@@ -32,6 +33,7 @@ pub(super) struct Seat {
     is_shown: bool,
     next_rendering: Time,
     courier: Courier,
+    timers: Timers,
     subscribers: Subscribers,
     /// The journal as it was when commits of others were last looked for.
     seen_version: Option<u64>,
@@ -49,6 +51,7 @@ impl Seat {
             is_shown: true,
             next_rendering: now,
             courier,
+            timers: Timers::default(),
             subscribers: Subscribers::none(),
         }
     }
@@ -106,6 +109,15 @@ impl Seat {
         Ok(answers)
     }
 
+    /// Lets timers fire whose time has come; guests hear of it as of every commit.
+    pub(super) fn fire_timers(&mut self) {
+        let now = self.project.clock.now();
+        if self.timers.attend(&mut self.project, now) {
+            self.project.commits_beside += 1;
+            self.is_shown = false;
+        }
+    }
+
     /// What there is to do after a wake-up: commits of others, notices, windows, subscribers.
     pub(super) fn look_around(&mut self) {
         let now = self.project.clock.now();
@@ -125,7 +137,8 @@ impl Seat {
         let now = self.project.clock.now();
         let is_due = !self.is_shown && !self.has_guests;
         let rendering = is_due.then_some(self.next_rendering);
-        (now, rendering.into_iter().chain(self.courier.wakes_at(now)).min())
+        let performing = self.courier.wakes_at(now).into_iter().chain(self.timers.wakes_at());
+        (now, rendering.into_iter().chain(performing).min())
     }
 
     /// Shows everything, and waits a little for notices that are due.

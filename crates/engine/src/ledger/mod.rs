@@ -36,11 +36,13 @@ pub(crate) struct Ledger {
     wanted: Wanted,
     /// How many notices were put into the outbox from here.
     notices_queued: u64,
+    /// How many timers were set from here.
+    timers_set: u64,
 }
 
 impl Ledger {
     pub(crate) fn new(kinds: &'static [MachineKind], wanted: Wanted) -> Self {
-        Self { kinds, loaded: BTreeMap::new(), turn: 0, wanted, notices_queued: 0 }
+        Self { kinds, loaded: BTreeMap::new(), turn: 0, wanted, notices_queued: 0, timers_set: 0 }
     }
 
     pub(crate) fn kinds(&self) -> &'static [MachineKind] {
@@ -49,6 +51,10 @@ impl Ledger {
 
     pub(crate) fn notices_queued(&self) -> u64 {
         self.notices_queued
+    }
+
+    pub(crate) fn timers_set(&self) -> u64 {
+        self.timers_set
     }
 
     /// A machine, brought up to date.

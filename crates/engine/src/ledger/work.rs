@@ -5,13 +5,13 @@ use super::{
     loaded::{Fresh, Handled, record},
     run_stream,
 };
-use crate::{error::EngineError, fence::Fence, gate, notify::Parcel};
+use crate::{error::EngineError, fence::Fence, gate, notify::Parcel, outbox};
 use std::path::PathBuf;
 use waypost_model::{
     actor::Actor,
     id::StreamName,
     inbox::{self, Subject},
-    machine::{Asked, Effect, Rejected},
+    machine::{Asked, Effect, Machine, Rejected},
     notice::Notice,
     run::Run,
     time::Time,
@@ -60,7 +60,7 @@ impl<'a> Work<'a> {
 
     /// The run as it stands in this transaction.
     pub(crate) fn run(&mut self) -> Result<&Run, StoreError> {
-        Ok(&self.ledger.get_in_turn::<Run>(&self.tx, &run_stream())?.state)
+        self.machine::<Run>(&run_stream())
     }
 
     /// Decides each command by itself; what was refused is added in words.
@@ -90,6 +90,16 @@ impl<'a> Work<'a> {
         effects.into_iter().try_for_each(|effect| self.route(&stream, head, effect))
     }
 
+    /// One machine as it stands in this transaction.
+    pub(crate) fn machine<M: Machine>(&mut self, stream: &StreamName) -> Result<&M, StoreError> {
+        Ok(&self.ledger.get_in_turn::<M>(&self.tx, stream)?.state)
+    }
+
+    /// Notes that an effect was performed; false if it was already.
+    pub(crate) fn end_effect(&mut self, id: u64) -> Result<bool, StoreError> {
+        self.tx.mark_effect_done(id, self.now)
+    }
+
     /// Sends an effect where it is performed: to the inbox at once, else to the outbox.
     fn route(&mut self, stream: &StreamName, head: u64, effect: Effect) -> Result<(), EngineError> {
         let command = match effect {
@@ -98,11 +108,15 @@ impl<'a> Work<'a> {
                 inbox::Command::Settle { subject: Subject::of(stream, &topic) }
             }
             Effect::Notify(notice) => return Ok(self.queue_notice(stream, head, &notice)?),
-            Effect::EndPhase { .. } | Effect::Wake { .. } => {
-                return Ok(self.queue(stream, head, &effect)?);
+            Effect::SetTimer { topic, at } => {
+                self.ledger.timers_set += 1;
+                return Ok(outbox::set_timer(&mut self.tx, (stream, head), &topic, at)?);
+            }
+            Effect::CancelTimer { topic } => {
+                return Ok(outbox::cancel_timer(&mut self.tx, stream, &topic, self.now)?);
             }
         };
-        // The inbox asks nothing itself: notices are all that follows from it.
+        // The inbox asks nothing itself: only notices and timers follow from it.
         let asked = Asked { by: &Actor::Waypost, now: self.now };
         self.take(&MachineCommand::inbox(command), &asked)
     }
@@ -126,19 +140,6 @@ impl<'a> Work<'a> {
             ledger.notices_queued += 1;
         }
         Ok(())
-    }
-
-    fn queue(&mut self, stream: &StreamName, head: u64, effect: &Effect) -> Result<(), StoreError> {
-        self.queued += 1;
-        let key = format!("{stream}/{head}/{}", self.queued);
-        let body = serde_json::to_string(effect).expect("effects are plain data");
-        let due = match effect {
-            Effect::Wake { at } => Some(*at),
-            _ => None,
-        };
-        let (kind, stream_seq) = (effect.kind(), head);
-        let effect = NewEffect { key: &key, stream, stream_seq, kind, body: &body, due };
-        self.tx.queue(&[effect]).map(drop)
     }
 
     /// Makes everything durable.

@@ -18,7 +18,7 @@ mod tests;
 
 pub(crate) use deliver::{Courier, Parcel};
 
-use crate::{error::EngineError, project::Project};
+use crate::{error::EngineError, outbox::Timers, project::Project};
 use compose::Message;
 use deliver::{Row, message_id, redactor, variable};
 use send::{Outcome, client, send};
@@ -118,6 +118,9 @@ impl Project {
         }
         let owner = Owner::this_process("notify", self.clock.now());
         let _lock = EngineLease::acquire(&self.place, &owner)?;
+        // A reminder that is due becomes a notice.
+        let now = self.clock.now();
+        Timers::default().attend(self, now);
         Courier::new(self).finish(self);
         Ok(())
     }

@@ -61,6 +61,7 @@ pub(crate) trait MachineWindow: 'static {
 }
 
 /// A window as the table of machines knows it.
+#[derive(Clone, Copy)]
 pub(crate) struct WindowKind {
     reconcile: fn(&mut Project) -> Result<(), EngineError>,
     note_adopted: fn(&mut Project, &Path, &[u8]) -> Result<(), EngineError>,

@@ -1,7 +1,9 @@
 //! What the inbox promises the machine that asks and the person who answers.
 
+mod matrix;
+
 use super::*;
-use crate::machine::Cause;
+use crate::machine::{Cause, Effect};
 use proptest::{prelude::*, sample::select};
 
 /// The inbox with everything that happened to it.
@@ -173,6 +175,70 @@ fn only_a_person_answers_and_only_what_is_open() {
     assert_eq!(walk.answer("q1", "leave").unwrap_err().message, message);
 }
 
+/// A day after `time`.
+fn a_day_after(time: Time) -> Time {
+    time.plus(std::time::Duration::from_secs(24 * 3_600))
+}
+
+/// What a command leads to beside its events: titles of notices, and timers.
+fn effects(walk: &mut Walk, command: &Command, by: &Actor) -> Vec<String> {
+    let asked = Asked { by, now: walk.now };
+    let Decision { events, effects } = walk.inbox.decide(command, &asked).unwrap();
+    events.iter().for_each(|event| walk.inbox.apply(event, walk.now));
+    let words = effects.into_iter().map(|effect| match effect {
+        Effect::Notify(notice) => notice.title,
+        Effect::SetTimer { topic, at } => format!("timer {topic} after {:?}", at.since(walk.now)),
+        Effect::CancelTimer { topic } => format!("no timer {topic}"),
+        other => panic!("{other:?}"),
+    });
+    words.collect()
+}
+
+fn run_question(topic: &str, kind: QuestionKind) -> Question {
+    let subject = Subject::of(&"run".parse().unwrap(), &Topic::new(topic));
+    Question { kind, subject, ..question(topic, "1") }
+}
+
+#[test]
+fn a_person_who_does_not_come_is_told_again_after_a_day_and_after_two() {
+    let mut walk = Walk::default();
+    let ask = Command::Ask(run_question("phase/1", QuestionKind::PhaseEnd));
+    let told = effects(&mut walk, &ask, &Actor::Waypost);
+    assert_eq!(told, ["about phase/1", "timer reminder/q1 after 86400s"]);
+    let due = walk.inbox.due(&Topic::new("reminder/q1")).unwrap();
+    // The first one was due while no program was running: the second is not due at once.
+    walk.now = a_day_after(a_day_after(a_day_after(walk.now)));
+    let told = effects(&mut walk, &due, &Actor::Waypost);
+    let still = "still waits for you: about phase/1";
+    assert_eq!(told, [still, "timer reminder/q1 after 86400s"]);
+    walk.now = a_day_after(walk.now);
+    assert_eq!(effects(&mut walk, &due, &Actor::Waypost), [still]);
+    // A third one is not sent, whatever asks for it.
+    assert_eq!(effects(&mut walk, &due, &Actor::Waypost), [""; 0]);
+    let answer = Command::Answer { id: "q1".parse().unwrap(), text: "leave".into() };
+    assert_eq!(effects(&mut walk, &answer, &person()), [""; 0], "there is no timer any more");
+}
+
+#[test]
+fn what_is_answered_or_settled_is_not_reminded_of() {
+    let phase = || run_question("phase/1", QuestionKind::PhaseEnd);
+    let answer = Command::Answer { id: "q1".parse().unwrap(), text: "leave".into() };
+    let settle = Command::Settle { subject: phase().subject };
+    for (command, by) in [(answer, person()), (settle, Actor::Waypost)] {
+        let mut walk = Walk::default();
+        effects(&mut walk, &Command::Ask(phase()), &Actor::Waypost);
+        assert_eq!(effects(&mut walk, &command, &by), ["no timer reminder/q1"]);
+        let late = Command::Remind { id: "q1".parse().unwrap() };
+        assert_eq!(effects(&mut walk, &late, &Actor::Waypost), [""; 0]);
+    }
+    let mut walk = Walk::default();
+    let refused = run_question("refused-edit", QuestionKind::RefusedEdit);
+    let told = effects(&mut walk, &Command::Ask(refused), &Actor::Waypost);
+    assert_eq!(told, ["about refused-edit"], "it wants nothing but to be seen");
+    let workflows = Command::Ask(question("a", "1"));
+    assert_eq!(effects(&mut walk, &workflows, &Actor::Waypost), [""; 0]);
+}
+
 fn commands() -> impl Strategy<Value = (Actor, Command)> {
     let subjects = || select(vec!["a", "b", "c"]);
     let ask = (subjects(), select(vec!["1", "2"]))
@@ -181,8 +247,9 @@ fn commands() -> impl Strategy<Value = (Actor, Command)> {
     let answer = (1u32..9, select(vec!["leave", "REOPEN", "maybe"])).prop_map(|(id, text)| {
         Command::Answer { id: format!("q{id}").parse().unwrap(), text: text.into() }
     });
+    let remind = (1u32..9).prop_map(|id| Command::Remind { id: format!("q{id}").parse().unwrap() });
     let by = prop_oneof![Just(person()), Just(Actor::Waypost)];
-    (by, prop_oneof![ask, settle, answer])
+    (by, prop_oneof![ask, settle, answer, remind])
 }
 
 proptest! {

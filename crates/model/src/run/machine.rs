@@ -377,7 +377,7 @@ impl Active {
                 let not_before = now.plus(delay);
                 let (signature, resumes) = (failure.signature.clone(), failure.resumes);
                 let failed = Event::AttemptFailed { id, text, signature, not_before, resumes };
-                Decision::events([failed]).with(Effect::Wake { at: not_before })
+                Decision::events([failed])
             }
         })
     }

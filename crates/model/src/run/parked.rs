@@ -158,10 +158,9 @@ impl Active {
     ) -> Result<Decision<Event>, Rejected> {
         self.live(id, attempt)?;
         let (id, parked) = (id.clone(), parked.clone());
-        let wake = parked.until.map(|at| Effect::Wake { at });
         let ask = parked.cause.is_unavailable().then(|| Effect::Ask(parked.question()));
         let decision = Decision::events([Event::AttemptParked { id, parked }]);
-        Ok(ask.into_iter().chain(wake).fold(decision, Decision::with))
+        Ok(ask.into_iter().fold(decision, Decision::with))
     }
 
     /// The account of an agent can be used again: what waits for it waits no longer.

@@ -57,7 +57,6 @@ impl Active {
             }
             Some(PhaseStep::Settle(phase)) if self.core.settings.isolation.has_trees() => {
                 Decision::events([settled(phase, EndStep::Joining, None)])
-                    .with(Effect::EndPhase { phase })
             }
             Some(PhaseStep::Settle(phase)) => self.end(phase, None),
             Some(PhaseStep::Close(phase)) => close(phase, self.merge_commit(phase)),
@@ -92,7 +91,7 @@ impl Active {
                 Ok(Decision::events([settled(phase, EndStep::Stopped, None)])
                     .with(Effect::Ask(question)))
             }
-            // Every effect may be performed twice; the first result counted.
+            // Told twice; the first result counted.
             (Some(PhaseStage::Ending { .. } | PhaseStage::Closed { .. }), _) => {
                 Ok(Decision::nothing())
             }
@@ -108,7 +107,7 @@ impl Active {
         let stopped = self.phases().filter(|(_, stage)| is_stopped(stage));
         stopped.fold(Decision::nothing(), |mut decision, (phase, _)| {
             decision.events.push(settled(phase, EndStep::Joining, None));
-            decision.with(settle(phase)).with(Effect::EndPhase { phase })
+            decision.with(settle(phase))
         })
     }
 

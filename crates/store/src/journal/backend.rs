@@ -123,11 +123,16 @@ pub trait Reading: Debug {
         stream_seq: u64,
     ) -> Result<Option<Snapshot>, StoreError>;
 
-    fn open_effects(&self, now: Time, limit: usize) -> Result<Vec<OpenEffect>, StoreError>;
-
     fn open_effects_of(&self, kind: &str, limit: usize) -> Result<Vec<OpenEffect>, StoreError>;
 
-    fn next_due(&self) -> Result<Option<Time>, StoreError>;
+    fn due_effects(
+        &self,
+        kind: &str,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<OpenEffect>, StoreError>;
+
+    fn next_due(&self, kind: &str) -> Result<Option<Time>, StoreError>;
 
     fn document(&self, path: &str) -> Result<Option<DocumentNote>, StoreError>;
 }
@@ -141,11 +146,15 @@ pub trait Writing: Debug {
 
     fn queue(&mut self, effects: &[NewEffect<'_>]) -> Result<usize, StoreError>;
 
+    fn queue_again(&mut self, effect: &NewEffect<'_>) -> Result<(), StoreError>;
+
     fn mark_effect_done(&mut self, id: u64, at: Time) -> Result<bool, StoreError>;
 
     fn postpone_effect(&mut self, id: u64, due: Time, body: &str) -> Result<bool, StoreError>;
 
     fn mark_key_done(&mut self, key: &str, at: Time) -> Result<bool, StoreError>;
+
+    fn mark_kind_done(&mut self, kind: &str, at: Time) -> Result<usize, StoreError>;
 
     /// Keeps a state of exactly `size` bytes, which `fill` writes.
     fn save_snapshot(

@@ -58,6 +58,13 @@ impl<'a> Transaction<'a> {
         self.noted(done)
     }
 
+    /// Queues work under a key that may have been used before: whatever became of that, this takes
+    /// its place.
+    pub fn queue_again(&mut self, effect: &NewEffect<'_>) -> Result<(), StoreError> {
+        let done = self.writing.queue_again(effect);
+        self.noted(done)
+    }
+
     /// Notes that an effect was performed; `false`: it was already, or there is none.
     pub fn mark_effect_done(&mut self, id: u64, at: Time) -> Result<bool, StoreError> {
         let done = self.writing.mark_effect_done(id, at);
@@ -73,6 +80,12 @@ impl<'a> Transaction<'a> {
     /// Notes that the work with this key is done or no longer wanted; `false`: as above.
     pub fn mark_key_done(&mut self, key: &str, at: Time) -> Result<bool, StoreError> {
         let done = self.writing.mark_key_done(key, at);
+        self.noted(done)
+    }
+
+    /// Notes of all work of a kind that it is done or no longer wanted; returns how much was open.
+    pub fn mark_kind_done(&mut self, kind: &str, at: Time) -> Result<usize, StoreError> {
+        let done = self.writing.mark_kind_done(kind, at);
         self.noted(done)
     }
 

@@ -126,20 +126,26 @@ impl<'a> View<'a> {
         self.reading().snapshot_before(stream, stream_seq)
     }
 
-    /// At most `limit` effects that are due at `now` and not done, in the order they were queued.
-    pub fn open_effects(&self, now: Time, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
-        self.reading().open_effects(now, limit)
-    }
-
     /// At most `limit` effects of one kind that are not done, due or not, in the order they were
     /// queued.
     pub fn open_effects_of(&self, kind: &str, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
         self.reading().open_effects_of(kind, limit)
     }
 
-    /// When the next effect falls due that waits for its time.
-    pub fn next_due(&self) -> Result<Option<Time>, StoreError> {
-        self.reading().next_due()
+    /// At most `limit` effects of one kind that are not done and whose time has come at `now`, the
+    /// one that has waited longest first. What has no time is not among them.
+    pub fn due_effects(
+        &self,
+        kind: &str,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<OpenEffect>, StoreError> {
+        self.reading().due_effects(kind, now, limit)
+    }
+
+    /// When the time of the next effect of this kind comes, or came.
+    pub fn next_due(&self, kind: &str) -> Result<Option<Time>, StoreError> {
+        self.reading().next_due(kind)
     }
 
     /// The newest note about the document at `path`.

@@ -41,6 +41,7 @@ over_each_store! {
     commits_of_others_show_in_the_data_version,
     effects_wait_for_their_time_and_are_done_once,
     an_effect_that_is_put_off_keeps_its_turn_among_those_of_its_kind,
+    work_of_a_kind_is_set_again_by_its_key_and_ended_as_a_whole,
     the_newest_two_snapshots_are_kept,
     a_state_of_any_size_comes_back_as_its_json,
     the_newest_note_on_a_document_counts,
@@ -161,7 +162,7 @@ fn a_dropped_transaction_leaves_no_trace(project: &Project) {
     let view = journal.view().unwrap();
     assert_eq!(view.streams().unwrap(), [StreamHead { name: run.clone(), head: 1 }]);
     assert_eq!(view.last_seq().unwrap(), 1);
-    assert_eq!(view.open_effects(NOW, 9).unwrap(), []);
+    assert_eq!(view.open_effects_of("spawn", 9).unwrap(), []);
     drop(view);
     // The same numbers are free again.
     let appended = append(&mut journal, "run", 1, &["c"]).unwrap();
@@ -214,27 +215,33 @@ fn effects_wait_for_their_time_and_are_done_once(project: &Project) {
     let run = stream("run");
     let later = Time::from_millis(NOW.millis() + 1);
     let mut transaction = journal.transaction().unwrap();
-    let effects = [effect("timer", &run, Some(later)), effect("spawn", &run, None)];
+    let effects = [
+        NewEffect { kind: "timer", ..effect("timer", &run, Some(later)) },
+        effect("spawn", &run, Some(NOW)),
+    ];
     assert_eq!(transaction.queue(&effects).unwrap(), 2);
     assert_eq!(transaction.queue(&effects).unwrap(), 0);
     transaction.commit().unwrap();
 
     let open = |journal: &mut Journal, now| -> Vec<OpenEffect> {
-        journal.view().unwrap().open_effects(now, 9).unwrap()
+        let view = journal.view().unwrap();
+        let due = ["timer", "spawn"].map(|kind| view.due_effects(kind, now, 9).unwrap());
+        due.concat()
     };
+    let next = |journal: &mut Journal| journal.view().unwrap().next_due("timer").unwrap();
     let expected = |id: u64, effect: NewEffect<'_>| OpenEffect {
         id,
         key: effect.key.into(),
         stream: run.clone(),
         stream_seq: 1,
-        kind: "spawn".into(),
+        kind: effect.kind.into(),
         body: "{}".into(),
         due: effect.due,
     };
     let (timer, spawn) = (expected(1, effects[0]), expected(2, effects[1]));
     assert_eq!(open(&mut journal, NOW), std::slice::from_ref(&spawn));
     assert_eq!(open(&mut journal, later), [timer.clone(), spawn]);
-    assert_eq!(journal.view().unwrap().next_due().unwrap(), Some(later));
+    assert_eq!(next(&mut journal), Some(later));
 
     let mut transaction = journal.transaction().unwrap();
     assert!(transaction.mark_effect_done(2, NOW).unwrap());
@@ -250,7 +257,7 @@ fn effects_wait_for_their_time_and_are_done_once(project: &Project) {
     assert_eq!(transaction.queue(&effects).unwrap(), 0);
     transaction.commit().unwrap();
     assert_eq!(open(&mut journal, later), []);
-    assert_eq!(journal.view().unwrap().next_due().unwrap(), None);
+    assert_eq!(next(&mut journal), None);
 }
 
 fn an_effect_that_is_put_off_keeps_its_turn_among_those_of_its_kind(project: &Project) {
@@ -273,7 +280,52 @@ fn an_effect_that_is_put_off_keeps_its_turn_among_those_of_its_kind(project: &Pr
     assert_eq!(told(view.open_effects_of("spawn", 9).unwrap()), [a.clone(), b.clone()]);
     assert_eq!(told(view.open_effects_of("spawn", 1).unwrap()), [a]);
     assert_eq!(told(view.open_effects_of("wake", 9).unwrap()), []);
-    assert_eq!(told(view.open_effects(NOW, 9).unwrap()), [b]);
+}
+
+fn work_of_a_kind_is_set_again_by_its_key_and_ended_as_a_whole(project: &Project) {
+    let mut journal = project.create();
+    let run = stream("run");
+    let at = |after| Time::from_millis(NOW.millis() + after);
+    let set = |journal: &mut Journal, key, due, body| {
+        let mut transaction = journal.transaction().unwrap();
+        let effect = NewEffect { kind: "timer", body, ..effect(key, &run, Some(due)) };
+        transaction.queue_again(&effect).unwrap();
+        transaction.commit().unwrap();
+    };
+    let due = |journal: &mut Journal| -> Vec<(String, String)> {
+        let due = journal.view().unwrap().due_effects("timer", at(50), 9).unwrap();
+        due.into_iter().map(|it| (it.key, it.body)).collect()
+    };
+    let told = |told: &[(&str, &str)]| -> Vec<(String, String)> {
+        told.iter().map(|(key, body)| ((*key).to_owned(), (*body).to_owned())).collect()
+    };
+    set(&mut journal, "a", at(9), "first");
+    set(&mut journal, "b", at(5), "first");
+    set(&mut journal, "late", at(99), "first");
+    assert_eq!(due(&mut journal), told(&[("b", "first"), ("a", "first")]));
+    // What is open is replaced, what is done is open again.
+    set(&mut journal, "a", at(3), "second");
+    assert_eq!(due(&mut journal), told(&[("a", "second"), ("b", "first")]));
+    let mut transaction = journal.transaction().unwrap();
+    assert!(transaction.mark_key_done("a", NOW).unwrap());
+    let other = NewEffect { kind: "spawn", ..effect("other", &run, Some(NOW)) };
+    transaction.queue(&[other]).unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(due(&mut journal), told(&[("b", "first")]));
+    set(&mut journal, "a", at(7), "third");
+    assert_eq!(due(&mut journal), told(&[("b", "first"), ("a", "third")]));
+    let view = journal.view().unwrap();
+    assert_eq!(view.due_effects("timer", at(50), 1).unwrap().len(), 1);
+    assert_eq!(view.next_due("timer").unwrap(), Some(at(5)));
+    drop(view);
+
+    let mut transaction = journal.transaction().unwrap();
+    assert_eq!(transaction.mark_kind_done("timer", NOW).unwrap(), 3);
+    assert_eq!(transaction.mark_kind_done("timer", NOW).unwrap(), 0);
+    transaction.commit().unwrap();
+    assert_eq!(due(&mut journal), told(&[]));
+    let view = journal.view().unwrap();
+    assert_eq!(view.open_effects_of("spawn", 9).unwrap().len(), 1, "it is of another kind");
 }
 
 fn the_newest_two_snapshots_are_kept(project: &Project) {

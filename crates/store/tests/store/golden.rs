@@ -66,8 +66,7 @@ fn dump(journal: &mut Journal) -> String {
             ));
         }
     }
-    let later = Time::from_millis(i64::MAX);
-    for effect in view.open_effects(later, 100).unwrap() {
+    for effect in view.open_effects_of("spawn", 100).unwrap() {
         lines.push(format!("{effect:?}"));
     }
     lines.push(format!("{:?}", view.document(".claude/memory/shared-context.json").unwrap()));

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use waypost_model::{actor::Actor, time::Time};
 use waypost_store::{
     StoreError,
-    journal::{Append, Cursor, Journal, NewEffect, NewEvent, Snapshot},
+    journal::{Append, Cursor, Journal, NewEffect, NewEvent, OpenEffect, Snapshot},
 };
 
 const STREAMS: [&str; 3] = ["run", "inbox", "workflow:main"];
@@ -105,9 +105,14 @@ impl Model {
         true
     }
 
-    fn open_effects(&self, now: i64) -> Vec<String> {
-        let is_due = |due: &Option<i64>| due.is_none_or(|due| due <= now);
+    fn due_effects(&self, now: i64) -> Vec<String> {
+        let is_due = |due: &Option<i64>| due.is_some_and(|due| due <= now);
         let open = self.effects.iter().filter(|(_, (due, open))| *open && is_due(due));
+        open.map(|(key, _)| key.clone()).collect()
+    }
+
+    fn open_effects(&self) -> Vec<String> {
+        let open = self.effects.iter().filter(|(_, (_, open))| *open);
         open.map(|(key, _)| key.clone()).collect()
     }
 }
@@ -175,11 +180,15 @@ fn look(journal: &mut Journal, model: &Model) -> Result<Model, StoreError> {
             snapshots.insert(name.to_owned(), (found.stream_seq, found.body[0]));
         }
     }
-    for now in -3..=3 {
-        let open = view.open_effects(Time::from_millis(now), usize::MAX)?;
-        let mut keys: Vec<String> = open.into_iter().map(|effect| effect.key).collect();
+    let keys = |found: Vec<OpenEffect>| {
+        let mut keys: Vec<String> = found.into_iter().map(|effect| effect.key).collect();
         keys.sort();
-        assert_eq!(keys, model.open_effects(now), "at {now}");
+        keys
+    };
+    assert_eq!(keys(view.open_effects_of("spawn", usize::MAX)?), model.open_effects());
+    for now in -3..=3 {
+        let due = view.due_effects("spawn", Time::from_millis(now), usize::MAX)?;
+        assert_eq!(keys(due), model.due_effects(now), "at {now}");
     }
     Ok(Model {
         entries: entries.map(|it| (it.stream.to_string(), it.stream_seq, it.body)).collect(),

@@ -28,6 +28,7 @@ use crate::{
     id::{StreamName, TaskId},
     inbox::{self, Entry, Inbox, Question, QuestionKind, Subject, Topic},
     machine::{Asked, Decision, Effect, Machine as _, Rejected},
+    matrix::{outcome, steps},
     next::NextStep,
     notice::Notice,
     retry::FailureClass,
@@ -115,8 +116,6 @@ fn plain() -> Settings {
 struct Walk {
     run: Run,
     journal: Vec<(Event, Time)>,
-    /// What was left to do outside, the inbox apart.
-    effects: Vec<Effect>,
     notices: Vec<Notice>,
     inbox: Inbox,
     now: Time,
@@ -184,8 +183,8 @@ impl Walk {
                 inbox::Command::Settle { subject: Subject::of(&stream(), topic) }
             }
             Effect::Notify(notice) => return self.notices.push(notice.clone()),
-            Effect::EndPhase { .. } | Effect::Wake { .. } => {
-                return self.effects.push(effect.clone());
+            Effect::SetTimer { .. } | Effect::CancelTimer { .. } => {
+                panic!("a run sets no timers: {effect:?}")
             }
         };
         let asked = Asked { by: &Actor::Waypost, now: self.now };
@@ -263,6 +262,7 @@ fn command(line: &str) -> Command {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words.as_slice() {
         ["start", name] => Command::Start { id: id(name) },
+        ["claim", name] => Command::Claim { id: id(name) },
         ["done", name, rest @ ..] => Command::Done {
             id: id(name),
             attempt: attempt(rest),
@@ -371,26 +371,7 @@ fn mode(word: &str) -> Mode {
 
 /// What a command led to, in one line: events, then effects, or the refusal.
 fn summary(result: &Result<Decision<Event>, Rejected>) -> String {
-    match result {
-        Err(rejected) => {
-            let next = steps(&rejected.next);
-            format!("refused: {}{next}", rejected.message)
-        }
-        Ok(decision) if decision.events.is_empty() && decision.effects.is_empty() => {
-            "nothing".to_owned()
-        }
-        Ok(decision) => {
-            let events = decision.events.iter().map(event_line);
-            let effects = decision.effects.iter().map(|effect| match effect {
-                Effect::Ask(question) => format!("ask: {}", question.title),
-                Effect::Settle { topic } => format!("settle {topic}"),
-                Effect::EndPhase { phase } => format!("end phase {phase}"),
-                Effect::Notify(notice) => format!("notify {}", notice.kind),
-                Effect::Wake { .. } => "wake".to_owned(),
-            });
-            events.chain(effects).collect::<Vec<_>>().join("; ")
-        }
-    }
+    outcome(result, event_line)
 }
 
 /// An event as the journal names it, with what tells it apart.
@@ -426,10 +407,4 @@ fn event_line(event: &Event) -> String {
         Event::PhaseClosed { phase, merge_commit: Some(commit) } => format!("{phase} at {commit}"),
     };
     format!("{kind} {rest}")
-}
-
-/// What leads on, as a tail of a line.
-fn steps(next: &[NextStep]) -> String {
-    let words: Vec<String> = next.iter().map(ToString::to_string).collect();
-    if words.is_empty() { String::new() } else { format!(" → {}", words.join(" | ")) }
 }

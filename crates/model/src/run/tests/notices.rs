@@ -105,6 +105,7 @@ fn a_question_of_a_run_is_told_once_and_a_workflows_is_not() {
                     it.task.map(|id| id.to_string()).or_else(|| it.phase.map(|it| it.to_string()));
                 format!("{} {about:?} {} // {}{}", it.kind, it.title, it.text, steps(&it.next))
             }
+            Effect::SetTimer { topic, at } => format!("timer {topic} at {at}"),
             other => panic!("{other:?}"),
         });
         told.collect()
@@ -112,13 +113,19 @@ fn a_question_of_a_run_is_told_once_and_a_workflows_is_not() {
     let next = |id: &str| format!(" → show_entry {id} | answer_entry {id} 80|443");
     assert_eq!(
         ask("run/task/T1.2/port", "It is free."),
-        [format!("needs_you Some(\"T1.2\") which port? // It is free.{}", next("q1"))]
+        [
+            format!("needs_you Some(\"T1.2\") which port? // It is free.{}", next("q1")),
+            "timer reminder/q1 at 1970-01-02T00:00:07Z".to_owned()
+        ]
     );
     assert_eq!(ask("run/task/T1.2/port", "It is free."), [""; 0]);
     assert_eq!(ask("run/task/T1.2/port", "Another wording."), [""; 0]);
     assert_eq!(
         ask("run/phase/3", ""),
-        [format!("needs_you Some(\"3\") which port? // {}", next("q2"))]
+        [
+            format!("needs_you Some(\"3\") which port? // {}", next("q2")),
+            "timer reminder/q2 at 1970-01-02T00:00:07Z".to_owned()
+        ]
     );
     assert_eq!(ask("workflow:main/gate/review", "Look."), [""; 0]);
 }

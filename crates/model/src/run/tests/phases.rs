@@ -1,9 +1,13 @@
 //! How phases follow each other, and what their end waits for.
 
 use super::{
-    Effect, Isolation, Mode, PhaseStage, Settings, Walk, agent, command, person, plain, summary,
+    EndStep, Event, Isolation, Mode, PhaseStage, Settings, Walk, agent, command, person, plain,
+    summary,
 };
-use crate::{run::PhaseCheckpoint, time::Stamp};
+use crate::{
+    run::PhaseCheckpoint,
+    time::{Stamp, Time},
+};
 
 const THREE: &str = "
     0: T0.1 -; T0.2 T0.1
@@ -148,7 +152,6 @@ fn without_isolation_nothing_is_merged() {
     let shown = walk.active().render();
     let phase = shown.checkpoints.get("phase_1").unwrap();
     assert_eq!((phase.merged, phase.merge_commit.clone()), (Some(false), None));
-    assert_eq!(walk.effects, []);
 }
 
 #[test]
@@ -207,7 +210,6 @@ fn ultra_thin_and_ralph_never_ask() {
 #[test]
 fn a_phase_is_joined_before_the_next_one_opens() {
     let mut walk = Walk::of("1: T1 -\n2: T2", joining(), "start T1; done T1");
-    assert_eq!(walk.effects, [Effect::EndPhase { phase: 1 }]);
     assert_eq!(
         (walk.phases().as_str(), walk.lists().as_str()),
         ("1 joining, 2 waiting", "pending: T2; completed: T1",)
@@ -234,16 +236,15 @@ fn what_cannot_be_joined_stops_the_run_until_it_is_mended() {
         "Phase 1 (phase-1): 1/1 completed, 0 failed, 0 blocked. the merge has conflicts. \
          Fix it, then let the run go on."
     );
-    assert_eq!(
-        summary(&walk.say("resume")),
-        "phase_settled 1 (Joining); settle phase/1; end phase 1"
-    );
+    assert_eq!(summary(&walk.say("resume")), "phase_settled 1 (Joining); settle phase/1");
     walk.go("conflict 1");
     assert_eq!((walk.phases().as_str(), walk.asked().len()), ("1 stopped, 2 waiting", 1));
     walk.go("resume; joined 1 abc1234");
     assert_eq!((walk.phases().as_str(), walk.asked().len()), ("1 closed, 2 open", 0));
-    let joins = walk.effects.iter().filter(|effect| **effect == Effect::EndPhase { phase: 1 });
-    assert_eq!(joins.count(), 3);
+    let is_join = |(event, _): &&(Event, Time)| {
+        matches!(event, Event::PhaseSettled { step: EndStep::Joining, .. })
+    };
+    assert_eq!(walk.journal.iter().filter(is_join).count(), 3);
 }
 
 #[test]

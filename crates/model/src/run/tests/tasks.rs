@@ -1,8 +1,8 @@
 //! One task's life: readiness, attempts, retries, failure and what it blocks.
 
 use super::{
-    Command, Effect, Evidence, Mode, NextStep, SEED_PLAN, Settings, TaskStatus, Walk, agent, id,
-    person, plain, summary,
+    Command, Evidence, Mode, NextStep, SEED_PLAN, Settings, TaskStatus, Walk, agent, id, person,
+    plain, summary,
 };
 use crate::{machine::Cause, run::FailReason};
 use std::time::Duration;
@@ -164,13 +164,13 @@ fn the_same_error_ends_a_task_early() {
 }
 
 #[test]
-fn a_retry_waits_for_its_delay_and_wakes_the_engine() {
+fn a_retry_waits_for_its_delay() {
     let mut walk = Walk::of("1: T1 -", plain(), "start T1; fail T1");
     let view = walk.active().task(&id("T1")).unwrap();
     let not_before = view.last_failure.unwrap().not_before;
     assert_eq!((view.status, view.retries), (TaskStatus::Ready, 1));
     assert!(not_before >= walk.now.plus(Duration::from_secs(2)));
-    assert_eq!(walk.effects, [Effect::Wake { at: not_before }]);
+    assert_eq!(view.not_before(), Some(not_before), "the engine looks again then");
 
     let refused = walk.say("start T1").unwrap_err();
     assert_eq!(refused.next, [NextStep::RetryTask { id: id("T1") }]);

@@ -1,10 +1,15 @@
 //! Every command in every state, as one page to read.
 
-use super::{TO_DONE, TO_IMPLEMENT, TO_PR, TO_REVIEW, Walk, summary};
-use std::fmt::Write as _;
+use super::{Command, TO_DONE, TO_IMPLEMENT, TO_PR, TO_REVIEW, Walk, parse, summary};
+use crate::matrix::{Matrix, command_variants};
+
+command_variants!(
+    Command: Start, Advance, Back, SetContract, PassGate, ConfirmGate, DeclineGate, ResetGate,
+    GateStale, Review, Checkpoint, Suspend, Resume, Restart, Adopt
+);
 
 /// A state and the way to it.
-const STATES: [(&str, &str); 13] = [
+const STATES: [(&str, &str); 14] = [
     ("no workflow", ""),
     ("DESIGN", "start chat"),
     ("DESIGN, a contract agreed", "start chat; contract"),
@@ -25,6 +30,11 @@ const STATES: [(&str, &str); 13] = [
         "start chat; advance cp-1; gate pass review_clean_pass; advance; \
          checkpoint start cp-1; checkpoint pass cp-1; gate pass architect_verified",
     ),
+    (
+        "IMPLEMENT, architect_verified asked for",
+        "start chat; advance cp-1; gate pass review_clean_pass; advance; \
+         checkpoint start cp-1; checkpoint pass cp-1; gate ask architect_verified",
+    ),
     ("PR, re_review_clean closed", TO_PR),
     (
         "PR, re_review_clean passed",
@@ -39,7 +49,7 @@ const STATES: [(&str, &str); 13] = [
     ),
 ];
 
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 32] = [
     "start search",
     "advance",
     "advance cp-8 cp-9",
@@ -50,6 +60,10 @@ const COMMANDS: [&str; 28] = [
     "gate pass review_clean_pass",
     "gate pass architect_verified",
     "gate pass re_review_clean",
+    "gate confirm architect_verified",
+    "person: gate confirm architect_verified",
+    "gate decline architect_verified",
+    "person: gate decline architect_verified",
     "gate reset review_clean_pass",
     "gate reset architect_verified",
     "gate reset re_review_clean",
@@ -89,17 +103,18 @@ const STEPS: [&str; 9] = [
 
 #[test]
 fn every_command_has_an_answer_in_every_state() {
-    let mut page = String::new();
+    let mut matrix = Matrix::default();
     for (name, script) in STATES {
         let walk = Walk::of(script);
-        section(&mut page, name, COMMANDS.map(|line| (line.to_owned(), line.to_owned())), &walk);
+        section(&mut matrix, name, COMMANDS.map(|line| (line.to_owned(), line.to_owned())), &walk);
     }
-    insta::assert_snapshot!("states_by_commands", page);
+    insta::assert_snapshot!("states_by_commands", matrix.page);
+    Matrix::assert_shows_all(&[matrix], VARIANTS);
 }
 
 #[test]
 fn every_step_has_an_answer_for_every_checkpoint() {
-    let mut page = String::new();
+    let mut matrix = Matrix::default();
     let walk = Walk::of(CHECKPOINTS);
     for name in ["cp-1", "cp-2", "cp-3", "cp-4"] {
         let status = walk.feature().checkpoints.get(name).unwrap().status;
@@ -112,21 +127,21 @@ fn every_step_has_an_answer_for_every_checkpoint() {
             };
             (step.to_owned(), format!("{verb} {name}{class}"))
         });
-        section(&mut page, &format!("a checkpoint that is {status}"), lines, &walk);
+        section(&mut matrix, &format!("a checkpoint that is {status}"), lines, &walk);
     }
-    insta::assert_snapshot!("checkpoints_by_steps", page);
+    insta::assert_snapshot!("checkpoints_by_steps", matrix.page);
 }
 
 /// One state with a line per command: how it is shown, and how it is given.
 fn section(
-    page: &mut String,
+    matrix: &mut Matrix,
     name: &str,
     lines: impl IntoIterator<Item = (String, String)>,
     walk: &Walk,
 ) {
-    writeln!(page, "{name}").unwrap();
+    matrix.state(name);
     for (shown, given) in lines {
-        writeln!(page, "  {shown:<31} {}", summary(&walk.ask(&given))).unwrap();
+        let variant = variant_of(&parse(&given).1);
+        matrix.row((&shown, 31), variant, &summary(&walk.ask(&given)));
     }
-    page.push('\n');
 }

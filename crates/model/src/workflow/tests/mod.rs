@@ -22,6 +22,7 @@ use crate::{
     id::{CheckpointId, StreamName},
     inbox::{self, Entry, Inbox, Subject},
     machine::{Asked, Decision, Effect, Machine as _, Rejected},
+    matrix::{outcome, steps},
     next::NextStep,
     retry::FailureClass,
     time::Time,
@@ -109,7 +110,7 @@ impl Walk {
             Effect::Settle { topic } => {
                 inbox::Command::Settle { subject: Subject::of(&stream(), topic) }
             }
-            Effect::EndPhase { .. } | Effect::Notify(_) | Effect::Wake { .. } => return,
+            Effect::Notify(_) | Effect::SetTimer { .. } | Effect::CancelTimer { .. } => return,
         };
         let asked = Asked { by: &Actor::Waypost, now: self.now };
         for event in self.inbox.decide(&command, &asked).unwrap().events {
@@ -160,6 +161,10 @@ fn command(line: &str) -> Command {
         ["back"] => Command::Back,
         ["contract"] => Command::SetContract { contract: chain(&["cp-1", "cp-2"]) },
         ["gate", "pass", gate] => pass(gate, usual_evidence(gate), usual_needs(gate)),
+        ["gate", "ask", gate] => {
+            let needs = Requirement { human: true, ..usual_needs(gate) };
+            pass(gate, usual_evidence(gate), needs)
+        }
         ["gate", "confirm", gate] => Command::ConfirmGate { gate: gate_name(gate), tree: None },
         ["gate", "decline", gate] => Command::DeclineGate { gate: gate_name(gate) },
         ["gate", "reset", gate] => Command::ResetGate { gate: gate_name(gate) },
@@ -284,26 +289,7 @@ fn found_in_a_file() -> Feature {
 
 /// What a command led to, in one line: events, then effects, or the refusal.
 fn summary(result: &Result<Decision<Event>, Rejected>) -> String {
-    match result {
-        Err(rejected) => {
-            let next = steps(&rejected.next);
-            format!("refused: {}{next}", rejected.message)
-        }
-        Ok(decision) if decision.events.is_empty() && decision.effects.is_empty() => {
-            "nothing".to_owned()
-        }
-        Ok(decision) => {
-            let events = decision.events.iter().map(event_line);
-            let effects = decision.effects.iter().map(|effect| match effect {
-                Effect::Ask(question) => format!("ask: {}", question.title),
-                Effect::Settle { topic } => format!("settle {topic}"),
-                Effect::EndPhase { .. } | Effect::Notify(_) | Effect::Wake { .. } => {
-                    format!("{effect:?}")
-                }
-            });
-            events.chain(effects).collect::<Vec<_>>().join("; ")
-        }
-    }
+    outcome(result, event_line)
 }
 
 /// An event as the journal names it, with what tells it apart.
@@ -337,10 +323,4 @@ fn event_line(event: &Event) -> String {
         Event::Adopted { feature } => format!("{} in {}", feature.name, feature.phase),
     };
     format!("{kind} {rest}").trim_end().to_owned()
-}
-
-/// What leads on, as a tail of a line.
-fn steps(next: &[NextStep]) -> String {
-    let words: Vec<String> = next.iter().map(ToString::to_string).collect();
-    if words.is_empty() { String::new() } else { format!(" → {}", words.join(" | ")) }
 }

@@ -130,7 +130,15 @@ impl Tables {
         if self.effect_ids.contains_key(effect.key) {
             return false;
         }
-        let id = self.effect_ids.len() as u64 + 1;
+        self.queue_again(effect);
+        true
+    }
+
+    /// Whatever became of the work with this key, this takes its place.
+    pub(super) fn queue_again(&mut self, effect: &NewEffect<'_>) {
+        self.streams.entry(effect.stream.clone()).or_default();
+        let next = self.effect_ids.len() as u64 + 1;
+        let id = self.effect_ids.get(effect.key).copied().unwrap_or(next);
         self.effect_ids.insert(effect.key.into(), id);
         let open = OpenEffect {
             id,
@@ -142,7 +150,6 @@ impl Tables {
             due: effect.due,
         };
         self.effects.insert(id, Arc::new(open));
-        true
     }
 
     pub(super) fn mark_effect_done(&mut self, id: u64) -> bool {
@@ -151,6 +158,12 @@ impl Tables {
 
     pub(super) fn mark_key_done(&mut self, key: &str) -> bool {
         self.effect_ids.get(key).is_some_and(|id| self.effects.remove(id).is_some())
+    }
+
+    pub(super) fn mark_kind_done(&mut self, kind: &str) -> usize {
+        let of_kind = self.effects.values().filter(|effect| effect.kind == kind);
+        let ids: Vec<u64> = of_kind.map(|effect| effect.id).collect();
+        ids.into_iter().filter(|id| self.mark_effect_done(*id)).count()
     }
 
     pub(super) fn postpone_effect(&mut self, id: u64, due: Time, body: &str) -> bool {
@@ -247,16 +260,26 @@ impl Reading for Contents {
         Ok(found.map(|it| Snapshot::clone(it)))
     }
 
-    fn open_effects(&self, now: Time, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
-        Ok(self.tables.effects_that(|effect| effect.due.is_none_or(|due| due <= now), limit))
-    }
-
     fn open_effects_of(&self, kind: &str, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
         Ok(self.tables.effects_that(|effect| effect.kind == kind, limit))
     }
 
-    fn next_due(&self) -> Result<Option<Time>, StoreError> {
-        Ok(self.tables.effects.values().filter_map(|effect| effect.due).min())
+    fn due_effects(
+        &self,
+        kind: &str,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<OpenEffect>, StoreError> {
+        let is_due = |it: &OpenEffect| it.kind == kind && it.due.is_some_and(|due| due <= now);
+        let mut due = self.tables.effects_that(is_due, usize::MAX);
+        due.sort_by_key(|effect| effect.due);
+        due.truncate(limit);
+        Ok(due)
+    }
+
+    fn next_due(&self, kind: &str) -> Result<Option<Time>, StoreError> {
+        let of_kind = self.tables.effects.values().filter(|effect| effect.kind == kind);
+        Ok(of_kind.filter_map(|effect| effect.due).min())
     }
 
     fn document(&self, path: &str) -> Result<Option<DocumentNote>, StoreError> {

@@ -282,6 +282,11 @@ impl Writing for MemoryTransaction<'_> {
         Ok(effects.iter().filter(|effect| self.contents.change().queue(effect)).count())
     }
 
+    fn queue_again(&mut self, effect: &NewEffect<'_>) -> Result<(), StoreError> {
+        self.contents.change().queue_again(effect);
+        Ok(())
+    }
+
     fn mark_effect_done(&mut self, id: u64, _at: Time) -> Result<bool, StoreError> {
         Ok(self.contents.change().mark_effect_done(id))
     }
@@ -292,6 +297,10 @@ impl Writing for MemoryTransaction<'_> {
 
     fn mark_key_done(&mut self, key: &str, _at: Time) -> Result<bool, StoreError> {
         Ok(self.contents.change().mark_key_done(key))
+    }
+
+    fn mark_kind_done(&mut self, kind: &str, _at: Time) -> Result<usize, StoreError> {
+        Ok(self.contents.change().mark_kind_done(kind))
     }
 
     fn save_snapshot(

@@ -66,6 +66,18 @@ impl<'a> SqliteTransaction<'a> {
     }
 }
 
+impl SqliteTransaction<'_> {
+    /// Puts a row into the outbox by one of the statements for that; the stream has one by then.
+    fn put_effect(&mut self, put: &str, effect: &NewEffect<'_>) -> Result<usize, StoreError> {
+        if self.view.stream(effect.stream)?.is_none() {
+            self.open_stream(effect.stream)?;
+        }
+        let NewEffect { key, stream, stream_seq, kind, body, due } = *effect;
+        let due = due.map(Time::millis);
+        self.run(put, params![key, stream.as_str(), stream_seq, kind, body, due])
+    }
+}
+
 impl Writing for SqliteTransaction<'_> {
     fn view(&self) -> &dyn Reading {
         &self.view
@@ -136,23 +148,19 @@ impl Writing for SqliteTransaction<'_> {
                    ON CONFLICT(key) DO NOTHING";
         let mut queued = 0;
         for effect in effects {
-            if self.view.stream(effect.stream)?.is_none() {
-                self.open_stream(effect.stream)?;
-            }
-            let due = effect.due.map(Time::millis);
-            queued += self.run(
-                put,
-                params![
-                    effect.key,
-                    effect.stream.as_str(),
-                    effect.stream_seq,
-                    effect.kind,
-                    effect.body,
-                    due
-                ],
-            )?;
+            queued += self.put_effect(put, effect)?;
         }
         Ok(queued)
+    }
+
+    fn queue_again(&mut self, effect: &NewEffect<'_>) -> Result<(), StoreError> {
+        let put = "INSERT INTO effect(key, stream, stream_seq, kind, body, due)
+                   SELECT ?1, id, ?3, ?4, ?5, ?6 FROM stream WHERE name = ?2
+                   ON CONFLICT(key) DO UPDATE SET
+                       stream = excluded.stream, stream_seq = excluded.stream_seq,
+                       kind = excluded.kind, body = excluded.body, due = excluded.due,
+                       done_at = NULL";
+        self.put_effect(put, effect).map(drop)
     }
 
     fn mark_effect_done(&mut self, id: u64, at: Time) -> Result<bool, StoreError> {
@@ -168,6 +176,12 @@ impl Writing for SqliteTransaction<'_> {
     fn mark_key_done(&mut self, key: &str, at: Time) -> Result<bool, StoreError> {
         let sql = "UPDATE effect SET done_at = ?2 WHERE key = ?1 AND done_at IS NULL";
         Ok(self.run(sql, params![key, at.millis()])? > 0)
+    }
+
+    fn mark_kind_done(&mut self, kind: &str, at: Time) -> Result<usize, StoreError> {
+        let sql = "UPDATE effect INDEXED BY effect_open SET done_at = ?2
+                   WHERE kind = ?1 AND done_at IS NULL";
+        self.run(sql, params![kind, at.millis()])
     }
 
     fn save_snapshot(

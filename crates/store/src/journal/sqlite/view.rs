@@ -110,14 +110,6 @@ impl Reading for SqliteView<'_> {
         })
     }
 
-    fn open_effects(&self, now: Time, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
-        let sql = "SELECT effect.id, key, stream.name, stream_seq, kind, body, due
-                   FROM effect INDEXED BY effect_open JOIN stream ON stream.id = effect.stream
-                   WHERE done_at IS NULL AND (due IS NULL OR due <= ?1)
-                   ORDER BY effect.id LIMIT ?2";
-        self.collect(sql, params![now.millis(), as_limit(limit)], effect_of)
-    }
-
     fn open_effects_of(&self, kind: &str, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
         let sql = "SELECT effect.id, key, stream.name, stream_seq, kind, body, due
                    FROM effect INDEXED BY effect_open JOIN stream ON stream.id = effect.stream
@@ -126,10 +118,24 @@ impl Reading for SqliteView<'_> {
         self.collect(sql, params![kind, as_limit(limit)], effect_of)
     }
 
-    fn next_due(&self) -> Result<Option<Time>, StoreError> {
-        let sql = "SELECT min(due) FROM effect INDEXED BY effect_open
-                   WHERE done_at IS NULL AND due IS NOT NULL";
-        let due: Option<Option<i64>> = self.first(sql, [], |row| row.get(0))?;
+    fn due_effects(
+        &self,
+        kind: &str,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<OpenEffect>, StoreError> {
+        let sql = "SELECT effect.id, key, stream.name, stream_seq, kind, body, due
+                   FROM effect INDEXED BY effect_open JOIN stream ON stream.id = effect.stream
+                   WHERE done_at IS NULL AND due <= ?2 AND kind = ?1
+                   ORDER BY due, effect.id LIMIT ?3";
+        self.collect(sql, params![kind, now.millis(), as_limit(limit)], effect_of)
+    }
+
+    fn next_due(&self, kind: &str) -> Result<Option<Time>, StoreError> {
+        let sql = "SELECT due FROM effect INDEXED BY effect_open
+                   WHERE done_at IS NULL AND due IS NOT NULL AND kind = ?1
+                   ORDER BY due LIMIT 1";
+        let due: Option<Option<i64>> = self.first(sql, [kind], |row| row.get(0))?;
         Ok(due.flatten().map(Time::from_millis))
     }
 

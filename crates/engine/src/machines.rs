@@ -24,6 +24,9 @@ use waypost_model::{
 };
 use waypost_store::{StoreError, place::Place};
 
+#[cfg(test)]
+mod tests;
+
 /// Every kind of machine that there is.
 pub(crate) static MACHINES: &[MachineKind] = &[
     MachineKind::of::<Workflow>().shown_in::<WorkflowWindow>(),

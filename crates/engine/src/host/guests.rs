@@ -205,7 +205,7 @@ struct Entries {
 }
 
 impl GuestList {
-    fn enter(
+    pub(super) fn enter(
         &self,
         kind: GuestKind,
         from: Option<Actor>,

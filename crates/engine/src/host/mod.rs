@@ -36,6 +36,7 @@ pub(crate) use client::{Stopped, poke, state};
 use desk::{Desk, Reply};
 pub use events::{Follower, Happened, News, Subscription};
 use listen::Listening;
+use protocol::GuestKind;
 use seat::Seat;
 use std::{
     panic,
@@ -73,14 +74,20 @@ impl Host {
         Self::begin(project, lease)
     }
 
-    /// Is the host of a project while this process does something else for it; none where another
-    /// process is.
+    /// Is the host of a project while a thread of this process works for it: on an agent's job, whose
+    /// validations may take long, and would keep all guests waiting. None where another process is
+    /// the host.
     pub fn beside(project: &Project, purpose: &str) -> Result<Option<Self>, EngineError> {
         let (actor, environment) = (project.actor.clone(), project.environment.clone());
         let mut own = Project::open_for(project.root(), actor, environment)?;
         own.spell(project.spelling);
         match claim_engine(&mut own, purpose)? {
-            EngineClaim::Ours(lease) => Self::begin(own, *lease).map(Some),
+            EngineClaim::Ours(lease) => {
+                let now = own.clock.now();
+                let host = Self::begin(own, *lease)?;
+                host.handle.desk.guests.enter(GuestKind::Job, None, None, now);
+                Ok(Some(host))
+            }
             EngineClaim::Theirs(_) => Ok(None),
         }
     }

@@ -2,7 +2,6 @@
 
 use super::{
     guests::{Admission, Left},
-    protocol::GuestKind,
     *,
 };
 use crate::{

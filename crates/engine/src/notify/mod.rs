@@ -18,18 +18,29 @@ mod tests;
 
 pub(crate) use deliver::{Courier, Parcel};
 
-use crate::{error::EngineError, outbox::Timers, project::Project};
+use crate::{
+    background::{EngineClaim, claim_engine},
+    error::EngineError,
+    host,
+    outbox::Timers,
+    project::Project,
+};
 use compose::Message;
 use deliver::{Row, message_id, redactor, variable};
 use send::{Outcome, client, send};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, thread, time::Duration};
 use target::targets;
 use waypost_model::{
     config::{self, Config},
     notice::{Notice, NoticeKind},
     run,
 };
-use waypost_store::lock::{EngineLease, Owner};
+
+/// How long the host may take to send what is due; what is left then waits as ever.
+const HOST_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often is looked whether it has.
+const HOST_LOOK: Duration = Duration::from_millis(50);
 
 /// The most rows that are counted.
 const COUNTED_MAX: usize = 10_000;
@@ -111,18 +122,35 @@ impl Project {
         targets.iter().map(trial).collect()
     }
 
-    /// Sends what is due, as the engine of this project; for when no run is to go on.
+    /// Sends what is due, as the engine of this project, or has the one that is there do so; for
+    /// when no run is to go on.
     pub fn send_notices(&mut self) -> Result<(), EngineError> {
         if self.journal.is_none() {
             return Ok(());
         }
-        let owner = Owner::this_process("notify", self.clock.now());
-        let _lock = EngineLease::acquire(&self.place, &owner)?;
-        // A reminder that is due becomes a notice.
-        let now = self.clock.now();
-        Timers::default().attend(self, now);
-        Courier::new(self).finish(self);
+        match claim_engine(self, "notify")? {
+            EngineClaim::Ours(_lease) => {
+                // A reminder that is due becomes a notice.
+                let now = self.clock.now();
+                Timers::default().attend(self, now);
+                Courier::new(self).finish(self);
+            }
+            EngineClaim::Theirs(_) => {
+                host::poke(&self.place);
+                let deadline = self.clock.now().plus(HOST_PATIENCE);
+                while self.has_due_notices()? && self.clock.now() < deadline {
+                    thread::sleep(HOST_LOOK);
+                }
+            }
+        }
         Ok(())
+    }
+
+    fn has_due_notices(&mut self) -> Result<bool, EngineError> {
+        let now = self.clock.now();
+        let Some(journal) = &mut self.journal else { return Ok(false) };
+        let open = journal.view()?.open_effects_of("notify", COUNTED_MAX)?;
+        Ok(open.into_iter().filter_map(Row::read).any(|row| row.due.is_none_or(|due| due <= now)))
     }
 
     /// Says that an address in the state file is not used: a repository may bring that file along.

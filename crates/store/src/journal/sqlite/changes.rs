@@ -1,7 +1,9 @@
 //! Waiting for commits of other processes.
 //!
-//! The operating system tells when a file of the journal is written. Where it does not (a network
-//! file system, no watches left), the caller looks again after its timeout, as it does anyway.
+//! The operating system tells when a file of the journal is written, and when a process that has
+//! written gives its turn back: only then all of the commit can be seen, because its last step is in
+//! memory that processes share. Where it does not tell (a network file system, no watches left), the
+//! caller looks again after its timeout, as it does anyway.
 
 use crate::place::Place;
 use rustix::{
@@ -30,7 +32,8 @@ impl Changes {
     pub fn of(place: &Place) -> Self {
         let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok();
         let watch = watch.filter(|watch| {
-            inotify::add_watch(watch, &place.state, WatchFlags::MODIFY | WatchFlags::CREATE).is_ok()
+            let wanted = WatchFlags::MODIFY | WatchFlags::CREATE | WatchFlags::CLOSE_WRITE;
+            inotify::add_watch(watch, &place.state, wanted).is_ok()
         });
         Self { watch }
     }
@@ -48,8 +51,10 @@ impl Changes {
         let mut is_journal = false;
         while let Ok(event) = events.next() {
             let name = event.file_name().map(|name| name.to_string_lossy());
-            // All files of the journal are named after it.
-            is_journal |= name.is_none_or(|name| name.starts_with(layout::state::JOURNAL));
+            // All files of the journal but the lock are named after it.
+            is_journal |= name.is_none_or(|name| {
+                name.starts_with(layout::state::JOURNAL) || name == layout::state::JOURNAL_TURN
+            });
         }
         is_journal
     }

@@ -138,11 +138,11 @@ fn several_projects_are_open_in_one_process() {
 struct Toy {
     bell: Arc<OwnedFd>,
     until: Option<Time>,
-    is_over: fn(&Toy, &mut Project, Time) -> bool,
+    is_over: fn(&Self, &mut Project, Time) -> bool,
 }
 
 impl Toy {
-    fn new(is_over: fn(&Toy, &mut Project, Time) -> bool) -> Self {
+    fn new(is_over: fn(&Self, &mut Project, Time) -> bool) -> Self {
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
         Self { bell: Arc::new(bell), until: None, is_over }
     }

@@ -26,6 +26,7 @@ use waypost_model::{
     run,
     time::Time,
 };
+use waypost_store::file;
 
 /// Place one: the machine. It counts, asks whether it may begin again, and does so after an hour.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -243,15 +244,18 @@ fn each_instance_has_its_file_and_an_edit_of_it_is_taken_up_or_refused() {
     give(&mut project, "b", TallyCommand::Add(40)).unwrap();
     let path = |name: &str| folder.path().join(format!("{name}.json"));
     let shown = |name: &str| fs::read_to_string(path(name)).unwrap();
+    let edit = |name: &str, text: &str| {
+        file::replace(&path(name), text.as_bytes(), file::SHARED).unwrap();
+    };
     assert!(shown("a").contains(": 2") && shown("b").contains(": 40"));
 
-    fs::write(path("a"), "{ \"count\": 9 }").unwrap();
+    edit("a", "{ \"count\": 9 }");
     let mut again = open(&folder);
     assert_eq!((count(&mut again, "a"), count(&mut again, "b")), (9, 40));
     let notices = again.take_notices();
     assert_eq!(notices[0].text, "took up an edit of a.json: Add(7)");
 
-    fs::write(path("b"), "{ \"count\": 39 }").unwrap();
+    edit("b", "{ \"count\": 39 }");
     let mut again = open(&folder);
     assert_eq!((count(&mut again, "b"), shown("b").contains(": 40")), (40, true));
     let inbox = again.inbox().unwrap();

@@ -14,7 +14,7 @@ use waypost_model::{
     evidence::Evidence,
     machine::{Asked, Rejected},
     next::NextStep,
-    run::{self, Run, RunState, Summary, TaskStatus},
+    run::{self, Run, RunState, RunSummary, TaskStatus},
     workflow::{self, CheckpointContract, Feature, WorkflowState},
 };
 use waypost_store::{file, parse};
@@ -136,7 +136,7 @@ impl Project {
     }
 
     /// What a run's state file says where there is no journal behind it; for showing only.
-    pub fn loose_run(&mut self) -> Result<Option<Summary>, EngineError> {
+    pub fn loose_run(&mut self) -> Result<Option<RunSummary>, EngineError> {
         let Some(path) = windows::run_path(self) else { return Ok(None) };
         if self.run_summary()?.is_some() {
             return Ok(None);

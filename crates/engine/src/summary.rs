@@ -14,7 +14,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use waypost_model::{
     layout,
-    run::{Run, Summary, TaskStatus, TaskSummary, Usage},
+    run::{Run, RunSummary, TaskStatus, TaskSummary, Usage},
     time::Time,
 };
 use waypost_store::{StoreError, file, journal::View};
@@ -33,7 +33,7 @@ const READY_MAX: usize = 500;
 struct Brief {
     key: Key,
     /// None if no run has begun.
-    summary: Option<Summary>,
+    summary: Option<RunSummary>,
     /// None if there are too many.
     ready: Option<Vec<TaskSummary>>,
 }
@@ -51,7 +51,7 @@ struct Key {
 
 impl Project {
     /// How the run of this repository stands; none if none has begun.
-    pub fn run_summary(&mut self) -> Result<Option<Summary>, EngineError> {
+    pub fn run_summary(&mut self) -> Result<Option<RunSummary>, EngineError> {
         let mut summary = match load(self)? {
             Some(brief) => brief.summary,
             None => {

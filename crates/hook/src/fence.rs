@@ -15,7 +15,7 @@ use waypost_agent::hook::{Answer, Event, Moment, Product, Reply, read, refuse_un
 use waypost_model::{
     layout::{self, variable},
     time::Time,
-    verdict::Outcome,
+    verdict::VerdictOutcome,
 };
 
 /// More than any number with a line end.
@@ -36,7 +36,7 @@ pub fn refuse(
         None => Some(refuse_unread(product, &reason)),
         Some(event) => {
             let Moment::BeforeTool(call) = &event.moment else { return None };
-            let outcome = Outcome::Refused {
+            let outcome = VerdictOutcome::Refused {
                 tool: call.name.clone(),
                 call: call.id.clone(),
                 rule: RULE.to_owned(),
@@ -87,7 +87,7 @@ pub fn journal() -> Option<PathBuf> {
 }
 
 /// Writes the refusal down in the attempt's own journal, else where one is near.
-fn note(event: &Event, at: Time, outcome: Outcome) {
+fn note(event: &Event, at: Time, outcome: VerdictOutcome) {
     let folders = folders(Some(event));
     let near = folders.iter().find_map(|folder| Spot::find(folder));
     let spot = match journal() {

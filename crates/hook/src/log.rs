@@ -12,7 +12,7 @@ use waypost_agent::hook::Event;
 use waypost_model::{
     layout,
     time::Time,
-    verdict::{Outcome, Verdict},
+    verdict::{Verdict, VerdictOutcome},
 };
 
 /// Where the lines go, beside the journal.
@@ -44,7 +44,7 @@ impl<'a> From<&'a Event> for Whom<'a> {
 
 /// Writes down what was answered. An answer does not wait for that to work: a line that cannot be
 /// written is lost.
-pub fn note<'a>(spot: &Spot, whom: impl Into<Whom<'a>>, at: Time, outcome: Outcome) {
+pub fn note<'a>(spot: &Spot, whom: impl Into<Whom<'a>>, at: Time, outcome: VerdictOutcome) {
     let Whom { program, session, subagent } = whom.into();
     let verdict = Verdict {
         v: Verdict::FORMAT,
@@ -78,7 +78,7 @@ fn append(state: &Path, verdict: &Verdict) -> io::Result<()> {
             continue;
         }
         let is_full = file.metadata()?.size() > SIZE_MAX;
-        if is_full && matches!(verdict.outcome, Outcome::Allowed { .. }) {
+        if is_full && matches!(verdict.outcome, VerdictOutcome::Allowed { .. }) {
             return Ok(());
         }
         return (&file).write_all(&line);

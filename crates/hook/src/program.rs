@@ -20,7 +20,7 @@ use std::{
 use waypost_agent::hook::{
     Answer, Event, INPUT_SIZE_MAX, Moment, Product, Reply, ToolCall, read, refuse_unread,
 };
-use waypost_model::{layout, time::Time, verdict::Outcome, workflow::Held};
+use waypost_model::{layout, time::Time, verdict::VerdictOutcome, workflow::Held};
 
 /// Answers one event: the whole of the program.
 pub fn run() -> ExitCode {
@@ -86,7 +86,7 @@ fn by_record(event: &Event, call: &ToolCall) -> Option<Reply> {
         is_finishing |= ruling.is_finishing;
         if let Some(refusal) = ruling.refusal {
             let message = spelling::told(&refusal);
-            let outcome = Outcome::Refused {
+            let outcome = VerdictOutcome::Refused {
                 tool: call.name.clone(),
                 call: call.id.clone(),
                 rule: refusal.rule.as_str().to_owned(),
@@ -100,7 +100,7 @@ fn by_record(event: &Event, call: &ToolCall) -> Option<Reply> {
         return None;
     }
     for Holder { spot, .. } in &holders {
-        let outcome = Outcome::Allowed { tool: call.name.clone(), call: call.id.clone() };
+        let outcome = VerdictOutcome::Allowed { tool: call.name.clone(), call: call.id.clone() };
         log::note(spot, event, now(), outcome);
     }
     Some(event.reply(&Answer::Silent))

@@ -26,13 +26,13 @@ pub struct Verdict {
     pub session: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subagent: Option<String>,
-    pub outcome: Outcome,
+    pub outcome: VerdictOutcome,
 }
 
 /// What the answer was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum VerdictOutcome {
     /// A tool call was allowed.
     Allowed { tool: String, call: Option<String> },
     /// A tool call was refused.
@@ -57,7 +57,7 @@ pub struct Verdicts {
     sources: Vec<String>,
     pub allowed: u64,
     pub refused: u64,
-    /// When the hook last answered anybody.
+    /// When the hook last answered.
     pub last: Option<Time>,
 }
 
@@ -111,14 +111,14 @@ impl Machine for Verdicts {
         for verdict in verdicts {
             match &verdict.outcome {
                 // The same call may have been judged by two hooks: a plugin and a setting.
-                Outcome::Allowed { call: Some(call), .. } if allowed.contains(call) => {}
-                Outcome::Allowed { call: Some(call), .. } => allowed.push(call.clone()),
-                Outcome::Allowed { call: None, .. } => uncounted += 1,
-                Outcome::Refused { .. } if events.iter().any(|it| is_twin(it, verdict)) => {}
-                Outcome::Refused { .. } => events.push(Event::Refused(verdict.clone())),
-                Outcome::Started { .. } => events.push(Event::Started(verdict.clone())),
-                Outcome::Compacted { .. } => events.push(Event::Compacted(verdict.clone())),
-                Outcome::Held { .. } => events.push(Event::Held(verdict.clone())),
+                VerdictOutcome::Allowed { call: Some(call), .. } if allowed.contains(call) => {}
+                VerdictOutcome::Allowed { call: Some(call), .. } => allowed.push(call.clone()),
+                VerdictOutcome::Allowed { call: None, .. } => uncounted += 1,
+                VerdictOutcome::Refused { .. } if events.iter().any(|it| is_twin(it, verdict)) => {}
+                VerdictOutcome::Refused { .. } => events.push(Event::Refused(verdict.clone())),
+                VerdictOutcome::Started { .. } => events.push(Event::Started(verdict.clone())),
+                VerdictOutcome::Compacted { .. } => events.push(Event::Compacted(verdict.clone())),
+                VerdictOutcome::Held { .. } => events.push(Event::Held(verdict.clone())),
             }
         }
         let last = verdicts.iter().map(|verdict| verdict.at).max();
@@ -155,7 +155,7 @@ impl Machine for Verdicts {
 /// Whether an event is a refusal of the very call that `verdict` refuses.
 fn is_twin(event: &Event, verdict: &Verdict) -> bool {
     let call = |verdict: &Verdict| match &verdict.outcome {
-        Outcome::Refused { call, .. } => call.clone(),
+        VerdictOutcome::Refused { call, .. } => call.clone(),
         _ => None,
     };
     match event {

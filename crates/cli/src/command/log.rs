@@ -9,7 +9,7 @@ use crate::{
 use serde_json::{Value, json};
 use std::{fmt::Write as _, process::ExitCode, time::Duration};
 use waypost_engine::{Cursor, Follower, Recorded};
-use waypost_model::verdict::{Outcome, Verdict};
+use waypost_model::verdict::{Verdict, VerdictOutcome};
 
 /// How often a followed log is looked at where the system does not tell of commits.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -124,11 +124,13 @@ fn print(context: &Context, entry: &Recorded) -> Result<(), CliError> {
 /// A verdict in a line: who was told what.
 fn told(verdict: &Verdict) -> String {
     let what = match &verdict.outcome {
-        Outcome::Refused { tool, rule, message, .. } => format!("{tool} ({rule}): {message}"),
-        Outcome::Allowed { tool, .. } => tool.clone(),
-        Outcome::Started { source } => source.clone(),
-        Outcome::Compacted { trigger } => trigger.clone(),
-        Outcome::Held { message } => message.clone(),
+        VerdictOutcome::Refused { tool, rule, message, .. } => {
+            format!("{tool} ({rule}): {message}")
+        }
+        VerdictOutcome::Allowed { tool, .. } => tool.clone(),
+        VerdictOutcome::Started { source } => source.clone(),
+        VerdictOutcome::Compacted { trigger } => trigger.clone(),
+        VerdictOutcome::Held { message } => message.clone(),
     };
     let mut whom = verdict.program.clone();
     let parts = [("session", &verdict.session), ("subagent", &verdict.subagent)];

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::{cmp::Ordering, fmt::Write as _};
 use waypost_model::{
     id::TaskId,
-    run::{Budget, EndStep, PhaseStage, Progress, Summary, TaskStatus, TaskSummary},
+    run::{Budget, EndStep, PhaseStage, Progress, RunSummary, TaskStatus, TaskSummary},
     time::Time,
 };
 
@@ -15,7 +15,7 @@ const FAILED_SHOWN: usize = 10;
 const BAR_WIDTH: usize = 20;
 
 /// How the run stands, as data.
-pub(crate) fn json(run: &Summary) -> Value {
+pub(crate) fn json(run: &RunSummary) -> Value {
     let phases: Vec<Value> = run
         .phases
         .iter()
@@ -86,12 +86,12 @@ pub(crate) struct Extent {
 }
 
 /// How the run stands, for people.
-pub(crate) fn text(run: &Summary) -> String {
+pub(crate) fn text(run: &RunSummary) -> String {
     text_of(run, Extent::default())
 }
 
 /// As `text`, with more or less of it.
-pub(crate) fn text_of(run: &Summary, extent: Extent) -> String {
+pub(crate) fn text_of(run: &RunSummary, extent: Extent) -> String {
     let mode = run.mode.as_str();
     let mut text = format!(
         "{}  {} {}\n",
@@ -192,7 +192,7 @@ pub(crate) fn task_line(task: &TaskSummary, now: Time) -> String {
 }
 
 /// How a run that is over ended, and what can be done about it.
-pub(crate) fn ending(run: &Summary) -> String {
+pub(crate) fn ending(run: &RunSummary) -> String {
     let Some(first) = run.failed.first() else {
         let text = match run.total {
             1 => "the one task is done".to_owned(),

@@ -30,7 +30,7 @@ pub use state::{
     Active, EndStep, FailReason, Isolation, LastFailure, Mode, PhaseStage, Progress, Run, Settings,
     TaskStatus, TaskView,
 };
-pub use summary::{Estimate, Outcome, PhaseSummary, Summary, TaskSummary};
+pub use summary::{Estimate, PhaseSummary, RunOutcome, RunSummary, TaskSummary};
 pub use topic::RunTopic;
 pub use trail::{Account, Budget, Conversation, Prompt, Trail, Usage};
 pub use window::{Config, Execution, Metrics, PhaseCheckpoint, RunState, TaskLists, translate};

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// How a run stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct RunSummary {
     /// Which run of the repository it is.
     #[serde(default = "first")]
     pub number: u32,
@@ -78,7 +78,7 @@ pub struct TaskSummary {
 
 /// What a run, or one phase of it, has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RunOutcome {
     /// Every task is completed, and the work is where it belongs.
     Completed,
     /// A task has failed, or is blocked by one that has, or a phase could not be merged.
@@ -103,13 +103,13 @@ fn first() -> u32 {
     1
 }
 
-impl Summary {
+impl RunSummary {
     pub fn count(&self, status: TaskStatus) -> usize {
         self.counts.get(&status).copied().unwrap_or(0)
     }
 
     /// What it has come to: the whole run, or only one phase of it.
-    pub fn outcome(&self, only: Option<u32>) -> Outcome {
+    pub fn outcome(&self, only: Option<u32>) -> RunOutcome {
         let mut phases =
             self.phases.iter().filter(|phase| only.is_none_or(|only| phase.number == only));
         let has_failed = |phase: &PhaseSummary| {
@@ -126,9 +126,9 @@ impl Summary {
             is_over && phase.progress.completed == phase.progress.total
         };
         match () {
-            () if phases.clone().any(has_failed) => Outcome::Failed,
-            () if phases.all(is_completed) => Outcome::Completed,
-            () => Outcome::Unfinished,
+            () if phases.clone().any(has_failed) => RunOutcome::Failed,
+            () if phases.all(is_completed) => RunOutcome::Completed,
+            () => RunOutcome::Unfinished,
         }
     }
 }
@@ -141,14 +141,14 @@ impl TaskSummary {
 }
 
 impl Active {
-    pub fn summary(&self) -> Summary {
+    pub fn summary(&self) -> RunSummary {
         let phase = |(number, stage): (u32, &PhaseStage)| PhaseSummary {
             number,
             name: self.plan().phases.get(&number).cloned().unwrap_or_default(),
             stage: stage.clone(),
             progress: self.progress(number),
         };
-        Summary {
+        RunSummary {
             number: self.number(),
             project: self.plan().project.clone(),
             mode: self.settings().mode,

@@ -6,7 +6,7 @@ use crate::{
     matrix::{Matrix, command_variants, outcome},
 };
 
-fn verdict(at: i64, outcome: Outcome) -> Verdict {
+fn verdict(at: i64, outcome: VerdictOutcome) -> Verdict {
     Verdict {
         v: Verdict::FORMAT,
         at: Time::from_millis(at),
@@ -19,12 +19,12 @@ fn verdict(at: i64, outcome: Outcome) -> Verdict {
 }
 
 fn allowed(at: i64, call: Option<&str>) -> Verdict {
-    verdict(at, Outcome::Allowed { tool: "Write".into(), call: call.map(Into::into) })
+    verdict(at, VerdictOutcome::Allowed { tool: "Write".into(), call: call.map(Into::into) })
 }
 
 fn refused(at: i64, call: &str) -> Verdict {
     let (tool, rule, message) = ("Bash".into(), "push".into(), "closed".into());
-    verdict(at, Outcome::Refused { tool, call: Some(call.into()), rule, message })
+    verdict(at, VerdictOutcome::Refused { tool, call: Some(call.into()), rule, message })
 }
 
 fn take(state: &mut Verdicts, source: &str, verdicts: Vec<Verdict>) -> Vec<&'static str> {
@@ -90,9 +90,9 @@ fn every_command_has_an_answer_in_every_state() {
             allowed(1, Some("a")),
             allowed(2, None),
             refused(3, "b"),
-            verdict(4, Outcome::Started { source: "startup".into() }),
-            verdict(5, Outcome::Compacted { trigger: "auto".into() }),
-            verdict(6, Outcome::Held { message: "open".into() }),
+            verdict(4, VerdictOutcome::Started { source: "startup".into() }),
+            verdict(5, VerdictOutcome::Compacted { trigger: "auto".into() }),
+            verdict(6, VerdictOutcome::Held { message: "open".into() }),
         ]
     };
     let commands = [

@@ -10,7 +10,7 @@ use std::{
 use waypost_engine::Clock;
 use waypost_guard::{Branch, Deed, Push};
 use waypost_hook::{fence, log};
-use waypost_model::verdict::Outcome;
+use waypost_model::verdict::VerdictOutcome;
 
 /// The most that git's list of what is pushed may be.
 const REFS_SIZE_MAX: u64 = 8 << 20;
@@ -38,7 +38,7 @@ pub(super) fn answer(words: &[String]) -> ExitCode {
             say(&format!("waypost: {}", refused.message));
             say("hint: a person may switch the gates off: `waypost develop suspend --reason TEXT`");
             let tool = if deed.commits.is_some() { "git commit" } else { "git push" };
-            let outcome = Outcome::Refused {
+            let outcome = VerdictOutcome::Refused {
                 tool: tool.into(),
                 call: None,
                 rule: refused.rule.into(),

@@ -23,7 +23,7 @@ use waypost_agent::hook::{
 };
 use waypost_engine::{Clock, Project};
 use waypost_hook::{Spot, fence, folders, log};
-use waypost_model::verdict::Outcome;
+use waypost_model::verdict::VerdictOutcome;
 
 /// How long a judgement may take. Agent programs wait for a minute and then take silence for a yes;
 /// a lock that another process keeps, or a file that takes minutes to read, must not become one.
@@ -122,7 +122,7 @@ fn consider(event: &Event) -> Answer {
 }
 
 /// Writes down what was answered, unless the agent's attempt belongs to another journal.
-fn note(event: &Event, spot: &Spot, outcome: Outcome) {
+fn note(event: &Event, spot: &Spot, outcome: VerdictOutcome) {
     if fence::journal().is_some_and(|state| state != spot.state) {
         return;
     }

@@ -7,7 +7,7 @@ use waypost_agent::hook::{Answer, Event};
 use waypost_engine::{Project, identify, is_sent_by_waypost};
 use waypost_hook::log;
 use waypost_model::{
-    verdict::Outcome,
+    verdict::VerdictOutcome,
     workflow::{Checkpoint, CheckpointStatus, Feature, Phase, Rights},
 };
 
@@ -22,7 +22,7 @@ pub(super) fn start(event: &Event, source: &str) -> Answer {
     match opened {
         Ok((_, None, _)) => Answer::Silent,
         Ok((spot, Some(feature), settings)) => {
-            note(event, &spot, Outcome::Started { source: source.to_owned() });
+            note(event, &spot, VerdictOutcome::Started { source: source.to_owned() });
             let rights = Rights::under(&feature, settings);
             Answer::Context(show_workflow::context(&feature, rights))
         }
@@ -41,7 +41,7 @@ pub(super) fn start(event: &Event, source: &str) -> Answer {
 /// A compaction can only be written down; what comes after it is told what there is to know.
 pub(super) fn compaction(event: &Event, trigger: &str) -> Answer {
     if let Some((project, _)) = active(event) {
-        note(event, &spot(&project), Outcome::Compacted { trigger: trigger.to_owned() });
+        note(event, &spot(&project), VerdictOutcome::Compacted { trigger: trigger.to_owned() });
     }
     Answer::Silent
 }
@@ -63,10 +63,10 @@ pub(super) fn stop(event: &Event, is_held: Option<bool>) -> Answer {
     };
     let spot = spot(&project);
     let last = log::last_of(&spot.state, session);
-    if last.is_some_and(|verdict| matches!(verdict.outcome, Outcome::Held { .. })) {
+    if last.is_some_and(|verdict| matches!(verdict.outcome, VerdictOutcome::Held { .. })) {
         return Answer::Silent;
     }
-    note(event, &spot, Outcome::Held { message: message.clone() });
+    note(event, &spot, VerdictOutcome::Held { message: message.clone() });
     Answer::Hold(message)
 }
 

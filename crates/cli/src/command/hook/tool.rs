@@ -8,7 +8,7 @@ use waypost_hook::{Case, Ruling, Spot, folders, spelling};
 use waypost_model::{
     layout,
     next::NextStep,
-    verdict::Outcome,
+    verdict::VerdictOutcome,
     workflow::{GateName, Held, Phase, Rights},
 };
 
@@ -32,10 +32,10 @@ pub(super) fn before(event: &Event, call: &ToolCall) -> Answer {
             Ruled::Free => {}
             Ruled::Allowed => {
                 let (tool, call) = (call.name.clone(), call.id.clone());
-                note(event, &spot, Outcome::Allowed { tool, call });
+                note(event, &spot, VerdictOutcome::Allowed { tool, call });
             }
             Ruled::Refused(Refused { rule, message }) => {
-                let outcome = Outcome::Refused {
+                let outcome = VerdictOutcome::Refused {
                     tool: call.name.clone(),
                     call: call.id.clone(),
                     rule: rule.to_owned(),

@@ -32,8 +32,8 @@ use waypost_model::{
     inbox::{Entry, QuestionKind, Subject},
     machine::Rejected,
     run::{
-        self, Active, Budget, Command, Earlier, Isolation, Mode, Outcome, Run, RunTopic, Settings,
-        TaskStatus,
+        self, Active, Budget, Command, Earlier, Isolation, Mode, Run, RunOutcome, RunTopic,
+        Settings, TaskStatus,
     },
 };
 
@@ -483,11 +483,11 @@ fn say_end(context: &Context, project: &mut Project, end: &RunEnd) -> Result<(),
 }
 
 /// The exit code of a run: a script that goes on after it may rely on 0.
-pub(super) fn exit_code(outcome: Outcome, by_signal: Option<u8>) -> ExitCode {
+pub(super) fn exit_code(outcome: RunOutcome, by_signal: Option<u8>) -> ExitCode {
     match outcome {
-        Outcome::Completed => ExitCode::SUCCESS,
-        Outcome::Failed => Kind::Failed.into(),
-        Outcome::Unfinished => by_signal.map_or_else(|| Kind::Unfinished.into(), ExitCode::from),
+        RunOutcome::Completed => ExitCode::SUCCESS,
+        RunOutcome::Failed => Kind::Failed.into(),
+        RunOutcome::Unfinished => by_signal.map_or_else(|| Kind::Unfinished.into(), ExitCode::from),
     }
 }
 
@@ -539,10 +539,10 @@ pub(super) fn summary(
     context: &Context,
     project: &mut Project,
     phase: Option<u32>,
-) -> Result<Outcome, CliError> {
+) -> Result<RunOutcome, CliError> {
     say_notices(context, project);
     let has_questions = !project.inbox()?.open().is_empty();
-    let Some(run) = project.run_summary()? else { return Ok(Outcome::Completed) };
+    let Some(run) = project.run_summary()? else { return Ok(RunOutcome::Completed) };
     if context.out.json {
         context.out.json(&json!({ "event": "ended", "run": show_run::json(&run) }))?;
     } else if !context.out.quiet {

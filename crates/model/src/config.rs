@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// More dollars than anybody means.
+/// More dollars than a person means.
 const MONEY_MAX: f64 = 1_000_000.0;
 
 /// The configuration of a project.
@@ -95,7 +95,7 @@ pub struct RunConfig {
     pub max_iterations: u32,
     /// Ends a task early when the same error comes up this often in a row; 0 is never.
     pub same_error_limit: u32,
-    /// Who works on tasks that name no agent and have no command; empty: nobody.
+    /// Who works on tasks that name no agent and have no command; empty: no agent.
     pub agent: String,
     /// How many model agents may work at once.
     pub max_agents: u32,

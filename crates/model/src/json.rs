@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde::ser::{Serialize, Serializer};
 use std::{borrow::Cow, fmt};
 
-/// An object whose keys and values are nobody's business but its writer's.
+/// An object whose keys and values only its writer knows.
 pub type OpenMap = Ordered<String, Json>;
 
 /// How many items are reserved on a file's word before they have been read.

@@ -18,7 +18,7 @@ pub const PERSONAL_KEYS: [&str; 5] = [
     "run.slack_webhook_url",
 ];
 
-/// Keys that hold an address or a secret: whoever knows it can send messages.
+/// Keys that hold an address or a secret: a program that knows it can send messages.
 pub const SECRET_KEYS: [&str; 4] =
     ["notify.webhooks", "notify.ntfy", "notify.ntfy_token", "run.slack_webhook_url"];
 

@@ -120,11 +120,11 @@ pub enum AgentStatus {
     Running,
     /// Stopped by a person or by a rate limit.
     Paused,
-    /// Asked for a value that nobody has provided yet.
+    /// Asked for a value that has not been provided yet.
     WaitingDependency,
-    /// Asked a question that nobody has answered yet.
+    /// Asked a question that has not been answered yet.
     WaitingQuestion,
-    /// Finished a phase that nobody has approved yet.
+    /// Finished a phase that has not been approved yet.
     WaitingReview,
     /// Ended with its task completed.
     Completed,

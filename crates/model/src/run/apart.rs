@@ -2,7 +2,7 @@
 //! such places holds on to.
 //!
 //! A name is a folder below the project and a branch at once. It follows from the plan alone, so
-//! that whoever comes after a crash looks in the same place.
+//! that the engine that comes after a crash looks in the same place.
 
 use crate::{
     actor::Actor,

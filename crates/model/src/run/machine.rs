@@ -609,7 +609,7 @@ impl Task {
     }
 }
 
-/// Refuses whoever speaks for an attempt that is not the current one.
+/// Refuses a caller that speaks for an attempt that is not the current one.
 pub(super) fn fence(view: &TaskView<'_>, attempt: Option<u32>) -> Result<(), Rejected> {
     match attempt {
         Some(given) if given != view.attempts => Err(Rejected::fenced(format!(

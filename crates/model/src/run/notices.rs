@@ -1,4 +1,4 @@
-//! What a run's events are worth telling somebody who is not looking.
+//! What a run's events are worth telling a person who is not looking.
 //!
 //! Questions are not told here: whatever is asked reaches the inbox, and that tells what is new.
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// So many failed tasks of a run are told one by one; what fails beyond is told with its phase.
-/// When everything fails, nobody reads a thousand messages.
+/// When everything fails, a person does not read a thousand messages.
 const FAILURES_TOLD_MAX: usize = 20;
 
 /// So many failed tasks are named at the end of a phase or a run.

@@ -66,7 +66,7 @@ impl ParkCause {
         }
     }
 
-    /// Whether the agent's service cannot be used, by anybody with its account.
+    /// Whether the agent's service cannot be used, by any agent with its account.
     pub fn is_unavailable(self) -> bool {
         matches!(self, Self::Outage | Self::SignIn | Self::Credit)
     }
@@ -182,7 +182,7 @@ impl Active {
         let id = &view.planned.id;
         let agent = unavailable(view);
         let waits = |it: &TaskView<'_>| unavailable(it) == agent && it.planned.id != *id;
-        // Of most tasks nobody waits for the same: then there is no need to look at every task.
+        // Mostly no other task waits for the same: then there is no need to look at every task.
         let others = agent.into_iter().flat_map(|_| self.tasks()).filter(waits);
         let woken = others.map(|it| Event::TaskWoken { id: it.planned.id.clone() });
         Decision::events([Event::TaskReopened { id: id.clone() }].into_iter().chain(woken))
@@ -195,10 +195,10 @@ impl Active {
         Ok(Decision::events(is_parked.then(|| Event::TaskWoken { id: id.clone() })))
     }
 
-    /// The accounts' entries that nobody waits for any more after these events.
+    /// The accounts' entries that no task waits for any more after these events.
     pub(super) fn settled_accounts(&self, events: &[Event]) -> Vec<Effect> {
         let gone = self.no_longer_parked(events);
-        // Nearly always nobody is: then there is no need to look at every task.
+        // Nearly always no task is: then there is no need to look at every task.
         if gone.is_empty() {
             return Vec::new();
         }

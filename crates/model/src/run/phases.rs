@@ -32,7 +32,7 @@ impl Active {
             PhaseStage::Open { .. } if is_current => {
                 is_settled.then_some(PhaseStep::Settle(target))
             }
-            // Nobody is asked any more once the mode was changed.
+            // No person is asked any more once the mode was changed.
             PhaseStage::Ending { step: EndStep::Approval, .. }
                 if is_current && is_settled && self.core.settings.mode != Mode::Normal =>
             {
@@ -50,7 +50,7 @@ impl Active {
             Some(PhaseStep::Open(phase)) => {
                 let opened = Decision::events([Event::PhaseOpened { phase }]);
                 match self.phase(phase) {
-                    // Whoever was asked about its end need not answer any more.
+                    // The person who was asked about its end need not answer any more.
                     Some(PhaseStage::Ending { .. }) => opened.with(settle(phase)),
                     _ => opened,
                 }
@@ -194,7 +194,7 @@ impl PhaseStage {
     }
 }
 
-/// Closes a phase; whoever was asked about its end need not answer any more.
+/// Closes a phase; a person who was asked about its end need not answer any more.
 fn close(phase: u32, merge_commit: Option<String>) -> Decision<Event> {
     Decision::events([Event::PhaseClosed { phase, merge_commit }]).with(settle(phase))
 }

@@ -144,7 +144,7 @@ impl Isolation {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Task {
     pub stage: Stage,
-    /// How often it was started; only grows, and fences off whoever comes late.
+    /// How often it was started; only grows, and fences off an attempt that comes late.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempts: u32,
     /// How many of those were in earlier runs.
@@ -172,7 +172,7 @@ pub(super) struct Task {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Stage {
-    /// Waits: for its dependencies, its phase, a retry's delay or somebody to start it.
+    /// Waits: for its dependencies, its phase, a retry's delay or a start.
     #[default]
     Open,
     /// An attempt is under way.

@@ -103,7 +103,7 @@ pub struct Usage {
     pub input: u64,
     pub output: u64,
     pub cached: u64,
-    /// In millionths of a dollar; 0 where nobody tells.
+    /// In millionths of a dollar; 0 where the program does not tell.
     pub cost_micros: u64,
 }
 
@@ -154,7 +154,7 @@ pub struct Account {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Budget {
-    /// Nobody has said; then no model agent is started.
+    /// The person has not said; then no model agent is started.
     #[default]
     Unset,
     Unlimited,
@@ -400,7 +400,7 @@ impl Task {
         }
     }
 
-    /// The task is not in the plan any more: nobody waits for an answer.
+    /// The task is not in the plan any more: no agent waits for an answer.
     pub(super) fn forget_questions(&mut self) {
         if let Some(trail) = &mut self.trail {
             trail.asked.clear();

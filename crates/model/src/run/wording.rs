@@ -86,7 +86,7 @@ fn is_field(line: &str) -> bool {
         || depends.iter().any(|word| line.starts_with(word))
 }
 
-/// FNV-1a of 128 bits: no two texts of one project meet by chance, and nobody gains by a clash.
+/// FNV-1a of 128 bits: no two texts of one project meet by chance, and a clash gains an agent nothing.
 struct Sum(u128);
 
 impl Sum {

@@ -15,7 +15,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What somebody wants of a run.
+/// What an actor wants of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Begins the first run, or the next one after a run that is over. What earlier runs have
@@ -55,7 +55,7 @@ pub enum Command {
     Claim {
         id: TaskId,
     },
-    /// `attempt` fences off whoever speaks for an older one; none is given by a person. `commit` is
+    /// `attempt` fences off a caller that speaks for an older one; none is given by a person. `commit` is
     /// what brought the work into its phase's branch, where there is one.
     Done {
         id: TaskId,
@@ -134,7 +134,7 @@ pub enum Command {
         key: String,
         text: String,
     },
-    /// A person works in the task's conversation; until it is handed back nobody else does.
+    /// A person works in the task's conversation; until it is handed back no agent does.
     TakeOver {
         id: TaskId,
     },

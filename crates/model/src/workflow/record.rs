@@ -56,7 +56,7 @@ pub struct Held {
 pub struct BadRecord;
 
 impl Held {
-    /// How a feature holds an agent; a feature that is done holds nobody.
+    /// How a feature holds an agent; a feature that is done holds no agent.
     pub fn by(feature: &Feature, settings: RightsSettings) -> Option<Self> {
         (!feature.is_done()).then(|| Self {
             rights: Rights::under(feature, settings),
@@ -180,7 +180,7 @@ impl Draft {
     }
 }
 
-/// A sum that notices a torn or mistyped record (FNV-1a); nobody is kept from computing it.
+/// A sum that notices a torn or mistyped record (FNV-1a); any program can compute it.
 fn sum(bytes: &[u8]) -> u64 {
     let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)

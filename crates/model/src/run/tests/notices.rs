@@ -1,4 +1,4 @@
-//! What is told to whoever is not looking.
+//! What is told to a person who is not looking.
 
 use super::{Command, Isolation, Mode, Settings, Walk, agent, plain, plan, steps};
 use crate::{

@@ -255,7 +255,7 @@ fn a_retry_during_a_phases_end_opens_the_phase_again() {
         walk.go("retry T2");
         assert_eq!(walk.phases(), "1 open, 2 waiting");
         assert_eq!(walk.lists(), "pending: T3; ready: T2; completed: T1");
-        assert_eq!(walk.asked(), [""; 0], "whoever was asked need not answer any more");
+        assert_eq!(walk.asked(), [""; 0], "the person need not answer any more");
     }
 }
 

@@ -122,7 +122,7 @@ fn the_seeds_example_is_adopted_as_it_is_meant() {
     };
     let mut walk = Walk::default();
     walk.give(&adopt, &person()).unwrap();
-    // What was in progress has nobody any more who works on it.
+    // What was in progress is not worked on any more.
     assert_eq!(
         walk.lists(),
         "pending: T1.5 T1.6 T1.7; ready: T1.3 T1.4; completed: T0.5.1 T1.1 T1.2 T0.5.2 T0.5.3"
@@ -446,7 +446,7 @@ fn mode_and_config_may_be_edited() {
 
 #[test]
 fn an_edit_of_an_older_rendering_means_what_was_changed_then() {
-    // Somebody read the file before T1.2 was done, and wrote it back afterwards with T1.4 forced.
+    // An agent read the file before T1.2 was done, and wrote it back afterwards with T1.4 forced.
     let mut walk = walk();
     let base = walk.active().render();
     let stale = moved(&base, &[("T1.4", "completed")]);

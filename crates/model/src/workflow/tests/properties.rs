@@ -1,4 +1,4 @@
-//! What holds whatever anybody does, in whatever order.
+//! What holds whatever the actors do, in whatever order.
 
 use super::{
     CheckpointRow, Claim, Command, Event, GateName, NextStep, Phase, Requirement, Walk, Workflow,

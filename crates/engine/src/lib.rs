@@ -3,6 +3,7 @@
 //! The only crate that puts machines, journal and windows together, and the only one below the
 //! faces that has a clock and starts processes.
 
+mod accounts;
 mod actor;
 mod adopt;
 mod agent;

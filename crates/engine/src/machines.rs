@@ -14,9 +14,11 @@ use crate::{
 };
 use std::{any::TypeId, fmt};
 use waypost_model::{
+    accounts::Accounts,
     answer::{Answer, Consequence, OutsideFacts},
     id::StreamName,
     inbox::{Inbox, Topic},
+    job::Job,
     machine::Machine,
     run::Run,
     verdict::Verdicts,
@@ -33,6 +35,8 @@ pub(crate) static MACHINES: &[MachineKind] = &[
     MachineKind::of::<Run>().shown_in::<RunWindow>(),
     MachineKind::of::<Inbox>(),
     MachineKind::of::<Verdicts>(),
+    MachineKind::of::<Accounts>(),
+    MachineKind::of::<Job>(),
 ];
 
 /// What the engine has to know of a kind of machine.

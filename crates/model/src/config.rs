@@ -97,12 +97,15 @@ pub struct RunConfig {
     pub same_error_limit: u32,
     /// Who works on tasks that name no agent and have no command; empty: no agent.
     pub agent: String,
-    /// How many model agents may work at once.
+    /// How many model agents may work at once on this machine, whatever project they work for.
     pub max_agents: u32,
     /// What all model agents of a run may spend, in dollars; 0 is undecided.
     pub budget_usd: f64,
     /// What those of one phase may spend, in dollars; 0 is no limit.
     pub phase_budget_usd: f64,
+    /// What all model agents may spend on one day (in UTC) for one project, whatever they work on, in
+    /// dollars; 0 is no limit. Only from a person's own configuration.
+    pub day_budget_usd: f64,
     /// What those of one task may spend unless it says so itself, in dollars; 0 is no limit.
     pub task_budget_usd: f64,
     /// How long an attempt of a model agent may take, in seconds; 0 is no limit.
@@ -182,6 +185,7 @@ impl Default for RunConfig {
             max_agents: 4,
             budget_usd: 0.0,
             phase_budget_usd: 0.0,
+            day_budget_usd: 0.0,
             task_budget_usd: 0.0,
             timeout_seconds: 0,
             stall_seconds: 1_800,
@@ -217,6 +221,7 @@ impl Document for Config {
         let money = [
             ("run.budget_usd", self.run.budget_usd),
             ("run.phase_budget_usd", self.run.phase_budget_usd),
+            ("run.day_budget_usd", self.run.day_budget_usd),
             ("run.task_budget_usd", self.run.task_budget_usd),
         ];
         let wrong = money.into_iter().filter(|(_, value)| !(0.0..=MONEY_MAX).contains(value));

@@ -63,6 +63,8 @@ pub mod user_state {
     pub const PROJECTS: &str = "waypost/projects";
     /// What a person has allowed agents for good.
     pub const PERMITS: &str = "waypost/permits";
+    /// Locks, one for each agent that may work at once.
+    pub const SLOTS: &str = "waypost/slots";
 }
 
 /// Variables of the environment, as children of Waypost find them.

@@ -3,6 +3,7 @@
 //! Pure by construction: no file, no clock, no random number, no thread. Everything here is a
 //! value or a function of values, so every rule of the product can be tested in microseconds.
 
+pub mod accounts;
 pub mod actor;
 pub mod answer;
 pub mod code;
@@ -13,6 +14,7 @@ pub mod document;
 pub mod evidence;
 pub mod id;
 pub mod inbox;
+pub mod job;
 pub mod json;
 pub mod layout;
 pub mod machine;

@@ -97,8 +97,8 @@ impl<E> Decision<E> {
     }
 }
 
-/// What follows from events and is not one. `Ask` and `Settle` reach the inbox in the same
-/// transaction; notices and timers are rows of the outbox, which the host performs.
+/// What follows from events and is not one. `Ask`, `Settle` and `Account` reach their machine in
+/// the same transaction; notices and timers are rows of the outbox, which the host performs.
 ///
 /// What can be told from the state at any time (a phase that waits to be joined, the earliest time
 /// of a next try) is no effect: the executor looks at the state.
@@ -108,6 +108,8 @@ pub enum Effect {
     Ask(Question<Topic>),
     /// What was asked about `topic` needs no answer any more.
     Settle { topic: Topic },
+    /// Something became of an account: the accounts are told in the same transaction.
+    Account(crate::accounts::Command),
     /// Send a notice to a person who is not looking, if that is wanted.
     Notify(crate::notice::Notice),
     /// At this time the machine is asked what is due (`Machine::due`), once, also if no program was

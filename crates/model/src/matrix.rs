@@ -2,6 +2,7 @@
 //! command that gets none is noticed.
 
 use crate::{
+    accounts::Command,
     machine::{Decision, Effect, Rejected},
     next::NextStep,
 };
@@ -73,6 +74,9 @@ fn effect_line(effect: &Effect) -> String {
     match effect {
         Effect::Ask(question) => format!("ask: {}", question.title),
         Effect::Settle { topic } => format!("settle {topic}"),
+        Effect::Account(Command::Spend { agent, micros }) => format!("spend {agent} {micros}"),
+        Effect::Account(Command::Hold { parked }) => format!("hold account {}", parked.agent),
+        Effect::Account(Command::Wake { agent }) => format!("wake account {agent}"),
         Effect::Notify(notice) => format!("notify {}", notice.kind),
         Effect::SetTimer { topic, at } => format!("timer {topic} at {at}"),
         Effect::CancelTimer { topic } => format!("no timer {topic}"),

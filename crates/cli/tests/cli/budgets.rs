@@ -115,3 +115,98 @@ fn a_stream_without_usage_is_estimated_and_that_is_said() {
     assert!(ran.stderr.contains("is estimated from what it wrote"), "{BINARY}: {ran}");
     assert!(cost(&project) >= 10_000, "{ran}");
 }
+
+/// Adds a line to the person's own `[run]`.
+fn configure(project: &Project, line: &str) {
+    let config = project.read(USER_CONFIG);
+    project.write(USER_CONFIG, &format!("{config}\n[run]\n{line}\n"));
+}
+
+#[test]
+fn what_all_may_spend_in_a_day_parks_agents_until_it_is_over() {
+    let steps = json!([request(), until("one"), request(), {"run": "true"}, {"done": "x"}]);
+    let project = priced(&["T1.1", "T1.2"], &steps);
+    let config = project.read(USER_CONFIG);
+    configure(&project, "day_budget_usd = 0.15");
+    let mut run = begin(&project, "run --no-budget");
+    wait_for("both to be parked", || bodies(&project, "attempt_parked").len() == 2);
+    for parked in bodies(&project, "attempt_parked") {
+        assert_eq!(parked["cause"], "budget", "{parked}");
+        let until = parked["until"].as_i64().unwrap();
+        assert_eq!(until % (24 * 60 * 60 * 1_000), 0, "the beginning of a day: {parked}");
+    }
+    let spent = bodies(&project, "spent");
+    let sum: u64 = spent.iter().map(|it| it["micros"].as_u64().unwrap()).sum();
+    assert_eq!((sum, spent[0]["agent"].as_str()), (cost(&project), Some("alice")), "{spent:?}");
+    let why = project.must("why T1.1").stdout;
+    assert!(why.contains("the budget of the day is used up"), "{why}");
+    let status = project.must("run status").stdout;
+    assert!(status.contains("waits T1.1 until"), "{status}");
+    // It would go on when the day is over, by itself.
+    assert!(run.try_wait().unwrap().is_none());
+    project.must("run stop");
+    wait_for("the run to end", || run.try_wait().unwrap().is_some());
+    // Whatever works today counts: a task that was never begun waits, too.
+    let mut again = begin(&project, "run --resume");
+    wait_for("it to be at work", || project.run("run status --json").code == 0);
+    assert_eq!(bodies(&project, "attempt_engaged").len(), 2);
+    again.kill().unwrap();
+    again.wait().unwrap();
+    project.write("one", "");
+    project.write(USER_CONFIG, &config);
+    configure(&project, "day_budget_usd = 5");
+    let ran = project.run("run --resume");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.json("run status")["counts"]["completed"], 2, "{ran}");
+}
+
+#[test]
+fn a_project_has_no_say_in_what_is_spent_in_a_day() {
+    let project = priced(&["T1.1"], &json!([{"done": "x"}]));
+    project.write("waypost.toml", "[run]\nday_budget_usd = 1000\n");
+    let ran = project.run("run --no-budget");
+    assert_eq!(ran.code, 2, "{ran}");
+    assert!(ran.stderr.contains("a project has no say in it"), "{ran}");
+}
+
+#[test]
+fn as_many_agents_work_on_a_machine_as_may_whatever_project_they_are_for() {
+    let steps = json!([{"run": "until test -e go; do sleep 0.05; done"}, {"done": "x"}]);
+    let one = priced(&["T1.1"], &steps);
+    let state = one.base().join("state");
+    let shared = |project: Project| {
+        configure(&project, "max_agents = 1");
+        project.variable("XDG_STATE_HOME", state.to_str().unwrap())
+    };
+    let (one, other) = (shared(one), shared(priced(&["T1.1"], &steps)));
+    let mut first = begin(&one, "run --no-budget");
+    wait_for("the first agent", || bodies(&one, "attempt_engaged").len() == 1);
+    let mut second = begin(&other, "run --no-budget");
+    wait_for("the other project's reason", || {
+        let why = other.run("why T1.1").stdout;
+        why.contains("as many agents work on this machine as may")
+    });
+    assert_eq!(bodies(&other, "attempt_engaged").len(), 0);
+    other.write("go", "");
+    one.write("go", "");
+    wait_for("the first run to end", || first.try_wait().unwrap().is_some());
+    wait_for("the second run to end", || second.try_wait().unwrap().is_some());
+    for project in [&one, &other] {
+        assert_eq!(project.json("run status")["counts"]["completed"], 1);
+    }
+}
+
+#[test]
+fn the_slots_of_an_engine_that_was_killed_are_free() {
+    let steps = json!([{"run": "until test -e go; do sleep 0.05; done"}, {"done": "x"}]);
+    let project = priced(&["T1.1", "T1.2"], &steps);
+    configure(&project, "max_agents = 1");
+    let mut run = begin(&project, "run --no-budget");
+    wait_for("the first agent", || bodies(&project, "attempt_engaged").len() == 1);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    project.write("go", "");
+    let ran = project.run("run --resume");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.json("run status")["counts"]["completed"], 2, "{ran}");
+}

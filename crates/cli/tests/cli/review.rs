@@ -172,6 +172,21 @@ fn a_reviewer_that_fails_is_told_apart_from_a_finding() {
 }
 
 #[test]
+fn a_reviewer_whose_account_met_a_limit_is_not_sent_again_before_it_is_over() {
+    let limited = json!({"steps": [{"say": "I begin."}, {"unavailable": "outage"}]});
+    let project = reviewing("claude", &json!([limited, {"steps": [said(&clean())]}]));
+    let ran = project.run("develop review");
+    assert_ne!(ran.code, 0, "{ran}");
+    let held: Vec<Value> =
+        project.log().into_iter().filter(|entry| entry["kind"] == "held").collect();
+    assert_eq!(held.len(), 1, "{held:?}");
+    assert_eq!(held[0]["stream"], "accounts", "{held:?}");
+    let again = project.run("develop review");
+    assert_ne!(again.code, 0, "{again}");
+    assert!(again.stderr.contains("critic does not work until"), "{again}");
+}
+
+#[test]
 fn a_review_goes_on_where_its_command_was_killed() {
     let steps = json!([{"steps": [
         {"say": "I look."}, {"run": "while ! test -e ../go; do sleep 0.05; done"}, said(&clean()),

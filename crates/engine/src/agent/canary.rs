@@ -285,7 +285,7 @@ fn canary_in(
     // It is gone in a moment, and must not be missed.
     notes.home.state = None;
     notes.ensure_journal()?;
-    let job = Job::begin(&notes, keeper, order)?;
+    let job = Job::begin(&mut notes, keeper, order)?;
     let JobEnd { ended, .. } = carry(&mut notes, &mut Trial { job, onlooker })?;
     notes.take_verdicts()?;
     let is_refused = notes.verdicts()?.refused > 0;
@@ -318,8 +318,8 @@ impl Guest for Trial<'_> {
         waits.readable_too(self.onlooker.bell());
     }
 
-    fn attend(&mut self, _: &mut Project, now: Time) -> Result<Attended<JobEnd>, EngineError> {
-        let ended = self.job.attend_alone(now, self.onlooker, &mut |_| None)?;
+    fn attend(&mut self, notes: &mut Project, _: Time) -> Result<Attended<JobEnd>, EngineError> {
+        let ended = self.job.attend_alone(notes, self.onlooker, &mut |_| None)?;
         Ok(ended.map_or(Attended::GoesOn, Attended::Over))
     }
 }

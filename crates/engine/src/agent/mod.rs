@@ -14,6 +14,7 @@ mod meter;
 mod name;
 mod prepare;
 mod profile;
+mod slots;
 mod supervised;
 mod surroundings;
 mod transcript;
@@ -29,6 +30,7 @@ pub(crate) use meter::{Meter, Tally};
 pub(crate) use name::new_uuid;
 pub use profile::{Agent, Installed};
 pub(crate) use profile::{SHELL, built_in_names, find_program};
+pub(crate) use slots::{Slot, Slots};
 pub(crate) use supervised::{
     Adoption, AgentEnd, Allowance, Bounds, Call, Circumstances, Halt, ProcessEnd, Purse, Remains,
     Supervised, Supervision, Told, Trouble, agents_folder, bury, end_child, end_unseen, heard_in,

@@ -1,4 +1,5 @@
-//! What a project's own file may not say: where notices go, and which programs are agents.
+//! What a project's own file may not say: where notices go, which programs are agents, and what a
+//! person lets them spend in a day.
 //!
 //! A repository is written by others, and by agents. A file of it that named a program would have
 //! that program started with the person's account, and one that named an address would have
@@ -16,6 +17,9 @@ use waypost_store::parse;
 /// Where the person's own configuration is, if there is no better name for it.
 pub(crate) const USUAL_USER_FILE: &str = "~/.config/waypost/config.toml";
 
+/// A person's own limit for all that is spent on one day.
+const DAY_BUDGET_KEY: &str = "run.day_budget_usd";
+
 /// A word for programs that match on findings.
 const CODE: &str = "personal_key";
 
@@ -30,6 +34,7 @@ impl Personal<'_> {
     /// Everything in a project's file that it may not say, with its place in the text.
     pub(crate) fn findings(&self, layer: &Table, bytes: &[u8]) -> Vec<Diagnostic> {
         let mut findings: Vec<Diagnostic> = self.about_notices(layer).collect();
+        findings.extend(self.about_money(layer));
         if let Some(Value::Table(agents)) = layer.get("agents") {
             findings.extend(agents.iter().flat_map(|(name, agent)| self.about_agent(name, agent)));
         }
@@ -52,6 +57,15 @@ impl Personal<'_> {
             );
             self.finding(key, message, &format!("set it in {}", self.own_file()))
         })
+    }
+
+    fn about_money(&self, layer: &Table) -> Option<Diagnostic> {
+        layer.get("run")?.get("day_budget_usd")?;
+        let message = format!(
+            "`{DAY_BUDGET_KEY}` is what a person lets agents spend in a day, and a project has no \
+             say in it"
+        );
+        Some(self.finding(DAY_BUDGET_KEY, message, &format!("set it in {}", self.own_file())))
     }
 
     fn about_agent(&self, name: &str, agent: &Value) -> Vec<Diagnostic> {

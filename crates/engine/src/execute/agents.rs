@@ -14,7 +14,7 @@ use super::{
 use crate::{
     agent::{
         Agent, AgentEnd, Allowance, Asking, Bounds, Call, Circumstances, Halt, Heard, Meter, Purse,
-        Supervised, agents_folder, heard_in, inherited, new_uuid, out_of_money,
+        Slots, Supervised, agents_folder, heard_in, inherited, new_uuid, out_of_money,
     },
     error::EngineError,
     ledger::MachineCommand,
@@ -41,6 +41,9 @@ use waypost_store::file;
 
 /// How long a task waits when the machine has no room for its agent.
 const NO_ROOM: Duration = Duration::from_secs(5);
+
+/// Why an agent is not started whose slot another process has taken in the same moment.
+const SLOTS_TAKEN: &str = "as many agents work on this machine as may (max_agents)";
 
 /// An attempt with the conversation it is to work in.
 struct Assignment {
@@ -78,6 +81,12 @@ impl Executor<'_> {
             let end = run::Command::Park { id, attempt: number, parked };
             return self.follow(project, attempt, Step::Over(Box::new(end)));
         }
+        let Some(slot) = Slots::of(project).take()? else {
+            let parked = no_room(now.plus(NO_ROOM), SLOTS_TAKEN.to_owned());
+            let (id, number) = (attempt.id.clone(), attempt.number);
+            self.end_attempt(attempt, Some(run::Command::Park { id, attempt: number, parked }));
+            return Ok(());
+        };
         let noted = self.note_conversation(project, &attempt, &given)?;
         write_fence(project, &attempt)?;
         let is_shared = matches!(attempt.ground, Ground::Project);
@@ -108,7 +117,7 @@ impl Executor<'_> {
         let id = attempt.id.clone();
         self.audience.tell(&Happening::Started { id: id.clone(), attempt: attempt.number });
         let mut worker = Worker::new(attempt, agent, before);
-        worker.noted = noted;
+        (worker.noted, worker.slot) = (noted, Some(slot));
         self.workers.insert(id, worker);
         Ok(())
     }
@@ -240,6 +249,7 @@ impl Executor<'_> {
         now: Time,
     ) -> Result<(), EngineError> {
         let ids: Vec<TaskId> = self.workers.keys().cloned().collect();
+        let slots = Slots::of(project);
         for id in ids {
             let Some(mut worker) = self.workers.remove(&id) else { continue };
             worker.agent.look(now)?;
@@ -255,6 +265,10 @@ impl Executor<'_> {
                 }
             }
             worker.agent.attend(now)?;
+            if !worker.waits() {
+                // One that was taken over has none yet; it works all the same.
+                worker.take_slot(&slots)?;
+            }
             self.workers.insert(id, worker);
         }
         self.keep_budget(project)?;
@@ -339,8 +353,9 @@ impl Executor<'_> {
     ) -> Result<(), EngineError> {
         let trail = self.trail(project, &worker.attempt.id)?;
         // Others may have taken the slot of one that waited.
-        let may_go_on = !worker.waits() || self.has_room(project)?;
-        let Worker { attempt, agent, is_held, .. } = worker;
+        let may_go_on =
+            !worker.waits() || self.has_room(project)? && worker.take_slot(&Slots::of(project))?;
+        let Worker { attempt, agent, is_held, slot, .. } = worker;
         let (id, number) = (attempt.id.clone(), attempt.number);
         let asking = Asking {
             work: &id,
@@ -353,6 +368,9 @@ impl Executor<'_> {
             .attend(&mut agent.life, &mut |prompts| self.is_permitted(project, &id, prompts))?;
         agent.life.set_waits(found.is_waiting, now);
         *is_held = found.is_held;
+        if found.is_waiting {
+            *slot = None;
+        }
         let is_new =
             |prompt: &Prompt| trail.as_ref().is_none_or(|it| !it.asked.contains(&prompt.key));
         for (prompt, question) in found.open.into_iter().filter(|(prompt, _)| is_new(prompt)) {
@@ -469,8 +487,14 @@ impl Executor<'_> {
         earlier.map(|earlier| earlier.tool_calls).sum()
     }
 
-    /// What is left of what the run may spend, in millionths of a dollar; none: no limit.
+    /// What is left of what agents may spend, in millionths of a dollar; none: no limit.
     pub(super) fn money_left(&mut self, project: &mut Project) -> Result<Option<u64>, EngineError> {
+        let (run, day) = self.purses(project)?;
+        Ok(run.into_iter().chain(day).min())
+    }
+
+    /// What is left of what the run and its phase may spend, and of what all agents may today.
+    fn purses(&mut self, project: &mut Project) -> Result<(Option<u64>, Option<u64>), EngineError> {
         let phase_cents = config::cents(project.configuration().values.run.phase_budget_usd);
         let working: u64 = self.workers.values().map(|worker| worker.spent().cost_micros).sum();
         // What has ended and is not recorded yet was spent, too.
@@ -479,7 +503,9 @@ impl Executor<'_> {
             _ => 0,
         });
         let working = working.saturating_add(ended.sum());
-        let Some(active) = project.run()?.active() else { return Ok(None) };
+        let now = project.clock.now();
+        let day = project.day_left(now)?.map(|left| left.saturating_sub(working));
+        let Some(active) = project.run()?.active() else { return Ok((None, day)) };
         let left = |cents: u64, spent: u64| {
             cents.saturating_mul(10_000).saturating_sub(spent.saturating_add(working))
         };
@@ -493,21 +519,49 @@ impl Executor<'_> {
             let spent = of_phase.filter_map(|view| view.trail).map(|it| it.usage.cost_micros).sum();
             left(cents, spent)
         });
-        Ok(run.into_iter().chain(phase).min())
+        Ok((run.into_iter().chain(phase).min(), day))
     }
 
-    /// Ends all agents when the run may not spend more.
+    /// Ends all agents when the run may not spend more, or all agents may not today.
     pub(super) fn keep_budget(&mut self, project: &mut Project) -> Result<(), EngineError> {
-        if self.is_out_of_money || self.money_left(project)? != Some(0) {
-            return Ok(());
-        }
-        self.is_out_of_money = true;
-        self.audience.tell(&Happening::Note("the budget is used up".into()));
         let now = project.clock.now();
+        let purse = match self.purses(project)? {
+            (Some(0), _) if !self.is_out_of_money => {
+                self.is_out_of_money = true;
+                self.audience.tell(&Happening::Note("the budget is used up".into()));
+                Purse::Run
+            }
+            (_, Some(0)) => {
+                let next = now.next_day();
+                if self.said.insert(format!("day {next}")) {
+                    let text = format!("the budget of the day is used up; it goes on at {next}");
+                    self.audience.tell(&Happening::Note(text));
+                }
+                Purse::Day
+            }
+            _ => return Ok(()),
+        };
         // One that is done already costs nothing more.
         let is_busy = |worker: &&mut Worker| worker.agent.life.heard().end.is_none();
         let mut busy = self.workers.values_mut().filter(is_busy);
-        busy.try_for_each(|worker| worker.interrupt(Halt::Budget(Purse::Run), now))
+        busy.try_for_each(|worker| worker.interrupt(Halt::Budget(purse), now))
+    }
+
+    /// How many more agents may start: by our own count, and by that of the machine. Those that wait
+    /// for a person count in neither.
+    pub(super) fn agents_free(
+        &mut self,
+        project: &Project,
+        busy: usize,
+    ) -> Result<usize, EngineError> {
+        let limit = project.configuration().values.run.max_agents as usize;
+        let claimed = self.claimed.iter().filter(|attempt| attempt.has_agent()).count();
+        let wanted = limit.saturating_sub(busy + claimed);
+        if self.is_out_of_money || wanted == 0 {
+            return Ok(0);
+        }
+        let free = Slots::of(project).free(wanted + claimed)?;
+        Ok(free.saturating_sub(claimed).min(wanted))
     }
 
     /// Whether another agent may work.

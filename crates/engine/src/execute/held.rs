@@ -21,6 +21,11 @@ impl Executor<'_> {
         now: Time,
     ) -> Result<(), EngineError> {
         self.limited.clear();
+        let held = project.accounts()?.all_held(now);
+        let held: Vec<(String, Time, ParkCause)> = held
+            .filter_map(|(agent, held)| Some((agent.to_owned(), held.until?, held.cause)))
+            .collect();
+        held.into_iter().for_each(|(agent, until, cause)| self.limit(&agent, until, cause));
         let Some(active) = project.run()?.active() else { return Ok(()) };
         let parked: Vec<Parked> = active
             .tasks()
@@ -33,10 +38,13 @@ impl Executor<'_> {
 
     /// A person who starts the run again has had the time to sign in or to pay: that is tried.
     pub(super) fn try_accounts(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        let is_tried = |cause: ParkCause| cause.is_unavailable() && cause.needs_person();
+        let now = project.clock.now();
+        let held = project.accounts()?.all_held(now).filter(|(_, held)| is_tried(held.cause));
+        let mut agents: BTreeSet<String> = held.map(|(agent, _)| agent.to_owned()).collect();
         let Some(active) = project.run()?.active() else { return Ok(()) };
         let parked = active.tasks().filter_map(|view| view.trail?.parked.as_ref());
-        let tried = parked.filter(|it| it.cause.is_unavailable() && it.cause.needs_person());
-        let agents: BTreeSet<String> = tried.map(|it| it.agent.clone()).collect();
+        agents.extend(parked.filter(|it| is_tried(it.cause)).map(|it| it.agent.clone()));
         let commands = agents.into_iter().map(|agent| Command::WakeAccount { agent });
         match commands.collect::<Vec<_>>() {
             commands if commands.is_empty() => Ok(()),
@@ -63,6 +71,18 @@ impl Executor<'_> {
         }
     }
 
+    /// Whether any task of the run is for an agent.
+    pub(super) fn has_agents(&mut self, project: &mut Project) -> Result<bool, EngineError> {
+        if let Some(known) = self.has_agents {
+            return Ok(known);
+        }
+        let Some(active) = project.run_seen()?.active() else { return Ok(false) };
+        let settings = active.settings();
+        let found = active.tasks().any(|view| is_agents(view.planned, settings));
+        self.has_agents = Some(found);
+        Ok(found)
+    }
+
     /// Whether there is money for another agent: what is spent, with one more request of every agent
     /// that works, has to be below the limit.
     pub(super) fn has_money(
@@ -80,10 +100,11 @@ impl Executor<'_> {
         project: &mut Project,
         agent: &str,
     ) -> Result<u32, EngineError> {
-        let Some(active) = project.run()?.active() else { return Ok(0) };
+        let known = project.accounts()?.in_a_row(agent);
+        let Some(active) = project.run()?.active() else { return Ok(known) };
         let parked = active.tasks().filter_map(|view| view.trail?.parked.as_ref());
         let of_account = parked.filter(|it| it.agent == agent && it.cause.holds_agent());
-        Ok(of_account.map(|it| it.in_a_row).max().unwrap_or(0))
+        Ok(of_account.map(|it| it.in_a_row).max().unwrap_or(0).max(known))
     }
 
     /// An agent came to the end of its turn: its account can be used, and what waits for it goes on.
@@ -92,9 +113,16 @@ impl Executor<'_> {
         project: &mut Project,
         agent: &str,
     ) -> Result<(), EngineError> {
+        let now = project.clock.now();
+        let accounts = project.accounts()?;
+        // A limit that others have met may still hold: this one was at work before.
+        let is_woken = match accounts.held(agent, now) {
+            Some(held) => held.cause.is_unavailable(),
+            None => accounts.in_a_row(agent) > 0,
+        };
         let Some(active) = project.run()?.active() else { return Ok(()) };
         let mut parked = active.tasks().filter_map(|view| view.trail?.parked.as_ref());
-        if parked.any(|it| it.agent == agent && it.cause.is_unavailable()) {
+        if is_woken || parked.any(|it| it.agent == agent && it.cause.is_unavailable()) {
             self.ended.push(Command::WakeAccount { agent: agent.to_owned() });
         }
         if self.limited.get(agent).is_some_and(|(_, cause)| cause.is_unavailable()) {
@@ -106,8 +134,12 @@ impl Executor<'_> {
     /// Others of the agent's name wait with a task that cannot use its account.
     pub(super) fn note_limit(&mut self, parked: &Parked) {
         let Some(until) = parked.until.filter(|_| parked.cause.holds_agent()) else { return };
-        let held = self.limited.entry(parked.agent.clone()).or_insert((until, parked.cause));
-        *held = (until, parked.cause).max(*held);
+        self.limit(&parked.agent, until, parked.cause);
+    }
+
+    fn limit(&mut self, agent: &str, until: Time, cause: ParkCause) {
+        let held = self.limited.entry(agent.to_owned()).or_insert((until, cause));
+        *held = (until, cause).max(*held);
     }
 
     /// Why nothing goes on, if only somebody outside can change that.
@@ -131,7 +163,7 @@ impl Executor<'_> {
         }
         let (mut asks, mut money, mut account) = (is_asking, false, false);
         for view in ready {
-            let held = cause(&view, settings, &self.limited, now).filter(|it| it.needs_person());
+            let held = cause(&view, settings, &self.limited, now);
             match () {
                 () if held == Some(ParkCause::Budget) => money = true,
                 () if held.is_some() => account = true,
@@ -151,19 +183,22 @@ impl Executor<'_> {
     }
 }
 
-/// What a ready task waits for: its own reason, or that of others with its agent.
+/// What a ready task waits for that only a person can change: its own reason, or that of others with
+/// its agent.
 fn cause(
     view: &TaskView<'_>,
     settings: &Settings,
     limited: &Limited,
     now: Time,
 ) -> Option<ParkCause> {
-    let own = view.parked(now).map(|parked| parked.cause);
-    own.or_else(|| {
+    let own = view.parked(now).map(|parked| (parked.cause, parked.until.is_some()));
+    let (cause, ends) = own.or_else(|| {
         let Work::Agent(agent) = Work::of(view.planned, settings) else { return None };
         let (until, cause) = limited.get(agent)?;
-        (*until > now).then_some(*cause)
-    })
+        (*until > now).then_some((*cause, true))
+    })?;
+    // The budget of a day comes back by itself.
+    (cause.needs_person() && !(cause == ParkCause::Budget && ends)).then_some(cause)
 }
 
 /// How a task waits that the machine has no room for.

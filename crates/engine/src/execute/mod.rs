@@ -124,6 +124,8 @@ pub(crate) struct Executor<'a> {
     is_out_of_money: bool,
     /// What the dearest request of an agent cost so far, in millionths of a dollar.
     request_micros: u64,
+    /// Whether any task is for an agent; none: the plan may have changed.
+    has_agents: Option<bool>,
     /// What was said once about agents' costs.
     said: BTreeSet<String>,
     /// Work trees, where tasks have some.
@@ -183,6 +185,7 @@ impl<'a> Executor<'a> {
             limited: Limited::new(),
             is_out_of_money: false,
             request_micros: 0,
+            has_agents: None,
             said: BTreeSet::new(),
             apart,
             ended: Vec::new(),
@@ -426,10 +429,9 @@ impl Executor<'_> {
         let mut room = Room {
             // What has ended is still in progress in the machine, and frees its slot now.
             commands: (slots + ahead).saturating_sub(taken),
-            agents: if self.has_money(project, busy)? {
-                self.agents_free(project, busy)
-            } else {
-                0
+            agents: match self.has_agents(project)? && self.has_money(project, busy)? {
+                true => self.agents_free(project, busy)?,
+                false => 0,
             },
             slots: slots.saturating_sub(taken),
             phase: self.options.phase,
@@ -447,16 +449,6 @@ impl Executor<'_> {
     /// none of slow tasks and many of short ones.
     fn ahead(&self) -> usize {
         (self.pace.max(self.pace_before) / 2).min(AHEAD_MAX)
-    }
-
-    /// How many more agents may start; those that wait for a person take no slot.
-    fn agents_free(&self, project: &Project, busy: usize) -> usize {
-        if self.is_out_of_money {
-            return 0;
-        }
-        let limit = project.configuration().values.run.max_agents as usize;
-        let claimed = self.claimed.iter().filter(|attempt| attempt.has_agent()).count();
-        limit.saturating_sub(busy + claimed)
     }
 
     fn take_claims(&mut self, project: &mut Project, claims: &[TaskId]) -> Result<(), EngineError> {
@@ -639,9 +631,8 @@ impl Executor<'_> {
         }
         if project.others_committed() {
             self.showing.change();
-            if !self.limited.is_empty() {
-                self.find_limits(project, now)?;
-            }
+            self.has_agents = None;
+            self.find_limits(project, now)?;
             self.stop_what_is_not_ours(project)?;
         }
         self.attend_workers(project, now)?;

@@ -2,7 +2,7 @@
 
 use super::{Running, attempt::Attempt};
 use crate::{
-    agent::{Bounds, Halt, Supervised},
+    agent::{Bounds, Halt, Purse, Slot, Slots, Supervised},
     error::EngineError,
 };
 use std::path::{Path, PathBuf};
@@ -23,6 +23,8 @@ pub(super) struct Worker {
     pub(super) before: Option<String>,
     /// The name of the conversation that was recorded last.
     pub(super) noted: Option<String>,
+    /// Its right to work; one that waits for a person has none.
+    pub(super) slot: Option<Slot>,
 }
 
 /// What is left of what the task may use up.
@@ -31,6 +33,7 @@ pub(super) fn bounds(attempt: &Attempt, view: &TaskView<'_>, config: &RunConfig)
         time: attempt.limits.time.or_else(|| Bounds::seconds(config.timeout_seconds)),
         stall: Bounds::seconds(config.stall_seconds),
         micros: money_left(view, config),
+        purse: Purse::Work,
     }
 }
 
@@ -49,7 +52,7 @@ pub(super) fn before_path(log: &Path) -> PathBuf {
 
 impl Worker {
     pub(super) fn new(attempt: Attempt, agent: Supervised, before: Option<String>) -> Self {
-        Self { attempt, agent, is_held: false, before, noted: None }
+        Self { attempt, agent, is_held: false, before, noted: None, slot: None }
     }
 
     pub(super) fn spent(&self) -> Usage {
@@ -85,6 +88,14 @@ impl Worker {
                 waits: life.waits(),
             }),
         }
+    }
+
+    /// Takes a slot, if it has none. Says whether it has one now.
+    pub(super) fn take_slot(&mut self, slots: &Slots) -> Result<bool, EngineError> {
+        if self.slot.is_none() {
+            self.slot = slots.take()?;
+        }
+        Ok(self.slot.is_some())
     }
 
     /// The clock jumped: what was at the time `from` is at the time `to` now.

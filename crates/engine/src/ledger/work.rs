@@ -5,9 +5,12 @@ use super::{
     loaded::{Fresh, Handled, record},
     run_stream,
 };
-use crate::{error::EngineError, fence::Fence, gate, notify::Parcel, outbox};
+use crate::{
+    accounts::accounts_stream, error::EngineError, fence::Fence, gate, notify::Parcel, outbox,
+};
 use std::path::PathBuf;
 use waypost_model::{
+    accounts::Accounts,
     actor::Actor,
     id::StreamName,
     inbox::{self, Subject},
@@ -106,6 +109,11 @@ impl<'a> Work<'a> {
             Effect::Ask(question) => inbox::Command::Ask(question.asked_by(stream)),
             Effect::Settle { topic } => {
                 inbox::Command::Settle { subject: Subject::of(stream, &topic) }
+            }
+            Effect::Account(command) => {
+                let command = MachineCommand::of::<Accounts>(accounts_stream(), command);
+                let asked = Asked { by: self.actor, now: self.now };
+                return self.take(&command, &asked);
             }
             Effect::Notify(notice) => return Ok(self.queue_notice(stream, head, &notice)?),
             Effect::SetTimer { topic, at } => {

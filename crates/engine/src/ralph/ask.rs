@@ -27,7 +27,8 @@ impl Ralph<'_> {
         lane: &mut Lane,
     ) -> Result<(), EngineError> {
         let now = project.clock.now();
-        let was_waiting = !std::mem::take(&mut lane.waits).is_empty();
+        lane.waits.clear();
+        let was_waiting = lane.job.life().is_some_and(|life| life.waits());
         let is_asking = |lane: &Lane| {
             let heard = lane.job.heard();
             heard.is_some_and(|it| it.end.is_some() || !it.asks.is_empty())
@@ -36,16 +37,21 @@ impl Ralph<'_> {
             return Ok(());
         }
         let (trail, folder) = (trail(project, lane)?, project.root().to_owned());
+        // Others may have taken the slot of one that waited.
+        let may_go_on = !was_waiting || lane.job.take_slot(project)?;
         let Some(life) = lane.job.life() else { return Ok(()) };
         let asking = Asking {
             work: id,
             folder: &folder,
             trail: Some(&trail),
             grants: &[Grant::Once],
-            may_go_on: true,
+            may_go_on,
         };
         let found = asking.attend(life, &mut |prompts| is_permitted(project, prompts))?;
         life.set_waits(found.is_waiting, now);
+        if found.is_waiting {
+            lane.job.give_slot_back();
+        }
         for (prompt, question) in found.open {
             let entry = self.put(project, id, lane, (prompt.key, question))?;
             lane.waits.push(entry);
@@ -103,7 +109,7 @@ impl Ralph<'_> {
             Problem::new(Code::AnsweredMeanwhile, "a question was answered while it was asked")
                 .hint("try again")
         })?;
-        lane.job.note_asked(key, entry.clone())?;
+        lane.job.note_asked(project, key, entry.clone())?;
         self.onlooker.tell(&format!("{title} (in the inbox as {entry})"));
         Ok(entry)
     }

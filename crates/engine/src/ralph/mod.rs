@@ -10,6 +10,7 @@ mod ask;
 mod brief;
 
 use crate::{
+    accounts,
     agent::{Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, Trouble},
     error::EngineError,
     guest::{Attended, Guest, Waits, carry},
@@ -116,7 +117,7 @@ impl Project {
     }
 
     /// Whether an agent that `ralph` sent works on a checkpoint, or will go on with it.
-    pub fn has_sent_for(&self, id: &CheckpointId) -> Result<bool, EngineError> {
+    pub fn has_sent_for(&mut self, id: &CheckpointId) -> Result<bool, EngineError> {
         Ok(Job::is_there(self, &worker_name(id))? || Job::is_there(self, &oracle_name(id))?)
     }
 }
@@ -338,7 +339,7 @@ impl Ralph<'_> {
         let ids: Vec<CheckpointId> = self.lanes.keys().cloned().collect();
         for id in ids {
             let Some(mut lane) = self.lanes.remove(&id) else { continue };
-            lane.job.look(now)?;
+            lane.job.look(project, now)?;
             if let Some(end) = lane.job.over().cloned() {
                 self.conclude(project, id, lane, &end)?;
                 continue;
@@ -348,16 +349,14 @@ impl Ralph<'_> {
             } else {
                 self.attend_questions(project, &id, &mut lane)?;
             }
-            let is_waiting = !lane.waits.is_empty();
             if let Some(life) = lane.job.life()
                 && life.heard().end.is_some()
-                && !is_waiting
+                && !life.waits()
             {
                 life.dismiss(now);
             }
             lane.job.attend(now)?;
-            let doing = lane.job.heard().map_or("", |heard| heard.doing.as_str());
-            self.onlooker.look(id.as_str(), doing);
+            self.onlooker.look(id.as_str(), lane.job.doing());
             self.lanes.insert(id, lane);
         }
         Ok(())
@@ -379,8 +378,11 @@ impl Ralph<'_> {
                 self.has_moved = true;
                 return Ok(());
             }
-            Some(Trouble::Parked(parked)) if parked.cause != ParkCause::Budget => {
-                self.ending = Some(RalphEnd::Limited(parked.why));
+            // What the try itself may spend is used up: that is its failure.
+            Some(Trouble::Parked(parked))
+                if parked.cause != ParkCause::Budget || parked.until.is_some() =>
+            {
+                self.ending = Some(RalphEnd::Limited(accounts::in_words(&parked)));
                 self.has_moved = true;
                 return Ok(());
             }
@@ -399,7 +401,7 @@ impl Ralph<'_> {
             return Ok(());
         }
         if let Some(told) = self.text_answers(project, &id, &mut lane)? {
-            lane.job.go_on(project, &self.options.keeper, told)?;
+            lane.job.go_on(project, told)?;
             self.has_moved = true;
         }
         if lane.job.over().is_none() || !lane.waits.is_empty() {
@@ -434,7 +436,7 @@ impl Ralph<'_> {
         lane: &Lane,
     ) -> Result<(), EngineError> {
         ask::settle(project, lane)?;
-        lane.job.forget()?;
+        lane.job.forget(project)?;
         Job::forget_named(project, &oracle_name(id))
     }
 

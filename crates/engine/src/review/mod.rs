@@ -7,6 +7,7 @@ mod brief;
 mod findings;
 
 use crate::{
+    accounts,
     agent::{Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, SHELL, Trouble},
     error::{EngineError, Problem},
     guest::{Attended, Guest, Waits, carry},
@@ -109,18 +110,18 @@ impl<'a> Reviewing<'a> {
         };
         match end.trouble(&job.order.name, project.clock.now()) {
             Some(Trouble::Interrupted) => return Ok(None),
-            Some(Trouble::Parked(parked)) => return Err(failed(parked.why)),
+            Some(Trouble::Parked(parked)) => return Err(failed(accounts::in_words(&parked))),
             Some(Trouble::Failed { text, .. }) => return Err(failed(text)),
             None => {}
         }
         if worktrees::content(project)? != self.tree {
-            job.forget()?;
+            job.forget(project)?;
             return Err(failed("files have changed while it looked, so it does not count".into()));
         }
         let findings = match findings::read(&end.ended.heard.text) {
             Ok(findings) => findings,
             Err(why) => {
-                job.forget()?;
+                job.forget(project)?;
                 return Err(failed(why));
             }
         };
@@ -129,7 +130,7 @@ impl<'a> Reviewing<'a> {
         let command = workflow::Command::Review { review: review.clone() };
         let stream = project.workflow_stream();
         project.by_waypost(&[MachineCommand::workflow(stream, command)])?;
-        job.forget()?;
+        job.forget(project)?;
         Ok(Some(review))
     }
 }
@@ -146,10 +147,10 @@ impl Guest for Reviewing<'_> {
     fn attend(
         &mut self,
         project: &mut Project,
-        now: Time,
+        _: Time,
     ) -> Result<Attended<Option<Review>>, EngineError> {
         let Self { job, is_corrected, onlooker, .. } = self;
-        let end = job.attend_alone(now, onlooker.as_mut(), &mut |heard| {
+        let end = job.attend_alone(project, onlooker.as_mut(), &mut |heard| {
             let why = findings::read(&heard.text).err().filter(|_| !*is_corrected)?;
             *is_corrected = true;
             Some(brief::correction(&why))

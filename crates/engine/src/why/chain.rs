@@ -43,6 +43,10 @@ pub(super) struct Around {
     pub(super) inbox: BTreeMap<Subject, EntryId>,
     /// How many model agents may work at once.
     pub(super) max_agents: usize,
+    /// Whether as many agents work on this machine as may.
+    pub(super) is_machine_full: bool,
+    /// Whether agents have spent what they may today.
+    pub(super) is_day_used_up: bool,
 }
 
 /// A reason before its event was looked up.
@@ -212,6 +216,13 @@ impl<'a> Chain<'a> {
                 );
                 Some(Draft::new(text).next(NextStep::ResumeWithBudget))
             }
+            _ if self.around.is_day_used_up => {
+                let next = self.around.now.next_day();
+                Some(Draft::new(format!(
+                    "{who} is for {agent}, and the budget of the day is used up \
+                     (day_budget_usd); it goes on at {next}"
+                )))
+            }
             _ => None,
         }
     }
@@ -233,6 +244,13 @@ impl<'a> Chain<'a> {
         if agent.is_some() && self.around.max_agents > 0 && agents >= self.around.max_agents {
             return Some(Draft::new(format!(
                 "{agents} agents are at work, and max_agents is {}",
+                self.around.max_agents
+            )));
+        }
+        if agent.is_some() && self.around.is_machine_full {
+            return Some(Draft::new(format!(
+                "as many agents work on this machine as may, some of them elsewhere; max_agents \
+                 is {}",
                 self.around.max_agents
             )));
         }

@@ -5,6 +5,7 @@ mod chain;
 mod tests;
 
 use crate::{
+    agent::Slots,
     error::{EngineError, Problem},
     ledger::{inbox_stream, run_stream},
     project::Project,
@@ -60,14 +61,18 @@ impl Project {
     }
 
     fn around(&mut self) -> Result<Around, EngineError> {
+        let now = self.clock.now();
+        self.accounts()?;
         let inbox = self.inbox()?;
         let open = inbox.open().iter();
         Ok(Around {
-            now: self.clock.now(),
+            now,
             has_engine: self.is_run_attended()?,
             is_left: self.has_lost_engine()?,
             inbox: open.map(|it| (it.question.subject.clone(), it.id.clone())).collect(),
             max_agents: self.configuration().values.run.max_agents as usize,
+            is_machine_full: Slots::of(self).free(1)? == 0,
+            is_day_used_up: self.day_left(now)? == Some(0),
         })
     }
 

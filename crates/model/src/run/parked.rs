@@ -5,6 +5,7 @@
 //! an agent of the account that gets through, wakes all of them.
 
 use crate::{
+    accounts,
     actor::Actor,
     id::TaskId,
     inbox::{Question, QuestionKind, Topic},
@@ -159,8 +160,12 @@ impl Active {
         self.live(id, attempt)?;
         let (id, parked) = (id.clone(), parked.clone());
         let ask = parked.cause.is_unavailable().then(|| Effect::Ask(parked.question()));
+        let held = parked
+            .cause
+            .holds_agent()
+            .then(|| Effect::Account(accounts::Command::Hold { parked: parked.clone() }));
         let decision = Decision::events([Event::AttemptParked { id, parked }]);
-        Ok(ask.into_iter().fold(decision, Decision::with))
+        Ok(ask.into_iter().chain(held).fold(decision, Decision::with))
     }
 
     /// The account of an agent can be used again: what waits for it waits no longer.
@@ -174,7 +179,8 @@ impl Active {
         }
         let waits = |view: &TaskView<'_>| unavailable(view) == Some(agent);
         let ids = self.tasks().filter(waits).map(|view| view.planned.id.clone());
-        Ok(Decision::events(ids.map(|id| Event::TaskWoken { id })))
+        let woken = Effect::Account(accounts::Command::Wake { agent: agent.to_owned() });
+        Ok(Decision::events(ids.map(|id| Event::TaskWoken { id })).with(woken))
     }
 
     /// A delayed task is wanted now. If it waits for an account, so may all others that do.
@@ -185,7 +191,12 @@ impl Active {
         // Mostly no other task waits for the same: then there is no need to look at every task.
         let others = agent.into_iter().flat_map(|_| self.tasks()).filter(waits);
         let woken = others.map(|it| Event::TaskWoken { id: it.planned.id.clone() });
-        Decision::events([Event::TaskReopened { id: id.clone() }].into_iter().chain(woken))
+        let decision =
+            Decision::events([Event::TaskReopened { id: id.clone() }].into_iter().chain(woken));
+        let parked = view.trail.and_then(|trail| trail.parked.as_ref());
+        let held = parked.filter(|parked| parked.cause.holds_agent());
+        let wake = held.map(|it| accounts::Command::Wake { agent: it.agent.clone() });
+        wake.map(Effect::Account).into_iter().fold(decision, Decision::with)
     }
 
     /// One task need not wait any longer.

@@ -5,6 +5,7 @@
 //! crash goes on in the same conversation, spends no budget twice, and asks no question twice.
 
 use crate::{
+    accounts,
     actor::Actor,
     code::Code,
     id::TaskId,
@@ -206,10 +207,18 @@ impl Active {
         id: &TaskId,
         account: &Account,
     ) -> Result<Decision<Event>, Rejected> {
-        self.find(id)?;
+        let view = self.find(id)?;
         let is_nothing = *account == Account::default();
+        let conversation = view.trail.and_then(|trail| trail.conversation.as_ref());
+        let spent = conversation.map(|it| accounts::Command::Spend {
+            agent: it.agent.clone(),
+            micros: account.usage.cost_micros,
+        });
         let (id, account) = (id.clone(), account.clone());
-        Ok(Decision::events((!is_nothing).then_some(Event::AttemptAccounted { id, account })))
+        let decision =
+            Decision::events((!is_nothing).then_some(Event::AttemptAccounted { id, account }));
+        let spent = spent.filter(|_| !is_nothing).map(Effect::Account);
+        Ok(spent.into_iter().fold(decision, Decision::with))
     }
 
     pub(super) fn ask(

@@ -56,9 +56,9 @@ pub(super) fn stop(event: &Event, is_held: Option<bool>) -> Answer {
     let Some(session) = event.session.as_deref().filter(|_| may_be_held) else {
         return Answer::Silent;
     };
-    let Some((project, feature)) = active(event) else { return Answer::Silent };
+    let Some((mut project, feature)) = active(event) else { return Answer::Silent };
     let holds = project.configuration().values.workflow.hold_stop;
-    let Some(message) = open_checkpoint(&project, &feature, session).filter(|_| holds) else {
+    let Some(message) = open_checkpoint(&mut project, &feature, session).filter(|_| holds) else {
         return Answer::Silent;
     };
     let spot = spot(&project);
@@ -72,9 +72,9 @@ pub(super) fn stop(event: &Event, is_held: Option<bool>) -> Answer {
 
 /// What a conversation is told: the checkpoint that it started itself, else one of which it is not
 /// known who started it. Those of other conversations and of `ralph` are none of its business.
-fn open_checkpoint(project: &Project, feature: &Feature, session: &str) -> Option<String> {
+fn open_checkpoint(project: &mut Project, feature: &Feature, session: &str) -> Option<String> {
     let is_open = |it: &Checkpoint| it.status == CheckpointStatus::InProgress;
-    let of = |owner: Option<&str>| {
+    let mut of = |owner: Option<&str>| {
         let mut all = feature.checkpoints.iter();
         all.find(|(id, it)| {
             is_open(it)
@@ -82,7 +82,10 @@ fn open_checkpoint(project: &Project, feature: &Feature, session: &str) -> Optio
                 && !project.has_sent_for(id).unwrap_or(true)
         })
     };
-    let (id, checkpoint) = of(Some(session)).or_else(|| of(None))?;
+    let (id, checkpoint) = match of(Some(session)) {
+        Some(own) => own,
+        None => of(None)?,
+    };
     (feature.phase == Phase::Implement).then(|| {
         format!(
             "checkpoint {id} of `{}` is in progress (try {} of {}): `waypost develop checkpoint \

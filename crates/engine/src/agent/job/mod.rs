@@ -1,24 +1,27 @@
 //! Jobs: work of an agent that is no task of a run, such as a review or a try at a checkpoint.
 //!
-//! A job has a name and a folder of its own beside the journal. Its agent is supervised as every
+//! A job has a name, a stream of its own in the journal (`waypost_model::job`), and a folder for what
+//! its processes say. Its agent is supervised as every
 //! agent is, and has a keeper, so it outlives this process: the process that begins the same job
 //! again takes the agent over, takes what it has said at its end, or goes on in its conversation.
 //! What its end means is decided by the one who gave the job, who forgets it once that is durable.
 
-mod record;
+mod folder;
 
 use super::{
     Adoption, Agent, AgentEnd, Allowance, Bounds, Call, Circumstances, Halt, Heard, Meter,
-    ProcessEnd, Supervised, Supervision, Told, Trouble, bury, end_child, end_unseen, inherited,
-    new_uuid, require_key,
+    ProcessEnd, Purse, Slot, Slots, Supervised, Supervision, Told, Trouble, bury, end_child,
+    end_unseen, inherited, new_uuid, require_key,
 };
 use crate::{
+    accounts::accounts_stream,
     error::{EngineError, Problem},
     execute::usual_environment,
     guest::Waits,
+    ledger::MachineCommand,
     project::Project,
 };
-use record::{JobFolder, JobRecord};
+use folder::JobFolder;
 use std::{
     collections::BTreeMap, ffi::OsString, os::fd::BorrowedFd, path::PathBuf, time::Duration,
 };
@@ -27,7 +30,16 @@ use waypost_agent::{
     launch::{Access, Conversation, Order, Prompts},
     stream::Why,
 };
-use waypost_model::{config, id::EntryId, layout, run::Usage, time::Time};
+use waypost_model::{
+    accounts::{self, Accounts},
+    config,
+    id::{EntryId, StreamName},
+    job::{self, BegunJob},
+    layout,
+    machine::Machine as _,
+    run::Usage,
+    time::Time,
+};
 use waypost_proc::{Ended, Found, Keeper, Report, find};
 use waypost_store::{StoreError, lock::FileLock};
 
@@ -112,14 +124,26 @@ pub(crate) struct JobEnd {
 pub(crate) struct Job {
     pub(crate) order: JobOrder,
     folder: JobFolder,
-    record: JobRecord,
+    /// The program that keeps its processes.
+    keeper: Vec<OsString>,
+    stream: StreamName,
+    /// How it stands in the journal.
+    record: BegunJob,
     stage: JobStage,
+    /// Its right to work; one that waits for a person has none.
+    slot: Option<Slot>,
     _lock: FileLock,
 }
 
 #[derive(Debug)]
 enum JobStage {
     Working(Box<Supervised>),
+    /// As many agents work on this machine as may: it is started in the conversation that is named,
+    /// or in a new one, with this message.
+    Queued {
+        session: Option<String>,
+        message: String,
+    },
     /// Between two processes; nothing is kept of it.
     Between,
     Over(Box<JobEnd>),
@@ -128,7 +152,7 @@ enum JobStage {
 impl Job {
     /// Begins a job, or takes up the one that is there.
     pub(crate) fn begin(
-        project: &Project,
+        project: &mut Project,
         keeper: &[OsString],
         order: JobOrder,
     ) -> Result<Self, EngineError> {
@@ -138,49 +162,85 @@ impl Job {
         }
         let busy = || StoreError::Busy { what: format!("the job {}", order.name), holder: None };
         let lock = FileLock::try_acquire(&folder.lock())?.ok_or_else(busy)?;
-        let found = folder.load()?;
+        let stream = stream(project, &order.name);
+        if let Some(job) = folder.earlier()? {
+            project.tell_job(&stream, job::Command::Import { job })?;
+            folder.forget_earlier()?;
+        }
+        let found = project.job(&stream)?.begun().cloned();
         let record = found.filter(|it| it.key == order.key && it.agent == order.agent.name);
         let is_new = record.is_none();
-        let record = record.unwrap_or_else(|| JobRecord::new(&order.key, &order.agent.name));
-        let mut job = Self { order, folder, record, stage: JobStage::Between, _lock: lock };
+        let mut job = Self {
+            order,
+            folder,
+            keeper: keeper.to_vec(),
+            stream,
+            record: record.unwrap_or_default(),
+            stage: JobStage::Between,
+            slot: None,
+            _lock: lock,
+        };
         if is_new {
             job.clear()?;
-            job.start(project, keeper, None)?;
+            let (key, agent) = (job.order.key.clone(), job.order.agent.name.clone());
+            job.record(project, job::Command::Begin { key, agent })?;
+            job.start(project, None)?;
         } else {
-            job.take_up(project, keeper)?;
+            job.take_up(project)?;
         }
         Ok(job)
     }
 
     /// Whether a job of this name and key was begun and is not over.
-    pub(crate) fn is_begun(project: &Project, name: &str, key: &str) -> Result<bool, EngineError> {
-        let found = JobFolder::of(project, name).load()?;
-        Ok(found.is_some_and(|record| record.key == key))
+    pub(crate) fn is_begun(
+        project: &mut Project,
+        name: &str,
+        key: &str,
+    ) -> Result<bool, EngineError> {
+        let earlier = JobFolder::of(project, name).earlier()?;
+        let stream = stream(project, name);
+        let known = project.job(&stream)?.begun();
+        Ok(known.or(earlier.as_ref()).is_some_and(|job| job.key == key))
     }
 
     /// Whether a job of this name was begun and is not over, whatever it is about.
-    pub(crate) fn is_there(project: &Project, name: &str) -> Result<bool, EngineError> {
-        Ok(JobFolder::of(project, name).load()?.is_some())
+    pub(crate) fn is_there(project: &mut Project, name: &str) -> Result<bool, EngineError> {
+        let earlier = JobFolder::of(project, name).earlier()?;
+        let stream = stream(project, name);
+        Ok(earlier.is_some() || project.job(&stream)?.begun().is_some())
     }
 
     /// Forgets a job that no agent is at, if there is one.
-    pub(crate) fn forget_named(project: &Project, name: &str) -> Result<(), EngineError> {
+    pub(crate) fn forget_named(project: &mut Project, name: &str) -> Result<(), EngineError> {
         let folder = JobFolder::of(project, name);
-        if folder.load()?.is_some() { folder.forget() } else { Ok(()) }
+        if folder.earlier()?.is_some() {
+            folder.forget_earlier()?;
+        }
+        let stream = stream(project, name);
+        match project.job(&stream)?.begun() {
+            Some(_) => project.tell_job(&stream, job::Command::End),
+            None => Ok(()),
+        }
+    }
+
+    /// Records something of it.
+    fn record(&mut self, project: &mut Project, command: job::Command) -> Result<(), EngineError> {
+        project.tell_job(&self.stream, command)?;
+        self.record = project.job(&self.stream)?.begun().cloned().unwrap_or_default();
+        Ok(())
     }
 
     /// Goes on in the conversation of a job whose agent has ended its turn and its process.
     pub(crate) fn go_on(
         &mut self,
-        project: &Project,
-        keeper: &[OsString],
+        project: &mut Project,
         message: String,
     ) -> Result<(), EngineError> {
         let JobStage::Over(end) = &self.stage else { return Ok(()) };
         let session = end.ended.heard.session.clone();
         let session = session.or_else(|| self.record.conversation.clone());
-        (self.record.spent, self.record.counted) = (end.usage, end.ended.meter.counted());
-        self.start_with(project, keeper, session, message)
+        self.stage = JobStage::Queued { session, message };
+        self.start_queued(project)
     }
 
     /// Where its agent works.
@@ -207,7 +267,7 @@ impl Job {
         Ok(())
     }
 
-    fn take_up(&mut self, project: &Project, keeper: &[OsString]) -> Result<(), EngineError> {
+    fn take_up(&mut self, project: &mut Project) -> Result<(), EngineError> {
         let id = self.child();
         let mut ended: Option<Ended> = None;
         for found in find(&self.folder.keepers())? {
@@ -229,20 +289,23 @@ impl Job {
         let end = ended.map_or(ProcessEnd::Lost, ProcessEnd::Ended);
         let (log, meter) = (self.folder.log(self.record.process), Meter::new(self.record.counted));
         let ended = end_unseen(self.order.agent.clone(), &log, meter, end);
+        if self.record.process == 0 {
+            // Its first process was never started.
+            return self.start(project, None);
+        }
+        self.account(project, &ended)?;
         if ended.heard.end.as_ref().is_some_and(|end| end.why == Why::Done) {
             self.end(ended);
             return Ok(());
         }
-        self.record.spent.add(&ended.meter.spent());
-        self.record.counted = ended.meter.counted();
         let heard = ended.heard;
         let session = heard.session.or_else(|| self.record.conversation.clone());
-        self.start(project, keeper, session.filter(|_| heard.has_begun))
+        self.start(project, session.filter(|_| heard.has_begun))
     }
 
     fn adopt(
         &mut self,
-        project: &Project,
+        project: &mut Project,
         keeper: Keeper,
         reports: Vec<Report>,
     ) -> Result<(), EngineError> {
@@ -256,56 +319,89 @@ impl Job {
             told: Told { message, afresh, folder },
             since: now,
         };
-        let agent = Supervised::adopt((keeper, reports), known, self.allowance(), now)?;
+        let allowance = self.allowance(project)?;
+        let agent = Supervised::adopt((keeper, reports), known, allowance, now)?;
+        // It works already, whether there is a slot or not.
+        self.slot = Slots::of(project).take()?;
         self.stage = JobStage::Working(Box::new(agent));
         Ok(())
     }
 
-    /// What its next process may use up.
-    fn allowance(&self) -> Allowance {
+    /// What its next process may use up: of what the job may, and of what all agents may today.
+    fn allowance(&self, project: &mut Project) -> Result<Allowance, EngineError> {
         let spent = self.record.spent.cost_micros;
-        let micros = self.order.bounds.micros.map(|micros| micros.saturating_sub(spent));
-        let bounds = Bounds { micros, ..self.order.bounds };
-        Allowance { meter: Meter::new(self.record.counted), bounds }
+        let work = self.order.bounds.micros.map(|micros| micros.saturating_sub(spent));
+        let day = project.day_left(project.clock.now())?;
+        let (micros, purse) = match (work, day) {
+            (work, Some(day)) if work.is_none_or(|work| day < work) => (Some(day), Purse::Day),
+            (work, _) => (work, Purse::Work),
+        };
+        let bounds = Bounds { micros, purse, ..self.order.bounds };
+        Ok(Allowance { meter: Meter::new(self.record.counted), bounds })
     }
 
-    /// Starts a process, in the conversation that is named or in a new one.
-    fn start(
-        &mut self,
-        project: &Project,
-        keeper: &[OsString],
-        session: Option<String>,
-    ) -> Result<(), EngineError> {
+    /// Starts a process, in the conversation that is named or in a new one, once there is a slot.
+    fn start(&mut self, project: &mut Project, session: Option<String>) -> Result<(), EngineError> {
         let message = match &session {
             Some(_) => self.order.again.clone(),
             None => self.order.message.clone(),
         };
-        self.start_with(project, keeper, session, message)
+        self.stage = JobStage::Queued { session, message };
+        self.start_queued(project)
+    }
+
+    /// Starts what waits for a slot, if there is one.
+    fn start_queued(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        if !self.is_queued() {
+            return Ok(());
+        }
+        let held = project.hindrance(&self.order.agent.name)?;
+        if held.is_some() {
+            self.end(AgentEnd::never_started(self.order.agent.clone(), held));
+            return Ok(());
+        }
+        if !self.take_slot(project)? {
+            return Ok(());
+        }
+        match std::mem::replace(&mut self.stage, JobStage::Between) {
+            JobStage::Queued { session, message } => self.start_with(project, session, message),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes a slot, if it has none. Says whether it has one now.
+    pub(crate) fn take_slot(&mut self, project: &Project) -> Result<bool, EngineError> {
+        if self.slot.is_none() {
+            self.slot = Slots::of(project).take()?;
+        }
+        Ok(self.slot.is_some())
+    }
+
+    /// It waits for a person: another agent may work meanwhile.
+    pub(crate) fn give_slot_back(&mut self) {
+        self.slot = None;
     }
 
     fn start_with(
         &mut self,
-        project: &Project,
-        keeper: &[OsString],
+        project: &mut Project,
         session: Option<String>,
         message: String,
     ) -> Result<(), EngineError> {
         let agent = self.order.agent.clone();
+        let is_new = session.is_none();
         let conversation = match session {
             Some(id) => Conversation::Resume { id },
-            None => {
-                self.record.counted = Usage::default();
-                Conversation::New { id: new_uuid() }
-            }
+            None => Conversation::New { id: new_uuid() },
         };
-        self.record.conversation = match &conversation {
+        let known = match &conversation {
             // The program chooses a name of its own.
             Conversation::New { .. } if !agent.adapter.takes_conversation_id() => None,
             Conversation::New { id } | Conversation::Resume { id } => Some(id.clone()),
         };
-        self.record.process = self.folder.next_process()?;
-        self.folder.save(&self.record)?;
-        let allowance = self.allowance();
+        let process = self.folder.next_process()?;
+        self.record(project, job::Command::Engage { process, conversation: known, is_new })?;
+        let allowance = self.allowance(project)?;
         let order = self.program_order(project, conversation, message, allowance.bounds.micros)?;
         let folder = self.workplace(project);
         let allowed = project.configuration().values.run.environment.clone();
@@ -324,7 +420,8 @@ impl Job {
             afresh: self.order.message.clone(),
         };
         let now = project.clock.now();
-        let agent = Supervised::start(&self.folder.keepers(), keeper, call, allowance, now)?;
+        let keepers = self.folder.keepers();
+        let agent = Supervised::start(&keepers, &self.keeper, call, allowance, now)?;
         self.stage = JobStage::Working(Box::new(agent));
         Ok(())
     }
@@ -355,17 +452,37 @@ impl Job {
         project.with_hook(agent, words, order)
     }
 
+    /// Records what a process used up, and what its end says of its account.
+    fn account(&mut self, project: &mut Project, ended: &AgentEnd) -> Result<(), EngineError> {
+        let (usage, counted) = (ended.meter.spent(), ended.meter.counted());
+        let process = self.record.process;
+        self.record(project, job::Command::Account { process, usage, counted })?;
+        let (agent, now) = (&self.order.agent.name, project.clock.now());
+        let accounts = project.accounts()?;
+        let by =
+            Circumstances { work: &self.order.name, parked_before: accounts.in_a_row(agent), now };
+        let command = match ended.trouble(&by) {
+            Some(Trouble::Parked(parked)) if parked.cause.holds_agent() => {
+                accounts::Command::Hold { parked }
+            }
+            None if accounts.in_a_row(agent) > 0 => {
+                accounts::Command::Wake { agent: agent.clone() }
+            }
+            Some(_) | None => return Ok(()),
+        };
+        project.by_waypost(&[MachineCommand::of::<Accounts>(accounts_stream(), command)])
+    }
+
     fn end(&mut self, ended: AgentEnd) {
-        let mut usage = self.record.spent;
-        usage.add(&ended.meter.spent());
-        self.stage = JobStage::Over(Box::new(JobEnd { ended, usage }));
+        self.slot = None;
+        self.stage = JobStage::Over(Box::new(JobEnd { ended, usage: self.record.spent }));
     }
 
     /// How it ended, if it has.
     pub(crate) fn over(&self) -> Option<&JobEnd> {
         match &self.stage {
             JobStage::Over(end) => Some(end),
-            JobStage::Working(_) | JobStage::Between => None,
+            JobStage::Working(_) | JobStage::Queued { .. } | JobStage::Between => None,
         }
     }
 
@@ -374,7 +491,15 @@ impl Job {
         match &self.stage {
             JobStage::Working(agent) => Some(agent.life.heard()),
             JobStage::Over(end) => Some(&end.ended.heard),
-            JobStage::Between => None,
+            JobStage::Queued { .. } | JobStage::Between => None,
+        }
+    }
+
+    /// What it does now, in a few words.
+    pub(crate) fn doing(&self) -> &str {
+        match &self.stage {
+            JobStage::Queued { .. } => "waits: as many agents work on this machine as may",
+            _ => self.heard().map_or("", |heard| heard.doing.as_str()),
         }
     }
 
@@ -382,12 +507,19 @@ impl Job {
     pub(crate) fn life(&mut self) -> Option<&mut Supervision> {
         match &mut self.stage {
             JobStage::Working(agent) => Some(&mut agent.life),
-            JobStage::Between | JobStage::Over(_) => None,
+            JobStage::Queued { .. } | JobStage::Between | JobStage::Over(_) => None,
         }
     }
 
-    /// Hears what is new, and takes its end. Says whether there was anything.
-    pub(crate) fn look(&mut self, now: Time) -> Result<bool, EngineError> {
+    /// Whether it waits for a slot.
+    pub(crate) fn is_queued(&self) -> bool {
+        matches!(self.stage, JobStage::Queued { .. })
+    }
+
+    /// Starts it if it waited for a slot, hears what is new, and takes its end. Says whether there
+    /// was anything.
+    pub(crate) fn look(&mut self, project: &mut Project, now: Time) -> Result<bool, EngineError> {
+        self.start_queued(project)?;
         let JobStage::Working(agent) = &mut self.stage else { return Ok(false) };
         let is_news = agent.look(now)?;
         if !agent.life.is_over() {
@@ -395,6 +527,7 @@ impl Job {
         }
         if let JobStage::Working(agent) = std::mem::replace(&mut self.stage, JobStage::Between) {
             let (ended, remains) = agent.close()?;
+            self.account(project, &ended)?;
             remains.forget()?;
             self.end(ended);
         }
@@ -405,7 +538,7 @@ impl Job {
     pub(crate) fn attend(&mut self, now: Time) -> Result<(), EngineError> {
         match &mut self.stage {
             JobStage::Working(agent) => agent.attend(now),
-            JobStage::Between | JobStage::Over(_) => Ok(()),
+            JobStage::Queued { .. } | JobStage::Between | JobStage::Over(_) => Ok(()),
         }
     }
 
@@ -416,8 +549,12 @@ impl Job {
         }
     }
 
-    /// Ends its process; the conversation can be taken up again.
+    /// Ends its process; the conversation can be taken up again. One that waits for a slot is over
+    /// before it has begun: it is begun the next time.
     pub(crate) fn halt(&mut self) -> Result<(), EngineError> {
+        if self.is_queued() {
+            self.end(AgentEnd::never_started(self.order.agent.clone(), None));
+        }
         let JobStage::Working(agent) = &mut self.stage else { return Ok(()) };
         agent.life.halt(Halt::Given);
         agent.perform()
@@ -437,9 +574,13 @@ impl Job {
         &self.record.asked
     }
 
-    pub(crate) fn note_asked(&mut self, key: String, entry: EntryId) -> Result<(), EngineError> {
-        self.record.asked.insert(key, entry);
-        self.folder.save(&self.record)
+    pub(crate) fn note_asked(
+        &mut self,
+        project: &mut Project,
+        key: String,
+        entry: EntryId,
+    ) -> Result<(), EngineError> {
+        self.record(project, job::Command::Ask { key, entry })
     }
 
     /// Where the output of its newest process is.
@@ -448,19 +589,20 @@ impl Job {
     }
 
     /// What came of it is durable elsewhere; the next job of this name is a new one.
-    pub(crate) fn forget(&self) -> Result<(), EngineError> {
-        self.folder.forget()
+    pub(crate) fn forget(&self, project: &mut Project) -> Result<(), EngineError> {
+        project.tell_job(&self.stream, job::Command::End)
     }
 
     /// Looks after an agent that is not to ask a person for anything. `more` is what is still to be
     /// said when it has ended its turn. Returns its end once it has come.
     pub(crate) fn attend_alone(
         &mut self,
-        now: Time,
+        project: &mut Project,
         onlooker: &mut dyn Onlooker,
         more: &mut dyn FnMut(&Heard) -> Option<String>,
     ) -> Result<Option<JobEnd>, EngineError> {
-        self.look(now)?;
+        let now = project.clock.now();
+        self.look(project, now)?;
         if let Some(end) = self.over() {
             return Ok(Some(end.clone()));
         }
@@ -478,9 +620,7 @@ impl Job {
             self.halt()?;
         }
         self.attend(now)?;
-        if let Some(heard) = self.heard() {
-            onlooker.look(&self.order.agent.name, &heard.doing);
-        }
+        onlooker.look(&self.order.agent.name, self.doing());
         Ok(None)
     }
 }
@@ -488,11 +628,27 @@ impl Job {
 impl JobEnd {
     /// Why it did not come to a good end; none: its program reports success.
     pub(crate) fn trouble(&self, name: &str, now: Time) -> Option<Trouble> {
+        // How long it waits is decided where it is recorded.
         self.ended.trouble(&Circumstances { work: name, parked_before: 0, now })
     }
 }
 
+/// The stream of a job of this work tree.
+fn stream(project: &Project, name: &str) -> StreamName {
+    let name = format!("{}/{name}", project.place.tree.as_str());
+    StreamName::of(job::Job::KIND, Some(&name)).expect("a job has a name")
+}
+
 impl Project {
+    fn job(&mut self, stream: &StreamName) -> Result<&job::Job, EngineError> {
+        let Some(journal) = &mut self.journal else { return Ok(const { &job::Job::none() }) };
+        Ok(&self.ledger.get::<job::Job>(&journal.view()?, stream)?.state)
+    }
+
+    fn tell_job(&mut self, stream: &StreamName, command: job::Command) -> Result<(), EngineError> {
+        self.by_waypost(&[MachineCommand::of::<job::Job>(stream.clone(), command)])
+    }
+
     /// What a job may use up: the same as a task.
     pub(crate) fn job_bounds(&self) -> Bounds {
         let run = &self.configuration().values.run;
@@ -500,6 +656,7 @@ impl Project {
             time: Bounds::seconds(run.timeout_seconds),
             stall: Bounds::seconds(run.stall_seconds),
             micros: config::cents(run.task_budget_usd).map(|cents| cents.saturating_mul(10_000)),
+            purse: Purse::Work,
         }
     }
 }

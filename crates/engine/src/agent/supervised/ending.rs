@@ -41,9 +41,10 @@ pub(crate) enum ProcessEnd {
 }
 
 /// Whose money is used up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Purse {
     /// What this one piece of work may cost: a task, a review, a try at a checkpoint.
+    #[default]
     Work,
     /// What the run, or its phase, may cost.
     Run,
@@ -82,6 +83,8 @@ pub(crate) struct AgentEnd {
     pub(crate) meter: Meter,
     pub(crate) end: ProcessEnd,
     pub(crate) halt: Option<Halt>,
+    /// Why it was not started at all.
+    pub(crate) held: Option<Parked>,
 }
 
 /// What stands against an end.
@@ -125,6 +128,13 @@ fn transient(text: impl Into<String>, resumes: bool) -> Trouble {
 }
 
 impl AgentEnd {
+    /// Of an agent that had no process: it was given up before, or is held.
+    pub(crate) fn never_started(agent: Agent, held: Option<Parked>) -> Self {
+        let end = ProcessEnd::Refused(Refusal::Withdrawn);
+        let (heard, meter) = (Heard::default(), Meter::default());
+        Self { agent, heard, meter, end, halt: None, held }
+    }
+
     /// Why it did not come to a good end; none: its program reports success.
     pub(crate) fn trouble(&self, by: &Circumstances<'_>) -> Option<Trouble> {
         self.cut_short(by).or_else(|| self.by_its_end(by))
@@ -133,7 +143,8 @@ impl AgentEnd {
     /// It had no chance to come to an end of its own: we ended it, it was never started, or its
     /// keeper died.
     pub(crate) fn cut_short(&self, by: &Circumstances<'_>) -> Option<Trouble> {
-        self.by_us(by).or_else(|| self.by_refusal())
+        let held = self.held.clone().map(Trouble::Parked);
+        held.or_else(|| self.by_us(by)).or_else(|| self.by_refusal())
     }
 
     fn by_us(&self, by: &Circumstances<'_>) -> Option<Trouble> {

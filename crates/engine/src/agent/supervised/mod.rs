@@ -141,5 +141,5 @@ impl Supervised {
 pub(crate) fn end_unseen(agent: Agent, log: &Path, mut meter: Meter, end: ProcessEnd) -> AgentEnd {
     let heard = heard_in(log, agent.adapter);
     meter.read(&heard.tally, &agent);
-    AgentEnd { agent, heard, meter, end, halt: None }
+    AgentEnd { agent, heard, meter, end, halt: None, held: None }
 }

@@ -6,7 +6,7 @@
 
 use super::{
     dialogue::{Act, Dialogue},
-    ending::{AgentEnd, Halt, ProcessEnd},
+    ending::{AgentEnd, Halt, ProcessEnd, Purse},
 };
 use crate::agent::{Agent, Heard, Meter};
 use std::time::Duration;
@@ -25,6 +25,8 @@ pub(crate) struct Bounds {
     pub(crate) stall: Option<Duration>,
     /// What it may spend, in millionths of a dollar.
     pub(crate) micros: Option<u64>,
+    /// Whose money that is.
+    pub(crate) purse: Purse,
 }
 
 impl Bounds {
@@ -219,7 +221,7 @@ impl Supervision {
         }
         let is_past = |time: Option<Time>| time.is_some_and(|time| now >= time);
         if self.bounds.micros.is_some_and(|micros| self.spent().cost_micros >= micros) {
-            self.interrupt(Halt::Budget(super::Purse::Work), now);
+            self.interrupt(Halt::Budget(self.bounds.purse), now);
         } else if is_past(self.time_is_up()) {
             self.halt(Halt::TimedOut);
         } else if is_past(self.is_stalled_at()) {
@@ -249,6 +251,6 @@ impl Supervision {
     /// How it ended; `end` is what became of its process.
     pub(crate) fn close(self, end: ProcessEnd) -> AgentEnd {
         let Self { agent, dialogue, meter, halt, .. } = self;
-        AgentEnd { agent, heard: dialogue.heard, meter, end, halt }
+        AgentEnd { agent, heard: dialogue.heard, meter, end, halt, held: None }
     }
 }

@@ -49,7 +49,7 @@ fn started(bounds: Bounds) -> Supervision {
 
 fn minutes(time: u64, stall: u64) -> Bounds {
     let minutes = |count| Bounds::seconds(count * 60);
-    Bounds { time: minutes(time), stall: minutes(stall), micros: None }
+    Bounds { time: minutes(time), stall: minutes(stall), ..Bounds::default() }
 }
 
 /// What the program says to the agent's text that costs so many dollars.

@@ -183,6 +183,7 @@ impl Walk {
                 inbox::Command::Settle { subject: Subject::of(&stream(), topic) }
             }
             Effect::Notify(notice) => return self.notices.push(notice.clone()),
+            Effect::Account(_) => return,
             Effect::SetTimer { .. } | Effect::CancelTimer { .. } => {
                 panic!("a run sets no timers: {effect:?}")
             }

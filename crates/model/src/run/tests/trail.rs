@@ -183,7 +183,7 @@ fn what_waits_for_an_account_is_woken_by_its_answer_and_by_who_got_through() {
         assert_eq!(walk.say("wake account claude").unwrap_err().cause, Cause::Reserved);
         assert_eq!(
             summary(&walk.say(&format!("{who}: wake account claude"))),
-            "task_woken T1; settle account/claude"
+            "task_woken T1; wake account claude; settle account/claude"
         );
         assert_eq!(walk.asked(), ["codex: not signed in"], "{who}");
         walk.go("start T1");
@@ -210,7 +210,7 @@ fn who_wants_one_task_of_an_account_wants_them_all() {
     let mut walk = walk(&format!("{ENGAGED} {held}"));
     assert_eq!(
         summary(&walk.say("retry T1")),
-        "task_reopened T1; task_woken T2; settle account/claude"
+        "task_reopened T1; task_woken T2; wake account claude; settle account/claude"
     );
     walk.go("start T1; start T2");
 }

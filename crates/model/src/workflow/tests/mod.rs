@@ -110,7 +110,10 @@ impl Walk {
             Effect::Settle { topic } => {
                 inbox::Command::Settle { subject: Subject::of(&stream(), topic) }
             }
-            Effect::Notify(_) | Effect::SetTimer { .. } | Effect::CancelTimer { .. } => return,
+            Effect::Notify(_)
+            | Effect::Account(_)
+            | Effect::SetTimer { .. }
+            | Effect::CancelTimer { .. } => return,
         };
         let asked = Asked { by: &Actor::Waypost, now: self.now };
         for event in self.inbox.decide(&command, &asked).unwrap().events {

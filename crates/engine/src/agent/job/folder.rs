@@ -1,0 +1,72 @@
+//! The folder of a job: the streams and logs of its processes, and its keepers.
+
+use crate::{error::EngineError, project::Project};
+use std::path::{Path, PathBuf};
+use waypost_model::job::BegunJob;
+use waypost_store::file;
+
+/// Where jobs are, beside the journal; named as earlier versions did, so that theirs are found.
+const FOLDER: &str = "errands";
+
+/// The largest record of an earlier version that is read.
+const RECORD_SIZE_MAX: u64 = 1 << 20;
+
+/// The folder of a job: for each process `N.log` and its stream.
+#[derive(Clone, Debug)]
+pub(super) struct JobFolder {
+    path: PathBuf,
+}
+
+impl JobFolder {
+    /// The folder of a job of this work tree.
+    pub(super) fn of(project: &Project, name: &str) -> Self {
+        let name = format!("{}.{name}", project.place.tree.as_str());
+        Self { path: project.place.state.join(FOLDER).join(name) }
+    }
+
+    /// The same, made if it is not there.
+    pub(super) fn make(project: &Project, name: &str) -> Result<Self, EngineError> {
+        let folder = Self::of(project, name);
+        file::make_private_folder(&project.place.state.join(FOLDER))?;
+        file::make_private_folder(&folder.path)?;
+        Ok(folder)
+    }
+
+    pub(super) fn lock(&self) -> PathBuf {
+        self.path.join("lock")
+    }
+
+    pub(super) fn keepers(&self) -> PathBuf {
+        self.path.join("keepers")
+    }
+
+    pub(super) fn log(&self, process: u32) -> PathBuf {
+        self.path.join(format!("{process}.log"))
+    }
+
+    fn record(&self) -> PathBuf {
+        self.path.join("record.json")
+    }
+
+    /// What an earlier version has kept of a job that is not over, if it did. It counted what a
+    /// process used up when the next one began.
+    pub(super) fn earlier(&self) -> Result<Option<BegunJob>, EngineError> {
+        let bytes = file::read_bounded(&self.record(), RECORD_SIZE_MAX)?;
+        let kept = bytes.and_then(|bytes| serde_json::from_slice::<BegunJob>(&bytes).ok());
+        Ok(kept.map(|job| BegunJob { accounted: job.process.saturating_sub(1), ..job }))
+    }
+
+    /// It is in the journal now, or over.
+    pub(super) fn forget_earlier(&self) -> Result<(), EngineError> {
+        Ok(file::remove_durably(&self.record())?)
+    }
+
+    /// A number that no log in here has: they are kept, and never written over.
+    pub(super) fn next_process(&self) -> Result<u32, EngineError> {
+        let number = |name: &String| Path::new(name).file_stem()?.to_str()?.parse::<u32>().ok();
+        // `3.claude.jsonl` has two endings.
+        let stem = |name: String| name.split('.').next().unwrap_or_default().to_owned();
+        let numbers = file::list(&self.path)?.into_iter().map(stem);
+        Ok(numbers.filter_map(|name| number(&name)).max().unwrap_or(0) + 1)
+    }
+}

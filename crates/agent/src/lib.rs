@@ -21,6 +21,7 @@ pub mod setup;
 mod shell;
 pub mod statusline;
 pub mod stream;
+pub mod versions;
 mod want;
 
 pub use adapter::{Adapter, HookWay, KNOWN_AGENTS, KnownAgent, SIMULATED};

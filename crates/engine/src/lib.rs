@@ -70,7 +70,7 @@ pub use init::{
 pub use ledger::MachineCommand;
 pub use notify::{Trial, Waiting};
 pub use open::Opened;
-pub use preflight::require_phase;
+pub use preflight::{require_known_phase, require_phase};
 pub use project::Project;
 pub use ralph::{RalphEnd, RalphOptions};
 pub use review::ReviewOptions;

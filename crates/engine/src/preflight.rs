@@ -1,29 +1,42 @@
 //! What is looked at before a run begins or goes on, so that a refused command has changed nothing.
 //!
-//! It is looked at the run as it would be after the command: its phases, the agents that its open
-//! tasks need, their programs, their gates and accounts, and the budget. Only what can be told at
-//! once counts: no program is started and nobody is asked over the network. What cannot be told is
-//! no reason to refuse.
+//! It is looked at the run as it would be after the command: its phases, what stands in the place of
+//! their work trees, the agents that its open tasks need, their programs, their gates and accounts,
+//! and the budget. The journal's turn is held meanwhile, so programs are asked for their versions
+//! before, and git for its refs. No service is asked over the network. What cannot be told is no
+//! reason to refuse.
 
 use crate::{
-    agent::{Agent, AgentCheck, GateHealth, require_key},
+    agent::{
+        Agent, AgentCheck, GateHealth, require_key,
+        version::{self, version},
+    },
     config::USUAL_USER_FILE,
     environment::Environment,
     error::{EngineError, Problem},
     execute::agent_of,
+    ledger::MachineCommand,
     project::Project,
+    worktrees::trees_of,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
+    thread,
 };
-use waypost_agent::setup;
+use waypost_agent::{
+    setup,
+    versions::{self, Version},
+};
+use waypost_git::{Outlook, PhaseBranch};
 use waypost_model::{
     code::Code,
     config::AgentConfig,
     machine::Rejected,
     next::{NextStep, Remark},
-    run::{Active, Budget, PhaseStage, Run, TaskStatus, TaskView},
+    run::{
+        self, Active, Budget, PhaseStage, Plan, PlannedTask, Run, Settings, TaskStatus, TaskView,
+    },
 };
 use waypost_store::file;
 
@@ -43,6 +56,11 @@ pub(crate) struct Preflight {
     phase: Option<u32>,
     /// A feature is under way, whose gates hold agents.
     has_feature: bool,
+    /// What the programs of agents said of their versions when they were asked, by the agents'
+    /// names; none: nothing, or not in time.
+    versions: BTreeMap<String, Option<String>>,
+    /// What may stand in the way of work trees, where the run has some.
+    outlook: Option<Outlook>,
 }
 
 impl Preflight {
@@ -57,18 +75,69 @@ impl Preflight {
             environment: project.environment.clone(),
             phase,
             has_feature: project.workflow()?.feature.is_some(),
+            versions: BTreeMap::new(),
+            outlook: None,
         })
+    }
+
+    /// Asks programs and git what has to be known of a run that these commands lead to.
+    pub(crate) fn look_ahead(
+        &mut self,
+        project: &mut Project,
+        commands: &[MachineCommand],
+    ) -> Result<(), EngineError> {
+        let (plan, settings) = told_by(commands);
+        let active = project.run()?.active();
+        let Some(settings) = settings.or_else(|| active.map(Active::settings)) else {
+            return Ok(());
+        };
+        let names = match (plan, active) {
+            (Some(plan), _) => names_in(plan.tasks.iter(), settings),
+            (None, Some(active)) => names_in(active.tasks().map(|view| view.planned), settings),
+            (None, None) => return Ok(()),
+        };
+        self.ask_versions(names);
+        self.outlook = outlook_after(project, commands)?;
+        Ok(())
+    }
+
+    /// Asks the programs that are known by name for their versions, all at once. What a check of
+    /// the same program has told before is not asked again.
+    fn ask_versions(&mut self, names: BTreeSet<String>) {
+        let environment = &self.environment;
+        let asked: Vec<(String, Option<String>)> = thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for name in names {
+                let Ok(agent) = Agent::named(&name, &self.agents) else { continue };
+                let is_known =
+                    agent.command.first().is_some_and(|it| versions::oldest(it).is_some());
+                let Some(program) = agent.program(environment).filter(|_| is_known) else {
+                    continue;
+                };
+                let checked = self.checks.get(&name).filter(|_| self.current.contains(&name));
+                let told = checked.and_then(|check| check.version.clone());
+                let ask = move || {
+                    told.or_else(|| version(&program, environment, version::SHORT_PATIENCE))
+                };
+                threads.push((name, scope.spawn(ask)));
+            }
+            let answers = threads.into_iter();
+            answers.map(|(name, thread)| (name, thread.join().ok().flatten())).collect()
+        });
+        self.versions.extend(asked);
     }
 
     /// Refuses a run that could not be worked on; else says what a person should know of it.
     pub(crate) fn check(&self, run: &Run) -> Result<Vec<Remark>, EngineError> {
         let Some(active) = run.active() else { return Ok(Vec::new()) };
         require_phase(active, self.phase)?;
+        self.check_trees(active)?;
         let mut notices = Vec::new();
         let mut paid = None;
         for name in self.agents_needed(active) {
             let agent = Agent::named(&name, &self.agents)?;
             self.check_program(&agent)?;
+            notices.extend(self.check_version(&agent)?);
             require_key(&agent, &self.root, &self.environment)?;
             notices.extend(self.check_gate(&agent)?);
             if !agent.is_free() {
@@ -96,6 +165,49 @@ impl Preflight {
         let open = active.tasks().filter(is_open);
         open.filter_map(|view| Some(agent_of(view.planned, active.settings())?.to_owned()))
             .collect()
+    }
+
+    /// Refuses a run with a phase that could not be opened.
+    fn check_trees(&self, active: &Active) -> Result<(), EngineError> {
+        let Some(outlook) = &self.outlook else { return Ok(()) };
+        for (number, stage) in active.phases() {
+            let is_ahead = !matches!(stage, PhaseStage::Closed { .. })
+                && self.phase.is_none_or(|phase| phase == number);
+            if let Some(phase) = PhaseBranch::of(active, number).filter(|_| is_ahead) {
+                outlook.check(&phase)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a program that is too old; says so where its version cannot be told.
+    fn check_version(&self, agent: &Agent) -> Result<Option<Remark>, EngineError> {
+        let (name, word) = (&agent.name, agent.command.first().map_or("", String::as_str));
+        let (Some(said), Some(oldest)) = (self.versions.get(name), versions::oldest(word)) else {
+            return Ok(None);
+        };
+        match said.as_deref().and_then(Version::find) {
+            Some(found) if found < oldest => {
+                let message = format!(
+                    "tasks are for {name}, and its program `{word}` is version {found}; Waypost \
+                     works with {oldest} and later ones"
+                );
+                let hint = match setup::install_command(word.rsplit('/').next().unwrap_or(word)) {
+                    Some(install) => format!("`{install}@latest` installs the newest one"),
+                    None => "install a newer one".to_owned(),
+                };
+                Err(Problem::new(Code::ProgramTooOld, message).hint(hint).into())
+            }
+            Some(_) => Ok(None),
+            None => Ok(Some(Remark::from(format!(
+                "the version of `{word}` cannot be told: `{word} --version` says {}; Waypost works \
+                 with {oldest} and later ones",
+                match said {
+                    Some(said) => format!("`{said}`"),
+                    None => "nothing".to_owned(),
+                }
+            )))),
+        }
     }
 
     fn check_program(&self, agent: &Agent) -> Result<(), EngineError> {
@@ -165,6 +277,52 @@ impl Preflight {
     }
 }
 
+/// The plan and the settings that a run has after these commands, as far as they say.
+fn told_by(commands: &[MachineCommand]) -> (Option<&Plan>, Option<&Settings>) {
+    let (mut told_plan, mut told_settings) = (None, None);
+    for command in commands.iter().filter_map(MachineCommand::wanted_of::<Run>) {
+        match command {
+            run::Command::Begin { plan, settings }
+            | run::Command::BeginNew { plan, settings, .. } => {
+                (told_plan, told_settings) = (Some(plan), Some(settings));
+            }
+            run::Command::Replan { plan, .. } | run::Command::Rebuild { plan, .. } => {
+                told_plan = Some(plan);
+            }
+            run::Command::Configure { settings } => told_settings = Some(settings),
+            _ => {}
+        }
+    }
+    (told_plan, told_settings)
+}
+
+/// What may stand in the way of a run's work trees, if it has some after these commands.
+pub(crate) fn outlook_after(
+    project: &mut Project,
+    commands: &[MachineCommand],
+) -> Result<Option<Outlook>, EngineError> {
+    let isolation = match told_by(commands).1 {
+        Some(settings) => settings.isolation,
+        None => match project.run()?.active() {
+            Some(active) => active.settings().isolation,
+            None => return Ok(None),
+        },
+    };
+    Ok(match isolation.has_trees() {
+        true => Some(Outlook::of(trees_of(project)?)?),
+        false => None,
+    })
+}
+
+/// The model agents of tasks that are not ticked.
+fn names_in<'a>(
+    tasks: impl Iterator<Item = &'a PlannedTask>,
+    settings: &Settings,
+) -> BTreeSet<String> {
+    let open = tasks.filter(|task| !task.ticked);
+    open.filter_map(|task| Some(agent_of(task, settings)?.to_owned())).collect()
+}
+
 fn has_word(path: &Path, words: &[&str]) -> bool {
     let bytes = file::read_bounded(path, SETTINGS_SIZE_MAX).ok().flatten().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
@@ -173,26 +331,30 @@ fn has_word(path: &Path, words: &[&str]) -> bool {
 
 /// Refuses a phase that the run does not have, or that comes after one which is not done.
 pub fn require_phase(active: &Active, phase: Option<u32>) -> Result<(), EngineError> {
+    require_known_phase(active, phase)?;
     let Some(wanted) = phase else { return Ok(()) };
     let current = active.current_phase();
     match active.phase(wanted) {
-        None => {
-            let names = &active.plan().phases;
-            let known = active.phases().map(|(number, _)| match names.get(&number) {
-                Some(name) if !name.is_empty() => format!("{number} ({name})"),
-                _ => number.to_string(),
-            });
-            let known: Vec<String> = known.collect();
-            let message = format!("there is no phase {wanted} in this run");
-            let hint = format!("its phases are {}", known.join(", "));
-            Err(Problem::new(Code::PhaseUnknown, message).hint(hint).into())
-        }
         Some(PhaseStage::Waiting) if wanted != current => {
             let message = format!("phase {wanted} comes after phase {current}, which is not done");
             Err(Rejected::rule(Code::PhaseStatus, message)
                 .next(NextStep::BeginPhase { phase: current })
                 .into())
         }
-        Some(_) => Ok(()),
+        Some(_) | None => Ok(()),
     }
+}
+
+/// Refuses a phase that the run does not have.
+pub fn require_known_phase(active: &Active, phase: Option<u32>) -> Result<(), EngineError> {
+    let Some(wanted) = phase.filter(|phase| active.phase(*phase).is_none()) else { return Ok(()) };
+    let names = &active.plan().phases;
+    let known = active.phases().map(|(number, _)| match names.get(&number) {
+        Some(name) if !name.is_empty() => format!("{number} ({name})"),
+        _ => number.to_string(),
+    });
+    let known: Vec<String> = known.collect();
+    let message = format!("there is no phase {wanted} in this run");
+    let hint = format!("its phases are {}", known.join(", "));
+    Err(Problem::new(Code::PhaseUnknown, message).hint(hint).into())
 }

@@ -335,8 +335,17 @@ impl Project {
 
     /// Decides all commands in one transaction, or none of them; then shows the new state.
     pub fn command(&mut self, commands: &[MachineCommand]) -> Result<(), EngineError> {
+        self.command_if(commands, |_| Ok(()))
+    }
+
+    /// As `command`, if `check` has nothing against the run as it would be then.
+    pub(crate) fn command_if(
+        &mut self,
+        commands: &[MachineCommand],
+        check: impl FnMut(&Run) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
         let is_run = commands.iter().any(|it| it.is_for::<Run>());
-        self.commit(commands)?;
+        self.commit_if(commands, check)?;
         if is_run {
             self.tick_boxes()?;
         }

@@ -18,17 +18,18 @@ use std::{
     path::{Path, PathBuf},
 };
 use waypost_git::{
-    Committed, Hold, Join, Land, Landing, Occupant, PhaseBranch, Stamp, Trees, merge, name_some,
-    tree,
+    Committed, Hold, Join, Land, Landing, Occupant, Outlook, PhaseBranch, Stamp, Trees, merge,
+    name_some, tree,
 };
 use waypost_model::{
     actor::Actor,
     code::Code,
-    declared,
+    declared::{self, are_disjoint},
     evidence::Evidence,
     id::TaskId,
+    machine::Rejected,
     next::NextStep,
-    run::{self, EndStep, Isolation, PhaseStage, TaskStatus},
+    run::{self, Active, EndStep, Isolation, PhaseStage, TaskStatus, TaskView},
 };
 use waypost_store::lock::{EngineLease, Owner};
 
@@ -75,10 +76,11 @@ impl Project {
             commands.extend(self.decide_place_ahead(file)?);
         }
         commands.push(run::Command::Start { id: id.clone() });
-        self.work_on_run(commands, file)?;
         if !is_session {
+            self.work_on_run(commands, file)?;
             return Ok(None);
         }
+        self.start_in_session(commands, id, file)?;
         let made = self.make_place(id, echo);
         if made.is_err() {
             self.give_back(id)?;
@@ -294,6 +296,38 @@ impl Project {
             None => self.command(&[]),
         }
     }
+}
+
+/// Refuses a task that has no place to work in: its phase cannot be opened, or another task works in
+/// the tree that they would share, and may touch the same files.
+pub(crate) fn check_start(
+    active: &Active,
+    id: &TaskId,
+    outlook: &Outlook,
+) -> Result<(), EngineError> {
+    let Some(task) = active.task(id) else { return Ok(()) };
+    let Some(phase) = PhaseBranch::of(active, task.planned.phase) else { return Ok(()) };
+    outlook.check(&phase)?;
+    let mut beside = active
+        .tasks()
+        .filter(|view| view.status == TaskStatus::InProgress && view.planned.id != *id);
+    let other = beside.find(|view| !are_disjoint(declared_files(view), declared_files(&task)));
+    match other.filter(|_| phase.is_shared) {
+        Some(other) => {
+            let other = other.planned.id.clone();
+            let message = format!(
+                "{other} is in progress in the work tree that {id} would share with it, and their \
+                 `files:` do not say that they touch different ones"
+            );
+            let next = NextStep::CompleteTask { id: other };
+            Err(Rejected::rule(Code::ParallelLimit, message).next(next).into())
+        }
+        None => Ok(()),
+    }
+}
+
+fn declared_files<'a>(view: &TaskView<'a>) -> &'a [String] {
+    view.planned.details.as_deref().map_or(&[], |details| &details.files)
 }
 
 impl Place {

@@ -3,8 +3,9 @@
 use crate::{
     error::{EngineError, Problem},
     ledger::MachineCommand,
-    preflight::Preflight,
+    preflight::{Preflight, outlook_after},
     project::Project,
+    session::check_start,
 };
 use std::{
     collections::HashSet,
@@ -151,6 +152,32 @@ impl Project {
         self.command(&commands)
     }
 
+    /// As `work_on_run`, if nothing stands against the work tree that the task is to have.
+    pub(crate) fn start_in_session(
+        &mut self,
+        commands: Vec<run::Command>,
+        id: &TaskId,
+        file: Option<&Path>,
+    ) -> Result<(), EngineError> {
+        let commands = self.with_plan(commands, file, (Onward::GoOn, By::Session))?;
+        let outlook = outlook_after(self, &commands)?;
+        let check = |run: &Run| match (&outlook, run.active()) {
+            (Some(outlook), Some(active)) => check_start(active, id, outlook),
+            _ => Ok(()),
+        };
+        if !self.has_journal() {
+            check(&self.imagined(&commands)?)?;
+        }
+        self.command_if(&commands, check)
+    }
+
+    /// A run as these commands would begin it, where no journal has been made yet.
+    fn imagined(&self, commands: &[MachineCommand]) -> Result<Run, EngineError> {
+        let asked = Asked { by: self.actor(), now: self.clock().now() };
+        let commands = commands.iter().filter_map(MachineCommand::wanted_of::<Run>);
+        Ok(Run::imagine(commands, &asked)?)
+    }
+
     /// As `work_on_run`, for a command that is about to be the engine: nobody else works on the
     /// run, so what is no longer in TASKS.md is not worked on either. It is shown by the engine,
     /// when it has something to wait for. A run that could not be worked on, or in which there is no
@@ -162,15 +189,12 @@ impl Project {
         phase: Option<u32>,
         onward: Onward,
     ) -> Result<(), EngineError> {
-        let preflight = Preflight::of(self, phase)?;
+        let mut preflight = Preflight::of(self, phase)?;
         let commands = self.with_plan(commands, file, (onward, By::Engine))?;
+        preflight.look_ahead(self, &commands)?;
         if !self.has_journal() {
             // No journal is made for a run that does not begin.
-            let asked = Asked { by: self.actor(), now: self.clock().now() };
-            preflight.check(&Run::imagine(
-                commands.iter().filter_map(MachineCommand::wanted_of::<Run>),
-                &asked,
-            )?)?;
+            preflight.check(&self.imagined(&commands)?)?;
         }
         let notices = self.commit_if(&commands, |run| preflight.check(run))?;
         notices.into_iter().for_each(|notice| self.notice(notice));

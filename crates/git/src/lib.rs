@@ -17,7 +17,7 @@ pub use command::{Git, Hold, VERSION_MIN, VERSION_TO_REVERT, exclude, version};
 pub use content::{content, content_of_tree, git_at};
 pub use error::{Absence, GitError, Hindrance, Mistake, Refusal, Remedy};
 pub use merge::{
-    Committed, Join, Land, Landing, Occupant, PhaseBranch, Reverted, Stamp, name_some,
+    Committed, Join, Land, Landing, Occupant, Outlook, PhaseBranch, Reverted, Stamp, name_some,
 };
 pub use tree::{PruneOrder, Pruned, Retirement, TreeEntry, name, size};
 pub use trees::{Trees, TreesPlace};

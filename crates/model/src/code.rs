@@ -193,6 +193,7 @@ codes! {
         AgentStays "AGENT_STAYS" "An agent does not end.";
         AgentMissing "AGENT_MISSING" "No agent is configured for this.";
         ProgramMissing "PROGRAM_MISSING" "A program is not installed.";
+        ProgramTooOld "PROGRAM_TOO_OLD" "A program is older than Waypost works with.";
         SignedOut "SIGNED_OUT" "An agent program is not signed in on this machine.";
         KeyMissing "KEY_MISSING" "The variable with an agent's key is not set.";
         HomeMissing "HOME_MISSING" "There is no home folder.";

@@ -63,8 +63,13 @@ fn list(context: &Context, project: &Project) -> Result<ExitCode, CliError> {
     for it in &agents {
         let program = match &it.program {
             Some(path) => {
-                let version = it.version().map(|it| format!("  {it}")).unwrap_or_default();
-                format!("{}{version}", path.display())
+                let version = it.version();
+                let old = it.needs_version(version.as_deref()).map(|oldest| {
+                    let text = format!("too old: Waypost works with {oldest} and later ones");
+                    format!("  {}", styled(RED, text))
+                });
+                let version = version.map(|it| format!("  {it}")).unwrap_or_default();
+                format!("{}{version}{}", path.display(), old.unwrap_or_default())
             }
             None => styled(DIM, format!("{} is not installed", it.agent.command[0])),
         };
@@ -124,12 +129,14 @@ pub(crate) fn health(health: &GateHealth) -> String {
 
 fn data(project: &Project, it: &Installed, check: Option<&AgentCheck>) -> Value {
     let config = &it.agent.config;
+    let version = it.version();
     json!({
         "name": it.agent.name,
         "adapter": it.agent.adapter.as_str(),
         "command": it.agent.command,
         "program": it.program,
-        "version": it.version(),
+        "needs_version": it.needs_version(version.as_deref()).map(|it| it.to_string()),
+        "version": version,
         "gate": check.map(|check| check_data(project, check)),
         "settings": config.settings,
         "mcp": config.mcp,

@@ -111,7 +111,7 @@ fn a_gate_that_holds_is_alive_until_its_program_changes() {
 /// A program in the place of Claude Code: it asks the hooks that it is given or finds in the project's
 /// settings, unless these turn hooks off, and then does what its scripted twin does.
 const CLAUDE: &str = r#"
-[ "$1" = --version ] && echo 2.0 && exit
+[ "$1" = --version ] && echo 99.2.0 && exit
 settings=.claude/settings.local.json
 for word; do case $word in --settings=*) settings=${word#--settings=} is_given=1;; esac; done
 if [ -n "$is_given" ] || ! grep -qs '"disableAllHooks": true' .claude/settings*.json; then
@@ -147,7 +147,7 @@ fn a_hook_is_well_only_after_it_has_refused_a_call_in_this_project() {
     let told = hook_lines(&project);
     assert!(told.starts_with("note hooks") && told.contains("not tried here"), "{told}");
     let ran = project.must("agents check claude");
-    assert!(ran.stdout.contains("alive  (2.0)"), "{ran}");
+    assert!(ran.stdout.contains("alive  (99.2.0)"), "{ran}");
     assert!(ran.stdout.contains("started by you: alive"), "{ran}");
     let told = hook_lines(&project);
     assert!(told.starts_with("ok   hooks") && told.contains("refused a call here"), "{told}");
@@ -172,7 +172,7 @@ fn hooks_that_settings_turn_off_are_found_with_and_without_a_call() {
     assert!(told.starts_with("bad  hooks") && told.contains(why), "{told}");
     let ran = project.run("agents check claude");
     assert_eq!(ran.code, 1, "{ran}");
-    assert!(ran.stdout.contains("alive  (2.0)"), "{ran}");
+    assert!(ran.stdout.contains("alive  (99.2.0)"), "{ran}");
     assert!(ran.stdout.contains("started by you: silent: the hook was never asked"), "{ran}");
     assert!(ran.stdout.contains("take `disableAllHooks` out of .claude/settings.json"), "{ran}");
     // The person's own settings count as well.

@@ -6,7 +6,8 @@ use serde_json::json;
 use std::fs;
 
 /// Fails as Codex does if another one makes the databases at the same time, and speaks as it does.
-const CODEX: &str = r#"home=${CODEX_HOME:-$HOME/.codex}
+const CODEX: &str = r#"[ "$1" = --version ] && echo codex-cli 99.0.0 && exit
+home=${CODEX_HOME:-$HOME/.codex}
 if ! test -e "$home/state_5.sqlite"; then
   mkdir -p "$home"
   if ! mkdir "$home/making" 2>/dev/null; then

@@ -167,6 +167,51 @@ fn a_program_without_an_account_is_not_started() {
     assert_eq!(ran.code, 1, "{ran}");
 }
 
+/// Stands in for Claude Code: tells its version, and leaves a trace of every other start.
+fn claude_of(version: &str) -> Project {
+    let project = with("# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: Only words\n");
+    let script =
+        format!("[ \"$1\" = --version ] && {{ {version}; exit; }}\ntouch ../started\nexit 1");
+    project.program("claude", &script);
+    project.variable("ANTHROPIC_API_KEY", "k")
+}
+
+const CLAUDE_RUN: &str = "run --agent claude --isolation none --no-budget --retry-limit 0";
+
+#[test]
+fn a_program_that_is_too_old_is_not_started() {
+    let project = claude_of("echo '1.0.3 (Claude Code)'");
+    for line in [CLAUDE_RUN, &format!("{CLAUDE_RUN} --detach")] {
+        let ran = project.run(line);
+        assert_eq!(ran.code, 5, "{ran}");
+        let said = "its program `claude` is version 1.0.3; Waypost works with 2.1.";
+        assert!(ran.stderr.contains(said) && ran.stderr.contains("@latest"), "{ran}");
+    }
+    assert!(!project.journal().exists() && !project.path(RUN).exists());
+    assert!(!project.path("../started").exists());
+    let listed = project.must("agents").stdout;
+    assert!(listed.contains("too old: Waypost works with 2.1."), "{listed}");
+}
+
+#[test]
+fn a_program_of_a_version_that_is_new_or_cannot_be_told_is_started() {
+    let newer = claude_of("echo '99.0.0 (Claude Code)'");
+    let ran = newer.run(CLAUDE_RUN);
+    assert!(ran.code == 1 && newer.path("../started").exists(), "{ran}");
+    assert!(!ran.stderr.contains("version"), "{ran}");
+    for (version, said) in
+        [("echo fine, thank you", "`fine, thank you`"), ("exec sleep 600", "nothing")]
+    {
+        let project = claude_of(version);
+        let ran = project.run(CLAUDE_RUN);
+        assert!(ran.code == 1 && project.path("../started").exists(), "{ran}");
+        let told = format!(
+            "warning: the version of `claude` cannot be told: `claude --version` says {said}"
+        );
+        assert!(ran.stderr.contains(&told), "{ran}");
+    }
+}
+
 #[test]
 fn a_misspelt_command_is_not_taken_for_a_file() {
     let project = with(TWO_PHASES);

@@ -10,7 +10,10 @@
 //! There are two ways to the same program: as a run starts it, with our hook in its arguments, and as
 //! a person starts it here, with the hook that its settings name. Each is tried by itself.
 
-use super::{Agent, Bounds, Circumstances, HookSource, Job, JobEnd, JobOrder, Onlooker, Trouble};
+use super::{
+    Agent, Bounds, Circumstances, HookSource, Job, JobEnd, JobOrder, Onlooker, Trouble,
+    version::{self, version},
+};
 use crate::{
     error::EngineError,
     guest::{Attended, Guest, Waits, carry},
@@ -23,11 +26,8 @@ use std::{
     env,
     ffi::OsString,
     fs,
-    io::Read as _,
     net::SocketAddr,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
-    thread,
     time::Duration,
 };
 use waypost_agent::{
@@ -46,9 +46,6 @@ pub const CANARY: &str = "touch \"$WAYPOST_CANARY\"";
 
 /// How long a program may take for all of it.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How long it may take to tell its version.
-const VERSION_LOOKS_MAX: u32 = 200;
-const VERSION_LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// Where results are kept, beside the journal.
 const FILE: &str = "agent-checks.json";
 const FILE_SIZE_MAX: u64 = 1 << 20;
@@ -146,7 +143,7 @@ impl Project {
         let check = AgentCheck {
             health,
             registered,
-            version: version(program),
+            version: version(program, &self.environment, version::PATIENCE),
             at: self.clock.now(),
             program: program.to_owned(),
             size: mark.as_ref().map_or(0, |mark| mark.size),
@@ -322,33 +319,6 @@ impl Guest for Trial<'_> {
         let ended = self.job.attend_alone(notes, self.onlooker, &mut |_| None)?;
         Ok(ended.map_or(Attended::GoesOn, Attended::Over))
     }
-}
-
-/// What a program says when it is asked for its version.
-#[expect(clippy::disallowed_methods, reason = "a question to the program itself, in bounded time")]
-pub(crate) fn version(program: &Path) -> Option<String> {
-    let mut child = Command::new(program)
-        .arg("--version")
-        .env("DISABLE_AUTOUPDATER", "1")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    let mut looks = 0;
-    while child.try_wait().ok()?.is_none() {
-        looks += 1;
-        if looks > VERSION_LOOKS_MAX {
-            child.kill().ok()?;
-            child.wait().ok()?;
-            return None;
-        }
-        thread::sleep(VERSION_LOOK_INTERVAL);
-    }
-    let mut text = String::new();
-    child.stdout.take()?.take(4_096).read_to_string(&mut text).ok()?;
-    let line = text.lines().next()?.trim().replace(char::is_control, " ");
-    (!line.is_empty()).then_some(line)
 }
 
 fn resolved(program: &Path) -> PathBuf {

@@ -18,10 +18,10 @@ mod slots;
 mod supervised;
 mod surroundings;
 mod transcript;
+pub(crate) mod version;
 
 pub(crate) use ask::told;
 pub(crate) use asking::{Asking, text_questions};
-pub(crate) use canary::version;
 pub use canary::{AgentCheck, CANARY, GateHealth, canary_call};
 pub(crate) use heard::Heard;
 pub use job::Onlooker;

@@ -1,6 +1,7 @@
 //! The agents that can be named: those that Waypost brings along, changed and added to by the
 //! configuration.
 
+use super::version;
 use crate::{
     config::USUAL_USER_FILE,
     environment::Environment,
@@ -13,6 +14,7 @@ use waypost_agent::{
     Adapter, HookWay, KNOWN_AGENTS, SIMULATED,
     launch::{Access, Conversation, Order, Prompts},
     registration::{self, HookProgram},
+    versions::{self, Version},
 };
 use waypost_model::config::{AgentAccess, AgentConfig};
 use waypost_model::{code::Code, layout};
@@ -45,7 +47,15 @@ pub struct Installed {
 impl Installed {
     /// What the program says of its version; it is started for that.
     pub fn version(&self) -> Option<String> {
-        self.program.as_deref().and_then(super::version)
+        let environment = Environment::of_this_process();
+        let program = self.program.as_deref()?;
+        version::version(program, &environment, version::PATIENCE)
+    }
+
+    /// The version from which on Waypost works with the program, if what it `said` is older.
+    pub fn needs_version(&self, said: Option<&str>) -> Option<Version> {
+        let oldest = versions::oldest(self.agent.command.first()?)?;
+        (Version::find(said?)? < oldest).then_some(oldest)
     }
 }
 

@@ -13,6 +13,7 @@ mod join;
 mod land;
 mod obstructions;
 mod occupant;
+mod outlook;
 mod phase;
 mod revert;
 
@@ -20,6 +21,7 @@ pub use history::{brought, diff_of_commit, diff_since, landed_phase};
 pub use join::{Committed, Join, Stamp, changed_since, commit_attempt, is_committed, join, joined};
 pub use land::{Land, Landing, land};
 pub use occupant::{Occupant, commit_shared, enter, leave};
+pub use outlook::Outlook;
 pub use phase::{
     PhaseBranch, clear_phase, close_phase, hand_over, has_phase, is_untouched, open_phase,
     settle_phase, sync_phase, take_back,

@@ -13,7 +13,7 @@ use crate::{
     error::{Absence, GitError, Hindrance, Refusal},
     tree::{Leftovers, Trees, make, retire, take_out, take_snapshot},
 };
-use waypost_model::run::{Active, Isolation, TREES};
+use waypost_model::run::{Active, Isolation};
 
 /// Where the work of one phase is joined, and where it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,13 +61,7 @@ pub fn open_phase(trees: &Trees, phase: &PhaseBranch) -> Result<String, GitError
     let base = match trees.commit_of(&phase.marker())? {
         Some(base) => base,
         None => {
-            if trees.commit_of(&phase.head())?.is_some() {
-                return Err(Refusal::ForeignBranch { name: phase.name.clone() }.into());
-            }
-            if trees.commit_of(&format!("refs/heads/{TREES}"))?.is_some() {
-                let (name, wanted) = (TREES.to_owned(), phase.name.clone());
-                return Err(Refusal::BranchAsFolder { name, wanted }.into());
-            }
+            phase.refuse_foreign(|name| Ok(trees.commit_of(name)?.is_some()))?;
             let target = trees.commit_of(&phase.target_head())?;
             let gone = || Refusal::TargetIsGone { name: phase.target.clone() };
             let target = target.ok_or_else(gone)?;

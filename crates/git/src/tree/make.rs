@@ -14,6 +14,7 @@ use crate::{
     command::{self, Git},
     error::{Absence, GitError, Hindrance, Mistake},
 };
+use rustix::fs::{Access, access};
 use std::{
     fs, io,
     os::unix::ffi::OsStrExt as _,
@@ -114,19 +115,13 @@ pub(super) fn condition(trees: &Trees, name: &str) -> Result<TreeCondition, GitE
         if let Some(begun) = record::begun(trees.common(), name) {
             fs::remove_dir_all(&begun).map_err(|error| unusable(&begun, error))?;
         }
-        return match is_free(&path)? {
-            true => Ok(TreeCondition::Nothing),
-            // The place was free when that was noted, and nobody was let in since.
-            false if making_note(trees, name).exists() => Ok(TreeCondition::Partial),
-            false => Err(Hindrance::ForeignFolder { path }.into()),
-        };
+        refuse_foreign(trees, name, None)?;
+        let is_free = is_free(&path)?;
+        return Ok(if is_free { TreeCondition::Nothing } else { TreeCondition::Partial });
     };
     let Some(mark) = record.mark()? else {
-        let is_ours = record.is_locked_by_us() || making_note(trees, name).exists();
-        return match is_ours {
-            true => Ok(TreeCondition::Partial),
-            false => Err(Hindrance::ForeignTree { path, name: name.to_owned() }.into()),
-        };
+        refuse_foreign(trees, name, Some(&record))?;
+        return Ok(TreeCondition::Partial);
     };
     let is_there = path.join(".git").symlink_metadata().is_ok();
     match &mark.stage {
@@ -142,6 +137,37 @@ pub(super) fn condition(trees: &Trees, name: &str) -> Result<TreeCondition, GitE
             Ok(TreeCondition::Nothing)
         }
     }
+}
+
+/// Refuses to touch what stands in the place of a tree and is not ours.
+fn refuse_foreign(trees: &Trees, name: &str, record: Option<&TreeRecord>) -> Result<(), GitError> {
+    let path = trees.path(name);
+    // The place was free when a making was noted, and only the run was let in since.
+    let is_noted = making_note(trees, name).exists();
+    match record {
+        None if is_noted || is_free(&path)? => Ok(()),
+        None => Err(Hindrance::ForeignFolder { path }.into()),
+        Some(record) if is_noted || record.is_locked_by_us() || record.mark()?.is_some() => Ok(()),
+        Some(_) => Err(Hindrance::ForeignTree { path, name: name.to_owned() }.into()),
+    }
+}
+
+/// Says what would keep a tree from being made, by looking alone: something that is not ours stands
+/// in its place, or nothing can be written there.
+pub(crate) fn foresee(trees: &Trees, name: &str) -> Result<(), GitError> {
+    let folder = trees.root().join(name::FOLDER);
+    let nearest = match folder.symlink_metadata() {
+        Ok(found) if found.is_dir() => folder,
+        Ok(_) => return Err(Hindrance::NoFolder { path: folder }.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => trees.root().to_owned(),
+        Err(error) => return Err(unusable(&folder, error)),
+    };
+    let common = trees.common();
+    for place in [nearest, common.to_owned(), common.join("objects")] {
+        access(&place, Access::WRITE_OK)
+            .map_err(|error| GitError::file("write to", &place, io::Error::from(error)))?;
+    }
+    refuse_foreign(trees, name, trees.record(name)?.as_ref())
 }
 
 /// Fills a tree again whose folder has vanished; `false`: its branch has vanished as well.

@@ -37,6 +37,7 @@ pub use list::{
     Snapshot, TreeEntry, earlier, list, list_snapshots, lone_branches, names, size, traces,
 };
 pub use locks::{begin_work, end_work, release_locks};
+pub(crate) use make::foresee;
 pub use make::{MadeTree, make};
 pub use prune::{PruneOrder, Pruned, free_bytes, has_space, prune};
 pub(crate) use record::TreeRecord;

@@ -3,6 +3,7 @@
 use super::{
     PHASE, RUN, during, ends_well, git_in, ground, head, is_held, names, run, snapshots, task, with,
 };
+use crate::harness::Project;
 use std::fs;
 
 #[test]
@@ -90,14 +91,43 @@ fn in_the_work_tree_of_its_phase_a_task_is_done_again_as_well() {
     }
 }
 
+/// A refused command has changed nothing.
+#[track_caller]
+fn nothing_has_begun(project: &Project) {
+    assert!(!project.journal().exists(), "a journal was made");
+    assert!(!project.path(".claude/orchestrate-state.json").exists(), "a run is shown");
+    assert_eq!(project.git_command("for-each-ref refs/waypost"), "");
+}
+
+/// Also what only a later phase will need.
+#[test]
+fn what_is_in_the_way_of_a_later_phase_is_found_before_the_first_begins() {
+    let walls = task("T2.1", &["run: `echo more > more.txt`"]);
+    let project = with(&format!(
+        "{}\n## Phase 2: Walls\n\n{walls}",
+        ground(&[task("T1.1", &["run: `true`"])])
+    ));
+    project.git_command("branch worktree/phase-2-walls");
+    run(&project, RUN, 3, &["that this run did not make", "worktree/phase-2-walls"]);
+    nothing_has_begun(&project);
+    // Only what is to be worked on has to be free.
+    run(&project, &format!("{RUN} --phase 1"), 0, &[]);
+    let before = project.log().len();
+    run(&project, "run --resume", 3, &["that this run did not make"]);
+    assert_eq!(project.log().len(), before);
+    project.git_command("branch -m worktree/phase-2-walls theirs");
+    ends_well(&project, "run --resume");
+}
+
 #[test]
 fn a_folder_of_somebody_else_is_left_alone() {
     let project = during("true");
     project.write("worktree/phase-1-ground/mine.txt", "mine\n");
     run(&project, RUN, 5, &["is in the way", "move it away or delete it"]);
+    nothing_has_begun(&project);
     assert_eq!(project.read("worktree/phase-1-ground/mine.txt"), "mine\n");
     fs::rename(project.path("worktree/phase-1-ground"), project.base().join("aside")).unwrap();
-    ends_well(&project, "run --resume");
+    ends_well(&project, RUN);
 }
 
 #[test]
@@ -105,12 +135,14 @@ fn a_file_where_work_trees_are_made_is_left_alone() {
     let project = during("true");
     project.write("worktree", "mine\n");
     run(&project, RUN, 5, &["is not a folder", "move it away"]);
+    nothing_has_begun(&project);
     assert_eq!(project.read("worktree"), "mine\n");
     fs::remove_file(project.path("worktree")).unwrap();
     std::os::unix::fs::symlink(project.base(), project.path("worktree")).unwrap();
-    run(&project, "run --resume", 5, &["is not a folder", "move it away"]);
+    run(&project, RUN, 5, &["is not a folder", "move it away"]);
+    nothing_has_begun(&project);
     fs::remove_file(project.path("worktree")).unwrap();
-    ends_well(&project, "run --resume");
+    ends_well(&project, RUN);
     assert!(!names(&project.base()).iter().any(|name| name.starts_with("phase-")));
 }
 
@@ -120,9 +152,10 @@ fn a_branch_of_somebody_else_is_left_alone() {
     project.git_command("branch worktree/phase-1-ground HEAD~1");
     let theirs = head(&project, PHASE);
     run(&project, RUN, 3, &["that this run did not make", "git branch -m worktree/phase-1-ground"]);
+    nothing_has_begun(&project);
     assert_eq!(head(&project, PHASE), theirs);
     project.git_command("branch -m worktree/phase-1-ground theirs");
-    ends_well(&project, "run --resume");
+    ends_well(&project, RUN);
     assert_eq!(head(&project, "theirs"), theirs);
 }
 
@@ -131,8 +164,9 @@ fn a_branch_whose_name_ours_would_be_below_is_told() {
     let project = during("true");
     project.git_command("branch worktree");
     run(&project, RUN, 3, &["a branch worktree", "git branch -m worktree"]);
+    nothing_has_begun(&project);
     project.git_command("branch -m worktree theirs");
-    ends_well(&project, "run --resume");
+    ends_well(&project, RUN);
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Project {
         Ok(Some(run::Command::Configure { settings }))
     }
 
-    /// Says in one line where tasks are worked on, where that is not the project's folder.
+    /// Says in one line where tasks are worked on, once that is decided.
     pub fn say_place(&mut self, settings: &Settings) {
         let target = settings.target.as_deref().unwrap_or_default();
         self.notice(match settings.isolation {
@@ -88,8 +88,10 @@ impl Project {
                 "from here on tasks are worked on in a work tree for each phase, which is merged \
                  into {target} (isolation phase)"
             ),
-            // Where they would be worked on without a word.
-            Isolation::None | Isolation::Undecided => return,
+            Isolation::None => "from here on tasks are worked on in the project's folder itself \
+                                (isolation none)"
+                .to_owned(),
+            Isolation::Undecided => return,
         });
     }
 

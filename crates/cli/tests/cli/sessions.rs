@@ -107,12 +107,111 @@ fn a_run_that_a_session_began_is_isolated_when_an_agent_comes() {
     assert_eq!(project.read("T1.1.txt"), "made\n");
 }
 
+const SHARED: &str = "[run]\nisolation = \"phase\"\n";
+
+/// One task after another: each commit has the work of its own task only.
 #[test]
-fn without_agents_the_projects_folder_is_decided_on_without_a_word() {
+fn a_session_works_in_the_work_tree_of_the_phase_one_task_at_a_time() {
+    let project = with(SHARED);
+    let (tree, ran) = start(&project, "T1.1");
+    assert!(ran.stderr.contains("merged into main (isolation phase)"), "{ran}");
+    assert_eq!(tree, project.path("worktree/phase-1-ground"));
+    let before = project.log().len();
+    let ran = project.run("run start T1.2");
+    assert_eq!(ran.code, 3, "{ran}");
+    assert!(
+        ran.stderr.contains("T1.1 is in progress in the work tree that T1.2 would share"),
+        "{ran}"
+    );
+    assert!(ran.stderr.contains("next: waypost run done T1.1"), "{ran}");
+    assert_eq!(project.log().len(), before, "a refused start has changed nothing");
+
+    let ran = project.run("run done T1.1");
+    assert_eq!(ran.code, 1, "verified where it was done: {ran}");
+    fs::write(tree.join("ground.txt"), "earth\nlaid\n").unwrap();
+    project.must("run done T1.1");
+    let (again, _) = start(&project, "T1.2");
+    assert_eq!(again, tree);
+    fs::write(tree.join("tools.txt"), "hammer\n").unwrap();
+    let ran = project.must("run done T1.2");
+    assert!(ran.stderr.contains("phase 1 is merged into main"), "{ran}");
+    assert_eq!(project.read("ground.txt"), "earth\nlaid\n");
+    assert_eq!(project.read("tools.txt"), "hammer\n");
+    let log = project.git_command("log --no-merges --name-only --format=%s main");
+    assert!(log.starts_with("T1.2: Choose the tools\n\ntools.txt\n"), "{log}");
+    assert!(log.contains("T1.1: Lay the ground\n\nground.txt\n"), "{log}");
+    assert!(!tree.exists(), "its tree is removed");
+    assert_eq!(project.must("resolve").stdout, "READY:T2.1\n");
+}
+
+#[test]
+fn tasks_that_declare_different_files_share_the_work_tree_of_a_phase() {
+    let project = with(SHARED);
+    project.replace(
+        "TASKS.md",
+        "T1.1: Lay the ground\n",
+        "T1.1: Lay the ground\n  - files: ground.txt\n",
+    );
+    project.replace(
+        "TASKS.md",
+        "T1.2: Choose the tools\n",
+        "T1.2: Choose the tools\n  - files: tools.txt\n",
+    );
+    project.git_command("commit -qam files");
+    let (tree, _) = start(&project, "T1.1");
+    assert_eq!(start(&project, "T1.2").0, tree);
+    fs::write(tree.join("ground.txt"), "laid\n").unwrap();
+    fs::write(tree.join("tools.txt"), "hammer\n").unwrap();
+    project.must("run done T1.2");
+    project.must("run done T1.1");
+    let log = project.git_command("log --no-merges --name-only --format=%s main");
+    assert!(log.contains("T1.2: Choose the tools\n\ntools.txt\n"), "{log}");
+    assert!(log.contains("T1.1: Lay the ground\n\nground.txt\n"), "{log}");
+}
+
+/// What a failed attempt left is kept, and is in nothing that is merged.
+#[test]
+fn what_a_session_failed_at_is_taken_out_of_the_work_tree_of_the_phase() {
+    let project = with(SHARED);
+    let (tree, _) = start(&project, "T1.1");
+    fs::write(tree.join("rubbish.txt"), "rubbish\n").unwrap();
+    project.must("run fail T1.1 --class critical --reason 'no idea'");
+    start(&project, "T1.2");
+    assert!(!tree.join("rubbish.txt").exists());
+    fs::write(tree.join("tools.txt"), "hammer\n").unwrap();
+    project.must("run done T1.2");
+    assert_eq!(project.read("tools.txt"), "hammer\n");
+    assert!(!project.path("rubbish.txt").exists());
+    let kept = project.git_command("for-each-ref --format=%(refname) refs/waypost/snapshots");
+    let shown = project.git_command(&format!("show {}:rubbish.txt", kept.lines().next().unwrap()));
+    assert_eq!(shown, "rubbish\n");
+}
+
+#[test]
+fn a_start_whose_work_tree_cannot_be_made_has_changed_nothing() {
+    for configuration in [APART, SHARED] {
+        let project = with(configuration);
+        project.write("worktree/phase-1-ground/mine.txt", "mine\n");
+        let ran = project.run("run start T1.1");
+        assert!(ran.code == 5 && ran.stderr.contains("is in the way"), "{configuration}: {ran}");
+        assert!(!project.journal().exists() && !project.path(RUN).exists(), "{ran}");
+        // The same in a run that has begun.
+        project.must("resolve");
+        let (before, window) = (project.log().len(), project.read(RUN));
+        let ran = project.run("run start T1.1");
+        assert_eq!(ran.code, 5, "{ran}");
+        assert_eq!((project.log().len(), project.read(RUN)), (before, window), "{ran}");
+    }
+}
+
+#[test]
+fn without_agents_it_is_said_that_the_projects_folder_is_worked_in() {
     let project = with("");
     project.must("resolve");
     let ran = project.must("run start T1.1");
-    assert!(!ran.stderr.contains("isolation"), "{ran}");
+    let said = "from here on tasks are worked on in the project's folder itself (isolation none)";
+    assert!(ran.stderr.contains(said), "{ran}");
+    assert!(!project.must("run start T1.2").stderr.contains("isolation"), "it was decided before");
     fs::write(project.path("ground.txt"), "laid\n").unwrap();
     project.must("run done T1.1");
     assert!(!project.path("worktree").exists());

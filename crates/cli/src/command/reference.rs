@@ -24,8 +24,8 @@ holds it |\n\
 | 70 | a bug in waypost |\n\n\
 `waypost run` exits with 0 only when every task of the run is completed (with `--phase N`: of that phase), \
 so `waypost run && deploy` is safe. As soon as a task has failed, or a phase could not be merged, it is \
-1, however the run ended. `waypost run status --wait` exits with 0, 1 or 6 by the same rules. Commands that \
-only change or show something exit with 0 when they have done so.\n";
+1, however the run ended. `waypost run status --wait` exits with 0, 1 or 6 by the same rules, and after a \
+signal with 130 or 143, while the run goes on. Commands that only change or show something exit with 0 when they have done so.\n";
 
 pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
     let mut page = HEAD.to_owned();

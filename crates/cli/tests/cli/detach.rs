@@ -49,6 +49,50 @@ fn a_run_goes_on_in_the_background_and_can_be_watched() {
 }
 
 #[test]
+fn only_the_watching_ends_by_a_signal() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let project = one(UNTIL_GO);
+        let pid = detach(&project, "run --detach");
+        let mut watcher = begin(&project, "--json run status --wait");
+        let mut lines = BufReader::new(watcher.stdout.take().unwrap()).lines();
+        assert!(lines.next().unwrap().unwrap().contains("watching"));
+        wait_for("the task", || project.path("begun").exists());
+        kill(watcher.id(), signal);
+        let watched: Ran = watcher.wait_with_output().unwrap().into();
+        assert_eq!(watched.code, code, "{watched}");
+        assert!(
+            watched.stderr.contains("the run goes on; `waypost run status --wait`"),
+            "{watched}"
+        );
+        assert!(!has_ended(pid), "{watched}");
+        project.write("go", "");
+        assert_eq!(project.run("run status --wait").code, 0);
+    }
+}
+
+#[test]
+fn one_phase_can_be_watched() {
+    let project = with(
+        "# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: First\n  - run: `true`\n\n\
+         ## Phase 2: Two\n\n\
+         - [ ] T2.1: Second\n  - run: `while ! test -e go; do sleep 0.02; done; exit 3`\n",
+    );
+    let pid = detach(&project, "run --detach --retry-limit 0");
+    let ran = project.run("run status --wait --phase 1");
+    assert_eq!(ran.code, 0, "it is done, and the run is not: {ran}");
+    assert!(!has_ended(pid), "{ran}");
+    let unknown = project.run("run status --wait --phase 7");
+    assert!(
+        unknown.code == 2 && unknown.stderr.contains("its phases are 1 (One), 2 (Two)"),
+        "{unknown}"
+    );
+    project.write("go", "");
+    assert_eq!(project.run("run status --wait --phase 2").code, 1);
+    assert_eq!(project.run("run status --wait --phase 1").code, 0);
+    assert_eq!(project.run("run status --wait").code, 1);
+}
+
+#[test]
 fn what_happens_is_told_to_whoever_watches() {
     let project = with(
         "# Tasks: shop\n\n## Phase 1: One\n\n\

@@ -58,9 +58,12 @@ enum RunAction {
     /// Show phases, counts, and what failed or is blocked
     Status {
         /// Watch until the run is over, waits for a person, or no process works on it any more; exits
-        /// as the run does
+        /// as the run does. Ctrl-C ends the watching (exit 130), and the run goes on
         #[arg(long)]
         wait: bool,
+        /// With `--wait`: watch until this phase has ended, and exit as it did
+        #[arg(long, value_name = "N", requires = "wait")]
+        phase: Option<u32>,
         /// Show every task that failed or is in progress, not only the first of them
         #[arg(long, conflicts_with = "wait")]
         all: bool,
@@ -176,8 +179,8 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
         RunAction::Logs { id, attempt, follow } => {
             return logs::run(context, &mut project, id, *attempt, *follow);
         }
-        RunAction::Status { wait: true, .. } if project.run()?.active().is_some() => {
-            return watch::run(context, project);
+        RunAction::Status { wait: true, phase, .. } if project.run()?.active().is_some() => {
+            return watch::run(context, project, *phase);
         }
         RunAction::Status { all, .. } => return status(context, &mut project, tasks, *all),
         RunAction::List => return earlier::list(context, &mut project),

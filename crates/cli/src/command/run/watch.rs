@@ -3,16 +3,17 @@
 use super::{
     execute::{exit_code, say_waits, summary},
     live::Live,
+    requests::Requests,
 };
 use crate::{Context, error::CliError, show::run as show_run};
 use serde_json::json;
 use std::{process::ExitCode, time::Duration};
 use waypost_engine::{
     AgentView, Audience as _, Cursor, Doing, Follower, Happened, Happening, Project, Recorded,
-    Running,
+    Running, require_known_phase,
 };
 use waypost_model::run::{
-    Active, EndStep, Event, Parked, PhaseStage, Run, TaskStatus, TaskView, Usage,
+    Active, EndStep, Event, Parked, PhaseStage, Run, RunOutcome, TaskStatus, TaskView, Usage,
 };
 
 /// How often the view is drawn again: times in it go on, and the engine may end without a word.
@@ -24,13 +25,27 @@ const SUCCESSOR_PATIENCE: Duration = Duration::from_secs(3);
 /// Why there is nothing more to watch.
 enum End {
     Over,
-    Waits { phase: u32 },
+    Waits {
+        phase: u32,
+    },
     Unattended,
+    /// The person does not want to watch any more.
+    Left,
 }
 
-/// Watches until there is nothing more to see, and exits as the run would.
-pub(super) fn run(context: &Context, mut project: Project) -> Result<ExitCode, CliError> {
+/// Watches until there is nothing more to see of the run, or of one phase, and exits as the run
+/// would.
+pub(super) fn run(
+    context: &Context,
+    mut project: Project,
+    phase: Option<u32>,
+) -> Result<ExitCode, CliError> {
+    if let Some(active) = project.run()?.active() {
+        require_known_phase(active, phase)?;
+    }
     let mut live = Live::watching(context);
+    // Only the watching ends by a signal, so nothing needs time to finish.
+    let requests = Requests::listen(Duration::ZERO)?;
     let last = project.log(1, |_| true)?.last().map_or(Cursor::START, Recorded::cursor);
     let mut follower = Follower::new(&project, last);
     if context.out.json
@@ -49,8 +64,11 @@ pub(super) fn run(context: &Context, mut project: Project) -> Result<ExitCode, C
         }
         let is_between = attended_at.is_some_and(|it| now.since(it) < SUCCESSOR_PATIENCE);
         let Some(active) = project.run()?.active() else { break End::Over };
-        if let Some(end) = end_of(active, is_attended || is_between) {
+        if let Some(end) = end_of(active, phase, is_attended || is_between) {
             break end;
+        }
+        if requests.level() > 0 {
+            break End::Left;
         }
         let views = active.tasks().filter(|view| view.status == TaskStatus::InProgress);
         let running: Vec<Running<'_>> = views
@@ -71,8 +89,15 @@ pub(super) fn run(context: &Context, mut project: Project) -> Result<ExitCode, C
         End::Waits { phase } => say_waits(context, phase),
         End::Unattended if project.has_lost_engine()? => context.out.note(show_run::ENGINE_GONE),
         End::Unattended => context.out.note("no process works on the run"),
+        End::Left => {
+            context.out.note(
+                "the run goes on; `waypost run status --wait` watches it again, `waypost run stop` \
+                 ends it",
+            );
+            return Ok(exit_code(RunOutcome::Unfinished, requests.exit_code()));
+        }
     }
-    Ok(exit_code(summary(context, &mut project, None)?, None))
+    Ok(exit_code(summary(context, &mut project, phase)?, None))
 }
 
 /// The model agent at a task, as far as the journal tells.
@@ -87,10 +112,11 @@ fn agent_of<'a>(view: &TaskView<'a>) -> Option<AgentView<'a>> {
     })
 }
 
-fn end_of(active: &Active, is_attended: bool) -> Option<End> {
+fn end_of(active: &Active, wanted: Option<u32>, is_attended: bool) -> Option<End> {
+    let is_closed = |phase| matches!(active.phase(phase), Some(PhaseStage::Closed { .. }));
     let phase = active.current_phase();
     match active.phase(phase) {
-        _ if active.is_over() => Some(End::Over),
+        _ if active.is_over() || wanted.is_some_and(is_closed) => Some(End::Over),
         Some(PhaseStage::Ending { step: EndStep::Approval | EndStep::Stopped, .. }) => {
             Some(End::Waits { phase })
         }

@@ -1,5 +1,5 @@
 //! Taking over the conversation of a task's agent, for a person: the agent's process ends first,
-//! and nobody starts another one until the task is handed back.
+//! and no engine starts another one until the task is handed back.
 
 use crate::{
     agent::{agents_folder, bury},

@@ -1,7 +1,7 @@
 //! What a person has allowed agents in this project until it is revoked.
 //!
 //! It is the user's and not the project's: a repository cannot bring it along, and an agent can
-//! neither answer the inbox nor reach a permission that nobody gave.
+//! neither answer the inbox nor reach a permission that no person gave.
 
 use crate::{
     error::{EngineError, Problem},

@@ -12,7 +12,7 @@ use waypost_agent::{
 };
 use waypost_model::run::Usage;
 
-/// How many bytes of text a token is, where nobody counts.
+/// How many bytes of text a token is, where its program does not count.
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// What the stream of one process says of its usage.

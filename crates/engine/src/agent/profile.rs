@@ -212,7 +212,7 @@ impl Agent {
         self.command.first().and_then(|word| find_program(word, environment.get("PATH")))
     }
 
-    /// What the agent may change when somebody gives it work that changes files.
+    /// What the agent may change when its work is to change files.
     pub(crate) fn access(&self) -> Access {
         match self.config.access {
             AgentAccess::Read => Access::Read,

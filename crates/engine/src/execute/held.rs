@@ -142,7 +142,7 @@ impl Executor<'_> {
         *held = (until, cause).max(*held);
     }
 
-    /// Why nothing goes on, if only somebody outside can change that.
+    /// Why nothing goes on, if only a person, or a process outside of the run, can change that.
     pub(super) fn standstill(
         &mut self,
         project: &mut Project,
@@ -151,7 +151,7 @@ impl Executor<'_> {
         let Some(active) = project.run()?.active() else { return Ok(Some(RunEnd::Over)) };
         let settings = active.settings();
         let is_ours = |id: &TaskId| self.workers.contains_key(id);
-        // Somebody outside works on a task: what it leads to is not known yet.
+        // A session outside works on a task: what it leads to is not known yet.
         let is_outside = active.count(TaskStatus::InProgress) > self.workers.len();
         if is_outside {
             return Ok(None);

@@ -15,7 +15,7 @@ pub(super) const EXAMPLE: &str = r#"{"blocking": 1, "findings": [
   {"severity": "minor", "file": null, "line": null, "text": "…"}
 ]}"#;
 
-/// More findings than anybody reads.
+/// More findings than a person reads.
 const FINDINGS_MAX: usize = 1_000;
 
 #[derive(Deserialize)]

@@ -7,7 +7,6 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
-    clippy::print_stderr,
     clippy::unwrap_used,
     reason = "a benchmark measures time, starts processes and prints"
 )]

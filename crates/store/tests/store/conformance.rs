@@ -277,7 +277,7 @@ fn an_effect_that_is_put_off_keeps_its_turn_among_those_of_its_kind(project: &Pr
         found.into_iter().map(|it| (it.key, it.body, it.due)).collect()
     };
     let (a, b) = (("a".into(), "tried".into(), Some(later)), ("b".into(), "{}".into(), None));
-    assert_eq!(told(view.open_effects_of("spawn", 9).unwrap()), [a.clone(), b.clone()]);
+    assert_eq!(told(view.open_effects_of("spawn", 9).unwrap()), [a.clone(), b]);
     assert_eq!(told(view.open_effects_of("spawn", 1).unwrap()), [a]);
     assert_eq!(told(view.open_effects_of("wake", 9).unwrap()), []);
 }

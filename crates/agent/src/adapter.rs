@@ -118,7 +118,7 @@ impl Adapter {
     }
 
     /// Whether the program itself ends at the limits of turns and money that it is started with.
-    /// Of all others somebody else has to keep count.
+    /// For all others the engine keeps count.
     pub fn keeps_limits(self) -> bool {
         self == Self::Claude
     }

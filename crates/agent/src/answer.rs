@@ -9,7 +9,7 @@ use crate::stream::json::{items, parse};
 use crate::stream::{ALLOW, ASK_TOOL, Ask, AskKind, DENY};
 use serde_json::{Map, Value, json};
 
-/// What somebody answered.
+/// What a person, or the engine in their place, answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Allow,

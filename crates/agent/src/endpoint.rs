@@ -16,7 +16,7 @@ const CODEX_MODEL: &str = "gpt-5.5";
 /// A model of Gemini CLI's list.
 const GEMINI_MODEL: &str = "gemini-2.5-pro";
 
-/// The environment in which Claude Code talks to `server`, and to nobody else.
+/// The environment in which Claude Code talks to `server`, and to no other service.
 pub fn claude_environment(server: SocketAddr) -> Vec<(&'static str, String)> {
     let on = || "1".to_owned();
     vec![

@@ -1,7 +1,7 @@
 //! What models cost, as their vendors' public lists said on [`PRICES_OF`].
 //!
 //! A model that is not in the table counts as the dearest of its vendor, so that a budget holds;
-//! whoever knows better says so in the configuration.
+//! a person who knows better says so in the configuration.
 
 use crate::adapter::Adapter;
 

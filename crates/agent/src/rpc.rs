@@ -1,6 +1,6 @@
 //! Lines of JSON-RPC, and the names that our requests have.
 //!
-//! A request is named after what it asks for, so that an answer can be understood by somebody who
+//! A request is named after what it asks for, so that an answer can be understood by an engine that
 //! did not see the request: a process of ours that took over the conversation.
 
 use serde_json::{Value, json};

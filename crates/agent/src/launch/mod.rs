@@ -60,7 +60,7 @@ pub enum Access {
     Read,
     /// Edits in its folders without asking; for all else it asks.
     Edit,
-    /// Everything, without asking: somebody else fences the program in.
+    /// Everything, without asking: the person has the program fenced in by other means.
     Unfenced,
 }
 
@@ -69,7 +69,7 @@ pub enum Access {
 pub enum Prompts {
     /// We are asked in the stream.
     Asked,
-    /// Nobody: what would need an answer is refused.
+    /// No one is there: what would need an answer is refused.
     Refused,
 }
 

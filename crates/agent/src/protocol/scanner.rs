@@ -219,7 +219,7 @@ impl Scanner {
             let made = read(name, &body);
             signals.push(made.unwrap_or_else(|why| malformed(name, &why, &body)));
         } else if !line.starts_with(' ') && marker(line).is_some() {
-            // A marker counts also behind a block that somebody forgot to close.
+            // A marker counts also behind a block that the agent forgot to close.
             self.abandon("another signal came before it was closed", signals);
             self.outside(line, signals);
         } else if name == Name::Error && !is_json && block.is_log(line) {

@@ -13,7 +13,7 @@ const SYNTHETIC: &str = "<synthetic>";
 
 const ASK_TOOL: &str = "AskUserQuestion";
 
-/// What the model hears when nobody is there to permit a call.
+/// What the model hears when no person is there to permit a call.
 const NEEDS_APPROVAL: &str = "This command requires approval";
 
 #[derive(Debug)]

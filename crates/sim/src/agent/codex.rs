@@ -24,7 +24,7 @@ pub(super) fn trouble_message(trouble: Trouble) -> &'static str {
     }
 }
 
-/// What the agent hears when a call needs a permission that nobody can give.
+/// What the agent hears when a call needs a permission that no person can give.
 pub(super) const FENCED: &str = "the sandbox does not permit it";
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// Messages have some kilobytes; whoever sends a longer line is not answered any more.
+/// Messages have some kilobytes; a program that sends a longer line is not answered any more.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// How many lines wait in here; the rest waits in the pipe.
@@ -23,7 +23,7 @@ pub(super) enum Event {
 #[derive(Debug)]
 pub(super) struct Ear {
     events: Receiver<Event>,
-    /// Kept, so that waiting is possible when nobody else can send any more.
+    /// Kept, so that waiting is possible when no other sender is left.
     own: SyncSender<Event>,
 }
 
@@ -33,7 +33,7 @@ impl Ear {
         let sender = own.clone();
         thread::spawn(move || {
             let mut input = BufReader::new(input);
-            // When nobody listens any more the program ends.
+            // When the player listens no more the program ends.
             while let Ok(Some(line)) = read_line(&mut input)
                 && sender.send(Event::Line(line)).is_ok()
             {}

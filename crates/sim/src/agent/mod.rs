@@ -1,6 +1,6 @@
 //! Scripted agents: doubles of agent programs on their standard input and output.
 //!
-//! A double speaks as the real program does, so that whoever talks with it cannot tell the
+//! A double speaks as the real program does, so that a program which talks with it cannot tell the
 //! difference by the protocol; what it does is in an [`AgentScript`]. It needs no model.
 //!
 //! - `script`, `plan`: what is done, and how far it has come.

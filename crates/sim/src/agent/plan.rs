@@ -50,7 +50,7 @@ impl Plan {
     }
 
     /// Whether the program is to ignore the wish that it ends. It is so from its first turn on, so
-    /// that nobody has to guess when it has become deaf.
+    /// that no test has to guess when it has become deaf.
     pub(super) fn is_deaf(&self) -> bool {
         fn has_deaf(steps: &[Step]) -> bool {
             steps.iter().any(|step| match step {

@@ -40,7 +40,7 @@ impl From<io::Error> for Stop {
 #[derive(Debug)]
 pub(super) enum Came {
     Reply(Reply),
-    /// Nobody can answer any more.
+    /// The program that would answer has closed its side.
     Closed,
     Elapsed,
 }
@@ -236,7 +236,7 @@ impl<'a> Player<'a> {
     fn steps(&mut self) -> Result<(), Stop> {
         let mut is_idle = true;
         loop {
-            // Whoever wants something gets a hearing between any two steps, and none is lost by it.
+            // A program that wants something gets a hearing between any two steps, and none is lost by it.
             self.wait(None, Some(Duration::ZERO))?;
             let Some(step) = self.next_step() else { break };
             is_idle = false;

@@ -50,7 +50,7 @@ pub enum Exit {
     Code(u8),
     /// With a word about it on standard error.
     Crash(u8),
-    /// By a signal that nobody can hear.
+    /// By a signal that no program can hear.
     Kill,
 }
 

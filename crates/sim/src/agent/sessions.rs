@@ -10,7 +10,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// How often another number is tried when somebody else has just taken one.
+/// How often another number is tried when another program has just taken one.
 const TRIES_MAX: u64 = 100_000;
 
 /// A folder of conversations.
@@ -85,7 +85,7 @@ impl Sessions {
         )))
     }
 
-    /// Begins a conversation under an id that nobody has yet. Ids are counted, not drawn, so that
+    /// Begins a conversation under an id that no conversation has yet. Ids are counted, not drawn, so that
     /// what an agent says in an empty folder is always the same.
     pub(super) fn begin(&self) -> io::Result<Conversation> {
         let first = fs::read_dir(&self.folder)?.count() as u64 + 1;

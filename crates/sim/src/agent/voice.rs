@@ -12,7 +12,7 @@ use waypost_model::time::Time;
 /// Lines of output, in order.
 pub(super) type Lines = Vec<Value>;
 
-/// What somebody said to the program.
+/// What the engine said to the program.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Heard {
     /// Begin a conversation, or resume the one of that id.
@@ -150,9 +150,9 @@ pub(super) struct Question {
 pub(super) enum Asking {
     /// The answer will carry this name.
     Asked { request: String, lines: Lines },
-    /// Nobody has to be asked.
+    /// No permission is needed.
     Granted,
-    /// Nobody can be asked.
+    /// The program has no way to ask.
     Refused { reason: String, lines: Lines },
     /// The program has no means to ask: the agent asks in its text.
     InText,
@@ -176,7 +176,7 @@ impl Limit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Done,
-    /// Somebody stopped it, within a call where there is one.
+    /// The engine stopped it, within a call where there is one.
     Interrupted(Option<Call>),
     Limited(Limit),
     Unavailable(Trouble),

@@ -21,7 +21,7 @@ pub(crate) const ID: &str = "0f8fad5b-d9cb-469f-a165-70867728950e";
 /// When all of this happens.
 pub(crate) const NOW: i64 = 1_800_000_000_000;
 
-/// What somebody does when the agent has said something.
+/// What the driver does when the agent has said something.
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
     Interrupt,

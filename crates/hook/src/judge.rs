@@ -42,7 +42,7 @@ impl Case<'_> {
         let folder = self.folder.to_owned();
         let worker = thread::Builder::new().spawn(move || {
             let case = Case { folder: &folder, spot: &spot, held: &held };
-            // Nobody may be listening any more.
+            // The agent program may not be listening any more.
             let _late = sender.send(case.judge_now(&call));
         });
         let judged = worker.ok().and_then(|_| answer.recv_timeout(PATIENCE).ok());

@@ -18,7 +18,7 @@ use waypost_model::{
 /// Where the lines go, beside the journal.
 const FILE: &str = layout::state::VERDICTS;
 
-/// Beyond this only refusals are written down: nobody has loaded the journal for long.
+/// Beyond this only refusals are written down: no command has loaded the journal for long.
 const SIZE_MAX: u64 = 16 << 20;
 
 /// How often a file that is being moved aside is left for the one after it.
@@ -65,7 +65,7 @@ fn append(state: &Path, verdict: &Verdict) -> io::Result<()> {
     let path = state.join(FILE);
     for _ in 0..TRIES {
         let mut options = OpenOptions::new();
-        // Whatever stands there instead, nobody waits for its reader.
+        // Whatever stands there instead, the hook does not wait for its reader.
         options
             .append(true)
             .create(true)

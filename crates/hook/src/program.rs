@@ -32,7 +32,7 @@ pub fn run() -> ExitCode {
 }
 
 fn say(reply: &Reply) -> ExitCode {
-    // An answer that nobody takes cannot be given in another way.
+    // An answer that the agent program does not take cannot be given in another way.
     let _unheard = io::stderr().write_all(reply.stderr.as_bytes());
     let _unheard = io::stdout().write_all(reply.stdout.as_bytes());
     ExitCode::from(reply.code)

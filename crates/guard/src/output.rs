@@ -9,7 +9,7 @@ use crate::walk::TEXT_LIMIT;
 use crate::word::{Scope, UNKNOWN, expand, expand_whole};
 
 /// Outputs inside outputs beyond this are not worked out: each level is read once more for every
-/// level above it, and nobody writes more than two or three in earnest.
+/// level above it, and no person writes more than two or three in earnest.
 const NESTING_LIMIT: u8 = 8;
 
 /// The text that a command writes to its standard output.

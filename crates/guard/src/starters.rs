@@ -59,7 +59,7 @@ impl Walk<'_> {
         true
     }
 
-    /// A terminal of its own: what runs there is nobody's child, and would pass for a person's.
+    /// A terminal of its own: what runs there is no child of the agent, and would pass for a person's.
     fn terminal(&mut self, arguments: &[String]) {
         for path in arguments.iter().filter(|it| it.contains('/') && !it.contains([' ', UNKNOWN])) {
             let whole = joined(&self.shell.folder, path);

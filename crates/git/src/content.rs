@@ -209,7 +209,7 @@ impl ContentScratch {
         Ok(Self { folder, _turn: turn })
     }
 
-    /// Writes a file that nobody else reads while it is our turn.
+    /// Writes a file that no other process reads while it is our turn.
     fn put(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, GitError> {
         let path = self.folder.join(name);
         let written = fs::File::create(&path).and_then(|mut file| file.write_all(bytes));

@@ -33,8 +33,8 @@ const CLOSELY: [&str; 11] = [
     "worktree.useRelativePaths=false",
 ];
 
-/// Who commits where nobody has said so.
-const NOBODY: [(&str, &str); 4] = [
+/// Who commits where git is told no name.
+const NO_NAME: [(&str, &str); 4] = [
     ("GIT_AUTHOR_NAME", "Waypost"),
     ("GIT_AUTHOR_EMAIL", "waypost@localhost"),
     ("GIT_COMMITTER_NAME", "Waypost"),
@@ -201,11 +201,11 @@ impl Trees {
         let git = git.without(&current.foreign);
         Ok(match current.has_committer {
             true => git,
-            false => NOBODY.into_iter().fold(git, |git, (name, value)| git.variable(name, value)),
+            false => NO_NAME.into_iter().fold(git, |git, (name, value)| git.variable(name, value)),
         })
     }
 
-    /// Waits until nobody else, in this process or another, changes the tree of this name.
+    /// Waits until no other thread, in this process or another, changes the tree of this name.
     pub(crate) fn turn(&self, name: &str) -> Result<(Self, Hold), GitError> {
         let folder = self.shared.place.state.join("trees");
         file::make_private_folder(&folder)?;

@@ -19,7 +19,7 @@ impl Hold {
         Ok(Self::of(FileLock::acquire(&state.join("git.lock"))?))
     }
 
-    /// Takes it if nobody has it.
+    /// Takes it if no process has it.
     pub fn try_acquire(state: &Path) -> Result<Option<Self>, GitError> {
         file::make_private_folder(state)?;
         Ok(FileLock::try_acquire(&state.join("git.lock"))?.map(Self::of))

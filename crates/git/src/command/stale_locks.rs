@@ -1,7 +1,7 @@
 //! Locks that a git of ours has left because it was killed.
 //!
-//! Git takes a lock by making a file, and nobody but the process that made it takes it away. Which
-//! process that was, a lock does not say. But a lock is nobody's when all who might have made it
+//! Git takes a lock by making a file, and only the process that made it takes it away. Which
+//! process that was, a lock does not say. But a lock is left over when all who might have made it
 //! have ended since it was seen: a process that comes later finds it there and leaves it.
 //!
 //! Only locks that were made while an engine of ours was at work are looked at. A file of ours says
@@ -37,7 +37,7 @@ pub(crate) fn end(state: &Path) -> Result<(), GitError> {
     Ok(file::remove(&state.join(AT_WORK))?)
 }
 
-/// Takes away locks that nobody holds any more; says how many. `places` are the folders from which
+/// Takes away locks that no process holds any more; says how many. `places` are the folders from which
 /// a process may be using the repository `common`.
 pub(crate) fn release(state: &Path, common: &Path, places: &[PathBuf]) -> Result<usize, GitError> {
     let Some(since) = Mark::of(&state.join(AT_WORK))? else { return Ok(0) };
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_of_somebody_else_stays_when_our_git_ended_well() {
+    fn a_lock_of_another_process_stays_when_our_git_ended_well() {
         let Bench { state, common, _folder } = &bench();
         begin(state).unwrap();
         end(state).unwrap();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_may_hold_a_lock_is_found() {
+    fn processes_that_may_hold_a_lock_are_found() {
         let Bench { common, _folder, .. } = &bench();
         let lock = common.join("index.lock");
         let mut holder = Command::new("sh");

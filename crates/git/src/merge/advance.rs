@@ -1,4 +1,4 @@
-//! Moving a branch that somebody may have checked out.
+//! Moving a branch that a person may have checked out.
 //!
 //! Where it is checked out, git itself moves branch, index and files together, and refuses to touch
 //! what is not committed, also what it ignores; we look first, to be able to say which files those

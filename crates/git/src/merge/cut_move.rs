@@ -1,10 +1,10 @@
 //! A checkout in which git was killed while it moved a branch.
 //!
 //! Git writes one file after another, then the index, then the branch. Killed in between it leaves
-//! files that nobody has edited and that look as if somebody had. So every move is noted before it
+//! files that no person has edited and that look as if one had. So every move is noted before it
 //! begins. What a move that was cut off has left is taken back from that note: each file that has
 //! what the move was to write, or a beginning of it, or nothing, was clean before. Everything else is
-//! somebody's own and stays.
+//! a person's own and stays.
 
 use super::obstructions::{Change, Changes, NOTHING, SUBMODULE, file_above, read_raw};
 use crate::{
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_has_edited_meanwhile_stays() {
+    fn what_a_person_has_edited_meanwhile_stays() {
         assert_eq!(Checkout::after(|it| it.write(&[("a", "mine\n")])), [" M a"]);
         assert_eq!(Checkout::after(|it| it.write(&[("c", "mine\n")])), ["?? c"]);
         assert_eq!(Checkout::after(|it| it.write(&[("f", "mine\n")])), ["?? f"]);

@@ -253,7 +253,7 @@ pub(super) enum TickedBoxes {
     Done(String),
     /// Nothing to do.
     Same,
-    /// Somebody edits the file.
+    /// A person edits the file.
     Edited,
 }
 

@@ -40,7 +40,7 @@ const EVIDENCE: &str = "Waypost-Evidence";
 const PHASE: &str = "Waypost-Phase";
 const REVERTS: &str = "Waypost-Reverts";
 
-/// How often a merge is made anew because its branch was moved meanwhile.
+/// How often a merge is made again because its branch was moved meanwhile.
 const TRIES: usize = 20;
 
 /// A merge that was made from objects.

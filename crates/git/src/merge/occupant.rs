@@ -36,7 +36,7 @@ pub struct Occupant {
     pub stamp: Stamp,
     /// The files that it declares.
     pub files: Vec<String>,
-    /// Nobody else works in the tree: everything that is there and not committed is its own.
+    /// No other attempt works in the tree: everything that is there and not committed is its own.
     pub is_alone: bool,
 }
 

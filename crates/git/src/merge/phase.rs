@@ -1,7 +1,7 @@
 //! The branch and the work tree of a phase.
 //!
 //! A marker ref of ours is made in the same step as the branch: a branch of that name without the
-//! marker is somebody else's, and is left alone.
+//! marker is not ours, and is left alone.
 
 use super::{
     TRIES,
@@ -86,7 +86,7 @@ pub fn open_phase(trees: &Trees, phase: &PhaseBranch) -> Result<String, GitError
 }
 
 /// Brings the phase's work tree to what was joined, and makes sure that nothing else is in it.
-/// What somebody has left there is kept as a snapshot.
+/// What else was left there is kept as a snapshot.
 pub fn settle_phase(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
     if is_handed_over(trees, phase)? {
         let git = trees.git_in(&trees.path(&phase.name))?;
@@ -170,7 +170,7 @@ pub fn sync_phase(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
     match git.text(&["checkout", "--quiet", "--detach", &phase.head()]) {
         Ok(_) => Ok(()),
         Err(_) => {
-            // Somebody has changed files in it that were changed by what was joined, too.
+            // A person has changed files in it that were changed by what was joined, too.
             take_snapshot(trees, &phase.name, "in the way of what was joined")?;
             git.text(&["checkout", "--quiet", "--force", "--detach", &phase.head()]).map(drop)
         }

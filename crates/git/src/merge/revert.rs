@@ -35,7 +35,7 @@ pub fn revert(
         let Some(old) = trees.commit_of(&head)? else {
             return Ok(Reverted::Held(format!("the branch {branch} is gone")));
         };
-        // Somebody has moved the branch: there is nothing to take out any more.
+        // The branch was moved meanwhile: there is nothing to take out any more.
         if !trees.is_in(commit, &old)? {
             return Ok(Reverted::Done { commit: old });
         }

@@ -94,7 +94,7 @@ fn restore(trees: &Trees, name: &str, snapshot: &Snapshot) -> Result<(), GitErro
     record.set_mark(&TreeMark { made: trees.now(), base, stage: TreeStage::Ready })
 }
 
-/// Puts the tree's branch where it was; one that is elsewhere now is somebody's work.
+/// Puts the tree's branch where it was; one that is elsewhere now is a person's work.
 fn restore_branch(trees: &Trees, git: &Git, name: &str, at: Option<&str>) -> Result<(), GitError> {
     let Some(at) = at else { return Ok(()) };
     match trees.branch_at(name)? {

@@ -39,7 +39,7 @@ pub(super) const OWN: [&str; 4] = [
 /// Everything in a tree that is not Waypost's own.
 const WORK: [&str; 5] = [".", OWN[0], OWN[1], OWN[2], OWN[3]];
 
-/// Branches of attempts: those go as well, so what only they have counts as had by nobody.
+/// Branches of attempts: those go as well, so what only they have counts as kept nowhere.
 const ATTEMPTS: &str = "--exclude=worktree/phase-*--*";
 
 /// How a tree was found.
@@ -61,7 +61,7 @@ pub(super) struct Inspection {
     pub(super) nested: Vec<Vec<u8>>,
     /// Folders with a repository of their own that git tracks by its commit.
     pub(super) links: Vec<(Vec<u8>, String)>,
-    /// Commits that nobody else has.
+    /// Commits that no other ref has.
     pub(super) lost: Vec<String>,
 }
 

@@ -85,7 +85,7 @@ fn take_out_all(trees: &Trees, leaving: &Leftovers<'_>) -> Result<(), GitError> 
     }
     git.text(&["reset", "--hard", "--quiet", leaving.base])?;
     if reveals {
-        // What was ignored until now is somebody's work as well.
+        // What was ignored until now may be a person's work as well.
         keep_leftovers(trees, leaving, false)?;
     }
     git.text(&["clean", "-d", "--force", "--quiet"]).map(drop)
@@ -121,7 +121,7 @@ pub(crate) fn restore_paths(
     Ok(file::remove(&list)?)
 }
 
-/// Keeps what is to be taken out, with commits that nobody else has or without; none if that is
+/// Keeps what is to be taken out, with commits that no other ref has or without; none if that is
 /// nothing.
 pub(crate) fn keep_leftovers(
     trees: &Trees,
@@ -151,7 +151,7 @@ pub(crate) fn keep_leftovers(
         return Ok(None);
     }
     if is_own {
-        // Whoever brings it back gets a branch of that name.
+        // A person who brings it back gets a branch of that name.
         seen.branch = Some(leaving.name.to_owned());
     }
     seen.own_branch = seen.commit.clone();

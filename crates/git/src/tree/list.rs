@@ -70,7 +70,7 @@ pub fn list(trees: &Trees) -> Result<Vec<TreeEntry>, GitError> {
                 entry.is_dirty = seen.is_changed;
                 (entry.branch, entry.head) = (seen.branch, seen.commit);
             }
-            // It was never ready: nobody has worked in it.
+            // It was never ready: no attempt has worked in it.
             None => entry.is_needed = false,
             Some(_) => {}
         }
@@ -109,7 +109,7 @@ pub fn names(trees: &Trees) -> Result<BTreeSet<String>, GitError> {
     let folder = trees.root().join(TREES);
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => Some(entries),
-        // Whoever makes a work tree says what is in the way.
+        // The making of a work tree says what is in the way.
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
         {

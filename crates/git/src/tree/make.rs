@@ -43,7 +43,7 @@ pub(super) enum TreeCondition {
 
 /// Makes a work tree with a branch of the same name at `base`, locked, ready to work in.
 ///
-/// One that is there is kept as it is. One whose folder somebody has deleted is made again from
+/// One that is there is kept as it is. One whose folder was deleted is made again from
 /// its index and its branch; a branch that is there without a tree is taken up, unless `base`
 /// has all of it.
 pub fn make(trees: &Trees, name: &str, base: &str) -> Result<MadeTree, GitError> {
@@ -197,7 +197,7 @@ pub(super) fn remake(
     Ok(true)
 }
 
-/// Takes away what is left of a tree that nobody has worked in, or that has lost its folder and
+/// Takes away what is left of a tree that no attempt has worked in, or that has lost its folder and
 /// its branch; commits that only its log knows are kept. A branch stays.
 pub(super) fn clear_remains(trees: &Trees, name: &str) -> Result<(), GitError> {
     let path = trees.path(name);

@@ -1,4 +1,4 @@
-//! Clearing up: trees that nobody works in are retired by age and by need of space, and old
+//! Clearing up: trees that no attempt works in are retired by age and by need of space, and old
 //! snapshots are deleted.
 
 use super::{

@@ -43,7 +43,7 @@ pub(super) struct TreeMark {
 /// Where a tree is in its life.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TreeStage {
-    /// Somebody may work in it.
+    /// An attempt may work in it.
     Ready,
     /// Its folder had vanished and is being filled again.
     Remaking,

@@ -22,7 +22,7 @@ const LOOKS_MAX: usize = 3;
 /// What came of retiring a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Retirement {
-    /// It is gone, and its branch; what nobody else had is under this ref.
+    /// It is gone, and its branch; what was nowhere else is under this ref.
     Removed { snapshot: Option<String> },
     /// Processes are in it; nothing has changed.
     InUse { processes: Vec<(u32, String)> },
@@ -159,7 +159,7 @@ pub(super) fn finish_removal(
 }
 
 /// Has git know a tree no more. Its record goes in one step, with our mark in it: of half a
-/// record nobody could say any more whose it was.
+/// record it could not be told any more whose it was.
 pub(super) fn forget_record(trees: &Trees, record: &TreeRecord) -> Result<(), GitError> {
     let gone = trees.state().join(GONE);
     file::make_private_folder(&gone)?;
@@ -174,7 +174,7 @@ pub(super) fn forget_record(trees: &Trees, record: &TreeRecord) -> Result<(), Gi
     Ok(())
 }
 
-/// Deletes the branch of a tree unless somebody has moved it.
+/// Deletes the branch of a tree unless it was moved meanwhile.
 fn delete_branch(trees: &Trees, name: &str, commit: &str) -> Result<(), GitError> {
     let branch = format!("refs/heads/{name}");
     let git = trees.git()?;

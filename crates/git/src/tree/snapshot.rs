@@ -157,7 +157,7 @@ pub(super) fn reader<'a>(
     Ok(TreeReader { git, scratch, seen, subject })
 }
 
-/// A folder for git to work in, for whoever has the turn of the tree.
+/// A folder for git to work in, for the thread that has the turn of the tree.
 pub(super) fn scratch_of(trees: &Trees, name: &str) -> Result<TreeScratch, GitError> {
     TreeScratch::take(trees.state().join("trees/scratch").join(name::short(name)))
 }
@@ -189,7 +189,7 @@ fn record_snapshot(
     let mut arguments = vec!["commit-tree", files, "-m", message];
     arguments.extend(parents.iter().flat_map(|parent| ["-p", parent]));
     let commit = git.text(&arguments)?;
-    // All of it is there, as far as it is not somebody else's already.
+    // All of it is there, as far as no other tree has it already.
     let own = format!("--exclude={name}");
     let others = ["--not", &own, "--branches", "--remotes", "--tags"];
     let walk = ["rev-list", "--objects", "--quiet", &commit];
@@ -203,7 +203,7 @@ fn record_snapshot(
     }
 }
 
-/// Fills a tree again whose folder somebody has deleted, to look at it.
+/// Fills a tree again whose folder was deleted, to look at it.
 pub(super) fn refill(trees: &Trees, name: &str) -> Result<TreeCondition, GitError> {
     match condition(trees, name)? {
         TreeCondition::Missing(record, mark) => {
@@ -427,7 +427,7 @@ impl TreeReader<'_> {
     }
 }
 
-/// A folder for git to work in; gone when dropped. Whoever takes it has the turn of the tree.
+/// A folder for git to work in; gone when dropped. The caller has the turn of the tree.
 pub(super) struct TreeScratch(pub(super) PathBuf);
 
 impl TreeScratch {

@@ -1,6 +1,6 @@
 //! The trash: folders of trees that are being removed, or have been and are not deleted yet.
 //!
-//! A tree goes there in one step, so that nobody finds half of it. It comes back the same way as
+//! A tree goes there in one step, so that no process finds half of it. It comes back the same way as
 //! long as it is not given up. What no tree's mark names any more may be deleted by anybody.
 
 use super::{
@@ -33,7 +33,7 @@ pub(super) fn trash_path(trees: &Trees, trash: &str) -> PathBuf {
     trees.root().join(TRASH).join(trash)
 }
 
-/// A name in the trash that is free. Whoever asks has the turn of the tree.
+/// A name in the trash that is free. The caller has the turn of the tree.
 pub(super) fn fresh_trash(trees: &Trees, tree: &str) -> Result<String, GitError> {
     make_folder(&trees.root().join(TRASH))?;
     let first = trees.now().millis();
@@ -84,7 +84,7 @@ pub fn settle(trees: &Trees) {
 }
 
 /// Finishes what a process that was killed has left: trees on their way out go on or come back,
-/// and what nobody needs in the trash is deleted. Returns how many folders that were.
+/// and what no tree needs in the trash is deleted. Returns how many folders that were.
 pub fn sweep(trees: &Trees) -> Result<usize, GitError> {
     let trash = trees.root().join(TRASH);
     // Looked at before the marks: a tree's mark is set before its folder comes here.
@@ -106,7 +106,7 @@ pub fn sweep(trees: &Trees) -> Result<usize, GitError> {
             }
         }
     }
-    // Nobody looks at these, and whoever is deleting one finds it gone.
+    // No tree refers to these, and another process that is deleting one finds it gone.
     let _left = fs::remove_dir_all(trees.state().join(GONE));
     let listed: Vec<String> = listed.into_iter().filter(|it| !needed.contains(it)).collect();
     let there = listed.iter().filter(|it| trash_path(trees, it).symlink_metadata().is_ok());

@@ -1,7 +1,7 @@
 //! Cut short after every call of git, and begun again: nothing is lost, nothing is left over.
 //!
 //! Git is the only thing that takes long here, so a process is most likely killed while it runs:
-//! before a call has done anything, or after it has done everything and nobody heard of it.
+//! before a call has done anything, or after it has done everything and no process heard of it.
 
 use super::{NAME, Repository, git, write};
 use crate::{

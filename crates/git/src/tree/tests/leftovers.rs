@@ -15,7 +15,7 @@ fn check(left: impl Fn(&Repository)) {
     assert_eq!(traces(&trees).unwrap().into_iter().collect::<Vec<_>>(), [NAME]);
     retire(&trees, NAME, "test").unwrap();
     assert_nothing_left(&repository);
-    // Nobody may have been there to put it away before the tree is wanted.
+    // No engine may have been there to put it away before the tree is wanted.
     left(&repository);
     assert!(make(&trees, NAME, "main").unwrap().is_new);
     retire(&trees, NAME, "test").unwrap();

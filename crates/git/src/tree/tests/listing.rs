@@ -34,7 +34,7 @@ fn trees_are_listed_with_how_they_stand() {
 }
 
 #[test]
-fn nobody_else_is_cleared_up() {
+fn trees_of_others_are_not_cleared_up() {
     let repository = Repository::new();
     let (trees, path) = repository.made();
     make(&trees, OTHER, "main").unwrap();

@@ -40,7 +40,7 @@ fn odd_names_and_commits_are_refused() {
 }
 
 #[test]
-fn a_folder_of_somebody_else_is_not_touched() {
+fn a_folder_that_is_not_ours_is_not_touched() {
     let repository = Repository::new();
     let trees = repository.trees();
     repository.write(&format!("{NAME}/mine.txt"), "mine");

@@ -90,7 +90,7 @@ fn an_unresolved_merge_comes_back_unresolved() {
 }
 
 #[test]
-fn a_branch_that_somebody_has_made_meanwhile_is_not_moved() {
+fn a_branch_that_was_made_meanwhile_is_not_moved() {
     let repository = Repository::new();
     let (trees, path) = repository.made();
     git(&path, "commit -q --allow-empty -m work");

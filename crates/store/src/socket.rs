@@ -108,12 +108,12 @@ pub struct Sender {
 }
 
 impl Connection {
-    /// Connects to the engine of `place`; `None`: nobody listens.
+    /// Connects to the engine of `place`; `None`: no engine listens.
     pub fn to_engine(place: &Place) -> Result<Option<Self>, StoreError> {
         let path = place.state.join(NAME);
         match at_short_path(&place.state, |short| UnixStream::connect(short)) {
             Ok(stream) => Self::with_peer(stream, &path).map(Some),
-            Err(e) if is_nobody(&e) => Ok(None),
+            Err(e) if is_unattended(&e) => Ok(None),
             Err(e) => Err(StoreError::file("connect to", &path, e)),
         }
     }
@@ -236,7 +236,7 @@ fn peer(stream: impl AsFd) -> Result<UCred, StoreError> {
     })
 }
 
-fn is_nobody(error: &io::Error) -> bool {
+fn is_unattended(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }
 

@@ -183,7 +183,7 @@ pub(crate) fn create_volatile(path: &Path, bytes: &[u8], mode: u32) -> Result<bo
     Temp::written(path, bytes, mode)?.create_at(path)
 }
 
-/// Moves the file at `path` to a name beside it that nobody knows, and returns that.
+/// Moves the file at `path` to a name beside it that no other process knows, and returns that.
 pub(crate) fn move_aside(path: &Path) -> Result<PathBuf, StoreError> {
     let aside = temp::fresh_name(path, "new");
     rustix::fs::rename(path, &aside).map_err(|e| StoreError::file("rename", path, e))?;

@@ -52,7 +52,7 @@ impl FileLock {
         Self::claim(path, Claim::Wait)?.ok_or_else(|| busy(path))
     }
 
-    /// Takes the lock if nobody has it.
+    /// Takes the lock if no process has it.
     pub fn try_acquire(path: &Path) -> Result<Option<Self>, StoreError> {
         Self::claim(path, Claim::Try)
     }

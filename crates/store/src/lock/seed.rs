@@ -1,7 +1,7 @@
 //! The lock file beside a run's state file, as other tools know it: it exists, or it does not.
 //!
 //! Ours exists only while the state file is replaced. One of another tool counts while the
-//! process named in it lives; one that names nobody counts for 30 s from its last change. Our own
+//! process named in it lives; one that names no process counts for 30 s from its last change. Our own
 //! processes take turns under an operating system lock, so only foreign tools can race with us.
 
 use super::{FileLock, Owner, owner};

@@ -163,7 +163,7 @@ const OTHER_WORDS: [(&str, &[&str]); 11] = [
     ("spec", &["specs", "specification", "design", "명세", "사양"]),
 ];
 
-/// Labels that start a text: nobody means a field by them.
+/// Labels that start a text: no person means a field by them.
 const TEXT_WORDS: [&str; 45] = [
     "acceptance",
     "approach",

@@ -14,7 +14,7 @@ pub(super) const MISSING_DEP: &str = "MISSING_DEP";
 /// A file, or a graph of dependencies, beyond what one run can be.
 pub(super) const TOO_LARGE: &str = "too_large";
 
-/// The longest stretch that a caret underlines; more helps nobody and would cost a walk each.
+/// The longest stretch that a caret underlines; more helps no reader and would cost a walk each.
 const UNDERLINE_MAX: usize = 120;
 
 /// Where each line of a text starts.

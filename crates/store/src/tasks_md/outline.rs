@@ -11,7 +11,7 @@ use super::{
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use std::ops::Range;
 
-/// How deep lists may nest. Nobody indents a task this far, and a bound makes recursion safe.
+/// How deep lists may nest. No person indents a task this far, and a bound makes recursion safe.
 pub(super) const DEPTH_MAX: usize = 32;
 
 /// Cells of a table row that are kept: a field's row has two, and a third shows that it is none.

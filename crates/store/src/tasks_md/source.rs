@@ -2,7 +2,7 @@
 //!
 //! Markdown treats `\r\n` and a lone `\r` as line ends too, but a parser has many places to forget
 //! one in. Evening them out first makes reading independent of them by construction; where a byte
-//! stood in the file is known for whoever edits it.
+//! stood in the file is known for edits of it.
 
 use std::borrow::Cow;
 

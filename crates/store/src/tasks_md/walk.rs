@@ -117,7 +117,7 @@ enum Owner {
     /// That of the item around it.
     Task(usize),
     /// That of a task which could not be read.
-    Nobody,
+    Unread,
 }
 
 /// A task that was added, and how many lines its title takes.
@@ -256,12 +256,12 @@ impl Walk<'_> {
             Subject::Malformed { word, .. } if has_box => {
                 self.end_owner(owner, item.span.start);
                 self.refuse_id(line, word);
-                return self.blocks(rest, Owner::Nobody);
+                return self.blocks(rest, Owner::Unread);
             }
             Subject::Several(word) if has_box => {
                 self.end_owner(owner, item.span.start);
                 self.refuse_several(line, word);
-                return self.blocks(rest, Owner::Nobody);
+                return self.blocks(rest, Owner::Unread);
             }
             _ if has_box && !is_owned && self.depth == 1 => self.warn_without_id(line, start),
             Subject::Malformed { .. } | Subject::Several(_) | Subject::Other => {}
@@ -448,7 +448,7 @@ impl Walk<'_> {
         match owner {
             Owner::Section => self.open.as_ref().map(|open| open.draft),
             Owner::Task(draft) => Some(draft),
-            Owner::Nobody => None,
+            Owner::Unread => None,
         }
     }
 
@@ -457,7 +457,7 @@ impl Walk<'_> {
         match owner {
             Owner::Section => self.close_heading(at),
             Owner::Task(parent) => self.out.drafts[parent].end_body(at),
-            Owner::Nobody => {}
+            Owner::Unread => {}
         }
     }
 

@@ -105,7 +105,7 @@ fn a_forged_or_lost_entry_is_found() {
 fn a_journal_is_checked_after_a_crash_only() {
     let project = Project::new();
     let journal = project.create();
-    assert_eq!(journal.check(), Check::Sound, "nobody has closed it before");
+    assert_eq!(journal.check(), Check::Sound, "no process has closed it before");
     drop(journal);
     let first = project.open().unwrap();
     assert_eq!(first.check(), Check::NotNeeded);

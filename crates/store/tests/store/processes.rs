@@ -163,7 +163,7 @@ fn the_engines_lock_ends_with_its_process() {
 }
 
 #[test]
-fn a_dead_process_that_nobody_waited_for_is_dead() {
+fn a_dead_process_that_its_parent_did_not_wait_for_is_dead() {
     let project = Project::new();
     let (mut child, mut said) = start(part("hold the engine", &project.place.root, "serve"));
     assert_eq!(said.next().as_deref(), Some("held"));

@@ -1,7 +1,7 @@
 //! Copies of the journal, and how one takes the place of a damaged journal.
 //!
 //! A copy is made by the database itself from a consistent view: copying the file would miss what
-//! is still in the log. Nobody is held up meanwhile.
+//! is still in the log. No process is held up meanwhile.
 
 use super::{
     SqliteJournal,

@@ -21,7 +21,7 @@ use waypost_model::layout;
 /// Room for some events at once; more are read the next time.
 const BUFFER_SIZE: usize = 4 << 10;
 
-/// Tells when somebody may have committed.
+/// Tells when another process may have committed.
 #[derive(Debug)]
 pub struct Changes {
     watch: Option<OwnedFd>,

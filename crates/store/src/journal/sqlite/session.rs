@@ -40,7 +40,7 @@ struct Marker {
 }
 
 impl Session {
-    /// Enters; the caller holds the journal's lock, so nobody enters or leaves meanwhile.
+    /// Enters; the caller holds the journal's lock, so no process enters or leaves meanwhile.
     pub(super) fn begin(path: &Path) -> Result<(Self, Past), StoreError> {
         let alone = FileLock::try_acquire(path)?;
         let marker = read(path)?;
@@ -79,7 +79,7 @@ pub(super) fn last_seq(path: &Path) -> Result<u64, StoreError> {
     Ok(read(path)?.map_or(0, |marker| marker.last_seq))
 }
 
-/// Notes that a journal with this last entry was put in place and nobody has it open.
+/// Notes that a journal with this last entry was put in place and no process has it open.
 pub(super) fn reset(path: &Path, last_seq: u64) -> Result<(), StoreError> {
     let Some(lock) = FileLock::try_acquire(path)? else {
         return Err(StoreError::Busy { what: "the journal".into(), holder: None });

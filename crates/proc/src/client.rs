@@ -88,7 +88,7 @@ impl Keeper {
         started
     }
 
-    /// Connects to a keeper that runs; `None`: nobody listens.
+    /// Connects to a keeper that runs; `None`: no keeper listens.
     ///
     /// Its whole past is there when this returns: the next call of [`Self::next`] gives it.
     pub(crate) fn connect(place: &Place) -> Result<Option<Self>, ProcError> {

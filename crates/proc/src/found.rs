@@ -39,7 +39,7 @@ pub enum Found {
     },
 }
 
-/// What a keeper that is gone has left; nobody else can touch it while this is held.
+/// What a keeper that is gone has left; no other process can touch it while this is held.
 #[derive(Debug)]
 pub struct Dead {
     pub id: String,

@@ -3,7 +3,7 @@
 //! A **keeper** is a process of ours that starts children for an engine and outlives it. The
 //! engine speaks to it through [`Keeper`]; the keeper itself is [`serve`]. Whatever must survive
 //! the engine stands in the keeper's spool before the engine hears of it, so that a new engine
-//! learns from [`find`] what happened while nobody listened.
+//! learns from [`find`] what happened while no engine listened.
 //!
 //! - A child's tree is everything that descends from it, also what made a session of its own or
 //!   lost its parent: the keeper is the subreaper of all of them. An end is reported when the

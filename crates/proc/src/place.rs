@@ -141,11 +141,11 @@ impl Place {
         Ok(listener)
     }
 
-    /// `None`: nobody listens.
+    /// `None`: no keeper listens.
     pub(crate) fn connect(&self) -> Result<Option<UnixStream>, ProcError> {
         match self.at_short_path(|short| UnixStream::connect(short)) {
             Ok(stream) => check_peer(&stream).map(|()| Some(stream)),
-            Err(e) if is_nobody(&e) => Ok(None),
+            Err(e) if is_unattended(&e) => Ok(None),
             Err(e) => Err(ProcError::file("connect to", &self.folder.join(SOCKET), e)),
         }
     }
@@ -184,7 +184,7 @@ pub(crate) fn check_peer(stream: &UnixStream) -> Result<(), ProcError> {
     Err(ProcError::protocol(format!("user {user} is at the other end, not this one")))
 }
 
-fn is_nobody(error: &io::Error) -> bool {
+fn is_unattended(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }
 

@@ -17,7 +17,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 const LOOK_SHARE: u32 = 4;
 /// After a look that failed.
 const LOOK_FAILED: Duration = Duration::from_millis(100);
-/// What belongs to nobody has this long to end.
+/// What belongs to no child has this long to end.
 const STRAY_GRACE: Duration = Duration::from_secs(2);
 
 impl Keeping {
@@ -30,7 +30,7 @@ impl Keeping {
         let families = if is_needed {
             match self.kinship.look(&self.children) {
                 Ok(families) => families,
-                // Out of files, most likely. Nobody is taken for gone because of that.
+                // Out of files, most likely. No engine is taken for gone because of that.
                 Err(_) => return self.wake_at(now + LOOK_FAILED),
             }
         } else {
@@ -53,7 +53,7 @@ impl Keeping {
         }
         self.end_strays(&families.strays, now, again);
         if self.has_orphans && self.children.is_empty() {
-            // Nothing but these keeps the keeper here, and nobody tells when they end.
+            // Nothing but these keeps the keeper here, and no report tells when they end.
             self.is_reap_due = true;
             self.wake_at(again);
         }

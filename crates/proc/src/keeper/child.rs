@@ -139,7 +139,7 @@ impl Child {
 
     /// Whether a process is in the group or the session that this child leads.
     ///
-    /// The system gives the number to nobody else while either has a member.
+    /// The system gives the number to no other process while either has a member.
     pub(super) fn is_leader_of(&self, process: &Process) -> bool {
         process.group == self.identity.pid || process.session == self.identity.pid
     }
@@ -244,7 +244,7 @@ impl Child {
         self.exit.is_some()
     }
 
-    /// Whether nobody needs to look at its tree now.
+    /// Whether its tree needs no look now.
     pub(super) fn is_quiet(&self) -> bool {
         self.phase == Phase::Running && matches!(self.pause, Pause::No | Pause::Complete { .. })
     }

@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long nobody is accepted after the files ran out.
+/// How long no engine is accepted after the files ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// More than any engine claims ahead; beyond it the machine counts as busy.
 const QUEUE_LENGTH_MAX: usize = 10_000;

@@ -3,7 +3,7 @@
 //! While its parents live, that follows from them. An orphan is adopted by the keeper; then it is
 //! known from an earlier look, or by its group, its session, its environment or its control group.
 //! One that has wiped all of that belongs to a child that was there when it began; once there is no such child
-//! left, it is nobody's, and is not let live.
+//! left, it belongs to none, and is not let live.
 
 use super::child::Child;
 use crate::{
@@ -22,7 +22,7 @@ pub(super) type Key = u64;
 #[derive(Debug, Default)]
 pub(super) struct Families {
     pub(super) members: HashMap<Key, Vec<Process>>,
-    /// Nobody's any more.
+    /// Of no child any more.
     pub(super) strays: Vec<Process>,
 }
 

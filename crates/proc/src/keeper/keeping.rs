@@ -97,7 +97,7 @@ pub(super) struct Keeping {
     births: Births,
     pub(super) epoll: OwnedFd,
     pub(super) listener: UnixListener,
-    /// Nobody is accepted before this; `None`: everybody is.
+    /// No engine is accepted before this; `None`: every engine is.
     pub(super) deaf_until: Option<Instant>,
     pub(super) connections: HashMap<u64, Connection>,
     /// The engine that this keeper works for.
@@ -127,9 +127,9 @@ pub(super) struct Keeping {
     /// Groups of children that are gone, with a process in them that no signal has ended yet.
     groups: Vec<Group>,
     pub(super) kinship: Kinship,
-    /// Those that belong to nobody any more, and when they are killed.
+    /// Those that belong to no child any more, and when they are killed.
     pub(super) strays: HashMap<Identity, Instant>,
-    /// Whether there are orphans that may belong to nobody.
+    /// Whether there are orphans that may belong to no child.
     pub(super) has_orphans: bool,
     /// Whether a process may have ended without an event that tells of it.
     pub(super) is_reap_due: bool,
@@ -239,7 +239,7 @@ impl Keeping {
         self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
     }
 
-    /// A keeper that nobody ever came to, or that nobody needs any more.
+    /// A keeper that no engine ever came to, or that no engine needs any more.
     fn is_over(&self, now: Instant) -> bool {
         let is_free = self.connections.is_empty() && self.children.is_empty();
         let was_wanted = self.had_engine || now >= self.born + FIRST_WAIT;

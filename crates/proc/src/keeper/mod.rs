@@ -1,7 +1,7 @@
 //! The keeper itself: a process with one thread that starts children and outlives its engine.
 //!
 //! It is in a session of its own, so that no terminal's signal reaches it, and the subreaper of
-//! everything below it. It ends by itself when nothing is left to keep and nobody is connected.
+//! everything below it. It ends by itself when nothing is left to keep and no engine is connected.
 
 mod attention;
 mod child;
@@ -69,7 +69,7 @@ fn raise_limits() -> Files {
 }
 
 fn tell_ready() {
-    // Nobody has to listen: a person may have started it by hand.
+    // No engine has to listen: a person may have started it by hand.
     let _unheard = rustix::io::write(rustix::stdio::stdout(), READY);
     if let Ok(nowhere) = File::options().write(true).open("/dev/null") {
         let _still_open = rustix::stdio::dup2_stdout(&nowhere);

@@ -80,7 +80,7 @@ impl Speech {
                 Ok(count) => drop(self.unheard.drain(..count)),
                 Err(Errno::INTR) => {}
                 Err(Errno::WOULDBLOCK) => return,
-                // Nobody reads it any more, which is the child's own affair.
+                // The child does not read it any more, which is the child's own affair.
                 Err(_) => self.close(),
             }
         }

@@ -70,7 +70,7 @@ fn serial_children_outlive_their_engine_and_are_adopted() {
         // To the whole group, as a terminal does it.
         kill_process_group(pid(engine.id()), signal).unwrap();
         engine.wait().unwrap();
-        // One ends while nobody listens.
+        // One ends while no engine listens.
         fs::File::create(site.folder.path().join("gate")).unwrap();
         let spool = fs::read_dir(site.keepers()).unwrap().next().unwrap().unwrap().path();
         until(|| fs::read_to_string(spool.join("spool")).unwrap().contains("\"ended\""));

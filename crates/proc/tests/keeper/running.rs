@@ -192,7 +192,7 @@ fn a_program_that_is_no_keeper_is_an_error_that_says_so() {
 }
 
 #[test]
-fn a_keeper_that_nobody_needs_ends_by_itself() {
+fn a_keeper_that_no_engine_needs_ends_by_itself() {
     let site = Site::new();
     let keeper = site.keeper();
     let process = keeper.process().unwrap();

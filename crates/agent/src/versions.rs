@@ -9,7 +9,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u32, pub u32, pub u32);
 
-/// The oldest versions with which our end-to-end tests have been seen to pass, by the names of the
+/// The oldest versions with which our end-to-end tests of runs have been seen to pass, by the names of the
 /// programs.
 const OLDEST: [(&str, Version); 3] =
     [("claude", Version(2, 1, 150)), ("codex", Version(0, 155, 1)), ("gemini", Version(0, 55, 1))];

@@ -58,7 +58,6 @@ codes! {
     Failed {
         CheckFailed "CHECK_FAILED" "A command that Waypost ran as a check did not pass.";
         ReviewFailed "REVIEW_FAILED" "A review came to nothing.";
-        ReviewBlocks "REVIEW_BLOCKS" "A review has blocking findings.";
         NothingProven "NOTHING_PROVEN" "The work on a task does not show what it declares.";
         VerifyChangedFiles "VERIFY_CHANGED_FILES" "Verification has changed files that are committed.";
         MergeConflict "MERGE_CONFLICT" "The work conflicts with what was joined meanwhile.";

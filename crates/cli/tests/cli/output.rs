@@ -91,6 +91,8 @@ fn errors_are_data_too() {
         said,
         serde_json::json!({ "error": {
             "code": 3,
+            "kind": "TASK_STATUS",
+            "causes": [],
             "message": "T1.2 is blocked: it waits for T1.1 (failed)",
             "hints": [],
             "next": "waypost run retry T1.1",

@@ -50,7 +50,7 @@ pub(super) fn run(
     say_notices(context, project);
     let Some(review) = reviewed? else {
         let message = "the review was stopped before its end";
-        return Err(CliError::new(Code::ReviewBlocks, message).next("waypost develop review"));
+        return Err(CliError::new(Code::Stopped, message).next("waypost develop review"));
     };
     let is_clean = review.blocking() == 0;
     let next = match is_clean {

@@ -43,6 +43,12 @@ const GENERATORS: &[Generator] = &[
         folder: "schemas",
         extension: "json",
     },
+    Generator::Family {
+        list: &["schema", "json", "--list"],
+        each: &["schema", "json"],
+        folder: "schemas/json",
+        extension: "json",
+    },
 ];
 
 /// What `waypost` exits with when it does not know a subcommand.

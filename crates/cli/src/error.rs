@@ -1,10 +1,10 @@
 //! The one error that reaches a user: kind, message, cause and hints; printed in one place.
 
 use crate::{
+    data::{Enveloped, ErrorBody, ErrorLine, FileFindings},
     output::{CYAN, RED, say, styled},
     snippet, spelling,
 };
-use serde_json::json;
 use std::{
     env,
     error::Error,
@@ -123,26 +123,30 @@ impl CliError {
             return ExitCode::SUCCESS;
         }
         if json {
-            let findings: Vec<_> = self
-                .files
-                .iter()
-                .map(|file| json!({ "file": file.path, "findings": file.diagnostics }))
-                .collect();
-            let value = json!({ "error": {
-                "code": self.kind as u8,
-                "kind": self.code.as_str(),
-                "message": self.message,
-                "causes": self.causes,
-                "hints": self.hints,
-                "next": self.next,
-                "next_steps": spelling::data(&self.steps),
-                "files": findings,
-            }});
-            say(&value.to_string());
+            let line = self.line();
+            // It has only strings and numbers.
+            say(&serde_json::to_string(&Enveloped::new(&line)).unwrap_or_default());
         } else {
             say(self.text().trim_end());
         }
         ExitCode::from(self.kind as u8)
+    }
+
+    /// The error as data.
+    fn line(&self) -> ErrorLine<'_> {
+        let files = self.files.iter();
+        let files = files.map(|it| FileFindings { file: &it.path, findings: &it.diagnostics });
+        let error = ErrorBody {
+            code: self.kind as u8,
+            kind: self.code.as_str(),
+            message: &self.message,
+            causes: &self.causes,
+            hints: &self.hints,
+            next: self.next.as_deref(),
+            next_steps: spelling::data(&self.steps),
+            files: files.collect(),
+        };
+        ErrorLine { error }
     }
 
     /// The code, where agents read it in the message, as the seeds have it.

@@ -4,6 +4,7 @@
 mod args;
 mod command;
 mod complete;
+mod data;
 mod error;
 mod examples;
 mod git_error;

@@ -3,6 +3,7 @@
 //! Colour never carries meaning alone, and is off where it is not wanted (`--color`, `NO_COLOR`, a
 //! pipe).
 
+use crate::data::{Enveloped, Printed};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use std::{
@@ -41,8 +42,18 @@ impl Output {
         stdout.flush()
     }
 
-    /// Prints one JSON value on one line.
-    pub(crate) fn json(self, value: &impl Serialize) -> io::Result<()> {
+    /// Prints an object of ours on one line.
+    pub(crate) fn json(self, object: &impl Printed) -> io::Result<()> {
+        self.json_as_it_is(&Enveloped::new(object))
+    }
+
+    /// Prints a list of objects of ours on one line.
+    pub(crate) fn json_list<T: Printed>(self, objects: &[T]) -> io::Result<()> {
+        self.json_as_it_is(&objects.iter().map(Enveloped::new).collect::<Vec<_>>())
+    }
+
+    /// Prints what the seeds define on one line.
+    pub(crate) fn json_as_it_is(self, value: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string(value).map_err(io::Error::other)?;
         writeln!(io::stdout(), "{text}")
     }

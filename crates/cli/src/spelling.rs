@@ -1,6 +1,8 @@
 //! Next steps for people: as command lines, alone or in a sentence, and as data.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::borrow::Cow;
 use waypost_hook::spelling::advice;
 pub(crate) use waypost_hook::spelling::command_line;
 use waypost_model::next::{NextStep, Remark};
@@ -53,13 +55,24 @@ pub(crate) fn line(remark: &Remark) -> String {
     }
 }
 
-/// Steps as data, each with its command line.
-pub(crate) fn data(steps: &[NextStep]) -> Vec<Value> {
-    let each = |step: &NextStep| {
-        let mut value = json!(step);
-        value["command"] = json!(command_line(step));
-        value
-    };
+/// A step as data, with its command line.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct Step<'a> {
+    #[serde(flatten)]
+    step: Cow<'a, NextStep>,
+    /// As it is typed.
+    command: String,
+}
+
+impl Step<'_> {
+    pub(crate) fn into_owned(self) -> Step<'static> {
+        Step { step: Cow::Owned(self.step.into_owned()), command: self.command }
+    }
+}
+
+/// Steps as data.
+pub(crate) fn data(steps: &[NextStep]) -> Vec<Step<'_>> {
+    let each = |step| Step { step: Cow::Borrowed(step), command: command_line(step) };
     steps.iter().map(each).collect()
 }
 

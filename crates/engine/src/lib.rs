@@ -83,7 +83,7 @@ pub use waypost_git::{GitError, Pruned, Remedy};
 pub use waypost_proc::{ProcError, serve as keep};
 pub use waypost_store::{
     StoreError,
-    journal::{Cursor, Recorded},
+    journal::{BadCursor, Cursor, Recorded},
     lock::Owner,
     parse::nearest,
     permits::Permit,

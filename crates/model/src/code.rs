@@ -100,7 +100,7 @@ codes! {
         NotARepository "NOT_A_REPOSITORY" "There is no git repository to add hooks to.";
         HookConflict "HOOK_CONFLICT" "Another git hook stands where Waypost's belongs.";
         EditUnreadable "EDIT_UNREADABLE" "An edit that was kept cannot be read or does not fit any more.";
-        BehindJournal "BEHIND_JOURNAL" "A cursor is no place in this journal.";
+        CursorUnknown "CURSOR_UNKNOWN" "It is no cursor that this program knows.";
     }
     Refused {
         Reserved "RESERVED" "Only a person may do this.";

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 /// Whether a finding stops the file from being used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Read all the same; said so that it can be fixed.
@@ -15,7 +15,7 @@ pub enum Severity {
 }
 
 /// A position in a text; both count from 1, columns in characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 pub struct Place {
     pub line: u32,
     pub column: u32,
@@ -24,7 +24,7 @@ pub struct Place {
 }
 
 /// One finding about one file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Diagnostic {
     pub severity: Severity,
     /// A stable word that programs can match on, such as `unknown_field` or `CIRCULAR_DEP`.

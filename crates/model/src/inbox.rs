@@ -54,7 +54,7 @@ impl Question<Topic> {
 }
 
 /// Why a person is needed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionKind {
     /// A checkpoint is out of retries.

@@ -12,7 +12,18 @@ const DAY_MILLIS: i64 = 24 * 60 * 60 * 1_000;
 
 /// An instant in UTC, to the millisecond; what the journal stores and the machines compare.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
 )]
 pub struct Time(i64);
 

@@ -1,8 +1,8 @@
 //! `waypost adopt`: makes a state file the start of a journal.
 
 use super::say_notices;
+use crate::data::Adopted;
 use crate::{Context, error::CliError};
-use serde_json::json;
 use std::{path::PathBuf, process::ExitCode};
 use waypost_engine::{EngineError, Project, StoreError, identify};
 
@@ -29,7 +29,7 @@ pub(crate) fn run(context: &Context, args: &AdoptArgs) -> Result<ExitCode, CliEr
     let kind = project.adopt(&path)?;
     say_notices(context, &mut project);
     if context.out.json {
-        context.out.json(&json!({ "adopted": path, "kind": kind.name() }))?;
+        context.out.json(&Adopted { adopted: &path, kind: kind.name() })?;
     }
     context.out.done(format!("adopted {} as the start of the journal", path.display()));
     Ok(ExitCode::SUCCESS)

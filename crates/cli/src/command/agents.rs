@@ -4,13 +4,14 @@ use super::{
     open, say_notices,
     watch::{Watch, keeper},
 };
+use crate::data::{AgentCheckReport, AgentReport, CheckedAgent, Obstruction};
 use crate::{
     Context,
     error::CliError,
     output::{BOLD, CYAN, DIM, GREEN, RED, YELLOW, styled},
 };
 use clap::Subcommand;
-use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::process::ExitCode;
 use waypost_engine::{AgentCheck, GateHealth, Installed, Obstacle, Project, canary_call};
 use waypost_model::config::AgentAccess;
@@ -55,9 +56,9 @@ fn list(context: &Context, project: &Project) -> Result<ExitCode, CliError> {
     let checks = project.agent_checks()?;
     let agents = project.agents()?;
     if context.out.json {
-        let data: Vec<Value> =
+        let data: Vec<AgentReport<'_>> =
             agents.iter().map(|it| data(project, it, checks.get(&it.agent.name))).collect();
-        context.out.json(&data)?;
+        context.out.json_list(&data)?;
         return Ok(ExitCode::SUCCESS);
     }
     for it in &agents {
@@ -127,31 +128,35 @@ pub(crate) fn health(health: &GateHealth) -> String {
     }
 }
 
-fn data(project: &Project, it: &Installed, check: Option<&AgentCheck>) -> Value {
+fn data<'a>(
+    project: &Project,
+    it: &'a Installed,
+    check: Option<&'a AgentCheck>,
+) -> AgentReport<'a> {
     let config = &it.agent.config;
     let version = it.version();
-    json!({
-        "name": it.agent.name,
-        "adapter": it.agent.adapter.as_str(),
-        "command": it.agent.command,
-        "program": it.program,
-        "needs_version": it.needs_version(version.as_deref()).map(|it| it.to_string()),
-        "version": version,
-        "gate": check.map(|check| check_data(project, check)),
-        "settings": config.settings,
-        "mcp": config.mcp,
-        "access": config.access,
-    })
+    AgentReport {
+        name: &it.agent.name,
+        adapter: it.agent.adapter.as_str(),
+        command: &it.agent.command,
+        program: it.program.as_deref(),
+        needs_version: it.needs_version(version.as_deref()).map(|it| it.to_string()),
+        version,
+        gate: check.map(|check| check_data(project, check)),
+        settings: &config.settings,
+        mcp: config.mcp,
+        access: config.access,
+    }
 }
 
-pub(crate) fn check_data(project: &Project, check: &AgentCheck) -> Value {
-    json!({
-        "health": check.health,
-        "registered": check.registered,
-        "version": check.version,
-        "at": check.at.to_string(),
-        "is_current": check.is_current(project),
-    })
+pub(crate) fn check_data<'a>(project: &Project, check: &'a AgentCheck) -> AgentCheckReport<'a> {
+    AgentCheckReport {
+        health: Cow::Borrowed(&check.health),
+        registered: check.registered.as_ref().map(Cow::Borrowed),
+        version: check.version.as_deref().map(Cow::Borrowed),
+        at: check.at.to_string(),
+        is_current: check.is_current(project),
+    }
 }
 
 fn check(context: &Context, project: &mut Project, names: &[String]) -> Result<ExitCode, CliError> {
@@ -171,7 +176,7 @@ fn check(context: &Context, project: &mut Project, names: &[String]) -> Result<E
         let Some(program) = &it.program else {
             is_well &= !is_named;
             match context.out.json {
-                true => found.push(json!({ "name": name, "state": "not_installed", "gate": null })),
+                true => found.push(CheckedAgent::not_installed(name)),
                 false => context.out.line(format!("{} not installed", heading(name)))?,
             }
             continue;
@@ -197,7 +202,7 @@ fn check(context: &Context, project: &mut Project, names: &[String]) -> Result<E
     }
     say_notices(context, project);
     if context.out.json {
-        context.out.json(&found)?;
+        context.out.json_list(&found)?;
     }
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -228,15 +233,16 @@ fn checked_data(
     name: &str,
     check: &AgentCheck,
     obstacles: &[Obstacle],
-) -> Value {
-    let obstacles: Vec<Value> =
-        obstacles.iter().map(|it| json!({ "text": it.text, "remedy": it.remedy })).collect();
-    json!({
-        "name": name,
-        "state": "checked",
-        "gate": check_data(project, check),
-        "obstacles": obstacles,
-    })
+) -> CheckedAgent {
+    let obstacles = obstacles.iter();
+    let obstacles = obstacles
+        .map(|it| Obstruction { text: it.text.to_string(), remedy: it.remedy.to_string() });
+    CheckedAgent {
+        name: name.to_owned(),
+        state: "checked",
+        gate: Some(check_data(project, check).into_owned()),
+        obstacles: Some(obstacles.collect()),
+    }
 }
 
 fn tell(

@@ -1,5 +1,6 @@
 //! `waypost config`: what holds, and where it came from.
 
+use crate::data::SettingLine;
 use crate::{
     Context,
     error::CliError,
@@ -34,10 +35,10 @@ pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Result<ExitCode, CliE
             .iter()
             .map(|each| {
                 let origin = each.origin.to_string();
-                json!({ "key": each.key, "value": each.value, "origin": origin })
+                SettingLine { key: &each.key, value: json!(each.value), origin }
             })
             .collect();
-        context.out.json(&values)?;
+        context.out.json_list(&values)?;
         return Ok(ExitCode::SUCCESS);
     }
     let lines: Vec<(String, String)> = settings

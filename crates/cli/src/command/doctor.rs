@@ -1,12 +1,12 @@
 //! `waypost doctor`: what is wrong here, and what to do.
 
+use crate::data::Examined;
 use crate::{
     Context,
     error::{CliError, Kind},
     output::{CYAN, GREEN, RED, YELLOW, styled},
     spelling,
 };
-use serde_json::json;
 use std::process::ExitCode;
 use waypost_engine::{Doctor, Finding, Health, identify};
 
@@ -33,7 +33,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<ExitCode, CliE
     }
     if context.out.json {
         let rows: Vec<_> = findings.iter().map(finding_json).collect();
-        context.out.json(&rows)?;
+        context.out.json_list(&rows)?;
     } else {
         findings.iter().try_for_each(|finding| print(context, finding))?;
     }
@@ -57,19 +57,19 @@ fn print(context: &Context, finding: &Finding) -> Result<(), CliError> {
     Ok(())
 }
 
-fn finding_json(finding: &Finding) -> serde_json::Value {
+fn finding_json(finding: &Finding) -> Examined<'_> {
     let verdict = match finding.verdict {
         Health::Good => "ok",
         Health::Note => "note",
         Health::Bad => "bad",
     };
-    json!({
-        "subject": finding.subject,
-        "verdict": verdict,
-        "text": finding.text,
-        "remedy": finding.remedy,
-        "next": spelling::any_of(&finding.next),
-        "next_steps": spelling::data(&finding.next),
-        "fixable": finding.repair.is_some(),
-    })
+    Examined {
+        subject: finding.subject,
+        verdict,
+        text: &finding.text,
+        remedy: finding.remedy.as_deref(),
+        next: spelling::any_of(&finding.next),
+        next_steps: spelling::data(&finding.next),
+        fixable: finding.repair.is_some(),
+    }
 }

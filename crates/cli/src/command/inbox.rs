@@ -1,13 +1,13 @@
 //! `waypost inbox`: everything that waits for a person.
 
 use super::{ask, open, say_notices};
+use crate::data::{Answered, EntryReport, PermitReport, Revoked};
 use crate::{
     Context,
     error::CliError,
     output::{BOLD, CYAN, DIM, styled},
     show, spelling,
 };
-use serde_json::{Value, json};
 use std::{
     fmt::Write as _,
     fs,
@@ -15,7 +15,6 @@ use std::{
     path::PathBuf,
     process::ExitCode,
 };
-use waypost_engine::Permit;
 use waypost_model::{
     code::Code,
     id::{BadId, EntryId},
@@ -83,8 +82,8 @@ fn permits(context: &Context) -> Result<ExitCode, CliError> {
     let project = open(context)?;
     let permits = project.permits()?;
     if context.out.json {
-        let permits: Vec<Value> = permits.iter().map(permit_json).collect();
-        context.out.json(&permits)?;
+        let permits: Vec<_> = permits.iter().map(PermitReport::from).collect();
+        context.out.json_list(&permits)?;
         return Ok(ExitCode::SUCCESS);
     }
     if permits.is_empty() {
@@ -101,22 +100,18 @@ fn permits(context: &Context) -> Result<ExitCode, CliError> {
 fn revoke(context: &Context, id: &str) -> Result<ExitCode, CliError> {
     let permit = open(context)?.revoke(id)?;
     if context.out.json {
-        context.out.json(&json!({ "revoked": permit_json(&permit) }))?;
+        context.out.json(&Revoked { revoked: (&permit).into() })?;
     }
     context.out.done(format!("revoked: {}", permit.what));
     Ok(ExitCode::SUCCESS)
-}
-
-fn permit_json(permit: &Permit) -> Value {
-    json!({ "id": permit.id, "what": permit.what, "by": permit.by, "at": permit.at })
 }
 
 fn list(context: &Context) -> Result<ExitCode, CliError> {
     let mut project = open(context)?;
     let inbox = project.inbox()?;
     if context.out.json {
-        let entries: Vec<Value> = inbox.open().iter().map(entry_json).collect();
-        context.out.json(&entries)?;
+        let entries: Vec<_> = inbox.open().iter().map(EntryReport::from).collect();
+        context.out.json_list(&entries)?;
         return Ok(ExitCode::SUCCESS);
     }
     if inbox.open().is_empty() {
@@ -140,7 +135,7 @@ fn show_entry(context: &Context, id: &str) -> Result<ExitCode, CliError> {
     let inbox = project.inbox()?;
     let entry = find(inbox.open(), id)?;
     if context.out.json {
-        context.out.json(&entry_json(entry))?;
+        context.out.json(&EntryReport::from(entry))?;
         return Ok(ExitCode::SUCCESS);
     }
     let question = &entry.question;
@@ -181,7 +176,7 @@ fn answer(
     project.answer(&id, &text)?;
     say_notices(context, &mut project);
     if context.out.json {
-        context.out.json(&json!({ "answered": id, "text": text.trim() }))?;
+        context.out.json(&Answered { answered: &id, text: text.trim() })?;
     }
     context.out.done(format!("answered {id}"));
     Ok(ExitCode::SUCCESS)
@@ -254,20 +249,6 @@ fn find<'a>(entries: &'a [Entry], id: &str) -> Result<&'a Entry, CliError> {
 
 fn bad_id(error: BadId) -> CliError {
     CliError::bad_input(error.to_string()).next("waypost inbox")
-}
-
-/// An entry as data.
-pub(crate) fn entry_json(entry: &Entry) -> Value {
-    json!({
-        "id": entry.id,
-        "since": entry.since.to_string(),
-        "kind": entry.question.kind,
-        "subject": entry.question.subject,
-        "title": entry.question.title,
-        "text": entry.question.text,
-        "choices": entry.question.choices,
-        "next": spelling::data(&entry.question.next),
-    })
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! `waypost init`: makes a project ready, or takes out again what that put in.
 
 use super::{open, say_notices};
+use crate::data::{HookReport, InitLine, RegisteredAgent, RemovedFile, RemovedSetup};
 use crate::{Context, error::CliError};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode};
 use waypost_engine::{
     AgentChoice, AgentSetup, Change, GitHookSetup, InitOptions, InitReport, Product, Project,
@@ -76,15 +76,15 @@ pub(crate) fn run(context: &Context, args: &InitArgs) -> Result<ExitCode, CliErr
     let report = project.init(&args.options())?;
     say_notices(context, &mut project);
     if context.out.json {
-        context.out.json(&json!({
-            "root": project.root(),
-            "journal": project.place().state,
-            "made_journal": report.made_journal,
-            "excluded": report.excluded,
-            "agents": report.agents.iter().map(agent_json).collect::<Vec<_>>(),
-            "skipped": report.skipped.iter().map(|it| it.as_str()).collect::<Vec<_>>(),
-            "git_hooks": report.git_hooks.iter().map(git_hook_json).collect::<Vec<_>>(),
-        }))?;
+        context.out.json(&InitLine {
+            root: project.root(),
+            journal: &project.place().state,
+            made_journal: report.made_journal,
+            excluded: report.excluded.iter().map(ToString::to_string).collect(),
+            agents: report.agents.iter().map(agent_json).collect(),
+            skipped: report.skipped.iter().map(|it| it.as_str()).collect(),
+            git_hooks: report.git_hooks.iter().map(git_hook_json).collect(),
+        })?;
         return Ok(ExitCode::SUCCESS);
     }
     say_report(context, &project, &report, args.sharing());
@@ -165,9 +165,9 @@ fn remove(context: &Context, args: &InitArgs) -> Result<ExitCode, CliError> {
     say_notices(context, &mut project);
     let state = &project.place().state;
     if context.out.json {
-        let rows: Vec<Value> = removed.iter().map(removed_json).collect();
-        let journal = state.is_dir().then_some(state);
-        context.out.json(&json!({ "removed": rows, "journal": journal }))?;
+        let removed = removed.iter().map(removed_json).collect();
+        let journal = state.is_dir().then_some(state.as_path());
+        context.out.json(&RemovedSetup { removed, journal })?;
         return Ok(ExitCode::SUCCESS);
     }
     for each in &removed {
@@ -208,24 +208,24 @@ fn change_word(change: Change) -> &'static str {
     }
 }
 
-fn agent_json(setup: &AgentSetup) -> Value {
-    json!({
-        "agent": setup.product.as_str(),
-        "file": setup.file,
-        "change": change_word(setup.change),
-    })
+fn agent_json(setup: &AgentSetup) -> RegisteredAgent<'_> {
+    RegisteredAgent {
+        agent: setup.product.as_str(),
+        file: setup.file,
+        change: change_word(setup.change),
+    }
 }
 
-fn git_hook_json(setup: &GitHookSetup) -> Value {
-    json!({
-        "hook": setup.name,
-        "file": setup.path,
-        "change": change_word(setup.change),
-        "earlier": setup.earlier,
-    })
+fn git_hook_json(setup: &GitHookSetup) -> HookReport<'_> {
+    HookReport {
+        hook: setup.name,
+        file: &setup.path,
+        change: change_word(setup.change),
+        earlier: setup.earlier.as_deref(),
+    }
 }
 
-fn removed_json(removed: &Removed) -> Value {
+fn removed_json(removed: &Removed) -> RemovedFile<'_> {
     let done = match removed.removal {
         Removal::Cleaned => "cleaned",
         Removal::Gone => "removed",
@@ -233,5 +233,5 @@ fn removed_json(removed: &Removed) -> Value {
         Removal::Tracked => "tracked",
         Removal::Blocked => "blocked",
     };
-    json!({ "file": removed.path, "done": done })
+    RemovedFile { file: &removed.path, done }
 }

@@ -3,13 +3,17 @@
 use super::open;
 use crate::{
     Context,
+    data::LogLine,
     error::CliError,
     output::{CYAN, DIM, styled},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::{fmt::Write as _, process::ExitCode, time::Duration};
-use waypost_engine::{Cursor, Follower, Recorded};
-use waypost_model::verdict::{Verdict, VerdictOutcome};
+use waypost_engine::{BadCursor, Cursor, Follower, Project, Recorded};
+use waypost_model::{
+    code::Code,
+    verdict::{Verdict, VerdictOutcome},
+};
 
 /// How often a followed log is looked at where the system does not tell of commits.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -37,6 +41,10 @@ pub(crate) struct LogArgs {
     /// Go on printing as more happens
     #[arg(long, short)]
     follow: bool,
+
+    /// Everything after this cursor, as `--json` prints one with each event; `1.0` is the beginning
+    #[arg(long, value_name = "CURSOR", conflicts_with = "limit")]
+    after: Option<String>,
 }
 
 pub(crate) fn run(context: &Context, args: &LogArgs) -> Result<ExitCode, CliError> {
@@ -45,6 +53,14 @@ pub(crate) fn run(context: &Context, args: &LogArgs) -> Result<ExitCode, CliErro
         let is_refusal = entry.stream.as_str() == "verdicts" && entry.kind == "refused";
         (is_refusal || !args.refused) && args.id.as_ref().is_none_or(|id| is_about(entry, id))
     };
+    if let Some(after) = &args.after {
+        let after = after.parse().map_err(|error: BadCursor| {
+            CliError::new(Code::CursorUnknown, error.to_string())
+                .hint("take it from `log --json` as it is")
+        })?;
+        let follower = Follower::new(&project, after);
+        return read_on(context, args, (project, follower), wanted);
+    }
     let mut last = Cursor::START;
     for entry in project.log(args.limit, wanted)? {
         last = entry.cursor();
@@ -60,11 +76,24 @@ pub(crate) fn run(context: &Context, args: &LogArgs) -> Result<ExitCode, CliErro
     if !args.follow {
         return Ok(ExitCode::SUCCESS);
     }
-    let mut follower = Follower::new(&project, last);
+    let follower = Follower::new(&project, last);
+    read_on(context, args, (project, follower), wanted)
+}
+
+/// Prints what was recorded after the follower's place, and with `--follow` what comes.
+fn read_on(
+    context: &Context,
+    args: &LogArgs,
+    (mut project, mut follower): (Project, Follower),
+    wanted: impl Fn(&Recorded) -> bool,
+) -> Result<ExitCode, CliError> {
     loop {
         let news = follower.take(&mut project)?;
         for entry in news.iter().filter(|entry| wanted(entry)) {
             print(context, entry)?;
+        }
+        if news.is_empty() && !args.follow {
+            return Ok(ExitCode::SUCCESS);
         }
         if news.is_empty() {
             follower.wait(LOOK_INTERVAL);
@@ -95,15 +124,16 @@ fn body(entry: &Recorded) -> Value {
 
 fn print(context: &Context, entry: &Recorded) -> Result<(), CliError> {
     if context.out.json {
-        return Ok(context.out.json(&json!({
-            "seq": entry.seq,
-            "stream": entry.stream,
-            "stream_seq": entry.stream_seq,
-            "at": entry.at.to_string(),
-            "actor": entry.actor,
-            "kind": entry.kind,
-            "body": body(entry),
-        }))?);
+        return Ok(context.out.json(&LogLine {
+            seq: entry.seq,
+            cursor: entry.cursor(),
+            stream: &entry.stream,
+            stream_seq: entry.stream_seq,
+            at: entry.at.to_string(),
+            actor: &entry.actor,
+            kind: &entry.kind,
+            body: body(entry),
+        })?);
     }
     let number = styled(DIM, format!("{:>6} {}", entry.seq, entry.at));
     let kind = styled(CYAN, &entry.kind);

@@ -1,12 +1,12 @@
 //! `waypost notify`: whether notices arrive, and sending those that wait.
 
 use super::{open, say_notices};
+use crate::data::{NoticesWaiting, TrialReport};
 use crate::{
     Context,
     error::CliError,
     output::{BOLD, styled},
 };
-use serde_json::{Value, json};
 use std::process::ExitCode;
 use waypost_engine::{Project, Trial, Waiting};
 use waypost_model::code::Code;
@@ -55,8 +55,8 @@ fn test(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> 
     }
     let has_failed = trials.iter().any(|trial| trial.result.is_err());
     if context.out.json {
-        let data: Vec<Value> = trials.iter().map(trial_json).collect();
-        context.out.json(&data)?;
+        let data: Vec<_> = trials.iter().map(TrialReport::from).collect();
+        context.out.json_list(&data)?;
     } else {
         for Trial { target, key, result } in &trials {
             let told = match result {
@@ -69,18 +69,13 @@ fn test(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> 
     Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn trial_json(trial: &Trial) -> Value {
-    let why = trial.result.as_ref().err();
-    json!({ "target": trial.target, "key": trial.key, "arrived": why.is_none(), "why": why })
-}
-
 fn send(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> {
     project.refuse_stale()?;
     project.send_notices()?;
     say_notices(context, project);
     let waiting = project.notices_waiting()?;
     if context.out.json {
-        context.out.json(&waiting_json(&waiting))?;
+        context.out.json_list(&waiting_json(&waiting))?;
     } else if waiting.is_empty() {
         context.out.note("no notice waits");
     } else {
@@ -98,7 +93,6 @@ pub(crate) fn waiting_text(waiting: &[Waiting]) -> String {
     waiting.iter().map(line).collect()
 }
 
-pub(crate) fn waiting_json(waiting: &[Waiting]) -> Value {
-    let entry = |it: &Waiting| json!({ "target": it.target, "count": it.count, "why": it.why });
-    waiting.iter().map(entry).collect()
+pub(crate) fn waiting_json(waiting: &[Waiting]) -> Vec<NoticesWaiting<'_>> {
+    waiting.iter().map(NoticesWaiting::from).collect()
 }

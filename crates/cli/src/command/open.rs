@@ -1,8 +1,8 @@
 //! `waypost open`: a person takes over the conversation of a task's agent.
 
 use super::open as open_project;
+use crate::data::OpenedReport;
 use crate::{Context, error::CliError};
-use serde_json::json;
 use std::{
     io::{self, IsTerminal as _},
     process::{Command, ExitCode},
@@ -36,9 +36,12 @@ pub(crate) fn run(context: &Context, args: &OpenArgs) -> Result<ExitCode, CliErr
     if args.print {
         let opened = project.conversation(&id)?;
         if context.out.json {
-            context.out.json(&json!({
-                "id": id, "agent": opened.agent, "command": opened.words, "folder": opened.folder,
-            }))?;
+            context.out.json(&OpenedReport {
+                id: &id,
+                agent: &opened.agent,
+                command: &opened.words,
+                folder: &opened.folder,
+            })?;
         } else {
             let words: Vec<String> = opened.words.iter().map(|word| quoted(word)).collect();
             let folder = quoted(&opened.folder.to_string_lossy());

@@ -50,7 +50,7 @@ pub(crate) fn run(context: &Context, args: &ResolveArgs) -> Result<ExitCode, Cli
         Err(error) => (format!("ERROR:{}", code(&error)), Some(error)),
     };
     if context.out.json {
-        context.out.json(&json!({ "answer": line }))?;
+        context.out.json_as_it_is(&json!({ "answer": line }))?;
     } else {
         context.out.line(line)?;
     }

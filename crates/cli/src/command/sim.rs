@@ -2,11 +2,11 @@
 
 use crate::{
     Context,
+    data::{ModelServer, Programs},
     error::CliError,
     output::{BOLD, styled},
 };
 use clap::{Subcommand, builder::PossibleValuesParser};
-use serde_json::{Map, Value, json};
 use std::{
     env,
     error::Error as _,
@@ -180,15 +180,16 @@ fn tell(context: &Context, server: SocketAddr) -> Result<(), CliError> {
     let codex = codex_environment();
     let gemini = gemini_environment(server);
     if context.out.json {
-        let object = |pairs: Vec<(&str, String)>| -> Map<String, Value> {
-            pairs.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
+        let program = |pairs: Vec<(&str, String)>, config| Programs {
+            environment: pairs.into_iter().map(|(name, it)| (name.to_owned(), it)).collect(),
+            config,
         };
-        context.out.json(&json!({
-            "address": format!("http://{server}"),
-            "claude": {"environment": object(claude)},
-            "codex": {"environment": object(codex), "config": codex_config(server)},
-            "gemini": {"environment": object(gemini)},
-        }))?;
+        context.out.json(&ModelServer {
+            address: format!("http://{server}"),
+            claude: program(claude, None),
+            codex: program(codex, Some(codex_config(server))),
+            gemini: program(gemini, None),
+        })?;
         return Ok(());
     }
     context.out.line(format!("the model listens on http://{server}\n"))?;

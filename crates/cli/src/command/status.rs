@@ -2,10 +2,10 @@
 
 use super::{
     agents::{check_data, health},
-    inbox::entry_json,
     notify::{waiting_json, waiting_text},
     open,
 };
+use crate::data::{EntryReport, NotAdopted, RunReport, StatusReport};
 use crate::{
     Context,
     error::CliError,
@@ -15,7 +15,6 @@ use crate::{
         workflow as show_workflow,
     },
 };
-use serde_json::{Value, json};
 use std::{fmt::Write as _, process::ExitCode};
 use waypost_engine::{GateHealth, Project};
 
@@ -28,23 +27,25 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
     let engine = project.engine_holder()?;
     let notices = project.notices_waiting()?;
     if context.out.json {
-        let workflow = show_workflow::json(project.workflow()?.feature.as_ref());
-        let is_left = project.has_lost_engine()?;
-        let run = project.run_summary()?.map_or(Value::Null, |run| show_run::json(&run));
-        let loose_workflow = show_workflow::json(project.loose_workflow()?.as_ref());
-        let loose_run = project.loose_run()?.map_or(Value::Null, |run| show_run::json(&run));
-        let entries: Vec<Value> = inbox.open().iter().map(entry_json).collect();
-        context.out.json(&json!({
-            "root": project.root(),
-            "workflow": workflow,
-            "run": run,
-            "not_adopted": { "workflow": loose_workflow, "run": loose_run },
-            "inbox": entries,
-            "engine": engine,
-            "engine_gone": is_left,
-            "notices": waiting_json(&notices),
-            "gates_of_agents": agents_json(&project)?,
-        }))?;
+        let feature = project.workflow()?.feature.clone();
+        let (is_left, run) = (project.has_lost_engine()?, project.run_summary()?);
+        let (loose_feature, loose_run) = (project.loose_workflow()?, project.loose_run()?);
+        let checks = project.agent_checks()?;
+        let checks = checks.iter().map(|(name, it)| (name.as_str(), check_data(&project, it)));
+        context.out.json(&StatusReport {
+            root: project.root(),
+            workflow: feature.as_ref().map(show_workflow::data),
+            run: run.as_ref().map(RunReport::from),
+            not_adopted: NotAdopted {
+                workflow: loose_feature.as_ref().map(show_workflow::data),
+                run: loose_run.as_ref().map(RunReport::from),
+            },
+            inbox: inbox.open().iter().map(EntryReport::from).collect(),
+            engine: engine.as_deref(),
+            engine_gone: is_left,
+            notices: waiting_json(&notices),
+            gates_of_agents: checks.collect(),
+        })?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut parts = Vec::new();
@@ -103,11 +104,6 @@ fn agents_text(project: &Project) -> Result<String, CliError> {
         let _infallible = writeln!(text, "  {told}  (`waypost agents check {name}`)");
     }
     Ok(text)
-}
-
-fn agents_json(project: &Project) -> Result<Value, CliError> {
-    let checks = project.agent_checks()?;
-    Ok(checks.iter().map(|(name, check)| (name.clone(), check_data(project, check))).collect())
 }
 
 fn format_entry(entry: &waypost_model::inbox::Entry) -> String {

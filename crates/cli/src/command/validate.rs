@@ -3,11 +3,11 @@
 use super::schema::find_kind;
 use crate::{
     Context,
+    data::FileValidity,
     error::{CliError, Kind},
     output::{GREEN, RED, styled},
     snippet,
 };
-use serde_json::json;
 use std::{path::PathBuf, process::ExitCode};
 use waypost_engine::{Validity, validate_file};
 
@@ -35,18 +35,18 @@ pub(crate) fn run(context: &Context, args: &ValidateArgs) -> Result<ExitCode, Cl
         validity.file.path.clone_from(file);
         all_valid &= validity.is_valid();
         if context.out.json {
-            found.push(json!({
-                "file": file,
-                "kind": validity.kind,
-                "valid": validity.is_valid(),
-                "findings": validity.file.diagnostics,
-            }));
+            found.push(FileValidity {
+                file,
+                kind: validity.kind,
+                valid: validity.is_valid(),
+                findings: validity.file.diagnostics,
+            });
         } else {
             show(context, &validity)?;
         }
     }
     if context.out.json {
-        context.out.json(&found)?;
+        context.out.json_list(&found)?;
     }
     Ok(if all_valid { ExitCode::SUCCESS } else { ExitCode::from(Kind::BadInput as u8) })
 }

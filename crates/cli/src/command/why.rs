@@ -3,11 +3,11 @@
 use super::open;
 use crate::{
     Context,
+    data::{EventOf, Reason, WhyReport},
     error::CliError,
     output::{BOLD, DIM, styled},
     spelling,
 };
-use serde_json::json;
 use std::process::ExitCode;
 
 /// Say what holds a task
@@ -28,20 +28,15 @@ pub(crate) fn run(context: &Context, args: &WhyArgs) -> Result<ExitCode, CliErro
         let reasons: Vec<_> = why
             .reasons
             .iter()
-            .map(|reason| {
-                json!({
-                    "text": reason.text,
-                    "event": reason.event.as_ref().map(|it| json!({
-                        "seq": it.seq, "kind": it.kind, "at": it.at.to_string(), "actor": it.actor,
-                    })),
-                    "next": reason.next.as_ref().map(spelling::command_line),
-                    "next_steps": spelling::data(reason.next.as_slice()),
-                })
+            .map(|reason| Reason {
+                text: &reason.text,
+                event: reason.event.as_ref().map(EventOf::from),
+                next: reason.next.as_ref().map(spelling::command_line),
+                next_steps: spelling::data(reason.next.as_slice()),
             })
             .collect();
-        context.out.json(
-            &json!({ "id": why.id, "status": why.status, "held": why.is_held, "reasons": reasons }),
-        )?;
+        let (status, held) = (why.status, why.is_held);
+        context.out.json(&WhyReport { id: &why.id, status, held, reasons })?;
         return Ok(ExitCode::SUCCESS);
     }
     let id = styled(BOLD, &why.id);

@@ -1,14 +1,14 @@
 //! `waypost worktree`: the work trees of runs, listed, brought back and cleared up.
 
 use super::open;
+use crate::data::{PruneReport, PrunedTree, StayedTree, TreeList, TreeReport, UndoneTree};
 use crate::{
     Context,
     error::CliError,
     output::{BOLD, DIM, styled},
 };
-use serde_json::{Value, json};
 use std::{process::ExitCode, time::Duration};
-use waypost_engine::{Project, PruneOptions, TreeState, WorkTree};
+use waypost_engine::{Project, PruneOptions, TreeState};
 
 /// List, bring back and clear up the work trees of runs
 ///
@@ -74,8 +74,7 @@ fn list(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> 
     let trees = waypost_engine::work_trees(project)?;
     let now = project.clock().now();
     if context.out.json {
-        let trees: Vec<Value> = trees.iter().map(as_json).collect();
-        context.out.json(&json!({ "trees": trees }))?;
+        context.out.json(&TreeList { trees: trees.iter().map(TreeReport::from).collect() })?;
         return Ok(ExitCode::SUCCESS);
     }
     if trees.is_empty() {
@@ -114,9 +113,8 @@ fn list(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> 
 fn undo(context: &Context, project: &mut Project, args: &UndoArgs) -> Result<ExitCode, CliError> {
     let undone = waypost_engine::undo_work_tree(project, &args.name)?;
     if context.out.json {
-        context.out.json(&json!({
-            "name": undone.name, "path": undone.path, "snapshot": undone.snapshot,
-        }))?;
+        let (name, path) = (&undone.name, &undone.path);
+        context.out.json(&UndoneTree { name, path, snapshot: undone.snapshot.as_deref() })?;
         return Ok(ExitCode::SUCCESS);
     }
     let from = match &undone.snapshot {
@@ -135,16 +133,14 @@ fn prune(context: &Context, project: &mut Project, args: &PruneArgs) -> Result<E
     if context.out.json {
         let removed = pruned.removed.iter();
         let stayed = pruned.stayed.iter();
-        context.out.json(&json!({
-            "removed": removed
-                .map(|(name, snapshot)| json!({ "name": name, "snapshot": snapshot }))
-                .collect::<Vec<_>>(),
-            "stayed": stayed
-                .map(|(name, reason)| json!({ "name": name, "reason": reason }))
-                .collect::<Vec<_>>(),
-            "deleted_snapshots": pruned.deleted,
-            "swept": pruned.swept,
-        }))?;
+        context.out.json(&PruneReport {
+            removed: removed
+                .map(|(name, snapshot)| PrunedTree { name, snapshot: snapshot.as_deref() })
+                .collect(),
+            stayed: stayed.map(|(name, reason)| StayedTree { name, reason }).collect(),
+            deleted_snapshots: &pruned.deleted,
+            swept: pruned.swept,
+        })?;
         return Ok(ExitCode::SUCCESS);
     }
     for (name, snapshot) in &pruned.removed {
@@ -163,29 +159,6 @@ fn prune(context: &Context, project: &mut Project, args: &PruneArgs) -> Result<E
         context.out.done("nothing was to be removed");
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn as_json(tree: &WorkTree) -> Value {
-    let processes: Vec<Value> = tree
-        .processes
-        .iter()
-        .map(|(pid, program)| json!({ "pid": pid, "program": program }))
-        .collect();
-    json!({
-        "name": tree.name,
-        "path": tree.path,
-        "phase": tree.phase,
-        "task": tree.task,
-        "attempt": tree.attempt,
-        "state": tree.state.as_str(),
-        "branch": tree.branch,
-        "head": tree.head,
-        "dirty": tree.is_dirty,
-        "size_bytes": tree.size_bytes,
-        "used_at": tree.used_at.map(|at| at.to_string()),
-        "processes": processes,
-        "snapshots": tree.snapshots,
-    })
 }
 
 /// Columns that are as wide as their widest cell.

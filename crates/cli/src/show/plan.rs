@@ -3,8 +3,8 @@
 //! Phases run one after another; within a phase, tasks of one wave could run beside each other.
 
 use super::{dollars, duration};
+use crate::data::{PlanReport, PlannedPhase, PlannedReport};
 use crate::output::{BOLD, CYAN, DIM, styled};
-use serde_json::{Value, json};
 use std::{collections::BTreeMap, fmt::Write as _};
 use waypost_model::{
     id::TaskId,
@@ -59,28 +59,30 @@ fn agent<'a>(active: &'a Active, task: &'a PlannedTask) -> &'a str {
 }
 
 /// The plan as data.
-pub(crate) fn json(active: &Active) -> Value {
-    let task = |row: &Row<'_>| {
-        json!({
-            "id": row.task.id,
-            "title": row.task.title,
-            "wave": row.wave,
-            "status": row.status,
-            "depends": row.task.stated(),
-            "agent": agent(active, row.task),
-            "run": command(row.task),
-            "verify": row.task.details.as_deref().map(|it| &it.verify),
-        })
-    };
-    let phase = |(number, rows): (u32, Vec<Row<'_>>)| {
-        let tasks: Vec<Value> = rows.iter().map(task).collect();
-        json!({ "phase": number, "name": name(active, number), "tasks": tasks })
-    };
-    json!({
-        "project": active.plan().project,
-        "phases": rows(active).into_iter().map(phase).collect::<Vec<_>>(),
-        "estimate": active.estimate(),
-    })
+pub(crate) fn data(active: &Active) -> PlanReport<'_> {
+    let phases = rows(active).into_iter().map(|(number, rows)| PlannedPhase {
+        phase: number,
+        name: name(active, number),
+        tasks: rows.into_iter().map(|row| planned(active, row)).collect(),
+    });
+    PlanReport {
+        project: &active.plan().project,
+        phases: phases.collect(),
+        estimate: active.estimate(),
+    }
+}
+
+fn planned<'a>(active: &'a Active, row: Row<'a>) -> PlannedReport<'a> {
+    PlannedReport {
+        id: &row.task.id,
+        title: &row.task.title,
+        wave: row.wave,
+        status: row.status,
+        depends: row.task.stated().into_iter().cloned().collect(),
+        agent: agent(active, row.task),
+        run: command(row.task),
+        verify: row.task.details.as_deref().map(|it| it.verify.as_slice()),
+    }
 }
 
 /// What is left, at the mean of what was done so far.

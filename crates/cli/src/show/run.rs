@@ -2,7 +2,6 @@
 
 use super::{bar, dollars, duration, fit::columns, usage};
 use crate::output::{BOLD, DIM, GREEN, RED, YELLOW, styled};
-use serde_json::{Value, json};
 use std::{cmp::Ordering, fmt::Write as _};
 use waypost_model::{
     id::TaskId,
@@ -13,64 +12,6 @@ use waypost_model::{
 /// How many failed tasks are shown one by one.
 const FAILED_SHOWN: usize = 10;
 const BAR_WIDTH: usize = 20;
-
-/// How the run stands, as data.
-pub(crate) fn json(run: &RunSummary) -> Value {
-    let phases: Vec<Value> = run
-        .phases
-        .iter()
-        .map(|phase| {
-            json!({
-                "phase": phase.number,
-                "name": phase.name,
-                "stage": stage_word(&phase.stage),
-                "total": phase.progress.total,
-                "completed": phase.progress.completed,
-                "failed": phase.progress.failed,
-                "blocked": phase.progress.blocked,
-            })
-        })
-        .collect();
-    let counts: serde_json::Map<String, Value> = TaskStatus::ALL
-        .into_iter()
-        .map(|status| (status.to_string(), json!(run.count(status))))
-        .collect();
-    json!({
-        "number": run.number,
-        "project": run.project,
-        "mode": run.mode.as_str(),
-        "current_phase": run.current_phase,
-        "over": run.is_over,
-        "total": run.total,
-        "counts": counts,
-        "phases": phases,
-        "in_progress": run.in_progress.iter().map(task_json).collect::<Vec<_>>(),
-        "failed": run.failed.iter().map(task_json).collect::<Vec<_>>(),
-        "usage": run.usage,
-        "budget": run.budget,
-    })
-}
-
-/// One task as data.
-pub(crate) fn task_json(task: &TaskSummary) -> Value {
-    json!({
-        "id": task.id,
-        "title": task.title,
-        "phase": task.phase,
-        "status": task.status,
-        "attempt": task.attempts,
-        "retries": task.retries,
-        "depends": task.depends,
-        "files": task.files,
-        "verify": task.verify,
-        "run": task.command,
-        "evidence": task.evidence,
-        "reason": task.reason,
-        "last_failure": task.last_failure,
-        "unblocks": task.unblocks,
-        "agent": task.trail,
-    })
-}
 
 /// Said of a run whose engine died.
 pub(crate) const ENGINE_GONE: &str = "its engine is gone; `waypost run --resume` goes on with it, \
@@ -208,7 +149,7 @@ pub(crate) fn ending(run: &RunSummary) -> String {
     )
 }
 
-fn stage_word(stage: &PhaseStage) -> &'static str {
+pub(crate) fn stage_word(stage: &PhaseStage) -> &'static str {
     match stage {
         PhaseStage::Waiting => "waiting",
         PhaseStage::Open { .. } => "open",

@@ -1,32 +1,29 @@
 //! A workflow as text and as data.
 
 use crate::{
+    data::{PassReport, WorkflowReport},
     output::{BOLD, DIM, GREEN, RED, YELLOW, styled},
-    spelling,
+    spelling::{self, Step},
 };
-use serde_json::{Value, json};
 use std::fmt::Write as _;
 use waypost_hook::spelling::advice;
 use waypost_model::workflow::{Checkpoint, CheckpointStatus, Feature, GateName, Phase, Rights};
 
 /// How the workflow stands, as data: the window's own fields and what goes beyond them.
-pub(crate) fn json(feature: Option<&Feature>) -> Value {
-    let Some(feature) = feature else { return Value::Null };
-    let evidence: serde_json::Map<String, Value> = feature
-        .passes
-        .iter()
-        .map(|pass| {
-            (pass.gate.to_string(), json!({ "at": pass.at.to_string(), "evidence": pass.evidence }))
-        })
-        .collect();
-    json!({
-        "state": feature.render(),
-        "evidence": evidence,
-        "reviews": feature.reviews,
-        "suspended": feature.suspended.as_ref().map(|it| &it.reason),
-        "next": lines(feature),
-        "next_steps": spelling::data(&feature.next_steps()),
-    })
+pub(crate) fn data(feature: &Feature) -> WorkflowReport<'_> {
+    let evidence = feature.passes.iter().map(|pass| {
+        let report = PassReport { at: pass.at.to_string(), evidence: &pass.evidence };
+        (pass.gate.to_string(), report)
+    });
+    let steps = feature.next_steps();
+    WorkflowReport {
+        state: Some(feature.render()),
+        evidence: evidence.collect(),
+        reviews: &feature.reviews,
+        suspended: feature.suspended.as_ref().map(|it| it.reason.as_str()),
+        next: lines(feature),
+        next_steps: spelling::data(&steps).into_iter().map(Step::into_owned).collect(),
+    }
 }
 
 /// How the workflow stands and what comes next, for people.

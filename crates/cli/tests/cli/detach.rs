@@ -109,7 +109,7 @@ fn what_happens_is_told_to_whoever_watches() {
     project.write("go", "");
     let events: Vec<Value> = events.collect();
     let (last, before) = events.split_last().unwrap();
-    let failed = json!({ "event": "failed", "id": "T1.1", "reason": "exit code 3" });
+    let failed = json!({ "v": 1, "type": "run_event", "event": "failed", "id": "T1.1", "reason": "exit code 3" });
     assert!(before.contains(&failed), "{before:?}");
     assert_eq!((&last["event"], &last["run"]["over"]), (&json!("ended"), &json!(true)));
     assert_eq!(watcher.wait().unwrap().code(), Some(1));
@@ -225,7 +225,10 @@ fn stop_now_stops_running_tasks_which_are_ready_again() {
     let pid = detach(&project, "run --detach");
     wait_for("the task", || project.path("begun").exists());
     let watcher = begin(&project, "run status --wait");
-    assert_eq!(project.json("run stop --now"), json!({ "event": "stopped", "pid": pid }));
+    assert_eq!(
+        project.json("run stop --now"),
+        json!({ "v": 1, "type": "run_stop", "event": "stopped", "pid": pid })
+    );
     assert_eq!(status(&project, "T1.1"), "ready");
     wait_for("the end of everything", || alive(&project.root.display().to_string()).is_empty());
     let watched: Ran = watcher.wait_with_output().unwrap().into();

@@ -73,7 +73,7 @@ fn a_late_attempt_changes_nothing_by_any_command() {
     let told = below(&project, "T1.1", "1", "--json run done T1.1").stderr;
     let told: Value = serde_json::from_str(&told).unwrap();
     let message = "attempt 1 of T1.1 is over: attempt 2 works on it; nothing was changed";
-    let want = json!({ "error": {
+    let want = json!({ "v": 1, "type": "error", "error": {
         "code": 4,
         "kind": "STALE_ATTEMPT",
         "message": message,

@@ -3,6 +3,7 @@
 //! The program is run without a terminal, so it takes itself for an agent's; `terminal` plays the
 //! person.
 
+use crate::printed;
 use serde_json::Value;
 use std::{
     fmt::{self, Write as _},
@@ -157,7 +158,12 @@ impl Project {
     }
 
     pub(crate) fn run_in(&self, folder: &Path, line: &str) -> Ran {
-        self.command(BINARY, folder).args(words(line)).output().unwrap().into()
+        let ran: Ran = self.command(BINARY, folder).args(words(line)).output().unwrap().into();
+        if words(line).iter().any(|word| word == "--json") {
+            // Whatever a test looks at: it has to be what the schemas say.
+            printed::check(line, &ran);
+        }
+        ran
     }
 
     /// As `run`; anything but success is a failure of the test.

@@ -40,6 +40,7 @@ mod other;
 mod outbox;
 mod output;
 mod permissions;
+mod printed;
 mod ralph;
 mod review;
 mod sessions;

@@ -89,7 +89,7 @@ fn errors_are_data_too() {
     let said: serde_json::Value = serde_json::from_str(&refused.stderr).unwrap();
     assert_eq!(
         said,
-        serde_json::json!({ "error": {
+        serde_json::json!({ "v": 1, "type": "error", "error": {
             "code": 3,
             "kind": "TASK_STATUS",
             "causes": [],

@@ -220,6 +220,7 @@ fn log_tells_what_happened() {
     assert_eq!(
         last,
         json!({
+            "v": 1, "type": "log_entry", "cursor": format!("1.{}", seqs.len()),
             "seq": seqs.len(), "stream": "run", "stream_seq": seqs.len(), "at": null,
             "actor": "agent:unknown#0", "kind": "task_failed",
             "body": { "id": "T1.1", "reason": "hopeless", "text": "no disk" },
@@ -257,7 +258,7 @@ fn inbox_entries_are_listed_shown_and_answered() {
     project.write("answer.txt", "reopen\n");
     let answered = project.person_must("--json inbox answer q2 --file answer.txt").stdout;
     let answered: Value = serde_json::from_str(&answered).unwrap();
-    assert_eq!(answered, json!({ "answered": "q2", "text": "reopen" }));
+    assert_eq!(answered, json!({ "v": 1, "type": "answered", "answered": "q2", "text": "reopen" }));
 }
 
 #[test]
@@ -278,7 +279,7 @@ fn adopt_starts_a_journal_from_a_state_file() {
     project.write(RUN, &Project::running().read(RUN));
     let data = project.person_must(&format!("--json adopt {RUN}")).stdout;
     let data: Value = serde_json::from_str(&data).unwrap();
-    assert_eq!(data, json!({ "adopted": RUN, "kind": "run-state" }));
+    assert_eq!(data, json!({ "v": 1, "type": "adopted", "adopted": RUN, "kind": "run-state" }));
     assert_snapshot!("adopted_run", project.transcript(&["run status", "log T0.1"]));
 }
 
@@ -341,7 +342,7 @@ fn config_tells_where_each_value_came_from() {
     let values = project.json("config show");
     let of = |key: &str| values.as_array().unwrap().iter().find(|each| each["key"] == key).cloned();
     let origin = "environment WAYPOST_RUN_RETRY_LIMIT";
-    let want = json!({ "key": "run.retry_limit", "value": 2, "origin": origin });
+    let want = json!({ "v": 1, "type": "setting", "key": "run.retry_limit", "value": 2, "origin": origin });
     assert_eq!(of("run.retry_limit"), Some(want));
 }
 

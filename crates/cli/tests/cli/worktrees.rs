@@ -64,7 +64,7 @@ fn the_list_is_data() {
     assert!(tree.remove("head").unwrap().is_string());
     assert_eq!(
         list,
-        serde_json::json!({ "trees": [{
+        serde_json::json!({ "v": 1, "type": "work_trees", "trees": [{
             "name": format!("worktree/{NAME}"), "path": path, "phase": 1, "task": "T1.1",
             "attempt": 2, "state": "kept", "branch": format!("worktree/{NAME}"), "dirty": true,
             "processes": [], "snapshots": [],
@@ -75,6 +75,7 @@ fn the_list_is_data() {
     assert_eq!(
         pruned,
         serde_json::json!({
+            "v": 1, "type": "trees_pruned",
             "removed": [{ "name": format!("worktree/{NAME}"), "snapshot": snapshot }],
             "stayed": [], "deleted_snapshots": [], "swept": 0,
         })

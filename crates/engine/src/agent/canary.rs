@@ -51,7 +51,7 @@ const FILE: &str = "agent-checks.json";
 const FILE_SIZE_MAX: u64 = 1 << 20;
 
 /// How the gate of an agent is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateHealth {
     /// The hook was asked, and its refusal held.

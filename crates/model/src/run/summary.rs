@@ -88,7 +88,7 @@ pub enum RunOutcome {
 }
 
 /// What the rest of a run may take, from what its tasks took so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Estimate {
     /// Tasks that are left to do.
     pub left: usize,

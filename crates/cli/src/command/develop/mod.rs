@@ -4,6 +4,7 @@ mod ralph;
 mod review;
 
 use super::{ask, open, say_notices};
+use crate::data::WorkflowReport;
 use crate::{Context, error::CliError, show::workflow as show_workflow};
 use clap::{Subcommand, ValueEnum};
 use std::{io, path::PathBuf, process::ExitCode};
@@ -187,7 +188,8 @@ pub(crate) fn run(context: &Context, args: &DevelopArgs) -> Result<ExitCode, Cli
 fn report(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> {
     let workflow = project.workflow()?;
     if context.out.json {
-        context.out.json(&show_workflow::json(workflow.feature.as_ref()))?;
+        let feature = workflow.feature.as_ref();
+        context.out.json(&feature.map_or_else(WorkflowReport::none, show_workflow::data))?;
         return Ok(ExitCode::SUCCESS);
     }
     match &workflow.feature {

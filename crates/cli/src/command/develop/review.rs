@@ -7,11 +7,11 @@ use crate::{
         say_notices,
         watch::{Watch, keeper},
     },
+    data::ReviewReport,
     error::CliError,
     output::{BOLD, DIM, GREEN, RED, YELLOW, styled},
     show,
 };
-use serde_json::{Value, json};
 use std::{fmt::Write as _, process::ExitCode};
 use waypost_engine::{Host, Project, ReviewOptions};
 use waypost_model::code::Code;
@@ -58,9 +58,7 @@ pub(super) fn run(
         false => "fix what is blocking, then `waypost develop review`".to_owned(),
     };
     if context.out.json {
-        let mut value = data(&review);
-        value["next"] = json!(next);
-        context.out.json(&value)?;
+        context.out.json(&data(&review, next))?;
     } else {
         context.out.raw(&text(&review))?;
         context.out.note(format!("next: {next}"));
@@ -69,15 +67,16 @@ pub(super) fn run(
 }
 
 /// A review as data.
-fn data(review: &Review) -> Value {
-    json!({
-        "gate": review.gate,
-        "agent": review.agent,
-        "tree": review.tree,
-        "blocking": review.blocking(),
-        "findings": review.findings,
-        "usage": review.usage,
-    })
+fn data(review: &Review, next: String) -> ReviewReport<'_> {
+    ReviewReport {
+        gate: review.gate,
+        agent: &review.agent,
+        tree: review.tree.as_deref(),
+        blocking: review.blocking(),
+        findings: &review.findings,
+        usage: &review.usage,
+        next,
+    }
 }
 
 fn text(review: &Review) -> String {

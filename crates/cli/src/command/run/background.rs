@@ -7,6 +7,7 @@ use super::{
     execute::{ExecuteArgs, execute},
     live::{Live, first_word},
 };
+use crate::data::{RunEvent, StopEvent, StopLine};
 use crate::{
     Context,
     command::say_notices,
@@ -14,7 +15,6 @@ use crate::{
     output::say,
     show::duration,
 };
-use serde_json::json;
 use std::{env, ffi::OsString, process::ExitCode};
 use waypost_engine::{Audience as _, Begun, Haste, Project, RunLog, RunOptions};
 use waypost_model::code::Code;
@@ -34,9 +34,9 @@ pub(super) fn detach(
     ];
     program.extend(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag.into()));
     program.extend(args.for_background().into_iter().map(OsString::from));
-    match project.start_in_background(&program, first_word(context.out.json))? {
+    match project.start_in_background(&program, &first_word(context.out.json))? {
         Begun::Working { pid } if context.out.json => {
-            context.out.json(&json!({ "event": "detached", "pid": pid }))?;
+            context.out.json(&RunEvent::Detached { pid })?;
             Ok(ExitCode::SUCCESS)
         }
         Begun::Working { pid } => {
@@ -98,9 +98,9 @@ pub(super) fn stop(
     // It waits for the attempt that this is a part of; waiting for it here would never end.
     let has_to_go = project.is_in_attempt();
     while !has_to_go && !stopping.is_over(&project)? {}
-    let event = if has_to_go { "asked" } else { "stopped" };
+    let event = if has_to_go { StopEvent::Asked } else { StopEvent::Stopped };
     if context.out.json {
-        context.out.json(&json!({ "event": event, "pid": owner.pid }))?;
+        context.out.json(&StopLine { event, pid: Some(owner.pid) })?;
     }
     context.out.done(match has_to_go {
         true => "it ends when this attempt has ended",
@@ -133,7 +133,7 @@ fn stop_what_is_left(
     live.clear();
     say_notices(context, &mut project);
     if context.out.json {
-        context.out.json(&json!({ "event": "stopped", "pid": null }))?;
+        context.out.json(&StopLine { event: StopEvent::Stopped, pid: None })?;
     }
     context.out.done("the run has stopped; next: `waypost run --resume`");
     Ok(ExitCode::SUCCESS)

@@ -1,7 +1,7 @@
 //! `waypost run list` and `waypost run show N`: all runs of a repository, one after another.
 
+use crate::data::RunLine;
 use crate::{Context, error::CliError, show::run as show_run};
-use serde_json::{Value, json};
 use std::process::ExitCode;
 use waypost_engine::Project;
 use waypost_model::{code::Code, machine::Rejected, run::RunBrief, time::Stamp};
@@ -9,7 +9,7 @@ use waypost_model::{code::Code, machine::Rejected, run::RunBrief, time::Stamp};
 pub(super) fn list(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> {
     let runs = project.runs()?;
     if context.out.json {
-        context.out.json(&runs.iter().map(data).collect::<Vec<_>>())?;
+        context.out.json_list(&runs.iter().map(data).collect::<Vec<_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
     for run in &runs {
@@ -36,7 +36,7 @@ pub(super) fn show(
         .into());
     };
     if window || context.out.json {
-        context.out.json(&active.render())?;
+        context.out.json_as_it_is(&active.render())?;
         return Ok(ExitCode::SUCCESS);
     }
     context.out.raw(&show_run::text(&active.summary()))?;
@@ -66,19 +66,19 @@ fn ended(run: &RunBrief) -> Option<Stamp> {
     run.is_over.then(|| Stamp::from(run.updated_at))
 }
 
-fn data(run: &RunBrief) -> Value {
-    json!({
-        "number": run.number,
-        "project": run.project,
-        "file": run.file,
-        "started_at": Stamp::from(run.started_at),
-        "ended_at": ended(run),
-        "over": run.is_over,
-        "total": run.total,
-        "completed": run.completed,
-        "failed": run.failed,
-        "blocked": run.blocked,
-        "usage": run.usage,
-        "outcome": outcome(run),
-    })
+fn data(run: &RunBrief) -> RunLine<'_> {
+    RunLine {
+        number: run.number,
+        project: &run.project,
+        file: run.file.as_deref(),
+        started_at: Stamp::from(run.started_at),
+        ended_at: ended(run),
+        over: run.is_over,
+        total: run.total,
+        completed: run.completed,
+        failed: run.failed,
+        blocked: run.blocked,
+        usage: &run.usage,
+        outcome: outcome(run),
+    }
 }

@@ -5,6 +5,7 @@ use super::{
     live::Live,
     rehearse::{Rehearsal, rehearse},
 };
+use crate::data::{Difference, RunEvent};
 use crate::{
     Context,
     command::{
@@ -17,7 +18,6 @@ use crate::{
     suggest::{Misspelt, is_file},
 };
 use clap::ValueEnum;
-use serde_json::{Value, json};
 use std::{
     env,
     io::{self, IsTerminal as _},
@@ -404,7 +404,7 @@ fn end_all_done(
     say_notices(context, &mut project);
     let Some(run) = project.run_summary()? else { return Ok(ExitCode::SUCCESS) };
     if context.out.json {
-        context.out.json(&json!({ "event": "ended", "run": show_run::json(&run) }))?;
+        context.out.json(&RunEvent::Ended { run: Box::new((&run).into()) })?;
     } else if !context.out.quiet {
         context.out.raw(&show_run::text(&run))?;
     }
@@ -544,7 +544,7 @@ pub(super) fn summary(
     let has_questions = !project.inbox()?.open().is_empty();
     let Some(run) = project.run_summary()? else { return Ok(RunOutcome::Completed) };
     if context.out.json {
-        context.out.json(&json!({ "event": "ended", "run": show_run::json(&run) }))?;
+        context.out.json(&RunEvent::Ended { run: Box::new((&run).into()) })?;
     } else if !context.out.quiet {
         context.out.raw(&show_run::text(&run))?;
         for task in run.failed.iter().take(3) {
@@ -593,8 +593,8 @@ fn dry_run(
         warnings.iter().for_each(|line| context.out.note(line));
     }
     match format {
-        Format::Json => context.out.json(&show_plan::json(active))?,
-        _ if context.out.json => context.out.json(&show_plan::json(active))?,
+        Format::Json => context.out.json(&show_plan::data(active))?,
+        _ if context.out.json => context.out.json(&show_plan::data(active))?,
         Format::Table => context.out.raw(&show_plan::table(active))?,
         Format::Mermaid => context.out.raw(&show_plan::mermaid(active))?,
         Format::Dot => context.out.raw(&show_plan::dot(active))?,
@@ -617,8 +617,8 @@ fn verify(
     let mut findings = differences(&plan, active);
     findings.extend(project.unmerged()?);
     if context.out.json {
-        let data: Vec<Value> = findings.iter().map(|text| json!({ "finding": text })).collect();
-        context.out.json(&data)?;
+        let data: Vec<_> = findings.iter().map(|finding| Difference { finding }).collect();
+        context.out.json_list(&data)?;
     } else {
         for finding in &findings {
             context.out.line(finding)?;

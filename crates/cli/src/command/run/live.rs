@@ -10,9 +10,11 @@ use crate::{
     output::{CYAN, DIM, GREEN, RED, YELLOW, say, styled},
     screen::{Screen, Size},
     show::{countdown, duration},
+};
+use crate::{
+    data::{Enveloped, RunEvent},
     spelling,
 };
-use serde_json::json;
 use std::{
     collections::BTreeMap,
     io::{self, Write as _},
@@ -50,8 +52,17 @@ pub(crate) struct Live {
 }
 
 /// What a run in the background says first, on a line of its own: it is at work.
-pub(super) fn first_word(is_json: bool) -> &'static str {
-    if is_json { r#"{"event":"working"}"# } else { "the run is at work" }
+pub(super) fn first_word(is_json: bool) -> String {
+    match is_json {
+        true => line_of(&RunEvent::Working),
+        false => "the run is at work".to_owned(),
+    }
+}
+
+/// An event as one line of JSON.
+fn line_of(event: &RunEvent<'_>) -> String {
+    // It has only strings and numbers.
+    serde_json::to_string(&Enveloped::new(event)).unwrap_or_default()
 }
 
 impl Live {
@@ -153,7 +164,7 @@ impl SharedLive {
 impl Audience for Live {
     fn tell(&mut self, happening: &Happening) {
         if matches!(self.form, Form::Json) {
-            let _unheard = writeln!(io::stdout(), "{}", data(happening));
+            let _unheard = writeln!(io::stdout(), "{}", line_of(&happening.into()));
             return;
         }
         if self.quiet {
@@ -246,41 +257,5 @@ impl Audience for Live {
 
     fn end(&mut self, haste: Haste) {
         self.requests.end(haste, self.grace);
-    }
-}
-
-/// A happening as one JSON object.
-fn data(happening: &Happening) -> serde_json::Value {
-    match happening {
-        Happening::Started { id, attempt } => {
-            json!({ "event": "started", "id": id, "attempt": attempt })
-        }
-        Happening::Completed { id } => json!({ "event": "completed", "id": id }),
-        Happening::Retried { id, text, not_before } => {
-            json!({ "event": "retried", "id": id, "reason": text, "not_before": not_before.to_string() })
-        }
-        Happening::Failed { id, text } => json!({ "event": "failed", "id": id, "reason": text }),
-        Happening::Interrupted { id, why } => {
-            json!({ "event": "interrupted", "id": id, "reason": why })
-        }
-        Happening::Parked { id, cause, why, until } => json!({
-            "event": "parked",
-            "id": id,
-            "cause": cause,
-            "reason": why,
-            "until": until.map(|until| until.to_string()),
-        }),
-        Happening::Asked { id, title } => json!({ "event": "asked", "id": id, "question": title }),
-        Happening::PhaseClosed { phase, merge_commit, missing } => json!({
-            "event": "phase_closed",
-            "phase": phase,
-            "merge_commit": merge_commit,
-            "missing": missing,
-        }),
-        Happening::Note(text) => json!({ "event": "note", "text": text }),
-        Happening::Remark(remark) => {
-            let text = spelling::line(remark);
-            json!({ "event": "note", "text": text, "next_steps": spelling::data(&remark.next) })
-        }
     }
 }

@@ -12,6 +12,7 @@ mod retry;
 mod watch;
 
 use super::{open, say_notices};
+use crate::data::{RunStatus, TaskLine};
 use crate::{
     Context,
     error::CliError,
@@ -19,7 +20,6 @@ use crate::{
 };
 use clap::Subcommand;
 use execute::ExecuteArgs;
-use serde_json::json;
 use std::{
     io::{self, IsTerminal as _},
     path::{Path, PathBuf},
@@ -266,12 +266,8 @@ fn report(
     };
     let task = active.summarize(&view);
     if context.out.json {
-        let mut value = show_run::task_json(&task);
-        value["run_over"] = json!(active.is_over());
-        if let Some(place) = place {
-            value["worktree"] = json!(place);
-        }
-        context.out.json(&value)?;
+        let run_over = Some(active.is_over());
+        context.out.json(&TaskLine { run_over, worktree: place, ..TaskLine::from(&task) })?;
         return Ok(ExitCode::SUCCESS);
     }
     context.out.note(show_run::task_line(&task, now));
@@ -298,10 +294,8 @@ fn status(
         None => preview(&project.preview_run(tasks)?).summary(),
     };
     if context.out.json {
-        let mut value = show_run::json(&run);
-        value["begun"] = json!(!is_preview);
-        value["engine_gone"] = json!(extent.is_left);
-        context.out.json(&value)?;
+        let (begun, engine_gone) = (!is_preview, extent.is_left);
+        context.out.json(&RunStatus { run: (&run).into(), begun, engine_gone })?;
     } else {
         context.out.raw(&show_run::text_of(&run, extent))?;
         if is_preview {
@@ -328,8 +322,7 @@ fn next(
     ready.retain(|task| !task.is_delayed(now));
     ready.truncate(limit.unwrap_or(usize::MAX));
     if context.out.json {
-        let tasks: Vec<_> = ready.iter().map(show_run::task_json).collect();
-        context.out.json(&tasks)?;
+        context.out.json_list(&ready.iter().map(TaskLine::from).collect::<Vec<_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
     for task in &ready {

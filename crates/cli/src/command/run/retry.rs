@@ -1,6 +1,7 @@
 //! `waypost run retry`: failed tasks are opened again, all that are meant or none.
 
 use super::{parse_id, report};
+use crate::data::TaskLine;
 use crate::{Context, command::say_notices, error::CliError, show::run as show_run};
 use std::{path::Path, process::ExitCode};
 use waypost_engine::{Project, require_phase};
@@ -65,7 +66,8 @@ fn report_all(
     let Some(active) = project.run()?.active() else { return Ok(ExitCode::SUCCESS) };
     let tasks = ids.iter().filter_map(|id| Some(active.summarize(&active.task(id)?)));
     if context.out.json {
-        context.out.json(&tasks.map(|task| show_run::task_json(&task)).collect::<Vec<_>>())?;
+        let tasks: Vec<_> = tasks.collect();
+        context.out.json_list(&tasks.iter().map(TaskLine::from).collect::<Vec<_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
     for task in tasks.take(TOLD_MAX) {

@@ -5,8 +5,8 @@ use super::{
     live::Live,
     requests::Requests,
 };
+use crate::data::RunEvent;
 use crate::{Context, error::CliError, show::run as show_run};
-use serde_json::json;
 use std::{process::ExitCode, time::Duration};
 use waypost_engine::{
     AgentView, Audience as _, Cursor, Doing, Follower, Happened, Happening, Project, Recorded,
@@ -51,7 +51,7 @@ pub(super) fn run(
     if context.out.json
         && let Some(run) = project.run_summary()?
     {
-        context.out.json(&json!({ "event": "watching", "run": show_run::json(&run) }))?;
+        context.out.json(&RunEvent::Watching { run: Box::new((&run).into()) })?;
     }
     let mut attended_at = None;
     let end = loop {

@@ -1,0 +1,127 @@
+//! The version and the kind of what is printed, and the schema of each kind.
+
+use super::*;
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// The version of all forms. It would be raised if a key lost its meaning.
+pub(crate) const VERSION: u32 = 1;
+
+/// Something that `--json` prints.
+pub(crate) trait Printed: Serialize + JsonSchema {
+    /// The word in `type`.
+    const TYPE: &'static str;
+}
+
+/// An object as it is printed.
+#[derive(Serialize)]
+pub(crate) struct Enveloped<'a, T> {
+    v: u32,
+    r#type: &'static str,
+    #[serde(flatten)]
+    object: &'a T,
+}
+
+impl<'a, T: Printed> Enveloped<'a, T> {
+    pub(crate) fn new(object: &'a T) -> Self {
+        Self { v: VERSION, r#type: T::TYPE, object }
+    }
+}
+
+/// A kind of object.
+pub(crate) struct PrintedKind {
+    pub(crate) name: &'static str,
+    /// Which commands print it.
+    pub(crate) commands: &'static str,
+    pub(crate) schema: fn() -> Value,
+}
+
+/// Declares all kinds: the type, its word, and who prints it.
+macro_rules! kinds {
+    ($($kind:ty = $word:literal $commands:literal;)+) => {
+        $(impl Printed for $kind {
+            const TYPE: &'static str = $word;
+        })+
+
+        /// All kinds, in order.
+        pub(crate) const KINDS: &[PrintedKind] = &[$(PrintedKind {
+            name: $word,
+            commands: $commands,
+            schema: schema_of::<$kind>,
+        }),+];
+    };
+}
+
+kinds! {
+    Adopted<'_> = "adopted" "adopt";
+    AgentReport<'_> = "agent" "agents, one for each";
+    CheckedAgent = "agent_check" "agents check, one for each";
+    Answered<'_> = "answered" "inbox answer";
+    Difference<'_> = "difference" "run --verify, one for each";
+    ErrorLine<'_> = "error" "every command that fails, on standard error";
+    Examined<'_> = "examined" "doctor, one for each";
+    FileValidity<'_> = "file_validity" "validate, one for each";
+    EntryReport<'_> = "inbox_entry" "inbox, one for each; inbox show";
+    InitLine<'_> = "init" "init";
+    KindLine<'_> = "kind" "schema, one for each";
+    LogLine<'_> = "log_entry" "log, a line for each";
+    ModelServer = "model_server" "sim model";
+    TrialReport<'_> = "notice_trial" "notify test, one for each target";
+    NoticesWaiting<'_> = "notices_waiting" "notify send, one for each target";
+    OpenedReport<'_> = "opened" "open --print";
+    PermitReport<'_> = "permit" "inbox permits, one for each";
+    PlanReport<'_> = "plan" "run --dry-run";
+    RemovedSetup<'_> = "removed_setup" "init --remove";
+    ReviewReport<'_> = "review" "develop review";
+    Revoked<'_> = "revoked" "inbox revoke";
+    RunLine<'_> = "run" "run list, one for each";
+    RunEvent<'_> = "run_event" "run and run status --wait, a line for each";
+    RunStatus<'_> = "run_status" "run status";
+    StopLine = "run_stop" "run stop";
+    SettingLine<'_> = "setting" "config show, one for each";
+    StatusReport<'_> = "status" "status";
+    TaskLine<'_> = "task" "run start, run done and others about one task; run next and run retry, one for each";
+    UndoneTree<'_> = "tree_undone" "worktree undo";
+    PruneReport<'_> = "trees_pruned" "worktree prune";
+    WhyReport<'_> = "why" "why";
+    TreeList<'_> = "work_trees" "worktree list";
+    WorkflowReport<'_> = "workflow" "develop and all that changes the workflow";
+}
+
+/// The JSON Schema of an object as it is printed, draft 2020-12.
+pub(crate) fn schema_of<T: Printed>() -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    if let Value::Object(root) = &mut schema {
+        root.insert("title".into(), json!(T::TYPE));
+        root.insert("type".into(), json!("object"));
+        let properties = root.entry("properties").or_insert_with(|| Map::new().into());
+        properties["v"] = json!({ "const": VERSION, "description": "The version of the form." });
+        properties["type"] = json!({ "const": T::TYPE, "description": "The kind of object." });
+        let required = root.entry("required").or_insert_with(|| json!([]));
+        if let Value::Array(names) = required {
+            names.extend([json!("v"), json!("type")]);
+        }
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_in_order_and_unique() {
+        assert!(KINDS.is_sorted_by(|one, next| one.name < next.name));
+    }
+
+    #[test]
+    fn no_key_of_an_object_is_hidden_by_its_envelope() {
+        for kind in KINDS {
+            let schema = (kind.schema)();
+            let keys = schema["properties"].as_object().unwrap();
+            assert!(keys.contains_key("v") && keys["type"]["const"] == kind.name, "{}", kind.name);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What `--json` prints: a type for each kind of object, with a version and a schema.
+//!
+//! Every object of ours begins with `v`, the version of all these forms, and `type`, which names its
+//! kind; a list is a list of such objects. Keys are only ever added. What the seeds define (answers
+//! of `resolve`, state files) is printed as they have it, without these two.
+
+mod envelope;
+mod events;
+mod inbox;
+mod run;
+mod setup;
+mod trees;
+mod workflow;
+
+pub(crate) use envelope::{Enveloped, KINDS, Printed};
+pub(crate) use events::{
+    ErrorBody, ErrorLine, EventOf, FileFindings, LogLine, RunEvent, StopEvent, StopLine,
+};
+pub(crate) use inbox::{Answered, EntryReport, NoticesWaiting, PermitReport, Revoked, TrialReport};
+pub(crate) use run::{
+    Difference, PlanReport, PlannedPhase, PlannedReport, Reason, RunLine, RunReport, RunStatus,
+    TaskLine, WhyReport,
+};
+pub(crate) use setup::{
+    Adopted, AgentCheckReport, AgentReport, CheckedAgent, Examined, FileValidity, HookReport,
+    InitLine, KindLine, ModelServer, Obstruction, Programs, RegisteredAgent, RemovedFile,
+    RemovedSetup, SettingLine,
+};
+pub(crate) use trees::{
+    OpenedReport, PruneReport, PrunedTree, StayedTree, TreeList, TreeReport, UndoneTree,
+};
+pub(crate) use workflow::{NotAdopted, PassReport, ReviewReport, StatusReport, WorkflowReport};

@@ -6,16 +6,54 @@
 //! than the run knows is being edited, and is left alone: the next phase's end ticks it.
 
 use crate::{error::EngineError, project::Project};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use waypost_model::{
     id::TaskId,
     layout,
     run::{Active, EndStep, PhaseStage, TaskStatus},
 };
-use waypost_store::{file, lock::FileLock, tasks_md};
+use waypost_store::{
+    file::{self, Mark},
+    hash,
+    lock::FileLock,
+    tasks_md,
+};
 
 /// The largest TASKS.md that is ticked; a larger one was never read.
 const FILE_SIZE_MAX: u64 = 10 << 20;
+
+/// Much more than a stamp has.
+const STAMP_SIZE_MAX: u64 = 4 << 10;
+
+/// A file in which these tasks are ticked. Reading the boxes of 10,000 tasks costs more than all
+/// else that a command does, and nearly every command finds nothing to tick. A cache: without it
+/// the file is read.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp {
+    mark: Mark,
+    /// A hash of the ids.
+    tasks: String,
+}
+
+impl Stamp {
+    fn of(path: &Path, done: &[TaskId]) -> Option<Self> {
+        let ids: Vec<&str> = done.iter().map(TaskId::as_str).collect();
+        let tasks = hash::sha256_hex(ids.join("\n").as_bytes());
+        Some(Self { mark: Mark::of(path).ok()??, tasks })
+    }
+
+    fn load(path: &Path) -> Option<Self> {
+        let bytes = file::read_bounded(path, STAMP_SIZE_MAX).ok()??;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    fn save(&self, path: &Path) {
+        let bytes = serde_json::to_vec(self).expect("a stamp is plain data");
+        // What cannot be kept only costs time later.
+        drop(file::replace_volatile(path, &bytes, file::PRIVATE));
+    }
+}
 
 impl Project {
     /// Ticks what is completed in phases that have ended; with work trees, nothing. What the run has
@@ -42,14 +80,21 @@ impl Project {
     /// `false`: the file is being edited.
     fn try_to_tick(&mut self, name: &str) -> Result<bool, EngineError> {
         let path = self.root().join(name);
+        let state = self.place().state.clone();
+        let stamp_path = state.join(layout::state::BOXES_STAMP);
+        let Some(active) = self.run_seen()?.active() else { return Ok(true) };
+        let done = completed(active);
+        // Taken before the file is read: an edit after that is seen by the next command.
+        let stamp = Stamp::of(&path, &done);
+        if stamp.is_some() && stamp == Stamp::load(&stamp_path) {
+            return Ok(true);
+        }
         // A file that is gone or cannot be read has no boxes; the command that needs it says so.
         let Ok(Some(bytes)) = file::read_bounded(&path, FILE_SIZE_MAX) else { return Ok(true) };
         let Ok(text) = str::from_utf8(&bytes) else { return Ok(true) };
-        let state = self.place().state.clone();
-        let Some(active) = self.run_seen()?.active() else { return Ok(true) };
-        let done = completed(active);
         let ticked = tasks_md::tick(text, &done);
         if ticked == text && (done.is_empty() || file::leftovers(&path)?.is_empty()) {
+            stamp.iter().for_each(|stamp| stamp.save(&stamp_path));
             return Ok(true);
         }
         let _turn = FileLock::acquire(&state.join(layout::state::BOXES_TURN))?;

@@ -32,6 +32,8 @@ pub mod state {
     pub const SEED_TURN: &str = "seed.lock";
     /// The turn for ticking boxes in TASKS.md.
     pub const BOXES_TURN: &str = "boxes.lock";
+    /// Which TASKS.md has every box ticked that there is to tick.
+    pub const BOXES_STAMP: &str = "boxes.stamp";
 
     /// Gate records, one for each work tree.
     pub const GATES: &str = "gate";

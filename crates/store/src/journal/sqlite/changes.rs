@@ -74,6 +74,7 @@ impl Changes {
 mod tests {
     use super::*;
     use crate::{
+        file,
         journal::{Append, Birth, Journal, Mode, NewEvent},
         place::TreeName,
     };
@@ -104,7 +105,7 @@ mod tests {
     fn a_commit_is_told_and_other_files_are_not() {
         let (_folder, place, mut journal) = fresh();
         let changes = Changes::of(&place);
-        std::fs::write(place.state.join("run.log"), "something else").unwrap();
+        file::replace(&place.state.join("run.log"), b"something else", file::PRIVATE).unwrap();
         assert!(!changes.take());
         append(&mut journal);
         // It is there already: this does not wait.

@@ -73,6 +73,23 @@ impl<'a> Waits<'a> {
     }
 }
 
+/// Which of several would be woken now, found out by one call.
+pub(crate) fn woken<'a>(all: impl IntoIterator<Item = Waits<'a>>, now: Time) -> Vec<bool> {
+    let (mut sources, mut owners, mut is_woken) = (Vec::new(), Vec::new(), Vec::new());
+    for waits in all {
+        owners.extend(waits.sources.iter().map(|_| is_woken.len()));
+        sources.extend(waits.sources);
+        is_woken.push(waits.until.is_some_and(|until| until <= now));
+    }
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let is_told = poll(&mut sources, Some(&at_once)).is_ok();
+    for (source, owner) in sources.iter().zip(owners) {
+        // What cannot be told is looked at.
+        is_woken[owner] |= !is_told || !source.revents().is_empty();
+    }
+    is_woken
+}
+
 /// How often a guest is attended to when nothing wakes it: what tells that a person wants it to end
 /// may have woken another thread.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -94,9 +111,31 @@ pub(crate) fn carry<G: Guest>(project: &mut Project, guest: &mut G) -> Result<G:
 mod tests {
     use super::*;
     use rustix::event::{EventfdFlags, eventfd};
-    use std::os::fd::AsFd as _;
+    use std::os::fd::{AsFd as _, OwnedFd};
 
     const HOUR: Duration = Duration::from_secs(3_600);
+
+    fn waits(source: Option<&OwnedFd>, until: Option<i64>) -> Waits<'_> {
+        let mut waits = Waits::default();
+        waits.readable_too(source.map(|source| source.as_fd()));
+        until.into_iter().for_each(|until| waits.until(Time::from_millis(until)));
+        waits
+    }
+
+    #[test]
+    fn only_those_are_woken_that_have_something() {
+        let now = Time::from_millis(1_000);
+        let rung = eventfd(1, EventfdFlags::CLOEXEC).unwrap();
+        let silent = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        let all = [
+            waits(Some(&silent), None),
+            waits(Some(&rung), None),
+            waits(None, Some(1_001)),
+            waits(Some(&silent), Some(1_000)),
+            waits(None, None),
+        ];
+        assert_eq!(woken(all, now), [false, true, false, true, false]);
+    }
 
     #[test]
     fn whatever_comes_first_ends_the_wait() {

@@ -87,7 +87,8 @@ pub struct GateConfig {
 pub struct RunConfig {
     /// What happens between tasks and phases: normal, ultra-thin or ralph.
     pub mode: Mode,
-    /// How many tasks may be in progress at once; 0 is no limit.
+    /// How many tasks may be in progress at once; 0 is no limit but the machine's: 64 commands for
+    /// each processor, and as many agents as `max_agents` says.
     pub max_parallel: u32,
     /// Retries after a task's first try.
     pub retry_limit: u32,

@@ -3,13 +3,14 @@
 
 use super::{
     Executor, Happening, Wish,
-    attempt::{Attempt, Step, log_path},
+    attempt::{Attempt, Work, log_path},
     brief,
     conclude::{Case, Verdict, result},
-    ground::Ground,
+    core::{Concluded, Input},
     held::no_room,
     is_at,
     worker::{self, Worker, before_path},
+    workplace::Workplace,
 };
 use crate::{
     agent::{
@@ -33,7 +34,7 @@ use waypost_model::{
     layout,
     permission::Grant,
     retry::FailureClass,
-    run::{self, Account, Budget, Prompt, Trail},
+    run::{self, Account, Budget, Failure, Prompt, Trail},
     time::Time,
 };
 use waypost_proc::ProcError;
@@ -64,32 +65,30 @@ impl Executor<'_> {
         &mut self,
         project: &mut Project,
         attempt: Attempt,
-        name: &str,
     ) -> Result<(), EngineError> {
         let now = project.clock.now();
+        let Work::Agent(name) = &attempt.work else { return Ok(()) };
         let agent = match project.agent(name) {
             Ok(agent) => agent,
             Err(error) => {
-                let step = attempt.fail(FailureClass::Structural, &error.to_string());
-                return self.follow(project, attempt, step);
+                self.tell_verdict(&attempt, unusable(&error), Vec::new());
+                return Ok(());
             }
         };
         let Some(given) = self.assign(project, &attempt, agent)? else { return Ok(()) };
         if given.bounds.micros == Some(0) {
             let parked = out_of_money(&given.agent.name, Purse::Work, now);
-            let (id, number) = (attempt.id.clone(), attempt.number);
-            let end = run::Command::Park { id, attempt: number, parked };
-            return self.follow(project, attempt, Step::Over(Box::new(end)));
+            self.tell_verdict(&attempt, Verdict::Parked(parked), Vec::new());
+            return Ok(());
         }
         let Some(slot) = Slots::of(project).take()? else {
             let parked = no_room(now.plus(NO_ROOM), SLOTS_TAKEN.to_owned());
-            let (id, number) = (attempt.id.clone(), attempt.number);
-            self.end_attempt(attempt, Some(run::Command::Park { id, attempt: number, parked }));
+            self.tell_verdict(&attempt, Verdict::Parked(parked), Vec::new());
             return Ok(());
         };
         let noted = self.note_conversation(project, &attempt, &given)?;
         write_fence(project, &attempt)?;
-        let is_shared = matches!(attempt.ground, Ground::Project);
+        let is_shared = matches!(attempt.workplace, Workplace::Project);
         let before = match is_shared && attempt.verify.is_empty() {
             true => worktrees::content(project)?,
             false => None,
@@ -101,25 +100,30 @@ impl Executor<'_> {
         let agent = match started {
             Ok(agent) => agent,
             Err(EngineError::Proc(error @ ProcError::TooLong { .. })) => {
-                let step = attempt.fail(FailureClass::Structural, &error.to_string());
-                return self.follow(project, attempt, step);
+                self.tell_verdict(&attempt, unusable(&error), Vec::new());
+                return Ok(());
             }
             Err(EngineError::Proc(error)) => {
                 let why = format!("no room for its agent: {error}");
                 let parked = no_room(now.plus(NO_ROOM), why);
-                let (id, number) = (attempt.id.clone(), attempt.number);
-                let end = run::Command::Park { id, attempt: number, parked };
-                self.end_attempt(attempt, Some(end));
+                self.tell_verdict(&attempt, Verdict::Parked(parked), Vec::new());
                 return Ok(());
             }
             Err(error) => return Err(error),
         };
         let id = attempt.id.clone();
-        self.audience.tell(&Happening::Started { id: id.clone(), attempt: attempt.number });
+        self.inputs.push_back(Input::Engaged { id: id.clone(), attempt: attempt.number });
         let mut worker = Worker::new(attempt, agent, before);
         (worker.noted, worker.slot) = (noted, Some(slot));
         self.workers.insert(id, worker);
         Ok(())
+    }
+
+    /// Tells the core what became of an agent's work, and what is to be recorded with it.
+    fn tell_verdict(&mut self, attempt: &Attempt, verdict: Verdict, with: Vec<run::Command>) {
+        let (id, attempt) = (attempt.id.clone(), attempt.number);
+        let concluded = Concluded { id, attempt, verdict, with };
+        self.inputs.push_back(Input::Concluded(Box::new(concluded)));
     }
 
     /// Finds out in which conversation an attempt goes on, what its agent is told, and what it may
@@ -242,13 +246,13 @@ impl Executor<'_> {
         Supervised::start(&agents_folder(&state), &self.options.keeper, call, allowance, now)
     }
 
-    /// Looks after every agent that is at work.
+    /// Looks after agents that are at work.
     pub(super) fn attend_workers(
         &mut self,
         project: &mut Project,
+        ids: Vec<TaskId>,
         now: Time,
     ) -> Result<(), EngineError> {
-        let ids: Vec<TaskId> = self.workers.keys().cloned().collect();
         let slots = Slots::of(project);
         for id in ids {
             let Some(mut worker) = self.workers.remove(&id) else { continue };
@@ -339,7 +343,7 @@ impl Executor<'_> {
     }
 
     fn trail(&mut self, project: &mut Project, id: &TaskId) -> Result<Option<Trail>, EngineError> {
-        let active = project.run()?.active();
+        let active = project.run_seen()?.active();
         Ok(active.and_then(|active| active.task(id)).and_then(|view| view.trail.cloned()))
     }
 
@@ -382,7 +386,7 @@ impl Executor<'_> {
         if agent.life.heard().end.is_some() && !found.is_waiting {
             agent.life.dismiss(now);
         }
-        if found.is_waiting && self.wish != Wish::GoOn {
+        if found.is_waiting && self.core.wish() != Wish::GoOn {
             // The person who ends the run will not answer now.
             agent.life.halt(Halt::Given);
         }
@@ -427,7 +431,7 @@ impl Executor<'_> {
         ending: Ending,
         now: Time,
     ) -> Result<(), EngineError> {
-        let Ending { mut attempt, mut ended, has_changed } = ending;
+        let Ending { attempt, mut ended, has_changed } = ending;
         // It may have come to its end before the conversation's name was heard.
         self.note_name(project, &attempt, &ended.agent, &ended.heard)?;
         ended.heard.tool_calls += self.earlier_tool_calls(project, &attempt, &ended);
@@ -438,8 +442,9 @@ impl Executor<'_> {
             Case { attempt: &attempt, settings: active.settings(), ended: &ended, by, has_changed };
         let verdict = case.verdict();
         let AgentEnd { agent, heard, meter, .. } = &ended;
+        let mut with = Vec::new();
         if heard.end.as_ref().is_some_and(|end| end.why == Why::Done) {
-            self.got_through(project, &agent.name)?;
+            with.extend(self.got_through(project, &agent.name)?);
         }
         let (id, number) = (attempt.id.clone(), attempt.number);
         let account =
@@ -447,31 +452,19 @@ impl Executor<'_> {
         // An engine that died after it had recorded this has left the rest to do.
         let accounted = self.trail(project, &id)?.map_or(0, |trail| trail.accounted);
         if accounted < number {
-            self.ended.push(run::Command::Account { id: id.clone(), account });
+            with.push(run::Command::Account { id: id.clone(), account });
         }
         self.say_price(agent, meter, true);
         // The fence of a later attempt is not ours to take away.
         let active = project.run()?.active();
-        if !active.is_some_and(|active| is_at(active, &attempt)) {
-            self.end_attempt(attempt, None);
-            return Ok(());
+        if active.is_some_and(|active| is_at(active, &attempt)) {
+            file::remove(&fence_path(project, &id))?;
+            if let Verdict::Parked(parked) = &verdict {
+                self.note_limit(parked);
+            }
         }
-        file::remove(&fence_path(project, &id))?;
-        let step = match verdict {
-            Verdict::Done { needs_change } => {
-                attempt.needs_change = needs_change;
-                attempt.started(now);
-                attempt.next()
-            }
-            Verdict::Failed(failure) => attempt.fail_with(failure),
-            Verdict::Interrupted => Step::Over(Box::new(attempt.interrupt())),
-            Verdict::Parked(parked) => {
-                self.note_limit(&parked);
-                let (id, attempt) = (id, number);
-                Step::Over(Box::new(run::Command::Park { id, attempt, parked }))
-            }
-        };
-        self.follow(project, attempt, step)
+        self.tell_verdict(&attempt, verdict, with);
+        Ok(())
     }
 
     /// How many tools were used in this conversation before its present process: one that goes on
@@ -487,6 +480,15 @@ impl Executor<'_> {
         earlier.map(|earlier| earlier.tool_calls).sum()
     }
 
+    /// What is to be recorded and is not yet.
+    fn unrecorded(&self) -> impl Iterator<Item = &run::Command> {
+        let coming = self.inputs.iter().flat_map(|input| match input {
+            Input::Concluded(concluded) => concluded.with.as_slice(),
+            _ => &[],
+        });
+        self.core.unrecorded().iter().chain(coming)
+    }
+
     /// What is left of what agents may spend, in millionths of a dollar; none: no limit.
     pub(super) fn money_left(&mut self, project: &mut Project) -> Result<Option<u64>, EngineError> {
         let (run, day) = self.purses(project)?;
@@ -498,7 +500,7 @@ impl Executor<'_> {
         let phase_cents = config::cents(project.configuration().values.run.phase_budget_usd);
         let working: u64 = self.workers.values().map(|worker| worker.spent().cost_micros).sum();
         // What has ended and is not recorded yet was spent, too.
-        let ended = self.ended.iter().map(|command| match command {
+        let ended = self.unrecorded().map(|command| match command {
             run::Command::Account { account, .. } => account.usage.cost_micros,
             _ => 0,
         });
@@ -555,7 +557,8 @@ impl Executor<'_> {
         busy: usize,
     ) -> Result<usize, EngineError> {
         let limit = project.configuration().values.run.max_agents as usize;
-        let claimed = self.claimed.iter().filter(|attempt| attempt.has_agent()).count();
+        let coming = self.core.lives().filter(|it| it.wants_agent() && !it.is_with_agent());
+        let claimed = coming.count();
         let wanted = limit.saturating_sub(busy + claimed);
         if self.is_out_of_money || wanted == 0 {
             return Ok(0);
@@ -566,12 +569,15 @@ impl Executor<'_> {
 
     /// Whether another agent may work.
     fn has_room(&mut self, project: &mut Project) -> Result<bool, EngineError> {
-        let slots = self.slots(project)?;
         let limit = project.configuration().values.run.max_agents as usize;
+        let slots = match project.run_seen()?.active().map_or(0, |it| it.settings().max_parallel) {
+            0 => usize::MAX,
+            slots => slots as usize,
+        };
         let busy = self.workers.values().filter(|worker| !worker.waits()).count();
-        let claimed = self.claimed.iter().filter(|attempt| attempt.has_agent()).count();
-        let taken = self.running.len() + self.claimed.len();
-        Ok(busy + claimed < limit && busy + taken < slots)
+        let lives = || self.core.lives().filter(|life| !life.is_with_agent());
+        let coming = lives().filter(|life| life.wants_agent()).count();
+        Ok(busy + coming < limit && busy + lives().count() < slots)
     }
 
     pub(super) fn commit(
@@ -594,6 +600,12 @@ pub(super) struct Ending {
     pub(super) ended: AgentEnd,
     /// Whether the work tree is another than at the start, where that is known.
     pub(super) has_changed: Option<bool>,
+}
+
+/// What it means that an agent cannot be started, now or later.
+fn unusable(error: &impl ToString) -> Verdict {
+    let class = FailureClass::Structural;
+    Verdict::Failed(Failure { text: error.to_string(), class, ..Failure::default() })
 }
 
 /// The file that says which attempt of a task is the live one.

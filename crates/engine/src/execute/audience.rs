@@ -2,7 +2,10 @@
 
 use crate::background::Haste;
 use serde::{Deserialize, Serialize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 use waypost_model::{
     id::TaskId,
     next::Remark,
@@ -73,14 +76,26 @@ pub enum Wish {
     Stop,
 }
 
+/// Wakes the engine of a run, from any thread.
+pub type Ring = Arc<dyn Fn() + Send + Sync>;
+
 /// Somebody who watches a run.
 pub trait Audience {
     fn tell(&mut self, happening: &Happening);
-    /// Called about ten times a second.
+    /// Called up to ten times a second while something happens, and as often as `pace` says while
+    /// nothing does.
     fn look(&mut self, active: &Active, running: &[Running<'_>], now: Time);
     fn wish(&mut self) -> Wish;
     /// Another process wants the run to end: it wishes for that from here on.
     fn end(&mut self, haste: Haste);
+
+    /// How often it wants to look while nothing happens: for what changes with time alone.
+    fn pace(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    /// Takes what to ring when the wish has changed; else that is found within a second.
+    fn ring_when_wished(&mut self, _ring: Ring) {}
 }
 
 /// An audience that is looked at from outside as well: it is told in the host's own thread.
@@ -100,6 +115,14 @@ impl<A: Audience> Audience for Arc<Mutex<A>> {
     fn end(&mut self, haste: Haste) {
         locked(self).end(haste);
     }
+
+    fn pace(&self) -> Duration {
+        locked(self).pace()
+    }
+
+    fn ring_when_wished(&mut self, ring: Ring) {
+        locked(self).ring_when_wished(ring);
+    }
 }
 
 impl<A: Audience + ?Sized> Audience for Box<A> {
@@ -117,6 +140,14 @@ impl<A: Audience + ?Sized> Audience for Box<A> {
 
     fn end(&mut self, haste: Haste) {
         (**self).end(haste);
+    }
+
+    fn pace(&self) -> Duration {
+        (**self).pace()
+    }
+
+    fn ring_when_wished(&mut self, ring: Ring) {
+        (**self).ring_when_wished(ring);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use waypost_model::{
     declared::are_disjoint,
     id::TaskId,
-    run::{Active, Isolation, Run, TaskStatus, TaskView},
+    run::{Active, Isolation, Run, Settings, TaskStatus, TaskView},
     time::Time,
 };
 
@@ -28,24 +28,35 @@ pub(super) struct Room {
     pub(super) now: Time,
 }
 
+/// What is claimed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Claims {
+    pub(super) ids: Vec<TaskId>,
+    /// When another task may be started that there is room for now.
+    pub(super) next: Option<Time>,
+}
+
 impl Room {
     /// The most urgent of the ready tasks that there is room for. One that was taken away from an
     /// earlier attempt waits until its process is gone.
-    pub(super) fn claims(&self, run: &Run, has_process: impl Fn(&TaskId) -> bool) -> Vec<TaskId> {
-        let Some(active) = run.active() else { return Vec::new() };
+    pub(super) fn claims(&self, run: &Run, has_process: impl Fn(&TaskId) -> bool) -> Claims {
+        let mut claims = Claims::default();
+        let Some(active) = run.active() else { return claims };
         let isolation = active.settings().isolation;
         if isolation.has_trees() && active.base(active.current_phase()).is_none() {
             // The phase has no branch yet.
-            return Vec::new();
+            return claims;
         }
         let mut company =
             (isolation == Isolation::Phase).then(|| Company::of(active, &self.occupied));
         let (mut commands, mut agents, mut slots) = (self.commands, self.agents, self.slots);
-        let mut claims = Vec::new();
         for view in active.ready() {
-            // Nobody else has room; there may be thousands more.
+            // There is no room for any other; there may be thousands more.
             if commands == 0 && (agents == 0 || slots == 0) {
                 break;
+            }
+            if let Some(time) = self.starts_at(&view, active.settings()) {
+                claims.next = claims.next.into_iter().chain([time]).min();
             }
             if !self.may_start(&view) || view.attempts > 0 && has_process(&view.planned.id) {
                 continue;
@@ -68,7 +79,7 @@ impl Room {
             commands = commands.saturating_sub(1);
             slots = slots.saturating_sub(1);
             company.iter_mut().for_each(|company| company.0.push(files(&view).to_vec()));
-            claims.push(view.planned.id.clone());
+            claims.ids.push(view.planned.id.clone());
         }
         claims
     }
@@ -77,6 +88,16 @@ impl Room {
         self.phase.is_none_or(|phase| view.planned.phase == phase)
             && view.not_before().is_none_or(|not_before| not_before <= self.now)
             && !view.waits_for_person()
+    }
+
+    /// When a task may be started that waits for nothing but a time.
+    fn starts_at(&self, view: &TaskView<'_>, settings: &Settings) -> Option<Time> {
+        let limit = match Work::of(view.planned, settings) {
+            Work::Agent(agent) => self.limited.get(agent).copied(),
+            Work::Command(_) | Work::Nobody(_) => None,
+        };
+        let times = view.not_before().into_iter().chain(limit);
+        times.max().filter(|time| *time > self.now && !view.waits_for_person())
     }
 
     fn is_limited(&self, agent: &str) -> bool {
@@ -110,7 +131,7 @@ mod tests {
     use waypost_model::{
         actor::Actor,
         machine::Asked,
-        run::{Command, Depends, Details, Plan, PlannedTask, Priority, Settings},
+        run::{Command, Depends, Details, Plan, PlannedTask, Priority},
     };
 
     const NOW: Time = Time::from_millis(1_000);
@@ -156,7 +177,7 @@ mod tests {
         };
         let check = |room: Room, want: &[&str]| {
             let claims: Vec<String> =
-                room.claims(&run, |_| false).iter().map(ToString::to_string).collect();
+                room.claims(&run, |_| false).ids.iter().map(ToString::to_string).collect();
             assert_eq!(claims, want, "{room:?}");
         };
         check(room(0, 0), &[]);

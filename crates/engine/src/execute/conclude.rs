@@ -5,8 +5,8 @@
 
 use super::{
     attempt::{Attempt, how, shortened},
-    ground::Ground,
     signature::signature,
+    workplace::Workplace,
 };
 use crate::agent::{AgentEnd, Circumstances, Heard, ProcessEnd, Trouble};
 use waypost_agent::protocol::{Recovery, Severity, Signal};
@@ -122,7 +122,7 @@ impl Case<'_> {
         let is_done = |signal: &Signal| matches!(signal, Signal::Done { task } if task == id);
         let has_result = self.ended.heard.signals.iter().any(is_done);
         // In a work tree of ours that is known when everything is committed.
-        let is_apart = self.attempt.ground != Ground::Project;
+        let is_apart = self.attempt.workplace != Workplace::Project;
         let is_told = has_result || self.has_changed == Some(true);
         match (heard.tool_calls, is_told || is_apart) {
             (0, _) => self.failed(

@@ -1,12 +1,11 @@
 //! What holds tasks that could be started otherwise: limits and troubles of an agent's account, money,
 //! room, and people.
 
-use super::{Executor, RunEnd, attempt::Work, is_agents, worker::money_left};
+use super::{Executor, is_agents, worker::money_left};
 use crate::{error::EngineError, project::Project};
 use std::collections::{BTreeMap, BTreeSet};
 use waypost_model::{
-    id::TaskId,
-    run::{Command, ParkCause, Parked, Settings, TaskStatus, TaskView},
+    run::{Command, ParkCause, Parked, TaskView},
     time::Time,
 };
 
@@ -108,11 +107,12 @@ impl Executor<'_> {
     }
 
     /// An agent came to the end of its turn: its account can be used, and what waits for it goes on.
+    /// Says what is to be recorded for that.
     pub(super) fn got_through(
         &mut self,
         project: &mut Project,
         agent: &str,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Option<Command>, EngineError> {
         let now = project.clock.now();
         let accounts = project.accounts()?;
         // A limit that others have met may still hold: this one was at work before.
@@ -120,15 +120,13 @@ impl Executor<'_> {
             Some(held) => held.cause.is_unavailable(),
             None => accounts.in_a_row(agent) > 0,
         };
-        let Some(active) = project.run()?.active() else { return Ok(()) };
+        let Some(active) = project.run()?.active() else { return Ok(None) };
         let mut parked = active.tasks().filter_map(|view| view.trail?.parked.as_ref());
-        if is_woken || parked.any(|it| it.agent == agent && it.cause.is_unavailable()) {
-            self.ended.push(Command::WakeAccount { agent: agent.to_owned() });
-        }
+        let is_parked = is_woken || parked.any(|it| it.agent == agent && it.cause.is_unavailable());
         if self.limited.get(agent).is_some_and(|(_, cause)| cause.is_unavailable()) {
             self.limited.remove(agent);
         }
-        Ok(())
+        Ok(is_parked.then(|| Command::WakeAccount { agent: agent.to_owned() }))
     }
 
     /// Others of the agent's name wait with a task that cannot use its account.
@@ -141,64 +139,6 @@ impl Executor<'_> {
         let held = self.limited.entry(agent.to_owned()).or_insert((until, cause));
         *held = (until, cause).max(*held);
     }
-
-    /// Why nothing goes on, if only a person, or a process outside of the run, can change that.
-    pub(super) fn standstill(
-        &mut self,
-        project: &mut Project,
-    ) -> Result<Option<RunEnd>, EngineError> {
-        let now = project.clock.now();
-        let Some(active) = project.run()?.active() else { return Ok(Some(RunEnd::Over)) };
-        let settings = active.settings();
-        let is_ours = |id: &TaskId| self.workers.contains_key(id);
-        // A session outside works on a task: what it leads to is not known yet.
-        let is_outside = active.count(TaskStatus::InProgress) > self.workers.len();
-        if is_outside {
-            return Ok(None);
-        }
-        let mut ready = active.ready().filter(|view| !is_ours(&view.planned.id)).peekable();
-        let is_asking = !self.workers.is_empty();
-        if ready.peek().is_none() {
-            return Ok(Some(RunEnd::Asks).filter(|_| is_asking && !self.options.waits));
-        }
-        let (mut asks, mut money, mut account) = (is_asking, false, false);
-        for view in ready {
-            let held = cause(&view, settings, &self.limited, now);
-            match () {
-                () if held == Some(ParkCause::Budget) => money = true,
-                () if held.is_some() => account = true,
-                () if view.waits_for_person() => asks = true,
-                () if self.is_out_of_money && is_agents(view.planned, settings) => money = true,
-                // It is about to be started, or will be when a delay is over.
-                () => return Ok(None),
-            }
-        }
-        let end = match () {
-            () if money => return Ok(Some(RunEnd::OutOfMoney)),
-            () if account => RunEnd::Unavailable,
-            () if asks => RunEnd::Asks,
-            () => return Ok(None),
-        };
-        Ok(Some(end).filter(|_| !self.options.waits))
-    }
-}
-
-/// What a ready task waits for that only a person can change: its own reason, or that of others with
-/// its agent.
-fn cause(
-    view: &TaskView<'_>,
-    settings: &Settings,
-    limited: &Limited,
-    now: Time,
-) -> Option<ParkCause> {
-    let own = view.parked(now).map(|parked| (parked.cause, parked.until.is_some()));
-    let (cause, ends) = own.or_else(|| {
-        let Work::Agent(agent) = Work::of(view.planned, settings) else { return None };
-        let (until, cause) = limited.get(agent)?;
-        (*until > now).then_some((*cause, true))
-    })?;
-    // The budget of a day comes back by itself.
-    (cause.needs_person() && !(cause == ParkCause::Budget && ends)).then_some(cause)
 }
 
 /// How a task waits that the machine has no room for.

@@ -1,12 +1,15 @@
-//! Taking up after an engine that died: what its keepers did since, and what is still running.
+//! Finding out what an engine that died has left: what its keepers did since, what is still running,
+//! and what git knows of attempts. What follows from it is for the core to say.
 //!
 //! A keeper that lives is taken over with its children. One that died has left a spool, which says
-//! what ended while nobody listened, and perhaps processes, which are killed before anything of
-//! theirs is started anew. An attempt of which nothing is known waits again.
+//! what ended unheard, and perhaps processes, which are killed before anything of theirs is started
+//! anew.
 
 use super::{
     RunOptions,
-    attempt::{Attempt, SETUP, Step, Workplace},
+    attempt::{Attempt, SETUP},
+    core::{GitTrace, Survey, Trace, TreesFound},
+    workplace::Site,
 };
 use crate::{
     error::{EngineError, Problem},
@@ -14,13 +17,14 @@ use crate::{
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
+    rc::Rc,
     time::Duration,
 };
-use waypost_git::{PhaseBranch, Trees, merge};
+use waypost_git::{PhaseBranch, Trees, merge, tree};
 use waypost_model::{
     id::TaskId,
     layout,
-    run::{self, TaskStatus},
+    run::{Active, PhaseStage, TaskStatus},
 };
 use waypost_proc::{Dead, Found, Keeper, Report, Stop, find};
 
@@ -29,57 +33,29 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// What an executor begins with.
 pub(super) struct Recovered {
-    keeper: Keeper,
-    left: Left,
-}
-
-impl Recovered {
-    pub(super) fn split(self) -> (Keeper, Left) {
-        (self.keeper, self.left)
-    }
-}
-
-/// What was found of earlier keepers and engines.
-pub(super) struct Left {
-    /// Children that run, or whose end was not heard, by their names.
-    pub(super) running: BTreeMap<String, Attempt>,
-    /// Ends that nobody has heard.
-    pub(super) reports: Vec<Report>,
-    /// Attempts whose work is done and committed, and not verified yet.
-    pub(super) committed: Vec<Attempt>,
-    /// Attempts of which nothing is known, and those that turn out to be joined.
-    pub(super) lost: Vec<(Attempt, run::Command)>,
+    pub(super) keeper: Keeper,
+    pub(super) survey: Survey,
     /// Keepers that died: forgotten when what they told is recorded.
     pub(super) dead: Vec<Dead>,
 }
 
-/// The last that is known of one attempt.
-#[derive(Debug)]
-struct Trace {
-    name: String,
-    step: usize,
-    end: Option<Report>,
-    /// Its keeper lives, so without an end it is running.
-    is_kept: bool,
-}
-
 /// The last traces of all attempts, by task and number.
-type Traces = BTreeMap<(String, u32), Trace>;
+pub(super) type Traces = BTreeMap<(String, u32), Trace>;
 
-/// Tasks that agents are known to work on, `apart`, are not looked for.
+/// Tasks in `known` are not looked for.
 pub(super) fn recover(
     project: &mut Project,
     options: &RunOptions,
-    apart: &BTreeSet<TaskId>,
-    trees: Option<&Trees>,
+    known: &BTreeSet<TaskId>,
+    (site, trees): (&Rc<Site>, Option<&Trees>),
 ) -> Result<Recovered, EngineError> {
     let folder = project.place.state.join(layout::state::KEEPERS);
     let mut alive: Option<Keeper> = None;
-    let (mut traces, mut buried) = (Traces::new(), Vec::new());
+    let (mut traces, mut dead) = (Traces::new(), Vec::new());
     for found in find(&folder)? {
         match found {
-            // A second one cannot have been ours; whatever it has will be lost, and its children
-            // are stopped by ending it.
+            // A second one cannot have been ours; what it has will be lost, and its children are
+            // stopped by ending it.
             Found::Alive(keeper) if alive.is_none() => {
                 follow(&mut traces, keeper.next(Duration::ZERO)?, true);
                 alive = Some(keeper);
@@ -93,10 +69,10 @@ pub(super) fn recover(
             Found::Foreign { id, .. } => {
                 return Err(Problem::other_version(&id, "tasks have").into());
             }
-            Found::Dead(dead) => {
-                follow(&mut traces, dead.reports.clone(), false);
-                dead.reap(GRACE)?;
-                buried.push(dead);
+            Found::Dead(found) => {
+                follow(&mut traces, found.reports.clone(), false);
+                found.reap(GRACE)?;
+                dead.push(found);
             }
         }
     }
@@ -104,23 +80,26 @@ pub(super) fn recover(
         Some(keeper) => keeper,
         None => Keeper::start(&folder, &options.keeper)?,
     };
-    let mut recovered = adopt(project, keeper, traces, (apart, trees))?;
-    recovered.left.dead = buried;
-    Ok(recovered)
+    let git = match (project.run()?.active(), trees) {
+        (Some(active), Some(trees)) => ask_git(active, known, &traces, (site, trees))?,
+        _ => BTreeMap::new(),
+    };
+    let survey = Survey { children: traces.into_values().collect(), git };
+    Ok(Recovered { keeper, survey, dead })
 }
 
-fn follow(traces: &mut Traces, reports: Vec<Report>, is_kept: bool) {
+pub(super) fn follow(traces: &mut Traces, reports: Vec<Report>, is_kept: bool) {
     for report in reports {
         let name = report.id().to_owned();
-        let Some((id, attempt, step)) = read_name(&name) else { continue };
-        // A tree that was not ready is made anew; its child is stopped as one of nobody's.
-        let id = if name.ends_with(SETUP) { name.as_str() } else { id };
-        let key = (id.to_owned(), attempt);
+        let Some((task, attempt, step)) = read_name(&name) else { continue };
+        // A tree that was not ready is made anew; its child is stopped as one of no attempt.
+        let task = if name.ends_with(SETUP) { name.as_str() } else { task }.to_owned();
+        let key = (task.clone(), attempt);
         if traces.get(&key).is_some_and(|trace| trace.step > step) {
             continue;
         }
         let end = (!matches!(report, Report::Started { .. })).then_some(report);
-        traces.insert(key, Trace { name, step, end, is_kept });
+        traces.insert(key, Trace { task, attempt, name, step, end, is_kept });
     }
 }
 
@@ -134,102 +113,63 @@ pub(super) fn read_name(name: &str) -> Option<(&str, u32, usize)> {
     }
 }
 
-/// Goes through what is under way as far as the journal knows: it runs, it has ended unheard, or
-/// it is lost. Children of attempts that are over are stopped.
-fn adopt(
-    project: &mut Project,
-    keeper: Keeper,
-    mut traces: Traces,
-    (apart, trees): (&BTreeSet<TaskId>, Option<&Trees>),
-) -> Result<Recovered, EngineError> {
-    let place = Workplace::of(project);
-    let now = project.clock.now();
-    let (mut running, mut reports) = (BTreeMap::new(), Vec::new());
-    let (mut lost, mut committed) = (Vec::new(), Vec::new());
-    if let Some(active) = project.run()?.active() {
-        let is_open = |view: &run::TaskView<'_>| {
-            view.status == TaskStatus::InProgress && !apart.contains(&view.planned.id)
-        };
-        let ledger = Joined::of(active, trees)?;
-        for view in active.tasks().filter(is_open) {
-            let key = (view.planned.id.to_string(), view.attempts);
-            match traces.remove(&key) {
-                Some(trace) if trace.is_kept || trace.end.is_some() => {
-                    let mut attempt = Attempt::new(&view, active, &place).at_step(trace.step, now);
-                    ledger.note_commit(&mut attempt, trace.step)?;
-                    running.insert(trace.name, attempt);
-                    reports.extend(trace.end);
-                }
-                _ => match ledger.fate(Attempt::new(&view, active, &place))? {
-                    Fate::Over(attempt, command) => lost.push((attempt, *command)),
-                    Fate::Committed(attempt) => committed.push(attempt),
-                },
-            }
+/// What git knows of attempts that are in progress: of one that no keeper knows whether its work is
+/// joined or committed, of one that is being verified what is verified.
+fn ask_git(
+    active: &Active,
+    known: &BTreeSet<TaskId>,
+    traces: &Traces,
+    (site, trees): (&Rc<Site>, &Trees),
+) -> Result<BTreeMap<TaskId, GitTrace>, EngineError> {
+    let mut found = BTreeMap::new();
+    let Some(phase) = PhaseBranch::of(active, active.current_phase()) else { return Ok(found) };
+    let joined = merge::joined(trees, &phase)?;
+    for view in active.tasks().filter(|view| view.status == TaskStatus::InProgress) {
+        let id = view.planned.id.clone();
+        if known.contains(&id) {
+            continue;
         }
-    }
-    for trace in traces.values().filter(|trace| trace.is_kept && trace.end.is_none()) {
-        keeper.stop(&trace.name, Stop::Asked)?;
-    }
-    Ok(Recovered { keeper, left: Left { running, reports, committed, lost, dead: Vec::new() } })
-}
-
-/// What git knows of attempts.
-struct Joined<'a> {
-    trees: Option<&'a Trees>,
-    commits: BTreeMap<(String, u32), String>,
-}
-
-/// What becomes of an attempt that no keeper knows of.
-enum Fate {
-    Over(Attempt, Box<run::Command>),
-    Committed(Attempt),
-}
-
-impl<'a> Joined<'a> {
-    fn of(active: &run::Active, trees: Option<&'a Trees>) -> Result<Self, EngineError> {
-        let phase = PhaseBranch::of(active, active.current_phase());
-        let commits = match (trees, phase) {
-            (Some(trees), Some(phase)) => merge::joined(trees, &phase)?,
-            _ => BTreeMap::new(),
-        };
-        Ok(Self { trees, commits })
-    }
-
-    /// An engine that dies while git is at work has lost nothing: what is joined is done, and what
-    /// is committed was done and has to be verified.
-    fn fate(&self, mut attempt: Attempt) -> Result<Fate, EngineError> {
-        let interrupted = attempt.interrupt();
-        let Some(trees) = self.trees else { return Ok(Fate::Over(attempt, Box::new(interrupted))) };
-        let key = (attempt.id.to_string(), attempt.number);
-        if let Some(commit) = self.commits.get(&key) {
-            if attempt.ground.own().is_some() {
+        let attempt = Attempt::new(&view, active, site);
+        let own = attempt.workplace.own();
+        let key = (id.to_string(), view.attempts);
+        let trace = traces.get(&key).filter(|trace| trace.is_kept || trace.end.is_some());
+        let git = match (trace, own, joined.get(&key)) {
+            (Some(trace), Some(name), _) if trace.step > 0 => {
+                let git = trees.git_in(&trees.path(name))?;
+                git.try_text(&["rev-parse", "HEAD"])?.map(GitTrace::At)
+            }
+            (Some(_), _, _) => None,
+            (None, Some(_), Some(commit)) => {
                 let work = trees.commit_of(&format!("{commit}^2"))?;
-                attempt.commit = work.map(|work| (work, Some(true)));
+                Some(GitTrace::Joined { commit: commit.clone(), work })
             }
-            let end = match attempt.done(Some(commit.clone())) {
-                Step::Over(command) => *command,
-                _ => interrupted,
-            };
-            return Ok(Fate::Over(attempt, Box::new(end)));
-        }
-        match attempt.ground.own() {
-            Some(name) if merge::is_committed(trees, name, &attempt.stamp)? => {
-                Ok(Fate::Committed(attempt))
+            (None, None, Some(commit)) => {
+                Some(GitTrace::Joined { commit: commit.clone(), work: None })
             }
-            _ => Ok(Fate::Over(attempt, Box::new(interrupted))),
-        }
+            (None, Some(name), None) if merge::is_committed(trees, name, &attempt.stamp)? => {
+                Some(GitTrace::Committed)
+            }
+            (None, _, None) => None,
+        };
+        found.extend(git.map(|git| (id, git)));
     }
+    Ok(found)
+}
 
-    /// What is being verified is what was committed.
-    fn note_commit(&self, attempt: &mut Attempt, step: usize) -> Result<(), EngineError> {
-        if let (Some(trees), Some(name)) = (self.trees, attempt.ground.own())
-            && step > 0
+/// The work trees of attempts and the branches of phases that are there.
+pub(super) fn find_trees(trees: &Trees, active: &Active) -> Result<TreesFound, EngineError> {
+    let attempts = tree::traces(trees)?.into_iter().filter(|name| name.contains("--"));
+    let mut found = TreesFound { attempts: attempts.collect(), phases: Vec::new() };
+    for (number, stage) in active.phases() {
+        // One that is open, or not reached, keeps what it has.
+        if !matches!(stage, PhaseStage::Open { .. } | PhaseStage::Waiting)
+            && let Some(phase) = PhaseBranch::of(active, number)
+            && merge::has_phase(trees, &phase)?
         {
-            let head = trees.git_in(&trees.path(name))?.try_text(&["rev-parse", "HEAD"])?;
-            attempt.commit = head.map(|head| (head, None));
+            found.phases.push(number);
         }
-        Ok(())
     }
+    Ok(found)
 }
 
 #[cfg(test)]

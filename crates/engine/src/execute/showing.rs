@@ -41,8 +41,13 @@ impl Showing {
     }
 
     pub(super) fn is_due(&self, now: Time) -> bool {
+        self.due().is_some_and(|due| now >= due)
+    }
+
+    /// When something is to be shown; none: it is.
+    pub(super) fn due(&self) -> Option<Time> {
         let next = if self.has_failure { self.next_of_failure.min(self.next) } else { self.next };
-        !self.is_shown && now >= next
+        (!self.is_shown).then_some(next)
     }
 
     /// It was rendered between these times; not shown if another tool held the file.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     background::Haste,
-    execute::{Audience, Happening, Running, Wish},
+    execute::{Audience, Happening, Ring, Running, Wish},
 };
 use std::{
     collections::VecDeque,
@@ -212,6 +212,10 @@ impl Watchers {
     }
 }
 
+/// How often a run is looked at while nothing happens: when it is watched from outside, and else.
+const WATCHED_PACE: Duration = Duration::from_millis(100);
+const PACE: Duration = Duration::from_secs(1);
+
 /// The audience of a run in a host: the one that its own process brought, if it did, and all who
 /// watch from outside.
 pub(super) struct Broadcast {
@@ -277,6 +281,20 @@ impl Audience for Broadcast {
 
     fn end(&mut self, haste: Haste) {
         self.feed.stop(haste);
+    }
+
+    /// Those who watch from outside draw what they are told.
+    fn pace(&self) -> Duration {
+        let watched = self.feed.is_watched().then_some(WATCHED_PACE);
+        let own = self.own.as_ref().map(|own| own.pace());
+        own.into_iter().chain(watched).min().unwrap_or(PACE)
+    }
+
+    /// Wishes from outside wake the host by themselves.
+    fn ring_when_wished(&mut self, ring: Ring) {
+        if let Some(own) = &mut self.own {
+            own.ring_when_wished(ring);
+        }
     }
 }
 

@@ -21,8 +21,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use waypost_engine::{Audience, Happening, Haste, RunLog, Running, Wish};
+use waypost_engine::{Audience, Happening, Haste, Ring, RunLog, Running, Wish};
 use waypost_model::{id::TaskId, run::Active, time::Time};
+
+/// How often a picture is drawn while nothing happens.
+const DRAWING_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How what happens is shown.
 enum Form {
@@ -231,6 +234,18 @@ impl Audience for Live {
             Form::Lines if self.verbose => self.say_doing(running),
             Form::Lines | Form::Json => {}
         }
+    }
+
+    /// A picture has clocks in it.
+    fn pace(&self) -> Duration {
+        match self.form {
+            Form::Drawn(_) => DRAWING_INTERVAL,
+            Form::Lines | Form::Json => Duration::from_secs(1),
+        }
+    }
+
+    fn ring_when_wished(&mut self, ring: Ring) {
+        self.requests.ring_when_asked(ring);
     }
 
     fn wish(&mut self) -> Wish {

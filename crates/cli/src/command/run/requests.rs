@@ -17,7 +17,7 @@ use std::{
     thread,
     time::Duration,
 };
-use waypost_engine::Haste;
+use waypost_engine::{Haste, Ring};
 
 /// Nothing new is started.
 const FINISH: usize = 1;
@@ -25,12 +25,14 @@ const FINISH: usize = 1;
 const STOP: usize = 2;
 
 /// The requests that have come in.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Requests(Arc<Shared>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Shared {
     level: AtomicUsize,
+    /// Rung when the level has changed.
+    ring: OnceLock<Ring>,
     /// The first signal; it decides how the program ends.
     first: OnceLock<i32>,
 }
@@ -55,16 +57,28 @@ impl Requests {
         let level = &self.0.level;
         if signal == SIGUSR2 {
             level.fetch_max(STOP, Ordering::SeqCst);
-            return;
+            return self.ring();
         }
         let before = level.fetch_add(1, Ordering::SeqCst);
+        self.ring();
         if before == 0 && signal != SIGINT {
             let later = self.clone();
             thread::spawn(move || {
                 thread::sleep(grace);
                 later.0.level.fetch_max(STOP, Ordering::SeqCst);
+                later.ring();
             });
         }
+    }
+
+    /// What to ring when something is asked for; the first counts.
+    pub(super) fn ring_when_asked(&self, ring: Ring) {
+        let _first = self.0.ring.set(ring);
+        self.ring();
+    }
+
+    fn ring(&self) {
+        self.0.ring.get().into_iter().for_each(|ring| ring());
     }
 
     /// How urgent it is: 0 if nobody has asked, 1 to finish, 2 to stop.

@@ -30,7 +30,7 @@ const KILLS_MAX: usize = 3;
 
 /// Something to do in git.
 #[derive(Debug)]
-pub(super) enum Job {
+pub(super) enum GitJob {
     /// Make the work tree of an attempt, and retire those of earlier attempts at its task.
     Make {
         id: TaskId,
@@ -92,7 +92,7 @@ pub(super) struct Joining {
 
 /// What became of a job.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum GitResult {
     Made { id: TaskId, made: Result<Made, EngineError> },
     Left { id: TaskId, left: Result<(), EngineError> },
     Committed { id: TaskId, committed: Result<Committed, EngineError> },
@@ -118,18 +118,17 @@ pub(crate) enum Made {
     NoSpace,
 }
 
-/// The threads, and what is under way.
+/// The threads, and what they tell.
 #[derive(Debug)]
-pub(super) struct Yard {
+pub(super) struct GitWork {
     pub(super) trees: Trees,
-    serial: Sender<Job>,
-    parallel: Sender<Job>,
-    outcomes: Receiver<Outcome>,
+    serial: Sender<GitJob>,
+    parallel: Sender<GitJob>,
+    outcomes: Receiver<GitResult>,
     bell: Arc<OwnedFd>,
-    under_way: usize,
 }
 
-impl Yard {
+impl GitWork {
     pub(super) fn open(trees: Trees) -> Result<Self, EngineError> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let bell = bell.map_err(|error| Problem::system("cannot make an event", error))?;
@@ -143,27 +142,23 @@ impl Yard {
             let (trees, tell, bell) = (trees.clone(), tell.clone(), Arc::clone(&bell));
             thread::spawn(move || work(&trees, &jobs, &tell, &bell));
         }
-        Ok(Self { trees, serial, parallel, outcomes, bell, under_way: 0 })
+        Ok(Self { trees, serial, parallel, outcomes, bell })
     }
 
-    pub(super) fn give(&mut self, job: Job) {
+    pub(super) fn give(&mut self, job: GitJob) {
         let to = match job {
-            Job::Make { .. } | Job::Retire { .. } | Job::Commit { .. } => &self.parallel,
+            GitJob::Make { .. } | GitJob::Retire { .. } | GitJob::Commit { .. } => &self.parallel,
             _ => &self.serial,
         };
-        self.under_way += 1;
-        to.send(job).expect("its threads live as long as the yard");
-    }
-
-    pub(super) fn is_busy(&self) -> bool {
-        self.under_way > 0
+        to.send(job).expect("its threads live as long as the work");
     }
 
     /// Waits until everything that was given is done.
-    pub(super) fn drain(mut self) {
-        while self.under_way > 0 && self.outcomes.recv().is_ok() {
-            self.under_way -= 1;
-        }
+    pub(super) fn drain(self) {
+        let Self { serial, parallel, outcomes, .. } = self;
+        // The threads end when they have done what they were given.
+        drop((serial, parallel));
+        while outcomes.recv().is_ok() {}
     }
 
     /// Readable when something has ended.
@@ -171,18 +166,16 @@ impl Yard {
         self.bell.as_fd()
     }
 
-    /// What has ended since, one at a time: whoever cannot go on with one finds the next later.
-    pub(super) fn ended(&mut self) -> Option<Outcome> {
+    /// What has ended since, one at a time: an executor that cannot go on with one finds the next later.
+    pub(super) fn ended(&mut self) -> Option<GitResult> {
         let mut count = [0; 8];
         // Nothing to read is nothing new.
         let _none = rustix::io::read(&*self.bell, &mut count);
-        let ended = self.outcomes.try_recv().ok()?;
-        self.under_way -= 1;
-        Some(ended)
+        self.outcomes.try_recv().ok()
     }
 }
 
-fn work(trees: &Trees, jobs: &Mutex<Receiver<Job>>, tell: &Sender<Outcome>, bell: &OwnedFd) {
+fn work(trees: &Trees, jobs: &Mutex<Receiver<GitJob>>, tell: &Sender<GitResult>, bell: &OwnedFd) {
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = job else { return };
@@ -209,56 +202,58 @@ fn again<T>(trees: &Trees, act: impl Fn() -> Result<T, GitError>) -> Result<T, E
     Ok(act()?)
 }
 
-fn perform(trees: &Trees, job: Job) -> Outcome {
+fn perform(trees: &Trees, job: GitJob) -> GitResult {
     match job {
-        Job::Make { id, name, phase } => {
+        GitJob::Make { id, name, phase } => {
             let made = again(trees, || make(trees, &id, &name, &phase));
-            Outcome::Made { id, made }
+            GitResult::Made { id, made }
         }
-        Job::Prepare { occupant, goes_on } => {
+        GitJob::Prepare { occupant, goes_on } => {
             let made = again(trees, || prepare(trees, &occupant, goes_on));
-            Outcome::Made { id: occupant.stamp.id, made }
+            GitResult::Made { id: occupant.stamp.id, made }
         }
-        Job::Leave { occupant, why } => {
+        GitJob::Leave { occupant, why } => {
             let left = again(trees, || merge::leave(trees, &occupant, &why));
-            Outcome::Left { id: occupant.stamp.id, left }
+            GitResult::Left { id: occupant.stamp.id, left }
         }
-        Job::Commit { id, name, phase, stamp } => {
+        GitJob::Commit { id, name, phase, stamp } => {
             let committed = again(trees, || merge::commit_attempt(trees, &name, &phase, &stamp));
-            Outcome::Committed { id, committed }
+            GitResult::Committed { id, committed }
         }
-        Job::CommitShared { occupant, needs_change, evidence } => {
+        GitJob::CommitShared { occupant, needs_change, evidence } => {
             let commit = || merge::commit_shared(trees, &occupant, needs_change, &evidence);
             let committed = again(trees, commit);
-            Outcome::Committed { id: occupant.stamp.id, committed }
+            GitResult::Committed { id: occupant.stamp.id, committed }
         }
-        Job::Join { id, joining } => {
+        GitJob::Join { id, joining } => {
             let join = again(trees, || join(trees, &joining));
-            Outcome::Joined { id, join }
+            GitResult::Joined { id, join }
         }
-        Job::Retire { name, why } => {
+        GitJob::Retire { name, why } => {
             let retired = again(trees, || tree::retire(trees, &name, &why));
-            Outcome::Retired { name, retired }
+            GitResult::Retired { name, retired }
         }
-        Job::OpenPhase(phase) => {
+        GitJob::OpenPhase(phase) => {
             let base = again(trees, || merge::open_phase(trees, &phase));
-            Outcome::Opened { phase, base }
+            GitResult::Opened { phase, base }
         }
-        Job::SyncPhase(phase) => Outcome::Synced(again(trees, || merge::sync_phase(trees, &phase))),
-        Job::SettlePhase(phase) => {
+        GitJob::SyncPhase(phase) => {
+            GitResult::Synced(again(trees, || merge::sync_phase(trees, &phase)))
+        }
+        GitJob::SettlePhase(phase) => {
             let settled = again(trees, || merge::settle_phase(trees, &phase));
-            Outcome::Settled { phase: phase.number, settled }
+            GitResult::Settled { phase: phase.number, settled }
         }
-        Job::Land(landing) => {
+        GitJob::Land(landing) => {
             let land = again(trees, || merge::land(trees, &landing));
-            Outcome::Landed { phase: landing.phase.number, land }
+            GitResult::Landed { phase: landing.phase.number, land }
         }
-        Job::HandOver(phase, why) => {
+        GitJob::HandOver(phase, why) => {
             let handed = again(trees, || merge::hand_over(trees, &phase));
-            Outcome::HandedOver { phase: phase.number, why, handed }
+            GitResult::HandedOver { phase: phase.number, why, handed }
         }
-        Job::ClosePhase(phase) => {
-            Outcome::Closed(again(trees, || merge::close_phase(trees, &phase)))
+        GitJob::ClosePhase(phase) => {
+            GitResult::Closed(again(trees, || merge::close_phase(trees, &phase)))
         }
     }
 }

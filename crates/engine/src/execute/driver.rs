@@ -1,0 +1,597 @@
+//! The executor as the guest of a host: turns what becomes ready into inputs of the core, and does what
+//! the core wants. It decides nothing about attempts and phases.
+
+use super::{
+    RunEnd, RunOptions, Running,
+    adopted::{self, Adopted},
+    audience::{Audience, Happening, Wish},
+    core::{AgentLimits, Core, Input, Output, Setup, TreesFound},
+    git_work::GitWork,
+    held::Limited,
+    life::Life,
+    recover::{self, Recovered},
+    showing::Showing,
+    worker::Worker,
+    workplace::Site,
+};
+use crate::{
+    agent::{Halt, Remains},
+    error::{EngineError, Problem},
+    guest::{Attended, Guest, Waits, woken},
+    ledger::MachineCommand,
+    project::Project,
+    summary, windows,
+    worktrees::{Reclaim, reclaim, trees_of},
+};
+use rustix::event::{EventfdFlags, eventfd};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    os::fd::{AsFd as _, OwnedFd},
+    rc::Rc,
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+use waypost_git::{Hold, PhaseBranch, merge, tree};
+use waypost_model::{
+    actor::Actor,
+    id::TaskId,
+    run::{self, Isolation, PhaseStage},
+    time::Time,
+};
+use waypost_proc::{Dead, Keeper, ProcError, Stop};
+use waypost_store::StoreError;
+
+/// How many commands run at once on each processor where a run sets no limit: enough for commands that
+/// mostly wait, and fewer than make a machine hard to use.
+const SLOTS_PER_PROCESSOR: usize = 64;
+
+/// The shortest time between two looks of the audience.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How often all agents are looked at though nothing tells that they have said something: the keeper of
+/// an agent that another version started does not tell it.
+const AGENTS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A wake-up that is so late was not delayed by work: a host wakes each second.
+const JUMP_MIN: Duration = Duration::from_secs(60);
+
+/// How many keepers may die on one execution before something is wrong with the machine.
+const KEEPERS_MAX: usize = 20;
+
+pub(crate) struct Executor<'a> {
+    pub(super) core: Core,
+    /// What the core has not heard yet.
+    pub(super) inputs: VecDeque<Input>,
+    keeper: Keeper,
+    /// How many keepers have died, and whether the present one has.
+    keepers_lost: usize,
+    is_keeper_lost: bool,
+    /// Keepers that died: forgotten when what they told is recorded.
+    dead: Vec<Dead>,
+    /// Git's threads, where tasks have work trees.
+    git: Option<GitWork>,
+    site: Rc<Site>,
+    pub(super) options: RunOptions,
+    pub(super) audience: Box<dyn Audience + 'a>,
+    /// Model agents at work, by their tasks.
+    pub(super) workers: BTreeMap<TaskId, Worker>,
+    /// What is left of agents whose end is not recorded yet.
+    pub(super) remains: Vec<Remains>,
+    /// Until when agents of a name are not started, and why.
+    pub(super) limited: Limited,
+    pub(super) is_out_of_money: bool,
+    /// What the dearest request of an agent cost so far, in millionths of a dollar.
+    pub(super) request_micros: u64,
+    /// Whether any task is for an agent; none: the plan may have changed.
+    pub(super) has_agents: Option<bool>,
+    /// What was said once about agents' costs.
+    pub(super) said: BTreeSet<String>,
+    pub(super) showing: Showing,
+    /// What the core was last told that agents may do.
+    allowance: AgentLimits,
+    /// Rung by the audience when its wish has changed.
+    bell: Arc<OwnedFd>,
+    /// When it was last attended to.
+    attended_at: Time,
+    /// When the audience last looked, and whether something has happened since.
+    looked_at: Time,
+    has_news: bool,
+    /// When all agents are looked at next.
+    agents_at: Time,
+    /// When the core wants to be asked again.
+    wakes_at: Option<Time>,
+    /// Whether the core has to be asked what follows from a command of its own.
+    has_commanded: bool,
+    end: Option<RunEnd>,
+}
+
+impl<'a> Executor<'a> {
+    /// Takes up the run: what works on it already, what has ended unheard, and what is lost. For
+    /// the holder of the engine lock.
+    pub(crate) fn begin(
+        project: &mut Project,
+        options: RunOptions,
+        audience: Box<dyn Audience + 'a>,
+    ) -> Result<Self, EngineError> {
+        if let Some(decided) = project.decide_place()? {
+            project.commit(&[MachineCommand::run(decided)])?;
+        }
+        let git = open_git(project)?;
+        let site = Site::of(project);
+        let adopted = adopted::adopt_agents(project)?;
+        let trees = git.as_ref().map(|git| &git.trees);
+        let recovered = recover::recover(project, &options, &adopted.tasks, (&site, trees))?;
+        let now = project.clock.now();
+        project.say_unused_address();
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        let setup = Setup {
+            site: Rc::clone(&site),
+            phase: options.phase,
+            waits: options.waits,
+            has_trees: git.is_some(),
+            slots_max: processors * SLOTS_PER_PROCESSOR,
+        };
+        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let bell = Arc::new(bell.map_err(|error| Problem::system("cannot make an event", error))?);
+        let mut executor = Executor {
+            core: Core::new(setup, project.run()?),
+            inputs: VecDeque::new(),
+            keeper: recovered.keeper,
+            keepers_lost: 0,
+            is_keeper_lost: false,
+            dead: recovered.dead,
+            git,
+            site,
+            options,
+            audience,
+            workers: BTreeMap::new(),
+            remains: Vec::new(),
+            limited: Limited::new(),
+            is_out_of_money: false,
+            request_micros: 0,
+            has_agents: None,
+            said: BTreeSet::new(),
+            // The first look comes before there is a child; the second shows the run.
+            showing: Showing::from(now.plus(Duration::from_millis(1))),
+            allowance: AgentLimits::default(),
+            bell: Arc::clone(&bell),
+            attended_at: now,
+            // The first look is at once: who watches has to see that it is at work.
+            looked_at: Time::default(),
+            has_news: true,
+            agents_at: now,
+            wakes_at: None,
+            has_commanded: false,
+            end: None,
+        };
+        executor.audience.ring_when_wished(Arc::new(move || {
+            let _rung = rustix::io::write(&*bell, &1u64.to_ne_bytes());
+        }));
+        // A run that is asked to end before it has begun claims nothing, and stops what it finds.
+        let wish = executor.audience.wish();
+        executor.hear(project, Input::Wish(wish), now)?;
+        executor.take_agents(project, adopted)?;
+        executor.inputs.push_back(Input::Surveyed(recovered.survey));
+        executor.take_up(project, now)?;
+        Ok(executor)
+    }
+
+    /// Lets go of what served it, once it is over.
+    pub(crate) fn finish(self) -> Result<(), EngineError> {
+        if let Some(git) = self.git {
+            // What was removed is gone when it is over.
+            tree::settle(&git.trees);
+            tree::end_work(&git.trees)?;
+        }
+        Ok(self.keeper.close()?)
+    }
+
+    /// Leaves the run to another host: keepers and what they keep go on. Git work that was given
+    /// is done first, because this process may live on without the right to it.
+    pub(crate) fn let_go(self) {
+        if let Some(git) = self.git {
+            git.drain();
+        }
+    }
+}
+
+/// Git for the work trees of a run; none where the project folder itself is worked in.
+fn open_git(project: &mut Project) -> Result<Option<GitWork>, EngineError> {
+    let isolation = project.run()?.active().map(|active| active.settings().isolation);
+    if !isolation.is_some_and(Isolation::has_trees) {
+        return Ok(None);
+    }
+    // Git processes of an engine that was killed have ended when this is ours.
+    let hold = Hold::acquire(&project.place.state)?;
+    let trees = trees_of(project)?.held(hold);
+    tree::begin_work(&trees)?;
+    tree::sweep(&trees)?;
+    let open = project.run()?.active().and_then(|active| {
+        let number = active.current_phase();
+        let is_open = matches!(active.phase(number), Some(PhaseStage::Open { .. }));
+        PhaseBranch::of(active, number).filter(|_| is_open)
+    });
+    if let Some(phase) = open {
+        merge::take_back(&trees, &phase)?;
+    }
+    GitWork::open(trees).map(Some)
+}
+
+impl Guest for Executor<'_> {
+    type End = RunEnd;
+
+    fn waits<'a>(&'a self, waits: &mut Waits<'a>) {
+        waits.readable(self.keeper.as_fd());
+        if let Some(git) = &self.git {
+            waits.readable(git.bell());
+        }
+        waits.readable(self.bell.as_fd());
+        self.workers.values().for_each(|worker| worker.agent.waits(waits));
+        waits.until(self.next_look());
+        self.showing.due().into_iter().for_each(|time| waits.until(time));
+        self.wakes_at.into_iter().for_each(|time| waits.until(time));
+    }
+
+    fn attend(
+        &mut self,
+        project: &mut Project,
+        now: Time,
+    ) -> Result<Attended<RunEnd>, EngineError> {
+        project.is_hurried = true;
+        let attended = self.work(project, now);
+        project.is_hurried = false;
+        attended
+    }
+}
+
+impl Executor<'_> {
+    fn work(&mut self, project: &mut Project, now: Time) -> Result<Attended<RunEnd>, EngineError> {
+        self.follow_clock(now);
+        self.wakes_at = None;
+        self.listen()?;
+        let wish = self.audience.wish();
+        if wish != self.core.wish() {
+            self.inputs.push_back(Input::Wish(wish));
+        }
+        let is_changed = self.hear_others(project, now)?;
+        let agents = self.agents_to_look_at(is_changed, now);
+        self.has_news |= is_changed || !agents.is_empty() || !self.inputs.is_empty();
+        self.drain(project, now)?;
+        self.attend_workers(project, agents, now)?;
+        self.settle(project, now)?;
+        self.look(project, now)?;
+        // One that has its answer and waits for a slot is looked at soon.
+        if self.workers.values().any(|worker| worker.is_held) {
+            let soon = now.plus(LOOK_INTERVAL);
+            self.wakes_at = Some(self.wakes_at.map_or(soon, |at| at.min(soon)));
+        }
+        match self.end.take() {
+            None => Ok(Attended::GoesOn),
+            Some(end) => {
+                project.is_hurried = false;
+                project.tick_boxes()?;
+                self.show(project)?;
+                Ok(Attended::Over(end))
+            }
+        }
+    }
+
+    /// Takes over what was found.
+    fn take_up(&mut self, project: &mut Project, now: Time) -> Result<(), EngineError> {
+        self.drain(project, now)?;
+        self.reclaim(project, Reclaim::Age)?;
+        self.perform(project, Output::FindTrees, now)?;
+        // A phase that could not be merged is no reason to end at once: it is tried again.
+        if self.core.wish() == Wish::GoOn {
+            let again = Output::Command(vec![run::Command::JoinAgain]);
+            self.perform(project, again, now)?;
+        }
+        self.drain(project, now)
+    }
+
+    /// Takes over agents that were found at work, and what became of others.
+    fn take_agents(&mut self, project: &mut Project, adopted: Adopted) -> Result<(), EngineError> {
+        let now = project.clock.now();
+        self.try_accounts(project)?;
+        self.try_budgets(project)?;
+        self.find_limits(project, now)?;
+        let running = adopted.workers.iter().map(|worker| &worker.attempt);
+        let attempts = running.chain(adopted.endings.iter().map(|ending| &ending.attempt));
+        self.inputs.extend(
+            attempts.map(|attempt| Input::AgentFound {
+                id: attempt.id.clone(),
+                attempt: attempt.number,
+            }),
+        );
+        for worker in adopted.workers {
+            self.workers.insert(worker.attempt.id.clone(), worker);
+        }
+        self.remains.extend(adopted.remains);
+        self.drain(project, now)?;
+        adopted.endings.into_iter().try_for_each(|ending| self.conclude(project, ending, now))?;
+        self.keep_budget(project)?;
+        self.drain(project, now)
+    }
+
+    /// Hears what keeper and git have to tell.
+    fn listen(&mut self) -> Result<(), EngineError> {
+        match self.keeper.next(Duration::ZERO) {
+            Ok(reports) => self.inputs.extend(reports.into_iter().map(Input::Report)),
+            Err(ProcError::Gone { .. }) => self.is_keeper_lost = true,
+            Err(error) => return Err(error.into()),
+        }
+        while let Some(result) = self.git.as_mut().and_then(GitWork::ended) {
+            self.inputs.push_back(Input::Git(result));
+        }
+        // Nothing to read is nothing new.
+        let _none = rustix::io::read(&*self.bell, &mut [0; 8]);
+        Ok(())
+    }
+
+    /// Agents that have said something or whose time has come; those that wait may find an answer in
+    /// what others have committed, or a slot.
+    fn agents_to_look_at(&mut self, is_changed: bool, now: Time) -> Vec<TaskId> {
+        let is_time = now >= self.agents_at;
+        if is_time {
+            self.agents_at = now.plus(AGENTS_INTERVAL);
+        }
+        let waits = self.workers.values().map(|worker| {
+            let mut waits = Waits::default();
+            worker.agent.waits(&mut waits);
+            waits
+        });
+        let woken = woken(waits, now);
+        let workers = self.workers.iter().zip(woken);
+        let wanted = workers.filter(|((_, worker), is_woken)| {
+            *is_woken || is_time || worker.is_held || is_changed && worker.waits()
+        });
+        wanted.map(|((id, _), _)| id.clone()).collect()
+    }
+
+    /// Commits of other processes and threads. Says whether there were any.
+    fn hear_others(&mut self, project: &mut Project, now: Time) -> Result<bool, EngineError> {
+        if !project.others_committed() {
+            return Ok(false);
+        }
+        project.run()?;
+        self.showing.change();
+        self.has_agents = None;
+        self.find_limits(project, now)?;
+        self.inputs.push_back(Input::Changed);
+        Ok(true)
+    }
+
+    /// Has the core follow from everything that was heard, until there is nothing more to record.
+    fn settle(&mut self, project: &mut Project, now: Time) -> Result<(), EngineError> {
+        loop {
+            self.tell_of_agents(project)?;
+            self.has_commanded = false;
+            self.hear(project, Input::Now, now)?;
+            if self.is_keeper_lost {
+                self.change_keeper(project, now)?;
+            } else if self.core.unrecorded().is_empty() && !self.has_commanded {
+                // What they told is recorded, or is being dealt with.
+                return Ok(self.dead.drain(..).try_for_each(Dead::remove)?);
+            }
+        }
+    }
+
+    /// Goes on when a keeper dies, with a new one and what the old one has left.
+    fn change_keeper(&mut self, project: &mut Project, now: Time) -> Result<(), EngineError> {
+        self.keepers_lost += 1;
+        if self.keepers_lost > KEEPERS_MAX {
+            return Err(ProcError::Gone { id: self.keeper.id().to_owned() }.into());
+        }
+        self.audience.tell(&Happening::Note("the keeper has died; going on".into()));
+        self.hear(project, Input::KeeperLost, now)?;
+        let known = self.core.lives().map(|life| life.attempt.id.clone()).collect();
+        let trees = self.git.as_ref().map(|git| &git.trees);
+        let recovered = recover::recover(project, &self.options, &known, (&self.site, trees));
+        let Recovered { keeper, survey, dead } = match recovered {
+            // The next one may die while it is taken over.
+            Err(EngineError::Proc(ProcError::Gone { .. })) => return Ok(()),
+            recovered => recovered?,
+        };
+        self.keeper = keeper;
+        self.is_keeper_lost = false;
+        self.dead.extend(dead);
+        self.hear(project, Input::Surveyed(survey), now)
+    }
+
+    /// Tells the core what agents may do and which of them wait, if that has changed.
+    fn tell_of_agents(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        for life in self.core.lives().filter(|life| life.is_with_agent()) {
+            let id = &life.attempt.id;
+            let is_waiting = self.workers.get(id).is_some_and(|worker| !worker.is_busy());
+            if is_waiting != life.is_waiting {
+                self.inputs.push_back(Input::AgentWaits { id: id.clone(), is_waiting });
+            }
+        }
+        let busy = self.workers.values().filter(|worker| worker.is_busy()).count();
+        let free = match self.has_agents(project)? && self.has_money(project, busy)? {
+            true => self.agents_free(project, busy)?,
+            false => 0,
+        };
+        let most = self.core.lives().filter(|life| life.wants_agent()).count() + free;
+        let is_out_of_money = self.is_out_of_money;
+        let allowance = AgentLimits { most, limited: self.limited.clone(), is_out_of_money };
+        if allowance != self.allowance {
+            self.allowance = allowance.clone();
+            self.inputs.push_back(Input::Allowed(allowance));
+        }
+        Ok(())
+    }
+
+    /// Gives the core an input, after those that wait, and does what it wants.
+    fn hear(&mut self, project: &mut Project, input: Input, now: Time) -> Result<(), EngineError> {
+        self.inputs.push_back(input);
+        self.drain(project, now)
+    }
+
+    fn drain(&mut self, project: &mut Project, now: Time) -> Result<(), EngineError> {
+        while let Some(input) = self.inputs.pop_front() {
+            for output in self.core.handle(input, project.run_seen()?, now) {
+                self.perform(project, output, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn perform(
+        &mut self,
+        project: &mut Project,
+        output: Output,
+        now: Time,
+    ) -> Result<(), EngineError> {
+        match output {
+            Output::Start(specs) => self.keep(|keeper| keeper.spawn(specs))?,
+            Output::Stop(child) => self.keep(|keeper| keeper.stop(&child, Stop::Asked))?,
+            Output::SetSlots(slots) => self.keep(|keeper| keeper.set_slots(slots))?,
+            Output::Git(job) => self.git.as_mut().map_or((), |git| git.give(job)),
+            Output::Reclaim(id) => {
+                let has_helped = self.reclaim(project, Reclaim::Need)?;
+                self.inputs.push_back(Input::Reclaimed { id, has_helped });
+            }
+            Output::FindTrees => {
+                let found = match (&self.git, project.run()?.active()) {
+                    (Some(git), Some(active)) => recover::find_trees(&git.trees, active)?,
+                    _ => TreesFound::default(),
+                };
+                self.inputs.push_back(Input::TreesFound(found));
+            }
+            Output::Engage(attempt) => self.engage(project, *attempt)?,
+            Output::Halt(id) => {
+                let worker = self.workers.get_mut(&id);
+                worker.map_or(Ok(()), |worker| worker.halt(Halt::Given))?;
+            }
+            Output::Record(ended) => self.record(project, ended, now)?,
+            Output::Command(commands) => {
+                self.commit(project, commands)?;
+                self.has_commanded = true;
+                self.inputs.push_back(Input::Commanded);
+            }
+            Output::Tell(happening) => self.tell(project, &happening)?,
+            Output::WakeAt(time) => {
+                self.wakes_at = Some(self.wakes_at.map_or(time, |at| at.min(time)));
+            }
+            Output::Over(end) => self.end = Some(end),
+            Output::Fail(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Asks something of the keeper. One that is gone is noted; the rest that it should have done is
+    /// found to be missing when its successor takes over.
+    fn keep(
+        &mut self,
+        ask: impl FnOnce(&Keeper) -> Result<(), ProcError>,
+    ) -> Result<(), EngineError> {
+        if self.is_keeper_lost {
+            return Ok(());
+        }
+        match ask(&self.keeper) {
+            Err(ProcError::Gone { .. }) => self.is_keeper_lost = true,
+            asked => asked?,
+        }
+        Ok(())
+    }
+
+    /// Records what has ended and claims what comes next, in one transaction.
+    fn record(
+        &mut self,
+        project: &mut Project,
+        ended: Vec<run::Command>,
+        now: Time,
+    ) -> Result<(), EngineError> {
+        self.showing.change();
+        let commands: Vec<MachineCommand> = ended.into_iter().map(MachineCommand::run).collect();
+        let mut claims = Vec::new();
+        // What the ends have made ready is claimed with them.
+        let refused = project.commit_each(&Actor::Waypost, &commands, |run| {
+            claims = self.core.claims(run, now).ids;
+            let commands = claims.iter().map(|id| run::Command::Claim { id: id.clone() });
+            commands.map(MachineCommand::run).collect()
+        })?;
+        // Before that, the engine that comes after this one would have to find them.
+        self.remains.drain(..).try_for_each(Remains::forget)?;
+        let refused = refused.into_iter().map(|refused| refused.message).collect();
+        self.inputs.push_back(Input::Recorded { claims, refused });
+        Ok(())
+    }
+
+    fn tell(&mut self, project: &mut Project, happening: &Happening) -> Result<(), EngineError> {
+        if matches!(happening, Happening::Failed { .. }) {
+            self.showing.fail();
+        }
+        self.audience.tell(happening);
+        match happening {
+            Happening::PhaseClosed { .. } => project.tick_boxes(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Retires trees that are not worked in. Says whether anything went.
+    fn reclaim(&mut self, project: &mut Project, by: Reclaim) -> Result<bool, EngineError> {
+        let Some(trees) = self.git.as_ref().map(|git| git.trees.clone()) else { return Ok(false) };
+        let pruned = reclaim(project, &trees, by)?;
+        for (name, snapshot) in &pruned.removed {
+            let kept = snapshot.as_ref().map_or_else(String::new, |it| format!(", kept in {it}"));
+            self.audience.tell(&Happening::Note(format!("{name} is removed{kept}")));
+        }
+        Ok(!pruned.removed.is_empty() || pruned.swept > 0)
+    }
+
+    /// A clock that was set, or a machine that slept: nothing has worked or waited meanwhile.
+    fn follow_clock(&mut self, now: Time) {
+        let before = std::mem::replace(&mut self.attended_at, now);
+        if now >= before && now.since(before) <= JUMP_MIN {
+            return;
+        }
+        self.showing.follow_clock(now);
+        (self.looked_at, self.agents_at) = (now, now);
+        self.workers.values_mut().for_each(|worker| worker.shift(before, now));
+    }
+
+    /// When the audience looks again.
+    fn next_look(&self) -> Time {
+        let interval = if self.has_news { LOOK_INTERVAL } else { self.audience.pace() };
+        self.looked_at.plus(interval)
+    }
+
+    /// Shows the run if it has changed, and tells the audience how things stand.
+    fn look(&mut self, project: &mut Project, now: Time) -> Result<(), EngineError> {
+        if self.showing.is_due(now) {
+            self.show(project)?;
+        }
+        if now < self.next_look() {
+            return Ok(());
+        }
+        (self.looked_at, self.has_news) = (now, false);
+        let agents = self.workers.values().map(Worker::running);
+        let others = self.core.lives().filter(|life| !life.is_with_agent());
+        let running: Vec<Running<'_>> = others.filter_map(Life::running).chain(agents).collect();
+        if let Some(active) = project.run_seen()?.active() {
+            self.audience.look(active, &running, now);
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        let start = project.clock.now();
+        let is_shown = match windows::render(project) {
+            Ok(()) => true,
+            // Another tool holds the file's lock; tasks do not wait for that.
+            Err(EngineError::Store(StoreError::Busy { .. })) => false,
+            Err(error) => return Err(error),
+        };
+        summary::keep(project);
+        project.back_up_if_due();
+        for notice in project.take_notices() {
+            self.audience.tell(&Happening::Remark(notice));
+        }
+        let end = project.clock.now();
+        self.showing.rendered(is_shown, (start, end));
+        Ok(())
+    }
+}

@@ -9,6 +9,8 @@ mod attempts;
 mod ends;
 mod phases;
 mod recovery;
+#[cfg(test)]
+mod tests;
 mod words;
 
 pub(super) use attempts::{Core, Setup};

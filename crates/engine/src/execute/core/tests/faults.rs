@@ -1,0 +1,301 @@
+//! The faults of the fault matrix that reach an executor, one row each.
+//!
+//! Not here: C2 (children that flee) and C3 to C5 (fork bombs, floods, hostile bytes) are ended, bounded
+//! and decoded by the keeper, which tells the executor one end of the whole tree; C9 (a number that means
+//! another process) is the keeper's too: the executor knows children by name only.
+
+use super::world::{Row, Who, World, ended, id};
+use crate::execute::{Happening, RunEnd, Wish, conclude::Verdict};
+use std::time::Duration;
+use waypost_model::run::{Command, Isolation, TaskStatus};
+use waypost_proc::{How, Refusal};
+
+const ONE: &[Row<'_>] = &[("T1", 1, &[], Who::Command)];
+const ALL: [Isolation; 3] = [Isolation::None, Isolation::Phase, Isolation::Task];
+
+/// A plan with everything in it: two phases, commands with and without checks, an agent.
+const PLAN: &[Row<'_>] = &[
+    ("T1", 1, &[], Who::Command),
+    ("T2", 1, &["T1"], Who::Verified),
+    ("T3", 1, &[], Who::Agent),
+    ("T4", 2, &["T2"], Who::Verified),
+];
+
+/// A world whose only task runs.
+fn running() -> World {
+    let mut world = World::new(ONE, Isolation::None);
+    world.start_child("T1#1");
+    world.settle();
+    world
+}
+
+/// A row: what is done to a world whose task runs, and how the task stands then.
+struct Fault {
+    name: &'static str,
+    inflict: fn(&mut World),
+    status: TaskStatus,
+    /// The deeds since.
+    deeds: &'static [&'static str],
+    /// How often the task has been tried when the run is over.
+    attempts: u32,
+}
+
+const FAULTS: &[Fault] = &[
+    Fault {
+        name: "C1: it ignores SIGTERM and is killed after its grace: stopped, not failed",
+        inflict: |world| world.wish(Wish::Stop),
+        status: TaskStatus::Ready,
+        deeds: &["stop T1#1"],
+        attempts: 1,
+    },
+    Fault {
+        name: "C1: it is killed because it ran for too long: failed, and tried again",
+        inflict: |world| world.end_child("T1#1", How::TimedOut),
+        status: TaskStatus::Ready,
+        deeds: &[],
+        attempts: 2,
+    },
+    Fault {
+        name: "C6: it is taken away, tried again, and its first end comes late",
+        inflict: |world| {
+            assert!(world.command(&Command::Resume), "it is ready again");
+            assert_eq!(world.log, ["stop T1#1"], "nothing beside what is not gone yet");
+            world.finish_stops();
+            world.hear_late(ended("T1#1", How::Exited(0)));
+        },
+        status: TaskStatus::InProgress,
+        deeds: &["stop T1#1", "start T1#2"],
+        attempts: 2,
+    },
+    Fault {
+        name: "C7: the engine dies and the child lives: adopted, no second copy",
+        inflict: |world| world.restart(0),
+        status: TaskStatus::InProgress,
+        deeds: &[],
+        attempts: 1,
+    },
+    Fault {
+        name: "C7: the engine dies, and the child ends before the next one is there",
+        inflict: |world| {
+            world.is_dead = true;
+            world.end_child("T1#1", How::Exited(0));
+            world.restart(0);
+        },
+        status: TaskStatus::Completed,
+        deeds: &[],
+        attempts: 1,
+    },
+    Fault {
+        name: "C7: the task was taken away while no engine was there: no second copy beside the first",
+        inflict: |world| {
+            world.is_dead = true;
+            assert!(world.command(&Command::Resume), "it is ready again");
+            world.restart(0);
+            assert_eq!(world.log, ["stop T1#1"]);
+        },
+        status: TaskStatus::InProgress,
+        deeds: &["stop T1#1", "start T1#2"],
+        attempts: 2,
+    },
+    Fault {
+        name: "C7: the keeper dies with the child: proven dead, begun again",
+        inflict: World::lose_keeper,
+        status: TaskStatus::InProgress,
+        deeds: &["start T1#2"],
+        attempts: 2,
+    },
+    Fault {
+        name: "C8: it cannot be executed: failed for good, not tried again",
+        inflict: |world| {
+            let mut fresh = World::new(ONE, Isolation::None);
+            let detail = "no such folder".to_owned();
+            fresh.refuse_child("T1#1", Refusal::Impossible { detail });
+            *world = fresh;
+        },
+        status: TaskStatus::Failed,
+        deeds: &["start T1#1"],
+        attempts: 1,
+    },
+    Fault {
+        name: "C8: it holds its output open after its end: the keeper tells the end all the same",
+        inflict: |world| world.end_child("T1#1", How::Exited(1)),
+        status: TaskStatus::Ready,
+        deeds: &[],
+        attempts: 2,
+    },
+    Fault {
+        name: "C10: asked to finish: what runs goes on",
+        inflict: |world| world.wish(Wish::Finish),
+        status: TaskStatus::InProgress,
+        deeds: &[],
+        attempts: 1,
+    },
+    Fault {
+        name: "C10: asked twice: what runs is stopped",
+        inflict: |world| {
+            world.wish(Wish::Finish);
+            world.wish(Wish::Stop);
+        },
+        status: TaskStatus::Ready,
+        deeds: &["stop T1#1"],
+        attempts: 1,
+    },
+    Fault {
+        name: "C10: asked to finish before it has begun: it waits again",
+        inflict: |world| {
+            *world = World::new(ONE, Isolation::None);
+            world.wish(Wish::Finish);
+        },
+        status: TaskStatus::Ready,
+        deeds: &["start T1#1", "stop T1#1"],
+        attempts: 1,
+    },
+    Fault {
+        name: "C11: the machine has no process left: it waits, has not failed, and is not asked again at once",
+        inflict: |world| {
+            *world = World::new(ONE, Isolation::None);
+            world.refuse_child("T1#1", Refusal::Busy { detail: "EAGAIN".into() });
+        },
+        status: TaskStatus::Ready,
+        deeds: &["start T1#1"],
+        attempts: 2,
+    },
+];
+
+#[test]
+fn faults_of_processes() {
+    for fault in FAULTS {
+        let mut world = running();
+        world.log.clear();
+        (fault.inflict)(&mut world);
+        world.settle();
+        world.finish_stops();
+        assert_eq!(world.status("T1"), fault.status, "{}", fault.name);
+        assert_eq!(world.log, fault.deeds, "{}", fault.name);
+        let end = world.finish();
+        let is_asked = world.core.wish() != Wish::GoOn && world.status("T1") == TaskStatus::Ready;
+        assert_eq!(end, if is_asked { RunEnd::Stopped } else { RunEnd::Over }, "{}", fault.name);
+        let [(_, _, attempts)] = &world.statuses()[..] else { panic!("one task") };
+        assert_eq!(*attempts, fault.attempts, "{}", fault.name);
+        world.check_completions();
+    }
+}
+
+#[test]
+fn no_room_is_told_as_what_it_is_and_tried_again_later() {
+    let mut world = World::new(ONE, Isolation::None);
+    world.refuse_child("T1#1", Refusal::Busy { detail: "EAGAIN".into() });
+    world.settle();
+    let parked = world.told.iter().filter(|it| matches!(it, Happening::Parked { .. }));
+    assert_eq!(parked.count(), 1);
+    world.now = world.now.plus(Duration::from_secs(4));
+    world.settle();
+    assert_eq!(world.log, ["start T1#1"]);
+    world.now = world.now.plus(Duration::from_secs(1));
+    world.settle();
+    assert_eq!(world.log, ["start T1#1", "start T1#2"]);
+}
+
+#[test]
+fn an_agent_is_halted_and_comes_back() {
+    let rows: &[Row<'_>] = &[("T1", 1, &[], Who::Agent)];
+    let mut world = World::new(rows, Isolation::None);
+    assert_eq!(world.log, ["engage T1#1"]);
+    world.wish(Wish::Stop);
+    assert_eq!(world.log, ["engage T1#1", "halt T1"]);
+    world.finish_stops();
+    assert_eq!((world.finish(), world.status("T1")), (RunEnd::Stopped, TaskStatus::Ready));
+}
+
+#[test]
+fn a_plan_is_worked_through_wherever_it_is_worked_on() {
+    for isolation in ALL {
+        let mut world = World::new(PLAN, isolation);
+        assert_eq!(world.finish(), RunEnd::Over, "{isolation:?}");
+        let done = |(_, status, attempts): &(_, _, u32)| {
+            *status == TaskStatus::Completed && *attempts == 1
+        };
+        assert!(world.statuses().iter().all(done), "{isolation:?}: {:?}", world.statuses());
+        world.check_completions();
+    }
+}
+
+/// B1: an engine that dies before any of its deeds, and before any of what git does for it, is followed
+/// by one that comes to the same end: each task is completed once, and nothing runs twice at a time.
+#[test]
+fn an_engine_may_die_between_any_two_deeds() {
+    for isolation in ALL {
+        let deeds = {
+            let mut world = World::new(PLAN, isolation);
+            world.finish();
+            world.deeds
+        };
+        assert!(deeds > 20, "{isolation:?} has {deeds} deeds");
+        for git_done in [0, usize::MAX] {
+            for dies_after in 0..deeds {
+                let mut world = World::new(PLAN, isolation);
+                // Those of the beginning are done before it can be told when to die.
+                world.dies_after = Some(dies_after.max(world.deeds));
+                while !world.is_dead && world.over.is_none() {
+                    world.work();
+                }
+                let before = world.statuses();
+                world.over = None;
+                world.restart(git_done);
+                let end = world.finish();
+                let at = format!("{isolation:?}, died after {dies_after}, git {git_done}");
+                assert_eq!(end, RunEnd::Over, "{at}");
+                world.check_completions();
+                let after = world.statuses();
+                for ((id, status, attempts), (_, now, attempts_now)) in before.iter().zip(&after) {
+                    assert_eq!(*now, TaskStatus::Completed, "{at}: {id}");
+                    if *status == TaskStatus::Completed {
+                        assert_eq!(attempts, attempts_now, "{at}: {id} was done");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_joined_is_done_and_not_done_again() {
+    let rows: &[Row<'_>] = &[("T1", 1, &[], Who::Command)];
+    let mut world = World::new(rows, Isolation::Task);
+    // Everything but the record of the join.
+    while !world.log.iter().any(|it| it == "start T1#1") {
+        world.work();
+    }
+    world.end_child("T1#1", How::Exited(0));
+    world.settle();
+    world.finish_git(true);
+    world.settle();
+    assert!(world.has_git_work(), "it is being joined");
+    world.restart(1);
+    assert_eq!(world.finish(), RunEnd::Over);
+    assert_eq!(world.statuses(), [("T1".to_owned(), TaskStatus::Completed, 1)]);
+    assert_eq!(world.log.iter().filter(|it| it.starts_with("start T1")).count(), 1);
+}
+
+#[test]
+fn an_agent_that_ended_unheard_is_heard_by_the_next_engine() {
+    let rows: &[Row<'_>] = &[("T1", 1, &[], Who::Agent)];
+    let mut world = World::new(rows, Isolation::None);
+    world.is_dead = true;
+    world.end_agent(&id("T1"), Verdict::Done { needs_change: false });
+    world.restart(0);
+    assert_eq!(world.finish(), RunEnd::Over);
+    assert_eq!(world.statuses(), [("T1".to_owned(), TaskStatus::Completed, 1)]);
+}
+
+#[test]
+fn a_check_of_a_phase_is_stopped_with_everything_else() {
+    let rows: &[Row<'_>] = &[("T1", 1, &[], Who::Command)];
+    let mut world = World::new(rows, Isolation::Task);
+    while !world.log.iter().any(|it| it.starts_with("start phase-1")) {
+        world.work();
+    }
+    world.wish(Wish::Stop);
+    assert_eq!(world.log.last().map(String::as_str), Some("stop phase-1#1/1"));
+    assert_eq!(world.finish(), RunEnd::Stopped);
+}

@@ -1,0 +1,208 @@
+//! What always holds, whatever happens in whatever order.
+
+use super::world::{Row, Who, World, ended, id};
+use crate::execute::{RunEnd, Wish, conclude::Verdict};
+use proptest::prelude::*;
+use std::time::Duration;
+use waypost_model::{
+    evidence::Evidence,
+    run::{Command, Failure, Isolation, TaskStatus},
+};
+use waypost_proc::{How, Refusal};
+
+const PLAN: &[Row<'_>] = &[
+    ("T1", 1, &[], Who::Command),
+    ("T2", 1, &[], Who::Verified),
+    ("T3", 1, &["T1"], Who::Agent),
+    ("T4", 1, &["T2"], Who::Verified),
+    ("T5", 1, &[], Who::Nobody),
+    ("T6", 2, &["T1"], Who::Agent),
+    ("T7", 2, &["T2"], Who::Command),
+];
+
+/// What happens next; numbers choose among what there is.
+#[derive(Clone, Debug)]
+enum Act {
+    StartChild(usize),
+    EndChild(usize, u8),
+    RefuseChild(usize, bool),
+    LateReport(usize, u32),
+    Git(bool),
+    EndAgent(usize, u8),
+    Restart {
+        git_done: usize,
+    },
+    DieAfter(usize),
+    LoseKeeper,
+    Skip(usize),
+    Retry(usize),
+    /// A person says that a task is done, or that what was in progress is ready again.
+    Done(usize),
+    Resume,
+    Pass(u16),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let at = 0usize..8;
+    prop_oneof![
+        4 => at.clone().prop_map(Act::StartChild),
+        8 => (at.clone(), any::<u8>()).prop_map(|(at, how)| Act::EndChild(at, how)),
+        1 => (at.clone(), any::<bool>()).prop_map(|(at, busy)| Act::RefuseChild(at, busy)),
+        2 => (at.clone(), 0u32..3).prop_map(|(at, attempt)| Act::LateReport(at, attempt)),
+        8 => prop::bool::weighted(0.85).prop_map(Act::Git),
+        5 => (at.clone(), any::<u8>()).prop_map(|(at, how)| Act::EndAgent(at, how)),
+        1 => (0usize..3).prop_map(|git_done| Act::Restart { git_done }),
+        1 => (0usize..6).prop_map(Act::DieAfter),
+        1 => Just(Act::LoseKeeper),
+        1 => at.clone().prop_map(Act::Skip),
+        1 => at.clone().prop_map(Act::Retry),
+        1 => at.prop_map(Act::Done),
+        1 => Just(Act::Resume),
+        3 => any::<u16>().prop_map(Act::Pass),
+    ]
+}
+
+fn choose<T: Clone>(from: &[T], at: usize) -> Option<T> {
+    (!from.is_empty()).then(|| from[at % from.len()].clone())
+}
+
+fn take(world: &mut World, act: &Act) {
+    let task = |at: usize| id(PLAN[at % PLAN.len()].0);
+    match act {
+        Act::StartChild(at) => {
+            let child = choose(&world.children(false), *at);
+            child.into_iter().for_each(|name| world.start_child(&name));
+        }
+        Act::EndChild(at, how) => {
+            let how = match how % 8 {
+                0 => How::Exited(1),
+                1 => How::Signalled(9),
+                2 => How::TimedOut,
+                _ => How::Exited(0),
+            };
+            let child = choose(&world.children(true), *at);
+            child.into_iter().for_each(|name| world.end_child(&name, how));
+        }
+        Act::RefuseChild(at, is_busy) => {
+            let detail = "no".to_owned();
+            let why = match is_busy {
+                true => Refusal::Busy { detail },
+                false => Refusal::Impossible { detail },
+            };
+            let child = choose(&world.children(false), *at);
+            child.into_iter().for_each(|name| world.refuse_child(&name, why.clone()));
+        }
+        Act::LateReport(at, attempt) => {
+            let id = task(*at);
+            let name = format!("{id}#{attempt}");
+            let now = world.run.active().unwrap().task(&id).unwrap().attempts;
+            // One that is still being stopped has its own end to come.
+            let is_alive = world.core.lives().any(|life| life.attempt.name() == name)
+                || world.children(true).contains(&name);
+            if !is_alive && (*attempt < now || world.status(id.as_str()) != TaskStatus::InProgress)
+            {
+                world.hear_late(ended(&name, How::Exited(0)));
+            }
+        }
+        Act::Git(is_well) => world.finish_git(*is_well),
+        Act::EndAgent(at, how) => {
+            let verdict = match how % 6 {
+                0 => Verdict::Failed(Failure { text: "no".into(), ..Failure::default() }),
+                1 => Verdict::Interrupted,
+                _ => Verdict::Done { needs_change: false },
+            };
+            let agents: Vec<_> = world.agents.keys().cloned().collect();
+            choose(&agents, *at).into_iter().for_each(|id| world.end_agent(&id, verdict.clone()));
+        }
+        Act::Restart { git_done } => world.restart(*git_done),
+        Act::DieAfter(deeds) => world.dies_after = Some(world.deeds + deeds),
+        Act::LoseKeeper => world.lose_keeper(),
+        Act::Skip(at) => {
+            let id = task(*at);
+            if world.status(id.as_str()) != TaskStatus::Completed {
+                world.command(&Command::Skip { id });
+            }
+        }
+        Act::Retry(at) => {
+            world.command(&Command::Retry { id: task(*at) });
+        }
+        Act::Done(at) => {
+            let (id, evidence) = (task(*at), Evidence::Unverified);
+            world.command(&Command::Done { id, attempt: None, evidence, commit: None });
+        }
+        Act::Resume => {
+            world.command(&Command::Resume);
+        }
+        Act::Pass(millis) => {
+            world.now = world.now.plus(Duration::from_millis(u64::from(*millis)));
+        }
+    }
+    if world.is_dead {
+        world.restart(1);
+    }
+    world.settle();
+    if world.is_dead {
+        world.restart(0);
+    }
+    world.check_completions();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// `World` holds that nothing is started but for the attempt that its task is at, and never beside
+    /// another process of it; that nothing is completed twice; that a late report changes nothing.
+    #[test]
+    fn a_run_ends_whatever_happens(
+        isolation in prop_oneof![Just(Isolation::None), Just(Isolation::Phase), Just(Isolation::Task)],
+        acts in prop::collection::vec(act(), 0..80),
+    ) {
+        let mut world = World::new(PLAN, isolation);
+        for act in &acts {
+            if world.over.is_some() {
+                break;
+            }
+            take(&mut world, act);
+        }
+        world.dies_after = None;
+        let mut end = world.finish();
+        // A check of the phase did not pass: a person starts the run again.
+        if matches!(end, RunEnd::NotJoined { .. }) {
+            world.over = None;
+            world.restart(0);
+            end = world.finish();
+        }
+        prop_assert_eq!(end, RunEnd::Over);
+        world.check_completions();
+        use TaskStatus::{Blocked, Completed, Failed};
+        let is_settled = |status| matches!(status, Completed | Failed | Blocked);
+        for (id, status, _) in world.statuses() {
+            prop_assert!(is_settled(status), "{} is {:?}", id, status);
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_asked_to_stop_ends_and_leaves_nothing_behind(
+        isolation in prop_oneof![Just(Isolation::None), Just(Isolation::Phase), Just(Isolation::Task)],
+        acts in prop::collection::vec(act(), 0..40),
+        wish in prop_oneof![Just(Wish::Finish), Just(Wish::Stop)],
+    ) {
+        let mut world = World::new(PLAN, isolation);
+        for act in &acts {
+            if world.over.is_some() {
+                return Ok(());
+            }
+            take(&mut world, act);
+        }
+        world.dies_after = None;
+        world.wish(wish);
+        let started = world.log.iter().filter(|it| it.starts_with("engage")).count();
+        let end = world.finish();
+        let is_end = matches!(end, RunEnd::Stopped | RunEnd::Over | RunEnd::NotJoined { .. });
+        prop_assert!(is_end, "{:?}", end);
+        let later = world.log.iter().filter(|it| it.starts_with("engage")).count();
+        prop_assert_eq!(started, later, "no agent begins");
+        let is_open = |status: TaskStatus| status == TaskStatus::InProgress;
+        prop_assert!(!world.statuses().iter().any(|(_, status, _)| is_open(*status)));
+    }
+}

@@ -65,22 +65,22 @@ impl From<Kind> for ExitCode {
 pub(crate) struct CliError {
     pub(crate) kind: Kind,
     code: Code,
-    message: String,
+    message: Box<str>,
     /// What is behind it, the nearest first; the message has it too.
     causes: Vec<String>,
     hints: Vec<String>,
     /// The command that comes next, for an agent to act on.
-    next: Option<String>,
+    next: Option<Box<str>>,
     /// The same as values, where the refusal came with them.
     steps: Vec<NextStep>,
-    files: Vec<InvalidFile>,
+    file: Option<Box<InvalidFile>>,
 }
 
 impl CliError {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        let (kind, message) = (code.class().into(), message.into());
-        let (causes, hints, steps, files) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { kind, code, message, causes, hints, next: None, steps, files }
+        let (kind, message) = (code.class().into(), message.into().into());
+        let (causes, hints, steps) = (Vec::new(), Vec::new(), Vec::new());
+        Self { kind, code, message, causes, hints, next: None, steps, file: None }
     }
 
     /// An argument that does not have the form that it needs.
@@ -93,7 +93,7 @@ impl CliError {
         let mut source = Some(error);
         while let Some(cause) = source {
             let text = cause.to_string();
-            let _infallible = write!(self.message, ": {text}");
+            self.message = format!("{}: {text}", self.message).into();
             self.causes.push(text);
             source = cause.source();
         }
@@ -106,13 +106,13 @@ impl CliError {
     }
 
     pub(crate) fn next(mut self, command: impl Into<String>) -> Self {
-        self.next = Some(command.into());
+        self.next = Some(command.into().into());
         self
     }
 
     /// Says what leads on; any one of these.
     pub(crate) fn steps(mut self, steps: Vec<NextStep>) -> Self {
-        self.next = spelling::any_of(&steps);
+        self.next = spelling::any_of(&steps).map(Into::into);
         self.steps = steps;
         self
     }
@@ -134,7 +134,7 @@ impl CliError {
 
     /// The error as data.
     fn line(&self) -> ErrorLine<'_> {
-        let files = self.files.iter();
+        let files = self.file.iter();
         let files = files.map(|it| FileFindings { file: &it.path, findings: &it.diagnostics });
         let error = ErrorBody {
             code: self.kind as u8,
@@ -159,14 +159,14 @@ impl CliError {
 
     fn text(&self) -> String {
         let mut text = String::new();
-        if self.files.is_empty() {
+        if self.file.is_none() {
             let _infallible =
                 writeln!(text, "{} {}{}", styled(RED, "error:"), self.prefix(), self.message);
         }
-        for file in &self.files {
+        if let Some(file) = &self.file {
             text.push_str(&snippet::draw(&InvalidFile {
                 path: shorten(&file.path),
-                ..file.clone()
+                ..InvalidFile::clone(file)
             }));
         }
         if !self.hints.is_empty() || self.next.is_some() {
@@ -214,7 +214,7 @@ impl From<EngineError> for CliError {
             EngineError::Git(error) => error.into(),
             EngineError::Invalid(file) => {
                 let message = format!("{} is not valid", file.path.display());
-                Self { files: vec![*file], ..Self::new(Code::InvalidFile, message) }
+                Self { file: Some(file), ..Self::new(Code::InvalidFile, message) }
             }
             error => {
                 let told = Self::new(error.code(), error.to_string()).steps(error.next_steps());

@@ -78,7 +78,7 @@ fn planned<'a>(active: &'a Active, row: Row<'a>) -> PlannedReport<'a> {
         title: &row.task.title,
         wave: row.wave,
         status: row.status,
-        depends: row.task.stated().into_iter().cloned().collect(),
+        depends: row.task.stated().to_vec(),
         agent: agent(active, row.task),
         run: command(row.task),
         verify: row.task.details.as_deref().map(|it| it.verify.as_slice()),

@@ -46,7 +46,7 @@ pub(crate) fn check(line: &str, ran: &Ran) {
 fn types(line: &str, printed: &[Value]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for value in printed {
-        let objects = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        let objects = value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
         for object in objects.iter().filter(|object| object.get("v").is_some()) {
             let name = object["type"].as_str().unwrap_or_default();
             let schema = SCHEMAS.get(name).unwrap_or_else(|| panic!("{line}: no type {name}"));

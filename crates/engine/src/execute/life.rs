@@ -105,7 +105,7 @@ pub(super) enum Step {
     /// What it left has to be taken out of the work tree of its phase; why it is over.
     Leave { why: String },
     /// It is over, and this is to be recorded; nothing, if the task is not at this attempt any more.
-    Over(Option<Command>),
+    Over(Option<Box<Command>>),
     /// Nothing new has to be done: it waits for what it waited for before.
     Wait,
 }
@@ -173,7 +173,7 @@ impl Life {
             }
             (Stage::Leaving, I::Left) => {
                 self.stage = Stage::Over;
-                return Step::Over(self.end.take());
+                return Step::Over(self.end.take().map(Box::new));
             }
             _ => return Step::Wait,
         };
@@ -272,7 +272,9 @@ impl Life {
             (_, Wish::Stop) => false,
         };
         match step {
-            Step::Over(end) if around.is_ours || is_done(end.as_ref()) => self.end(end),
+            Step::Over(end) if around.is_ours || is_done(end.as_deref()) => {
+                self.end(end.map(|end| *end))
+            }
             Step::Wait if around.is_ours => Step::Wait,
             _ if !around.is_ours => self.end(None),
             _ if !is_wanted => self.end(Some(self.attempt.interrupt())),
@@ -287,7 +289,7 @@ impl Life {
         let is_shared = matches!(self.attempt.workplace, Workplace::PhaseTree { .. });
         if is_done(end.as_ref()) || !is_placed || !is_shared {
             self.stage = Stage::Over;
-            return Step::Over(end);
+            return Step::Over(end.map(Box::new));
         }
         let why = match &end {
             Some(Command::Fail { failure, .. }) => failure.text.clone(),
@@ -336,7 +338,7 @@ impl Life {
                 self.commit = work.map(|work| (work, Some(true)));
                 self.done(Some(commit))
             }
-            _ => Step::Over(Some(self.attempt.interrupt())),
+            _ => over(self.attempt.interrupt()),
         }
     }
 
@@ -383,10 +385,10 @@ impl Life {
         match ended.how {
             How::Exited(0) if is_setup => self.begin_work(),
             How::Exited(0) => self.next(),
-            How::Stopped => Step::Over(Some(self.attempt.interrupt())),
+            How::Stopped => over(self.attempt.interrupt()),
             _ => {
                 let failure = self.attempt.child_failure(&what, class, ended);
-                Step::Over(Some(self.attempt.fail_with(failure)))
+                over(self.attempt.fail_with(failure))
             }
         }
     }
@@ -394,7 +396,7 @@ impl Life {
     /// What it means that no process could be had.
     fn refused(&self, why: &Refusal) -> Step {
         match why {
-            Refusal::Busy { .. } | Refusal::Withdrawn => Step::Over(Some(self.attempt.interrupt())),
+            Refusal::Busy { .. } | Refusal::Withdrawn => over(self.attempt.interrupt()),
             Refusal::Impossible { detail } => self.fail(FailureClass::Structural, detail),
         }
     }
@@ -406,8 +408,8 @@ impl Life {
                 self.needs_change = needs_change;
                 self.next()
             }
-            Verdict::Failed(failure) => Step::Over(Some(self.attempt.fail_with(failure))),
-            Verdict::Interrupted => Step::Over(Some(self.attempt.interrupt())),
+            Verdict::Failed(failure) => over(self.attempt.fail_with(failure)),
+            Verdict::Interrupted => over(self.attempt.interrupt()),
             Verdict::Parked(parked) => self.park(parked),
         }
     }
@@ -484,17 +486,22 @@ impl Life {
     /// Its work is proven, and where it has a work tree of its own it is joined by this commit.
     fn done(&self, commit: Option<String>) -> Step {
         let (id, attempt) = (self.attempt.id.clone(), Some(self.attempt.number));
-        Step::Over(Some(Command::Done { id, attempt, evidence: self.evidence(), commit }))
+        over(Command::Done { id, attempt, evidence: self.evidence(), commit })
     }
 
     fn fail(&self, class: FailureClass, text: &str) -> Step {
-        Step::Over(Some(self.attempt.fail(class, text)))
+        over(self.attempt.fail(class, text))
     }
 
     fn park(&self, parked: Parked) -> Step {
         let (id, attempt) = (self.attempt.id.clone(), self.attempt.number);
-        Step::Over(Some(Command::Park { id, attempt, parked }))
+        over(Command::Park { id, attempt, parked })
     }
+}
+
+/// It is over, and this is to be recorded.
+fn over(end: Command) -> Step {
+    Step::Over(Some(Box::new(end)))
 }
 
 fn is_done(end: Option<&Command>) -> bool {

@@ -373,7 +373,7 @@ impl Core {
             Step::Over(end) => {
                 self.lives.remove(id);
                 self.pace.now += 1;
-                return self.ended.extend(end);
+                return self.ended.extend(end.map(|end| *end));
             }
         };
         self.want(output);

@@ -151,7 +151,7 @@ fn describe(step: &Step) -> String {
         Step::Join => "join".into(),
         Step::Leave { why } => format!("leave ({why})"),
         Step::Over(None) => "nothing to record".into(),
-        Step::Over(Some(command)) => match command {
+        Step::Over(Some(command)) => match &**command {
             Command::Done { commit, evidence, .. } => {
                 let commit = commit.as_deref().map_or(String::new(), |it| format!(" by {it}"));
                 format!("record done{commit}, {evidence}")
@@ -183,7 +183,7 @@ fn state(life: &Life) -> String {
         text.push_str(", needs a change");
     }
     if let Some(end) = &life.end {
-        let _infallible = write!(text, ", to {}", describe(&Step::Over(Some(end.clone()))));
+        let _infallible = write!(text, ", to {}", describe(&over(end.clone())));
     }
     text
 }

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use std::time::Duration;
 use waypost_model::{
     evidence::Evidence,
+    id::TaskId,
     run::{Command, Failure, Isolation, TaskStatus},
 };
 use waypost_proc::{How, Refusal};
@@ -66,6 +67,18 @@ fn choose<T: Clone>(from: &[T], at: usize) -> Option<T> {
     (!from.is_empty()).then(|| from[at % from.len()].clone())
 }
 
+/// An attempt that is over is said to have ended well.
+fn report_late(world: &mut World, id: &TaskId, attempt: u32) {
+    let name = format!("{id}#{attempt}");
+    let now = world.run.active().unwrap().task(id).unwrap().attempts;
+    // One that is still being stopped has its own end to come.
+    let is_alive = world.core.lives().any(|life| life.attempt.name() == name)
+        || world.children(true).contains(&name);
+    if !is_alive && (attempt < now || world.status(id.as_str()) != TaskStatus::InProgress) {
+        world.hear_late(ended(&name, How::Exited(0)));
+    }
+}
+
 fn take(world: &mut World, act: &Act) {
     let task = |at: usize| id(PLAN[at % PLAN.len()].0);
     match act {
@@ -92,18 +105,7 @@ fn take(world: &mut World, act: &Act) {
             let child = choose(&world.children(false), *at);
             child.into_iter().for_each(|name| world.refuse_child(&name, why.clone()));
         }
-        Act::LateReport(at, attempt) => {
-            let id = task(*at);
-            let name = format!("{id}#{attempt}");
-            let now = world.run.active().unwrap().task(&id).unwrap().attempts;
-            // One that is still being stopped has its own end to come.
-            let is_alive = world.core.lives().any(|life| life.attempt.name() == name)
-                || world.children(true).contains(&name);
-            if !is_alive && (*attempt < now || world.status(id.as_str()) != TaskStatus::InProgress)
-            {
-                world.hear_late(ended(&name, How::Exited(0)));
-            }
-        }
+        Act::LateReport(at, attempt) => report_late(world, &task(*at), *attempt),
         Act::Git(is_well) => world.finish_git(*is_well),
         Act::EndAgent(at, how) => {
             let verdict = match how % 6 {

@@ -550,7 +550,7 @@ impl World {
             self.end_agent(&id, Verdict::Done { needs_change: false });
         } else {
             let next = self.wakes_at.filter(|time| *time > self.now);
-            self.now = next.unwrap_or(self.now.plus(Duration::from_secs(1)));
+            self.now = next.unwrap_or_else(|| self.now.plus(Duration::from_secs(1)));
         }
         self.settle();
     }

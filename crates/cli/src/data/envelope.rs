@@ -1,6 +1,12 @@
 //! The version and the kind of what is printed, and the schema of each kind.
 
-use super::*;
+use super::{
+    Adopted, AgentReport, Answered, CheckedAgent, Difference, EntryReport, ErrorLine, Examined,
+    FileValidity, InitLine, KindLine, LogLine, ModelServer, NoticesWaiting, OpenedReport,
+    PermitReport, PlanReport, PruneReport, RemovedSetup, ReviewReport, Revoked, RunEvent, RunLine,
+    RunStatus, SettingLine, StatusReport, StopLine, TaskLine, TreeList, TrialReport, UndoneTree,
+    WhyReport, WorkflowReport,
+};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -6,7 +6,7 @@ use waypost_git::git_at;
 use waypost_model::{
     code::Code,
     machine::Rejected,
-    next::NextStep,
+    next::{NextStep, Remark},
     run::{self, Isolation, PlannedTask, Settings, TaskStatus, TaskView},
 };
 
@@ -79,7 +79,7 @@ impl Project {
     /// Says in one line where tasks are worked on, once that is decided.
     pub fn say_place(&mut self, settings: &Settings) {
         let target = settings.target.as_deref().unwrap_or_default();
-        self.notice(match settings.isolation {
+        self.notice(Remark::note(match settings.isolation {
             Isolation::Task => format!(
                 "from here on each attempt works in a work tree of its own, and what it did is \
                  merged into {target} (isolation task)"
@@ -92,7 +92,7 @@ impl Project {
                                 (isolation none)"
                 .to_owned(),
             Isolation::Undecided => return,
-        });
+        }));
     }
 
     /// The branch that is checked out, which has to have a commit.

@@ -373,7 +373,7 @@ impl Project {
                  keeps its plan until you say what to do"
             );
             let next = vec![NextStep::BeginKeepingDone, NextStep::BeginAfresh];
-            self.notice(Remark { text, next });
+            self.notice(Remark { next, ..Remark::from(text) });
             return Ok(Vec::new());
         }
         if let Some((id, _)) = change.lost.first().filter(|_| by != By::Engine) {

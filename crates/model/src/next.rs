@@ -188,9 +188,26 @@ impl NextStep {
 pub struct Remark {
     pub text: String,
     pub next: Vec<NextStep>,
+    #[serde(default)]
+    pub weight: Weight,
+}
+
+/// How much a remark matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weight {
+    /// Something is not as it should be, or not as it was.
+    #[default]
+    Warning,
+    /// Good to know; a person who wants to hear of trouble only is not told.
+    Note,
 }
 
 impl Remark {
+    pub fn note(text: impl Into<String>) -> Self {
+        Self { weight: Weight::Note, ..Self::from(text) }
+    }
+
     pub fn next(mut self, step: NextStep) -> Self {
         self.next.push(step);
         self
@@ -199,7 +216,7 @@ impl Remark {
 
 impl<T: Into<String>> From<T> for Remark {
     fn from(text: T) -> Self {
-        Self { text: text.into(), next: Vec::new() }
+        Self { text: text.into(), next: Vec::new(), weight: Weight::default() }
     }
 }
 

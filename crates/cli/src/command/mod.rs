@@ -33,6 +33,7 @@ use std::{
     io::{self, IsTerminal as _, Write as _},
 };
 use waypost_engine::{Origin, Project, identify};
+use waypost_model::next::Weight;
 
 /// Opens the project around the working folder, and says what has to be said about it.
 pub(crate) fn open(context: &Context) -> Result<Project, CliError> {
@@ -78,6 +79,10 @@ pub(crate) fn ask(question: &str) -> Result<Option<String>, CliError> {
 
 pub(crate) fn say_notices(context: &Context, project: &mut Project) {
     for notice in project.take_notices() {
-        context.out.warning(spelling::line(&notice));
+        let line = spelling::line(&notice);
+        match notice.weight {
+            Weight::Warning => context.out.warning(line),
+            Weight::Note => context.out.note(line),
+        }
     }
 }

@@ -194,7 +194,7 @@ fn refuse(
     let reasons = joined(refused);
     let next: Vec<NextStep> = refused.iter().flat_map(|it| it.next.clone()).collect();
     let text = format!("an edit of {path} was refused: {reasons} (kept as {})", kept.display());
-    project.notice(Remark { text, next: next.clone() });
+    project.notice(Remark { next: next.clone(), ..Remark::from(text) });
     let question = Question {
         kind: QuestionKind::RefusedEdit,
         subject: Topic::from(WindowTopic::RefusedEdit),

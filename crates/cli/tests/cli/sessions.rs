@@ -137,7 +137,7 @@ fn a_session_works_in_the_work_tree_of_the_phase_one_task_at_a_time() {
     assert!(ran.stderr.contains("phase 1 is merged into main"), "{ran}");
     assert_eq!(project.read("ground.txt"), "earth\nlaid\n");
     assert_eq!(project.read("tools.txt"), "hammer\n");
-    let log = project.git_command("log --no-merges --name-only --format=%s main");
+    let log = project.git_command("log --topo-order --no-merges --name-only --format=%s main");
     assert!(log.starts_with("T1.2: Choose the tools\n\ntools.txt\n"), "{log}");
     assert!(log.contains("T1.1: Lay the ground\n\nground.txt\n"), "{log}");
     assert!(!tree.exists(), "its tree is removed");
@@ -164,7 +164,7 @@ fn tasks_that_declare_different_files_share_the_work_tree_of_a_phase() {
     fs::write(tree.join("tools.txt"), "hammer\n").unwrap();
     project.must("run done T1.2");
     project.must("run done T1.1");
-    let log = project.git_command("log --no-merges --name-only --format=%s main");
+    let log = project.git_command("log --topo-order --no-merges --name-only --format=%s main");
     assert!(log.contains("T1.2: Choose the tools\n\ntools.txt\n"), "{log}");
     assert!(log.contains("T1.1: Lay the ground\n\nground.txt\n"), "{log}");
 }

@@ -201,8 +201,8 @@ mod tests {
             &["jornal"],
             &["journal"],
             Err(
-                "there is no benchmark `jornal`; there are: journal, keeper, engine, cli, hook, run, \
-                 trees",
+                "there is no benchmark `jornal`; there are: journal, keeper, engine, host, cli, hook, \
+                 run, trees",
             ),
         );
         check_selected(

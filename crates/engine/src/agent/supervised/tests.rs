@@ -230,7 +230,7 @@ fn a_request_that_cannot_be_answered_ends_it() {
 #[test]
 fn a_program_that_has_forgotten_the_conversation_is_told_everything_anew() {
     let told =
-        Told { message: "go on".into(), afresh: "all of it".into(), folder: "/work/tree".into() };
+        Told { message: "go on".into(), afresh: "all of it".into(), folder: "/somewhere/tree".into() };
     let dialogue = Dialogue::begin(Adapter::Acp, told, true);
     let agent = agent(Adapter::Acp);
     let mut life =
@@ -240,7 +240,7 @@ fn a_program_that_has_forgotten_the_conversation_is_told_everything_anew() {
     life.hear(&line(forgotten), after(1));
     let acts = life.take_acts();
     let [Act::Write(request)] = &acts[..] else { panic!("{acts:?}") };
-    assert!(request.contains("session/new") && request.contains("/work/tree"), "{request}");
+    assert!(request.contains("session/new") && request.contains("/somewhere/tree"), "{request}");
     life.hear(&line(r#"{"jsonrpc":"2.0","id":"session","result":{"sessionId":"new"}}"#), after(2));
     let acts = life.take_acts();
     let [Act::Write(message)] = &acts[..] else { panic!("{acts:?}") };

@@ -175,7 +175,7 @@ fn protection(write: &Write) -> (String, Option<NextStep>) {
     } else if path.ends_with("waypost.toml") {
         ("ask the user to change the configuration", None)
     } else if path.contains("hooks") || path.contains("settings") || path.contains("config") {
-        ("ask the user, who can have the hooks registered", None)
+        ("ask the user, who registers hooks", Some(NextStep::Register))
     } else {
         ("ask the user; Waypost's own files can be examined", Some(NextStep::Examine))
     };

@@ -229,8 +229,11 @@ fn a_request_that_cannot_be_answered_ends_it() {
 
 #[test]
 fn a_program_that_has_forgotten_the_conversation_is_told_everything_anew() {
-    let told =
-        Told { message: "go on".into(), afresh: "all of it".into(), folder: "/somewhere/tree".into() };
+    let told = Told {
+        message: "go on".into(),
+        afresh: "all of it".into(),
+        folder: "/somewhere/tree".into(),
+    };
     let dialogue = Dialogue::begin(Adapter::Acp, told, true);
     let agent = agent(Adapter::Acp);
     let mut life =

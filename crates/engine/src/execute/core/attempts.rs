@@ -458,13 +458,19 @@ impl Core {
         }
     }
 
-    /// What has not begun waits again; when asked to stop, what runs is stopped too.
     fn take_wish(&mut self, wish: Wish) {
-        if wish <= self.wish {
+        if wish > self.wish {
+            self.wish = wish;
+            self.keep_to_wish();
+        }
+    }
+
+    /// What has not begun waits again; when asked to stop, what runs is stopped too.
+    pub(super) fn keep_to_wish(&mut self) {
+        if self.wish == Wish::GoOn {
             return;
         }
-        self.wish = wish;
-        let is_stop = wish == Wish::Stop;
+        let is_stop = self.wish == Wish::Stop;
         let mut outputs = Vec::new();
         for (id, life) in &self.lives {
             match life.child() {

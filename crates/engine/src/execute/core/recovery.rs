@@ -56,6 +56,8 @@ impl Core {
             self.strays.insert(trace.name.clone());
             self.want(Output::Stop(trace.name));
         }
+        // An end that was wished for before anything was found holds for what was found, too.
+        self.keep_to_wish();
     }
 
     /// An agent of an earlier engine works on an attempt, or has ended unheard.

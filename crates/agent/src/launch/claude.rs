@@ -69,9 +69,13 @@ pub(super) fn launch(order: &Order) -> Launch {
     for folder in &order.more_folders {
         add(&["--add-dir", folder]);
     }
-    if !order.allowed_tools.is_empty() {
+    // No tool begins with a dash: such a word would be read as an option, and a project's own
+    // configuration may name tools.
+    let is_tool = |tool: &&str| !tool.starts_with('-');
+    let tools: Vec<&str> = order.allowed_tools.iter().map(String::as_str).filter(is_tool).collect();
+    if !tools.is_empty() {
         add(&["--allowedTools"]);
-        add(&order.allowed_tools.iter().map(String::as_str).collect::<Vec<_>>());
+        add(&tools);
     }
     if order.access == Access::Read {
         add(&["--disallowedTools"]);

@@ -44,6 +44,15 @@ fn full(program: &[&str]) -> Order {
     }
 }
 
+#[test]
+fn an_allowed_tool_is_never_read_as_an_option() {
+    let tools = ["--settings=evil.json", "WebFetch", "-p"].map(str::to_owned).to_vec();
+    let order = Order { allowed_tools: tools, ..order(&["claude"]) };
+    let words = launch(Adapter::Claude, &order).program;
+    assert!(words.iter().any(|word| word == "WebFetch"), "{words:?}");
+    assert!(!words.iter().any(|word| word.contains("evil")), "{words:?}");
+}
+
 fn shown(adapter: Adapter, order: &Order) -> String {
     let Launch { program, environment, without, stdin, opening } = launch(adapter, order);
     let mut text = program.join("\n  ");

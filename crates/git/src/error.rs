@@ -157,6 +157,12 @@ impl GitError {
         Self::File { action, path: path.to_owned(), source: source.into() }
     }
 
+    /// Whether git met the record of a work tree that another git had begun to write.
+    pub(crate) fn is_half_record(&self) -> bool {
+        matches!(self, Self::Failed { said, .. }
+            if said.contains("failed to read") && said.contains("/worktrees/"))
+    }
+
     /// What programs match on.
     pub fn code(&self) -> Code {
         match self {

@@ -44,6 +44,9 @@ const NO_NAME: [(&str, &str); 4] = [
 /// Locks that trees share by their names; more than there are threads at work.
 const TURNS: u32 = 64;
 
+/// How often git may meet a record that another git is writing; that takes it microseconds.
+const LIST_TRIES: u32 = 10;
+
 /// The work trees of one project's runs. Cheap to clone, usable from any thread.
 #[derive(Clone, Debug)]
 pub struct Trees {
@@ -215,6 +218,25 @@ impl Trees {
         // A process that is no engine has git hold this lock at least.
         let hold = self.hold.clone().unwrap_or_else(|| turn.clone());
         Ok((self.clone().held(hold), turn))
+    }
+
+    /// Has git read or change its list of work trees, for one caller of ours at a time: git fails where
+    /// it meets the record of a tree that another git is writing. A person's own git does not wait for
+    /// us, so what it made fail is done again.
+    pub(crate) fn with_list<T>(
+        &self,
+        work: impl Fn() -> Result<T, GitError>,
+    ) -> Result<T, GitError> {
+        let folder = self.shared.place.state.join("trees");
+        file::make_private_folder(&folder)?;
+        let _turn = FileLock::acquire(&folder.join("list"))?;
+        for _ in 1..LIST_TRIES {
+            match work() {
+                Err(error) if error.is_half_record() => {}
+                done => return done,
+            }
+        }
+        work()
     }
 
     /// Git's record of a tree.

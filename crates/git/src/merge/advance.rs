@@ -131,7 +131,8 @@ fn filtered(git: &Git, files: &[String]) -> Result<Vec<String>, GitError> {
 
 /// Where a branch is checked out.
 pub(super) fn checkout_of(trees: &Trees, branch: &str) -> Result<Option<PathBuf>, GitError> {
-    let listed = trees.git()?.bytes(&["worktree", "list", "--porcelain", "-z"])?;
+    let git = trees.git()?;
+    let listed = trees.with_list(|| git.bytes(&["worktree", "list", "--porcelain", "-z"]))?;
     let wanted = format!("branch refs/heads/{branch}");
     let mut folder = None;
     for line in paths(&listed) {

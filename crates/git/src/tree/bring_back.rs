@@ -68,7 +68,8 @@ fn restore(trees: &Trees, name: &str, snapshot: &Snapshot) -> Result<(), GitErro
     restore_branch(trees, &git, name, of("Branch"))?;
     let reason = format!("{REASON}{name}");
     let add = ["worktree", "add", "--quiet", "--lock", "--reason", &reason];
-    git.text(&[&add[..], &["--no-checkout", "--detach", name, commit]].concat())?;
+    let add = [&add[..], &["--no-checkout", "--detach", name, commit]].concat();
+    trees.with_list(|| git.text(&add))?;
     let path = trees.path(name);
     let record = trees.record(name)?;
     let record = record.ok_or_else(|| Absence::Record { name: name.to_owned() })?;

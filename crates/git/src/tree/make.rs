@@ -64,7 +64,7 @@ pub fn make(trees: &Trees, name: &str, base: &str) -> Result<MadeTree, GitError>
         TreeCondition::Nothing => {}
     }
     note_making(&trees, name)?;
-    if let Err(error) = add_tree(&trees, name, base) {
+    if let Err(error) = trees.with_list(|| add_tree(&trees, name, base)) {
         if !matches!(error, GitError::Killed { .. }) {
             forget_making(&trees, name)?;
         }
@@ -73,6 +73,12 @@ pub fn make(trees: &Trees, name: &str, base: &str) -> Result<MadeTree, GitError>
     let record = trees.record(name)?;
     let record = record.ok_or_else(|| Absence::Record { name: name.to_owned() })?;
     let git = trees.git_of(&record, &path)?;
+    if let Err(error) = git.text(&["reset", "--hard", "--quiet"]) {
+        if !matches!(error, GitError::Killed { .. }) {
+            clear_remains(&trees, name)?;
+        }
+        return Err(error);
+    }
     let base = match resolved(base) {
         true => base.to_owned(),
         false => git.text(&["rev-parse", "--verify", "HEAD"])?,
@@ -220,12 +226,12 @@ pub(super) fn clear_remains(trees: &Trees, name: &str) -> Result<(), GitError> {
     forget_making(trees, name)
 }
 
-/// Has git make the tree.
+/// Has git make the tree, with no files in it: they take long, and others wait for the list of trees.
 fn add_tree(trees: &Trees, name: &str, base: &str) -> Result<(), GitError> {
     let git = trees.git()?;
     let reason = format!("{REASON}{name}");
-    let start = ["worktree", "add", "--quiet", "--no-track", "--lock", "--reason", &reason];
-    let error = match git.text(&[&start[..], &["-b", name, name, base]].concat()) {
+    let start = ["worktree", "add", "--no-checkout", "--quiet", "--lock", "--reason", &reason];
+    let error = match git.text(&[&start[..], &["--no-track", "-b", name, name, base]].concat()) {
         Ok(_) => return Ok(()),
         Err(error @ GitError::Killed { .. }) => return Err(error),
         Err(error) => error,
@@ -234,7 +240,6 @@ fn add_tree(trees: &Trees, name: &str, base: &str) -> Result<(), GitError> {
     if git.try_text(&["rev-parse", "--verify", "--quiet", &branch])?.is_none() {
         return Err(error);
     }
-    let start = ["worktree", "add", "--quiet", "--lock", "--reason", &reason];
     let arguments = match has(&git, base, &branch)? {
         true => [&start[..], &["--no-track", "-B", name, name, base]].concat(),
         false => [&start[..], &[name, name]].concat(),

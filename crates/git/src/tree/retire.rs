@@ -166,11 +166,16 @@ pub(super) fn forget_record(trees: &Trees, record: &TreeRecord) -> Result<(), Gi
     let name = record.folder.file_name().unwrap_or_default();
     let number = trees.now().millis();
     let to = gone.join(format!("{}.{number}", name.to_string_lossy()));
-    if record.folder.symlink_metadata().is_ok() {
-        file::rename(&record.folder, &to)?;
-    }
-    // Whatever stays is deleted by the next sweep. Git has no folder without records either.
-    let _left = (fs::remove_dir_all(&to), fs::remove_dir(trees.common().join("worktrees")));
+    trees.with_list(|| {
+        if record.folder.symlink_metadata().is_ok() {
+            file::rename(&record.folder, &to)?;
+        }
+        // Git has no folder without records either.
+        let _is_in_use = fs::remove_dir(trees.common().join("worktrees"));
+        Ok(())
+    })?;
+    // Whatever stays is deleted by the next sweep.
+    let _left = fs::remove_dir_all(&to);
     Ok(())
 }
 

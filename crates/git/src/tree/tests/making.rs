@@ -2,7 +2,7 @@
 
 use super::{NAME, Repository, git, write};
 use crate::tree::{make, retire, settle};
-use std::{fs, os::unix::fs::symlink};
+use std::{cell::Cell, fs, os::unix::fs::symlink, thread};
 
 #[test]
 fn a_tree_is_a_folder_and_a_branch_of_one_name() {
@@ -18,6 +18,75 @@ fn a_tree_is_a_folder_and_a_branch_of_one_name() {
     write(&path.join("new.txt"), "mine");
     let again = make(&trees, NAME, "main").unwrap();
     assert!(!again.is_new && path.join("new.txt").exists());
+}
+
+#[test]
+fn trees_can_be_made_and_removed_by_many_at_once() {
+    let repository = Repository::new();
+    let head = repository.head();
+    let make_some = |one: usize| {
+        // Each stands for a process: no two share what a handle remembers.
+        let trees = repository.trees();
+        for round in 1..=6 {
+            let name = format!("worktree/phase-1-cart--T1.{one}-{round}");
+            make(&trees, &name, &head).unwrap();
+            if round % 2 == 0 {
+                retire(&trees, &name, "done with it").unwrap();
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let make_some = &make_some;
+        for one in 1..=6 {
+            scope.spawn(move || make_some(one));
+        }
+    });
+    let listed = repository.git("worktree list --porcelain");
+    assert_eq!(listed.matches("locked waypost").count(), 18, "{listed}");
+}
+
+/// Git fails where it meets the record of a tree that another git has begun to write.
+#[test]
+fn git_changes_its_list_of_trees_for_one_at_a_time() {
+    let repository = Repository::new();
+    let trees = repository.trees();
+    let record = repository.root.join(".git/worktrees").join("phase-1-cart--T1.1-1");
+    let begun = repository.root.join(".git/waypost/trees/making");
+    thread::scope(|scope| {
+        let making = trees
+            .with_list(|| {
+                let making = scope.spawn(|| make(&repository.trees(), NAME, "main"));
+                while fs::read_dir(&begun).is_ok_and(|it| it.count() == 0) || !begun.exists() {
+                    thread::yield_now();
+                }
+                assert!(!record.exists(), "it did not wait");
+                Ok(making)
+            })
+            .unwrap();
+        assert!(making.join().unwrap().unwrap().is_new);
+    });
+    assert!(record.exists());
+}
+
+#[test]
+fn a_record_that_a_person_s_git_is_writing_is_waited_for() {
+    let repository = Repository::new();
+    let trees = repository.trees();
+    let record = repository.root.join(".git/worktrees/other");
+    write(&record.join("HEAD"), "ref: refs/heads/other\n");
+    write(&record.join("gitdir"), "/elsewhere/.git\n");
+    write(&record.join("commondir"), "");
+    let error = make(&trees, NAME, "main").unwrap_err();
+    assert!(error.is_half_record(), "{error}");
+    let tries = Cell::new(0);
+    let made = trees.with_list(|| {
+        tries.set(tries.get() + 1);
+        if tries.get() == 3 {
+            write(&record.join("commondir"), "../..\n");
+        }
+        trees.git()?.text(&["worktree", "list"])
+    });
+    assert!(made.is_ok() && tries.get() == 3, "{made:?} at try {}", tries.get());
 }
 
 #[test]

@@ -230,6 +230,7 @@ impl Document for Config {
             wrong.map(|(path, value)| out_of_range(path, "0 to 1000000", value.to_string())),
         );
         findings.extend(self.worktree.check());
+        findings.extend(self.agents.iter().flat_map(|(name, agent)| agent.check(name)));
         findings
     }
 }

@@ -9,6 +9,7 @@ use std::{
     ffi::OsStr,
     fs,
     os::unix::{ffi::OsStrExt as _, fs::symlink},
+    path::Path,
 };
 
 /// One task that fails, and says so in a file each time that it is tried.
@@ -129,6 +130,31 @@ fn a_project_can_neither_add_an_agent_nor_say_which_program_one_is() {
             assert!(ran.stderr.contains(&own), "{line} with {text}: {ran}");
         }
     }
+    assert!(!project.journal().exists());
+}
+
+#[test]
+fn a_tool_that_the_program_would_read_as_an_option_is_refused_with_its_place() {
+    let project = Project::git();
+    project.write("TASKS.md", crate::harness::TASKS);
+    let text = "[agents.claude]\nallowed_tools = [\"Read\", \"--settings={}\"]\n";
+    for file in [USER_CONFIG, "waypost.toml"] {
+        project.write(file, text);
+        for line in ["config show", "run --agent claude", "agents"] {
+            let ran = project.run(line);
+            assert_eq!(ran.code, 2, "{line} with {file}: {ran}");
+            let shown = Path::new(file).file_name().unwrap().to_str().unwrap();
+            assert!(ran.stderr.contains(&format!("{shown}:2:26")), "{line} with {file}: {ran}");
+            for said in ["`--settings={}` is an option, and no tool", "^", "hint: remove it"] {
+                assert!(ran.stderr.contains(said), "{said}, {line} with {file}: {ran}");
+            }
+        }
+        fs::remove_file(project.path(file)).unwrap();
+    }
+    project.write("waypost.toml", text);
+    let ran = project.run("validate waypost.toml");
+    assert_eq!(ran.code, 2, "{ran}");
+    assert!(ran.stderr.contains("waypost.toml:2:26"), "{ran}");
     assert!(!project.journal().exists());
 }
 

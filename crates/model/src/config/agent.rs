@@ -6,6 +6,7 @@
 //! What a table leaves out comes from the agent of the same name that Waypost brings along, if
 //! there is one.
 
+use crate::diagnostic::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +68,22 @@ impl Default for AgentConfig {
             input_price: 0.0,
             output_price: 0.0,
         }
+    }
+}
+
+impl AgentConfig {
+    /// Findings about tools that the program would read as its own options, which could replace what
+    /// Waypost starts it with.
+    pub(super) fn check(&self, name: &str) -> Vec<Diagnostic> {
+        let numbered = self.allowed_tools.iter().enumerate();
+        let wrong = numbered.filter(|(_, tool)| tool.trim_start().starts_with('-'));
+        let finding = |(at, tool): (usize, &String)| {
+            Diagnostic::error("out_of_range", format!("`{tool}` is an option, and no tool"))
+                .path(format!("agents.{name}.allowed_tools[{at}]"))
+                .expected("tools in the program's own notation, such as Bash(cargo test:*)")
+                .hint("remove it; options of the program belong to `command` in your own configuration")
+        };
+        wrong.map(finding).collect()
     }
 }
 

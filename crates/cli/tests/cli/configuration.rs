@@ -128,6 +128,7 @@ fn a_project_can_neither_add_an_agent_nor_say_which_program_one_is() {
             assert!(ran.stderr.contains(said), "{line} with {text}: {ran}");
             assert!(ran.stderr.contains(&format!("waypost.toml:{place}")), "{line}, {text}: {ran}");
             assert!(ran.stderr.contains(&own), "{line} with {text}: {ran}");
+            assert!(ran.stderr.contains("hint: remove "), "{line} with {text}: {ran}");
         }
     }
     assert!(!project.journal().exists());

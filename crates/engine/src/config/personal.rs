@@ -55,7 +55,11 @@ impl Personal<'_> {
                 "`{key}` has a say in where notices go, and a project may not: anyone who can \
                  change the repository could read along"
             );
-            self.finding(key, message, &format!("set it in {}", self.own_file()))
+            self.finding(
+                key,
+                message,
+                &format!("remove it here, and set it in {}", self.own_file()),
+            )
         })
     }
 
@@ -65,14 +69,16 @@ impl Personal<'_> {
             "`{DAY_BUDGET_KEY}` is what a person lets agents spend in a day, and a project has no \
              say in it"
         );
-        Some(self.finding(DAY_BUDGET_KEY, message, &format!("set it in {}", self.own_file())))
+        let hint = format!("remove it here, and set it in {}", self.own_file());
+        Some(self.finding(DAY_BUDGET_KEY, message, &hint))
     }
 
     fn about_agent(&self, name: &str, agent: &Value) -> Vec<Diagnostic> {
         if !self.known.iter().any(|known| known == name) {
             let message = format!("a project cannot add an agent, and there is no `{name}`");
             let hint = format!(
-                "add it with `adapter` and `command` in `[agents.{name}]` of {}",
+                "remove the lines of `[agents.{name}]` here, and add it with `adapter` and \
+                 `command` in {}",
                 self.own_file()
             );
             return vec![self.finding(&format!("agents.{name}"), message, &hint)];
@@ -83,7 +89,8 @@ impl Personal<'_> {
                 "`{key}` has a say in which program `{name}` is, and a project may not: it would \
                  run with your account"
             );
-            let hint = format!("set it in `[agents.{name}]` of {}", self.own_file());
+            let hint =
+                format!("remove it here, and set it in `[agents.{name}]` of {}", self.own_file());
             self.finding(&format!("agents.{name}.{key}"), message, &hint)
         })
         .collect()

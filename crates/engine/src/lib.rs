@@ -76,7 +76,7 @@ pub use ralph::{RalphEnd, RalphOptions};
 pub use review::ReviewOptions;
 pub use scratch::make_scratch;
 pub use spelling::Spelling;
-pub use tasks::{Ahead, Onward, TasksSource};
+pub use tasks::{Ahead, Onward, TasksSource, refuse_unreadable};
 pub use validate::{Validity, schema, validate_file};
 pub use waypost_agent::{Product, registration::Sharing, settings::Obstacle};
 pub use waypost_git::{GitError, Pruned, Remedy};

@@ -103,9 +103,7 @@ impl Project {
                     .hint("write one, or name the file with `--tasks FILE`")
             })?,
         };
-        let bytes = file::read_bounded(&path, FILE_SIZE_MAX)?.ok_or_else(|| {
-            Problem::new(Code::TasksNotFound, format!("there is no {}", path.display()))
-        })?;
+        let bytes = file::read_bounded(&path, FILE_SIZE_MAX)?.ok_or_else(|| no_such_file(&path))?;
         let root = self.root();
         let fallback =
             root.file_name().map_or_else(|| "project".into(), |name| name.to_string_lossy());
@@ -295,8 +293,9 @@ impl Project {
             Ok(Some(bytes)) => source.is_none_or(|source| {
                 source.hash != hash::sha256_hex(&bytes) || source.path != self.shown_path(&path)
             }),
-            // A file that is gone or cannot be read leaves the run as it is.
-            Ok(None) | Err(_) => false,
+            // The run's own file that is gone or cannot be read leaves the run as it is; one that was
+            // named does not.
+            Ok(None) | Err(_) => file.is_some(),
         };
         if !has_changed {
             return Ok(None);
@@ -415,6 +414,18 @@ impl Change {
         let kept = plan.tasks.len() - added;
         Self { added, gone: active.plan().tasks.len() - kept, kept, lost }
     }
+}
+
+/// Refuses a file that was named and cannot be read, whatever a run would do with it.
+pub fn refuse_unreadable(file: &Path) -> Result<(), EngineError> {
+    match file::read_bounded(file, FILE_SIZE_MAX)? {
+        Some(_) => Ok(()),
+        None => Err(no_such_file(file).into()),
+    }
+}
+
+fn no_such_file(path: &Path) -> Problem {
+    Problem::new(Code::TasksNotFound, format!("there is no {}", path.display()))
 }
 
 fn begins(number: u32, plan: &Plan, why: &str) -> String {

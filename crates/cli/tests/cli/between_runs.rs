@@ -310,6 +310,26 @@ fn a_task_that_was_added_is_done() {
 }
 
 #[test]
+fn a_file_that_is_not_there_is_named_whatever_became_of_the_run() {
+    let fresh = with("# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: One\n  - run: `true`\n");
+    let done = one("echo T1.1 >> done.txt");
+    assert_eq!(done.run("run").code, 0);
+    for (state, project) in [("none", fresh), ("over", done), ("unfinished", half_done())] {
+        let before = project.run("log --json").stdout;
+        for line in ["run missing.md", "run --resume missing.md", "run --dry-run missing.md"] {
+            let ran = project.run(line);
+            assert_eq!(ran.code, 2, "{line}, {state}: {ran}");
+            assert!(ran.stderr.contains("there is no missing.md"), "{line}, {state}: {ran}");
+            assert_eq!(ran.stdout, "", "{line}, {state}");
+        }
+        let ran = project.run("run next --tasks missing.md");
+        assert_eq!(ran.code, 2, "{state}: {ran}");
+        assert!(ran.stderr.contains("missing.md"), "{state}: {ran}");
+        assert_eq!(project.run("log --json").stdout, before, "{state}");
+    }
+}
+
+#[test]
 fn a_completed_task_that_was_removed_stays_completed_if_it_comes_back() {
     let project = half_done();
     let whole = project.read("TASKS.md");

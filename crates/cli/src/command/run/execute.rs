@@ -24,7 +24,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use waypost_engine::{Ahead, Onward, Project, RunEnd, RunOptions};
+use waypost_engine::{Ahead, Onward, Project, RunEnd, RunOptions, refuse_unreadable};
 use waypost_model::{
     code::Code,
     config::cents,
@@ -221,6 +221,7 @@ pub(super) fn run(
         return Err(misspelt.error().hint("a file has a `/` in its name or ends in `.md`"));
     }
     let file = args.file.as_ref().map(|path| context.path(path));
+    file.as_deref().map(refuse_unreadable).transpose()?;
     let file = file.as_deref().or(tasks);
     if args.dry_run {
         return dry_run(context, &mut project, file, args.format);

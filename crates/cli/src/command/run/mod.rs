@@ -25,7 +25,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use waypost_engine::{EngineError, Project};
+use waypost_engine::{EngineError, Project, refuse_unreadable};
 use waypost_model::{
     code::Code,
     id::{BadId, TaskId},
@@ -172,6 +172,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
     let mut project = open(context)?;
     let tasks = args.tasks.as_ref().map(|path| context.path(path));
     let tasks = tasks.as_deref();
+    tasks.map(refuse_unreadable).transpose()?;
     let Some(action) = &args.action else {
         return execute::run(context, project, &args.execute, tasks);
     };

@@ -49,6 +49,39 @@ fn a_run_goes_on_in_the_background_and_can_be_watched() {
 }
 
 #[test]
+fn what_is_over_is_told_and_does_not_go_on_in_the_background() {
+    let project = with(
+        "# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: First\n  - run: `true`\n\n\
+         ## Phase 2: Two\n\n- [ ] T2.1: Second\n  - run: `exit 3`\n",
+    );
+    assert_eq!(project.run("run --retry-limit 0").code, 1);
+    let ran = project.run("run --detach");
+    assert_eq!(ran.code, 1, "{ran}");
+    assert!(!ran.stderr.contains("in the background"), "{ran}");
+    assert!(ran.stdout.contains("T2.1") && ran.stderr.contains("`waypost run logs T2.1`"), "{ran}");
+    let ran = project.run("run --detach --json");
+    assert_eq!(ran.code, 1, "{ran}");
+    let last: Value = serde_json::from_str(ran.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&last["event"], &last["run"]["failed"][0]["id"]),
+        (&json!("ended"), &json!("T2.1"))
+    );
+    // One phase that is over is told as well.
+    let ran = project.run("run --detach --phase 1");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(!ran.stderr.contains("in the background"), "{ran}");
+    // What can be worked on goes on.
+    project.must("run retry T2.1");
+    let ran = project.must("run --detach --resume");
+    assert!(ran.stderr.contains("the run goes on in the background"), "{ran}");
+    assert_eq!(project.run("run status --wait").code, 1);
+    let done = one("true");
+    assert_eq!(done.run("run").code, 0);
+    let ran = done.must("run --detach");
+    assert!(ran.stderr.contains("nothing in TASKS.md is new"), "{ran}");
+}
+
+#[test]
 fn only_the_watching_ends_by_a_signal() {
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
         let project = one(UNTIL_GO);

@@ -32,8 +32,8 @@ use waypost_model::{
     inbox::{Entry, QuestionKind, Subject},
     machine::Rejected,
     run::{
-        self, Active, Budget, Command, Earlier, Isolation, Mode, Run, RunOutcome, RunTopic,
-        Settings, TaskStatus,
+        self, Active, Budget, Command, Earlier, EndStep, Isolation, Mode, PhaseStage, Run,
+        RunOutcome, RunTopic, Settings, TaskStatus,
     },
 };
 
@@ -245,7 +245,8 @@ pub(super) fn run(
     if !has_work {
         return end_all_done(context, project, args);
     }
-    match args.detach {
+    // What is over is told here: a process in the background would have nothing to go on with.
+    match args.detach && !is_at_its_end(&mut project, args.phase)? {
         true => background::detach(context, &mut project, args),
         false => {
             let live = Live::begin(context, project.stop_grace())?;
@@ -390,6 +391,16 @@ fn is_yes(answer: Option<&str>) -> bool {
 fn is_all_done(project: &mut Project) -> Result<bool, CliError> {
     let run = project.run_summary()?.filter(|run| run.is_over);
     Ok(run.is_some_and(|run| run.count(TaskStatus::Completed) == run.total))
+}
+
+/// Whether the run is over, or the one phase that is asked for.
+fn is_at_its_end(project: &mut Project, phase: Option<u32>) -> Result<bool, CliError> {
+    let Some(active) = project.run()?.active() else { return Ok(true) };
+    let is_closed = |phase| {
+        use PhaseStage::{Closed, Ending};
+        matches!(active.phase(phase), Some(Closed { .. } | Ending { step: EndStep::Approval, .. }))
+    };
+    Ok(active.is_over() || phase.is_some_and(is_closed))
 }
 
 /// Says that the run is over with everything completed. An engine that was killed may have left

@@ -14,7 +14,7 @@ use std::{
     ffi::{OsStr, OsString},
     path::PathBuf,
 };
-use waypost_engine::{EngineError, Project, identify};
+use waypost_engine::{EngineError, Project, identify, tasks};
 use waypost_model::{layout, workflow::GateName};
 
 /// The variable by which a completion script asks, and names its shell.
@@ -96,7 +96,7 @@ fn tasks(project: &mut Project) -> Result<Vec<Named>, EngineError> {
     let run = if project.run()?.active().is_some() {
         project.run()?
     } else {
-        preview = project.preview_run(None)?;
+        preview = tasks::preview_run(project, None)?;
         &preview
     };
     let tasks = run.active().into_iter().flat_map(|active| active.tasks());

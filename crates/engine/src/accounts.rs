@@ -23,44 +23,42 @@ pub(crate) fn accounts_stream() -> StreamName {
     STREAM.clone()
 }
 
-impl Project {
-    /// The accounts, brought up to date.
-    pub(crate) fn accounts(&mut self) -> Result<&Accounts, EngineError> {
-        let Some(journal) = &mut self.journal else { return Ok(const { &Accounts::none() }) };
-        Ok(&self.ledger.get::<Accounts>(&journal.view()?, &accounts_stream())?.state)
-    }
+/// The accounts, brought up to date.
+pub(crate) fn current(project: &mut Project) -> Result<&Accounts, EngineError> {
+    let Some(journal) = &mut project.journal else { return Ok(const { &Accounts::none() }) };
+    Ok(&project.ledger.get::<Accounts>(&journal.view()?, &accounts_stream())?.state)
+}
 
-    /// The accounts as they were loaded or changed last, without a look at the journal.
-    pub(crate) fn accounts_seen(&mut self) -> Result<&Accounts, EngineError> {
-        if self.ledger.seen::<Accounts>(&accounts_stream()).is_none() {
-            self.accounts()?;
-        }
-        let seen = self.ledger.seen(&accounts_stream());
-        Ok(seen.unwrap_or(const { &Accounts::none() }))
+/// The accounts as they were loaded or changed last, without a look at the journal.
+pub(crate) fn seen(project: &mut Project) -> Result<&Accounts, EngineError> {
+    if project.ledger.seen::<Accounts>(&accounts_stream()).is_none() {
+        current(project)?;
     }
+    let seen = project.ledger.seen(&accounts_stream());
+    Ok(seen.unwrap_or(const { &Accounts::none() }))
+}
 
-    /// What all agents of the project may spend today, in millionths of a dollar; none: no limit.
-    pub(crate) fn day_budget(&self) -> Option<u64> {
-        let cents = config::cents(self.configuration().values.run.day_budget_usd)?;
-        Some(cents.saturating_mul(10_000))
-    }
+/// What all agents of the project may spend today, in millionths of a dollar; none: no limit.
+pub(crate) fn day_budget(project: &Project) -> Option<u64> {
+    let cents = config::cents(project.configuration().values.run.day_budget_usd)?;
+    Some(cents.saturating_mul(10_000))
+}
 
-    /// What is left of that, as far as it is recorded.
-    pub(crate) fn day_left(&mut self, now: Time) -> Result<Option<u64>, EngineError> {
-        let Some(budget) = self.day_budget() else { return Ok(None) };
-        Ok(Some(budget.saturating_sub(self.accounts_seen()?.spent_on(now))))
-    }
+/// What is left of that, as far as it is recorded.
+pub(crate) fn day_left(project: &mut Project, now: Time) -> Result<Option<u64>, EngineError> {
+    let Some(budget) = day_budget(project) else { return Ok(None) };
+    Ok(Some(budget.saturating_sub(seen(project)?.spent_on(now))))
+}
 
-    /// Why an agent is not to be started now.
-    pub(crate) fn hindrance(&mut self, agent: &str) -> Result<Option<Parked>, EngineError> {
-        let now = self.clock.now();
-        let held = self.accounts()?.held(agent, now).cloned();
-        if let Some(accounts::Held { until, cause, why, in_a_row }) = held {
-            return Ok(Some(Parked { until, cause, why, agent: agent.to_owned(), in_a_row }));
-        }
-        let is_used_up = self.day_left(now)? == Some(0);
-        Ok(is_used_up.then(|| out_of_money(agent, Purse::Day, now)))
+/// Why an agent is not to be started now.
+pub(crate) fn hindrance(project: &mut Project, agent: &str) -> Result<Option<Parked>, EngineError> {
+    let now = project.clock.now();
+    let held = current(project)?.held(agent, now).cloned();
+    if let Some(accounts::Held { until, cause, why, in_a_row }) = held {
+        return Ok(Some(Parked { until, cause, why, agent: agent.to_owned(), in_a_row }));
     }
+    let is_used_up = day_left(project, now)? == Some(0);
+    Ok(is_used_up.then(|| out_of_money(agent, Purse::Day, now)))
 }
 
 /// Why an agent does not work now, and until when.

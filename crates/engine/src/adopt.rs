@@ -2,9 +2,10 @@
 
 use crate::{
     error::{EngineError, Problem},
+    init,
     ledger::MachineCommand,
     project::Project,
-    windows,
+    summary, tasks, windows,
 };
 use std::path::{Path, PathBuf};
 use waypost_model::{
@@ -22,158 +23,165 @@ use waypost_store::{file, parse};
 /// The largest state file that is adopted.
 const FILE_SIZE_MAX: u64 = 64 << 20;
 
-impl Project {
-    /// Takes over `path` as the beginning of the journal. By a person only.
-    ///
-    /// Works without a journal, and also where one is known to have vanished: this is the way back.
-    pub fn adopt(&mut self, path: &Path) -> Result<Kind, EngineError> {
-        if !self.actor().is_person() {
-            return Err(Rejected::reserved("adopting a state file").into());
+/// Takes over `path` as the beginning of the journal. By a person only.
+///
+/// Works without a journal, and also where one is known to have vanished: this is the way back.
+pub fn adopt(project: &mut Project, path: &Path) -> Result<Kind, EngineError> {
+    if !project.actor().is_person() {
+        return Err(Rejected::reserved("adopting a state file").into());
+    }
+    let bytes = file::read_bounded(path, FILE_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let kind = Kind::of_path(&absolute.to_string_lossy());
+    let command = match kind {
+        Some(Kind::WorkflowState) => {
+            let command = adopt_workflow(project, path, &bytes)?;
+            MachineCommand::workflow(project.workflow_stream(), command)
         }
-        let bytes =
-            file::read_bounded(path, FILE_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
-        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let kind = Kind::of_path(&absolute.to_string_lossy());
-        let command = match kind {
-            Some(Kind::WorkflowState) => {
-                let command = self.adopt_workflow(path, &bytes)?;
-                MachineCommand::workflow(self.workflow_stream(), command)
+        Some(Kind::RunState) => MachineCommand::run(adopt_run(project, path, &bytes)?),
+        _ => {
+            let message = format!("{} is no state file that can be adopted", path.display());
+            let hint = "adopt .develop-workflow/state.json or .claude/orchestrate-state.json";
+            return Err(Problem::new(Code::NotAdoptable, message).hint(hint).into());
+        }
+    };
+    if !project.has_journal() {
+        init::replace_vanished(project)?;
+    }
+    project.commit(&[command])?;
+    windows::note_adopted_file(project, path, &bytes)?;
+    windows::render(project)?;
+    Ok(kind.expect("a state file has a kind"))
+}
+
+fn adopt_workflow(
+    project: &mut Project,
+    path: &Path,
+    bytes: &[u8],
+) -> Result<workflow::Command, EngineError> {
+    let state: WorkflowState = read_state(project, path, bytes)?;
+    let (limit, clock) = (project.configuration().values.workflow.max_iterations, project.clock());
+    let name = project.actor().to_string();
+    let feature = Box::new(state.to_feature(limit, &name, |stamp| clock.resolve(stamp)));
+    Ok(workflow::Command::Adopt { feature })
+}
+
+fn adopt_run(
+    project: &mut Project,
+    path: &Path,
+    bytes: &[u8],
+) -> Result<run::Command, EngineError> {
+    let state: RunState = read_state(project, path, bytes)?;
+    let plan = match tasks::read(project, None) {
+        Ok(read) => read.plan,
+        Err(error) if error.code() == Code::TasksNotFound => {
+            project.notice("there is no TASKS.md; the plan is taken from the state file alone");
+            let faults = |faults: Vec<run::PlanError>| {
+                let first = faults.first().map(ToString::to_string).unwrap_or_default();
+                let message = format!("{} holds no sound plan: {first}", path.display());
+                EngineError::from(Problem::new(Code::NotAdoptable, message))
+            };
+            state.to_plan().map_err(faults)?
+        }
+        Err(error) => return Err(error),
+    };
+    let settled = state.settled();
+    let with = |wanted: TaskStatus| {
+        let tasks = plan.tasks.iter().map(|task| &task.id);
+        tasks.filter(|id| settled.get(*id) == Some(&wanted)).cloned().collect()
+    };
+    let (completed, failed) = (with(TaskStatus::Completed), with(TaskStatus::Failed));
+    let settings = state.settings(&project.configuration().values.run.settings());
+    let clock = project.clock();
+    let before = state.before(|stamp| clock.resolve(*stamp));
+    Ok(run::Command::Adopt { plan, settings, completed, failed, before })
+}
+
+/// The run's state file, if there is one and no run behind it.
+pub fn loose_run_file(project: &mut Project) -> Result<Option<PathBuf>, EngineError> {
+    if project.run()?.active().is_some() {
+        return Ok(None);
+    }
+    Ok(windows::run_path(project).filter(|path| path.is_file()))
+}
+
+/// Refuses to begin a run over a state file that nobody has adopted: it would be overwritten,
+/// and what it has as completed done again.
+pub(crate) fn refuse_loose_run(project: &mut Project) -> Result<(), EngineError> {
+    let Some(path) = loose_run_file(project)? else { return Ok(()) };
+    let bytes = file::read_bounded(&path, FILE_SIZE_MAX)?.unwrap_or_default();
+    read_state::<RunState>(project, &path, &bytes)?;
+    let shown = path.strip_prefix(project.root()).unwrap_or(&path).display().to_string();
+    Err(Rejected::rule(Code::StateNotAdopted, format!(
+        "{shown} holds the state of a run that is not in the journal; it is adopted or moved away first"
+    ))
+    .next(NextStep::AdoptFile { file: shown })
+    .into())
+}
+
+/// What a workflow's state file says where there is no journal behind it.
+///
+/// For showing only: until a person adopts it, nothing follows from it.
+pub fn loose_workflow(project: &mut Project) -> Result<Option<Feature>, EngineError> {
+    let path = windows::workflow_path(project);
+    if project.workflow()?.feature.is_some() {
+        return Ok(None);
+    }
+    Ok(match read_loose(project, &path, adopt_workflow) {
+        Some(workflow::Command::Adopt { mut feature }) => {
+            for pass in &mut feature.passes {
+                pass.evidence = vec![Evidence::Claimed];
             }
-            Some(Kind::RunState) => MachineCommand::run(self.adopt_run(path, &bytes)?),
-            _ => {
-                let message = format!("{} is no state file that can be adopted", path.display());
-                let hint = "adopt .develop-workflow/state.json or .claude/orchestrate-state.json";
-                return Err(Problem::new(Code::NotAdoptable, message).hint(hint).into());
-            }
-        };
-        if !self.has_journal() {
-            self.replace_vanished()?;
+            Some(*feature)
         }
-        self.commit(&[command])?;
-        windows::note_adopted_file(self, path, &bytes)?;
-        windows::render(self)?;
-        Ok(kind.expect("a state file has a kind"))
-    }
+        _ => None,
+    })
+}
 
-    fn adopt_workflow(
-        &mut self,
-        path: &Path,
-        bytes: &[u8],
-    ) -> Result<workflow::Command, EngineError> {
-        let state: WorkflowState = self.read_state(path, bytes)?;
-        let (limit, clock) = (self.configuration().values.workflow.max_iterations, self.clock());
-        let name = self.actor().to_string();
-        let feature = Box::new(state.to_feature(limit, &name, |stamp| clock.resolve(stamp)));
-        Ok(workflow::Command::Adopt { feature })
+/// What a run's state file says where there is no journal behind it; for showing only.
+pub fn loose_run(project: &mut Project) -> Result<Option<RunSummary>, EngineError> {
+    let Some(path) = windows::run_path(project) else { return Ok(None) };
+    if summary::of_run(project)?.is_some() {
+        return Ok(None);
     }
+    let Some(command) = read_loose(project, &path, adopt_run) else {
+        return Ok(None);
+    };
+    // Shown as if a person had adopted it.
+    let by = Actor::User("nobody".into());
+    let asked = Asked { by: &by, now: project.clock().now() };
+    let run = Run::imagine([&command], &asked)?;
+    Ok(run.active().map(|active| active.summary()))
+}
 
-    fn adopt_run(&mut self, path: &Path, bytes: &[u8]) -> Result<run::Command, EngineError> {
-        let state: RunState = self.read_state(path, bytes)?;
-        let plan = match self.read_tasks(None) {
-            Ok(read) => read.plan,
-            Err(error) if error.code() == Code::TasksNotFound => {
-                self.notice("there is no TASKS.md; the plan is taken from the state file alone");
-                let faults = |faults: Vec<run::PlanError>| {
-                    let first = faults.first().map(ToString::to_string).unwrap_or_default();
-                    let message = format!("{} holds no sound plan: {first}", path.display());
-                    EngineError::from(Problem::new(Code::NotAdoptable, message))
-                };
-                state.to_plan().map_err(faults)?
-            }
-            Err(error) => return Err(error),
-        };
-        let settled = state.settled();
-        let with = |wanted: TaskStatus| {
-            let tasks = plan.tasks.iter().map(|task| &task.id);
-            tasks.filter(|id| settled.get(*id) == Some(&wanted)).cloned().collect()
-        };
-        let (completed, failed) = (with(TaskStatus::Completed), with(TaskStatus::Failed));
-        let settings = state.settings(&self.configuration().values.run.settings());
-        let clock = self.clock();
-        let before = state.before(|stamp| clock.resolve(*stamp));
-        Ok(run::Command::Adopt { plan, settings, completed, failed, before })
-    }
+/// A file that is not there or cannot be read shows nothing; `validate` says why.
+fn read_loose<C>(
+    project: &mut Project,
+    path: &Path,
+    read: fn(&mut Project, &Path, &[u8]) -> Result<C, EngineError>,
+) -> Option<C> {
+    let bytes = file::read_bounded(path, FILE_SIZE_MAX).ok().flatten()?;
+    read(project, path, &bytes).ok()
+}
 
-    /// The run's state file, if there is one and no run behind it.
-    pub fn loose_run_file(&mut self) -> Result<Option<PathBuf>, EngineError> {
-        if self.run()?.active().is_some() {
-            return Ok(None);
-        }
-        Ok(windows::run_path(self).filter(|path| path.is_file()))
-    }
+/// Reads a checkpoint contract.
+pub fn read_contract(
+    project: &mut Project,
+    path: &Path,
+) -> Result<CheckpointContract, EngineError> {
+    let bytes = file::read_bounded(path, FILE_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
+    read_state(project, path, &bytes)
+}
 
-    /// Refuses to begin a run over a state file that nobody has adopted: it would be overwritten,
-    /// and what it has as completed done again.
-    pub(crate) fn refuse_loose_run(&mut self) -> Result<(), EngineError> {
-        let Some(path) = self.loose_run_file()? else { return Ok(()) };
-        let bytes = file::read_bounded(&path, FILE_SIZE_MAX)?.unwrap_or_default();
-        self.read_state::<RunState>(&path, &bytes)?;
-        let shown = path.strip_prefix(self.root()).unwrap_or(&path).display().to_string();
-        Err(Rejected::rule(Code::StateNotAdopted, format!(
-            "{shown} holds the state of a run that is not in the journal; it is adopted or moved away first"
-        ))
-        .next(NextStep::AdoptFile { file: shown })
-        .into())
+fn read_state<D: Document>(
+    project: &mut Project,
+    path: &Path,
+    bytes: &[u8],
+) -> Result<D, EngineError> {
+    let parsed = parse::parse::<D>(bytes)
+        .map_err(|diagnostics| EngineError::invalid(path, bytes, diagnostics))?;
+    for warning in parsed.warnings {
+        project.notice(format!("{}: {}", path.display(), warning.message));
     }
-
-    /// What a workflow's state file says where there is no journal behind it.
-    ///
-    /// For showing only: until a person adopts it, nothing follows from it.
-    pub fn loose_workflow(&mut self) -> Result<Option<Feature>, EngineError> {
-        let path = windows::workflow_path(self);
-        if self.workflow()?.feature.is_some() {
-            return Ok(None);
-        }
-        Ok(match self.read_loose(&path, Self::adopt_workflow) {
-            Some(workflow::Command::Adopt { mut feature }) => {
-                for pass in &mut feature.passes {
-                    pass.evidence = vec![Evidence::Claimed];
-                }
-                Some(*feature)
-            }
-            _ => None,
-        })
-    }
-
-    /// What a run's state file says where there is no journal behind it; for showing only.
-    pub fn loose_run(&mut self) -> Result<Option<RunSummary>, EngineError> {
-        let Some(path) = windows::run_path(self) else { return Ok(None) };
-        if self.run_summary()?.is_some() {
-            return Ok(None);
-        }
-        let Some(command) = self.read_loose(&path, Self::adopt_run) else {
-            return Ok(None);
-        };
-        // Shown as if a person had adopted it.
-        let by = Actor::User("nobody".into());
-        let asked = Asked { by: &by, now: self.clock().now() };
-        let run = Run::imagine([&command], &asked)?;
-        Ok(run.active().map(|active| active.summary()))
-    }
-
-    /// A file that is not there or cannot be read shows nothing; `validate` says why.
-    fn read_loose<C>(
-        &mut self,
-        path: &Path,
-        read: fn(&mut Self, &Path, &[u8]) -> Result<C, EngineError>,
-    ) -> Option<C> {
-        let bytes = file::read_bounded(path, FILE_SIZE_MAX).ok().flatten()?;
-        read(self, path, &bytes).ok()
-    }
-
-    /// Reads a checkpoint contract.
-    pub fn read_contract(&mut self, path: &Path) -> Result<CheckpointContract, EngineError> {
-        let bytes =
-            file::read_bounded(path, FILE_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
-        self.read_state(path, &bytes)
-    }
-
-    fn read_state<D: Document>(&mut self, path: &Path, bytes: &[u8]) -> Result<D, EngineError> {
-        let parsed = parse::parse::<D>(bytes)
-            .map_err(|diagnostics| EngineError::invalid(path, bytes, diagnostics))?;
-        for warning in parsed.warnings {
-            self.notice(format!("{}: {}", path.display(), warning.message));
-        }
-        Ok(parsed.value)
-    }
+    Ok(parsed.value)
 }

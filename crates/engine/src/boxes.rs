@@ -55,58 +55,56 @@ impl Stamp {
     }
 }
 
-impl Project {
-    /// Ticks what is completed in phases that have ended; with work trees, nothing. What the run has
-    /// recorded stands, whatever becomes of the file: a failure is said and goes no further.
-    pub(crate) fn tick_boxes(&mut self) -> Result<(), EngineError> {
-        let Some(active) = self.run_seen()?.active() else { return Ok(()) };
-        let Some(source) = &active.plan().source else { return Ok(()) };
-        if active.settings().isolation.has_trees() {
-            return Ok(());
-        }
-        let name = source.path.clone();
-        let why = match self.try_to_tick(&name) {
-            Ok(true) => return Ok(()),
-            Ok(false) => format!("{name} is being edited"),
-            Err(error) => format!("{name} cannot be written ({error})"),
-        };
-        self.notice(format!(
-            "{why}: the boxes of what is completed are not ticked; the end of the next phase or \
-             run does it"
-        ));
-        Ok(())
+/// Ticks what is completed in phases that have ended; with work trees, nothing. What the run has
+/// recorded stands, whatever becomes of the file: a failure is said and goes no further.
+pub(crate) fn tick(project: &mut Project) -> Result<(), EngineError> {
+    let Some(active) = project.run_seen()?.active() else { return Ok(()) };
+    let Some(source) = &active.plan().source else { return Ok(()) };
+    if active.settings().isolation.has_trees() {
+        return Ok(());
     }
+    let name = source.path.clone();
+    let why = match try_to_tick(project, &name) {
+        Ok(true) => return Ok(()),
+        Ok(false) => format!("{name} is being edited"),
+        Err(error) => format!("{name} cannot be written ({error})"),
+    };
+    project.notice(format!(
+        "{why}: the boxes of what is completed are not ticked; the end of the next phase or \
+         run does it"
+    ));
+    Ok(())
+}
 
-    /// `false`: the file is being edited.
-    fn try_to_tick(&mut self, name: &str) -> Result<bool, EngineError> {
-        let path = self.root().join(name);
-        let state = self.place().state.clone();
-        let stamp_path = state.join(layout::state::BOXES_STAMP);
-        let Some(active) = self.run_seen()?.active() else { return Ok(true) };
-        let done = completed(active);
-        // Taken before the file is read: an edit after that is seen by the next command.
-        let stamp = Stamp::of(&path, &done);
-        if stamp.is_some() && stamp == Stamp::load(&stamp_path) {
-            return Ok(true);
-        }
-        // A file that is gone or cannot be read has no boxes; the command that needs it says so.
-        let Ok(Some(bytes)) = file::read_bounded(&path, FILE_SIZE_MAX) else { return Ok(true) };
-        let Ok(text) = str::from_utf8(&bytes) else { return Ok(true) };
-        let ticked = tasks_md::tick(text, &done);
-        if ticked == text && (done.is_empty() || file::leftovers(&path)?.is_empty()) {
-            stamp.iter().for_each(|stamp| stamp.save(&stamp_path));
-            return Ok(true);
-        }
-        let _turn = FileLock::acquire(&state.join(layout::state::BOXES_TURN))?;
-        clear_leftovers(&path, text, active)?;
-        if ticked == text {
-            return Ok(true);
-        }
-        let plan = active.plan();
-        let is_known =
-            tasks_md::read(text, &plan.project).is_ok_and(|read| plan.is_same_work(&read.plan));
-        Ok(is_known && !is_open_in_editor(&path) && put(&path, &bytes, &ticked)?)
+/// `false`: the file is being edited.
+fn try_to_tick(project: &mut Project, name: &str) -> Result<bool, EngineError> {
+    let path = project.root().join(name);
+    let state = project.place().state.clone();
+    let stamp_path = state.join(layout::state::BOXES_STAMP);
+    let Some(active) = project.run_seen()?.active() else { return Ok(true) };
+    let done = completed(active);
+    // Taken before the file is read: an edit after that is seen by the next command.
+    let stamp = Stamp::of(&path, &done);
+    if stamp.is_some() && stamp == Stamp::load(&stamp_path) {
+        return Ok(true);
     }
+    // A file that is gone or cannot be read has no boxes; the command that needs it says so.
+    let Ok(Some(bytes)) = file::read_bounded(&path, FILE_SIZE_MAX) else { return Ok(true) };
+    let Ok(text) = str::from_utf8(&bytes) else { return Ok(true) };
+    let ticked = tasks_md::tick(text, &done);
+    if ticked == text && (done.is_empty() || file::leftovers(&path)?.is_empty()) {
+        stamp.iter().for_each(|stamp| stamp.save(&stamp_path));
+        return Ok(true);
+    }
+    let _turn = FileLock::acquire(&state.join(layout::state::BOXES_TURN))?;
+    clear_leftovers(&path, text, active)?;
+    if ticked == text {
+        return Ok(true);
+    }
+    let plan = active.plan();
+    let is_known =
+        tasks_md::read(text, &plan.project).is_ok_and(|read| plan.is_same_work(&read.plan));
+    Ok(is_known && !is_open_in_editor(&path) && put(&path, &bytes, &ticked)?)
 }
 
 fn is_over(stage: &PhaseStage) -> bool {

@@ -2,11 +2,12 @@
 
 use crate::{
     agent::GateHealth,
+    attendance,
     config::Configuration,
     environment::Environment,
     error::{EngineError, Problem},
     home::Home,
-    init::{HookHealth, examine_hooks},
+    init::{self, HookHealth, examine_hooks},
     project::Project,
 };
 use std::path::Path;
@@ -95,7 +96,7 @@ impl<'a> Doctor<'a> {
                 {
                     project.refuse_stale()?;
                 }
-                let added = Project::find(self.start, self.actor.clone())?.exclude()?;
+                let added = init::exclude(&Project::find(self.start, self.actor.clone())?)?;
                 Ok(format!("git now ignores {}", added.join(", ")))
             }
         }
@@ -230,13 +231,13 @@ impl<'a> Doctor<'a> {
 
     fn has_lost_engine(&self) -> bool {
         let project = Project::open_unreconciled(self.start, self.actor.clone());
-        project.is_ok_and(|mut project| project.has_lost_engine().unwrap_or(false))
+        project.is_ok_and(|mut project| attendance::has_lost_engine(&mut project).unwrap_or(false))
     }
 
     fn examine_exclude(&self) -> Option<Finding> {
         let project = Project::find(self.start, self.actor.clone()).ok()?;
         self.place.git_common.as_ref()?;
-        let missing = project.missing_excludes().ok()?;
+        let missing = init::missing_excludes(&project).ok()?;
         Some(if missing.is_empty() {
             Finding::good("git", "Waypost's files are out of its sight")
         } else {

@@ -4,7 +4,7 @@ use crate::{
     check,
     error::{EngineError, Problem},
     project::Project,
-    worktrees,
+    session, tasks, worktrees,
 };
 use std::{io, path::Path};
 use waypost_model::{
@@ -28,135 +28,130 @@ pub struct GateClaim<'a> {
     pub is_confirmed: bool,
 }
 
-impl Project {
-    /// Runs what the gate needs, and passes it if everything holds.
-    pub fn pass_gate(
-        &mut self,
-        gate: GateName,
-        claim: GateClaim<'_>,
-        echo: &mut dyn io::Write,
-    ) -> Result<(), EngineError> {
-        self.refuse_stale()?;
-        let needs = self.configuration().values.workflow.requirement(gate);
-        let mut evidence = Vec::new();
-        if let Some(path) = claim.report {
-            evidence.push(read_report(path)?);
-        }
-        if claim.is_confirmed && self.actor().is_person() {
-            evidence.push(Evidence::Human { name: self.actor().to_string() });
-        }
-        // A gate that could not be passed anyway is refused before its check is run.
-        let is_due = self.workflow()?.feature.as_ref().is_some_and(|it| it.phase == gate.phase());
-        let tree = if is_due { worktrees::content(self)? } else { None };
-        evidence.extend(self.review_evidence(gate, tree.as_ref())?);
-        if let Some(command) = needs.check.as_ref().filter(|_| is_due) {
-            let result = check::run(command, self.root(), echo)?;
-            if !result.passed {
-                let (command, outcome) = (command.clone(), result.outcome);
-                return Err(EngineError::CheckFailed { command, outcome });
-            }
-            if worktrees::content(self)? != tree {
-                let outcome = "it changed files that are not ignored; run it again".to_owned();
-                return Err(EngineError::CheckFailed { command: command.clone(), outcome });
-            }
-            evidence.push(Evidence::Check { command: command.clone(), tree: tree.clone() });
-        }
-        self.develop(Command::PassGate { gate, claim: Claim { evidence, tree }, needs })
+/// Runs what the gate needs, and passes it if everything holds.
+pub fn pass_gate(
+    project: &mut Project,
+    gate: GateName,
+    claim: GateClaim<'_>,
+    echo: &mut dyn io::Write,
+) -> Result<(), EngineError> {
+    project.refuse_stale()?;
+    let needs = project.configuration().values.workflow.requirement(gate);
+    let mut evidence = Vec::new();
+    if let Some(path) = claim.report {
+        evidence.push(read_report(path)?);
     }
-
-    /// What a review of this very content says. One that found something blocking stands against
-    /// the gate; a person may pass it all the same where the configuration wants no review.
-    fn review_evidence(
-        &mut self,
-        gate: GateName,
-        tree: Option<&String>,
-    ) -> Result<Option<Evidence>, EngineError> {
-        let is_needed = self.configuration().values.workflow.requirement(gate).review;
-        let binds = is_needed || !self.actor().is_person();
-        let feature = self.workflow()?.feature.as_ref();
-        let review = feature.and_then(|it| it.review_of(gate));
-        let review = review.filter(|it| it.tree.as_ref() == tree);
-        Ok(review.filter(|it| it.blocking() == 0 || binds).map(|it| it.evidence()))
+    if claim.is_confirmed && project.actor().is_person() {
+        evidence.push(Evidence::Human { name: project.actor().to_string() });
     }
-
-    /// Runs the checkpoint's validation, where its contract has one, and passes it if that holds.
-    pub fn pass_checkpoint(
-        &mut self,
-        id: &CheckpointId,
-        echo: &mut dyn io::Write,
-    ) -> Result<(), EngineError> {
-        self.refuse_stale()?;
-        let evidence = self.check_checkpoint(id, echo)?;
-        let step = CheckpointStep::Pass { evidence };
-        self.develop(Command::Checkpoint { id: id.clone(), step })
+    // A gate that could not be passed anyway is refused before its check is run.
+    let is_due = project.workflow()?.feature.as_ref().is_some_and(|it| it.phase == gate.phase());
+    let tree = if is_due { worktrees::content(project)? } else { None };
+    evidence.extend(review_evidence(project, gate, tree.as_ref())?);
+    if let Some(command) = needs.check.as_ref().filter(|_| is_due) {
+        let result = check::run(command, project.root(), echo)?;
+        if !result.passed {
+            let (command, outcome) = (command.clone(), result.outcome);
+            return Err(EngineError::CheckFailed { command, outcome });
+        }
+        if worktrees::content(project)? != tree {
+            let outcome = "it changed files that are not ignored; run it again".to_owned();
+            return Err(EngineError::CheckFailed { command: command.clone(), outcome });
+        }
+        evidence.push(Evidence::Check { command: command.clone(), tree: tree.clone() });
     }
+    project.develop(Command::PassGate { gate, claim: Claim { evidence, tree }, needs })
+}
 
-    /// Runs the checkpoint's validation, where its contract has one; what that shows.
-    pub(crate) fn check_checkpoint(
-        &mut self,
-        id: &CheckpointId,
-        echo: &mut dyn io::Write,
-    ) -> Result<Evidence, EngineError> {
-        let feature = self.workflow()?.feature.as_ref();
-        let contract = feature.and_then(|feature| feature.contract.as_ref());
-        let validation = contract.and_then(|it| it.checkpoint(id)).map(|it| it.validation.clone());
-        match validation {
-            Some(validation) => self.validate_checkpoint(&validation, echo),
-            None => Ok(Evidence::Claimed),
+/// What a review of this very content says. One that found something blocking stands against
+/// the gate; a person may pass it all the same where the configuration wants no review.
+fn review_evidence(
+    project: &mut Project,
+    gate: GateName,
+    tree: Option<&String>,
+) -> Result<Option<Evidence>, EngineError> {
+    let is_needed = project.configuration().values.workflow.requirement(gate).review;
+    let binds = is_needed || !project.actor().is_person();
+    let feature = project.workflow()?.feature.as_ref();
+    let review = feature.and_then(|it| it.review_of(gate));
+    let review = review.filter(|it| it.tree.as_ref() == tree);
+    Ok(review.filter(|it| it.blocking() == 0 || binds).map(|it| it.evidence()))
+}
+
+/// Runs the checkpoint's validation, where its contract has one, and passes it if that holds.
+pub fn pass_checkpoint(
+    project: &mut Project,
+    id: &CheckpointId,
+    echo: &mut dyn io::Write,
+) -> Result<(), EngineError> {
+    project.refuse_stale()?;
+    let evidence = check_checkpoint(project, id, echo)?;
+    let step = CheckpointStep::Pass { evidence };
+    project.develop(Command::Checkpoint { id: id.clone(), step })
+}
+
+/// Runs the checkpoint's validation, where its contract has one; what that shows.
+pub(crate) fn check_checkpoint(
+    project: &mut Project,
+    id: &CheckpointId,
+    echo: &mut dyn io::Write,
+) -> Result<Evidence, EngineError> {
+    let feature = project.workflow()?.feature.as_ref();
+    let contract = feature.and_then(|feature| feature.contract.as_ref());
+    let validation = contract.and_then(|it| it.checkpoint(id)).map(|it| it.validation.clone());
+    match validation {
+        Some(validation) => validate_checkpoint(project, &validation, echo),
+        None => Ok(Evidence::Claimed),
+    }
+}
+
+/// Runs the task's verify commands, where it has some, and completes it if they all pass.
+pub fn finish_task(
+    project: &mut Project,
+    id: &TaskId,
+    attempt: Option<u32>,
+    echo: &mut dyn io::Write,
+) -> Result<(), EngineError> {
+    project.refuse_stale()?;
+    if session::finish_apart(project, id, attempt, echo)? {
+        return session::end_phase_of_session(project, echo);
+    }
+    let view = project.run()?.active().and_then(|active| active.task(id));
+    // Nothing is run for a task that could not be completed anyway.
+    let is_due = view.is_some_and(|view| view.status == TaskStatus::InProgress);
+    let details = view.filter(|_| is_due).and_then(|view| view.planned.details.as_deref());
+    let commands = details.map(|details| details.verify.clone()).unwrap_or_default();
+    for command in &commands {
+        let result = check::run(command, project.root(), echo)?;
+        if !result.passed {
+            let (command, outcome) = (command.clone(), result.outcome);
+            return Err(EngineError::CheckFailed { command, outcome });
         }
     }
+    let evidence = match commands.is_empty() {
+        true => Evidence::Unverified,
+        false => Evidence::Check { command: commands.join(" && "), tree: None },
+    };
+    let done = run::Command::Done { id: id.clone(), attempt, evidence, commit: None };
+    tasks::drive_run(project, vec![done], None)
+}
 
-    /// Runs the task's verify commands, where it has some, and completes it if they all pass.
-    pub fn finish_task(
-        &mut self,
-        id: &TaskId,
-        attempt: Option<u32>,
-        echo: &mut dyn io::Write,
-    ) -> Result<(), EngineError> {
-        self.refuse_stale()?;
-        if self.finish_apart(id, attempt, echo)? {
-            return self.end_phase_of_session(echo);
+fn validate_checkpoint(
+    project: &Project,
+    validation: &Validation,
+    echo: &mut dyn io::Write,
+) -> Result<Evidence, EngineError> {
+    let command = validation.command.clone();
+    let result = check::run(&command, project.root(), echo)?;
+    let output = String::from_utf8_lossy(&result.output);
+    let lacks = validation.expected.as_ref().filter(|expected| !output.contains(expected.as_str()));
+    match lacks {
+        _ if !result.passed => Err(EngineError::CheckFailed { command, outcome: result.outcome }),
+        Some(expected) => {
+            let outcome = format!("its output lacks `{expected}`");
+            Err(EngineError::CheckFailed { command, outcome })
         }
-        let view = self.run()?.active().and_then(|active| active.task(id));
-        // Nothing is run for a task that could not be completed anyway.
-        let is_due = view.is_some_and(|view| view.status == TaskStatus::InProgress);
-        let details = view.filter(|_| is_due).and_then(|view| view.planned.details.as_deref());
-        let commands = details.map(|details| details.verify.clone()).unwrap_or_default();
-        for command in &commands {
-            let result = check::run(command, self.root(), echo)?;
-            if !result.passed {
-                let (command, outcome) = (command.clone(), result.outcome);
-                return Err(EngineError::CheckFailed { command, outcome });
-            }
-        }
-        let evidence = match commands.is_empty() {
-            true => Evidence::Unverified,
-            false => Evidence::Check { command: commands.join(" && "), tree: None },
-        };
-        let done = run::Command::Done { id: id.clone(), attempt, evidence, commit: None };
-        self.drive_run(vec![done], None)
-    }
-
-    fn validate_checkpoint(
-        &self,
-        validation: &Validation,
-        echo: &mut dyn io::Write,
-    ) -> Result<Evidence, EngineError> {
-        let command = validation.command.clone();
-        let result = check::run(&command, self.root(), echo)?;
-        let output = String::from_utf8_lossy(&result.output);
-        let lacks =
-            validation.expected.as_ref().filter(|expected| !output.contains(expected.as_str()));
-        match lacks {
-            _ if !result.passed => {
-                Err(EngineError::CheckFailed { command, outcome: result.outcome })
-            }
-            Some(expected) => {
-                let outcome = format!("its output lacks `{expected}`");
-                Err(EngineError::CheckFailed { command, outcome })
-            }
-            None => Ok(Evidence::Check { command, tree: None }),
-        }
+        None => Ok(Evidence::Check { command, tree: None }),
     }
 }
 

@@ -20,134 +20,135 @@ use waypost_store::{
     place::Place,
 };
 
-impl Project {
-    /// Opens the project to judge a tool call: nothing is changed, and nobody is waited for.
-    pub fn open_to_judge(start: &Path) -> Result<Self, EngineError> {
-        let unknown = Actor::Agent { id: "unknown".into(), attempt: 0 };
-        let mut project = Self::find(start, unknown)?;
-        match project.journals.open(Mode::ReadOnly) {
-            Ok(journal) => project.journal = Some(journal),
-            Err(StoreError::Missing { .. }) => project.refuse_vanished()?,
-            Err(error) => return Err(error.into()),
-        }
-        Ok(project)
+/// Opens the project to judge a tool call: nothing is changed, and nobody is waited for.
+pub fn open_to_judge(start: &Path) -> Result<Project, EngineError> {
+    let unknown = Actor::Agent { id: "unknown".into(), attempt: 0 };
+    let mut project = Project::find(start, unknown)?;
+    match project.journals.open(Mode::ReadOnly) {
+        Ok(journal) => project.journal = Some(journal),
+        Err(StoreError::Missing { .. }) => project.refuse_vanished()?,
+        Err(error) => return Err(error.into()),
     }
+    Ok(project)
+}
 
-    /// Whether a workflow may be active around `start`, although it cannot be read: there is a
-    /// journal's folder, or something in its place, or there was one.
-    pub fn may_be_held(start: &Path, error: &EngineError) -> bool {
-        if matches!(error, EngineError::Store(StoreError::Vanished { .. })) {
-            return true;
-        }
-        let Ok(place) = Place::locate(start) else { return true };
-        let found = place.state.symlink_metadata();
-        !matches!(found, Err(error) if error.kind() == io::ErrorKind::NotFound)
+/// Whether a workflow may be active around `start`, although it cannot be read: there is a
+/// journal's folder, or something in its place, or there was one.
+pub fn may_be_held(start: &Path, error: &EngineError) -> bool {
+    if matches!(error, EngineError::Store(StoreError::Vanished { .. })) {
+        return true;
     }
+    let Ok(place) = Place::locate(start) else { return true };
+    let found = place.state.symlink_metadata();
+    !matches!(found, Err(error) if error.kind() == io::ErrorKind::NotFound)
+}
 
-    /// How the workflow of this work tree holds an agent now, from the journal itself.
-    pub fn gate_record(&mut self) -> Result<GateRecord, EngineError> {
-        // What is watched is looked at first: a change in between makes the record an old one.
-        let watched = self.watched()?;
-        let settings = self.configuration().values.workflow.clone();
-        let feature = self.workflow()?.feature.as_ref();
-        let held = feature.and_then(|feature| Held::by(feature, settings.rights()));
-        let complete = |held| Held {
-            design_paths: settings.design_paths.clone(),
-            writing_tools: settings.writing_tools.clone(),
-            ..held
-        };
-        Ok(GateRecord { watched, held: held.map(complete) })
-    }
+/// How the workflow of this work tree holds an agent now, from the journal itself.
+pub fn record(project: &mut Project) -> Result<GateRecord, EngineError> {
+    // What is watched is looked at first: a change in between makes the record an old one.
+    let watched = watched(project)?;
+    let settings = project.configuration().values.workflow.clone();
+    let feature = project.workflow()?.feature.as_ref();
+    let held = feature.and_then(|feature| Held::by(feature, settings.rights()));
+    let complete = |held| Held {
+        design_paths: settings.design_paths.clone(),
+        writing_tools: settings.writing_tools.clone(),
+        ..held
+    };
+    Ok(GateRecord { watched, held: held.map(complete) })
+}
 
-    /// Puts a record beside the journal. Whatever stands against it costs only time: without a
-    /// record the journal is read.
-    pub fn keep_gate_record(&self, record: &GateRecord) {
-        let path = path_of(&self.place, self.place.tree.as_str());
-        let Some(text) = record.render().filter(|_| self.has_journal()) else { return };
-        let found = file::read_bounded(&path, RECORD_SIZE_MAX as u64);
-        if found.is_ok_and(|found| found.as_deref() == Some(text.as_bytes())) {
-            return;
-        }
-        if file::replace_volatile(&path, text.as_bytes(), file::PRIVATE).is_err() {
-            let _gone_or_never_there = file::remove(&path);
-        }
+/// Puts a record beside the journal. Whatever stands against it costs only time: without a
+/// record the journal is read.
+pub fn keep_record(project: &Project, record: &GateRecord) {
+    let path = path_of(&project.place, project.place.tree.as_str());
+    let Some(text) = record.render().filter(|_| project.has_journal()) else { return };
+    let found = file::read_bounded(&path, RECORD_SIZE_MAX as u64);
+    if found.is_ok_and(|found| found.as_deref() == Some(text.as_bytes())) {
+        return;
     }
+    if file::replace_volatile(&path, text.as_bytes(), file::PRIVATE).is_err() {
+        let _gone_or_never_there = file::remove(&path);
+    }
+}
 
-    /// Compiles the record again after a commit that may have touched the workflow.
-    pub(crate) fn renew_gate_record(&mut self) {
-        if let Ok(record) = self.gate_record() {
-            self.keep_gate_record(&record);
-        }
+/// Compiles the record again after a commit that may have touched the workflow.
+pub(crate) fn renew_record(project: &mut Project) {
+    if let Ok(record) = record(project) {
+        keep_record(project, &record);
     }
+}
 
-    /// The files that a record follows from.
-    fn watched(&self) -> Result<Vec<Watched>, EngineError> {
-        let user = self.home.config_file();
-        let project = self.place.root.join(layout::CONFIGURATION);
-        let mut found = Vec::new();
-        for file in self.journals.files() {
-            let seen = look_at(&file.path)?;
-            found.push(if file.changes { seen } else { Watched { content: None, ..seen } });
-        }
-        found.push(look_at(&project)?);
-        // The person's own file may be a link: each step of the way to it counts.
-        for path in user.map(|path| file::follow(&path)).transpose()?.unwrap_or_default() {
-            found.push(look_at(&path)?);
-        }
-        Ok(found)
+/// The files that a record follows from.
+fn watched(project: &Project) -> Result<Vec<Watched>, EngineError> {
+    let user = project.home.config_file();
+    let own = project.place.root.join(layout::CONFIGURATION);
+    let mut found = Vec::new();
+    for file in project.journals.files() {
+        let seen = look_at(&file.path)?;
+        found.push(if file.changes { seen } else { Watched { content: None, ..seen } });
     }
+    found.push(look_at(&own)?);
+    // The person's own file may be a link: each step of the way to it counts.
+    for path in user.map(|path| file::follow(&path)).transpose()?.unwrap_or_default() {
+        found.push(look_at(&path)?);
+    }
+    Ok(found)
+}
 
-    /// Closes a gate whose evidence is about other content than there is now; says whether it did.
-    pub fn close_if_stale(&mut self, gate: GateName) -> Result<bool, EngineError> {
-        let is_bound = |pass: &workflow::Pass| pass.gate == gate && pass.tree.is_some();
-        let feature = self.workflow()?.feature.as_ref();
-        if !feature.is_some_and(|feature| feature.passes.iter().any(is_bound)) {
-            return Ok(false);
-        }
-        let Some(tree) = worktrees::content(self)? else { return Ok(false) };
-        let feature = self.workflow()?.feature.as_ref();
-        if !feature.is_some_and(|feature| feature.is_stale(gate, &tree)) {
-            return Ok(false);
-        }
-        let stream = self.workflow_stream();
-        let command = workflow::Command::GateStale { gate };
-        self.by_waypost(&[MachineCommand::workflow(stream, command)])?;
-        Ok(true)
+/// Closes a gate whose evidence is about other content than there is now; says whether it did.
+pub fn close_if_stale(project: &mut Project, gate: GateName) -> Result<bool, EngineError> {
+    let is_bound = |pass: &workflow::Pass| pass.gate == gate && pass.tree.is_some();
+    let feature = project.workflow()?.feature.as_ref();
+    if !feature.is_some_and(|feature| feature.passes.iter().any(is_bound)) {
+        return Ok(false);
     }
+    let Some(tree) = worktrees::content(project)? else { return Ok(false) };
+    let feature = project.workflow()?.feature.as_ref();
+    if !feature.is_some_and(|feature| feature.is_stale(gate, &tree)) {
+        return Ok(false);
+    }
+    let stream = project.workflow_stream();
+    let command = workflow::Command::GateStale { gate };
+    by_waypost(project, &[MachineCommand::workflow(stream, command)])?;
+    Ok(true)
+}
 
-    /// Enters the next phase; out of PR only with a last gate that still holds for the files.
-    pub fn advance(&mut self, command: workflow::Command) -> Result<(), EngineError> {
-        self.refuse_stale()?;
-        let phase = self.workflow()?.feature.as_ref().map(|feature| feature.phase);
-        if phase == Some(Phase::Pr) {
-            self.close_if_stale(GateName::ReReviewClean)?;
-        }
-        self.develop(command)
+/// Enters the next phase; out of PR only with a last gate that still holds for the files.
+pub fn advance(project: &mut Project, command: workflow::Command) -> Result<(), EngineError> {
+    project.refuse_stale()?;
+    let phase = project.workflow()?.feature.as_ref().map(|feature| feature.phase);
+    if phase == Some(Phase::Pr) {
+        close_if_stale(project, GateName::ReReviewClean)?;
     }
+    project.develop(command)
+}
 
-    /// Takes the feature up again. REVIEW and PR begin again, so what their gate was passed for
-    /// has to be what is there.
-    pub fn take_up(&mut self) -> Result<(), EngineError> {
-        self.refuse_stale()?;
-        let phase = self.workflow()?.feature.as_ref().map(|feature| feature.phase);
-        let gate = phase.filter(|phase| *phase != Phase::Implement).and_then(Phase::gate);
-        if let Some(gate) = gate {
-            self.close_if_stale(gate)?;
-        }
-        self.develop(workflow::Command::Resume)
+/// Takes the feature up again. REVIEW and PR begin again, so what their gate was passed for
+/// has to be what is there.
+pub fn take_up(project: &mut Project) -> Result<(), EngineError> {
+    project.refuse_stale()?;
+    let phase = project.workflow()?.feature.as_ref().map(|feature| feature.phase);
+    let gate = phase.filter(|phase| *phase != Phase::Implement).and_then(Phase::gate);
+    if let Some(gate) = gate {
+        close_if_stale(project, gate)?;
     }
+    project.develop(workflow::Command::Resume)
+}
 
-    /// Gives commands in Waypost's own name.
-    pub(crate) fn by_waypost(&mut self, commands: &[MachineCommand]) -> Result<(), EngineError> {
-        if self.journal.is_some() {
-            // It may have been opened to read only.
-            self.journal = Some(self.journals.open(Mode::ReadWrite)?);
-        }
-        let asked_by = mem::replace(&mut self.actor, Actor::Waypost);
-        let outcome = self.command(commands);
-        self.actor = asked_by;
-        outcome
+/// Gives commands in Waypost's own name.
+pub(crate) fn by_waypost(
+    project: &mut Project,
+    commands: &[MachineCommand],
+) -> Result<(), EngineError> {
+    if project.journal.is_some() {
+        // It may have been opened to read only.
+        project.journal = Some(project.journals.open(Mode::ReadWrite)?);
     }
+    let asked_by = mem::replace(&mut project.actor, Actor::Waypost);
+    let outcome = project.command(commands);
+    project.actor = asked_by;
+    outcome
 }
 
 /// Removes the record of the work tree that a workflow's stream belongs to, durably: after a power

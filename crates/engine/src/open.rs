@@ -36,101 +36,97 @@ pub struct Opened {
     pub folder: PathBuf,
 }
 
-impl Project {
-    /// How the conversation of a task would be opened; nothing is changed.
-    pub fn conversation(&mut self, id: &TaskId) -> Result<Opened, EngineError> {
-        let active = self.run()?.active();
-        let Some(view) = active.and_then(|active| active.task(id)) else {
-            return Err(Rejected::unknown(Code::TaskUnknown, format!("there is no task {id}"))
-                .next(NextStep::ShowRun)
-                .into());
-        };
-        // Programs know a conversation by the folder that it was held in.
-        let tree = active.and_then(|active| active.task_tree(id));
-        let found = view.trail.and_then(|trail| trail.conversation.clone());
-        let Some(Conversation { agent, id: conversation, .. }) = found else {
-            let message = format!("no agent has worked on {id}: there is nothing to open");
-            return Err(Rejected::rule(Code::NoConversation, message)
-                .next(NextStep::ExplainTask { id: id.clone() })
-                .into());
-        };
-        let agent = self.agent(&agent)?;
-        let words = interactive(agent.adapter, &agent.command, &conversation);
-        let words = words.ok_or_else(|| {
-            let name = &agent.name;
-            let message = format!(
-                "{name} has no terminal of its own in which {conversation} could be opened"
-            );
-            Problem::new(Code::NoTerminal, message)
-        })?;
-        let home = self.main_root().unwrap_or_else(|| self.root().to_owned());
-        let folder = tree.map_or_else(|| self.root().to_owned(), |tree| home.join(tree));
-        if !folder.exists() {
-            let message =
-                format!("{} is gone, and the conversation belongs to it", folder.display());
-            return Err(Problem::new(Code::TreeGone, message)
-                .next(NextStep::ListTrees)
-                .next(NextStep::ShowChanges { id: id.clone() })
-                .into());
+/// How the conversation of a task would be opened; nothing is changed.
+pub fn conversation(project: &mut Project, id: &TaskId) -> Result<Opened, EngineError> {
+    let active = project.run()?.active();
+    let Some(view) = active.and_then(|active| active.task(id)) else {
+        return Err(Rejected::unknown(Code::TaskUnknown, format!("there is no task {id}"))
+            .next(NextStep::ShowRun)
+            .into());
+    };
+    // Programs know a conversation by the folder that it was held in.
+    let tree = active.and_then(|active| active.task_tree(id));
+    let found = view.trail.and_then(|trail| trail.conversation.clone());
+    let Some(Conversation { agent, id: conversation, .. }) = found else {
+        let message = format!("no agent has worked on {id}: there is nothing to open");
+        return Err(Rejected::rule(Code::NoConversation, message)
+            .next(NextStep::ExplainTask { id: id.clone() })
+            .into());
+    };
+    let agent = project.agent(&agent)?;
+    let words = interactive(agent.adapter, &agent.command, &conversation);
+    let words = words.ok_or_else(|| {
+        let name = &agent.name;
+        let message =
+            format!("{name} has no terminal of its own in which {conversation} could be opened");
+        Problem::new(Code::NoTerminal, message)
+    })?;
+    let home = project.main_root().unwrap_or_else(|| project.root().to_owned());
+    let folder = tree.map_or_else(|| project.root().to_owned(), |tree| home.join(tree));
+    if !folder.exists() {
+        let message = format!("{} is gone, and the conversation belongs to it", folder.display());
+        return Err(Problem::new(Code::TreeGone, message)
+            .next(NextStep::ListTrees)
+            .next(NextStep::ShowChanges { id: id.clone() })
+            .into());
+    }
+    Ok(Opened { agent: agent.name, words, folder })
+}
+
+/// Takes a task's conversation away from its agent, and waits until that has ended.
+pub fn take_over(project: &mut Project, id: &TaskId) -> Result<Opened, EngineError> {
+    let opened = conversation(project, id)?;
+    project.run_command(run::Command::TakeOver { id: id.clone() })?;
+    let fence = project.place.state.join(layout::state::FENCES).join(id.as_str());
+    for _ in 0..LOOKS_MAX {
+        if file::Mark::of(&fence)?.is_none() {
+            return Ok(opened);
         }
-        Ok(Opened { agent: agent.name, words, folder })
+        end_left_agent(project, id)?;
+        thread::sleep(LOOK_INTERVAL);
     }
+    hand_back(project, id)?;
+    Err(Problem::new(Code::AgentStays, format!("the agent of {id} does not end"))
+        .next(NextStep::ShowHistory { id: id.clone() })
+        .into())
+}
 
-    /// Takes a task's conversation away from its agent, and waits until that has ended.
-    pub fn take_over(&mut self, id: &TaskId) -> Result<Opened, EngineError> {
-        let opened = self.conversation(id)?;
-        self.run_command(run::Command::TakeOver { id: id.clone() })?;
-        let fence = self.place.state.join(layout::state::FENCES).join(id.as_str());
-        for _ in 0..LOOKS_MAX {
-            if file::Mark::of(&fence)?.is_none() {
-                return Ok(opened);
-            }
-            self.end_left_agent(id)?;
-            thread::sleep(LOOK_INTERVAL);
-        }
-        self.hand_back(id)?;
-        Err(Problem::new(Code::AgentStays, format!("the agent of {id} does not end"))
-            .next(NextStep::ShowHistory { id: id.clone() })
-            .into())
-    }
+pub fn hand_back(project: &mut Project, id: &TaskId) -> Result<(), EngineError> {
+    project.run_command(run::Command::HandBack { id: id.clone() })
+}
 
-    pub fn hand_back(&mut self, id: &TaskId) -> Result<(), EngineError> {
-        self.run_command(run::Command::HandBack { id: id.clone() })
-    }
-
-    /// Ends the agent of a task that no engine looks after any more. An engine that lives ends its
-    /// agents itself.
-    fn end_left_agent(&mut self, id: &TaskId) -> Result<(), EngineError> {
-        let owner = Owner::this_process("open", self.clock.now());
-        let _alone = match EngineLease::acquire(&self.place, &owner) {
-            Ok(lock) => lock,
-            Err(StoreError::Busy { .. }) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        };
-        let start = format!("{id}#");
-        let is_its = |reports: &[Report]| reports.iter().any(|it| it.id().starts_with(&start));
-        for found in find(&agents_folder(&self.place.state))? {
-            match found {
-                Found::Alive(keeper) => {
-                    let mut reports = keeper.next(Duration::ZERO)?;
-                    if !is_its(&reports) {
-                        continue;
-                    }
-                    let is_end = |report: &Report| !matches!(report, Report::Started { .. });
-                    let name = reports[0].id().to_owned();
-                    keeper.stop(&name, Stop::Asked)?;
-                    while !reports.iter().any(is_end) {
-                        reports = keeper.next(LOOK_INTERVAL)?;
-                    }
-                    keeper.close()?;
+/// Ends the agent of a task that no engine looks after any more. An engine that lives ends its
+/// agents itself.
+fn end_left_agent(project: &mut Project, id: &TaskId) -> Result<(), EngineError> {
+    let owner = Owner::this_process("open", project.clock.now());
+    let _alone = match EngineLease::acquire(&project.place, &owner) {
+        Ok(lock) => lock,
+        Err(StoreError::Busy { .. }) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let start = format!("{id}#");
+    let is_its = |reports: &[Report]| reports.iter().any(|it| it.id().starts_with(&start));
+    for found in find(&agents_folder(&project.place.state))? {
+        match found {
+            Found::Alive(keeper) => {
+                let mut reports = keeper.next(Duration::ZERO)?;
+                if !is_its(&reports) {
+                    continue;
                 }
-                Found::Dead(dead) if is_its(&dead.reports) => {
-                    bury(&dead, "")?;
-                    dead.remove()?;
+                let is_end = |report: &Report| !matches!(report, Report::Started { .. });
+                let name = reports[0].id().to_owned();
+                keeper.stop(&name, Stop::Asked)?;
+                while !reports.iter().any(is_end) {
+                    reports = keeper.next(LOOK_INTERVAL)?;
                 }
-                Found::Dead(_) | Found::Foreign { .. } => {}
+                keeper.close()?;
             }
+            Found::Dead(dead) if is_its(&dead.reports) => {
+                bury(&dead, "")?;
+                dead.remove()?;
+            }
+            Found::Dead(_) | Found::Foreign { .. } => {}
         }
-        Ok(file::remove(&self.place.state.join(layout::state::FENCES).join(id.as_str()))?)
     }
+    Ok(file::remove(&project.place.state.join(layout::state::FENCES).join(id.as_str()))?)
 }

@@ -10,47 +10,43 @@ use crate::{
 use waypost_model::{actor::Actor, code::Code, next::NextStep};
 use waypost_store::permits::{Permit, Permits};
 
-impl Project {
-    fn permit_list(&self) -> Option<Permits> {
-        self.home.state.as_deref().map(|home| Permits::below(home, &self.place))
-    }
+fn current(project: &Project) -> Option<Permits> {
+    project.home.state.as_deref().map(|home| Permits::below(home, &project.place))
+}
 
-    /// What agents may do here without asking.
-    pub fn permits(&self) -> Result<Vec<Permit>, EngineError> {
-        Ok(self.permit_list().map(|list| list.list()).transpose()?.unwrap_or_default())
-    }
+/// What agents may do here without asking.
+pub fn list(project: &Project) -> Result<Vec<Permit>, EngineError> {
+    Ok(current(project).map(|list| list.list()).transpose()?.unwrap_or_default())
+}
 
-    /// Whether a person has allowed it for the project.
-    pub(crate) fn has_permit(&self, id: &str) -> Result<bool, EngineError> {
-        let found = self.permit_list().map(|list| list.find(id)).transpose()?;
-        Ok(found.flatten().is_some())
-    }
+/// Whether a person has allowed it for the project.
+pub(crate) fn is_allowed(project: &Project, id: &str) -> Result<bool, EngineError> {
+    let found = current(project).map(|list| list.find(id)).transpose()?;
+    Ok(found.flatten().is_some())
+}
 
-    /// Keeps what the person who gives this command allows.
-    pub(crate) fn keep_permit(&self, id: &str, what: &str) -> Result<(), EngineError> {
-        let Actor::User(name) = &self.actor else { return Ok(()) };
-        let Some(list) = self.permit_list() else {
-            let message = "there is no home folder to keep the permission in";
-            let hint = "set HOME, or answer with `allow-run`";
-            return Err(Problem::new(Code::HomeMissing, message).hint(hint).into());
-        };
-        let at = self.clock.now().to_string();
-        Ok(list.add(id, what, (name, &at), self.root())?)
-    }
+/// Keeps what the person who gives this command allows.
+pub(crate) fn keep(project: &Project, id: &str, what: &str) -> Result<(), EngineError> {
+    let Actor::User(name) = &project.actor else { return Ok(()) };
+    let Some(list) = current(project) else {
+        let message = "there is no home folder to keep the permission in";
+        let hint = "set HOME, or answer with `allow-run`";
+        return Err(Problem::new(Code::HomeMissing, message).hint(hint).into());
+    };
+    let at = project.clock.now().to_string();
+    Ok(list.add(id, what, (name, &at), project.root())?)
+}
 
-    /// Takes back a permission, named by the beginning of its id. Returns what it was for.
-    pub fn revoke(&self, start: &str) -> Result<Permit, EngineError> {
-        let found = self.permits()?;
-        let mut fitting = found.iter().filter(|it| !start.is_empty() && it.id.starts_with(start));
-        let (Some(permit), None) = (fitting.next(), fitting.next()) else {
-            let message = format!("`{start}` is not the id of one permission");
-            return Err(Problem::new(Code::PermitUnknown, message)
-                .next(NextStep::ListPermits)
-                .into());
-        };
-        if let Some(list) = self.permit_list() {
-            list.remove(&permit.id)?;
-        }
-        Ok(permit.clone())
+/// Takes back a permission, named by the beginning of its id. Returns what it was for.
+pub fn revoke(project: &Project, start: &str) -> Result<Permit, EngineError> {
+    let found = list(project)?;
+    let mut fitting = found.iter().filter(|it| !start.is_empty() && it.id.starts_with(start));
+    let (Some(permit), None) = (fitting.next(), fitting.next()) else {
+        let message = format!("`{start}` is not the id of one permission");
+        return Err(Problem::new(Code::PermitUnknown, message).next(NextStep::ListPermits).into());
+    };
+    if let Some(list) = current(project) {
+        list.remove(&permit.id)?;
     }
+    Ok(permit.clone())
 }

@@ -4,12 +4,14 @@
 //! ends by showing the new state in the windows. Nothing here outlives the command.
 
 use crate::{
+    boxes,
     clock::Clock,
     config::{Configuration, Sources},
     conflict::decide_again_if_moved,
     environment::Environment,
     error::EngineError,
     fence::{self, Fence},
+    gate,
     home::Home,
     host,
     ledger::{Ledger, MachineCommand, Work, inbox_stream, run_stream, workflow_stream},
@@ -19,7 +21,7 @@ use crate::{
     spelling::{self, Spelling},
     summary,
     tasks::TasksSource,
-    windows,
+    verdicts, windows,
 };
 use std::{
     collections::VecDeque,
@@ -139,7 +141,7 @@ impl Project {
             Err(EngineError::Rejected(_)) => return Ok(project),
             looked => looked?,
         }
-        if let Err(error) = project.take_verdicts() {
+        if let Err(error) = verdicts::take_in(&mut project) {
             project.notice(format!("what the hook wrote down was not taken in: {error}"));
         }
         windows::reconcile(&mut project)?;
@@ -347,13 +349,13 @@ impl Project {
         let is_run = commands.iter().any(|it| it.is_for::<Run>());
         self.commit_if(commands, check)?;
         if is_run {
-            self.tick_boxes()?;
+            boxes::tick(self)?;
         }
         host::poke(&self.place);
         windows::render(self)?;
         summary::keep(self);
         if commands.iter().any(|it| it.is_for::<Workflow>()) {
-            self.renew_gate_record();
+            gate::renew_record(self);
         }
         self.back_up_if_due();
         Ok(())

@@ -1,6 +1,6 @@
 //! Cleaning up after a process that died, in every folder that this project writes to.
 
-use crate::project::Project;
+use crate::{init, project::Project};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -34,7 +34,7 @@ fn folders(project: &Project) -> Vec<PathBuf> {
     found.push(windows);
     found.push(project.root().join(layout::window::WORKFLOW_FOLDER));
     found.extend(project.main_root().map(|root| root.join(".claude")));
-    found.extend(project.setup_folders());
+    found.extend(init::setup_folders(project));
     found.extend(project.projects_folder());
     found
 }

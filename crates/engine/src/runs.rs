@@ -16,38 +16,34 @@ use waypost_model::{
 };
 use waypost_store::StoreError;
 
-impl Project {
-    /// Every run of this repository, the first first.
-    pub fn runs(&mut self) -> Result<Vec<RunBrief>, EngineError> {
-        Ok(self.run()?.active().map(|active| active.runs().collect()).unwrap_or_default())
-    }
+/// Every run of this repository, the first first.
+pub fn list(project: &mut Project) -> Result<Vec<RunBrief>, EngineError> {
+    Ok(project.run()?.active().map(|active| active.runs().collect()).unwrap_or_default())
+}
 
-    /// The run of this number as it is, or as it was when the next one began.
-    pub fn run_of(&mut self, number: u32) -> Result<Run, EngineError> {
-        let last = self.run()?.active().map_or(0, |active| active.number());
-        let Some(journal) = self.journal.as_mut().filter(|_| (1..=last).contains(&number)) else {
-            let message = match last {
-                0 => "no run has begun".to_owned(),
-                1 => format!("there is no run {number}; there is run 1 only"),
-                _ => format!("there is no run {number}; there are runs 1 to {last}"),
-            };
-            return Err(Rejected::unknown(Code::RunUnknown, message)
-                .next(NextStep::ListRuns)
-                .into());
+/// The run of this number as it is, or as it was when the next one began.
+pub fn find(project: &mut Project, number: u32) -> Result<Run, EngineError> {
+    let last = project.run()?.active().map_or(0, |active| active.number());
+    let Some(journal) = project.journal.as_mut().filter(|_| (1..=last).contains(&number)) else {
+        let message = match last {
+            0 => "no run has begun".to_owned(),
+            1 => format!("there is no run {number}; there is run 1 only"),
+            _ => format!("there is no run {number}; there are runs 1 to {last}"),
         };
-        let (mut run, mut is_past) = (Run::none(), false);
-        journal.view()?.for_each_event(&run_stream(), 0, |entry| -> Result<(), StoreError> {
-            if is_past {
-                return Ok(());
-            }
-            let event: Event = decode::<Run>(&entry)?;
-            let is_at = run.active().is_some_and(|active| active.number() == number);
-            is_past = is_at && matches!(event, Event::Begun { .. });
-            if !is_past {
-                run.apply(&event, entry.at);
-            }
-            Ok(())
-        })?;
-        Ok(run)
-    }
+        return Err(Rejected::unknown(Code::RunUnknown, message).next(NextStep::ListRuns).into());
+    };
+    let (mut run, mut is_past) = (Run::none(), false);
+    journal.view()?.for_each_event(&run_stream(), 0, |entry| -> Result<(), StoreError> {
+        if is_past {
+            return Ok(());
+        }
+        let event: Event = decode::<Run>(&entry)?;
+        let is_at = run.active().is_some_and(|active| active.number() == number);
+        is_past = is_at && matches!(event, Event::Begun { .. });
+        if !is_past {
+            run.apply(&event, entry.at);
+        }
+        Ok(())
+    })?;
+    Ok(run)
 }

@@ -9,8 +9,10 @@ use crate::{
     check,
     error::{EngineError, Problem},
     execute::{Made, make_attempt_tree},
+    isolation,
     ledger::MachineCommand,
     project::Project,
+    tasks,
     worktrees::trees_of,
 };
 use std::{
@@ -60,241 +62,241 @@ impl Place {
     }
 }
 
-impl Project {
-    /// Starts a task. In an agent session this is where the first agent of a run starts: where its
-    /// tasks are worked on is decided now, and the task's work tree made where there is one; its
-    /// path is returned.
-    pub fn start_task(
-        &mut self,
-        id: &TaskId,
-        file: Option<&Path>,
-        echo: &mut dyn io::Write,
-    ) -> Result<Option<PathBuf>, EngineError> {
-        let is_session = !self.actor().is_person();
-        let mut commands = Vec::new();
-        if is_session {
-            commands.extend(self.decide_place_ahead(file)?);
-        }
-        commands.push(run::Command::Start { id: id.clone() });
-        if !is_session {
-            self.work_on_run(commands, file)?;
-            return Ok(None);
-        }
-        self.start_in_session(commands, id, file)?;
-        let made = self.make_place(id, echo);
-        if made.is_err() {
-            self.give_back(id)?;
-        }
-        made
+/// Starts a task. In an agent session this is where the first agent of a run starts: where its
+/// tasks are worked on is decided now, and the task's work tree made where there is one; its
+/// path is returned.
+pub fn start_task(
+    project: &mut Project,
+    id: &TaskId,
+    file: Option<&Path>,
+    echo: &mut dyn io::Write,
+) -> Result<Option<PathBuf>, EngineError> {
+    let is_session = !project.actor().is_person();
+    let mut commands = Vec::new();
+    if is_session {
+        commands.extend(decide_place_ahead(project, file)?);
     }
-
-    /// What decides where tasks are worked on, before the run has begun or after.
-    fn decide_place_ahead(
-        &mut self,
-        file: Option<&Path>,
-    ) -> Result<Option<run::Command>, EngineError> {
-        if !self.ahead(file, crate::Onward::GoOn)?.begins() {
-            return self.decide_place();
-        }
-        let settings = self.configuration().values.run.settings();
-        let settings = self.place_run(settings, None, file)?;
-        self.say_place(&settings);
-        Ok(Some(run::Command::Configure { settings }))
+    commands.push(run::Command::Start { id: id.clone() });
+    if !is_session {
+        tasks::work_on_run(project, commands, file)?;
+        return Ok(None);
     }
-
-    fn make_place(
-        &mut self,
-        id: &TaskId,
-        echo: &mut dyn io::Write,
-    ) -> Result<Option<PathBuf>, EngineError> {
-        let Some(place) = self.place_of(id)? else { return Ok(None) };
-        let is_based = self.run()?.active().is_some_and(|it| it.base(place.phase.number).is_some());
-        if !is_based {
-            let (phase, commit) =
-                (place.phase.number, merge::open_phase(&place.trees, &place.phase)?);
-            self.record(vec![run::Command::BasePhase { phase, commit }])?;
-        }
-        let made = match place.is_own() {
-            true => make_attempt_tree(&place.trees, id, &place.name, &place.phase)?,
-            false => {
-                merge::enter(&place.trees, &place.occupant(self.is_alone(id)?), false)?;
-                Made::Kept { without: None }
-            }
-        };
-        match made {
-            Made::NoSpace => {
-                let message = "the disk is nearly full: there is no room for a work tree";
-                return Err(Problem::new(Code::DiskFull, message).next(NextStep::ListTrees).into());
-            }
-            Made::New => self.set_up(&place.folder(), echo)?,
-            Made::Kept { .. } => {}
-        }
-        Ok(Some(place.folder()))
+    tasks::start_in_session(project, commands, id, file)?;
+    let made = make_place(project, id, echo);
+    if made.is_err() {
+        give_back(project, id)?;
     }
+    made
+}
 
-    /// Makes a new work tree ready by the project's own command.
-    fn set_up(&self, folder: &Path, echo: &mut dyn io::Write) -> Result<(), EngineError> {
-        let setup = self.configuration().values.worktree.setup.trim().to_owned();
-        if setup.is_empty() {
-            return Ok(());
+/// What decides where tasks are worked on, before the run has begun or after.
+fn decide_place_ahead(
+    project: &mut Project,
+    file: Option<&Path>,
+) -> Result<Option<run::Command>, EngineError> {
+    if !tasks::ahead(project, file, crate::Onward::GoOn)?.begins() {
+        return isolation::decide_place(project);
+    }
+    let settings = project.configuration().values.run.settings();
+    let settings = isolation::place_run(project, settings, None, file)?;
+    isolation::say_place(project, &settings);
+    Ok(Some(run::Command::Configure { settings }))
+}
+
+fn make_place(
+    project: &mut Project,
+    id: &TaskId,
+    echo: &mut dyn io::Write,
+) -> Result<Option<PathBuf>, EngineError> {
+    let Some(place) = place_of(project, id)? else { return Ok(None) };
+    let is_based = project.run()?.active().is_some_and(|it| it.base(place.phase.number).is_some());
+    if !is_based {
+        let (phase, commit) = (place.phase.number, merge::open_phase(&place.trees, &place.phase)?);
+        record(project, vec![run::Command::BasePhase { phase, commit }])?;
+    }
+    let made = match place.is_own() {
+        true => make_attempt_tree(&place.trees, id, &place.name, &place.phase)?,
+        false => {
+            merge::enter(&place.trees, &place.occupant(is_alone(project, id)?), false)?;
+            Made::Kept { without: None }
         }
-        let result = check::run(&setup, folder, echo)?;
-        match result.passed {
-            true => Ok(()),
-            false => Err(EngineError::CheckFailed { command: setup, outcome: result.outcome }),
+    };
+    match made {
+        Made::NoSpace => {
+            let message = "the disk is nearly full: there is no room for a work tree";
+            return Err(Problem::new(Code::DiskFull, message).next(NextStep::ListTrees).into());
+        }
+        Made::New => set_up(project, &place.folder(), echo)?,
+        Made::Kept { .. } => {}
+    }
+    Ok(Some(place.folder()))
+}
+
+/// Makes a new work tree ready by the project's own command.
+fn set_up(project: &Project, folder: &Path, echo: &mut dyn io::Write) -> Result<(), EngineError> {
+    let setup = project.configuration().values.worktree.setup.trim().to_owned();
+    if setup.is_empty() {
+        return Ok(());
+    }
+    let result = check::run(&setup, folder, echo)?;
+    match result.passed {
+        true => Ok(()),
+        false => Err(EngineError::CheckFailed { command: setup, outcome: result.outcome }),
+    }
+}
+
+/// The attempt that was just begun has no place to work in: it is none.
+fn give_back(project: &mut Project, id: &TaskId) -> Result<(), EngineError> {
+    record(project, vec![run::Command::Interrupt { id: id.clone(), attempt: None }])
+}
+
+/// Whether no other task is in progress.
+fn is_alone(project: &mut Project, id: &TaskId) -> Result<bool, EngineError> {
+    let Some(active) = project.run()?.active() else { return Ok(true) };
+    let mut others = active.tasks().filter(|view| view.planned.id != *id);
+    Ok(!others.any(|view| view.status == TaskStatus::InProgress))
+}
+
+/// Where a task in progress is worked on; none if that is the project's folder.
+fn place_of(project: &mut Project, id: &TaskId) -> Result<Option<Place>, EngineError> {
+    let Some(active) = project.run()?.active() else { return Ok(None) };
+    let view = active.task(id).filter(|view| view.status == TaskStatus::InProgress);
+    let Some(view) = view else { return Ok(None) };
+    let Some(phase) = PhaseBranch::of(active, view.planned.phase) else { return Ok(None) };
+    let name = match active.settings().isolation {
+        Isolation::Task => active.task_tree(id),
+        _ => Some(phase.name.clone()),
+    };
+    let Some(name) = name else { return Ok(None) };
+    let details = view.planned.details.as_deref();
+    let (title, attempt) = (view.planned.title.clone(), view.attempts);
+    let stamp = Stamp { id: id.clone(), attempt, title };
+    let files = details.map(|it| it.files.clone()).unwrap_or_default();
+    let verify = details.map(|it| it.verify.clone()).unwrap_or_default();
+    Ok(Some(Place { trees: trees_of(project)?, phase, name, stamp, files, verify }))
+}
+
+/// Commits, verifies and joins what a session did in the work tree that it was given; false if
+/// it works in the project's folder, or an engine works for it.
+pub(crate) fn finish_apart(
+    project: &mut Project,
+    id: &TaskId,
+    attempt: Option<u32>,
+    echo: &mut dyn io::Write,
+) -> Result<bool, EngineError> {
+    if project.actor().is_person() || project.is_in_attempt() {
+        return Ok(false);
+    }
+    let Some(place) = place_of(project, id)? else { return Ok(false) };
+    // One that was begun in the project's folder has no tree, and an older attempt no say.
+    let is_current = attempt.is_none_or(|attempt| attempt == place.stamp.attempt);
+    if !is_current || !place.folder().join(".git").exists() {
+        return Ok(false);
+    }
+    let evidence = |tree: Option<String>| match place.verify.is_empty() {
+        true => Evidence::Unverified,
+        false => Evidence::Check { command: place.verify.join(" && "), tree },
+    };
+    let (commit, evidence) = match place.is_own() {
+        true => {
+            let own = merge::commit_attempt(&place.trees, &place.name, &place.phase, &place.stamp)?;
+            let (commit, changed) = place.proven(own)?;
+            place.verify(echo)?;
+            let evidence = evidence(Some(commit.clone()));
+            (place.join(&commit, changed, &evidence)?, evidence)
+        }
+        false => {
+            place.verify(echo)?;
+            let evidence = evidence(None);
+            let occupant = place.occupant(is_alone(project, id)?);
+            let said = evidence.to_string();
+            let shared = merge::commit_shared(&place.trees, &occupant, false, &said)?;
+            let (commit, changed) = place.proven(shared)?;
+            (changed.then_some(commit), evidence)
+        }
+    };
+    let attempt = Some(place.stamp.attempt);
+    record(project, vec![run::Command::Done { id: id.clone(), attempt, evidence, commit }])?;
+    if place.is_own() {
+        // A session may still be in it; then it is removed later.
+        let _kept = tree::retire(&place.trees, &place.name, "its work is joined");
+    }
+    Ok(true)
+}
+
+/// Merges a phase whose tasks have all ended, where an agent session is its own executor.
+pub fn end_phase_of_session(
+    project: &mut Project,
+    echo: &mut dyn io::Write,
+) -> Result<(), EngineError> {
+    if project.actor().is_person() || project.is_in_attempt() || project.engine_holder()?.is_some()
+    {
+        return Ok(());
+    }
+    let Some(active) = project.run()?.active() else { return Ok(()) };
+    let number = active.current_phase();
+    let is_joining =
+        matches!(active.phase(number), Some(PhaseStage::Ending { step: EndStep::Joining, .. }));
+    let (true, Some(landing)) = (is_joining, Landing::of(active, number)) else {
+        return Ok(());
+    };
+    let owner = Owner::this_process("run", project.clock.now());
+    let _lock = EngineLease::acquire(&project.place, &owner)?;
+    let trees = trees_of(project)?.held(Hold::acquire(&project.place.state)?);
+    let result = land_phase(project, &trees, &landing, echo);
+    let result = match result {
+        Err(EngineError::CheckFailed { command, outcome }) => {
+            Err(format!("`{command}` did not pass in {}: {outcome}.", landing.phase.name))
+        }
+        Err(error) => Err(format!("{error}.")),
+        Ok(Land::Held(why)) => Err(why),
+        Ok(Land::Nothing) => Ok(None),
+        Ok(Land::Done { commit, .. }) => Ok(Some(commit)),
+    };
+    match &result {
+        Ok(_) => project.notice(format!("phase {number} is merged into {}", landing.phase.target)),
+        Err(why) => {
+            merge::hand_over(&trees, &landing.phase)?;
+            project.notice(format!("phase {number} could not be merged: {why}"));
         }
     }
-
-    /// The attempt that was just begun has no place to work in: it is none.
-    fn give_back(&mut self, id: &TaskId) -> Result<(), EngineError> {
-        self.record(vec![run::Command::Interrupt { id: id.clone(), attempt: None }])
+    let is_merged = result.is_ok();
+    record(project, vec![run::Command::PhaseJoined { phase: number, result }])?;
+    if is_merged {
+        merge::close_phase(&trees, &landing.phase)?;
     }
+    Ok(())
+}
 
-    /// Whether no other task is in progress.
-    fn is_alone(&mut self, id: &TaskId) -> Result<bool, EngineError> {
-        let Some(active) = self.run()?.active() else { return Ok(true) };
-        let mut others = active.tasks().filter(|view| view.planned.id != *id);
-        Ok(!others.any(|view| view.status == TaskStatus::InProgress))
+fn land_phase(
+    project: &Project,
+    trees: &Trees,
+    landing: &Landing,
+    echo: &mut dyn io::Write,
+) -> Result<Land, EngineError> {
+    merge::settle_phase(trees, &landing.phase)?;
+    let folder = trees.path(&landing.phase.name);
+    let checks = &project.configuration().values.run.checks;
+    if !checks.is_empty() {
+        set_up(project, &folder, echo)?;
     }
-
-    /// Where a task in progress is worked on; none if that is the project's folder.
-    fn place_of(&mut self, id: &TaskId) -> Result<Option<Place>, EngineError> {
-        let Some(active) = self.run()?.active() else { return Ok(None) };
-        let view = active.task(id).filter(|view| view.status == TaskStatus::InProgress);
-        let Some(view) = view else { return Ok(None) };
-        let Some(phase) = PhaseBranch::of(active, view.planned.phase) else { return Ok(None) };
-        let name = match active.settings().isolation {
-            Isolation::Task => active.task_tree(id),
-            _ => Some(phase.name.clone()),
-        };
-        let Some(name) = name else { return Ok(None) };
-        let details = view.planned.details.as_deref();
-        let (title, attempt) = (view.planned.title.clone(), view.attempts);
-        let stamp = Stamp { id: id.clone(), attempt, title };
-        let files = details.map(|it| it.files.clone()).unwrap_or_default();
-        let verify = details.map(|it| it.verify.clone()).unwrap_or_default();
-        Ok(Some(Place { trees: trees_of(self)?, phase, name, stamp, files, verify }))
+    for command in checks {
+        let result = check::run(command, &folder, echo)?;
+        if !result.passed {
+            let (command, outcome) = (command.clone(), result.outcome);
+            return Err(EngineError::CheckFailed { command, outcome });
+        }
     }
+    Ok(merge::land(trees, landing)?)
+}
 
-    /// Commits, verifies and joins what a session did in the work tree that it was given; false if
-    /// it works in the project's folder, or an engine works for it.
-    pub(crate) fn finish_apart(
-        &mut self,
-        id: &TaskId,
-        attempt: Option<u32>,
-        echo: &mut dyn io::Write,
-    ) -> Result<bool, EngineError> {
-        if self.actor().is_person() || self.is_in_attempt() {
-            return Ok(false);
-        }
-        let Some(place) = self.place_of(id)? else { return Ok(false) };
-        // One that was begun in the project's folder has no tree, and an older attempt no say.
-        let is_current = attempt.is_none_or(|attempt| attempt == place.stamp.attempt);
-        if !is_current || !place.folder().join(".git").exists() {
-            return Ok(false);
-        }
-        let evidence = |tree: Option<String>| match place.verify.is_empty() {
-            true => Evidence::Unverified,
-            false => Evidence::Check { command: place.verify.join(" && "), tree },
-        };
-        let (commit, evidence) = match place.is_own() {
-            true => {
-                let own =
-                    merge::commit_attempt(&place.trees, &place.name, &place.phase, &place.stamp)?;
-                let (commit, changed) = place.proven(own)?;
-                place.verify(echo)?;
-                let evidence = evidence(Some(commit.clone()));
-                (place.join(&commit, changed, &evidence)?, evidence)
-            }
-            false => {
-                place.verify(echo)?;
-                let evidence = evidence(None);
-                let occupant = place.occupant(self.is_alone(id)?);
-                let said = evidence.to_string();
-                let shared = merge::commit_shared(&place.trees, &occupant, false, &said)?;
-                let (commit, changed) = place.proven(shared)?;
-                (changed.then_some(commit), evidence)
-            }
-        };
-        let attempt = Some(place.stamp.attempt);
-        self.record(vec![run::Command::Done { id: id.clone(), attempt, evidence, commit }])?;
-        if place.is_own() {
-            // A session may still be in it; then it is removed later.
-            let _kept = tree::retire(&place.trees, &place.name, "its work is joined");
-        }
-        Ok(true)
-    }
-
-    /// Merges a phase whose tasks have all ended, where an agent session is its own executor.
-    pub fn end_phase_of_session(&mut self, echo: &mut dyn io::Write) -> Result<(), EngineError> {
-        if self.actor().is_person() || self.is_in_attempt() || self.engine_holder()?.is_some() {
-            return Ok(());
-        }
-        let Some(active) = self.run()?.active() else { return Ok(()) };
-        let number = active.current_phase();
-        let is_joining =
-            matches!(active.phase(number), Some(PhaseStage::Ending { step: EndStep::Joining, .. }));
-        let (true, Some(landing)) = (is_joining, Landing::of(active, number)) else {
-            return Ok(());
-        };
-        let owner = Owner::this_process("run", self.clock.now());
-        let _lock = EngineLease::acquire(&self.place, &owner)?;
-        let trees = trees_of(self)?.held(Hold::acquire(&self.place.state)?);
-        let result = self.land_phase(&trees, &landing, echo);
-        let result = match result {
-            Err(EngineError::CheckFailed { command, outcome }) => {
-                Err(format!("`{command}` did not pass in {}: {outcome}.", landing.phase.name))
-            }
-            Err(error) => Err(format!("{error}.")),
-            Ok(Land::Held(why)) => Err(why),
-            Ok(Land::Nothing) => Ok(None),
-            Ok(Land::Done { commit, .. }) => Ok(Some(commit)),
-        };
-        match &result {
-            Ok(_) => self.notice(format!("phase {number} is merged into {}", landing.phase.target)),
-            Err(why) => {
-                merge::hand_over(&trees, &landing.phase)?;
-                self.notice(format!("phase {number} could not be merged: {why}"));
-            }
-        }
-        let is_merged = result.is_ok();
-        self.record(vec![run::Command::PhaseJoined { phase: number, result }])?;
-        if is_merged {
-            merge::close_phase(&trees, &landing.phase)?;
-        }
-        Ok(())
-    }
-
-    fn land_phase(
-        &self,
-        trees: &Trees,
-        landing: &Landing,
-        echo: &mut dyn io::Write,
-    ) -> Result<Land, EngineError> {
-        merge::settle_phase(trees, &landing.phase)?;
-        let folder = trees.path(&landing.phase.name);
-        let checks = &self.configuration().values.run.checks;
-        if !checks.is_empty() {
-            self.set_up(&folder, echo)?;
-        }
-        for command in checks {
-            let result = check::run(command, &folder, echo)?;
-            if !result.passed {
-                let (command, outcome) = (command.clone(), result.outcome);
-                return Err(EngineError::CheckFailed { command, outcome });
-            }
-        }
-        Ok(merge::land(trees, landing)?)
-    }
-
-    /// Records what Waypost itself has done for a session, and shows it.
-    fn record(&mut self, commands: Vec<run::Command>) -> Result<(), EngineError> {
-        let commands: Vec<MachineCommand> = commands.into_iter().map(MachineCommand::run).collect();
-        let refused = self.commit_each(&Actor::Waypost, &commands, |_| Vec::new())?;
-        match refused.into_iter().next() {
-            Some(refused) => Err(refused.next(NextStep::ShowRun).into()),
-            None => self.command(&[]),
-        }
+/// Records what Waypost itself has done for a session, and shows it.
+fn record(project: &mut Project, commands: Vec<run::Command>) -> Result<(), EngineError> {
+    let commands: Vec<MachineCommand> = commands.into_iter().map(MachineCommand::run).collect();
+    let refused = project.commit_each(&Actor::Waypost, &commands, |_| Vec::new())?;
+    match refused.into_iter().next() {
+        Some(refused) => Err(refused.next(NextStep::ShowRun).into()),
+        None => project.command(&[]),
     }
 }
 

@@ -49,43 +49,40 @@ struct Key {
     at: Time,
 }
 
-impl Project {
-    /// How the run of this repository stands; none if none has begun.
-    pub fn run_summary(&mut self) -> Result<Option<RunSummary>, EngineError> {
-        let mut summary = match load(self)? {
-            Some(brief) => brief.summary,
-            None => {
-                keep(self);
-                self.run()?.active().map(|active| active.summary())
-            }
-        };
-        if let Some(summary) = &mut summary {
-            let working = summary.in_progress.iter().filter_map(|task| self.live_usage(task));
-            let working: Vec<Usage> = working.collect();
-            working.iter().for_each(|usage| summary.usage.add(usage));
+/// How the run of this repository stands; none if none has begun.
+pub fn of_run(project: &mut Project) -> Result<Option<RunSummary>, EngineError> {
+    let mut summary = match load(project)? {
+        Some(brief) => brief.summary,
+        None => {
+            keep(project);
+            project.run()?.active().map(|active| active.summary())
         }
-        Ok(summary)
+    };
+    if let Some(summary) = &mut summary {
+        let working = summary.in_progress.iter().filter_map(|task| live_usage(project, task));
+        let working: Vec<Usage> = working.collect();
+        working.iter().for_each(|usage| summary.usage.add(usage));
     }
+    Ok(summary)
+}
 
-    /// What the agent at work on a task has used up so far. From its stream, so it is the same
-    /// whether the engine lives or not.
-    fn live_usage(&self, task: &TaskSummary) -> Option<Usage> {
-        let trail = task.trail.as_ref()?;
-        let conversation =
-            trail.conversation.as_ref().filter(|_| trail.accounted < task.attempts)?;
-        let agent = self.agent(&conversation.agent).ok()?;
-        let heard = heard_in(&log_path(&self.place.state, &task.id, task.attempts), agent.adapter);
-        let mut meter = Meter::new(conversation.counted);
-        meter.read(&heard.tally, &agent);
-        Some(meter.spent())
-    }
+/// What the agent at work on a task has used up so far. From its stream, so it is the same
+/// whether the engine lives or not.
+fn live_usage(project: &Project, task: &TaskSummary) -> Option<Usage> {
+    let trail = task.trail.as_ref()?;
+    let conversation = trail.conversation.as_ref().filter(|_| trail.accounted < task.attempts)?;
+    let agent = project.agent(&conversation.agent).ok()?;
+    let heard = heard_in(&log_path(&project.place.state, &task.id, task.attempts), agent.adapter);
+    let mut meter = Meter::new(conversation.counted);
+    meter.read(&heard.tally, &agent);
+    Some(meter.spent())
+}
 
-    /// The tasks of the run that may be started now, the most urgent first.
-    pub fn ready_tasks(&mut self) -> Result<Vec<TaskSummary>, EngineError> {
-        match load(self)?.and_then(|brief| brief.ready) {
-            Some(ready) => Ok(ready),
-            None => Ok(self.run()?.active().map(|it| it.ready_summaries()).unwrap_or_default()),
-        }
+/// The tasks of the run that may be started now, the most urgent first.
+pub fn ready_tasks(project: &mut Project) -> Result<Vec<TaskSummary>, EngineError> {
+    match load(project)?.and_then(|brief| brief.ready) {
+        Some(ready) => Ok(ready),
+        None => Ok(project.run()?.active().map(|it| it.ready_summaries()).unwrap_or_default()),
     }
 }
 
@@ -175,10 +172,10 @@ mod tests {
     /// What is shown is what the journal says, and what is kept now says the same.
     fn check(project: &mut Project, in_progress: usize, ready: usize) {
         let truth = project.run().unwrap().active().map(|active| active.summary());
-        let shown = project.run_summary().unwrap();
+        let shown = of_run(project).unwrap();
         assert_eq!(shown, truth);
         assert_eq!(shown.unwrap().in_progress.len(), in_progress);
-        assert_eq!(project.ready_tasks().unwrap().len(), ready);
+        assert_eq!(ready_tasks(project).unwrap().len(), ready);
         assert_eq!(load(project).unwrap().unwrap().summary, truth);
     }
 

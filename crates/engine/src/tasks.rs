@@ -1,6 +1,7 @@
 //! Finding and reading TASKS.md, and keeping a run in step with it.
 
 use crate::{
+    adopt,
     error::{EngineError, Problem},
     ledger::MachineCommand,
     preflight::{Preflight, outlook_after},
@@ -92,305 +93,302 @@ impl TasksSource {
     }
 }
 
-impl Project {
-    /// Reads `file`, or the first TASKS.md in the usual places.
-    pub fn read_tasks(&self, file: Option<&Path>) -> Result<TasksSource, EngineError> {
-        let path = match file {
-            Some(path) => path.to_owned(),
-            None => self.find_tasks().ok_or_else(|| {
-                let message = format!("there is no {}", USUAL_PLACES.join(", no "));
-                Problem::new(Code::TasksNotFound, message)
-                    .hint("write one, or name the file with `--tasks FILE`")
-            })?,
-        };
-        let bytes = file::read_bounded(&path, FILE_SIZE_MAX)?.ok_or_else(|| no_such_file(&path))?;
-        let root = self.root();
-        let fallback =
-            root.file_name().map_or_else(|| "project".into(), |name| name.to_string_lossy());
-        let read = tasks_md::read(&String::from_utf8_lossy(&bytes), &fallback)
-            .map_err(|diagnostics| EngineError::invalid(&path, &bytes, diagnostics))?;
-        let shown = self.shown_path(&path);
-        let mut plan = read.plan;
-        plan.source = Some(PlanSource { path: shown, hash: hash::sha256_hex(&bytes) });
-        Ok(TasksSource { path, plan, warnings: read.warnings })
-    }
+/// Reads `file`, or the first TASKS.md in the usual places.
+pub fn read(project: &Project, file: Option<&Path>) -> Result<TasksSource, EngineError> {
+    let path = match file {
+        Some(path) => path.to_owned(),
+        None => find(project).ok_or_else(|| {
+            let message = format!("there is no {}", USUAL_PLACES.join(", no "));
+            Problem::new(Code::TasksNotFound, message)
+                .hint("write one, or name the file with `--tasks FILE`")
+        })?,
+    };
+    let bytes = file::read_bounded(&path, FILE_SIZE_MAX)?.ok_or_else(|| no_such_file(&path))?;
+    let root = project.root();
+    let fallback = root.file_name().map_or_else(|| "project".into(), |name| name.to_string_lossy());
+    let read = tasks_md::read(&String::from_utf8_lossy(&bytes), &fallback)
+        .map_err(|diagnostics| EngineError::invalid(&path, &bytes, diagnostics))?;
+    let shown = shown_path(project, &path);
+    let mut plan = read.plan;
+    plan.source = Some(PlanSource { path: shown, hash: hash::sha256_hex(&bytes) });
+    Ok(TasksSource { path, plan, warnings: read.warnings })
+}
 
-    fn find_tasks(&self) -> Option<PathBuf> {
-        USUAL_PLACES.iter().map(|place| self.root().join(place)).find(|path| path.is_file())
-    }
+fn find(project: &Project) -> Option<PathBuf> {
+    USUAL_PLACES.iter().map(|place| project.root().join(place)).find(|path| path.is_file())
+}
 
-    /// The run as it would begin with the TASKS.md that is there.
-    pub fn preview_run(&mut self, file: Option<&Path>) -> Result<Run, EngineError> {
-        let plan = self.read_tasks(file)?.plan;
-        let settings = self.configuration().values.run.settings();
-        let (by, now) = (self.actor().clone(), self.clock().now());
-        let begin = run::Command::Begin { plan, settings };
-        Ok(self.run()?.imagine_next([&begin], &Asked { by: &by, now })?)
-    }
+/// The run as it would begin with the TASKS.md that is there.
+pub fn preview_run(project: &mut Project, file: Option<&Path>) -> Result<Run, EngineError> {
+    let plan = read(project, file)?.plan;
+    let settings = project.configuration().values.run.settings();
+    let (by, now) = (project.actor().clone(), project.clock().now());
+    let begin = run::Command::Begin { plan, settings };
+    Ok(project.run()?.imagine_next([&begin], &Asked { by: &by, now })?)
+}
 
-    /// Gives commands to the run, beginning it first if there is none, and taking up a TASKS.md
-    /// that has changed since; not while a task is worked on that is no longer in it.
-    pub fn drive_run(
-        &mut self,
-        commands: Vec<run::Command>,
-        file: Option<&Path>,
-    ) -> Result<(), EngineError> {
-        let commands = self.with_plan(commands, file, (Onward::GoOn, By::Tasks))?;
-        self.command(&commands)
-    }
+/// Gives commands to the run, beginning it first if there is none, and taking up a TASKS.md
+/// that has changed since; not while a task is worked on that is no longer in it.
+pub fn drive_run(
+    project: &mut Project,
+    commands: Vec<run::Command>,
+    file: Option<&Path>,
+) -> Result<(), EngineError> {
+    let commands = with_plan(project, commands, file, (Onward::GoOn, By::Tasks))?;
+    project.command(&commands)
+}
 
-    /// As `drive_run`, for an agent session that is its own executor: after a run that is over the
-    /// next one begins, if TASKS.md has something new.
-    pub fn work_on_run(
-        &mut self,
-        commands: Vec<run::Command>,
-        file: Option<&Path>,
-    ) -> Result<(), EngineError> {
-        let commands = self.with_plan(commands, file, (Onward::GoOn, By::Session))?;
-        self.command(&commands)
-    }
+/// As `drive_run`, for an agent session that is its own executor: after a run that is over the
+/// next one begins, if TASKS.md has something new.
+pub fn work_on_run(
+    project: &mut Project,
+    commands: Vec<run::Command>,
+    file: Option<&Path>,
+) -> Result<(), EngineError> {
+    let commands = with_plan(project, commands, file, (Onward::GoOn, By::Session))?;
+    project.command(&commands)
+}
 
-    /// As `work_on_run`, if nothing stands against the work tree that the task is to have.
-    pub(crate) fn start_in_session(
-        &mut self,
-        commands: Vec<run::Command>,
-        id: &TaskId,
-        file: Option<&Path>,
-    ) -> Result<(), EngineError> {
-        let commands = self.with_plan(commands, file, (Onward::GoOn, By::Session))?;
-        let outlook = outlook_after(self, &commands)?;
-        let check = |run: &Run| match (&outlook, run.active()) {
-            (Some(outlook), Some(active)) => check_start(active, id, outlook),
-            _ => Ok(()),
-        };
-        if !self.has_journal() {
-            check(&self.imagined(&commands)?)?;
-        }
-        self.command_if(&commands, check)
+/// As `work_on_run`, if nothing stands against the work tree that the task is to have.
+pub(crate) fn start_in_session(
+    project: &mut Project,
+    commands: Vec<run::Command>,
+    id: &TaskId,
+    file: Option<&Path>,
+) -> Result<(), EngineError> {
+    let commands = with_plan(project, commands, file, (Onward::GoOn, By::Session))?;
+    let outlook = outlook_after(project, &commands)?;
+    let check = |run: &Run| match (&outlook, run.active()) {
+        (Some(outlook), Some(active)) => check_start(active, id, outlook),
+        _ => Ok(()),
+    };
+    if !project.has_journal() {
+        check(&imagined(project, &commands)?)?;
     }
+    project.command_if(&commands, check)
+}
 
-    /// A run as these commands would begin it, where no journal has been made yet.
-    fn imagined(&self, commands: &[MachineCommand]) -> Result<Run, EngineError> {
-        let asked = Asked { by: self.actor(), now: self.clock().now() };
-        let commands = commands.iter().filter_map(MachineCommand::wanted_of::<Run>);
-        Ok(Run::imagine(commands, &asked)?)
+/// A run as these commands would begin it, where no journal has been made yet.
+fn imagined(project: &Project, commands: &[MachineCommand]) -> Result<Run, EngineError> {
+    let asked = Asked { by: project.actor(), now: project.clock().now() };
+    let commands = commands.iter().filter_map(MachineCommand::wanted_of::<Run>);
+    Ok(Run::imagine(commands, &asked)?)
+}
+
+/// As `work_on_run`, for a command that is about to be the engine: nobody else works on the
+/// run, so what is no longer in TASKS.md is not worked on either. It is shown by the engine,
+/// when it has something to wait for. A run that could not be worked on, or in which there is no
+/// such `phase`, is refused, and nothing has changed.
+pub fn take_up_run(
+    project: &mut Project,
+    commands: Vec<run::Command>,
+    file: Option<&Path>,
+    phase: Option<u32>,
+    onward: Onward,
+) -> Result<(), EngineError> {
+    let mut preflight = Preflight::of(project, phase)?;
+    let commands = with_plan(project, commands, file, (onward, By::Engine))?;
+    preflight.look_ahead(project, &commands)?;
+    if !project.has_journal() {
+        // No journal is made for a run that does not begin.
+        preflight.check(&imagined(project, &commands)?)?;
     }
+    let notices = project.commit_if(&commands, |run| preflight.check(run))?;
+    notices.into_iter().for_each(|notice| project.notice(notice));
+    Ok(())
+}
 
-    /// As `work_on_run`, for a command that is about to be the engine: nobody else works on the
-    /// run, so what is no longer in TASKS.md is not worked on either. It is shown by the engine,
-    /// when it has something to wait for. A run that could not be worked on, or in which there is no
-    /// such `phase`, is refused, and nothing has changed.
-    pub fn take_up_run(
-        &mut self,
-        commands: Vec<run::Command>,
-        file: Option<&Path>,
-        phase: Option<u32>,
-        onward: Onward,
-    ) -> Result<(), EngineError> {
-        let mut preflight = Preflight::of(self, phase)?;
-        let commands = self.with_plan(commands, file, (onward, By::Engine))?;
-        preflight.look_ahead(self, &commands)?;
-        if !self.has_journal() {
-            // No journal is made for a run that does not begin.
-            preflight.check(&self.imagined(&commands)?)?;
-        }
-        let notices = self.commit_if(&commands, |run| preflight.check(run))?;
-        notices.into_iter().for_each(|notice| self.notice(notice));
-        Ok(())
+/// What would be done with the TASKS.md that is there; refuses what cannot be done, and changes
+/// nothing.
+pub fn ahead(
+    project: &mut Project,
+    file: Option<&Path>,
+    onward: Onward,
+) -> Result<Ahead, EngineError> {
+    let Some(is_over) = project.run()?.active().map(|active| active.is_over()) else {
+        adopt::refuse_loose_run(project)?;
+        return Ok(Ahead::First);
+    };
+    match onward {
+        Onward::New(_) => return Ok(Ahead::Next),
+        Onward::Stay => return Ok(Ahead::GoesOn),
+        Onward::GoOn | Onward::KeepDone => {}
     }
+    let read = changed_tasks(project, file, (onward, By::Engine))?;
+    let Some(active) = project.run()?.active() else { return Ok(Ahead::First) };
+    let Some(read) = read else {
+        return Ok(if is_over { Ahead::Over } else { Ahead::GoesOn });
+    };
+    let ahead = match is_over {
+        true if active.news(&read.plan).is_empty() => Ahead::Over,
+        true => Ahead::Next,
+        false => match active.redefined(&read.plan) {
+            redefined if redefined.is_empty() || onward == Onward::KeepDone => Ahead::GoesOn,
+            redefined => Ahead::Redefined(redefined),
+        },
+    };
+    project.tasks_ahead = Some(read);
+    Ok(ahead)
+}
 
-    /// What would be done with the TASKS.md that is there; refuses what cannot be done, and changes
-    /// nothing.
-    pub fn ahead(&mut self, file: Option<&Path>, onward: Onward) -> Result<Ahead, EngineError> {
-        let Some(is_over) = self.run()?.active().map(|active| active.is_over()) else {
-            self.refuse_loose_run()?;
-            return Ok(Ahead::First);
-        };
-        match onward {
-            Onward::New(_) => return Ok(Ahead::Next),
-            Onward::Stay => return Ok(Ahead::GoesOn),
-            Onward::GoOn | Onward::KeepDone => {}
-        }
-        let read = self.changed_tasks(file, (onward, By::Engine))?;
-        let Some(active) = self.run()?.active() else { return Ok(Ahead::First) };
-        let Some(read) = read else {
-            return Ok(if is_over { Ahead::Over } else { Ahead::GoesOn });
-        };
-        let ahead = match is_over {
-            true if active.news(&read.plan).is_empty() => Ahead::Over,
-            true => Ahead::Next,
-            false => match active.redefined(&read.plan) {
-                redefined if redefined.is_empty() || onward == Onward::KeepDone => Ahead::GoesOn,
-                redefined => Ahead::Redefined(redefined),
-            },
-        };
-        self.tasks_ahead = Some(read);
-        Ok(ahead)
+/// Commands after what has to be said of TASKS.md before them.
+fn with_plan(
+    project: &mut Project,
+    commands: Vec<run::Command>,
+    file: Option<&Path>,
+    how: (Onward, By),
+) -> Result<Vec<MachineCommand>, EngineError> {
+    let first = begin_or_replan(project, file, how)?;
+    Ok(first.into_iter().chain(commands).map(MachineCommand::run).collect())
+}
+
+fn begin_or_replan(
+    project: &mut Project,
+    file: Option<&Path>,
+    how: (Onward, By),
+) -> Result<Vec<run::Command>, EngineError> {
+    let settings = project.configuration().values.run.settings();
+    let number = project.run()?.active().map(|active| active.number());
+    let Some(number) = number else {
+        adopt::refuse_loose_run(project)?;
+        let read = read_ahead(project, file)?;
+        note_warnings(project, &read);
+        return Ok(vec![run::Command::Begin { plan: read.plan, settings }]);
+    };
+    if let (Onward::New(earlier), _) = how {
+        let path = tasks_path(project, file, how)?;
+        let read = read_ahead(project, path.as_deref())?;
+        note_warnings(project, &read);
+        project.notice(begins(number + 1, &read.plan, ""));
+        return Ok(vec![run::Command::BeginNew { plan: read.plan, settings, earlier }]);
     }
-
-    /// Commands after what has to be said of TASKS.md before them.
-    fn with_plan(
-        &mut self,
-        commands: Vec<run::Command>,
-        file: Option<&Path>,
-        how: (Onward, By),
-    ) -> Result<Vec<MachineCommand>, EngineError> {
-        let first = self.begin_or_replan(file, how)?;
-        Ok(first.into_iter().chain(commands).map(MachineCommand::run).collect())
+    if how.0 == Onward::Stay {
+        return Ok(Vec::new());
     }
-
-    fn begin_or_replan(
-        &mut self,
-        file: Option<&Path>,
-        how: (Onward, By),
-    ) -> Result<Vec<run::Command>, EngineError> {
-        let settings = self.configuration().values.run.settings();
-        let number = self.run()?.active().map(|active| active.number());
-        let Some(number) = number else {
-            self.refuse_loose_run()?;
-            let read = self.read_ahead(file)?;
-            self.note_warnings(&read);
-            return Ok(vec![run::Command::Begin { plan: read.plan, settings }]);
-        };
-        if let (Onward::New(earlier), _) = how {
-            let path = self.tasks_path(file, how)?;
-            let read = self.read_ahead(path.as_deref())?;
-            self.note_warnings(&read);
-            self.notice(begins(number + 1, &read.plan, ""));
-            return Ok(vec![run::Command::BeginNew { plan: read.plan, settings, earlier }]);
-        }
-        if how.0 == Onward::Stay {
-            return Ok(Vec::new());
-        }
-        let Some(read) = self.changed_tasks(file, how)? else { return Ok(Vec::new()) };
-        self.note_warnings(&read);
-        let Some(active) = self.run()?.active() else { return Ok(Vec::new()) };
-        let news = active.news(&read.plan);
-        if active.is_over() && how.1 != By::Tasks && !news.is_empty() {
-            self.notice(begins(number + 1, &read.plan, &new_or_changed(&news)));
-            return Ok(vec![run::Command::Begin { plan: read.plan, settings }]);
-        }
-        self.replan(read.plan, how)
+    let Some(read) = changed_tasks(project, file, how)? else { return Ok(Vec::new()) };
+    note_warnings(project, &read);
+    let Some(active) = project.run()?.active() else { return Ok(Vec::new()) };
+    let news = active.news(&read.plan);
+    if active.is_over() && how.1 != By::Tasks && !news.is_empty() {
+        project.notice(begins(number + 1, &read.plan, &new_or_changed(&news)));
+        return Ok(vec![run::Command::Begin { plan: read.plan, settings }]);
     }
+    replan(project, read.plan, how)
+}
 
-    /// What was read before to find out how the run should begin, or what there is now.
-    fn read_ahead(&mut self, file: Option<&Path>) -> Result<TasksSource, EngineError> {
-        let ahead = self.tasks_ahead.take();
-        let ahead = ahead.filter(|it| file.is_none_or(|file| file == it.path));
-        ahead.map_or_else(|| self.read_tasks(file), Ok)
+/// What was read before to find out how the run should begin, or what there is now.
+fn read_ahead(project: &mut Project, file: Option<&Path>) -> Result<TasksSource, EngineError> {
+    let ahead = project.tasks_ahead.take();
+    let ahead = ahead.filter(|it| file.is_none_or(|file| file == it.path));
+    ahead.map_or_else(|| read(project, file), Ok)
+}
+
+/// TASKS.md, if it is not as the run has read it.
+fn changed_tasks(
+    project: &mut Project,
+    file: Option<&Path>,
+    how: (Onward, By),
+) -> Result<Option<TasksSource>, EngineError> {
+    let Some(path) = tasks_path(project, file, how)? else { return Ok(None) };
+    let Some(active) = project.run()?.active() else { return Ok(None) };
+    let (source, is_over) = (active.plan().source.clone(), active.is_over());
+    let has_changed = match file::read_bounded(&path, FILE_SIZE_MAX) {
+        Ok(Some(bytes)) => source.is_none_or(|source| {
+            source.hash != hash::sha256_hex(&bytes) || source.path != shown_path(project, &path)
+        }),
+        // The run's own file that is gone or cannot be read leaves the run as it is; one that was
+        // named does not.
+        Ok(None) | Err(_) => file.is_some(),
+    };
+    if !has_changed {
+        return Ok(None);
     }
-
-    /// TASKS.md, if it is not as the run has read it.
-    fn changed_tasks(
-        &mut self,
-        file: Option<&Path>,
-        how: (Onward, By),
-    ) -> Result<Option<TasksSource>, EngineError> {
-        let Some(path) = self.tasks_path(file, how)? else { return Ok(None) };
-        let Some(active) = self.run()?.active() else { return Ok(None) };
-        let (source, is_over) = (active.plan().source.clone(), active.is_over());
-        let has_changed = match file::read_bounded(&path, FILE_SIZE_MAX) {
-            Ok(Some(bytes)) => source.is_none_or(|source| {
-                source.hash != hash::sha256_hex(&bytes) || source.path != self.shown_path(&path)
-            }),
-            // The run's own file that is gone or cannot be read leaves the run as it is; one that was
-            // named does not.
-            Ok(None) | Err(_) => file.is_some(),
-        };
-        if !has_changed {
-            return Ok(None);
-        }
-        match self.read_tasks(Some(&path)) {
-            Err(EngineError::Invalid(invalid)) if !is_over || how.1 == By::Tasks => {
-                let first = invalid.diagnostics.first().map_or("", |finding| &finding.message);
-                self.notice(format!(
-                    "{} has changed and cannot be read ({first}); the run goes on with what it has",
-                    path.display()
-                ));
-                Ok(None)
-            }
-            read => read.map(Some),
-        }
-    }
-
-    /// The file that the run's plan is in. Another one is refused while the run is not finished,
-    /// unless its own is gone.
-    fn tasks_path(
-        &mut self,
-        file: Option<&Path>,
-        (onward, _): (Onward, By),
-    ) -> Result<Option<PathBuf>, EngineError> {
-        let Some(active) = self.run()?.active() else { return Ok(file.map(Path::to_owned)) };
-        let (number, is_over) = (active.number(), active.is_over());
-        let source = active.plan().source.as_ref().map(|source| source.path.clone());
-        let own = source.as_ref().map(|path| self.root().join(path)).filter(|path| path.is_file());
-        let may_change = is_over || matches!(onward, Onward::New(_));
-        match (file, own) {
-            (Some(file), Some(own)) if is_same_file(file, &own) => Ok(Some(own)),
-            (Some(file), Some(own)) if !may_change => {
-                let (named, own) = (self.shown_path(file), self.shown_path(&own));
-                let message = format!(
-                    "run {number} works on {own} and is not finished; {named} is another file"
-                );
-                let other = NextStep::BeginFrom { file: named };
-                Err(Rejected::rule(Code::RunUnfinished, message)
-                    .next(NextStep::ResumeRun)
-                    .next(other)
-                    .into())
-            }
-            (Some(file), _) => Ok(Some(file.to_owned())),
-            (None, None) if may_change => Ok(self.find_tasks()),
-            (None, own) => Ok(own),
-        }
-    }
-
-    fn shown_path(&self, path: &Path) -> String {
-        path.strip_prefix(self.root()).unwrap_or(path).display().to_string()
-    }
-
-    fn note_warnings(&mut self, read: &TasksSource) {
-        read.warning_lines().for_each(|line| self.notice(line));
-    }
-
-    fn replan(
-        &mut self,
-        plan: Plan,
-        (onward, by): (Onward, By),
-    ) -> Result<Vec<run::Command>, EngineError> {
-        let keep_done = onward == Onward::KeepDone;
-        let Some(active) = self.run()?.active() else { return Ok(Vec::new()) };
-        if active.plan().is_same_work(&plan) {
-            return Ok(Vec::new());
-        }
-        let redefined = active.redefined(&plan);
-        let change = Change::of(active, &plan);
-        let name =
-            plan.source.as_ref().map_or("TASKS.md", |source| source.path.as_str()).to_owned();
-        if let (Some(first), false, true) = (redefined.first(), keep_done, by != By::Engine) {
-            let text = format!(
-                "{name} has changed, and {first} is completed and says something else now: the run \
-                 keeps its plan until you say what to do"
-            );
-            let next = vec![NextStep::BeginKeepingDone, NextStep::BeginAfresh];
-            self.notice(Remark { next, ..Remark::from(text) });
-            return Ok(Vec::new());
-        }
-        if let Some((id, _)) = change.lost.first().filter(|_| by != By::Engine) {
-            self.notice(format!(
-                "{name} has changed and no longer has {id}, which is in progress; it is taken up \
-                 when that has ended"
+    match read(project, Some(&path)) {
+        Err(EngineError::Invalid(invalid)) if !is_over || how.1 == By::Tasks => {
+            let first = invalid.diagnostics.first().map_or("", |finding| &finding.message);
+            project.notice(format!(
+                "{} has changed and cannot be read ({first}); the run goes on with what it has",
+                path.display()
             ));
-            return Ok(Vec::new());
+            Ok(None)
         }
-        let Change { added, gone, kept, lost } = change;
-        self.notice(format!(
-            "{name} has changed: {added} tasks added, {gone} removed, {kept} kept"
-        ));
-        let given_up = lost
-            .into_iter()
-            .map(|(id, attempt)| run::Command::Interrupt { id, attempt: Some(attempt) });
-        Ok(given_up.chain([run::Command::Replan { plan, keep_done }]).collect())
+        read => read.map(Some),
     }
+}
+
+/// The file that the run's plan is in. Another one is refused while the run is not finished,
+/// unless its own is gone.
+fn tasks_path(
+    project: &mut Project,
+    file: Option<&Path>,
+    (onward, _): (Onward, By),
+) -> Result<Option<PathBuf>, EngineError> {
+    let Some(active) = project.run()?.active() else { return Ok(file.map(Path::to_owned)) };
+    let (number, is_over) = (active.number(), active.is_over());
+    let source = active.plan().source.as_ref().map(|source| source.path.clone());
+    let own = source.as_ref().map(|path| project.root().join(path)).filter(|path| path.is_file());
+    let may_change = is_over || matches!(onward, Onward::New(_));
+    match (file, own) {
+        (Some(file), Some(own)) if is_same_file(file, &own) => Ok(Some(own)),
+        (Some(file), Some(own)) if !may_change => {
+            let (named, own) = (shown_path(project, file), shown_path(project, &own));
+            let message =
+                format!("run {number} works on {own} and is not finished; {named} is another file");
+            let other = NextStep::BeginFrom { file: named };
+            Err(Rejected::rule(Code::RunUnfinished, message)
+                .next(NextStep::ResumeRun)
+                .next(other)
+                .into())
+        }
+        (Some(file), _) => Ok(Some(file.to_owned())),
+        (None, None) if may_change => Ok(find(project)),
+        (None, own) => Ok(own),
+    }
+}
+
+fn shown_path(project: &Project, path: &Path) -> String {
+    path.strip_prefix(project.root()).unwrap_or(path).display().to_string()
+}
+
+fn note_warnings(project: &mut Project, read: &TasksSource) {
+    read.warning_lines().for_each(|line| project.notice(line));
+}
+
+fn replan(
+    project: &mut Project,
+    plan: Plan,
+    (onward, by): (Onward, By),
+) -> Result<Vec<run::Command>, EngineError> {
+    let keep_done = onward == Onward::KeepDone;
+    let Some(active) = project.run()?.active() else { return Ok(Vec::new()) };
+    if active.plan().is_same_work(&plan) {
+        return Ok(Vec::new());
+    }
+    let redefined = active.redefined(&plan);
+    let change = Change::of(active, &plan);
+    let name = plan.source.as_ref().map_or("TASKS.md", |source| source.path.as_str()).to_owned();
+    if let (Some(first), false, true) = (redefined.first(), keep_done, by != By::Engine) {
+        let text = format!(
+            "{name} has changed, and {first} is completed and says something else now: the run \
+             keeps its plan until you say what to do"
+        );
+        let next = vec![NextStep::BeginKeepingDone, NextStep::BeginAfresh];
+        project.notice(Remark { next, ..Remark::from(text) });
+        return Ok(Vec::new());
+    }
+    if let Some((id, _)) = change.lost.first().filter(|_| by != By::Engine) {
+        project.notice(format!(
+            "{name} has changed and no longer has {id}, which is in progress; it is taken up \
+             when that has ended"
+        ));
+        return Ok(Vec::new());
+    }
+    let Change { added, gone, kept, lost } = change;
+    project.notice(format!("{name} has changed: {added} tasks added, {gone} removed, {kept} kept"));
+    let given_up = lost
+        .into_iter()
+        .map(|(id, attempt)| run::Command::Interrupt { id, attempt: Some(attempt) });
+    Ok(given_up.chain([run::Command::Replan { plan, keep_done }]).collect())
 }
 
 /// What another plan means for a run.

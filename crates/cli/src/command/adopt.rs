@@ -4,7 +4,7 @@ use super::say_notices;
 use crate::data::Adopted;
 use crate::{Context, error::CliError};
 use std::{path::PathBuf, process::ExitCode};
-use waypost_engine::{EngineError, Project, StoreError, identify};
+use waypost_engine::{EngineError, Project, StoreError, adopt, identify};
 
 /// Make a state file that was found without a journal the start of one
 ///
@@ -26,7 +26,7 @@ pub(crate) fn run(context: &Context, args: &AdoptArgs) -> Result<ExitCode, CliEr
         }
         opened => opened?,
     };
-    let kind = project.adopt(&path)?;
+    let kind = adopt::adopt(&mut project, &path)?;
     say_notices(context, &mut project);
     if context.out.json {
         context.out.json(&Adopted { adopted: &path, kind: kind.name() })?;

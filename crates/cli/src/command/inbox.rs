@@ -15,6 +15,7 @@ use std::{
     path::PathBuf,
     process::ExitCode,
 };
+use waypost_engine::{answer, permits};
 use waypost_model::{
     code::Code,
     id::{BadId, EntryId},
@@ -80,7 +81,7 @@ const PERMIT_LENGTH: usize = 8;
 
 fn permits(context: &Context) -> Result<ExitCode, CliError> {
     let project = open(context)?;
-    let permits = project.permits()?;
+    let permits = permits::list(&project)?;
     if context.out.json {
         let permits: Vec<_> = permits.iter().map(PermitReport::from).collect();
         context.out.json_list(&permits)?;
@@ -98,7 +99,7 @@ fn permits(context: &Context) -> Result<ExitCode, CliError> {
 }
 
 fn revoke(context: &Context, id: &str) -> Result<ExitCode, CliError> {
-    let permit = open(context)?.revoke(id)?;
+    let permit = permits::revoke(&open(context)?, id)?;
     if context.out.json {
         context.out.json(&Revoked { revoked: (&permit).into() })?;
     }
@@ -173,7 +174,7 @@ fn answer(
         _ => read_answer(context, text, file)?,
     };
     let id: EntryId = id.parse().map_err(bad_id)?;
-    project.answer(&id, &text)?;
+    answer::give(&mut project, &id, &text)?;
     say_notices(context, &mut project);
     if context.out.json {
         context.out.json(&Answered { answered: &id, text: text.trim() })?;

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::{path::Path, process::ExitCode};
 use waypost_engine::{
     AgentChoice, AgentSetup, Change, GitHookSetup, InitOptions, InitReport, Product, Project,
-    Removal, Removed, Sharing, identify,
+    Removal, Removed, Sharing, identify, init,
 };
 
 /// Make this project ready for Waypost
@@ -68,12 +68,12 @@ pub(crate) fn run(context: &Context, args: &InitArgs) -> Result<ExitCode, CliErr
     }
     let mut project = if args.fresh {
         let mut project = Project::find(&context.directory, identify())?;
-        project.begin_anew()?;
+        init::begin_anew(&mut project)?;
         project
     } else {
         open(context)?
     };
-    let report = project.init(&args.options())?;
+    let report = init::set_up(&mut project, &args.options())?;
     say_notices(context, &mut project);
     if context.out.json {
         context.out.json(&InitLine {
@@ -161,7 +161,7 @@ fn say_git_hook(context: &Context, setup: &GitHookSetup) {
 
 fn remove(context: &Context, args: &InitArgs) -> Result<ExitCode, CliError> {
     let mut project = Project::find(&context.directory, identify())?;
-    let removed = project.remove_setup(args.sharing())?;
+    let removed = init::remove(&mut project, args.sharing())?;
     say_notices(context, &mut project);
     let state = &project.place().state;
     if context.out.json {

@@ -8,7 +8,7 @@ use crate::{
     output::{BOLD, styled},
 };
 use std::process::ExitCode;
-use waypost_engine::{Project, Trial, Waiting};
+use waypost_engine::{Project, Trial, Waiting, notify};
 use waypost_model::code::Code;
 
 /// Try out and send notices
@@ -44,7 +44,7 @@ pub(crate) fn run(context: &Context, args: &NotifyArgs) -> Result<ExitCode, CliE
 
 fn test(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> {
     project.refuse_stale()?;
-    let trials = project.try_notices();
+    let trials = notify::try_out(project);
     say_notices(context, project);
     if trials.is_empty() {
         return Err(CliError::new(Code::TargetMissing, "there is nowhere to send notices to")
@@ -71,9 +71,9 @@ fn test(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> 
 
 fn send(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> {
     project.refuse_stale()?;
-    project.send_notices()?;
+    notify::send_due(project)?;
     say_notices(context, project);
-    let waiting = project.notices_waiting()?;
+    let waiting = notify::waiting(project)?;
     if context.out.json {
         context.out.json_list(&waiting_json(&waiting))?;
     } else if waiting.is_empty() {

@@ -8,7 +8,7 @@ use std::{
     process::{Command, ExitCode},
     sync::{Arc, atomic::AtomicBool},
 };
-use waypost_engine::Opened;
+use waypost_engine::{Opened, open};
 use waypost_model::code::Code;
 
 /// Take over the conversation of a task's agent
@@ -34,7 +34,7 @@ pub(crate) fn run(context: &Context, args: &OpenArgs) -> Result<ExitCode, CliErr
     let mut project = open_project(context)?;
     let id = super::run::parse_id(args.id.strip_prefix("run:").unwrap_or(&args.id))?;
     if args.print {
-        let opened = project.conversation(&id)?;
+        let opened = open::conversation(&mut project, &id)?;
         if context.out.json {
             context.out.json(&OpenedReport {
                 id: &id,
@@ -51,7 +51,7 @@ pub(crate) fn run(context: &Context, args: &OpenArgs) -> Result<ExitCode, CliErr
     }
     let next = "next: `waypost run --resume`, if no run is under way";
     if args.hand_back {
-        project.hand_back(&id)?;
+        open::hand_back(&mut project, &id)?;
         context.out.done(format!("{id} is handed back"));
         context.out.done(next);
         return Ok(ExitCode::SUCCESS);
@@ -61,10 +61,10 @@ pub(crate) fn run(context: &Context, args: &OpenArgs) -> Result<ExitCode, CliErr
         return Err(CliError::new(Code::PersonNeeded, message)
             .next(format!("a person runs `waypost open {id}`")));
     }
-    let opened = project.take_over(&id)?;
+    let opened = open::take_over(&mut project, &id)?;
     context.out.done(format!("{id} is yours; its run goes on with it when {} ends", opened.agent));
     let ended = start(&opened);
-    project.hand_back(&id)?;
+    open::hand_back(&mut project, &id)?;
     context.out.done(format!("{id} is handed back"));
     context.out.done(next);
     ended

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use waypost_engine::{EngineError, GitError, Project, StoreError, identify};
+use waypost_engine::{EngineError, GitError, Project, StoreError, identify, tasks};
 use waypost_model::{
     code::Code,
     document::Kind,
@@ -93,7 +93,7 @@ fn answer(
     request: &Request,
     tasks: Option<&Path>,
 ) -> Result<String, EngineError> {
-    project.work_on_run(Vec::new(), tasks)?;
+    tasks::work_on_run(project, Vec::new(), tasks)?;
     let now = project.clock().now();
     let Some(active) = project.run()?.active() else { return Ok("ALL_DONE".into()) };
     let in_phase = |phase: u32| request.phase.is_none_or(|wanted| wanted == phase);

@@ -16,7 +16,7 @@ use crate::{
     },
 };
 use std::{fmt::Write as _, process::ExitCode};
-use waypost_engine::{GateHealth, Project};
+use waypost_engine::{GateHealth, Project, adopt, attendance, notify, summary};
 
 /// How many inbox entries are shown in full.
 const ENTRIES_SHOWN: usize = 5;
@@ -25,11 +25,13 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
     let mut project = open(context)?;
     let inbox = project.inbox()?;
     let engine = project.engine_holder()?;
-    let notices = project.notices_waiting()?;
+    let notices = notify::waiting(&mut project)?;
     if context.out.json {
         let feature = project.workflow()?.feature.clone();
-        let (is_left, run) = (project.has_lost_engine()?, project.run_summary()?);
-        let (loose_feature, loose_run) = (project.loose_workflow()?, project.loose_run()?);
+        let (is_left, run) =
+            (attendance::has_lost_engine(&mut project)?, summary::of_run(&mut project)?);
+        let (loose_feature, loose_run) =
+            (adopt::loose_workflow(&mut project)?, adopt::loose_run(&mut project)?);
         let checks = project.agent_checks()?;
         let checks = checks.iter().map(|(name, it)| (name.as_str(), check_data(&project, it)));
         context.out.json(&StatusReport {
@@ -52,15 +54,16 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
     if let Some(feature) = &project.workflow()?.feature {
         parts.push(show_workflow::text(feature));
     }
-    if let Some(run) = project.run_summary()? {
-        let extent = Extent { is_left: project.has_lost_engine()?, ..Extent::default() };
+    if let Some(run) = summary::of_run(&mut project)? {
+        let extent =
+            Extent { is_left: attendance::has_lost_engine(&mut project)?, ..Extent::default() };
         parts.push(show_run::text_of(&run, extent));
     }
     let note = "  this is what the file says; until a person adopts it nothing follows from it\n";
-    if let Some(feature) = project.loose_workflow()? {
+    if let Some(feature) = adopt::loose_workflow(&mut project)? {
         parts.push(show_workflow::standing(&feature) + note);
     }
-    if let Some(run) = project.loose_run()? {
+    if let Some(run) = adopt::loose_run(&mut project)? {
         parts.push(show_run::text(&run) + note);
     }
     if !inbox.open().is_empty() {

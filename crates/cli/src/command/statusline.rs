@@ -10,7 +10,7 @@ use std::{
     io::{self, IsTerminal as _, Read as _},
     process::ExitCode,
 };
-use waypost_engine::Project;
+use waypost_engine::{Project, attendance, gate, summary};
 use waypost_model::run::TaskStatus;
 use waypost_model::workflow::{CheckpointStatus, Feature, GateName};
 
@@ -27,9 +27,9 @@ pub(crate) struct StatuslineArgs {}
 pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
     let folder = told_folder().unwrap_or_else(|| context.directory.clone());
     // A status line is no place for an error; `waypost status` tells it.
-    let line = match Project::open_to_judge(&folder) {
+    let line = match gate::open_to_judge(&folder) {
         Ok(mut project) => line(&mut project).unwrap_or_default(),
-        Err(error) if Project::may_be_held(&folder, &error) => {
+        Err(error) if gate::may_be_held(&folder, &error) => {
             styled(RED, "waypost: the journal cannot be read; `waypost doctor`")
         }
         Err(_) => String::new(),
@@ -57,10 +57,10 @@ fn line(project: &mut Project) -> Option<String> {
     if let Some(feature) = &project.workflow().ok()?.feature {
         parts.push(workflow(feature));
     }
-    if let Some(run) = project.run_summary().ok()? {
+    if let Some(run) = summary::of_run(project).ok()? {
         let count = |status| run.count(status);
         let mut text = format!("run {}/{}", count(TaskStatus::Completed), run.total);
-        let is_left = project.has_lost_engine().ok()?;
+        let is_left = attendance::has_lost_engine(project).ok()?;
         let notable = [
             (if is_left { 0 } else { count(TaskStatus::InProgress) }, "running", DIM),
             (usize::from(is_left), "engine gone", RED),

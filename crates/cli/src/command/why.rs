@@ -9,6 +9,7 @@ use crate::{
     spelling,
 };
 use std::process::ExitCode;
+use waypost_engine::why;
 
 /// Say what holds a task
 ///
@@ -23,7 +24,7 @@ pub(crate) struct WhyArgs {
 pub(crate) fn run(context: &Context, args: &WhyArgs) -> Result<ExitCode, CliError> {
     let mut project = open(context)?;
     let id = args.id.strip_prefix("run:").unwrap_or(&args.id);
-    let why = project.why(&super::run::parse_id(id)?)?;
+    let why = why::explain(&mut project, &super::run::parse_id(id)?)?;
     if context.out.json {
         let reasons: Vec<_> = why
             .reasons

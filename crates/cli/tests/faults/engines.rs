@@ -21,7 +21,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use waypost_engine::{EngineError, Host, InitOptions, MachineCommand, Project, StoreError};
+use waypost_engine::{EngineError, Host, InitOptions, MachineCommand, Project, StoreError, init};
 use waypost_model::{actor::Actor, evidence::Evidence, id::TaskId, run::Command as RunCommand};
 
 /// Tells the second copy which project it is for.
@@ -220,8 +220,8 @@ fn inside_start_and_stop() {
 fn inside_begin_anew() {
     let Some(folder) = env::var_os(PROJECT) else { return };
     let mut project = Project::find(&PathBuf::from(folder), Actor::User("test".into())).unwrap();
-    project.begin_anew().unwrap();
-    assert!(!project.init(&InitOptions::default()).unwrap().made_journal);
+    init::begin_anew(&mut project).unwrap();
+    assert!(!init::set_up(&mut project, &InitOptions::default()).unwrap().made_journal);
 }
 
 #[test]

@@ -19,6 +19,7 @@ use crate::{
     guest::{Attended, Guest, Waits, carry},
     project::Project,
     scratch::make_scratch,
+    verdicts,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -284,8 +285,8 @@ fn canary_in(
     notes.ensure_journal()?;
     let job = Job::begin(&mut notes, keeper, order)?;
     let JobEnd { ended, .. } = carry(&mut notes, &mut Trial { job, onlooker })?;
-    notes.take_verdicts()?;
-    let is_refused = notes.verdicts()?.refused > 0;
+    verdicts::take_in(&mut notes)?;
+    let is_refused = verdicts::list(&mut notes)?.refused > 0;
     if trace(folder).exists() {
         return Ok(GateHealth::Ran);
     }

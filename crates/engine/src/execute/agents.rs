@@ -13,12 +13,14 @@ use super::{
     workplace::Workplace,
 };
 use crate::{
+    accounts,
     agent::{
         Agent, AgentEnd, Allowance, Asking, Bounds, Call, Circumstances, Halt, Heard, Meter, Purse,
         Slots, Supervised, agents_folder, heard_in, inherited, new_uuid, out_of_money,
     },
     error::EngineError,
     ledger::MachineCommand,
+    permits,
     project::Project,
     worktrees,
 };
@@ -404,7 +406,7 @@ impl Executor<'_> {
             let Some(permit) = &prompt.permit else { return Ok(false) };
             let active = project.run()?.active();
             let is_known = active.is_some_and(|active| active.is_permitted(id, prompt));
-            if !is_known && !project.has_permit(permit)? {
+            if !is_known && !permits::is_allowed(project, permit)? {
                 return Ok(false);
             }
         }
@@ -506,7 +508,7 @@ impl Executor<'_> {
         });
         let working = working.saturating_add(ended.sum());
         let now = project.clock.now();
-        let day = project.day_left(now)?.map(|left| left.saturating_sub(working));
+        let day = accounts::day_left(project, now)?.map(|left| left.saturating_sub(working));
         let Some(active) = project.run()?.active() else { return Ok((None, day)) };
         let left = |cents: u64, spent: u64| {
             cents.saturating_mul(10_000).saturating_sub(spent.saturating_add(working))

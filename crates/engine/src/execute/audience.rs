@@ -1,6 +1,6 @@
 //! Somebody who watches a run: what is told, what is asked.
 
-use crate::background::Haste;
+use crate::attendance::Haste;
 use serde::{Deserialize, Serialize};
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},

@@ -16,9 +16,12 @@ use super::{
 };
 use crate::{
     agent::{Halt, Remains},
+    boxes,
     error::{EngineError, Problem},
     guest::{Attended, Guest, Waits, woken},
+    isolation,
     ledger::MachineCommand,
+    notify,
     project::Project,
     summary, windows,
     worktrees::{Reclaim, reclaim, trees_of},
@@ -114,7 +117,7 @@ impl<'a> Executor<'a> {
         options: RunOptions,
         audience: Box<dyn Audience + 'a>,
     ) -> Result<Self, EngineError> {
-        if let Some(decided) = project.decide_place()? {
+        if let Some(decided) = isolation::decide_place(project)? {
             project.commit(&[MachineCommand::run(decided)])?;
         }
         let git = open_git(project)?;
@@ -123,7 +126,7 @@ impl<'a> Executor<'a> {
         let trees = git.as_ref().map(|git| &git.trees);
         let recovered = recover::recover(project, &options, &adopted.tasks, (&site, trees))?;
         let now = project.clock.now();
-        project.say_unused_address();
+        notify::say_unused_address(project);
         let processors = thread::available_parallelism().map_or(1, usize::from);
         let setup = Setup {
             site: Rc::clone(&site),
@@ -270,7 +273,7 @@ impl Executor<'_> {
             None => Ok(Attended::GoesOn),
             Some(end) => {
                 project.is_hurried = false;
-                project.tick_boxes()?;
+                boxes::tick(project)?;
                 self.show(project)?;
                 Ok(Attended::Over(end))
             }
@@ -526,7 +529,7 @@ impl Executor<'_> {
         }
         self.audience.tell(happening);
         match happening {
-            Happening::PhaseClosed { .. } => project.tick_boxes(),
+            Happening::PhaseClosed { .. } => boxes::tick(project),
             _ => Ok(()),
         }
     }

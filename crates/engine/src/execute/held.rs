@@ -2,7 +2,7 @@
 //! room, and people.
 
 use super::{Executor, is_agents, worker::money_left};
-use crate::{error::EngineError, project::Project};
+use crate::{accounts, error::EngineError, project::Project};
 use std::collections::{BTreeMap, BTreeSet};
 use waypost_model::{
     run::{Command, ParkCause, Parked, TaskView},
@@ -20,7 +20,7 @@ impl Executor<'_> {
         now: Time,
     ) -> Result<(), EngineError> {
         self.limited.clear();
-        let held = project.accounts()?.all_held(now);
+        let held = accounts::current(project)?.all_held(now);
         let held: Vec<(String, Time, ParkCause)> = held
             .filter_map(|(agent, held)| Some((agent.to_owned(), held.until?, held.cause)))
             .collect();
@@ -39,7 +39,8 @@ impl Executor<'_> {
     pub(super) fn try_accounts(&mut self, project: &mut Project) -> Result<(), EngineError> {
         let is_tried = |cause: ParkCause| cause.is_unavailable() && cause.needs_person();
         let now = project.clock.now();
-        let held = project.accounts()?.all_held(now).filter(|(_, held)| is_tried(held.cause));
+        let held =
+            accounts::current(project)?.all_held(now).filter(|(_, held)| is_tried(held.cause));
         let mut agents: BTreeSet<String> = held.map(|(agent, _)| agent.to_owned()).collect();
         let Some(active) = project.run()?.active() else { return Ok(()) };
         let parked = active.tasks().filter_map(|view| view.trail?.parked.as_ref());
@@ -99,7 +100,7 @@ impl Executor<'_> {
         project: &mut Project,
         agent: &str,
     ) -> Result<u32, EngineError> {
-        let known = project.accounts()?.in_a_row(agent);
+        let known = accounts::current(project)?.in_a_row(agent);
         let Some(active) = project.run()?.active() else { return Ok(known) };
         let parked = active.tasks().filter_map(|view| view.trail?.parked.as_ref());
         let of_account = parked.filter(|it| it.agent == agent && it.cause.holds_agent());
@@ -114,7 +115,7 @@ impl Executor<'_> {
         agent: &str,
     ) -> Result<Option<Command>, EngineError> {
         let now = project.clock.now();
-        let accounts = project.accounts()?;
+        let accounts = accounts::current(project)?;
         // A limit that others have met may still hold: this one was at work before.
         let is_woken = match accounts.held(agent, now) {
             Some(held) => held.cause.is_unavailable(),

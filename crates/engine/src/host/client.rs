@@ -2,7 +2,7 @@
 
 use super::protocol::{self, Answer, HostState, Refusal, Request};
 use crate::{
-    background::{Haste, is_run},
+    attendance::{self, Haste, is_run},
     error::EngineError,
     project::Project,
 };
@@ -99,7 +99,7 @@ impl Stopping {
             }
             self.host = None;
         }
-        if project.has_engine_ended(&self.owner)? {
+        if attendance::has_engine_ended(project, &self.owner)? {
             return Ok(true);
         }
         let carries_others = |state: HostState| state.run().is_none() && !state.guests.is_empty();

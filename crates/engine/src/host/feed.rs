@@ -8,7 +8,7 @@ use super::{
     protocol::{self, Answer, TaskAtWork},
 };
 use crate::{
-    background::Haste,
+    attendance::Haste,
     execute::{Audience, Happening, Ring, Running, Wish},
 };
 use std::{

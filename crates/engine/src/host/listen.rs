@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     actor::identify_process,
-    background,
+    attendance,
     environment::Environment,
     error::EngineError,
     execute::{Executor, RunEnd},
@@ -218,7 +218,7 @@ fn admission(
             drop(visiting.project);
             if !feed.is_owned() {
                 // No process is left that could go on with it; so one is started.
-                background::start_successor(&place, &options, &environment);
+                attendance::start_successor(&place, &options, &environment);
             }
             feed.end(Answer::Leaving);
         }

@@ -25,7 +25,7 @@ mod seat;
 mod tests;
 
 use crate::{
-    background::{EngineClaim, claim_engine},
+    attendance::{self, EngineClaim, claim_engine},
     error::EngineError,
     ledger::MachineCommand,
     outbox,
@@ -37,6 +37,7 @@ use desk::{Desk, Reply};
 pub use events::{Follower, Happened, News, Subscription};
 use listen::Listening;
 use protocol::GuestKind;
+pub use run::execute;
 use seat::Seat;
 use std::{
     panic,
@@ -70,7 +71,7 @@ impl Host {
     pub fn start(mut project: Project, purpose: &str) -> Result<Self, EngineError> {
         project.ensure_journal()?;
         let owner = Owner::this_process(purpose, project.clock.now());
-        let lease = crate::background::take_engine_lease(&project.place, &owner)?;
+        let lease = attendance::take_engine_lease(&project.place, &owner)?;
         Self::begin(project, lease)
     }
 

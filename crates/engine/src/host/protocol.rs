@@ -7,7 +7,7 @@
 //! documentation.
 
 use crate::{
-    background::Haste,
+    attendance::Haste,
     environment::Variables,
     error::{EngineError, Problem, with_causes},
     execute::{Doing, Happening, RunEnd, RunOptions, Running, Wish},

@@ -10,7 +10,7 @@ use super::{
     protocol::{self, Answer, GuestKind, HandOver, Refusal, Request, TaskAtWork},
 };
 use crate::{
-    background::{self, EngineClaim, RUNS},
+    attendance::{self, EngineClaim, RUNS},
     error::EngineError,
     execute::{Audience, Executor, Happening, RunEnd, RunOptions, Running, Wish},
     guest::{Attended, Guest, Waits},
@@ -98,45 +98,39 @@ impl<G: Guest> Guest for Visiting<G> {
 
 type SharedAudience = Arc<Mutex<Box<dyn Audience + Send>>>;
 
-impl Project {
-    /// Works on the run: in a host of this process, or in the one that is there, which is watched.
-    /// Should that one end before the run does, it goes on in another one, or here. The project
-    /// comes back in every case but an error.
-    pub fn execute(
-        self,
-        options: &RunOptions,
-        audience: Box<dyn Audience + Send>,
-    ) -> Result<(Self, RunEnd), EngineError> {
-        let audience: SharedAudience = Arc::new(Mutex::new(audience));
-        let mut project = self;
-        let mut carried: Option<Carried> = None;
-        let mut asked_since = project.clock.now();
-        loop {
-            match background::claim_engine(&mut project, RUNS)? {
-                EngineClaim::Ours(lease) => {
-                    if carried.is_some() {
-                        tell(
-                            &audience,
-                            "the engine that carried the run has ended; it goes on here",
-                        );
-                    }
-                    let host = Host::begin(project, *lease)?;
-                    let ended = host.handle().run(options.clone(), Box::new(audience));
-                    let project = host.stop().ok_or_else(desk::closed)?;
-                    return Ok((project, ended?));
+/// Works on the run: in a host of this process, or in the one that is there, which is watched.
+/// Should that one end before the run does, it goes on in another one, or here. The project
+/// comes back in every case but an error.
+pub fn execute(
+    project: Project,
+    options: &RunOptions,
+    audience: Box<dyn Audience + Send>,
+) -> Result<(Project, RunEnd), EngineError> {
+    let audience: SharedAudience = Arc::new(Mutex::new(audience));
+    let mut project = project;
+    let mut carried: Option<Carried> = None;
+    let mut asked_since = project.clock.now();
+    loop {
+        match attendance::claim_engine(&mut project, RUNS)? {
+            EngineClaim::Ours(lease) => {
+                if carried.is_some() {
+                    tell(&audience, "the engine that carried the run has ended; it goes on here");
                 }
-                EngineClaim::Theirs(owner) => {
-                    let mut handing =
-                        Handing { project: &mut project, audience: &audience, options };
-                    match handing.follow(&owner, &mut carried)? {
-                        Followed::Over(end) => return Ok((project, end)),
-                        Followed::Lost => asked_since = project.clock.now(),
-                        Followed::Unheard => {
-                            if project.clock.now().since(asked_since) > PATIENCE {
-                                return Err(background::held_by(owner));
-                            }
-                            thread::sleep(POLL);
+                let host = Host::begin(project, *lease)?;
+                let ended = host.handle().run(options.clone(), Box::new(audience));
+                let project = host.stop().ok_or_else(desk::closed)?;
+                return Ok((project, ended?));
+            }
+            EngineClaim::Theirs(owner) => {
+                let mut handing = Handing { project: &mut project, audience: &audience, options };
+                match handing.follow(&owner, &mut carried)? {
+                    Followed::Over(end) => return Ok((project, end)),
+                    Followed::Lost => asked_since = project.clock.now(),
+                    Followed::Unheard => {
+                        if project.clock.now().since(asked_since) > PATIENCE {
+                            return Err(attendance::held_by(owner));
                         }
+                        thread::sleep(POLL);
                     }
                 }
             }
@@ -217,7 +211,7 @@ impl Handing<'_> {
                     return Ok(Followed::Lost);
                 }
                 Some(Answer::Refused { why: Refusal::Closing }) => return Ok(Followed::Unheard),
-                Some(Answer::Refused { .. }) => return Err(background::held_by(owner.clone())),
+                Some(Answer::Refused { .. }) => return Err(attendance::held_by(owner.clone())),
                 Some(Answer::Heard | Answer::Host(_)) | None => {}
             }
             self.look(&mut host, &mut view)?;

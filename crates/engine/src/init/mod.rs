@@ -62,80 +62,78 @@ pub struct InitReport {
     pub git_hooks: Vec<GitHookSetup>,
 }
 
-impl Project {
-    /// Makes the project ready; safe to repeat.
-    pub fn init(&mut self, options: &InitOptions) -> Result<InitReport, EngineError> {
-        self.refuse_stale()?;
-        let hooks =
-            if options.git_hooks { git_hooks::plan(self, options.sharing)? } else { Vec::new() };
-        let (chosen, skipped) = agents::choose(self, &options.agents)?;
-        let agents = agents::plan(self, &chosen, options.sharing)?;
-        let made_journal = !self.has_journal();
-        self.ensure_journal()?;
-        let agents = agents::perform(self, agents)?;
-        let git_hooks = git_hooks::perform(self, hooks)?;
-        let excluded = exclude::update(self, options.sharing)?;
-        windows::reconcile(self)?;
-        Ok(InitReport { made_journal, excluded, agents, skipped, git_hooks })
-    }
+/// Makes the project ready; safe to repeat.
+pub fn set_up(project: &mut Project, options: &InitOptions) -> Result<InitReport, EngineError> {
+    project.refuse_stale()?;
+    let hooks =
+        if options.git_hooks { git_hooks::plan(project, options.sharing)? } else { Vec::new() };
+    let (chosen, skipped) = agents::choose(project, &options.agents)?;
+    let agents = agents::plan(project, &chosen, options.sharing)?;
+    let made_journal = !project.has_journal();
+    project.ensure_journal()?;
+    let agents = agents::perform(project, agents)?;
+    let git_hooks = git_hooks::perform(project, hooks)?;
+    let excluded = exclude::update(project, options.sharing)?;
+    windows::reconcile(project)?;
+    Ok(InitReport { made_journal, excluded, agents, skipped, git_hooks })
+}
 
-    /// Begins a new journal where the old one has vanished or is damaged: a person says that it is
-    /// not missed. What is left of it is kept beside the new one.
-    pub fn begin_anew(&mut self) -> Result<(), EngineError> {
-        if !self.actor().is_person() {
-            return Err(Rejected::reserved("beginning a new journal").into());
-        }
-        match self.journals.open(Mode::ReadOnly) {
-            Ok(_) => Err(Rejected::rule(Code::JournalExists, "the journal is there")
-                .next(NextStep::ShowStatus)
-                .into()),
-            Err(StoreError::Missing { .. } | StoreError::Corrupt { .. }) => self.replace_vanished(),
-            Err(error) => Err(error.into()),
-        }
+/// Begins a new journal where the old one has vanished or is damaged: a person says that it is
+/// not missed. What is left of it is kept beside the new one.
+pub fn begin_anew(project: &mut Project) -> Result<(), EngineError> {
+    if !project.actor().is_person() {
+        return Err(Rejected::reserved("beginning a new journal").into());
     }
+    match project.journals.open(Mode::ReadOnly) {
+        Ok(_) => Err(Rejected::rule(Code::JournalExists, "the journal is there")
+            .next(NextStep::ShowStatus)
+            .into()),
+        Err(StoreError::Missing { .. } | StoreError::Corrupt { .. }) => replace_vanished(project),
+        Err(error) => Err(error.into()),
+    }
+}
 
-    /// Makes a new journal where the old one is gone; what is known of that one ends with it.
-    pub(crate) fn replace_vanished(&mut self) -> Result<(), EngineError> {
-        if let Some(kept) = self.journals.put_aside()? {
-            self.notice(format!("the old journal is kept as {}", kept.display()));
-        }
-        self.create_journal()?;
-        Ok(forget_renderings(self.place())?)
+/// Makes a new journal where the old one is gone; what is known of that one ends with it.
+pub(crate) fn replace_vanished(project: &mut Project) -> Result<(), EngineError> {
+    if let Some(kept) = project.journals.put_aside()? {
+        project.notice(format!("the old journal is kept as {}", kept.display()));
     }
+    project.create_journal()?;
+    Ok(forget_renderings(project.place())?)
+}
 
-    /// Takes out everything that `init` put in; a journal with something in it stays. By a person
-    /// only.
-    pub fn remove_setup(&mut self, sharing: Sharing) -> Result<Vec<Removed>, EngineError> {
-        if !self.actor().is_person() {
-            return Err(Rejected::reserved("taking Waypost's hooks out").into());
-        }
-        remove::everything(self, sharing)
+/// Takes out everything that `init` put in; a journal with something in it stays. By a person
+/// only.
+pub fn remove(project: &mut Project, sharing: Sharing) -> Result<Vec<Removed>, EngineError> {
+    if !project.actor().is_person() {
+        return Err(Rejected::reserved("taking Waypost's hooks out").into());
     }
+    remove::everything(project, sharing)
+}
 
-    /// Keeps state files that have just been made out of git's sight, for this user.
-    pub(crate) fn hide_windows(&mut self) {
-        if let Err(error) = exclude::update(self, Sharing::Private) {
-            let text = format!("git may show Waypost's files as untracked: {error}");
-            self.notice(Remark::from(text).next(NextStep::Repair));
-        }
+/// Keeps state files that have just been made out of git's sight, for this user.
+pub(crate) fn hide_windows(project: &mut Project) {
+    if let Err(error) = exclude::update(project, Sharing::Private) {
+        let text = format!("git may show Waypost's files as untracked: {error}");
+        project.notice(Remark::from(text).next(NextStep::Repair));
     }
+}
 
-    /// The folders that `init` writes to besides the journal's.
-    pub(crate) fn setup_folders(&self) -> Vec<PathBuf> {
-        let mut folders = agents::settings_folders(self);
-        folders.push(self.root().to_owned());
-        let git = self.place().git_common.iter();
-        folders.extend(git.flat_map(|git| [git.join("info"), git.join("hooks")]));
-        folders
-    }
+/// The folders that `init` writes to besides the journal's.
+pub(crate) fn setup_folders(project: &Project) -> Vec<PathBuf> {
+    let mut folders = agents::settings_folders(project);
+    folders.push(project.root().to_owned());
+    let git = project.place().git_common.iter();
+    folders.extend(git.flat_map(|git| [git.join("info"), git.join("hooks")]));
+    folders
+}
 
-    /// Keeps Waypost's files out of git's sight, for this user; what was missing for that.
-    pub fn exclude(&self) -> Result<Vec<String>, EngineError> {
-        exclude::update(self, Sharing::Private)
-    }
+/// Keeps Waypost's files out of git's sight, for this user; what was missing for that.
+pub fn exclude(project: &Project) -> Result<Vec<String>, EngineError> {
+    exclude::update(project, Sharing::Private)
+}
 
-    /// What git would show as untracked; nothing outside git.
-    pub fn missing_excludes(&self) -> Result<Vec<String>, EngineError> {
-        exclude::missing(self)
-    }
+/// What git would show as untracked; nothing outside git.
+pub fn missing_excludes(project: &Project) -> Result<Vec<String>, EngineError> {
+    exclude::missing(project)
 }

@@ -3,6 +3,7 @@
 
 use super::{MACHINES, MachineKind};
 use crate::{
+    answer,
     error::EngineError,
     ledger::{Ledger, MachineCommand},
     notify::Wanted,
@@ -260,7 +261,7 @@ fn each_instance_has_its_file_and_an_edit_of_it_is_taken_up_or_refused() {
     assert_eq!((count(&mut again, "b"), shown("b").contains(": 40")), (40, true));
     let inbox = again.inbox().unwrap();
     assert_eq!(inbox.open()[0].question.subject.as_str(), "tally:b/refused-edit");
-    again.answer(&inbox.open()[0].id, "seen").unwrap();
+    answer::give(&mut again, &inbox.open()[0].id, "seen").unwrap();
     assert!(again.inbox().unwrap().open().is_empty());
 }
 
@@ -274,8 +275,8 @@ fn an_answer_goes_to_the_instance_that_asked_and_a_timer_fires_once() {
     }
     let entry = project.inbox().unwrap().open()[1].clone();
     assert_eq!(entry.question.subject.as_str(), "tally:b/clear");
-    assert!(project.answer(&entry.id, "maybe").is_err());
-    project.answer(&entry.id, "YES").unwrap();
+    assert!(answer::give(&mut project, &entry.id, "maybe").is_err());
+    answer::give(&mut project, &entry.id, "YES").unwrap();
     assert_eq!((count(&mut project, "a"), count(&mut project, "b")), (5, 0));
     give(&mut project, "b", TallyCommand::Add(3)).unwrap();
 
@@ -309,7 +310,7 @@ fn a_program_that_does_not_know_a_kind_leaves_it_alone() {
     let mut timers = Timers::default();
     assert!(!timers.attend(&mut other, late), "it is not its to perform");
     assert!(timers.wakes_at().unwrap() > late, "and it does not ask again and again");
-    other.answer(&entry.id, "no").unwrap();
+    answer::give(&mut other, &entry.id, "no").unwrap();
     let mut again = open(&folder);
     assert_eq!(count(&mut again, "a"), 5);
     assert!(Timers::default().attend(&mut again, late));

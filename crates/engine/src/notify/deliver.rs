@@ -14,7 +14,7 @@ use super::{
     send::{Outcome, client, send},
     target::{Target, targets},
 };
-use crate::project::Project;
+use crate::{notify, project::Project};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -256,7 +256,7 @@ impl Courier {
         if due.is_empty() {
             return;
         }
-        let name = project.display_name();
+        let name = notify::display_name(project);
         let journal = project.journal.as_ref().map_or(String::new(), |it| it.id().to_owned());
         for row in due {
             self.busy.insert(row.parcel.target.clone(), row.id);

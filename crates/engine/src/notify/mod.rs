@@ -19,7 +19,7 @@ mod tests;
 pub(crate) use deliver::{Courier, Parcel};
 
 use crate::{
-    background::{EngineClaim, claim_engine},
+    attendance::{EngineClaim, claim_engine},
     error::EngineError,
     host,
     outbox::Timers,
@@ -85,96 +85,94 @@ pub struct Trial {
     pub result: Result<(), String>,
 }
 
-impl Project {
-    /// The notices that wait, by target.
-    pub fn notices_waiting(&mut self) -> Result<Vec<Waiting>, EngineError> {
-        let Some(journal) = &mut self.journal else { return Ok(Vec::new()) };
-        let open = journal.view()?.open_effects_of("notify", COUNTED_MAX)?;
-        let mut waiting: BTreeMap<String, Waiting> = BTreeMap::new();
-        for row in open.into_iter().filter_map(Row::read) {
-            let Parcel { target, why, .. } = row.parcel;
-            let first = || Waiting { target: target.clone(), count: 0, why };
-            waiting.entry(target.clone()).or_insert_with(first).count += 1;
-        }
-        Ok(waiting.into_values().collect())
+/// The notices that wait, by target.
+pub fn waiting(project: &mut Project) -> Result<Vec<Waiting>, EngineError> {
+    let Some(journal) = &mut project.journal else { return Ok(Vec::new()) };
+    let open = journal.view()?.open_effects_of("notify", COUNTED_MAX)?;
+    let mut waiting: BTreeMap<String, Waiting> = BTreeMap::new();
+    for row in open.into_iter().filter_map(Row::read) {
+        let Parcel { target, why, .. } = row.parcel;
+        let first = || Waiting { target: target.clone(), count: 0, why };
+        waiting.entry(target.clone()).or_insert_with(first).count += 1;
     }
+    Ok(waiting.into_values().collect())
+}
 
-    /// Sends a notice to every target at once, past the outbox, and says what came of it.
-    pub fn try_notices(&mut self) -> Vec<Trial> {
-        let targets = targets(&self.configuration().values);
-        let redactor = redactor(self, &targets);
-        let now = self.clock.now();
-        let title = "this is a test: notices of Waypost arrive here";
-        let notice = Notice::new(NoticeKind::NeedsYou, title, now);
-        let id = message_id("test", &now.millis().to_string());
-        let message =
-            Message::new(id, &self.display_name(), &notice, &redactor).spelled(self.spelling);
-        let client = client();
-        let trial = |target: &target::Target| {
-            let sent = target.reach(variable).and_then(|reached| {
-                match send(&client, &message.post(&reached, now), now) {
-                    Outcome::Delivered => Ok(()),
-                    Outcome::Later { why, .. } | Outcome::Never { why } => Err(why),
-                }
-            });
-            Trial { target: target.shown(), key: target.key.clone(), result: sent }
-        };
-        targets.iter().map(trial).collect()
-    }
-
-    /// Sends what is due, as the engine of this project, or has the one that is there do so; for
-    /// when no run is to go on.
-    pub fn send_notices(&mut self) -> Result<(), EngineError> {
-        if self.journal.is_none() {
-            return Ok(());
-        }
-        match claim_engine(self, "notify")? {
-            EngineClaim::Ours(_lease) => {
-                // A reminder that is due becomes a notice.
-                let now = self.clock.now();
-                Timers::default().attend(self, now);
-                Courier::new(self).finish(self);
+/// Sends a notice to every target at once, past the outbox, and says what came of it.
+pub fn try_out(project: &mut Project) -> Vec<Trial> {
+    let targets = targets(&project.configuration().values);
+    let redactor = redactor(project, &targets);
+    let now = project.clock.now();
+    let title = "this is a test: notices of Waypost arrive here";
+    let notice = Notice::new(NoticeKind::NeedsYou, title, now);
+    let id = message_id("test", &now.millis().to_string());
+    let message =
+        Message::new(id, &display_name(project), &notice, &redactor).spelled(project.spelling);
+    let client = client();
+    let trial = |target: &target::Target| {
+        let sent = target.reach(variable).and_then(|reached| {
+            match send(&client, &message.post(&reached, now), now) {
+                Outcome::Delivered => Ok(()),
+                Outcome::Later { why, .. } | Outcome::Never { why } => Err(why),
             }
-            EngineClaim::Theirs(_) => {
-                host::poke(&self.place);
-                let deadline = self.clock.now().plus(HOST_PATIENCE);
-                while self.has_due_notices()? && self.clock.now() < deadline {
-                    thread::sleep(HOST_LOOK);
-                }
+        });
+        Trial { target: target.shown(), key: target.key.clone(), result: sent }
+    };
+    targets.iter().map(trial).collect()
+}
+
+/// Sends what is due, as the engine of this project, or has the one that is there do so; for
+/// when no run is to go on.
+pub fn send_due(project: &mut Project) -> Result<(), EngineError> {
+    if project.journal.is_none() {
+        return Ok(());
+    }
+    match claim_engine(project, "notify")? {
+        EngineClaim::Ours(_lease) => {
+            // A reminder that is due becomes a notice.
+            let now = project.clock.now();
+            Timers::default().attend(project, now);
+            Courier::new(project).finish(project);
+        }
+        EngineClaim::Theirs(_) => {
+            host::poke(&project.place);
+            let deadline = project.clock.now().plus(HOST_PATIENCE);
+            while has_due(project)? && project.clock.now() < deadline {
+                thread::sleep(HOST_LOOK);
             }
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    fn has_due_notices(&mut self) -> Result<bool, EngineError> {
-        let now = self.clock.now();
-        let Some(journal) = &mut self.journal else { return Ok(false) };
-        let open = journal.view()?.open_effects_of("notify", COUNTED_MAX)?;
-        Ok(open.into_iter().filter_map(Row::read).any(|row| row.due.is_none_or(|due| due <= now)))
-    }
+fn has_due(project: &mut Project) -> Result<bool, EngineError> {
+    let now = project.clock.now();
+    let Some(journal) = &mut project.journal else { return Ok(false) };
+    let open = journal.view()?.open_effects_of("notify", COUNTED_MAX)?;
+    Ok(open.into_iter().filter_map(Row::read).any(|row| row.due.is_none_or(|due| due <= now)))
+}
 
-    /// Says that an address in the state file is not used: a repository may bring that file along.
-    pub(crate) fn say_unused_address(&mut self) {
-        let own = config::reference(&self.configuration().values.run.slack_webhook_url);
-        let active = self.run_known().and_then(run::Run::active);
-        let stated = active.and_then(|active| active.settings().slack_webhook_url.clone());
-        if stated.is_some() && stated != own {
-            self.notice(
-                "slack_webhook_url in .claude/orchestrate-state.json is not used: where notices go \
-                 is not for a repository to say; set `run.slack_webhook_url` in \
-                 ~/.config/waypost/config.toml"
-                    .to_owned(),
-            );
-        }
+/// Says that an address in the state file is not used: a repository may bring that file along.
+pub(crate) fn say_unused_address(project: &mut Project) {
+    let own = config::reference(&project.configuration().values.run.slack_webhook_url);
+    let active = project.run_known().and_then(run::Run::active);
+    let stated = active.and_then(|active| active.settings().slack_webhook_url.clone());
+    if stated.is_some() && stated != own {
+        project.notice(
+            "slack_webhook_url in .claude/orchestrate-state.json is not used: where notices go \
+             is not for a repository to say; set `run.slack_webhook_url` in \
+             ~/.config/waypost/config.toml"
+                .to_owned(),
+        );
     }
+}
 
-    /// What the project calls itself: the plan's name, else its folder's.
-    pub(crate) fn display_name(&mut self) -> String {
-        let planned = self.run().ok().and_then(|run| run.active()).map(|active| active.plan());
-        let planned = planned.map(|plan| plan.project.clone()).filter(|name| !name.is_empty());
-        planned.unwrap_or_else(|| {
-            let folder = self.place.root.file_name();
-            folder.map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned())
-        })
-    }
+/// What the project calls itself: the plan's name, else its folder's.
+pub(crate) fn display_name(project: &mut Project) -> String {
+    let planned = project.run().ok().and_then(|run| run.active()).map(|active| active.plan());
+    let planned = planned.map(|plan| plan.project.clone()).filter(|name| !name.is_empty());
+    planned.unwrap_or_else(|| {
+        let folder = project.place.root.file_name();
+        folder.map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned())
+    })
 }

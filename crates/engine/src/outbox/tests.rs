@@ -1,7 +1,7 @@
 //! The outbox on a real journal: what earlier versions left, and timers that meet failures.
 
 use super::*;
-use crate::host::Host;
+use crate::{answer, host::Host};
 use std::fs;
 use tempfile::TempDir;
 use waypost_model::{
@@ -109,7 +109,7 @@ fn an_answer_ends_the_timer() {
     project.commit(&[question()]).unwrap();
     assert_eq!(open_rows(&mut project, TIMER), 1);
     let id: EntryId = "q1".parse().unwrap();
-    project.answer(&id, "go").unwrap();
+    answer::give(&mut project, &id, "go").unwrap();
     assert_eq!(open_rows(&mut project, TIMER), 0);
     let late = project.clock.now().plus(DAY * 3);
     assert!(!Timers::default().attend(&mut project, late));

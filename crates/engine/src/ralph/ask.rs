@@ -6,8 +6,11 @@
 use super::{Lane, Ralph};
 use crate::{
     agent::{Asking, text_questions},
+    answer,
     error::{EngineError, Problem},
+    gate,
     ledger::MachineCommand,
+    permits,
     project::Project,
 };
 use waypost_model::{
@@ -103,7 +106,7 @@ impl Ralph<'_> {
         let question = Question { subject: topic, ..question };
         let question = question.asked_by(&project.workflow_stream());
         let subject = question.subject.clone();
-        project.by_waypost(&[MachineCommand::inbox(inbox::Command::Ask(question))])?;
+        gate::by_waypost(project, &[MachineCommand::inbox(inbox::Command::Ask(question))])?;
         let inbox = project.inbox()?;
         let entry = inbox.about(&subject).map(|entry| entry.id.clone()).ok_or_else(|| {
             Problem::new(Code::AnsweredMeanwhile, "a question was answered while it was asked")
@@ -119,7 +122,7 @@ impl Ralph<'_> {
 fn is_permitted(project: &Project, prompts: &[Prompt]) -> Result<bool, EngineError> {
     for prompt in prompts {
         let Some(permit) = &prompt.permit else { return Ok(false) };
-        if !project.has_permit(permit)? {
+        if !permits::is_allowed(project, permit)? {
             return Ok(false);
         }
     }
@@ -131,7 +134,7 @@ fn trail(project: &mut Project, lane: &Lane) -> Result<Trail, EngineError> {
     let mut trail = Trail::default();
     for (key, entry) in lane.job.asked() {
         if project.inbox()?.entry(entry).is_none()
-            && let Some(text) = project.inbox_answer(entry)?
+            && let Some(text) = answer::inbox_answer(project, entry)?
         {
             trail.answers.insert(key.clone(), text);
         }
@@ -148,5 +151,5 @@ pub(super) fn settle(project: &mut Project, lane: &Lane) -> Result<(), EngineErr
         MachineCommand::inbox(inbox::Command::Settle { subject })
     };
     let commands: Vec<MachineCommand> = open.map(settle).collect();
-    if commands.is_empty() { Ok(()) } else { project.by_waypost(&commands) }
+    if commands.is_empty() { Ok(()) } else { gate::by_waypost(project, &commands) }
 }

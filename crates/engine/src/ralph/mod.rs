@@ -13,6 +13,7 @@ use crate::{
     accounts,
     agent::{Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, Trouble},
     error::EngineError,
+    evidence,
     guest::{Attended, Guest, Waits, carry},
     project::Project,
 };
@@ -495,7 +496,7 @@ fn validate(
     id: &CheckpointId,
 ) -> Result<Result<Evidence, Failed>, EngineError> {
     let mut output = Tail::default();
-    match project.check_checkpoint(id, &mut output) {
+    match evidence::check_checkpoint(project, id, &mut output) {
         Ok(evidence) => Ok(Ok(evidence)),
         Err(EngineError::CheckFailed { outcome, .. }) => {
             Ok(Err(Failed::new(outcome, &output.bytes)))

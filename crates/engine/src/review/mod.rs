@@ -10,6 +10,7 @@ use crate::{
     accounts,
     agent::{Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, SHELL, Trouble},
     error::{EngineError, Problem},
+    gate,
     guest::{Attended, Guest, Waits, carry},
     ledger::MachineCommand,
     project::Project,
@@ -129,7 +130,7 @@ impl<'a> Reviewing<'a> {
         let review = Review { gate, agent, tree, findings, usage };
         let command = workflow::Command::Review { review: review.clone() };
         let stream = project.workflow_stream();
-        project.by_waypost(&[MachineCommand::workflow(stream, command)])?;
+        gate::by_waypost(project, &[MachineCommand::workflow(stream, command)])?;
         job.forget(project)?;
         Ok(Some(review))
     }

@@ -5,7 +5,9 @@ mod chain;
 mod tests;
 
 use crate::{
+    accounts,
     agent::Slots,
+    attendance, changes,
     error::{EngineError, Problem},
     ledger::{inbox_stream, run_stream},
     project::Project,
@@ -36,81 +38,82 @@ pub struct Reason {
     pub next: Option<NextStep>,
 }
 
-impl Project {
-    /// Says what holds a task of the run.
-    pub fn why(&mut self, id: &TaskId) -> Result<Why, EngineError> {
-        let around = self.around()?;
-        let run = self.run()?;
-        let Some(active) = run.active() else {
-            return Err(Problem::new(Code::TaskUnknown, "no run has begun").into());
-        };
-        let Some(view) = active.task(id) else {
-            let message = format!("there is no task {id} in this run");
-            return Err(Problem::new(Code::TaskUnknown, message).into());
-        };
-        let status = view.status;
-        let (drafts, is_held) = Chain { active, around: &around }.of(&view);
-        let mut reasons = self.with_events(drafts)?;
-        if status == TaskStatus::Completed
-            && let Some(text) = self.stale_evidence(id)?
-        {
-            let next = Some(NextStep::RevertTask { id: id.clone() });
-            reasons.push(Reason { text, event: None, next });
+/// Says what holds a task of the run.
+pub fn explain(project: &mut Project, id: &TaskId) -> Result<Why, EngineError> {
+    let around = around(project)?;
+    let run = project.run()?;
+    let Some(active) = run.active() else {
+        return Err(Problem::new(Code::TaskUnknown, "no run has begun").into());
+    };
+    let Some(view) = active.task(id) else {
+        let message = format!("there is no task {id} in this run");
+        return Err(Problem::new(Code::TaskUnknown, message).into());
+    };
+    let status = view.status;
+    let (drafts, is_held) = Chain { active, around: &around }.of(&view);
+    let mut reasons = with_events(project, drafts)?;
+    if status == TaskStatus::Completed
+        && let Some(text) = changes::stale_evidence(project, id)?
+    {
+        let next = Some(NextStep::RevertTask { id: id.clone() });
+        reasons.push(Reason { text, event: None, next });
+    }
+    Ok(Why { id: id.clone(), status, is_held, reasons })
+}
+
+fn around(project: &mut Project) -> Result<Around, EngineError> {
+    let now = project.clock.now();
+    accounts::current(project)?;
+    let inbox = project.inbox()?;
+    let open = inbox.open().iter();
+    Ok(Around {
+        now,
+        has_engine: attendance::is_run_attended(project)?,
+        is_left: attendance::has_lost_engine(project)?,
+        inbox: open.map(|it| (it.question.subject.clone(), it.id.clone())).collect(),
+        max_agents: project.configuration().values.run.max_agents as usize,
+        is_machine_full: Slots::of(project).free(1)? == 0,
+        is_day_used_up: accounts::day_left(project, now)? == Some(0),
+    })
+}
+
+/// Looks up the events, all in one pass over the journal from its end.
+fn with_events(project: &mut Project, drafts: Vec<Draft>) -> Result<Vec<Reason>, EngineError> {
+    let mut wanted: Vec<About> = Vec::new();
+    for about in drafts.iter().filter_map(|draft| draft.about.clone()) {
+        if !wanted.contains(&about) {
+            wanted.push(about);
         }
-        Ok(Why { id: id.clone(), status, is_held, reasons })
     }
+    let found = log_matching(project, &wanted)?;
+    let event_of = |about: &About| {
+        let at = wanted.iter().position(|it| it == about)?;
+        found.iter().find(|(index, _)| *index == at).map(|(_, event)| event.clone())
+    };
+    let reasons = drafts.into_iter().map(|draft| Reason {
+        event: draft.about.as_ref().and_then(event_of),
+        text: draft.text,
+        next: draft.next,
+    });
+    Ok(reasons.collect())
+}
 
-    fn around(&mut self) -> Result<Around, EngineError> {
-        let now = self.clock.now();
-        self.accounts()?;
-        let inbox = self.inbox()?;
-        let open = inbox.open().iter();
-        Ok(Around {
-            now,
-            has_engine: self.is_run_attended()?,
-            is_left: self.has_lost_engine()?,
-            inbox: open.map(|it| (it.question.subject.clone(), it.id.clone())).collect(),
-            max_agents: self.configuration().values.run.max_agents as usize,
-            is_machine_full: Slots::of(self).free(1)? == 0,
-            is_day_used_up: self.day_left(now)? == Some(0),
-        })
-    }
-
-    /// Looks up the events, all in one pass over the journal from its end.
-    fn with_events(&mut self, drafts: Vec<Draft>) -> Result<Vec<Reason>, EngineError> {
-        let mut wanted: Vec<About> = Vec::new();
-        for about in drafts.iter().filter_map(|draft| draft.about.clone()) {
-            if !wanted.contains(&about) {
-                wanted.push(about);
-            }
-        }
-        let found = self.log_matching(&wanted)?;
-        let event_of = |about: &About| {
-            let at = wanted.iter().position(|it| it == about)?;
-            found.iter().find(|(index, _)| *index == at).map(|(_, event)| event.clone())
-        };
-        let reasons = drafts.into_iter().map(|draft| Reason {
-            event: draft.about.as_ref().and_then(event_of),
-            text: draft.text,
-            next: draft.next,
-        });
-        Ok(reasons.collect())
-    }
-
-    /// The newest event for each of these, with its index.
-    fn log_matching(&mut self, wanted: &[About]) -> Result<Vec<(usize, Recorded)>, EngineError> {
-        let found = std::cell::RefCell::new(Vec::<usize>::new());
-        let is_first = |entry: &Recorded| {
-            let mut found = found.borrow_mut();
-            let index = (0..wanted.len())
-                .find(|index| !found.contains(index) && is_about(entry, &wanted[*index]));
-            found.extend(index);
-            index.is_some()
-        };
-        // The newest come first to the filter, and last in what it lets through.
-        let entries = self.log(wanted.len(), is_first)?;
-        Ok(found.into_inner().into_iter().zip(entries.into_iter().rev()).collect())
-    }
+/// The newest event for each of these, with its index.
+fn log_matching(
+    project: &mut Project,
+    wanted: &[About],
+) -> Result<Vec<(usize, Recorded)>, EngineError> {
+    let found = std::cell::RefCell::new(Vec::<usize>::new());
+    let is_first = |entry: &Recorded| {
+        let mut found = found.borrow_mut();
+        let index = (0..wanted.len())
+            .find(|index| !found.contains(index) && is_about(entry, &wanted[*index]));
+        found.extend(index);
+        index.is_some()
+    };
+    // The newest come first to the filter, and last in what it lets through.
+    let entries = project.log(wanted.len(), is_first)?;
+    Ok(found.into_inner().into_iter().zip(entries.into_iter().rev()).collect())
 }
 
 fn is_about(entry: &Recorded, about: &About) -> bool {

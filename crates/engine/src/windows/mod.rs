@@ -13,7 +13,7 @@ pub(crate) use run::RunWindow;
 pub(crate) use window::{MachineWindow, WindowKind};
 pub(crate) use workflow::WorkflowWindow;
 
-use crate::{error::EngineError, ledger::run_stream, project::Project};
+use crate::{error::EngineError, init, ledger::run_stream, project::Project};
 use edit::consider;
 use std::{
     path::{Path, PathBuf},
@@ -154,7 +154,7 @@ fn sync<W: MachineWindow>(project: &mut Project, stream: &StreamName) -> Result<
     let is_new = path.symlink_metadata().is_err();
     let outcome = sync_locked::<W>(project, &window);
     if is_new {
-        project.hide_windows();
+        init::hide_windows(project);
     }
     match outcome {
         // The commit stands; the window is tried again at the next load.

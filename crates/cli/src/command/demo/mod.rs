@@ -23,7 +23,9 @@ use std::{
     path::{Path, PathBuf, absolute},
     process::ExitCode,
 };
-use waypost_engine::{EngineError, GateClaim, Onward, Project, make_scratch};
+use waypost_engine::{
+    EngineError, GateClaim, Onward, Project, answer, evidence, init, isolation, make_scratch, tasks,
+};
 use waypost_model::{
     actor::Actor,
     code::Code,
@@ -77,7 +79,7 @@ pub(crate) fn run(context: &Context, args: &DemoArgs) -> Result<ExitCode, CliErr
     heading(context, "1. Twenty tasks in four phases, worked on by agents")?;
     let mut project = Project::find(&folder, person.clone())?;
     // A journal of an earlier demo in the same folder is not missed.
-    project.begin_anew()?;
+    init::begin_anew(&mut project)?;
     work_through(context, project)?;
 
     heading(context, "2. A question waits in the inbox; its answer resumes the agent")?;
@@ -177,7 +179,7 @@ fn answer(
         let asked = if is_alone { None } else { choose(&entry.question.choices)? };
         let choice = asked.unwrap_or_else(|| first.clone());
         context.out.line(format!("$ {waypost} inbox answer {} {choice}", entry.id))?;
-        project.answer(&entry.id, &choice)?;
+        answer::give(project, &entry.id, &choice)?;
     }
     Ok(())
 }
@@ -191,8 +193,14 @@ fn course() -> Course {
 fn work_through(context: &Context, mut project: Project) -> Result<(), CliError> {
     let settings = project.configuration().values.run.settings();
     let settings = Settings { agent: Some(STAND_IN.into()), mode: Mode::UltraThin, ..settings };
-    let settings = project.place_run(settings, None, None)?;
-    project.take_up_run(vec![RunCommand::Configure { settings }], None, None, Onward::GoOn)?;
+    let settings = isolation::place_run(&mut project, settings, None, None)?;
+    tasks::take_up_run(
+        &mut project,
+        vec![RunCommand::Configure { settings }],
+        None,
+        None,
+        Onward::GoOn,
+    )?;
     let live = Live::begin(context, project.stop_grace())?;
     execute(project, &course(), live, context).map(drop)
 }
@@ -232,7 +240,7 @@ fn walk_workflow(context: &Context, project: &mut Project, waypost: &str) -> Res
     let report = project.root().join("review.md");
     write(&report, "# Review of the design\n\nBlocking: 0\n")?;
     let claim = GateClaim { report: Some(&report), is_confirmed: false };
-    project.pass_gate(GateName::ReviewCleanPass, claim, &mut io::sink())?;
+    evidence::pass_gate(project, GateName::ReviewCleanPass, claim, &mut io::sink())?;
     project.develop(early)?;
     let id = "cp-1".parse().expect("a plain id");
     project.develop(WorkflowCommand::Checkpoint { id, step: CheckpointStep::START })?;

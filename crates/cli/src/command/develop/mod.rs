@@ -8,7 +8,7 @@ use crate::data::WorkflowReport;
 use crate::{Context, error::CliError, show::workflow as show_workflow};
 use clap::{Subcommand, ValueEnum};
 use std::{io, path::PathBuf, process::ExitCode};
-use waypost_engine::{EngineError, GateClaim, Project, own_conversation};
+use waypost_engine::{EngineError, GateClaim, Project, adopt, evidence, gate, own_conversation};
 use waypost_model::{
     code::Code,
     id::CheckpointId,
@@ -152,12 +152,14 @@ pub(crate) fn run(context: &Context, args: &DevelopArgs) -> Result<ExitCode, Cli
         }
         DevelopAction::Advance { checkpoints, contract, strategy } => {
             let contract = contract.as_ref().map(|path| context.path(path));
-            let contract =
-                contract.as_deref().map(|path| project.read_contract(path)).transpose()?;
+            let contract = contract
+                .as_deref()
+                .map(|path| adopt::read_contract(&mut project, path))
+                .transpose()?;
             let checkpoints =
                 checkpoints.iter().map(|id| parse_id(id)).collect::<Result<_, _>>()?;
             let strategy = strategy.map(Strategy::from);
-            project.advance(Command::Advance { checkpoints, contract, strategy })?;
+            gate::advance(&mut project, Command::Advance { checkpoints, contract, strategy })?;
         }
         DevelopAction::Back => project.develop(Command::Back)?,
         DevelopAction::Review(args) => return review::run(context, &mut project, args),
@@ -165,7 +167,7 @@ pub(crate) fn run(context: &Context, args: &DevelopArgs) -> Result<ExitCode, Cli
         DevelopAction::Gate(action) => gate(context, &mut project, action)?,
         DevelopAction::Checkpoint(action) => checkpoint(&mut project, action)?,
         DevelopAction::Contract { file } => {
-            let contract = project.read_contract(&context.path(file))?;
+            let contract = adopt::read_contract(&mut project, &context.path(file))?;
             project.develop(Command::SetContract { contract })?;
         }
         DevelopAction::Resume { feature, go_on, restart } => {
@@ -214,7 +216,7 @@ fn gate(context: &Context, project: &mut Project, action: &GateAction) -> Result
                 && (*yes || wants_confirmation(project, gate, report.is_some()) && confirm(gate)?);
             let report = report.as_ref().map(|path| context.path(path));
             let claim = GateClaim { report: report.as_deref(), is_confirmed };
-            let passed = project.pass_gate(gate, claim, &mut io::stderr());
+            let passed = evidence::pass_gate(project, gate, claim, &mut io::stderr());
             let again = format!("fix it, then `waypost develop gate pass {gate}`");
             passed.map_err(|error| with_next(error, again))?;
             say_if_asked(project, gate)?;
@@ -260,7 +262,7 @@ fn confirm(gate: GateName) -> Result<bool, CliError> {
 fn checkpoint(project: &mut Project, action: &CheckpointAction) -> Result<(), CliError> {
     let (id, step) = match action {
         CheckpointAction::Pass { id } => {
-            let passed = project.pass_checkpoint(&parse_id(id)?, &mut io::stderr());
+            let passed = evidence::pass_checkpoint(project, &parse_id(id)?, &mut io::stderr());
             let next = format!("fix it, or `waypost develop checkpoint fail {id}`");
             return passed.map_err(|error| with_next(error, next));
         }
@@ -326,7 +328,7 @@ fn resume(
         },
     };
     match wish {
-        Wish::GoOn => project.take_up()?,
+        Wish::GoOn => gate::take_up(project)?,
         Wish::Restart(name) => {
             let feature = name.or_else(|| feature.cloned());
             project.develop(Command::Restart { feature, max_iterations })?;

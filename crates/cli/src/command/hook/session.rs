@@ -4,7 +4,7 @@
 use super::{complain, folder, note, spot};
 use crate::{show::workflow as show_workflow, spelling::line};
 use waypost_agent::hook::{Answer, Event};
-use waypost_engine::{Project, identify, is_sent_by_waypost};
+use waypost_engine::{Project, gate, identify, is_sent_by_waypost};
 use waypost_hook::log;
 use waypost_model::{
     verdict::VerdictOutcome,
@@ -26,7 +26,7 @@ pub(super) fn start(event: &Event, source: &str) -> Answer {
             let rights = Rights::under(&feature, settings);
             Answer::Context(show_workflow::context(&feature, rights))
         }
-        Err(error) if Project::may_be_held(&folder, &error) => Answer::Context(format!(
+        Err(error) if gate::may_be_held(&folder, &error) => Answer::Context(format!(
             "Waypost keeps the state of the work here, and it cannot be read: {error}. Until a \
              person has fixed that, tool calls that write, commit or push are refused; \
              `waypost doctor` says more."
@@ -116,7 +116,7 @@ pub(super) fn after_tool(event: &Event) -> Answer {
 
 /// The project of the event's work tree and its active workflow.
 fn active(event: &Event) -> Option<(Project, Feature)> {
-    let mut project = Project::open_to_judge(&folder(event)?).ok()?;
+    let mut project = gate::open_to_judge(&folder(event)?).ok()?;
     let feature = project.workflow().ok()?.feature.clone().filter(|it| !it.is_done())?;
     Some((project, feature))
 }

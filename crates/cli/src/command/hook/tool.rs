@@ -3,7 +3,7 @@
 use super::{note, spot};
 use std::path::Path;
 use waypost_agent::hook::{Answer, Event, ToolCall};
-use waypost_engine::{EngineError, Project};
+use waypost_engine::{EngineError, gate};
 use waypost_hook::{Case, Ruling, Spot, folders, spelling};
 use waypost_model::{
     layout,
@@ -60,10 +60,10 @@ pub(super) enum Ruled {
 
 /// Whether a workflow is active around `start`, or may be.
 pub(super) fn is_held(start: &Path) -> bool {
-    let record = Project::open_to_judge(start).and_then(|mut project| project.gate_record());
+    let record = gate::open_to_judge(start).and_then(|mut project| gate::record(&mut project));
     match record {
         Ok(record) => record.held.is_some(),
-        Err(error) => Project::may_be_held(start, &error),
+        Err(error) => gate::may_be_held(start, &error),
     }
 }
 
@@ -82,7 +82,7 @@ pub(super) fn ask(
                 state: start.join(layout::STATE_OUTSIDE_GIT),
                 tree: "main".into(),
             });
-            let ruled = if Project::may_be_held(start, &error) {
+            let ruled = if gate::may_be_held(start, &error) {
                 without_journal(&error, &judge, &Case { folder, spot: &spot, held: &closed() })
             } else {
                 Ruled::Free
@@ -97,10 +97,10 @@ fn by_journal(
     judge: &impl Fn(&Case<'_>) -> Ruling,
     folder: &Path,
 ) -> Result<(Spot, Ruled), EngineError> {
-    let mut project = Project::open_to_judge(start)?;
+    let mut project = gate::open_to_judge(start)?;
     let spot = spot(&project);
-    let record = project.gate_record()?;
-    project.keep_gate_record(&record);
+    let record = gate::record(&mut project)?;
+    gate::keep_record(&project, &record);
     let Some(held) = record.held else { return Ok((spot, Ruled::Free)) };
     let ruling = judge(&Case { folder, spot: &spot, held: &held });
     if let Some(refusal) = ruling.refusal {
@@ -108,10 +108,10 @@ fn by_journal(
         return Ok((spot, Ruled::Refused(Refused { rule, message })));
     }
     // What finishes the work is allowed for the content that was looked at, and no other.
-    if !ruling.is_finishing || !project.close_if_stale(GateName::ReReviewClean)? {
+    if !ruling.is_finishing || !gate::close_if_stale(&mut project, GateName::ReReviewClean)? {
         return Ok((spot, Ruled::Allowed));
     }
-    let held = project.gate_record()?.held.unwrap_or_else(closed);
+    let held = gate::record(&mut project)?.held.unwrap_or_else(closed);
     let again = judge(&Case { folder, spot: &spot, held: &held });
     Ok(match again.refusal {
         None => (spot, Ruled::Allowed),

@@ -16,7 +16,7 @@ use crate::{
     show::duration,
 };
 use std::{env, ffi::OsString, process::ExitCode};
-use waypost_engine::{Audience as _, Begun, Haste, Project, RunLog, RunOptions};
+use waypost_engine::{Audience as _, Begun, Haste, Project, RunLog, RunOptions, attendance, host};
 use waypost_model::code::Code;
 
 /// Lets the run that was prepared go on in the background.
@@ -34,7 +34,7 @@ pub(super) fn detach(
     ];
     program.extend(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag.into()));
     program.extend(args.for_background().into_iter().map(OsString::from));
-    match project.start_in_background(&program, &first_word(context.out.json))? {
+    match attendance::start(project, &program, &first_word(context.out.json))? {
         Begun::Working { pid } if context.out.json => {
             context.out.json(&RunEvent::Detached { pid })?;
             Ok(ExitCode::SUCCESS)
@@ -79,9 +79,9 @@ pub(super) fn stop(
 ) -> Result<ExitCode, CliError> {
     project.refuse_stale()?;
     let haste = if now { Haste::Now } else { Haste::Finish };
-    let Some(mut stopping) = project.ask_run_to_end(haste)? else {
+    let Some(mut stopping) = attendance::ask_run_to_end(&project, haste)? else {
         // One that would have to stop itself leaves that to the next engine.
-        if project.has_lost_engine()? && !project.is_in_attempt() {
+        if attendance::has_lost_engine(&mut project)? && !project.is_in_attempt() {
             return stop_what_is_left(context, project, haste);
         }
         return Err(CliError::new(Code::NoRun, "no run is at work").next("waypost run --resume"));
@@ -129,7 +129,7 @@ fn stop_what_is_left(
     let keeper = vec![env::current_exe()?.into(), "keeper".into()];
     let options = RunOptions { keeper, ..RunOptions::default() };
     let live = live.shared();
-    let (mut project, _) = project.execute(&options, live.audience())?;
+    let (mut project, _) = host::execute(project, &options, live.audience())?;
     live.clear();
     say_notices(context, &mut project);
     if context.out.json {

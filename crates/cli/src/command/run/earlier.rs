@@ -3,11 +3,11 @@
 use crate::data::RunLine;
 use crate::{Context, error::CliError, show::run as show_run};
 use std::process::ExitCode;
-use waypost_engine::Project;
+use waypost_engine::{Project, runs};
 use waypost_model::{code::Code, machine::Rejected, run::RunBrief, time::Stamp};
 
 pub(super) fn list(context: &Context, project: &mut Project) -> Result<ExitCode, CliError> {
-    let runs = project.runs()?;
+    let runs = runs::list(project)?;
     if context.out.json {
         context.out.json_list(&runs.iter().map(data).collect::<Vec<_>>())?;
         return Ok(ExitCode::SUCCESS);
@@ -27,7 +27,7 @@ pub(super) fn show(
     number: u32,
     window: bool,
 ) -> Result<ExitCode, CliError> {
-    let run = project.run_of(number)?;
+    let run = runs::find(project, number)?;
     let Some(active) = run.active() else {
         return Err(waypost_engine::EngineError::from(Rejected::rule(
             Code::NoRun,

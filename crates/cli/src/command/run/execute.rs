@@ -24,7 +24,10 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use waypost_engine::{Ahead, Onward, Project, RunEnd, RunOptions, refuse_unreadable};
+use waypost_engine::{
+    Ahead, Onward, Project, RunEnd, RunOptions, adopt, answer, attendance, changes, host,
+    isolation, summary, tasks,
+};
 use waypost_model::{
     code::Code,
     config::cents,
@@ -221,7 +224,7 @@ pub(super) fn run(
         return Err(misspelt.error().hint("a file has a `/` in its name or ends in `.md`"));
     }
     let file = args.file.as_ref().map(|path| context.path(path));
-    file.as_deref().map(refuse_unreadable).transpose()?;
+    file.as_deref().map(tasks::refuse_unreadable).transpose()?;
     let file = file.as_deref().or(tasks);
     if args.dry_run {
         return dry_run(context, &mut project, file, args.format);
@@ -239,7 +242,7 @@ pub(super) fn run(
         return rehearse(context, &mut project, file, settings, &rehearsal);
     }
     project.refuse_stale()?;
-    project.refuse_second_run()?;
+    attendance::refuse_second_run(&project)?;
     let has_work = prepare(context, &mut project, args, file)?;
     say_notices(context, &mut project);
     if !has_work {
@@ -264,10 +267,10 @@ fn prepare(
 ) -> Result<bool, CliError> {
     adopt_loose(context, project)?;
     let onward = onward(context, project, args, file)?;
-    let ahead = project.ahead(file, onward)?;
+    let ahead = tasks::ahead(project, file, onward)?;
     if ahead == Ahead::Over {
         // What was moved or left out is shown, although there is nothing to do.
-        project.work_on_run(Vec::new(), file)?;
+        tasks::work_on_run(project, Vec::new(), file)?;
         if args.phase.is_none() && is_all_done(project)? {
             return Ok(false);
         }
@@ -291,31 +294,31 @@ fn prepare(
     if args.yes && settings.mode == Mode::Normal && !project.actor().is_person() {
         return Err(Rejected::reserved("approving phases with `--yes`").into());
     }
-    let settings = project.place_run(settings, args.isolation(), file)?;
+    let settings = isolation::place_run(project, settings, args.isolation(), file)?;
     if is_undecided {
-        project.say_place(&settings);
+        isolation::say_place(project, &settings);
     }
     let configure = Command::Configure { settings };
     let commands = match args.rebuild_state {
         true => {
-            let plan = project.read_tasks(file)?.plan;
-            let completed = project.merged_tasks(&plan)?;
-            let before = project.merged_phases(&plan)?;
+            let plan = tasks::read(project, file)?.plan;
+            let completed = changes::merged_tasks(project, &plan)?;
+            let before = changes::merged_phases(project, &plan)?;
             vec![Command::Rebuild { plan, completed, before }, configure]
         }
         false => vec![configure],
     };
-    project.take_up_run(commands, file, args.phase, onward)?;
+    tasks::take_up_run(project, commands, file, args.phase, onward)?;
     Ok(true)
 }
 
 /// Offers a state file that nobody has adopted as the start; without a yes nothing begins over it.
 fn adopt_loose(context: &Context, project: &mut Project) -> Result<(), CliError> {
-    let Some(path) = project.loose_run_file()? else { return Ok(()) };
+    let Some(path) = adopt::loose_run_file(project)? else { return Ok(()) };
     let name = path.strip_prefix(project.root()).unwrap_or(&path).display().to_string();
     let question = format!("{name} holds the state of a run. Adopt it as the start? [y/N]");
     if project.actor().is_person() && is_yes(ask(&question)?.as_deref()) {
-        project.adopt(&path)?;
+        adopt::adopt(project, &path)?;
         say_notices(context, project);
     }
     Ok(())
@@ -356,7 +359,7 @@ fn onward(
     match (args.new, args.keep_done) {
         (true, _) => Ok(Onward::New(Earlier::IsDoneAgain)),
         (_, true) => Ok(Onward::KeepDone),
-        _ => match project.ahead(file, Onward::GoOn)? {
+        _ => match tasks::ahead(project, file, Onward::GoOn)? {
             Ahead::Redefined(tasks) => ask_redefined(context, &tasks),
             _ => Ok(Onward::GoOn),
         },
@@ -389,7 +392,7 @@ fn is_yes(answer: Option<&str>) -> bool {
 
 /// Whether the run is over with everything completed.
 fn is_all_done(project: &mut Project) -> Result<bool, CliError> {
-    let run = project.run_summary()?.filter(|run| run.is_over);
+    let run = summary::of_run(project)?.filter(|run| run.is_over);
     Ok(run.is_some_and(|run| run.count(TaskStatus::Completed) == run.total))
 }
 
@@ -411,10 +414,10 @@ fn end_all_done(
     args: &ExecuteArgs,
 ) -> Result<ExitCode, CliError> {
     let live = Live::begin(context, project.stop_grace())?.shared();
-    let (mut project, _) = project.execute(&options(&args.course())?, live.audience())?;
+    let (mut project, _) = host::execute(project, &options(&args.course())?, live.audience())?;
     live.clear();
     say_notices(context, &mut project);
-    let Some(run) = project.run_summary()? else { return Ok(ExitCode::SUCCESS) };
+    let Some(run) = summary::of_run(&mut project)? else { return Ok(ExitCode::SUCCESS) };
     if context.out.json {
         context.out.json(&RunEvent::Ended { run: Box::new((&run).into()) })?;
     } else if !context.out.quiet {
@@ -456,7 +459,7 @@ pub(crate) fn execute(
     let options = options(course)?;
     let live = live.shared();
     let end = loop {
-        let (back, end) = project.execute(&options, live.audience())?;
+        let (back, end) = host::execute(project, &options, live.audience())?;
         project = back;
         live.clear();
         match end {
@@ -516,7 +519,7 @@ fn answer_agents(context: &Context, project: &mut Project) -> Result<bool, CliEr
     for entry in entries {
         show_question(context, &entry.question);
         let Some(text) = choose(&entry.question.choices)? else { continue };
-        match project.answer(&entry.id, &text) {
+        match answer::give(project, &entry.id, &text) {
             Ok(()) => is_answered = true,
             Err(error) => context.out.warning(error.to_string()),
         }
@@ -554,7 +557,7 @@ pub(super) fn summary(
 ) -> Result<RunOutcome, CliError> {
     say_notices(context, project);
     let has_questions = !project.inbox()?.open().is_empty();
-    let Some(run) = project.run_summary()? else { return Ok(RunOutcome::Completed) };
+    let Some(run) = summary::of_run(project)? else { return Ok(RunOutcome::Completed) };
     if context.out.json {
         context.out.json(&RunEvent::Ended { run: Box::new((&run).into()) })?;
     } else if !context.out.quiet {
@@ -581,10 +584,10 @@ pub(super) fn summary(
 /// The run that TASKS.md would begin; none if it would go on with the one that is there.
 fn imagined(project: &mut Project, file: Option<&Path>) -> Result<Option<Run>, CliError> {
     let begins = match project.run()?.active() {
-        Some(_) => project.ahead(file, Onward::GoOn)?.begins(),
+        Some(_) => tasks::ahead(project, file, Onward::GoOn)?.begins(),
         None => true,
     };
-    Ok(if begins { Some(project.preview_run(file)?) } else { None })
+    Ok(if begins { Some(tasks::preview_run(project, file)?) } else { None })
 }
 
 fn dry_run(
@@ -593,7 +596,7 @@ fn dry_run(
     file: Option<&Path>,
     format: Format,
 ) -> Result<ExitCode, CliError> {
-    let warnings = project.read_tasks(file).ok();
+    let warnings = tasks::read(project, file).ok();
     let warnings = warnings.map(|read| read.warning_lines().collect::<Vec<_>>());
     let imagined = imagined(project, file)?;
     let run = match &imagined {
@@ -621,13 +624,13 @@ fn verify(
     project: &mut Project,
     file: Option<&Path>,
 ) -> Result<ExitCode, CliError> {
-    let plan = project.read_tasks(file)?.plan;
+    let plan = tasks::read(project, file)?.plan;
     let Some(active) = project.run()?.active() else {
         context.out.note("no run has begun: there is nothing to compare");
         return Ok(ExitCode::SUCCESS);
     };
     let mut findings = differences(&plan, active);
-    findings.extend(project.unmerged()?);
+    findings.extend(changes::unmerged(project)?);
     if context.out.json {
         let data: Vec<_> = findings.iter().map(|finding| Difference { finding }).collect();
         context.out.json_list(&data)?;

@@ -25,7 +25,9 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use waypost_engine::{EngineError, Project, refuse_unreadable};
+use waypost_engine::{
+    EngineError, Project, attendance, changes, evidence, session, summary, tasks,
+};
 use waypost_model::{
     code::Code,
     id::{BadId, TaskId},
@@ -172,7 +174,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
     let mut project = open(context)?;
     let tasks = args.tasks.as_ref().map(|path| context.path(path));
     let tasks = tasks.as_deref();
-    tasks.map(refuse_unreadable).transpose()?;
+    tasks.map(tasks::refuse_unreadable).transpose()?;
     let Some(action) = &args.action else {
         return execute::run(context, project, &args.execute, tasks);
     };
@@ -192,7 +194,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
         RunAction::Next { limit } => return next(context, &mut project, tasks, *limit),
         RunAction::Start { id } => {
             let task = parse_id(id)?;
-            let place = project.start_task(&task, tasks, &mut io::stderr())?;
+            let place = session::start_task(&mut project, &task, tasks, &mut io::stderr())?;
             say_notices(context, &mut project);
             return report(context, &mut project, &task, place.as_deref());
         }
@@ -207,7 +209,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
         RunAction::Diff { id } => return diff(context, &mut project, id),
         RunAction::Revert { id } => {
             let id = parse_id(id)?;
-            project.revert_task(&id)?;
+            changes::revert_task(&mut project, &id)?;
             say_notices(context, &mut project);
             return report(context, &mut project, &id, None);
         }
@@ -218,15 +220,15 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
         RunAction::Skip { id, satisfy: false } => (id, Command::Skip { id: parse_id(id)? }),
     };
     let id = parse_id(id)?;
-    project.drive_run(vec![command], tasks)?;
-    project.end_phase_of_session(&mut io::stderr())?;
+    tasks::drive_run(&mut project, vec![command], tasks)?;
+    session::end_phase_of_session(&mut project, &mut io::stderr())?;
     say_notices(context, &mut project);
     report(context, &mut project, &id, None)
 }
 
 fn diff(context: &Context, project: &mut Project, id: &str) -> Result<ExitCode, CliError> {
     let color = if io::stdout().is_terminal() { "always" } else { "never" };
-    let bytes = project.task_diff(&parse_id(id)?, color)?;
+    let bytes = changes::task_diff(project, &parse_id(id)?, color)?;
     context.out.raw(&String::from_utf8_lossy(&bytes))?;
     if bytes.is_empty() {
         context.out.note(format!("{id} has changed nothing"));
@@ -242,7 +244,7 @@ fn done(
 ) -> Result<ExitCode, CliError> {
     let id = parse_id(id)?;
     let attempt = project.speaking_attempt(&id, attempt)?;
-    match project.finish_task(&id, attempt, &mut io::stderr()) {
+    match evidence::finish_task(project, &id, attempt, &mut io::stderr()) {
         Err(error @ EngineError::CheckFailed { .. }) => {
             let next = format!("fix it, or `waypost run fail {id} --reason TEXT`");
             return Err(CliError::from(error).next(next));
@@ -287,12 +289,12 @@ fn status(
     tasks: Option<&Path>,
     is_all: bool,
 ) -> Result<ExitCode, CliError> {
-    let extent = Extent { is_left: project.has_lost_engine()?, is_all };
-    let begun = project.run_summary()?;
+    let extent = Extent { is_left: attendance::has_lost_engine(project)?, is_all };
+    let begun = summary::of_run(project)?;
     let is_preview = begun.is_none();
     let run = match begun {
         Some(run) => run,
-        None => preview(&project.preview_run(tasks)?).summary(),
+        None => preview(&tasks::preview_run(project, tasks)?).summary(),
     };
     if context.out.json {
         let (begun, engine_gone) = (!is_preview, extent.is_left);
@@ -313,10 +315,10 @@ fn next(
     limit: Option<usize>,
 ) -> Result<ExitCode, CliError> {
     let now = project.clock().now();
-    let (run, mut ready) = match project.run_summary()? {
-        Some(run) => (run, project.ready_tasks()?),
+    let (run, mut ready) = match summary::of_run(project)? {
+        Some(run) => (run, summary::ready_tasks(project)?),
         None => {
-            let run = project.preview_run(tasks)?;
+            let run = tasks::preview_run(project, tasks)?;
             (preview(&run).summary(), preview(&run).ready_summaries())
         }
     };

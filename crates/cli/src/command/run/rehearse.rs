@@ -15,7 +15,7 @@ use std::{
     process::ExitCode,
     sync::Arc,
 };
-use waypost_engine::{Project, make_scratch, require_phase};
+use waypost_engine::{Project, isolation, make_scratch, require_phase, tasks};
 use waypost_model::{
     actor::Actor,
     layout,
@@ -42,7 +42,7 @@ pub(super) fn rehearse(
     settings: Settings,
     rehearsal: &Rehearsal,
 ) -> Result<ExitCode, CliError> {
-    let plan = stand_in(project.read_tasks(file)?.plan);
+    let plan = stand_in(tasks::read(project, file)?.plan);
     let begin = Command::Begin { plan: plan.clone(), settings: settings.clone() };
     let asked = Asked { by: project.actor(), now: project.clock().now() };
     if let Some(active) = Run::imagine([&begin], &asked).map_err(CliError::from)?.active() {
@@ -67,7 +67,7 @@ pub(super) fn rehearse(
         Some(_) => Isolation::Task,
         None => Isolation::None,
     });
-    let settings = scratch.place_run(settings, Some(isolation), None)?;
+    let settings = isolation::place_run(&mut scratch, settings, Some(isolation), None)?;
     scratch.run_command(Command::Begin { plan, settings })?;
     context.out.note(format!(
         "rehearsing in {}; nothing of your project is run or changed",

@@ -4,7 +4,7 @@ use super::{parse_id, report};
 use crate::data::TaskLine;
 use crate::{Context, command::say_notices, error::CliError, show::run as show_run};
 use std::{path::Path, process::ExitCode};
-use waypost_engine::{Project, require_phase};
+use waypost_engine::{Project, require_phase, summary, tasks};
 use waypost_model::{
     code::Code,
     id::TaskId,
@@ -25,7 +25,7 @@ pub(super) fn run(
     let named: Vec<TaskId> = ids.iter().map(|id| parse_id(id)).collect::<Result<_, _>>()?;
     let meant = if named.is_empty() { failed(project, phase)? } else { named };
     let commands = meant.iter().map(|id| Command::Retry { id: id.clone() }).collect();
-    project.drive_run(commands, tasks)?;
+    tasks::drive_run(project, commands, tasks)?;
     say_notices(context, project);
     match &meant[..] {
         [only] if !ids.is_empty() => report(context, project, only, None),
@@ -41,7 +41,7 @@ fn failed(project: &mut Project, phase: Option<u32>) -> Result<Vec<TaskId>, CliE
     {
         require_phase(active, phase)?;
     }
-    let summary = project.run_summary()?;
+    let summary = summary::of_run(project)?;
     let failed = summary.iter().flat_map(|run| &run.failed);
     let is_meant = |reason: Option<FailReason>| {
         !matches!(reason, Some(FailReason::Skipped | FailReason::Reverted))

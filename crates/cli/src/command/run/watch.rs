@@ -10,7 +10,7 @@ use crate::{Context, error::CliError, show::run as show_run};
 use std::{process::ExitCode, time::Duration};
 use waypost_engine::{
     AgentView, Audience as _, Cursor, Doing, Follower, Happened, Happening, Project, Recorded,
-    Running, require_known_phase,
+    Running, attendance, require_known_phase, summary,
 };
 use waypost_model::run::{
     Active, EndStep, Event, Parked, PhaseStage, Run, RunOutcome, TaskStatus, TaskView, Usage,
@@ -49,14 +49,14 @@ pub(super) fn run(
     let last = project.log(1, |_| true)?.last().map_or(Cursor::START, Recorded::cursor);
     let mut follower = Follower::new(&project, last);
     if context.out.json
-        && let Some(run) = project.run_summary()?
+        && let Some(run) = summary::of_run(&mut project)?
     {
         context.out.json(&RunEvent::Watching { run: Box::new((&run).into()) })?;
     }
     let mut attended_at = None;
     let end = loop {
         // Asked first: what an engine recorded before it ended is read after it has.
-        let is_attended = project.is_run_attended()?;
+        let is_attended = attendance::is_run_attended(&project)?;
         tell_news(&mut project, &mut live, &mut follower)?;
         let now = project.clock().now();
         if is_attended {
@@ -87,7 +87,9 @@ pub(super) fn run(
     match end {
         End::Over => {}
         End::Waits { phase } => say_waits(context, phase),
-        End::Unattended if project.has_lost_engine()? => context.out.note(show_run::ENGINE_GONE),
+        End::Unattended if attendance::has_lost_engine(&mut project)? => {
+            context.out.note(show_run::ENGINE_GONE);
+        }
         End::Unattended => context.out.note("no process works on the run"),
         End::Left => {
             context.out.note(

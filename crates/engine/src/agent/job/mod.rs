@@ -14,9 +14,10 @@ use super::{
     end_unseen, inherited, new_uuid, require_key,
 };
 use crate::{
-    accounts::accounts_stream,
+    accounts::{self, accounts_stream},
     error::{EngineError, Problem},
     execute::usual_environment,
+    gate,
     guest::Waits,
     ledger::MachineCommand,
     project::Project,
@@ -31,7 +32,7 @@ use waypost_agent::{
     stream::Why,
 };
 use waypost_model::{
-    accounts::{self, Accounts},
+    accounts::{Accounts, Command as AccountsCommand},
     config,
     id::{EntryId, StreamName},
     job::{self, BegunJob},
@@ -331,7 +332,7 @@ impl Job {
     fn allowance(&self, project: &mut Project) -> Result<Allowance, EngineError> {
         let spent = self.record.spent.cost_micros;
         let work = self.order.bounds.micros.map(|micros| micros.saturating_sub(spent));
-        let day = project.day_left(project.clock.now())?;
+        let day = accounts::day_left(project, project.clock.now())?;
         let (micros, purse) = match (work, day) {
             (work, Some(day)) if work.is_none_or(|work| day < work) => (Some(day), Purse::Day),
             (work, _) => (work, Purse::Work),
@@ -355,7 +356,7 @@ impl Job {
         if !self.is_queued() {
             return Ok(());
         }
-        let held = project.hindrance(&self.order.agent.name)?;
+        let held = accounts::hindrance(project, &self.order.agent.name)?;
         if held.is_some() {
             self.end(AgentEnd::never_started(self.order.agent.clone(), held));
             return Ok(());
@@ -458,19 +459,17 @@ impl Job {
         let process = self.record.process;
         self.record(project, job::Command::Account { process, usage, counted })?;
         let (agent, now) = (&self.order.agent.name, project.clock.now());
-        let accounts = project.accounts()?;
+        let accounts = accounts::current(project)?;
         let by =
             Circumstances { work: &self.order.name, parked_before: accounts.in_a_row(agent), now };
         let command = match ended.trouble(&by) {
             Some(Trouble::Parked(parked)) if parked.cause.holds_agent() => {
-                accounts::Command::Hold { parked }
+                AccountsCommand::Hold { parked }
             }
-            None if accounts.in_a_row(agent) > 0 => {
-                accounts::Command::Wake { agent: agent.clone() }
-            }
+            None if accounts.in_a_row(agent) > 0 => AccountsCommand::Wake { agent: agent.clone() },
             Some(_) | None => return Ok(()),
         };
-        project.by_waypost(&[MachineCommand::of::<Accounts>(accounts_stream(), command)])
+        gate::by_waypost(project, &[MachineCommand::of::<Accounts>(accounts_stream(), command)])
     }
 
     fn end(&mut self, ended: AgentEnd) {
@@ -646,7 +645,7 @@ impl Project {
     }
 
     fn tell_job(&mut self, stream: &StreamName, command: job::Command) -> Result<(), EngineError> {
-        self.by_waypost(&[MachineCommand::of::<job::Job>(stream.clone(), command)])
+        gate::by_waypost(self, &[MachineCommand::of::<job::Job>(stream.clone(), command)])
     }
 
     /// What a job may use up: the same as a task.

@@ -17,6 +17,7 @@ use crate::{
     execute::RunOptions,
     host::{self, Stopped, Stopping},
     project::Project,
+    summary,
 };
 use rustix::{
     fs::OFlags,
@@ -145,142 +146,139 @@ impl RunLog {
     }
 }
 
-impl Project {
-    /// Starts `program` in the background, and waits until it has said `word` on a line of its own
-    /// or has ended. It has to make itself a session, and the engine.
-    pub fn start_in_background(
-        &mut self,
-        program: &[OsString],
-        word: &str,
-    ) -> Result<Begun, EngineError> {
-        self.refuse_stale()?;
-        self.refuse_second_run()?;
-        let log = RunLog::of(&self.place);
-        let mut child = spawn(program, &log, &self.environment)?;
-        let (pid, start) = (child.id(), self.clock.now());
-        loop {
-            let status = child.try_wait().map_err(cannot_start)?;
-            if let Some(status) = status {
-                let killed = || status.signal().map_or(1, |signal| 128 + signal);
-                let code = u8::try_from(status.code().unwrap_or_else(killed)).unwrap_or(1);
-                return Ok(Begun::Ended { code, said: log.read() });
-            }
-            if log.read().lines().any(|line| line == word) {
-                return Ok(Begun::Working { pid });
-            }
-            if self.clock.now().since(start) > BEGIN_PATIENCE {
-                let message = format!("process {pid} has not begun to work");
-                let hint = format!("{} has what it said", log.path.display());
-                return Err(Problem::new(Code::NotBegun, message).hint(hint).into());
-            }
-            thread::sleep(POLL);
+/// Starts `program` in the background, and waits until it has said `word` on a line of its own
+/// or has ended. It has to make itself a session, and the engine.
+pub fn start(
+    project: &mut Project,
+    program: &[OsString],
+    word: &str,
+) -> Result<Begun, EngineError> {
+    project.refuse_stale()?;
+    refuse_second_run(project)?;
+    let log = RunLog::of(&project.place);
+    let mut child = spawn(program, &log, &project.environment)?;
+    let (pid, start) = (child.id(), project.clock.now());
+    loop {
+        let status = child.try_wait().map_err(cannot_start)?;
+        if let Some(status) = status {
+            let killed = || status.signal().map_or(1, |signal| 128 + signal);
+            let code = u8::try_from(status.code().unwrap_or_else(killed)).unwrap_or(1);
+            return Ok(Begun::Ended { code, said: log.read() });
         }
+        if log.read().lines().any(|line| line == word) {
+            return Ok(Begun::Working { pid });
+        }
+        if project.clock.now().since(start) > BEGIN_PATIENCE {
+            let message = format!("process {pid} has not begun to work");
+            let hint = format!("{} has what it said", log.path.display());
+            return Err(Problem::new(Code::NotBegun, message).hint(hint).into());
+        }
+        thread::sleep(POLL);
     }
+}
 
-    /// Refuses to go on where a run is at work already, before anything is changed. A host that
-    /// carries none can carry this one.
-    pub fn refuse_second_run(&self) -> Result<(), EngineError> {
-        match self.engine_owner()? {
-            Some(owner) if self.is_at_work(&owner) => {
-                Err(EngineError::Runs { owner: Box::new(owner) })
+/// Refuses to go on where a run is at work already, before anything is changed. A host that
+/// carries none can carry this one.
+pub fn refuse_second_run(project: &Project) -> Result<(), EngineError> {
+    match engine_owner(project)? {
+        Some(owner) if is_at_work(project, &owner) => {
+            Err(EngineError::Runs { owner: Box::new(owner) })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a process works on the run, or is about to.
+pub fn is_run_attended(project: &Project) -> Result<bool, EngineError> {
+    match EngineLease::holder(&project.place) {
+        Ok(owner) => Ok(owner.is_some_and(|owner| is_at_work(project, &owner))),
+        // It holds the lease and has not written its name yet.
+        Err(StoreError::Busy { .. }) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether this engine works on a run, or is about to.
+fn is_at_work(project: &Project, owner: &Owner) -> bool {
+    match host::state(&project.place) {
+        Some(state) if state.run().is_some() => true,
+        Some(state) => is_run(owner) && !state.is_closing,
+        None => is_run(owner),
+    }
+}
+
+/// Who is the engine of this project.
+fn engine_owner(project: &Project) -> Result<Option<Owner>, EngineError> {
+    let start = project.clock.now();
+    loop {
+        match EngineLease::holder(&project.place) {
+            // It has just begun and writes its name any moment.
+            Err(StoreError::Busy { .. }) if Clock.now().since(start) < NAME_PATIENCE => {
+                thread::sleep(POLL);
             }
-            _ => Ok(()),
+            found => return Ok(found?),
         }
     }
+}
 
-    /// Whether a process works on the run, or is about to.
-    pub fn is_run_attended(&self) -> Result<bool, EngineError> {
-        match EngineLease::holder(&self.place) {
-            Ok(owner) => Ok(owner.is_some_and(|owner| self.is_at_work(&owner))),
-            // It holds the lease and has not written its name yet.
-            Err(StoreError::Busy { .. }) => Ok(true),
-            Err(error) => Err(error.into()),
+/// Asks the run that is at work to end; none if nothing is.
+pub fn ask_run_to_end(project: &Project, haste: Haste) -> Result<Option<Stopping>, EngineError> {
+    let Some(owner) = engine_owner(project)? else { return Ok(None) };
+    match Stopping::ask(&project.place, owner.clone(), haste)? {
+        Stopped::Asked(stopping) => return Ok(Some(stopping)),
+        Stopped::NoRun if !is_run(&owner) => return Ok(None),
+        // It has not begun, or has just ended, or is of another version.
+        Stopped::NoRun | Stopped::Unheard => {}
+    }
+    if !is_run(&owner) {
+        let message = format!("the engine of this project is {owner}, which is no run");
+        return Err(Rejected::rule(Code::NotARun, message).into());
+    }
+    // Signals of their own: an engine that they have ended was not interrupted at its terminal.
+    let signal = match haste {
+        Haste::Finish => Signal::USR1,
+        Haste::Now => Signal::USR2,
+    };
+    match send(&owner, signal) {
+        Ok(()) => Ok(Some(Stopping::by_signal(owner))),
+        // It has ended meanwhile, which is what was asked for.
+        Err(Errno::SRCH) if has_engine_ended(project, &owner)? => {
+            Ok(Some(Stopping::by_signal(owner)))
+        }
+        Err(Errno::SRCH) => {
+            let message = format!("the engine lock names {owner}, which is not there, and is held");
+            Err(Problem::new(Code::LeaseStale, message).next(NextStep::Examine).into())
+        }
+        Err(error) => {
+            Err(Problem::new(Code::CannotSignal, format!("{owner} cannot be asked to end"))
+                .hint("the process that started it can end it")
+                .because(error)
+                .into())
         }
     }
+}
 
-    /// Whether this engine works on a run, or is about to.
-    fn is_at_work(&self, owner: &Owner) -> bool {
-        match host::state(&self.place) {
-            Some(state) if state.run().is_some() => true,
-            Some(state) => is_run(owner) && !state.is_closing,
-            None => is_run(owner),
-        }
+/// Whether the engine of a run that is not over has died, and has left what it started: an
+/// engine that ends takes its keepers along.
+pub fn has_lost_engine(project: &mut Project) -> Result<bool, EngineError> {
+    if !has_keepers(project) || is_run_attended(project)? {
+        return Ok(false);
     }
+    let is_over = summary::of_run(project)?.is_none_or(|run| run.is_over);
+    // One that has just begun, or just ended, is not gone.
+    Ok(!is_over && has_keepers(project) && !is_run_attended(project)?)
+}
 
-    /// Who is the engine of this project.
-    fn engine_owner(&self) -> Result<Option<Owner>, EngineError> {
-        let start = self.clock.now();
-        loop {
-            match EngineLease::holder(&self.place) {
-                // It has just begun and writes its name any moment.
-                Err(StoreError::Busy { .. }) if Clock.now().since(start) < NAME_PATIENCE => {
-                    thread::sleep(POLL);
-                }
-                found => return Ok(found?),
-            }
-        }
-    }
+fn has_keepers(project: &Project) -> bool {
+    let state = &project.place.state;
+    let folders = [state.join(layout::state::KEEPERS), agents_folder(state)];
+    // What cannot be read is told by whoever has to read it.
+    folders.iter().any(|folder| waypost_proc::is_any_left(folder).unwrap_or(false))
+}
 
-    /// Asks the run that is at work to end; none if nothing is.
-    pub fn ask_run_to_end(&self, haste: Haste) -> Result<Option<Stopping>, EngineError> {
-        let Some(owner) = self.engine_owner()? else { return Ok(None) };
-        match Stopping::ask(&self.place, owner.clone(), haste)? {
-            Stopped::Asked(stopping) => return Ok(Some(stopping)),
-            Stopped::NoRun if !is_run(&owner) => return Ok(None),
-            // It has not begun, or has just ended, or is of another version.
-            Stopped::NoRun | Stopped::Unheard => {}
-        }
-        if !is_run(&owner) {
-            let message = format!("the engine of this project is {owner}, which is no run");
-            return Err(Rejected::rule(Code::NotARun, message).into());
-        }
-        // Signals of their own: an engine that they have ended was not interrupted at its terminal.
-        let signal = match haste {
-            Haste::Finish => Signal::USR1,
-            Haste::Now => Signal::USR2,
-        };
-        match send(&owner, signal) {
-            Ok(()) => Ok(Some(Stopping::by_signal(owner))),
-            // It has ended meanwhile, which is what was asked for.
-            Err(Errno::SRCH) if self.has_engine_ended(&owner)? => {
-                Ok(Some(Stopping::by_signal(owner)))
-            }
-            Err(Errno::SRCH) => {
-                let message =
-                    format!("the engine lock names {owner}, which is not there, and is held");
-                Err(Problem::new(Code::LeaseStale, message).next(NextStep::Examine).into())
-            }
-            Err(error) => {
-                Err(Problem::new(Code::CannotSignal, format!("{owner} cannot be asked to end"))
-                    .hint("the process that started it can end it")
-                    .because(error)
-                    .into())
-            }
-        }
-    }
-
-    /// Whether the engine of a run that is not over has died, and has left what it started: an
-    /// engine that ends takes its keepers along.
-    pub fn has_lost_engine(&mut self) -> Result<bool, EngineError> {
-        if !self.has_keepers() || self.is_run_attended()? {
-            return Ok(false);
-        }
-        let is_over = self.run_summary()?.is_none_or(|run| run.is_over);
-        // One that has just begun, or just ended, is not gone.
-        Ok(!is_over && self.has_keepers() && !self.is_run_attended()?)
-    }
-
-    fn has_keepers(&self) -> bool {
-        let state = &self.place.state;
-        let folders = [state.join(layout::state::KEEPERS), agents_folder(state)];
-        // What cannot be read is told by whoever has to read it.
-        folders.iter().any(|folder| waypost_proc::is_any_left(folder).unwrap_or(false))
-    }
-
-    /// Whether the engine has let go of the project.
-    pub(crate) fn has_engine_ended(&self, owner: &Owner) -> Result<bool, EngineError> {
-        Ok(self.engine_owner()?.as_ref() != Some(owner))
-    }
+/// Whether the engine has let go of the project.
+pub(crate) fn has_engine_ended(project: &Project, owner: &Owner) -> Result<bool, EngineError> {
+    Ok(engine_owner(project)?.as_ref() != Some(owner))
 }
 
 /// The engine lock, for whoever runs a run and finds it taken.

@@ -79,9 +79,16 @@ impl fmt::Debug for Admission {
 /// A guest whose end concerns only the one who brought it.
 trait AnyGuest {
     fn waits<'a>(&'a self, waits: &mut Waits<'a>);
-    /// None when it has left.
-    fn attend(self: Box<Self>, project: &mut Project, now: Time) -> Option<Box<dyn AnyGuest>>;
+    fn attend(self: Box<Self>, project: &mut Project, now: Time) -> Step;
     fn let_go(self: Box<Self>);
+}
+
+/// What a guest does after it was attended to.
+enum Step {
+    Stays(Box<dyn AnyGuest>),
+    /// It leaves, and says so when it is on no list any more: a process that hears it may bring the
+    /// next one at once.
+    Leaves(Box<dyn FnOnce()>),
 }
 
 struct Present<G, L> {
@@ -98,18 +105,18 @@ where
         self.guest.waits(waits);
     }
 
-    fn attend(mut self: Box<Self>, project: &mut Project, now: Time) -> Option<Box<dyn AnyGuest>> {
-        let attended = self.guest.attend(project, now);
-        let Self { guest, leave } = *self;
-        match attended {
-            Ok(Attended::GoesOn) => return Some(Box::new(Self { guest, leave })),
-            Ok(Attended::Over(end)) => leave(Left::Over(guest, end)),
+    fn attend(mut self: Box<Self>, project: &mut Project, now: Time) -> Step {
+        match self.guest.attend(project, now) {
+            Ok(Attended::GoesOn) => Step::Stays(self),
+            Ok(Attended::Over(end)) => {
+                Step::Leaves(Box::new(move || (self.leave)(Left::Over(self.guest, end))))
+            }
             Err(error) => {
+                let Self { guest, leave } = *self;
                 drop(guest);
-                leave(Left::Failed(error));
+                Step::Leaves(Box::new(move || leave(Left::Failed(error))))
             }
         }
-        None
     }
 
     fn let_go(self: Box<Self>) {
@@ -165,11 +172,14 @@ impl Guests {
         let list = &self.list;
         let goes_on = |(state, guest): (GuestState, Box<dyn AnyGuest>)| {
             let now = seat.project.clock.now();
-            let guest = guest.attend(&mut seat.project, now);
-            if guest.is_none() {
-                list.leave(state.guest);
+            match guest.attend(&mut seat.project, now) {
+                Step::Stays(guest) => Some((state, guest)),
+                Step::Leaves(say) => {
+                    list.leave(state.guest);
+                    say();
+                    None
+                }
             }
-            Some((state, guest?))
         };
         self.present = present.into_iter().filter_map(goes_on).collect();
         self.has_moved |= self.present.len() < before;
@@ -183,8 +193,8 @@ impl Guests {
         self.present = here;
         for (state, guest) in elsewhere {
             self.has_moved = true;
-            guest.let_go();
             self.list.leave(state.guest);
+            guest.let_go();
         }
     }
 

@@ -387,6 +387,9 @@ impl Executor<'_> {
             return Err(ProcError::Gone { id: self.keeper.id().to_owned() }.into());
         }
         self.audience.tell(&Happening::Note("the keeper has died; going on".into()));
+        // Those that died before and are not recorded yet are looked at again: while they are held
+        // here, each seems to be a keeper that does not answer.
+        self.dead.clear();
         self.hear(project, Input::KeeperLost, now)?;
         let known = self.core.lives().map(|life| life.attempt.id.clone()).collect();
         let trees = self.git.as_ref().map(|git| &git.trees);

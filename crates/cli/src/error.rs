@@ -20,6 +20,9 @@ use waypost_model::{
     next::NextStep,
 };
 
+/// What to do about a check that did not pass, before it is tried again.
+pub(crate) const FIX_FIRST: &str = "fix what failed before you try again";
+
 /// What kind of failure it is; each has its documented exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -69,9 +72,7 @@ pub(crate) struct CliError {
     /// What is behind it, the nearest first; the message has it too.
     causes: Vec<String>,
     hints: Vec<String>,
-    /// The command that comes next, for an agent to act on.
-    next: Option<Box<str>>,
-    /// The same as values, where the refusal came with them.
+    /// What leads on; any one of these. Its text is made from them when it is told.
     steps: Vec<NextStep>,
     file: Option<Box<InvalidFile>>,
 }
@@ -80,7 +81,7 @@ impl CliError {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         let (kind, message) = (code.class().into(), message.into().into());
         let (causes, hints, steps) = (Vec::new(), Vec::new(), Vec::new());
-        Self { kind, code, message, causes, hints, next: None, steps, file: None }
+        Self { kind, code, message, causes, hints, steps, file: None }
     }
 
     /// An argument that does not have the form that it needs.
@@ -105,15 +106,15 @@ impl CliError {
         self
     }
 
-    pub(crate) fn next(mut self, command: impl Into<String>) -> Self {
-        self.next = Some(command.into().into());
+    /// Adds a step that leads on.
+    pub(crate) fn next(mut self, step: NextStep) -> Self {
+        self.steps.push(step);
         self
     }
 
-    /// Says what leads on; any one of these.
+    /// Adds steps, of which any one leads on.
     pub(crate) fn steps(mut self, steps: Vec<NextStep>) -> Self {
-        self.next = spelling::any_of(&steps).map(Into::into);
-        self.steps = steps;
+        self.steps.extend(steps);
         self
     }
 
@@ -133,7 +134,7 @@ impl CliError {
     }
 
     /// The error as data.
-    fn line(&self) -> ErrorLine<'_> {
+    pub(crate) fn line(&self) -> ErrorLine<'_> {
         let files = self.file.iter();
         let files = files.map(|it| FileFindings { file: &it.path, findings: &it.diagnostics });
         let error = ErrorBody {
@@ -142,7 +143,7 @@ impl CliError {
             message: &self.message,
             causes: &self.causes,
             hints: &self.hints,
-            next: self.next.as_deref(),
+            next: spelling::any_of(&self.steps),
             next_steps: spelling::data(&self.steps),
             files: files.collect(),
         };
@@ -169,13 +170,14 @@ impl CliError {
                 ..InvalidFile::clone(file)
             }));
         }
-        if !self.hints.is_empty() || self.next.is_some() {
+        let next = spelling::any_of(&self.steps);
+        if !self.hints.is_empty() || next.is_some() {
             text.push('\n');
         }
         for hint in &self.hints {
             let _infallible = writeln!(text, "{} {hint}", styled(CYAN, "hint:"));
         }
-        if let Some(next) = &self.next {
+        if let Some(next) = next {
             let _infallible = writeln!(text, "{} {next}", styled(CYAN, "next:"));
         }
         text

@@ -77,6 +77,8 @@ steps! {
     StartFeature "start_feature";
     ShowWorkflow "show_workflow";
     ResumeFeature "resume_feature";
+    /// Where it stood, without being asked.
+    ContinueFeature "continue_feature";
     RestartFeature "restart_feature";
     Advance "advance";
     AdvanceWithCheckpoints "advance_with_checkpoints";
@@ -85,6 +87,8 @@ steps! {
     GoBack "go_back";
     SetContract "set_contract";
     Review "review";
+    /// An agent tries the checkpoints until they pass.
+    TryCheckpoints "try_checkpoints";
     /// With what the gate needs already there, or made by passing it.
     PassGate "pass_gate" { gate: GateName = "re_review_clean" };
     /// As `PassGate`; a report helps where nothing else is configured.

@@ -20,6 +20,7 @@ use waypost_model::{
     code::Code,
     id::{BadId, EntryId},
     inbox::{Entry, Question},
+    next::NextStep,
 };
 
 /// See and answer what waits for a person
@@ -244,12 +245,12 @@ fn find<'a>(entries: &'a [Entry], id: &str) -> Result<&'a Entry, CliError> {
     let id: EntryId = id.parse().map_err(bad_id)?;
     entries.iter().find(|entry| entry.id == id).ok_or_else(|| {
         CliError::new(Code::EntryUnknown, format!("{id} is not waiting in the inbox"))
-            .next("waypost inbox")
+            .next(NextStep::ShowInbox)
     })
 }
 
 fn bad_id(error: BadId) -> CliError {
-    CliError::bad_input(error.to_string()).next("waypost inbox")
+    CliError::bad_input(error.to_string()).next(NextStep::ShowInbox)
 }
 
 #[cfg(test)]

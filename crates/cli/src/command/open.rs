@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 use waypost_engine::{Opened, open};
-use waypost_model::code::Code;
+use waypost_model::{code::Code, next::NextStep};
 
 /// Take over the conversation of a task's agent
 ///
@@ -58,8 +58,7 @@ pub(crate) fn run(context: &Context, args: &OpenArgs) -> Result<ExitCode, CliErr
     }
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         let message = "a conversation is opened at a terminal, and this is none";
-        return Err(CliError::new(Code::PersonNeeded, message)
-            .next(format!("a person runs `waypost open {id}`")));
+        return Err(CliError::new(Code::PersonNeeded, message).next(NextStep::OpenTask { id }));
     }
     let opened = open::take_over(&mut project, &id)?;
     context.out.done(format!("{id} is yours; its run goes on with it when {} ends", opened.agent));

@@ -186,7 +186,7 @@ pub(crate) struct ErrorBody<'a> {
     pub(crate) causes: &'a [String],
     pub(crate) hints: &'a [String],
     /// What leads on, as a person types it.
-    pub(crate) next: Option<&'a str>,
+    pub(crate) next: Option<String>,
     /// The same as values; any one of them.
     pub(crate) next_steps: Vec<Step<'a>>,
     pub(crate) files: Vec<FileFindings<'a>>,

@@ -5,7 +5,11 @@ mod review;
 
 use super::{ask, open, say_notices};
 use crate::data::WorkflowReport;
-use crate::{Context, error::CliError, show::workflow as show_workflow};
+use crate::{
+    Context,
+    error::{CliError, FIX_FIRST},
+    show::workflow as show_workflow,
+};
 use clap::{Subcommand, ValueEnum};
 use std::{io, path::PathBuf, process::ExitCode};
 use waypost_engine::{EngineError, GateClaim, Project, adopt, evidence, gate, own_conversation};
@@ -13,6 +17,7 @@ use waypost_model::{
     code::Code,
     id::CheckpointId,
     inbox::Subject,
+    next::NextStep,
     retry::FailureClass,
     workflow::{CheckpointStep, Command, GateName, Strategy, WorkflowTopic},
 };
@@ -217,8 +222,7 @@ fn gate(context: &Context, project: &mut Project, action: &GateAction) -> Result
             let report = report.as_ref().map(|path| context.path(path));
             let claim = GateClaim { report: report.as_deref(), is_confirmed };
             let passed = evidence::pass_gate(project, gate, claim, &mut io::stderr());
-            let again = format!("fix it, then `waypost develop gate pass {gate}`");
-            passed.map_err(|error| with_next(error, again))?;
+            passed.map_err(|error| with_next(error, vec![NextStep::PassGate { gate }]))?;
             say_if_asked(project, gate)?;
         }
     }
@@ -235,16 +239,21 @@ fn say_if_asked(project: &mut Project, gate: GateName) -> Result<(), CliError> {
     let subject = Subject::of(&project.workflow_stream(), &topic);
     let inbox = project.inbox()?;
     let entry = inbox.about(&subject);
-    let id = entry.map_or("ID", |entry| entry.id.as_str());
-    let message = format!("{gate} waits for a person's word, asked for in the inbox as {id}");
-    let next = format!("a person runs `waypost inbox answer {id} confirm`");
-    Err(CliError::new(Code::PersonNeeded, message).next(next))
+    let message = format!("{gate} waits for a person's word, asked for in the inbox");
+    let told = |message| CliError::new(Code::PersonNeeded, message).hint("a person answers it");
+    Err(match entry.map(|entry| entry.id.clone()) {
+        Some(id) => {
+            let answers = "confirm".to_owned();
+            told(format!("{message} as {id}")).next(NextStep::AnswerEntry { id, answers })
+        }
+        None => told(message).next(NextStep::ShowInbox),
+    })
 }
 
 /// Says what comes after a check that did not pass.
-fn with_next(error: EngineError, next: String) -> CliError {
+fn with_next(error: EngineError, next: Vec<NextStep>) -> CliError {
     match error {
-        EngineError::CheckFailed { .. } => CliError::from(error).next(next),
+        EngineError::CheckFailed { .. } => CliError::from(error).hint(FIX_FIRST).steps(next),
         other => other.into(),
     }
 }
@@ -262,8 +271,10 @@ fn confirm(gate: GateName) -> Result<bool, CliError> {
 fn checkpoint(project: &mut Project, action: &CheckpointAction) -> Result<(), CliError> {
     let (id, step) = match action {
         CheckpointAction::Pass { id } => {
-            let passed = evidence::pass_checkpoint(project, &parse_id(id)?, &mut io::stderr());
-            let next = format!("fix it, or `waypost develop checkpoint fail {id}`");
+            let id = parse_id(id)?;
+            let passed = evidence::pass_checkpoint(project, &id, &mut io::stderr());
+            let next =
+                vec![NextStep::PassCheckpoint { id: id.clone() }, NextStep::FailCheckpoint { id }];
             return passed.map_err(|error| with_next(error, next));
         }
         CheckpointAction::Start { id } => {
@@ -300,7 +311,7 @@ fn resume(
     let found = project.workflow()?.feature.as_ref();
     let Some(found) = found.filter(|found| !found.is_done()) else {
         if found.is_some() {
-            context.out.note("the previous feature is done; this starts a new one");
+            context.out.done("the previous feature is done; this starts a new one");
         }
         let asked = match feature {
             Some(feature) => Some(feature.clone()),
@@ -308,11 +319,11 @@ fn resume(
         };
         let Some(feature) = asked else {
             return Err(CliError::new(Code::NothingToResume, "there is nothing to resume")
-                .next("waypost develop start FEATURE"));
+                .next(NextStep::StartFeature));
         };
         return Ok(project.develop(Command::Start { feature, max_iterations })?);
     };
-    context.out.note(show_workflow::resumed(found));
+    context.out.done(show_workflow::resumed(found));
     let wish = match wish {
         Some(wish) => wish,
         None => match ask("[c]ontinue, or start from the [b]eginning?")?.as_deref() {
@@ -323,7 +334,7 @@ fn resume(
             }
             None => {
                 return Err(CliError::new(Code::ChoiceNeeded, "say how to go on")
-                    .next("waypost develop resume --continue"));
+                    .next(NextStep::ContinueFeature));
             }
         },
     };

@@ -8,10 +8,11 @@ use crate::{
         watch::{Watch, keeper},
     },
     error::CliError,
+    spelling,
 };
 use std::process::ExitCode;
 use waypost_engine::{Host, Project, RalphEnd, RalphOptions};
-use waypost_model::{code::Code, id::CheckpointId, workflow::CheckpointStatus};
+use waypost_model::{code::Code, id::CheckpointId, next::NextStep, workflow::CheckpointStatus};
 
 /// Have agents work on the checkpoints until their validations hold
 ///
@@ -55,24 +56,26 @@ pub(super) fn run(
     drop(host);
     watch.clear();
     say_notices(context, project);
-    let again = "waypost develop ralph";
     match end? {
         RalphEnd::Over => {}
         RalphEnd::Stopped => {
-            return Err(CliError::new(Code::Stopped, "stopped before the end").next(again));
+            return Err(CliError::new(Code::Stopped, "stopped before the end")
+                .next(NextStep::TryCheckpoints));
         }
         RalphEnd::Limited(why) => {
             let message = format!("a limit of the agent's service was met: {why}");
-            return Err(
-                CliError::new(Code::AgentUnavailable, message).next(format!("{again}, later"))
-            );
+            return Err(CliError::new(Code::AgentUnavailable, message)
+                .hint("try again when the limit is over")
+                .next(NextStep::TryCheckpoints));
         }
         RalphEnd::Waits(entries) => {
             let ids: Vec<&str> = entries.iter().map(|id| id.as_str()).collect();
             let message = format!("an agent waits for a person's answer to {}", ids.join(", "));
-            let next =
-                format!("a person runs `waypost inbox answer {} TEXT`, then `{again}`", ids[0]);
-            return Err(CliError::new(Code::CheckpointEscalated, message).next(next));
+            let again = spelling::command_line(&NextStep::TryCheckpoints);
+            let told = CliError::new(Code::CheckpointEscalated, message)
+                .hint(format!("a person answers, then `{again}` goes on"));
+            let step = |id| NextStep::AnswerEntry { id, answers: "TEXT".to_owned() };
+            return Err(told.steps(entries.into_iter().map(step).collect()));
         }
     }
     let has_passed = all_passed(project, checkpoint.as_ref())?;

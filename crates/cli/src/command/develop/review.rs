@@ -14,8 +14,11 @@ use crate::{
 };
 use std::{fmt::Write as _, process::ExitCode};
 use waypost_engine::{Host, Project, ReviewOptions};
-use waypost_model::code::Code;
-use waypost_model::workflow::{FindingSeverity, Review};
+use waypost_model::{
+    code::Code,
+    next::NextStep,
+    workflow::{FindingSeverity, Review},
+};
 
 /// Have the work reviewed by an agent
 ///
@@ -50,7 +53,7 @@ pub(super) fn run(
     say_notices(context, project);
     let Some(review) = reviewed? else {
         let message = "the review was stopped before its end";
-        return Err(CliError::new(Code::Stopped, message).next("waypost develop review"));
+        return Err(CliError::new(Code::Stopped, message).next(NextStep::Review));
     };
     let is_clean = review.blocking() == 0;
     let next = match is_clean {

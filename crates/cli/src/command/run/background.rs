@@ -17,7 +17,7 @@ use crate::{
 };
 use std::{env, ffi::OsString, process::ExitCode};
 use waypost_engine::{Audience as _, Begun, Haste, Project, RunLog, RunOptions, attendance, host};
-use waypost_model::code::Code;
+use waypost_model::{code::Code, next::NextStep};
 
 /// Lets the run that was prepared go on in the background.
 pub(super) fn detach(
@@ -84,7 +84,7 @@ pub(super) fn stop(
         if attendance::has_lost_engine(&mut project)? && !project.is_in_attempt() {
             return stop_what_is_left(context, project, haste);
         }
-        return Err(CliError::new(Code::NoRun, "no run is at work").next("waypost run --resume"));
+        return Err(CliError::new(Code::NoRun, "no run is at work").next(NextStep::ResumeRun));
     };
     let owner = stopping.owner().clone();
     let asked = format!("asked {owner} to end");

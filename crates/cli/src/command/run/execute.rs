@@ -34,6 +34,7 @@ use waypost_model::{
     id::TaskId,
     inbox::{Entry, QuestionKind, Subject},
     machine::Rejected,
+    next::NextStep,
     run::{
         self, Active, Budget, Command, Earlier, EndStep, Isolation, Mode, PhaseStage, Run,
         RunOutcome, RunTopic, Settings, TaskStatus,
@@ -340,18 +341,18 @@ fn onward(
             if !args.yes && !is_yes(ask(&question)?.as_deref()) {
                 return Err(unfinished_run(number)
                     .hint("`--new --yes` gives it up and begins a new one")
-                    .next("waypost run --resume"));
+                    .next(NextStep::ResumeRun));
             }
         }
         Some(number) if !args.resume && !args.keep_done => {
-            context.out.note(format!("run {number} is not finished"));
+            context.out.done(format!("run {number} is not finished"));
             if !matches!(ask("Go on with it? [Y/n]")?.as_deref(), Some("" | "y" | "Y" | "yes")) {
                 return Err(unfinished_run(number)
                     .hint(
                         "`--resume` goes on with it, `--rebuild-state` makes its state again, \
                          `--new` begins another",
                     )
-                    .next("waypost run --resume"));
+                    .next(NextStep::ResumeRun));
             }
         }
         _ => {}

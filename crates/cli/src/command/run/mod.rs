@@ -15,7 +15,7 @@ use super::{open, say_notices};
 use crate::data::{RunStatus, TaskLine};
 use crate::{
     Context,
-    error::CliError,
+    error::{CliError, FIX_FIRST},
     show::run::{self as show_run, Extent},
 };
 use clap::Subcommand;
@@ -31,6 +31,7 @@ use waypost_engine::{
 use waypost_model::{
     code::Code,
     id::{BadId, TaskId},
+    next::NextStep,
     retry::FailureClass,
     run::{Active, Command, Failure, Run, TaskStatus},
 };
@@ -246,8 +247,8 @@ fn done(
     let attempt = project.speaking_attempt(&id, attempt)?;
     match evidence::finish_task(project, &id, attempt, &mut io::stderr()) {
         Err(error @ EngineError::CheckFailed { .. }) => {
-            let next = format!("fix it, or `waypost run fail {id} --reason TEXT`");
-            return Err(CliError::from(error).next(next));
+            let steps = vec![NextStep::CompleteTask { id: id.clone() }, NextStep::FailTask { id }];
+            return Err(CliError::from(error).hint(FIX_FIRST).steps(steps));
         }
         outcome => outcome?,
     }

@@ -8,6 +8,7 @@ use waypost_engine::{Project, require_phase, summary, tasks};
 use waypost_model::{
     code::Code,
     id::TaskId,
+    next::NextStep,
     run::{Command, FailReason},
 };
 
@@ -52,7 +53,7 @@ fn failed(project: &mut Project, phase: Option<u32>) -> Result<Vec<TaskId>, CliE
     if meant.is_empty() {
         let place = phase.map_or_else(String::new, |phase| format!(" of phase {phase}"));
         return Err(CliError::new(Code::NothingFailed, format!("no task{place} has failed"))
-            .next("waypost run status"));
+            .next(NextStep::ShowRun));
     }
     Ok(meant)
 }

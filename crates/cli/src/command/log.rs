@@ -23,7 +23,8 @@ const LONG_FIELDS: [&str; 4] = ["plan", "contract", "feature", "settings"];
 
 /// Show what happened
 ///
-/// Every event of every machine with its number, its time and who caused it, oldest first.
+/// Events of every machine with their number, their time and who caused them, oldest first: the
+/// newest 50, with `--all` every one of them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogArgs {
     /// Only events about this task, checkpoint, inbox entry or stream
@@ -33,6 +34,10 @@ pub(crate) struct LogArgs {
     /// How many of the newest events
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 50)]
     limit: usize,
+
+    /// All events, not only the newest
+    #[arg(long, conflicts_with_all = ["limit", "after"])]
+    all: bool,
 
     /// Only what the hook refused: when, to whom, why
     #[arg(long)]
@@ -62,7 +67,8 @@ pub(crate) fn run(context: &Context, args: &LogArgs) -> Result<ExitCode, CliErro
         return read_on(context, args, (project, follower), wanted);
     }
     let mut last = Cursor::START;
-    for entry in project.log(args.limit, wanted)? {
+    let limit = if args.all { usize::MAX } else { args.limit };
+    for entry in project.log(limit, wanted)? {
         last = entry.cursor();
         print(context, &entry)?;
     }

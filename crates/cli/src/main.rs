@@ -14,19 +14,18 @@ mod show;
 mod snippet;
 mod spelling;
 mod suggest;
+mod usage;
 
 use args::{Cli, Color, Command};
-use clap::{FromArgMatches as _, error::ErrorKind};
+use clap::FromArgMatches as _;
 use error::CliError;
 use output::Output;
 use std::{
     env,
-    io::Write as _,
     panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use suggest::Misspelt;
 use waypost_model::code::Code;
 
 /// The circumstances of a command: where it works and how it prints.
@@ -64,7 +63,7 @@ fn main() -> ExitCode {
     };
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage::tell(&error),
     };
     let json = cli.json;
     match panic::catch_unwind(AssertUnwindSafe(|| run(cli))) {
@@ -74,26 +73,6 @@ fn main() -> ExitCode {
             let message = "this is a bug in waypost; nothing that was reported as done is lost";
             CliError::new(Code::Bug, message).report(json)
         }
-    }
-}
-
-/// Help and version are data; anything else that clap has to say is bad input.
-fn usage(error: &clap::Error) -> ExitCode {
-    // It suggests commands by itself, but for those that it takes for an argument.
-    if error.use_stderr() && error.kind() != ErrorKind::InvalidSubcommand {
-        let misspelt = Misspelt::find(env::args().skip(1)).filter(|it| it.meant().is_some());
-        if let Some(misspelt) = misspelt {
-            return misspelt.error().report(env::args().any(|word| word == "--json"));
-        }
-    }
-    let text = error.render();
-    // Nothing can be said if neither output takes text any more.
-    if error.use_stderr() {
-        let _unheard = write!(anstream::stderr(), "{}", text.ansi());
-        ExitCode::from(2)
-    } else {
-        let _unheard = write!(anstream::stdout(), "{}", text.ansi());
-        ExitCode::SUCCESS
     }
 }
 

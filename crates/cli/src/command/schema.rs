@@ -1,7 +1,8 @@
 //! `waypost schema`: the JSON Schemas of all files.
 
-use crate::data::{KINDS, KindLine};
+use crate::data::{KINDS, KindLine, PrintedKind, TypeLine};
 use crate::{Context, error::CliError};
+use serde_json::Value;
 use std::process::ExitCode;
 use waypost_model::{code::Code, document::Kind};
 
@@ -35,9 +36,7 @@ pub(crate) fn run(context: &Context, args: &SchemaArgs) -> Result<ExitCode, CliE
             return Err(CliError::bad_input(message));
         }
         Some(name) => {
-            let schema = waypost_engine::schema(find_kind(name)?);
-            let text = serde_json::to_string_pretty(&schema).map_err(std::io::Error::other)?;
-            context.out.line(text)?;
+            show(context, &waypost_engine::schema(find_kind(name)?))?;
         }
         None if context.out.json => {
             let kinds: Vec<_> = Kind::ALL
@@ -63,6 +62,11 @@ pub(crate) fn run(context: &Context, args: &SchemaArgs) -> Result<ExitCode, CliE
 /// The schemas of what `--json` prints.
 fn printed(context: &Context, args: &SchemaArgs) -> Result<ExitCode, CliError> {
     let Some(name) = &args.object else {
+        if context.out.json {
+            let line = |kind: &PrintedKind| TypeLine { name: kind.name, commands: kind.commands };
+            context.out.json_list(&KINDS.iter().map(line).collect::<Vec<_>>())?;
+            return Ok(ExitCode::SUCCESS);
+        }
         for kind in KINDS {
             context.out.line(match args.list {
                 true => kind.name.to_owned(),
@@ -76,9 +80,17 @@ fn printed(context: &Context, args: &SchemaArgs) -> Result<ExitCode, CliError> {
         CliError::new(Code::KindUnknown, format!("`--json` prints no `{name}`"))
             .hint(format!("one of {}", names.join(", ")))
     })?;
-    let text = serde_json::to_string_pretty(&(kind.schema)()).map_err(std::io::Error::other)?;
-    context.out.line(text)?;
+    show(context, &(kind.schema)())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A schema is JSON as it is; for a program on one line.
+fn show(context: &Context, schema: &Value) -> Result<(), CliError> {
+    if context.out.json {
+        return Ok(context.out.json_as_it_is(schema)?);
+    }
+    let text = serde_json::to_string_pretty(schema).map_err(std::io::Error::other)?;
+    Ok(context.out.line(text)?)
 }
 
 /// Finds a kind by its name.

@@ -2,6 +2,7 @@
 
 use crate::{
     Context,
+    data::StatusLine,
     error::CliError,
     output::{BOLD, DIM, GREEN, RED, YELLOW, styled},
 };
@@ -20,7 +21,8 @@ const INPUT_SIZE_MAX: u64 = 1 << 20;
 /// Print where things stand in one line
 ///
 /// For the status line of an agent program, which gives its own state as JSON on standard input,
-/// or for a shell prompt. Prints nothing where nothing is going on; never fails.
+/// or for a shell prompt. Prints nothing where nothing is going on; never fails. With `--json` the
+/// line is in an object, empty where nothing is going on.
 #[derive(Debug, clap::Args)]
 pub(crate) struct StatuslineArgs {}
 
@@ -34,7 +36,10 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
         }
         Err(_) => String::new(),
     };
-    if !line.is_empty() {
+    if context.out.json {
+        let line = anstream::adapter::strip_str(&line).to_string();
+        context.out.json(&StatusLine { line })?;
+    } else if !line.is_empty() {
         context.out.line(line)?;
     }
     Ok(ExitCode::SUCCESS)

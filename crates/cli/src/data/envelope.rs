@@ -4,8 +4,8 @@ use super::{
     Adopted, AgentReport, Answered, CheckedAgent, Difference, EntryReport, ErrorLine, Examined,
     FileValidity, InitLine, KindLine, LogLine, ModelServer, NoticesWaiting, OpenedReport,
     PermitReport, PlanReport, PruneReport, RemovedSetup, ReviewReport, Revoked, RunEvent, RunLine,
-    RunStatus, SettingLine, StatusReport, StopLine, TaskLine, TreeList, TrialReport, UndoneTree,
-    WhyReport, WorkflowReport,
+    RunStatus, SettingLine, StatusLine, StatusReport, StopLine, TaskLine, TreeList, TrialReport,
+    TypeLine, UndoneTree, WhyReport, WorkflowReport,
 };
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
@@ -78,6 +78,7 @@ kinds! {
     OpenedReport<'_> = "opened" "open --print";
     PermitReport<'_> = "permit" "inbox permits, one for each";
     PlanReport<'_> = "plan" "run --dry-run";
+    TypeLine<'_> = "printed_type" "schema json, one for each";
     RemovedSetup<'_> = "removed_setup" "init --remove";
     ReviewReport<'_> = "review" "develop review";
     Revoked<'_> = "revoked" "inbox revoke";
@@ -87,6 +88,7 @@ kinds! {
     StopLine = "run_stop" "run stop";
     SettingLine<'_> = "setting" "config show, one for each";
     StatusReport<'_> = "status" "status";
+    StatusLine = "status_line" "statusline";
     TaskLine<'_> = "task" "run start, run done and others about one task; run next and run retry, one for each";
     UndoneTree<'_> = "tree_undone" "worktree undo";
     PruneReport<'_> = "trees_pruned" "worktree prune";

@@ -12,7 +12,7 @@ mod setup;
 mod trees;
 mod workflow;
 
-pub(crate) use envelope::{Enveloped, KINDS, Printed};
+pub(crate) use envelope::{Enveloped, KINDS, Printed, PrintedKind};
 pub(crate) use events::{
     ErrorBody, ErrorLine, EventOf, FileFindings, LogLine, RunEvent, StopEvent, StopLine,
 };
@@ -24,7 +24,7 @@ pub(crate) use run::{
 pub(crate) use setup::{
     Adopted, AgentCheckReport, AgentReport, CheckedAgent, Examined, FileValidity, HookReport,
     InitLine, KindLine, ModelServer, Obstruction, Programs, RegisteredAgent, RemovedFile,
-    RemovedSetup, SettingLine,
+    RemovedSetup, SettingLine, StatusLine, TypeLine,
 };
 pub(crate) use trees::{
     OpenedReport, PruneReport, PrunedTree, StayedTree, TreeList, TreeReport, UndoneTree,

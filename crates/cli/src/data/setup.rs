@@ -169,6 +169,21 @@ pub(crate) struct KindLine<'a> {
     pub(crate) title: &'a str,
 }
 
+/// A type of object that `--json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct TypeLine<'a> {
+    pub(crate) name: &'a str,
+    /// The commands that print it.
+    pub(crate) commands: &'a str,
+}
+
+/// Where things stand in one line.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct StatusLine {
+    /// Without colours; empty where nothing is going on.
+    pub(crate) line: String,
+}
+
 /// Where a scripted model listens, and what agent programs need to find it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ModelServer {

@@ -52,6 +52,11 @@ fn types(line: &str, printed: &[Value]) -> BTreeSet<String> {
             let schema = SCHEMAS.get(name).unwrap_or_else(|| panic!("{line}: no type {name}"));
             let faults: Vec<String> = schema.iter_errors(object).map(|it| it.to_string()).collect();
             assert_eq!(faults, Vec::<String>::new(), "{line}: {object}");
+            if name == "error" {
+                let error = &object["error"];
+                let has_steps = error["next_steps"].as_array().is_some_and(|it| !it.is_empty());
+                assert_eq!(error["next"].is_string(), has_steps, "{line}: {object}");
+            }
             found.insert(name.to_owned());
         }
     }
@@ -93,6 +98,23 @@ fn every_command_prints_the_type_that_it_is_said_to_print() {
         ("validate TASKS.md", "file_validity"),
         ("validate --kind checkpoint-contract bad.json", "file_validity"),
         ("schema", "kind"),
+        ("schema json", "printed_type"),
+        ("schema json --list", "printed_type"),
+        ("statusline", "status_line"),
+        ("demo", "error"),
+        // What the parser refuses is told as everything else.
+        ("stauts", "error"),
+        ("run --nonsense", "error"),
+        ("run strat T1.1", "error"),
+        ("run --phase x", "error"),
+        ("why", "error"),
+        ("develop", "error"),
+        ("inbox show q9", "error"),
+        ("inbox show nonsense", "error"),
+        ("open T1.1", "error"),
+        ("run", "error"),
+        ("run --new", "error"),
+        ("develop resume", "error"),
         ("init --no-agents", "init"),
         ("agents", "agent"),
         ("worktree list", "work_trees"),
@@ -100,10 +122,53 @@ fn every_command_prints_the_type_that_it_is_said_to_print() {
         ("worktree undo nothing", "error"),
         ("develop status", "workflow"),
         ("develop start chat", "workflow"),
+        ("develop resume", "error"),
+        ("develop resume --continue", "workflow"),
     ];
     for (line, want) in table {
         let (_, found) = printed(&project, line);
         assert_eq!(found, BTreeSet::from([want.to_owned()]), "{line}");
+    }
+}
+
+#[test]
+fn what_leads_on_from_an_error_is_a_value_as_well() {
+    let project = Project::running();
+    let table = [
+        ("run stop", "resume_run", "waypost run --resume"),
+        ("run", "resume_run", "waypost run --resume"),
+        ("run --new", "resume_run", "waypost run --resume"),
+        ("inbox show q9", "show_inbox", "waypost inbox"),
+        ("inbox answer nonsense yes", "show_inbox", "waypost inbox"),
+        ("develop resume", "start_feature", "waypost develop start FEATURE"),
+    ];
+    for (line, step, command) in table {
+        let ran = project.run(&format!("--json {line}"));
+        let told: Value = serde_json::from_str(&ran.stderr).unwrap_or_else(|_| panic!("{ran}"));
+        let want = json!([{"step": step, "command": command}]);
+        assert_eq!(told["error"]["next_steps"], want, "{line}");
+        assert_eq!(told["error"]["next"], command, "{line}");
+    }
+}
+
+#[test]
+fn a_line_that_is_no_command_is_an_error_object_with_the_same_exit_code() {
+    let project = Project::git();
+    let table = [
+        ("stauts", "COMMAND_UNKNOWN", "unrecognized subcommand 'stauts'"),
+        ("run strat T1.1", "COMMAND_UNKNOWN", "`waypost run` has no command `strat`"),
+        ("run --nonsense", "BAD_ARGUMENT", "unexpected argument '--nonsense' found"),
+        ("why", "BAD_ARGUMENT", "the following required arguments were not provided: <ID>"),
+        ("demo", "BAD_ARGUMENT", "the demo is for people to read: it prints no JSON"),
+    ];
+    for (line, kind, message) in table {
+        let ran = project.run(&format!("{line} --json"));
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{line}: {ran}");
+        let told: Value = serde_json::from_str(&ran.stderr).unwrap_or_else(|_| panic!("{ran}"));
+        let error = &told["error"];
+        let got = (&error["code"], &error["kind"], &error["message"]);
+        assert_eq!(got, (&json!(2), &json!(kind), &json!(message)), "{line}");
+        assert!(error["hints"].as_array().is_some_and(|hints| !hints.is_empty()), "{line}: {ran}");
     }
 }
 
@@ -115,6 +180,25 @@ fn a_run_prints_events_and_its_end() {
     assert_eq!(found, BTreeSet::from(["run_event".to_owned()]));
     let events: Vec<&str> = lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
     assert!(events.contains(&"completed") && events.last() == Some(&"ended"), "{events:?}");
+}
+
+#[test]
+fn the_newest_fifty_events_are_printed_or_all_of_them() {
+    let project = Project::git();
+    let tasks: String =
+        (1..=30).map(|at| format!("- [ ] T1.{at}: Task {at}\n  - run: `true`\n")).collect();
+    project.write("TASKS.md", &format!("## Phase 1: A\n\n{tasks}"));
+    project.must("run");
+    let numbers = |line: &str| -> Vec<u64> {
+        let lines = project.must(line).stdout;
+        let read = |line| serde_json::from_str::<Value>(line).unwrap()["seq"].as_u64().unwrap();
+        lines.lines().map(read).collect()
+    };
+    let all = numbers("log --all --json");
+    assert!(all.len() > 60 && all.first() == Some(&1), "{all:?}");
+    assert_eq!(numbers("log --json"), all[all.len() - 50..]);
+    assert_eq!(numbers("log --json -n 3"), all[all.len() - 3..]);
+    assert_eq!(project.run("log --all -n 3").code, 2);
 }
 
 #[test]

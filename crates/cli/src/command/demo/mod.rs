@@ -67,6 +67,10 @@ const LIMITS: &str = "max_agents = 4\n";
 const CHECKS: &str = "checks = [\"test -d src\"]\n";
 
 pub(crate) fn run(context: &Context, args: &DemoArgs) -> Result<ExitCode, CliError> {
+    if context.out.json {
+        let message = "the demo is for people to read: it prints no JSON";
+        return Err(CliError::bad_input(message).hint("leave `--json` out"));
+    }
     let folder = folder(context, args.folder.as_deref())?;
     let waypost = format!("{} -C {}", own_name()?, shell_word(&folder));
     announce(context, &folder)?;

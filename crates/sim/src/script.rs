@@ -19,6 +19,7 @@
 //! }
 //! ```
 //!
+//! An error lasts for `times` requests, or with `"until": FILE` for as long as there is no such file.
 //! The turn is chosen by how often the model has spoken in the conversation of the request, so a
 //! request that is repeated gets the same answer. Conversations are told apart by a marker in what
 //! the user said before the model's first answer; one without any has the plain `turns`. A tool's
@@ -88,10 +89,19 @@ pub enum Input {
 }
 
 /// An error that the first requests for a turn get instead of the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     pub status: u16,
-    pub times: u32,
+    pub lasts: Lasts,
+}
+
+/// How long an error lasts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lasts {
+    /// For so many requests.
+    Times(u32),
+    /// Until this file is there.
+    Until(PathBuf),
 }
 
 /// The numbers that an answer reports.
@@ -202,6 +212,7 @@ struct RawBlock {
 struct RawTrouble {
     status: u16,
     times: Option<u32>,
+    until: Option<PathBuf>,
 }
 
 impl RawScript {
@@ -261,7 +272,7 @@ fn settle_turn(raw: RawTurn, path: &str) -> Checked<Turn> {
         return Err(Box::new(finding.hint("a text block, such as {\"text\": \"Done.\"}")));
     }
     source::check_delay(raw.delay_ms, &format!("{path}.delay_ms"))?;
-    let trouble = raw.error.map(|error| settle_trouble(&error, path)).transpose()?;
+    let trouble = raw.error.map(|error| settle_trouble(error, path)).transpose()?;
     let mut blocks = Vec::new();
     for (index, block) in raw.blocks.into_iter().enumerate() {
         blocks.push(settle_block(block, &format!("{path}.blocks[{index}]"))?);
@@ -270,14 +281,23 @@ fn settle_turn(raw: RawTurn, path: &str) -> Checked<Turn> {
     Ok(Turn { blocks, delay_ms, until, trouble, usage: raw.usage.unwrap_or_default() })
 }
 
-fn settle_trouble(raw: &RawTrouble, path: &str) -> Checked<Trouble> {
+fn settle_trouble(raw: RawTrouble, path: &str) -> Checked<Trouble> {
     if !STATUSES.contains(&raw.status) {
         let words: Vec<String> = STATUSES.iter().map(ToString::to_string).collect();
         let message = format!("{} is not an error that a model server answers with", raw.status);
         let finding = Diagnostic::error("bad_status", message).path(format!("{path}.error.status"));
         return Err(Box::new(finding.expected(words.join(", "))));
     }
-    Ok(Trouble { status: raw.status, times: raw.times.unwrap_or(1) })
+    let lasts = match (raw.times, raw.until) {
+        (None, Some(file)) => Lasts::Until(file),
+        (times, None) => Lasts::Times(times.unwrap_or(1)),
+        (Some(_), Some(_)) => {
+            let message = "an error lasts for a number of times or until a file is there";
+            let finding = Diagnostic::error("bad_error", message).path(format!("{path}.error"));
+            return Err(Box::new(finding.expected("`times` or `until`, and not both")));
+        }
+    };
+    Ok(Trouble { status: raw.status, lasts })
 }
 
 fn settle_block(raw: RawBlock, path: &str) -> Checked<Block> {

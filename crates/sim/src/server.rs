@@ -6,7 +6,7 @@ use crate::log::{Log, Understood};
 use crate::messages::{self, Messages};
 use crate::protocol::{Protocol, Question, Reply, Wanted};
 use crate::responses::Responses;
-use crate::{Conversation, Script, Turn, Usage};
+use crate::{Conversation, Lasts, Script, Turn, Usage};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{self, BufReader, Write};
@@ -232,12 +232,17 @@ impl Shared {
     fn trouble(&self, question: Question) -> Option<u16> {
         let Question { conversation, index, .. } = question;
         let trouble = self.script.turn(conversation, index).trouble?;
-        let mut counts = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry((conversation, index)).or_default();
-        (*count < trouble.times).then(|| {
-            *count += 1;
-            trouble.status
-        })
+        let is_left = match trouble.lasts {
+            Lasts::Until(file) => !file.exists(),
+            Lasts::Times(times) => {
+                let mut counts = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+                let count = counts.entry((conversation, index)).or_default();
+                let is_left = *count < times;
+                *count += u32::from(is_left);
+                is_left
+            }
+        };
+        is_left.then_some(trouble.status)
     }
 }
 

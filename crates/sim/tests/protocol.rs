@@ -281,6 +281,20 @@ fn scripted_errors_come_first_and_then_the_answer() {
 }
 
 #[test]
+fn an_outage_lasts_until_its_file_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let back = folder.path().join("back");
+    let turn = json!({"blocks": [{"text": "again"}], "error": {"status": 503, "until": &back}});
+    let server = start(&json!({"version": 1, "turns": [turn]}), None);
+    for _ in 0..3 {
+        let (status, _) = json_body(&post(&server, "/v1/messages", &messages("go", 0)));
+        assert_eq!(status, 503);
+    }
+    drop(std::fs::File::create(&back).unwrap());
+    assert_eq!(said(&server, "/v1/messages", &messages("go", 0)), "again");
+}
+
+#[test]
 fn a_turn_that_is_delayed_keeps_nobody_else_waiting() {
     let script = json!({"version": 1, "turns": [
         {"blocks": [{"text": "late"}], "delay_ms": 600_000},

@@ -195,6 +195,8 @@ impl Stage {
         command.envs(claude_environment(self.model.server.address()));
         command.envs(codex_environment()).env("CODEX_HOME", self.site.base().join("codex"));
         command.envs(gemini_environment(self.model.server.address()));
+        // Given to those that a project's configuration names it for.
+        command.env("CLAUDE_CODE_MAX_RETRIES", "1");
         // Most of these tests are about agents, and look at the project's folder.
         command.env("WAYPOST_RUN_ISOLATION", "none");
         command
@@ -225,6 +227,26 @@ impl Stage {
     pub(crate) fn tasks(&self, kind: &str) -> Vec<String> {
         let id = |event: &Value| event["id"].as_str().unwrap_or_default().to_owned();
         self.events(kind).iter().map(id).collect()
+    }
+
+    /// Asserts that no attempt has failed; else says why each did.
+    #[track_caller]
+    pub(crate) fn assert_no_retry_was_spent(&self) {
+        let told = |event: &Value| format!("{}: {}", event["id"], event["text"]);
+        let failed: Vec<String> = self.events("attempt_failed").iter().map(told).collect();
+        assert_eq!(failed, Vec::<String>::new(), "nothing of it costs a retry");
+    }
+
+    /// Makes the program give up after few requests that fail, so that an outage is soon too long.
+    pub(crate) fn give_up_soon(&self) {
+        let own = self.site.base().join("home/.config/waypost");
+        fs::create_dir_all(&own).unwrap();
+        let config = "[agents.claude]\nenvironment = [\"CLAUDE_CODE_MAX_RETRIES\"]\n";
+        fs::write(own.join("config.toml"), config).unwrap();
+        let codex = self.site.base().join("codex/config.toml");
+        let config = fs::read_to_string(&codex).unwrap();
+        let retries = "request_max_retries = 1\nstream_max_retries = 1\n";
+        fs::write(codex, format!("{config}{retries}")).unwrap();
     }
 
     /// The names of a task's conversations, as they were recorded one after another.

@@ -86,12 +86,57 @@ fn check_merged(stage: &Stage) {
         assert_eq!(git(&merges).lines().count(), 1, "{task} is merged once");
     }
     assert_eq!(git("show main:TASKS.md").matches("[x]").count(), TASKS.len());
-    assert_eq!(stage.tasks("attempt_failed"), [""; 0], "nothing of it costs a retry");
+    stage.assert_no_retry_was_spent();
     let storm = stage.requests(STORM);
     let failed = |request: &&Value| request["status"] == 503;
     assert_eq!(storm.iter().filter(failed).count(), 2, "the server has failed");
     let told = stage.requests(ASKS).last().unwrap()["body"].to_string();
     assert!(told.contains("Postgres"), "{told}");
+}
+
+/// The server answers with errors until the program gives up. The task waits for its account, and goes
+/// on when a person who knows that the server is back says so.
+fn check_long_outage(agent: Agent, status: u16) {
+    let tasks = format!("## Phase 1: One\n\n- [ ] T1.1: Only\n  - agent: {}\n", agent.name());
+    let stage = Stage::new(agent, &tasks, |site| {
+        let mut write = agent.write(site, "one.txt", "one");
+        write["error"] = json!({"status": status, "until": site.path("back")});
+        vec![("T1.1", json!([write, done("T1.1"), done("T1.1")]))]
+    });
+    let Some(stage) = stage else { return };
+    stage.give_up_soon();
+    let engine = stage.begin("run --no-budget --retry-limit 0");
+    let [entry] = stage.wait_for_inbox(1).try_into().unwrap();
+    let title = format!("{}: service unavailable", agent.name());
+    assert_eq!(entry["title"], title, "{entry}");
+    let parked = stage.events("attempt_parked");
+    assert_eq!((parked.len(), &parked[0]["cause"]), (1, &json!("outage")), "{parked:?}");
+    let asked = stage.requests("T1.1");
+    let has_failed = |request: &Value| request["status"] == status;
+    assert!(!asked.is_empty() && asked.iter().all(has_failed), "{asked:?}");
+    stage.site.write("back", "");
+    stage.answer(&entry, "try again");
+    let ran = engine.end();
+    assert_eq!(ran.code, Some(0), "{ran}");
+    stage.assert_no_retry_was_spent();
+    assert_eq!(
+        (stage.status("T1.1"), stage.site.read("one.txt")),
+        ("completed".into(), "one\n".into())
+    );
+    assert_eq!(stage.site.waypost("--json inbox").stdout, "[]\n", "the entry is settled");
+    stage.wait_for_nobody();
+}
+
+#[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
+fn claude_gives_up_in_a_long_outage_and_goes_on_when_it_is_over() {
+    check_long_outage(Agent::Claude, 529);
+}
+
+#[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
+fn codex_gives_up_in_a_long_outage_and_goes_on_when_it_is_over() {
+    check_long_outage(Agent::Codex, 503);
 }
 
 #[test]

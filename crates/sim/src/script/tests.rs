@@ -36,7 +36,7 @@ fn a_full_script_is_read() {
                 blocks: vec![patch],
                 delay_ms: 7,
                 until: None,
-                trouble: Some(Trouble { status: 529, times: 2 }),
+                trouble: Some(Trouble { status: 529, lasts: Lasts::Times(2) }),
                 usage: Usage { input_tokens: 3, cached_input_tokens: 2, output_tokens: 1 },
             },
         ],
@@ -50,7 +50,7 @@ fn a_full_script_is_read() {
         }],
         sub_turns: vec![Turn {
             blocks: vec![text("b")],
-            trouble: Some(Trouble { status: 429, times: 1 }),
+            trouble: Some(Trouble { status: 429, lasts: Lasts::Times(1) }),
             ..Turn::default()
         }],
         sub_marker: "BELOW".to_owned(),

@@ -155,8 +155,8 @@ pub fn start(
 ) -> Result<Begun, EngineError> {
     project.refuse_stale()?;
     refuse_second_run(project)?;
-    let log = RunLog::of(&project.place);
-    let mut child = spawn(program, &log, &project.environment)?;
+    let log = RunLog::of(&project.setup.place);
+    let mut child = spawn(program, &log, &project.caller.environment)?;
     let (pid, start) = (child.id(), project.clock.now());
     loop {
         let status = child.try_wait().map_err(cannot_start)?;
@@ -190,7 +190,7 @@ pub fn refuse_second_run(project: &Project) -> Result<(), EngineError> {
 
 /// Whether a process works on the run, or is about to.
 pub fn is_run_attended(project: &Project) -> Result<bool, EngineError> {
-    match EngineLease::holder(&project.place) {
+    match EngineLease::holder(&project.setup.place) {
         Ok(owner) => Ok(owner.is_some_and(|owner| is_at_work(project, &owner))),
         // It holds the lease and has not written its name yet.
         Err(StoreError::Busy { .. }) => Ok(true),
@@ -200,7 +200,7 @@ pub fn is_run_attended(project: &Project) -> Result<bool, EngineError> {
 
 /// Whether this engine works on a run, or is about to.
 fn is_at_work(project: &Project, owner: &Owner) -> bool {
-    match host::state(&project.place) {
+    match host::state(&project.setup.place) {
         Some(state) if state.run().is_some() => true,
         Some(state) => is_run(owner) && !state.is_closing,
         None => is_run(owner),
@@ -211,7 +211,7 @@ fn is_at_work(project: &Project, owner: &Owner) -> bool {
 fn engine_owner(project: &Project) -> Result<Option<Owner>, EngineError> {
     let start = project.clock.now();
     loop {
-        match EngineLease::holder(&project.place) {
+        match EngineLease::holder(&project.setup.place) {
             // It has just begun and writes its name any moment.
             Err(StoreError::Busy { .. }) if Clock.now().since(start) < NAME_PATIENCE => {
                 thread::sleep(POLL);
@@ -224,7 +224,7 @@ fn engine_owner(project: &Project) -> Result<Option<Owner>, EngineError> {
 /// Asks the run that is at work to end; none if nothing is.
 pub fn ask_run_to_end(project: &Project, haste: Haste) -> Result<Option<Stopping>, EngineError> {
     let Some(owner) = engine_owner(project)? else { return Ok(None) };
-    match Stopping::ask(&project.place, owner.clone(), haste)? {
+    match Stopping::ask(&project.setup.place, owner.clone(), haste)? {
         Stopped::Asked(stopping) => return Ok(Some(stopping)),
         Stopped::NoRun if !is_run(&owner) => return Ok(None),
         // It has not begun, or has just ended, or is of another version.
@@ -270,7 +270,7 @@ pub fn has_lost_engine(project: &mut Project) -> Result<bool, EngineError> {
 }
 
 fn has_keepers(project: &Project) -> bool {
-    let state = &project.place.state;
+    let state = &project.setup.place.state;
     let folders = [state.join(layout::state::KEEPERS), agents_folder(state)];
     // What cannot be read is told by whoever has to read it.
     folders.iter().any(|folder| waypost_proc::is_any_left(folder).unwrap_or(false))
@@ -302,7 +302,7 @@ pub(crate) fn claim_engine(
 ) -> Result<EngineClaim, EngineError> {
     project.ensure_journal()?;
     let owner = Owner::this_process(purpose, project.clock.now());
-    match EngineLease::acquire(&project.place, &owner) {
+    match EngineLease::acquire(&project.setup.place, &owner) {
         Ok(lease) => Ok(EngineClaim::Ours(Box::new(lease))),
         Err(StoreError::Busy { holder: Some(owner), .. }) => Ok(EngineClaim::Theirs(*owner)),
         Err(error) => Err(error.into()),

@@ -26,7 +26,7 @@ pub fn task_diff(project: &mut Project, id: &TaskId, color: &str) -> Result<Vec<
     let commit = view.commit.map(str::to_owned);
     let tree = active.task_tree(id);
     let phase = PhaseBranch::of(active, view.planned.phase);
-    if project.place.git_common.is_none() {
+    if project.setup.place.git_common.is_none() {
         return Err(nothing().into());
     }
     let trees = trees_of(project)?;
@@ -95,7 +95,7 @@ pub fn merged_tasks(
     let target = project.run()?.active().and_then(|active| active.settings().target.clone());
     // Without a journal the branch is all that there is.
     let target = target.or_else(|| isolation::target_branch(project).ok());
-    let (Some(target), true) = (target, project.place.git_common.is_some()) else {
+    let (Some(target), true) = (target, project.setup.place.git_common.is_some()) else {
         return Ok(Vec::new());
     };
     let brought = merge::brought(&trees_of(project)?, &target)?;
@@ -117,7 +117,7 @@ pub fn merged_phases(project: &mut Project, plan: &Plan) -> Result<Before, Engin
     let mut before = Before::default();
     let target = project.run()?.active().and_then(|active| active.settings().target.clone());
     let target = target.or_else(|| isolation::target_branch(project).ok());
-    let (Some(target), true) = (target, project.place.git_common.is_some()) else {
+    let (Some(target), true) = (target, project.setup.place.git_common.is_some()) else {
         return Ok(before);
     };
     let trees = trees_of(project)?;
@@ -149,7 +149,7 @@ pub(crate) fn stale_evidence(
 }
 
 fn stale_among(project: &mut Project, claims: Vec<Claim>) -> Result<Vec<String>, EngineError> {
-    if claims.is_empty() || project.place.git_common.is_none() {
+    if claims.is_empty() || project.setup.place.git_common.is_none() {
         return Ok(Vec::new());
     }
     let trees = trees_of(project)?;

@@ -3,12 +3,11 @@
 use crate::{
     agent::GateHealth,
     attendance,
-    config::Configuration,
     environment::Environment,
     error::{EngineError, Problem},
     home::Home,
     init::{self, HookHealth, examine_hooks},
-    project::Project,
+    project::{Project, ProjectSetup},
 };
 use std::path::Path;
 use waypost_agent::{Product, settings::Registered};
@@ -180,8 +179,8 @@ impl<'a> Doctor<'a> {
     }
 
     fn examine_config(&self) -> Finding {
-        let project = Project::find(self.start, self.actor.clone());
-        match project.as_ref().map(Project::configuration).map(Configuration::settings) {
+        let setup = ProjectSetup::find(self.start, &Environment::of_this_process());
+        match setup.map(|setup| setup.configuration.settings()) {
             Ok(settings) => Finding::good("configuration", format!("{} values", settings.len())),
             Err(error) => {
                 Finding::bad("configuration", error.to_string()).next(NextStep::ShowConfiguration)

@@ -154,8 +154,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let open = |fence: Option<Fence>| {
             let mut project = Project::open_unreconciled(folder.path(), agent()).unwrap();
-            project.home = Home { config: None, state: None };
-            project.fence = fence;
+            project.setup.home = Home { config: None, state: None };
+            project.caller.fence = fence;
             project
         };
         let mut engine = open(None);

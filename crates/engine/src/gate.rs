@@ -26,7 +26,7 @@ pub fn open_to_judge(start: &Path) -> Result<Project, EngineError> {
     let mut project = Project::find(start, unknown)?;
     match project.journals.open(Mode::ReadOnly) {
         Ok(journal) => project.journal = Some(journal),
-        Err(StoreError::Missing { .. }) => project.refuse_vanished()?,
+        Err(StoreError::Missing { .. }) => project.setup.refuse_vanished()?,
         Err(error) => return Err(error.into()),
     }
     Ok(project)
@@ -61,7 +61,7 @@ pub fn record(project: &mut Project) -> Result<GateRecord, EngineError> {
 /// Puts a record beside the journal. Whatever stands against it costs only time: without a
 /// record the journal is read.
 pub fn keep_record(project: &Project, record: &GateRecord) {
-    let path = path_of(&project.place, project.place.tree.as_str());
+    let path = path_of(&project.setup.place, project.setup.place.tree.as_str());
     let Some(text) = record.render().filter(|_| project.has_journal()) else { return };
     let found = file::read_bounded(&path, RECORD_SIZE_MAX as u64);
     if found.is_ok_and(|found| found.as_deref() == Some(text.as_bytes())) {
@@ -81,8 +81,8 @@ pub(crate) fn renew_record(project: &mut Project) {
 
 /// The files that a record follows from.
 fn watched(project: &Project) -> Result<Vec<Watched>, EngineError> {
-    let user = project.home.config_file();
-    let own = project.place.root.join(layout::CONFIGURATION);
+    let user = project.setup.home.config_file();
+    let own = project.setup.place.root.join(layout::CONFIGURATION);
     let mut found = Vec::new();
     for file in project.journals.files() {
         let seen = look_at(&file.path)?;
@@ -145,9 +145,9 @@ pub(crate) fn by_waypost(
         // It may have been opened to read only.
         project.journal = Some(project.journals.open(Mode::ReadWrite)?);
     }
-    let asked_by = mem::replace(&mut project.actor, Actor::Waypost);
+    let asked_by = mem::replace(&mut project.caller.actor, Actor::Waypost);
     let outcome = project.command(commands);
-    project.actor = asked_by;
+    project.caller.actor = asked_by;
     outcome
 }
 

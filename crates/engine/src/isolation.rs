@@ -41,7 +41,7 @@ fn needed_isolation(
     settings: &Settings,
     file: Option<&Path>,
 ) -> Result<Isolation, EngineError> {
-    let has_git = project.place.git_common.is_some();
+    let has_git = project.setup.place.git_common.is_some();
     let is_left = |view: &TaskView<'_>| view.status != TaskStatus::Completed;
     let of_run = match project.run()?.active().filter(|active| !active.is_over()) {
         Some(active) => {
@@ -104,7 +104,7 @@ pub(crate) fn target_branch(project: &Project) -> Result<String, EngineError> {
                 .next(NextStep::BeginWithoutTrees),
         )
     };
-    if project.place.git_common.is_none() {
+    if project.setup.place.git_common.is_none() {
         return Err(refuse(
             "work trees need a git repository, and there is none here",
             "init && git add --all && git commit -m start",

@@ -72,7 +72,7 @@ pub use ledger::MachineCommand;
 pub use notify::{Trial, Waiting};
 pub use open::Opened;
 pub use preflight::{require_known_phase, require_phase};
-pub use project::Project;
+pub use project::{Project, ProjectSetup};
 pub use ralph::{RalphEnd, RalphOptions};
 pub use review::ReviewOptions;
 pub use scratch::make_scratch;

@@ -109,7 +109,7 @@ fn answered<M: Machine>(
     project: &mut Project,
     answer: &Answer<'_>,
 ) -> Result<Consequence<MachineCommand>, EngineError> {
-    let facts = Facts { place: project.place.clone() };
+    let facts = Facts { place: project.setup.place.clone() };
     let Some(loaded) = project.machine::<M>(answer.stream)? else {
         return Ok(Consequence::nothing());
     };

@@ -61,7 +61,7 @@ pub fn conversation(project: &mut Project, id: &TaskId) -> Result<Opened, Engine
             format!("{name} has no terminal of its own in which {conversation} could be opened");
         Problem::new(Code::NoTerminal, message)
     })?;
-    let home = project.main_root().unwrap_or_else(|| project.root().to_owned());
+    let home = project.setup.main_root().unwrap_or_else(|| project.root().to_owned());
     let folder = tree.map_or_else(|| project.root().to_owned(), |tree| home.join(tree));
     if !folder.exists() {
         let message = format!("{} is gone, and the conversation belongs to it", folder.display());
@@ -77,7 +77,7 @@ pub fn conversation(project: &mut Project, id: &TaskId) -> Result<Opened, Engine
 pub fn take_over(project: &mut Project, id: &TaskId) -> Result<Opened, EngineError> {
     let opened = conversation(project, id)?;
     project.run_command(run::Command::TakeOver { id: id.clone() })?;
-    let fence = project.place.state.join(layout::state::FENCES).join(id.as_str());
+    let fence = project.setup.place.state.join(layout::state::FENCES).join(id.as_str());
     for _ in 0..LOOKS_MAX {
         if file::Mark::of(&fence)?.is_none() {
             return Ok(opened);
@@ -99,14 +99,14 @@ pub fn hand_back(project: &mut Project, id: &TaskId) -> Result<(), EngineError> 
 /// agents itself.
 fn end_left_agent(project: &mut Project, id: &TaskId) -> Result<(), EngineError> {
     let owner = Owner::this_process("open", project.clock.now());
-    let _alone = match EngineLease::acquire(&project.place, &owner) {
+    let _alone = match EngineLease::acquire(&project.setup.place, &owner) {
         Ok(lock) => lock,
         Err(StoreError::Busy { .. }) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
     let start = format!("{id}#");
     let is_its = |reports: &[Report]| reports.iter().any(|it| it.id().starts_with(&start));
-    for found in find(&agents_folder(&project.place.state))? {
+    for found in find(&agents_folder(&project.setup.place.state))? {
         match found {
             Found::Alive(keeper) => {
                 let mut reports = keeper.next(Duration::ZERO)?;
@@ -128,5 +128,5 @@ fn end_left_agent(project: &mut Project, id: &TaskId) -> Result<(), EngineError>
             Found::Dead(_) | Found::Foreign { .. } => {}
         }
     }
-    Ok(file::remove(&project.place.state.join(layout::state::FENCES).join(id.as_str()))?)
+    Ok(file::remove(&project.setup.place.state.join(layout::state::FENCES).join(id.as_str()))?)
 }

@@ -72,7 +72,7 @@ impl Preflight {
             current: current.map(|(name, _)| name.clone()).collect(),
             checks,
             root: project.root().to_owned(),
-            environment: project.environment.clone(),
+            environment: project.caller.environment.clone(),
             phase,
             has_feature: project.workflow()?.feature.is_some(),
             versions: BTreeMap::new(),

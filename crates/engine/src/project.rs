@@ -57,22 +57,35 @@ const BACKUP_SIZE_MAX: u64 = 32 << 20;
 /// How many entries are read at once when the log is searched.
 const LOG_PAGE: usize = 1_000;
 
-/// A project, opened by an actor.
+/// Where a project is and how it is set up; nothing of it is open.
+#[derive(Debug)]
+pub struct ProjectSetup {
+    pub(crate) place: Place,
+    pub(crate) home: Home,
+    pub(crate) configuration: Configuration,
+}
+
+/// For whom a project is open.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    pub(crate) actor: Actor,
+    /// The actor's own, which may be that of another process.
+    pub(crate) environment: Environment,
+    /// The attempt that the caller is below.
+    pub(crate) fence: Option<Fence>,
+}
+
+/// A project that is open for a caller. What is done with it is functions over it, in the modules
+/// that know about it.
 #[derive(Debug)]
 pub struct Project {
-    pub(crate) place: Place,
-    pub(crate) actor: Actor,
-    /// The attempt that this process is below.
-    pub(crate) fence: Option<Fence>,
+    pub(crate) setup: ProjectSetup,
+    pub(crate) caller: Caller,
     pub(crate) clock: Clock,
     /// Where the journal is kept.
     pub(crate) journals: Journals,
     pub(crate) journal: Option<Journal>,
     pub(crate) ledger: Ledger,
-    configuration: Configuration,
-    /// The environment of the actor.
-    pub(crate) environment: Environment,
-    pub(crate) home: Home,
     /// Tells whether others have committed since: in other processes, and in other threads of a
     /// host.
     seen_version: (u64, u64),
@@ -89,6 +102,76 @@ pub struct Project {
     said: Vec<Remark>,
 }
 
+impl ProjectSetup {
+    /// The project around `start`, as it is set up for a user with this environment.
+    pub fn find(start: &Path, environment: &Environment) -> Result<Self, EngineError> {
+        let home = Home::from_environment(environment);
+        let place = Place::find(start)?;
+        let configuration = Configuration::load(&Sources {
+            user_file: home.config_file(),
+            project_file: Some(place.root.join(layout::CONFIGURATION)),
+            environment: environment
+                .texts()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+        })?;
+        Ok(Self { place, home, configuration })
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.place.root
+    }
+
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    /// How long running tasks have when the run is asked to end.
+    pub fn stop_grace(&self) -> Duration {
+        Duration::from_secs(self.configuration.values.run.stop_grace_seconds)
+    }
+
+    /// The work tree that the run's window is in; none in a bare repository.
+    pub fn main_root(&self) -> Option<PathBuf> {
+        if self.place.tree.is_main() {
+            return Some(self.place.root.clone());
+        }
+        let git = self.place.git_common.as_ref()?;
+        git.file_name()
+            .is_some_and(|name| name == ".git")
+            .then(|| git.parent().map(Path::to_owned))?
+    }
+
+    /// The folder that work trees of runs are made below: the repository's own work tree, or the
+    /// repository itself where it is bare.
+    pub(crate) fn trees_home(&self) -> Option<PathBuf> {
+        let bare = || {
+            let common = self.place.git_common.as_ref()?;
+            let is_bare = waypost_git::Git::at(common).config("core.bare").ok()??;
+            (is_bare == "true").then(|| common.clone())
+        };
+        self.main_root().or_else(bare)
+    }
+
+    /// The user's list of projects that have a journal.
+    fn projects(&self) -> Option<Projects> {
+        self.home.state.as_deref().map(Projects::below)
+    }
+
+    /// Where that list is.
+    pub(crate) fn projects_folder(&self) -> Option<PathBuf> {
+        self.home.state.as_ref().map(|state| state.join(layout::user_state::PROJECTS))
+    }
+
+    /// Refuses to go on where the user's list says that the project has had a journal.
+    pub(crate) fn refuse_vanished(&self) -> Result<(), EngineError> {
+        match self.projects().map(|projects| projects.missing(&self.place)) {
+            None | Some(StoreError::Missing { .. }) => Ok(()),
+            Some(error) => Err(error.into()),
+        }
+    }
+}
+
 impl Project {
     /// Finds the project around `start` without opening its journal.
     pub fn find(start: &Path, actor: Actor) -> Result<Self, EngineError> {
@@ -101,27 +184,15 @@ impl Project {
         actor: Actor,
         environment: Environment,
     ) -> Result<Self, EngineError> {
-        let home = Home::from_environment(&environment);
-        let place = Place::find(start)?;
-        let configuration = Configuration::load(&Sources {
-            user_file: home.config_file(),
-            project_file: Some(place.root.join(layout::CONFIGURATION)),
-            environment: environment
-                .texts()
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .collect(),
-        })?;
+        let setup = ProjectSetup::find(start, &environment)?;
+        let fence = Fence::from_environment(&setup.place.state, &environment);
         Ok(Self {
-            fence: Fence::from_environment(&place.state, &environment),
-            journals: Journals::of(&place),
-            place,
-            actor,
+            journals: Journals::of(&setup.place),
             clock: Clock,
             journal: None,
-            ledger: Ledger::new(MACHINES, Wanted::of(&configuration.values)),
-            configuration,
-            environment,
-            home,
+            ledger: Ledger::new(MACHINES, Wanted::of(&setup.configuration.values)),
+            setup,
+            caller: Caller { actor, environment, fence },
             seen_version: (0, 0),
             commits_beside: 0,
             notices: Vec::new(),
@@ -164,16 +235,20 @@ impl Project {
         Ok(project)
     }
 
+    pub fn setup(&self) -> &ProjectSetup {
+        &self.setup
+    }
+
     pub fn root(&self) -> &Path {
-        &self.place.root
+        self.setup.root()
     }
 
     pub fn place(&self) -> &Place {
-        &self.place
+        &self.setup.place
     }
 
     pub fn actor(&self) -> &Actor {
-        &self.actor
+        &self.caller.actor
     }
 
     pub fn clock(&self) -> Clock {
@@ -181,38 +256,11 @@ impl Project {
     }
 
     pub fn configuration(&self) -> &Configuration {
-        &self.configuration
-    }
-
-    /// How long running tasks have when the run is asked to end.
-    pub fn stop_grace(&self) -> Duration {
-        Duration::from_secs(self.configuration.values.run.stop_grace_seconds)
+        self.setup.configuration()
     }
 
     pub fn has_journal(&self) -> bool {
         self.journal.is_some()
-    }
-
-    /// The work tree that the run's window is in; none in a bare repository.
-    pub fn main_root(&self) -> Option<PathBuf> {
-        if self.place.tree.is_main() {
-            return Some(self.place.root.clone());
-        }
-        let git = self.place.git_common.as_ref()?;
-        git.file_name()
-            .is_some_and(|name| name == ".git")
-            .then(|| git.parent().map(Path::to_owned))?
-    }
-
-    /// The folder that work trees of runs are made below: the repository's own work tree, or the
-    /// repository itself where it is bare.
-    pub(crate) fn trees_home(&self) -> Option<PathBuf> {
-        let bare = || {
-            let common = self.place.git_common.as_ref()?;
-            let is_bare = waypost_git::Git::at(common).config("core.bare").ok()??;
-            (is_bare == "true").then(|| common.clone())
-        };
-        self.main_root().or_else(bare)
     }
 
     /// What should be said to the user, and has not been yet.
@@ -240,33 +288,16 @@ impl Project {
                 self.journal = Some(journal);
                 remains::clear(self);
             }
-            Err(StoreError::Missing { .. }) => self.refuse_vanished()?,
+            Err(StoreError::Missing { .. }) => self.setup.refuse_vanished()?,
             Err(error) => return Err(error.into()),
         }
         Ok(())
     }
 
-    pub(crate) fn refuse_vanished(&self) -> Result<(), EngineError> {
-        match self.projects().map(|projects| projects.missing(&self.place)) {
-            None | Some(StoreError::Missing { .. }) => Ok(()),
-            Some(error) => Err(error.into()),
-        }
-    }
-
-    /// The user's list of projects that have a journal.
-    fn projects(&self) -> Option<Projects> {
-        self.home.state.as_deref().map(Projects::below)
-    }
-
-    /// Where that list is.
-    pub(crate) fn projects_folder(&self) -> Option<PathBuf> {
-        self.home.state.as_ref().map(|state| state.join(layout::user_state::PROJECTS))
-    }
-
     /// Makes the journal if there is none, and notes that this project has one.
     pub fn ensure_journal(&mut self) -> Result<&mut Journal, EngineError> {
         if self.journal.is_none() {
-            self.refuse_vanished()?;
+            self.setup.refuse_vanished()?;
             self.create_journal()?;
         }
         Ok(self.journal.as_mut().expect("it was just made"))
@@ -275,8 +306,8 @@ impl Project {
     pub(crate) fn create_journal(&mut self) -> Result<(), EngineError> {
         let birth = Birth { journal_id: fresh_id(), at: self.clock.now() };
         let journal = self.journals.open(Mode::Create(&birth))?;
-        if let Some(projects) = self.projects()
-            && let Err(error) = projects.remember(&self.place, journal.id())
+        if let Some(projects) = self.setup.projects()
+            && let Err(error) = projects.remember(&self.setup.place, journal.id())
         {
             self.notice(format!("this project is not in your list of projects: {error}"));
         }
@@ -286,7 +317,7 @@ impl Project {
 
     /// The workflow's stream of this work tree.
     pub fn workflow_stream(&self) -> StreamName {
-        workflow_stream(self.place.tree.as_str())
+        workflow_stream(self.setup.place.tree.as_str())
     }
 
     /// The workflow of this work tree.
@@ -351,7 +382,7 @@ impl Project {
         if is_run {
             boxes::tick(self)?;
         }
-        host::poke(&self.place);
+        host::poke(&self.setup.place);
         windows::render(self)?;
         summary::keep(self);
         if commands.iter().any(|it| it.is_for::<Workflow>()) {
@@ -393,7 +424,7 @@ impl Project {
             self.refuse_stale()?;
         }
         self.ensure_journal()?;
-        let Self { journal, ledger, actor, fence, .. } = self;
+        let Self { journal, ledger, caller: Caller { actor, fence, .. }, .. } = self;
         let journal = journal.as_mut().expect("a journal was made sure of");
         let fence = fence.as_ref().filter(|_| *actor != Actor::Waypost);
         decide_again_if_moved(|| {
@@ -418,7 +449,7 @@ impl Project {
     /// Refuses a caller below an attempt that is over; for what is done before a commit, or
     /// without one. A commit looks again by itself.
     pub fn refuse_stale(&mut self) -> Result<(), EngineError> {
-        let Some(fence) = self.fence.clone() else { return Ok(()) };
+        let Some(fence) = self.caller.fence.clone() else { return Ok(()) };
         Ok(fence.check(self.run()?)?)
     }
 
@@ -430,9 +461,9 @@ impl Project {
         named: Option<u32>,
     ) -> Result<Option<u32>, EngineError> {
         self.refuse_stale()?;
-        let own = self.fence.as_ref().and_then(|fence| fence.attempt_at(id));
+        let own = self.caller.fence.as_ref().and_then(|fence| fence.attempt_at(id));
         match (own, named) {
-            (Some(own), Some(named)) if own != named && !self.actor.is_person() => {
+            (Some(own), Some(named)) if own != named && !self.caller.actor.is_person() => {
                 let message = format!("attempt {own} of {id} does not speak for attempt {named}");
                 Err(Rejected::rule(Code::OtherAttempt, message).into())
             }
@@ -442,7 +473,7 @@ impl Project {
 
     /// Whether this process is below an attempt of this project's run.
     pub fn is_in_attempt(&self) -> bool {
-        self.fence.is_some()
+        self.caller.fence.is_some()
     }
 
     /// Decides each command by itself in one transaction, and then those that follow from how the
@@ -476,7 +507,7 @@ impl Project {
 
     /// Who runs the engine of this project, in words, if anybody does.
     pub fn engine_holder(&self) -> Result<Option<String>, EngineError> {
-        match EngineLease::holder(&self.place) {
+        match EngineLease::holder(&self.setup.place) {
             Ok(owner) => Ok(owner.map(|owner| owner.to_string())),
             // It holds the lock and has not written its name yet.
             Err(StoreError::Busy { .. }) => Ok(Some("a process that has just begun".into())),
@@ -528,7 +559,7 @@ impl Project {
 
     /// Where the output of a task's attempt is kept.
     pub fn task_log(&self, id: &TaskId, attempt: u32) -> PathBuf {
-        crate::execute::log_path(&self.place.state, id, attempt)
+        crate::execute::log_path(&self.setup.place.state, id, attempt)
     }
 
     /// The stream of the run, as the log names it.

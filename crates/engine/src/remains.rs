@@ -24,7 +24,7 @@ pub(crate) fn clear(project: &Project) {
 
 /// Every folder in which files of this project are put in place.
 fn folders(project: &Project) -> Vec<PathBuf> {
-    let state = &project.place.state;
+    let state = &project.setup.place.state;
     let windows = state.join(WINDOWS);
     let mut found = vec![state.clone()];
     found.extend(
@@ -33,9 +33,9 @@ fn folders(project: &Project) -> Vec<PathBuf> {
     found.extend(entries(&windows).into_iter().filter(|path| path.is_dir()));
     found.push(windows);
     found.push(project.root().join(layout::window::WORKFLOW_FOLDER));
-    found.extend(project.main_root().map(|root| root.join(".claude")));
+    found.extend(project.setup.main_root().map(|root| root.join(".claude")));
     found.extend(init::setup_folders(project));
-    found.extend(project.projects_folder());
+    found.extend(project.setup.projects_folder());
     found
 }
 

@@ -241,8 +241,8 @@ pub fn end_phase_of_session(
         return Ok(());
     };
     let owner = Owner::this_process("run", project.clock.now());
-    let _lock = EngineLease::acquire(&project.place, &owner)?;
-    let trees = trees_of(project)?.held(Hold::acquire(&project.place.state)?);
+    let _lock = EngineLease::acquire(&project.setup.place, &owner)?;
+    let trees = trees_of(project)?.held(Hold::acquire(&project.setup.place.state)?);
     let result = land_phase(project, &trees, &landing, echo);
     let result = match result {
         Err(EngineError::CheckFailed { command, outcome }) => {

@@ -72,7 +72,8 @@ fn live_usage(project: &Project, task: &TaskSummary) -> Option<Usage> {
     let trail = task.trail.as_ref()?;
     let conversation = trail.conversation.as_ref().filter(|_| trail.accounted < task.attempts)?;
     let agent = project.agent(&conversation.agent).ok()?;
-    let heard = heard_in(&log_path(&project.place.state, &task.id, task.attempts), agent.adapter);
+    let heard =
+        heard_in(&log_path(&project.setup.place.state, &task.id, task.attempts), agent.adapter);
     let mut meter = Meter::new(conversation.counted);
     meter.read(&heard.tally, &agent);
     Some(meter.spent())
@@ -88,7 +89,7 @@ pub fn ready_tasks(project: &mut Project) -> Result<Vec<TaskSummary>, EngineErro
 
 /// What is kept, if it holds for the present state.
 fn load(project: &mut Project) -> Result<Option<Brief>, EngineError> {
-    let path = project.place.state.join(layout::state::RUN_SUMMARY);
+    let path = project.setup.place.state.join(layout::state::RUN_SUMMARY);
     let Some(journal) = &mut project.journal else { return Ok(None) };
     // A file that cannot be read is as good as none.
     let Ok(Some(bytes)) = file::read_bounded(&path, SIZE_MAX) else { return Ok(None) };
@@ -100,7 +101,7 @@ fn load(project: &mut Project) -> Result<Option<Brief>, EngineError> {
 
 /// Keeps the present state; whatever stands against it only costs time later.
 pub(crate) fn keep(project: &mut Project) {
-    let path = project.place.state.join(layout::state::RUN_SUMMARY);
+    let path = project.setup.place.state.join(layout::state::RUN_SUMMARY);
     if let Ok(Some(brief)) = brief(project) {
         let bytes = serde_json::to_vec(&brief).expect("a summary is plain data");
         if bytes.len() as u64 <= SIZE_MAX {
@@ -148,7 +149,7 @@ mod tests {
     fn begun() -> (tempfile::TempDir, Project) {
         let folder = tempfile::tempdir().unwrap();
         let mut project = Project::find(folder.path(), Actor::Waypost).unwrap();
-        project.home = Home { config: None, state: None };
+        project.setup.home = Home { config: None, state: None };
         let task = |id: &str| PlannedTask {
             id: id.parse().unwrap(),
             title: id.to_lowercase(),
@@ -198,7 +199,7 @@ mod tests {
     #[test]
     fn whatever_else_stands_in_its_place_is_as_good_as_nothing() {
         let (_folder, mut project) = begun();
-        let path = project.place.state.join(layout::state::RUN_SUMMARY);
+        let path = project.setup.place.state.join(layout::state::RUN_SUMMARY);
         for text in ["", "{}", "[1", "null"] {
             file::replace(&path, text.as_bytes(), file::PRIVATE).unwrap();
             assert!(load(&mut project).unwrap().is_none(), "{text}");

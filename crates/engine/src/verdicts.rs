@@ -33,14 +33,14 @@ pub fn list(project: &mut Project) -> Result<Verdicts, EngineError> {
 
 /// Takes everything in that the hook has written since; quick where there is nothing.
 pub(crate) fn take_in(project: &mut Project) -> Result<(), EngineError> {
-    let path = project.place.state.join(FILE);
+    let path = project.setup.place.state.join(FILE);
     if project.journal.is_none() {
         return Ok(());
     }
     if file::Mark::of(&path)?.is_some_and(|mark| mark.size > 0) {
         move_aside(project, &path)?;
     }
-    for source in file::list(&project.place.state)? {
+    for source in file::list(&project.setup.place.state)? {
         if source.starts_with(ASIDE) {
             take_file(project, &source)?;
         }
@@ -51,13 +51,13 @@ pub(crate) fn take_in(project: &mut Project) -> Result<(), EngineError> {
 fn move_aside(project: &Project, path: &Path) -> Result<PathBuf, EngineError> {
     let _alone = FileLock::acquire(path)?;
     let name = format!("{ASIDE}{}-{}.jsonl", project.clock.now().millis(), std::process::id());
-    let aside = project.place.state.join(name);
+    let aside = project.setup.place.state.join(name);
     file::rename(path, &aside)?;
     Ok(aside)
 }
 
 fn take_file(project: &mut Project, source: &str) -> Result<(), EngineError> {
-    let path = project.place.state.join(source);
+    let path = project.setup.place.state.join(source);
     let Some(bytes) = file::read_bounded(&path, FILE_SIZE_MAX)? else { return Ok(()) };
     let text = String::from_utf8_lossy(&bytes);
     let lines = text.lines().filter(|line| !line.trim().is_empty());

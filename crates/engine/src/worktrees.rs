@@ -102,7 +102,7 @@ pub(crate) fn trees_of(project: &Project) -> Result<Trees, EngineError> {
             .next(NextStep::RunGit { words: "init".into() })
             .next(NextStep::BeginWithoutTrees)
     })?;
-    let root = project.trees_home().ok_or_else(|| {
+    let root = project.setup.trees_home().ok_or_else(|| {
         let message =
             "it is not known where this repository's own work tree is, to make others below";
         Problem::new(Code::RepositoryNeeded, message)

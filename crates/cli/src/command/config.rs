@@ -8,7 +8,7 @@ use crate::{
 };
 use serde_json::json;
 use std::process::ExitCode;
-use waypost_engine::{Project, identify};
+use waypost_engine::{Environment, ProjectSetup};
 
 /// Show the configuration
 #[derive(Debug, clap::Args)]
@@ -28,8 +28,8 @@ enum ConfigAction {
 
 pub(crate) fn run(context: &Context, args: &ConfigArgs) -> Result<ExitCode, CliError> {
     let ConfigAction::Show = args.action;
-    let project = Project::find(&context.directory, identify())?;
-    let settings = project.configuration().settings();
+    let setup = ProjectSetup::find(&context.directory, &Environment::of_this_process())?;
+    let settings = setup.configuration().settings();
     if context.out.json {
         let values: Vec<_> = settings
             .iter()

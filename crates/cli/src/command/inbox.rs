@@ -82,7 +82,7 @@ const PERMIT_LENGTH: usize = 8;
 
 fn permits(context: &Context) -> Result<ExitCode, CliError> {
     let project = open(context)?;
-    let permits = permits::list(&project)?;
+    let permits = permits::list(project.setup())?;
     if context.out.json {
         let permits: Vec<_> = permits.iter().map(PermitReport::from).collect();
         context.out.json_list(&permits)?;
@@ -100,7 +100,7 @@ fn permits(context: &Context) -> Result<ExitCode, CliError> {
 }
 
 fn revoke(context: &Context, id: &str) -> Result<ExitCode, CliError> {
-    let permit = permits::revoke(&open(context)?, id)?;
+    let permit = permits::revoke(open(context)?.setup(), id)?;
     if context.out.json {
         context.out.json(&Revoked { revoked: (&permit).into() })?;
     }

@@ -115,7 +115,7 @@ impl Project {
 
     /// The checks of all work trees; they can be made again at any time.
     fn all_checks(&self) -> Result<BTreeMap<String, AgentCheck>, EngineError> {
-        let bytes = file::read_bounded(&self.place.state.join(FILE), FILE_SIZE_MAX)?;
+        let bytes = file::read_bounded(&self.setup.place.state.join(FILE), FILE_SIZE_MAX)?;
         Ok(bytes.and_then(|it| serde_json::from_slice(&it).ok()).unwrap_or_default())
     }
 
@@ -144,7 +144,7 @@ impl Project {
         let check = AgentCheck {
             health,
             registered,
-            version: version(program, &self.environment, version::PATIENCE),
+            version: version(program, &self.caller.environment, version::PATIENCE),
             at: self.clock.now(),
             program: program.to_owned(),
             size: mark.as_ref().map_or(0, |mark| mark.size),
@@ -158,7 +158,7 @@ impl Project {
             let key = format!("{}\n{}", agent.name, self.root().display());
             checks.insert(key, check.clone());
             let bytes = serde_json::to_vec(&checks).expect("checks are plain data");
-            file::replace(&self.place.state.join(FILE), &bytes, file::PRIVATE)?;
+            file::replace(&self.setup.place.state.join(FILE), &bytes, file::PRIVATE)?;
         }
         Ok(check)
     }
@@ -204,7 +204,7 @@ impl Project {
             let trust = self.look_around(|around| settings::trust_arguments(product, around));
             pointed.arguments.extend(trust);
         }
-        let home = self.home.state.clone().unwrap_or_else(env::temp_dir);
+        let home = self.setup.home.state.clone().unwrap_or_else(env::temp_dir);
         let folder = home.join("waypost/canary").join(super::new_uuid());
         make_scratch(&folder, &[("README.md", "Where a check keeps its notes.\n".to_owned())])?;
         let order = order(agent, pointed, hook, self.root(), &folder);
@@ -281,7 +281,7 @@ fn canary_in(
 ) -> Result<GateHealth, EngineError> {
     let mut notes = Project::find(folder, Actor::Waypost)?;
     // It is gone in a moment, and must not be missed.
-    notes.home.state = None;
+    notes.setup.home.state = None;
     notes.ensure_journal()?;
     let job = Job::begin(&mut notes, keeper, order)?;
     let JobEnd { ended, .. } = carry(&mut notes, &mut Trial { job, onlooker })?;

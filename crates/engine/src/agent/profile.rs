@@ -76,7 +76,7 @@ impl Project {
         names
             .map(|name| {
                 let agent = self.agent(&name)?;
-                let program = agent.program(&self.environment);
+                let program = agent.program(&self.caller.environment);
                 Ok(Installed { agent, program })
             })
             .collect()
@@ -116,7 +116,7 @@ impl Project {
         let given = registration::given_settings(adapter, &HookProgram { words }).transpose();
         let given = given.map_err(|error| Problem::new(Code::Bug, format!("{error:?}")))?;
         let Some((name, text)) = given else { return Ok(None) };
-        let path = self.place.state.join(layout::state::AGENTS).join(name);
+        let path = self.setup.place.state.join(layout::state::AGENTS).join(name);
         file::replace(&path, text.as_bytes(), file::PRIVATE)?;
         Ok(Some(path.to_string_lossy().into_owned()))
     }

@@ -25,7 +25,7 @@ pub(crate) struct Slot(
 
 impl Slots {
     pub(crate) fn of(project: &Project) -> Self {
-        let folder = project.home.state.as_ref().map(|home| home.join(user_state::SLOTS));
+        let folder = project.setup.home.state.as_ref().map(|home| home.join(user_state::SLOTS));
         Self { folder, limit: project.configuration().values.run.max_agents as usize }
     }
 

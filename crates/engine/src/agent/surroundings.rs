@@ -67,8 +67,12 @@ pub(crate) fn require_key(
 impl Project {
     /// Asks something of the settings around this project.
     pub(crate) fn look_around<T>(&self, ask: impl FnOnce(&Around<'_>) -> T) -> T {
-        let common = self.place.git_common.as_deref();
+        let common = self.setup.place.git_common.as_deref();
         let main = common.filter(|git| git.ends_with(".git")).and_then(Path::parent);
-        look_around((self.root(), main.unwrap_or_else(|| self.root())), &self.environment, ask)
+        look_around(
+            (self.root(), main.unwrap_or_else(|| self.root())),
+            &self.caller.environment,
+            ask,
+        )
     }
 }

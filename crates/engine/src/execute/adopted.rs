@@ -55,7 +55,7 @@ struct AttemptAtWork {
 
 pub(super) fn adopt_agents(project: &mut Project) -> Result<Adopted, EngineError> {
     let mut adopted = Adopted::default();
-    for found in find(&agents_folder(&project.place.state))? {
+    for found in find(&agents_folder(&project.setup.place.state))? {
         match found {
             Found::Alive(keeper) => adopt(project, keeper, &mut adopted)?,
             Found::Foreign { id, .. } => {

@@ -136,7 +136,7 @@ impl Executor<'_> {
         attempt: &Attempt,
         agent: Agent,
     ) -> Result<Option<Assignment>, EngineError> {
-        let state = project.place.state.clone();
+        let state = project.setup.place.state.clone();
         let config = project.configuration().values.run.clone();
         let left = self.money_left(project)?;
         let Some(active) = project.run()?.active() else { return Ok(None) };
@@ -219,7 +219,7 @@ impl Executor<'_> {
         given: &Assignment,
         now: Time,
     ) -> Result<Supervised, EngineError> {
-        let state = project.place.state.clone();
+        let state = project.setup.place.state.clone();
         let folder = attempt.folder.to_string_lossy().into_owned();
         let order = given.agent.order(folder, given.conversation.clone());
         let can_ask = given.agent.adapter.can_ask();
@@ -232,7 +232,7 @@ impl Executor<'_> {
         };
         let order = project.with_hook(&given.agent, project.hook_words()?, order)?;
         let mut environment = attempt.environment();
-        environment.extend(inherited(&given.agent, &attempt.folder, &project.environment));
+        environment.extend(inherited(&given.agent, &attempt.folder, &project.caller.environment));
         let fence = fence_path(project, &attempt.id).to_string_lossy().into_owned();
         environment.push((layout::variable::FENCE.to_owned(), fence));
         let call = Call {
@@ -406,7 +406,7 @@ impl Executor<'_> {
             let Some(permit) = &prompt.permit else { return Ok(false) };
             let active = project.run()?.active();
             let is_known = active.is_some_and(|active| active.is_permitted(id, prompt));
-            if !is_known && !permits::is_allowed(project, permit)? {
+            if !is_known && !permits::is_allowed(&project.setup, permit)? {
                 return Ok(false);
             }
         }
@@ -472,7 +472,7 @@ impl Executor<'_> {
     /// How many tools were used in this conversation before its present process: one that goes on
     /// where it was interrupted may have nothing left to do.
     fn earlier_tool_calls(&self, project: &Project, attempt: &Attempt, ended: &AgentEnd) -> u32 {
-        let state = &project.place.state;
+        let state = &project.setup.place.state;
         let AgentEnd { agent, heard, .. } = ended;
         let is_asked = heard.tool_calls == 0 && heard.session.is_some();
         let numbers = (1..attempt.number).filter(|_| is_asked);
@@ -612,7 +612,7 @@ fn unusable(error: &impl ToString) -> Verdict {
 
 /// The file that says which attempt of a task is the live one.
 fn fence_path(project: &Project, id: &TaskId) -> PathBuf {
-    project.place.state.join(layout::state::FENCES).join(id.as_str())
+    project.setup.place.state.join(layout::state::FENCES).join(id.as_str())
 }
 
 fn write_fence(project: &Project, attempt: &Attempt) -> Result<(), EngineError> {

@@ -206,7 +206,7 @@ fn open_git(project: &mut Project) -> Result<Option<GitWork>, EngineError> {
         return Ok(None);
     }
     // Git processes of an engine that was killed have ended when this is ours.
-    let hold = Hold::acquire(&project.place.state)?;
+    let hold = Hold::acquire(&project.setup.place.state)?;
     let trees = trees_of(project)?.held(hold);
     tree::begin_work(&trees)?;
     tree::sweep(&trees)?;

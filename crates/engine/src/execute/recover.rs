@@ -49,7 +49,7 @@ pub(super) fn recover(
     known: &BTreeSet<TaskId>,
     (site, trees): (&Rc<Site>, Option<&Trees>),
 ) -> Result<Recovered, EngineError> {
-    let folder = project.place.state.join(layout::state::KEEPERS);
+    let folder = project.setup.place.state.join(layout::state::KEEPERS);
     let mut alive: Option<Keeper> = None;
     let (mut traces, mut dead) = (Traces::new(), Vec::new());
     for found in find(&folder)? {

@@ -64,9 +64,9 @@ impl Site {
         let again = setup.clone().filter(|_| !checks.is_empty());
         Rc::new(Self {
             root: project.root().to_owned(),
-            state: project.place.state.clone(),
-            home: project.trees_home().unwrap_or_else(|| project.root().to_owned()),
-            environment: usual_environment(&project.environment, &values.run.environment),
+            state: project.setup.place.state.clone(),
+            home: project.setup.trees_home().unwrap_or_else(|| project.root().to_owned()),
+            environment: usual_environment(&project.caller.environment, &values.run.environment),
             checks: again.into_iter().chain(checks.iter().cloned()).collect(),
             setup,
         })

@@ -104,7 +104,7 @@ impl Stopping {
         }
         let carries_others = |state: HostState| state.run().is_none() && !state.guests.is_empty();
         let is_for_others =
-            !is_run(&self.owner) || state(&project.place).is_some_and(carries_others);
+            !is_run(&self.owner) || state(&project.setup.place).is_some_and(carries_others);
         if !is_for_others {
             std::thread::sleep(LOOK_INTERVAL);
         }

@@ -162,7 +162,7 @@ impl Reception {
             Ok(project) => project,
             Err(error) => return fail(&mut peer, &error),
         };
-        if project.place.state != self.place.state {
+        if project.setup.place.state != self.place.state {
             return refuse(&mut peer, Refusal::Elsewhere);
         }
         project.spell(self.spelling);
@@ -193,9 +193,9 @@ fn admission(
     feed: &Arc<Feed>,
     tell: SyncSender<Result<(), EngineError>>,
 ) -> Admission {
-    let (options, place) = (run.options.clone(), project.place.clone());
-    let environment = project.environment.clone();
-    let audience = Broadcast::new(None, Arc::clone(feed), project.stop_grace());
+    let (options, place) = (run.options.clone(), project.setup.place.clone());
+    let environment = project.caller.environment.clone();
+    let audience = Broadcast::new(None, Arc::clone(feed), project.setup.stop_grace());
     let begun = tell.clone();
     let begin = move |_: &mut Project| {
         let began = Visiting::begin(project, |project| {

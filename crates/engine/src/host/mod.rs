@@ -71,7 +71,7 @@ impl Host {
     pub fn start(mut project: Project, purpose: &str) -> Result<Self, EngineError> {
         project.ensure_journal()?;
         let owner = Owner::this_process(purpose, project.clock.now());
-        let lease = attendance::take_engine_lease(&project.place, &owner)?;
+        let lease = attendance::take_engine_lease(&project.setup.place, &owner)?;
         Self::begin(project, lease)
     }
 
@@ -79,7 +79,8 @@ impl Host {
     /// validations may take long, and would keep all guests waiting. None where another process is
     /// the host.
     pub fn beside(project: &Project, purpose: &str) -> Result<Option<Self>, EngineError> {
-        let (actor, environment) = (project.actor.clone(), project.environment.clone());
+        let (actor, environment) =
+            (project.caller.actor.clone(), project.caller.environment.clone());
         let mut own = Project::open_for(project.root(), actor, environment)?;
         own.spell(project.spelling);
         match claim_engine(&mut own, purpose)? {
@@ -97,7 +98,7 @@ impl Host {
     fn begin(mut project: Project, lease: EngineLease) -> Result<Self, EngineError> {
         let now = project.clock.now();
         outbox::settle_obsolete(project.ensure_journal()?, now)?;
-        let (place, spelling) = (project.place.clone(), project.spelling);
+        let (place, spelling) = (project.setup.place.clone(), project.spelling);
         let desk = Arc::new(Desk::new(Seat::new(project, lease.owner().clone()))?);
         let listening = Listening::begin(&lease, place, spelling, Arc::clone(&desk))?;
         let own = Arc::clone(&desk);

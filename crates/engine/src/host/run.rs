@@ -41,7 +41,7 @@ impl Handle {
         let feed = Arc::new(Feed::new(self.desk.bell()));
         let own = Arc::clone(&feed);
         let begin = move |project: &mut Project| {
-            let audience = Broadcast::new(Some(audience), own, project.stop_grace());
+            let audience = Broadcast::new(Some(audience), own, project.setup.stop_grace());
             Executor::begin(project, options, Box::new(audience))
         };
         let (tell, told) = sync_channel(1);
@@ -166,7 +166,7 @@ impl Handing<'_> {
         owner: &Owner,
         carried: &mut Option<Carried>,
     ) -> Result<Followed, EngineError> {
-        let Ok(Some(mut host)) = Connection::to_engine(&self.project.place) else {
+        let Ok(Some(mut host)) = Connection::to_engine(&self.project.setup.place) else {
             return Ok(Followed::Unheard);
         };
         let known = carried.as_ref().filter(|it| it.host == *owner).map(|it| it.guest);
@@ -174,7 +174,7 @@ impl Handing<'_> {
             Some(guest) => Request::Watch { guest: Some(guest) },
             None => Request::HandOver(Box::new(HandOver {
                 root: self.project.root().to_owned(),
-                environment: self.project.environment.variables(),
+                environment: self.project.caller.environment.variables(),
                 options: self.options.clone(),
             })),
         };

@@ -90,7 +90,7 @@ fn is_installed(project: &Project, product: Product) -> Result<bool, EngineError
     Ok(agent
         .command
         .first()
-        .is_some_and(|word| find_program(word, project.environment.get("PATH")).is_some()))
+        .is_some_and(|word| find_program(word, project.caller.environment.get("PATH")).is_some()))
 }
 
 /// Whether a settings file of this work tree has the hook of a program.

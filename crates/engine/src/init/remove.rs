@@ -86,7 +86,7 @@ fn remove_empty_journal(project: &mut Project) -> Result<Option<Removed>, Engine
     project.journal = None;
     let path = project.place().state.clone();
     // Known no longer, so that it is not missed.
-    if let Some(projects) = project.home.state.as_deref().map(Projects::below) {
+    if let Some(projects) = project.setup.home.state.as_deref().map(Projects::below) {
         projects.forget(project.place())?;
     }
     fs::remove_dir_all(&path).map_err(|source| {

@@ -135,7 +135,7 @@ pub fn send_due(project: &mut Project) -> Result<(), EngineError> {
             Courier::new(project).finish(project);
         }
         EngineClaim::Theirs(_) => {
-            host::poke(&project.place);
+            host::poke(&project.setup.place);
             let deadline = project.clock.now().plus(HOST_PATIENCE);
             while has_due(project)? && project.clock.now() < deadline {
                 thread::sleep(HOST_LOOK);
@@ -172,7 +172,7 @@ pub(crate) fn display_name(project: &mut Project) -> String {
     let planned = project.run().ok().and_then(|run| run.active()).map(|active| active.plan());
     let planned = planned.map(|plan| plan.project.clone()).filter(|name| !name.is_empty());
     planned.unwrap_or_else(|| {
-        let folder = project.place.root.file_name();
+        let folder = project.setup.place.root.file_name();
         folder.map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned())
     })
 }

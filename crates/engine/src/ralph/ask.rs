@@ -122,7 +122,7 @@ impl Ralph<'_> {
 fn is_permitted(project: &Project, prompts: &[Prompt]) -> Result<bool, EngineError> {
     for prompt in prompts {
         let Some(permit) = &prompt.permit else { return Ok(false) };
-        if !permits::is_allowed(project, permit)? {
+        if !permits::is_allowed(&project.setup, permit)? {
             return Ok(false);
         }
     }

@@ -243,7 +243,7 @@ fn hold<D: Serialize>(
 }
 
 fn waiting_path(project: &Project, name: &str) -> PathBuf {
-    project.place.state.join(layout::state::WAITING_EDITS).join(format!("{name}.json"))
+    project.setup.place.state.join(layout::state::WAITING_EDITS).join(format!("{name}.json"))
 }
 
 /// What a person accepts by saying yes to the edit that is kept under `name`.
@@ -269,8 +269,8 @@ pub(super) fn accept<W: MachineWindow>(
 
 /// Puts a question into the inbox, on behalf of Waypost.
 fn ask(project: &mut Project, question: Question) -> Result<(), EngineError> {
-    let actor = std::mem::replace(&mut project.actor, Actor::Waypost);
+    let actor = std::mem::replace(&mut project.caller.actor, Actor::Waypost);
     let asked = project.commit(&[MachineCommand::inbox(inbox::Command::Ask(question))]);
-    project.actor = actor;
+    project.caller.actor = actor;
     asked
 }

@@ -57,7 +57,7 @@ impl WindowFile {
     fn of<W: MachineWindow>(project: &Project, stream: &StreamName) -> Option<Self> {
         let path = W::path(project, stream)?;
         let name = stream.as_str().replacen(':', "-", 1);
-        let archive = WindowArchive::of(&project.place, &name);
+        let archive = WindowArchive::of(&project.setup.place, &name);
         Some(Self { stream: stream.clone(), path, archive })
     }
 
@@ -302,7 +302,7 @@ fn put<W: MachineWindow>(
     let patience = if project.is_hurried { Duration::ZERO } else { SEED_LOCK_PATIENCE };
     let owner = Owner::this_process("waypost", start);
     let request =
-        SeedRequest { place: &project.place, path: &lock_path, owner: &owner, now: start };
+        SeedRequest { place: &project.setup.place, path: &lock_path, owner: &owner, now: start };
     let mut wait = |span: Duration| -> Option<Time> {
         if patience.is_zero() {
             return None;
@@ -332,7 +332,7 @@ fn remove_dead_lock<W: MachineWindow>(project: &Project, path: &Path) -> Result<
     }
     let now = project.clock.now();
     let owner = Owner::this_process("waypost", now);
-    let request = SeedRequest { place: &project.place, path: &lock_path, owner: &owner, now };
+    let request = SeedRequest { place: &project.setup.place, path: &lock_path, owner: &owner, now };
     match SeedLock::acquire(&request, &mut |_| None) {
         // One that another tool holds is its own to remove.
         Ok(_) | Err(StoreError::Busy { .. }) => Ok(()),

@@ -22,7 +22,7 @@ impl MachineWindow for RunWindow {
     }
 
     fn path(project: &Project, _stream: &StreamName) -> Option<PathBuf> {
-        project.main_root().map(|root| root.join(layout::window::RUN))
+        project.setup.main_root().map(|root| root.join(layout::window::RUN))
     }
 
     fn render(machine: &Run) -> Option<RunState> {

@@ -18,7 +18,7 @@ impl MachineWindow for WorkflowWindow {
 
     fn streams(project: &mut Project) -> Result<Vec<StreamName>, EngineError> {
         // A work tree of ours belongs to an attempt; a twin of the window in it means nothing.
-        let is_attempt = project.place.is_made_by_waypost();
+        let is_attempt = project.setup.place.is_made_by_waypost();
         Ok(if is_attempt { Vec::new() } else { vec![project.workflow_stream()] })
     }
 

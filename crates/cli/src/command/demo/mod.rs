@@ -90,7 +90,7 @@ pub(crate) fn run(context: &Context, args: &DemoArgs) -> Result<ExitCode, CliErr
     let mut project = Project::open(&folder, person.clone())?;
     answer(context, &mut project, &waypost, args.yes)?;
     context.out.line(format!("$ {waypost} run --resume\n"))?;
-    let live = Live::begin(context, project.stop_grace())?;
+    let live = Live::begin(context, project.setup().stop_grace())?;
     execute(project, &course(), live, context)?;
 
     heading(context, "3. What went wrong on purpose, and how it was survived")?;
@@ -205,7 +205,7 @@ fn work_through(context: &Context, mut project: Project) -> Result<(), CliError>
         None,
         Onward::GoOn,
     )?;
-    let live = Live::begin(context, project.stop_grace())?;
+    let live = Live::begin(context, project.setup().stop_grace())?;
     execute(project, &course(), live, context).map(drop)
 }
 

@@ -67,7 +67,7 @@ pub(super) fn go_on(
     // that it is in a session of its own already.
     let _own_already = rustix::process::setsid();
     let log = RunLog::of(project.place());
-    let live = Live::begin(context, project.stop_grace())?.into_log(log);
+    let live = Live::begin(context, project.setup().stop_grace())?.into_log(log);
     execute(project, &args.course(), live, context)
 }
 
@@ -91,7 +91,7 @@ pub(super) fn stop(
     context.out.note(match haste {
         Haste::Finish => format!(
             "{asked}; running tasks have {} to finish (`--now` stops them)",
-            duration(project.stop_grace())
+            duration(project.setup().stop_grace())
         ),
         Haste::Now => format!("{asked}; running tasks are stopped and will be ready again"),
     });
@@ -116,7 +116,7 @@ fn stop_what_is_left(
     project: Project,
     haste: Haste,
 ) -> Result<ExitCode, CliError> {
-    let grace = project.stop_grace();
+    let grace = project.setup().stop_grace();
     context.out.note(match haste {
         Haste::Finish => format!(
             "the run's engine is gone; what it left has {} to finish (`--now` stops it)",

@@ -253,7 +253,7 @@ pub(super) fn run(
     match args.detach && !is_at_its_end(&mut project, args.phase)? {
         true => background::detach(context, &mut project, args),
         false => {
-            let live = Live::begin(context, project.stop_grace())?;
+            let live = Live::begin(context, project.setup().stop_grace())?;
             execute(project, &args.course(), live, context)
         }
     }
@@ -414,7 +414,7 @@ fn end_all_done(
     project: Project,
     args: &ExecuteArgs,
 ) -> Result<ExitCode, CliError> {
-    let live = Live::begin(context, project.stop_grace())?.shared();
+    let live = Live::begin(context, project.setup().stop_grace())?.shared();
     let (mut project, _) = host::execute(project, &options(&args.course())?, live.audience())?;
     live.clear();
     say_notices(context, &mut project);

@@ -73,7 +73,7 @@ pub(super) fn rehearse(
         "rehearsing in {}; nothing of your project is run or changed",
         folder.display()
     ));
-    let live = Live::begin(context, scratch.stop_grace())?;
+    let live = Live::begin(context, scratch.setup().stop_grace())?;
     execute(scratch, &rehearsal.course, live, context)
 }
 

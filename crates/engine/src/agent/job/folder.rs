@@ -20,14 +20,14 @@ pub(super) struct JobFolder {
 impl JobFolder {
     /// The folder of a job of this work tree.
     pub(super) fn of(project: &Project, name: &str) -> Self {
-        let name = format!("{}.{name}", project.place.tree.as_str());
-        Self { path: project.place.state.join(FOLDER).join(name) }
+        let name = format!("{}.{name}", project.setup.place.tree.as_str());
+        Self { path: project.setup.place.state.join(FOLDER).join(name) }
     }
 
     /// The same, made if it is not there.
     pub(super) fn make(project: &Project, name: &str) -> Result<Self, EngineError> {
         let folder = Self::of(project, name);
-        file::make_private_folder(&project.place.state.join(FOLDER))?;
+        file::make_private_folder(&project.setup.place.state.join(FOLDER))?;
         file::make_private_folder(&folder.path)?;
         Ok(folder)
     }

@@ -159,7 +159,7 @@ impl Job {
     ) -> Result<Self, EngineError> {
         let folder = JobFolder::make(project, &order.name)?;
         if order.environment.is_none() {
-            require_key(&order.agent, project.root(), &project.environment)?;
+            require_key(&order.agent, project.root(), &project.caller.environment)?;
         }
         let busy = || StoreError::Busy { what: format!("the job {}", order.name), holder: None };
         let lock = FileLock::try_acquire(&folder.lock())?.ok_or_else(busy)?;
@@ -406,9 +406,9 @@ impl Job {
         let order = self.program_order(project, conversation, message, allowance.bounds.micros)?;
         let folder = self.workplace(project);
         let allowed = project.configuration().values.run.environment.clone();
-        let mut environment = usual_environment(&project.environment, &allowed);
+        let mut environment = usual_environment(&project.caller.environment, &allowed);
         let own = self.order.environment.clone();
-        let usual = || inherited(&agent, &folder, &project.environment);
+        let usual = || inherited(&agent, &folder, &project.caller.environment);
         environment.extend(own.unwrap_or_else(usual));
         environment.push((layout::variable::ATTEMPT.to_owned(), self.order.attempt.to_string()));
         let call = Call {
@@ -634,7 +634,7 @@ impl JobEnd {
 
 /// The stream of a job of this work tree.
 fn stream(project: &Project, name: &str) -> StreamName {
-    let name = format!("{}/{name}", project.place.tree.as_str());
+    let name = format!("{}/{name}", project.setup.place.tree.as_str());
     StreamName::of(job::Job::KIND, Some(&name)).expect("a job has a name")
 }
 

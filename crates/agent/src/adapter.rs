@@ -1,127 +1,142 @@
 //! The ways in which we talk to agent programs.
+//!
+//! An adapter is a handle: what it does is its dialect, which is written in the folder of its program
+//! and nowhere else. So nothing outside of that folder can tell adapters apart but by their word.
 
-use crate::{product::Product, program::recognise};
-use std::fmt;
+use crate::{
+    answer::{Answer, Unanswerable},
+    endpoint::Pointed,
+    launch::{FirstStart, Launch, Order},
+    prices::Models,
+    product::Product,
+    programs::BUILT_IN,
+    registration::{BadSettings, HookProgram},
+    settings::{Around, NamedVariables},
+    stream::{Ask, Listener},
+};
+use serde_json::Value;
+use std::{fmt, net::SocketAddr, ops::Deref};
+use waypost_model::permission::Want;
 
-/// A way to start a program, to feed it and to understand it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Adapter {
-    /// Claude Code with JSON lines in both directions.
-    Claude,
-    /// `codex app-server`: JSON-RPC in both directions. It asks, and takes messages at any time.
-    Codex,
-    /// `codex exec`: one message in, JSON lines out. It cannot ask.
-    CodexExec,
-    /// Any program that speaks the Agent Client Protocol.
-    Acp,
-}
-
-impl Adapter {
-    pub const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::CodexExec, Self::Acp];
-
+/// How programs of one kind are started, fed and understood. What a program does not have needs no
+/// word.
+pub trait Dialect: fmt::Debug + Sync {
     /// The word for it in configurations and records.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::CodexExec => "codex-exec",
-            Self::Acp => "acp",
-        }
-    }
+    fn word(&self) -> &'static str;
 
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|adapter| adapter.as_str() == word)
+    fn capabilities(&self) -> &'static [Capability];
+
+    /// How the program learns of our hook when we start it.
+    fn hook_way(&self) -> HookWay {
+        HookWay::OwnSettings
     }
 
     /// Variables by which a person signs in at the program's service or finds a way to it. They are
     /// secrets in part, and for the program alone.
-    pub fn variables(self) -> &'static [&'static str] {
-        match self {
-            Self::Claude => &[
-                "ANTHROPIC_API_KEY",
-                "ANTHROPIC_AUTH_TOKEN",
-                "ANTHROPIC_BASE_URL",
-                "ANTHROPIC_CUSTOM_HEADERS",
-                "ANTHROPIC_MODEL",
-                "AWS_BEARER_TOKEN_BEDROCK",
-                "AWS_PROFILE",
-                "AWS_REGION",
-                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-                "CLAUDE_CODE_OAUTH_TOKEN",
-                "CLAUDE_CODE_USE_BEDROCK",
-                "CLAUDE_CODE_USE_VERTEX",
-                "CLAUDE_CONFIG_DIR",
-                "DISABLE_ERROR_REPORTING",
-                "DISABLE_TELEMETRY",
-            ],
-            Self::Codex | Self::CodexExec => {
-                &["CODEX_API_KEY", "CODEX_HOME", "OPENAI_API_KEY", "OPENAI_BASE_URL"]
-            }
-            Self::Acp => &[
-                "GEMINI_API_KEY",
-                "GEMINI_CLI_HOME",
-                "GEMINI_MODEL",
-                "GEMINI_TELEMETRY_ENABLED",
-                "GOOGLE_API_KEY",
-                "GOOGLE_APPLICATION_CREDENTIALS",
-                "GOOGLE_CLOUD_LOCATION",
-                "GOOGLE_CLOUD_PROJECT",
-                "GOOGLE_GEMINI_BASE_URL",
-                "GOOGLE_GENAI_USE_VERTEXAI",
-            ],
-        }
-    }
-
-    /// How the program learns of our hook when we start it.
-    pub fn hook_way(self) -> HookWay {
-        match self {
-            Self::Claude => HookWay::SettingsFile,
-            Self::Codex | Self::CodexExec => HookWay::CommandLine,
-            Self::Acp => HookWay::OwnSettings,
-        }
-    }
-
-    /// Whether the id of a new conversation is ours to choose, so that it is known before the
-    /// program exists.
-    pub fn takes_conversation_id(self) -> bool {
-        self == Self::Claude
-    }
-
-    /// Whether the program can ask for permission while it works.
-    pub fn can_ask(self) -> bool {
-        self != Self::CodexExec
-    }
-
-    /// Whether the program is told its task only after it has named the conversation.
-    pub fn names_conversation_first(self) -> bool {
-        matches!(self, Self::Codex | Self::Acp)
+    fn variables(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// The product that a program with this command line is, if it is one that has a hook.
-    pub fn product(self, command: &[String]) -> Option<Product> {
-        match self {
-            Self::Claude => Some(Product::Claude),
-            Self::Codex | Self::CodexExec => Some(Product::Codex),
-            Self::Acp => Product::from_word(recognise(command.iter().map(String::as_str))?),
-        }
+    fn product(&self, _command: &[String]) -> Option<Product> {
+        None
     }
 
-    /// Whether the program ends by itself when its input is closed.
-    pub fn ends_with_input(self) -> bool {
-        matches!(self, Self::Claude | Self::CodexExec)
+    /// The models of the vendor whose programs speak so; none where any vendor's do.
+    fn models(&self) -> Option<&'static Models> {
+        None
     }
 
-    /// Whether the program asks for each edit and each command, so that what its access level allows
-    /// has to be answered for it. All others are told their access level at the start.
-    pub fn asks_for_all(self) -> bool {
-        self == Self::Acp
+    /// The command line, environment and first input for an order.
+    fn launch(&self, order: &Order) -> Launch;
+
+    /// The words behind the program's own by which a person opens a conversation at a terminal; none
+    /// where the program cannot.
+    fn opening_words(&self, _conversation: &str) -> Option<Vec<String>> {
+        None
     }
 
-    /// Whether the program itself ends at the limits of turns and money that it is started with.
-    /// For all others the engine keeps count.
-    pub fn keeps_limits(self) -> bool {
-        self == Self::Claude
+    /// The first start of a program whose first starts must not happen at once.
+    fn first_start(&self) -> Option<FirstStart> {
+        None
     }
+
+    /// What is said to a program that has forgotten a conversation, so that it begins another in the
+    /// same process; none where a forgotten conversation ends the process.
+    fn fresh(&self, _folder: &str) -> Option<String> {
+        None
+    }
+
+    /// One who understands the output of one process.
+    fn listener(&self) -> Box<dyn Listener>;
+
+    /// The question in a line that was stored.
+    fn ask(&self, _line: &Value, _raw: &str) -> Option<Ask> {
+        None
+    }
+
+    /// The line of a further message; none if the program takes only one.
+    fn message(&self, _session: &str, _number: u32, _text: &str) -> Option<String> {
+        None
+    }
+
+    /// The line that ends a turn; none if the program can only be stopped by a signal.
+    fn interrupt(&self, _session: &str, _turn: Option<&str>, _number: u32) -> Option<String> {
+        None
+    }
+
+    /// The line that answers the question in `line`.
+    fn answer_line(&self, _: &Ask, _line: &Value, _: &Answer) -> Result<String, Unanswerable> {
+        Err(Unanswerable::Deaf)
+    }
+
+    /// What the permission in `line` is for.
+    fn want(&self, _ask: &Ask, _line: &Value) -> Want {
+        Want::Other
+    }
+
+    /// The variables that the configuration of the program names.
+    fn named_variables(&self, _around: &Around<'_>) -> NamedVariables {
+        NamedVariables::default()
+    }
+
+    /// The settings file that the program is given on its command line: its name, and its text with
+    /// our hook. None for programs that are given none.
+    fn given_settings(&self, _hook: &HookProgram<'_>) -> Option<GivenSettings> {
+        None
+    }
+
+    /// How the program is pointed to the model server at an address; none where that is not known.
+    fn pointed(&self, _server: SocketAddr) -> Option<Pointed> {
+        None
+    }
+
+    /// The tool by which a model runs a shell command, and its input as JSON.
+    fn shell_call(&self, _command: &str) -> Option<(&'static str, String)> {
+        None
+    }
+}
+
+/// The name and the text of a settings file.
+pub type GivenSettings = Result<(&'static str, String), BadSettings>;
+
+/// What some programs can do and others cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capability {
+    /// It takes the id of a new conversation from us, so that it is known before the program exists.
+    TakesConversationId,
+    /// It can ask for permission while it works.
+    Asks,
+    /// It is told its task only after it has named the conversation.
+    NamesConversationFirst,
+    /// It ends by itself when its input is closed.
+    EndsWithInput,
+    /// It asks for each edit and each command, so that what its access level allows has to be
+    /// answered for it. All others are told their access level at the start.
+    AsksForAll,
+    /// It ends by itself at the limits of turns and money that it is started with. For all others
+    /// the engine keeps count.
+    KeepsLimits,
 }
 
 /// How a program learns of our hook when we start it.
@@ -135,25 +150,87 @@ pub enum HookWay {
     OwnSettings,
 }
 
-/// An agent that needs no configuration.
-#[derive(Clone, Copy, Debug)]
-pub struct KnownAgent {
-    pub name: &'static str,
-    pub adapter: Adapter,
-    /// The program and its first arguments.
-    pub command: &'static [&'static str],
+/// A way to start a program, to feed it and to understand it.
+#[derive(Clone, Copy)]
+pub struct Adapter(&'static dyn Dialect);
+
+impl Adapter {
+    pub const fn of(dialect: &'static dyn Dialect) -> Self {
+        Self(dialect)
+    }
+
+    /// All that Waypost brings along.
+    pub fn all() -> impl Iterator<Item = Self> {
+        BUILT_IN.adapters()
+    }
+
+    /// The adapter of a word, among those that Waypost brings along.
+    pub fn from_word(word: &str) -> Option<Self> {
+        BUILT_IN.adapter(word)
+    }
+
+    /// The word for it in configurations and records.
+    pub fn as_str(self) -> &'static str {
+        self.0.word()
+    }
+
+    fn has(self, capability: Capability) -> bool {
+        self.0.capabilities().contains(&capability)
+    }
+
+    /// Whether the id of a new conversation is ours to choose.
+    pub fn takes_conversation_id(self) -> bool {
+        self.has(Capability::TakesConversationId)
+    }
+
+    /// Whether the program can ask for permission while it works.
+    pub fn can_ask(self) -> bool {
+        self.has(Capability::Asks)
+    }
+
+    /// Whether the program is told its task only after it has named the conversation.
+    pub fn names_conversation_first(self) -> bool {
+        self.has(Capability::NamesConversationFirst)
+    }
+
+    /// Whether the program ends by itself when its input is closed.
+    pub fn ends_with_input(self) -> bool {
+        self.has(Capability::EndsWithInput)
+    }
+
+    /// Whether what the program's access level allows has to be answered for it.
+    pub fn asks_for_all(self) -> bool {
+        self.has(Capability::AsksForAll)
+    }
+
+    /// Whether the program itself ends at its limits of turns and money.
+    pub fn keeps_limits(self) -> bool {
+        self.has(Capability::KeepsLimits)
+    }
 }
 
-/// The way in which our own scripted agent speaks if nothing else is wanted.
-pub const SIMULATED: Adapter = Adapter::Claude;
+impl Deref for Adapter {
+    type Target = dyn Dialect;
 
-/// The agents that need no configuration.
-pub const KNOWN_AGENTS: [KnownAgent; 4] = [
-    KnownAgent { name: "claude", adapter: Adapter::Claude, command: &["claude"] },
-    KnownAgent { name: "codex", adapter: Adapter::Codex, command: &["codex"] },
-    KnownAgent { name: "codex-exec", adapter: Adapter::CodexExec, command: &["codex"] },
-    KnownAgent { name: "gemini", adapter: Adapter::Acp, command: &["gemini", "--acp"] },
-];
+    fn deref(&self) -> &Self::Target {
+        self.0
+    }
+}
+
+/// Words are unique, so an adapter is known by its own.
+impl PartialEq for Adapter {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Adapter {}
+
+impl fmt::Debug for Adapter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
 
 impl fmt::Display for Adapter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,6 +13,7 @@ pub mod limits;
 pub mod prices;
 mod product;
 mod program;
+pub mod programs;
 pub mod protocol;
 pub mod registration;
 mod rpc;
@@ -24,8 +25,7 @@ pub mod stream;
 pub mod versions;
 mod want;
 
-pub use adapter::{Adapter, HookWay, KNOWN_AGENTS, KnownAgent, SIMULATED};
-pub use endpoint::{claude_environment, codex_config, codex_environment, gemini_environment};
-pub use product::Product;
+pub use adapter::{Adapter, Capability, Dialect, GivenSettings, HookWay};
+pub use product::{Hooked, Product};
 pub use program::{conversation, recognise};
 pub use want::{is_guarded, want};

@@ -1,50 +1,126 @@
 //! The agent programs whose hooks are answered.
+//!
+//! As with adapters, a product is a handle: what is known of its hook is in the folder of its program.
 
-use std::fmt;
+use crate::{
+    hook::EventKind,
+    programs::BUILT_IN,
+    registration::{Handler, Sharing, Subscription},
+    settings::{Around, Obstacle},
+};
+use serde_json::{Map, Value};
+use std::{fmt, ops::Deref, panic::RefUnwindSafe, path::PathBuf};
 
-/// An agent program that asks a hook before it acts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Product {
-    Claude,
-    Codex,
-    Gemini,
+/// How a program asks its hook, and where it learns of one. Plain knowledge, without state: a hook that
+/// panics still has to refuse in the form of its program.
+pub trait Hooked: fmt::Debug + Sync + RefUnwindSafe {
+    /// The word for it in commands and arguments.
+    fn word(&self) -> &'static str;
+
+    /// Its name as people say it.
+    fn title(&self) -> &'static str;
+
+    /// What a person still has to do before a hook in a settings file is heard.
+    fn trust(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The names of its events, and what they are.
+    fn events(&self) -> &'static [(&'static str, EventKind)];
+
+    /// Whether an event looks like one of this program, where the program is not named.
+    fn is_sender(&self, event: &str, fields: &Map<String, Value>) -> bool;
+
+    /// The answer that refuses a tool at an event; none where the exit code has to say it.
+    fn refusal(&self, event: &str, reason: &str) -> Option<Value>;
+
+    /// The word that keeps the program from what it is about to do.
+    fn block_word(&self) -> &'static str {
+        "block"
+    }
+
+    /// The settings file that takes the hook, below the project's root.
+    fn settings_file(&self, sharing: Sharing) -> &'static str;
+
+    /// What the hook is registered for.
+    fn subscriptions(&self) -> &'static [Subscription];
+
+    /// What is said of the hook's command at an event.
+    fn handler(&self, event: &str) -> Handler;
+
+    /// Every file of settings that the program reads here, those that win last.
+    fn files(&self, around: &Around<'_>) -> Vec<PathBuf>;
+
+    /// What keeps the hook from being asked in this project.
+    fn obstacles(&self, around: &Around<'_>) -> Vec<Obstacle>;
+
+    /// The file that enables our plugin, if one does.
+    fn plugin(&self, _around: &Around<'_>) -> Option<PathBuf> {
+        None
+    }
+
+    /// Arguments with which the program leaves what its person trusts as it is.
+    fn trust_arguments(&self, _around: &Around<'_>) -> Vec<String> {
+        Vec::new()
+    }
 }
 
+/// An agent program that asks a hook before it acts.
+#[derive(Clone, Copy)]
+pub struct Product(&'static dyn Hooked);
+
 impl Product {
-    pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Gemini];
+    pub const fn of(hooked: &'static dyn Hooked) -> Self {
+        Self(hooked)
+    }
+
+    /// All that Waypost knows.
+    pub fn all() -> impl DoubleEndedIterator<Item = Self> {
+        BUILT_IN.products()
+    }
 
     /// The word for it in commands and arguments.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-        }
+        self.0.word()
     }
 
     pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|product| product.as_str() == word)
+        Self::all().find(|product| product.as_str() == word)
     }
+}
 
-    /// Its name as people say it.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Claude => "Claude Code",
-            Self::Codex => "Codex",
-            Self::Gemini => "Gemini CLI",
-        }
+impl Deref for Product {
+    type Target = dyn Hooked;
+
+    fn deref(&self) -> &Self::Target {
+        self.0
     }
+}
 
-    /// What a person still has to do before a hook in a settings file is heard.
-    pub fn trust(self) -> Option<&'static str> {
-        match self {
-            Self::Codex => Some(
-                "Codex skips new hooks in silence until they are trusted: open `codex` in this \
-                 folder once and confirm them, or give `codex exec` the option \
-                 `--dangerously-bypass-hook-trust`",
-            ),
-            Self::Claude | Self::Gemini => None,
-        }
+/// Words are unique, so a product is known by its own.
+impl PartialEq for Product {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Product {}
+
+impl PartialOrd for Product {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Product {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl fmt::Debug for Product {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

@@ -1,28 +1,17 @@
 //! By which names agent programs run.
 
-/// Programs that act for a model; whatever runs below one of them is not a person.
-const AGENT_PROGRAMS: &[&str] = &[
-    "aider",
-    "amp",
-    "claude",
-    "codex",
-    "copilot",
-    "crush",
-    "cursor-agent",
-    "gemini",
-    "goose",
-    "opencode",
-    "qwen",
-];
+use crate::programs::BUILT_IN;
+
+/// Programs that act for a model and of which we know nothing else. Whatever runs below one of them, or
+/// below one that we know more of, is not a person.
+const OTHER_PROGRAMS: &[&str] =
+    &["aider", "amp", "copilot", "crush", "cursor-agent", "goose", "opencode", "qwen"];
 
 /// Interpreters whose first file argument is the program that counts.
 const INTERPRETERS: &[&str] = &["node", "bun", "deno", "python", "python3", "npx", "npm"];
 
 /// How many arguments of an interpreter are looked at for the script it runs.
 const SCRIPT_ARGUMENTS_MAX: usize = 4;
-
-/// What agent programs name their conversation in the environment of the commands they run.
-const CONVERSATION_VARIABLES: [&str; 2] = ["CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"];
 
 /// Longer than any name of a conversation.
 const CONVERSATION_LENGTH_MAX: usize = 128;
@@ -34,7 +23,8 @@ pub fn conversation(variable: impl Fn(&str) -> Option<String>) -> Option<String>
         (1..=CONVERSATION_LENGTH_MAX).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_graphic())
     };
-    CONVERSATION_VARIABLES.iter().find_map(|name| variable(name).filter(is_name))
+    let mut variables = BUILT_IN.all().filter_map(|program| program.conversation_variable);
+    variables.find_map(|name| variable(name).filter(is_name))
 }
 
 /// Names the agent program that a command line belongs to, if it is one.
@@ -62,7 +52,8 @@ fn script(path: &str) -> Option<&'static str> {
 }
 
 fn known(name: &str) -> Option<&'static str> {
-    AGENT_PROGRAMS.iter().find(|known| **known == name).copied()
+    let files = BUILT_IN.all().filter_map(|program| program.file);
+    files.chain(OTHER_PROGRAMS.iter().copied()).find(|known| *known == name)
 }
 
 fn base_name(path: &str) -> &str {

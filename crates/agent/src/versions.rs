@@ -3,16 +3,12 @@
 //! Older ones lack options or events that we rely on, and fail in the middle of a task. Newer ones than
 //! we have seen are taken as they are.
 
+use crate::programs::BUILT_IN;
 use std::fmt;
 
 /// A program's version: three numbers; what follows them does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u32, pub u32, pub u32);
-
-/// The oldest versions with which our end-to-end tests of runs have been seen to pass, by the names of the
-/// programs.
-const OLDEST: [(&str, Version); 3] =
-    [("claude", Version(2, 1, 150)), ("codex", Version(0, 155, 1)), ("gemini", Version(0, 55, 1))];
 
 impl Version {
     /// The first version in what a program says of itself, as in `codex-cli 0.166.0`.
@@ -39,7 +35,7 @@ impl fmt::Display for Version {
 /// programs that it does not know by name.
 pub fn oldest(program: &str) -> Option<Version> {
     let name = program.rsplit('/').next().unwrap_or(program);
-    OLDEST.iter().find(|(known, _)| *known == name).map(|(_, version)| *version)
+    BUILT_IN.program(name)?.setup.map(|setup| setup.oldest)
 }
 
 #[cfg(test)]

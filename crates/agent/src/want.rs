@@ -4,8 +4,9 @@
 //! title may be shortened, or worded by the model.
 
 use crate::adapter::Adapter;
+use crate::programs::BUILT_IN;
 use crate::stream::Ask;
-use crate::stream::json::{items, parse};
+use crate::stream::json::parse;
 use serde_json::Value;
 use std::{ffi::OsStr, path::Path};
 use waypost_model::permission::Want;
@@ -13,70 +14,31 @@ use waypost_model::permission::Want;
 /// Reads what a permission is for; anything that is not certain is [`Want::Other`].
 pub fn want(adapter: Adapter, ask: &Ask) -> Want {
     let Some(line) = parse(ask.raw.as_bytes()) else { return Want::Other };
-    match adapter {
-        Adapter::Claude => claude(ask, &line["request"]["input"]),
-        Adapter::Codex => codex(&line),
-        Adapter::Acp => acp(&line["params"]["toolCall"]),
-        Adapter::CodexExec => Want::Other,
-    }
+    adapter.want(ask, &line)
 }
 
-/// Folders whose files tell git or an agent program what to run, or keep our own state.
-const GUARDED: [&str; 5] = [".git", ".claude", ".codex", ".gemini", ".waypost"];
+/// Folders whose files tell git what to run, or keep our own state. Those of agent programs count as
+/// well.
+const GUARDED: [&str; 2] = [".git", ".waypost"];
 
 /// Whether a file below a work tree is one that no agent may change without a person's word.
 pub fn is_guarded(path: &Path) -> bool {
-    let is_guarded = |part: &OsStr| GUARDED.iter().any(|it| part.eq_ignore_ascii_case(it));
+    let is_guarded = |part: &OsStr| {
+        let programs = BUILT_IN.all().filter_map(|program| program.folder);
+        programs.chain(GUARDED).any(|it| part.eq_ignore_ascii_case(it))
+    };
     path.iter().any(is_guarded)
 }
 
-fn run(command: &Value) -> Want {
+pub(crate) fn run(command: &Value) -> Want {
     match command.as_str() {
         Some(command) if !command.is_empty() => Want::Run { command: command.to_owned() },
         _ => Want::Other,
     }
 }
 
-fn edit(paths: Vec<String>) -> Want {
+pub(crate) fn edit(paths: Vec<String>) -> Want {
     if paths.is_empty() { Want::Other } else { Want::Edit { paths } }
-}
-
-fn claude(ask: &Ask, input: &Value) -> Want {
-    let path = |name: &str| input[name].as_str().map(str::to_owned).into_iter().collect();
-    match ask.tool.as_str() {
-        "Bash" => run(&input["command"]),
-        "Edit" | "MultiEdit" | "Write" => edit(path("file_path")),
-        "NotebookEdit" => edit(path("notebook_path")),
-        _ => Want::Other,
-    }
-}
-
-fn codex(line: &Value) -> Want {
-    match line["method"].as_str() {
-        Some("item/commandExecution/requestApproval") => run(&line["params"]["command"]),
-        _ => Want::Other,
-    }
-}
-
-/// An agent of the Agent Client Protocol tells the kind of a call and which files it is about.
-fn acp(call: &Value) -> Want {
-    match call["kind"].as_str() {
-        Some("edit" | "delete" | "move") => {
-            let path = |it: &Value| it["path"].as_str().map(str::to_owned);
-            let diffs = items(&call["content"]).iter().filter(|it| it["type"] == "diff");
-            let paths = items(&call["locations"]).iter().chain(diffs).filter_map(path);
-            let mut paths: Vec<String> = paths.collect();
-            paths.sort();
-            paths.dedup();
-            edit(paths)
-        }
-        // Gemini CLI tells the command only as the title, which is the command as it is.
-        Some("execute") => match &call["rawInput"]["command"] {
-            Value::Null => run(&call["title"]),
-            command => run(command),
-        },
-        _ => Want::Other,
-    }
 }
 
 #[cfg(test)]
@@ -115,11 +77,11 @@ mod tests {
         let codex = |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": 0, "method": method, "params": params});
         let diff = json!([{"type": "diff", "path": "/w/a", "oldText": "", "newText": "x"}]);
         let table = [
-            (Adapter::Claude, claude("Bash", json!({"command": "git tag x"})), runs("git tag x")),
-            (Adapter::Claude, claude("Write", json!({"file_path": "/w/a"})), edits("/w/a")),
-            (Adapter::Claude, claude("WebFetch", json!({"url": "https://x"})), Want::Other),
+            (Adapter::CLAUDE, claude("Bash", json!({"command": "git tag x"})), runs("git tag x")),
+            (Adapter::CLAUDE, claude("Write", json!({"file_path": "/w/a"})), edits("/w/a")),
+            (Adapter::CLAUDE, claude("WebFetch", json!({"url": "https://x"})), Want::Other),
             (
-                Adapter::Codex,
+                Adapter::CODEX,
                 codex(
                     "item/commandExecution/requestApproval",
                     json!({"itemId": "i", "command": "git tag x"}),
@@ -127,24 +89,24 @@ mod tests {
                 runs("git tag x"),
             ),
             (
-                Adapter::Acp,
+                Adapter::ACP,
                 acp(json!({"toolCallId": "c", "kind": "edit", "title": "Writing to a",
                            "content": diff, "locations": [{"path": "/w/a"}]})),
                 edits("/w/a"),
             ),
             (
-                Adapter::Acp,
+                Adapter::ACP,
                 acp(json!({"toolCallId": "c", "kind": "edit", "title": "/w/a"})),
                 Want::Other,
             ),
             (
-                Adapter::Acp,
+                Adapter::ACP,
                 acp(json!({"toolCallId": "c", "kind": "execute", "title": "git tag x",
                            "locations": []})),
                 runs("git tag x"),
             ),
             (
-                Adapter::Acp,
+                Adapter::ACP,
                 acp(json!({"toolCallId": "c", "kind": "fetch", "title": "https://x"})),
                 Want::Other,
             ),

@@ -74,23 +74,23 @@ fn tell_all(product: Product) -> String {
 
 #[test]
 fn claude_code_is_understood_and_answered() {
-    assert_snapshot!("claude", tell_all(Product::Claude));
+    assert_snapshot!("claude", tell_all(Product::CLAUDE));
 }
 
 #[test]
 fn codex_is_understood_and_answered() {
-    assert_snapshot!("codex", tell_all(Product::Codex));
+    assert_snapshot!("codex", tell_all(Product::CODEX));
 }
 
 #[test]
 fn gemini_is_understood_and_answered() {
-    assert_snapshot!("gemini", tell_all(Product::Gemini));
+    assert_snapshot!("gemini", tell_all(Product::GEMINI));
 }
 
 /// Where Codex cannot be told from Claude Code, all of its answers are the same.
 #[test]
 fn an_event_tells_whose_it_is() {
-    for product in Product::ALL {
+    for product in Product::all() {
         for (name, bytes) in recorded(product) {
             let told = read(None, &bytes).unwrap();
             let known = read(Some(product), &bytes).unwrap();
@@ -103,7 +103,7 @@ fn an_event_tells_whose_it_is() {
                     assert_eq!(told.reply(&answer), known.reply(&answer), "{product} {name}");
                 }
             }
-            let is_plain_codex = product == Product::Codex && name == "session_start";
+            let is_plain_codex = product == Product::CODEX && name == "session_start";
             assert_eq!(told.product == product, !is_plain_codex, "{product} {name}");
         }
     }
@@ -223,7 +223,7 @@ proptest! {
     /// A recorded event that was cut off is never taken for another one.
     #[test]
     fn a_part_of_an_event_is_an_error(which in 0_usize..10, part in 0.0_f64..1.0) {
-        for product in Product::ALL {
+        for product in Product::all() {
             let (_, bytes) = recorded(product).swap_remove(which);
             let object = bytes.trim_ascii_end();
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a length times a part of one")]

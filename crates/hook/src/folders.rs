@@ -5,14 +5,14 @@
 //! that is gone stands for what is left of the way to it: its project is not gone with it.
 
 use std::{env, fs, path::PathBuf};
-use waypost_agent::hook::{Event, PROJECT_VARIABLES};
+use waypost_agent::hook::{Event, project_variables};
 
 /// The folder that a tool call is made in first, then all others; each of them exists.
 pub fn folders(event: Option<&Event>) -> Vec<PathBuf> {
     let named = event.and_then(|event| event.folder.as_deref()).map(PathBuf::from);
     // The system still knows where a folder was that has been removed.
     let own = env::current_dir().or_else(|_| fs::read_link("/proc/self/cwd")).ok();
-    let told = PROJECT_VARIABLES.iter().filter_map(env::var_os).map(PathBuf::from);
+    let told = project_variables().filter_map(env::var_os).map(PathBuf::from);
     let all = named.into_iter().chain(own).chain(told).filter(|folder| folder.is_absolute());
     let (there, gone): (Vec<PathBuf>, Vec<PathBuf>) = all.partition(|folder| folder.is_dir());
     let above = |folder: PathBuf| folder.ancestors().find(|it| it.is_dir()).map(PathBuf::from);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::stream;
 use insta::assert_snapshot;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn asked(adapter: Adapter, line: &Value) -> Ask {
     stream::ask(adapter, &line.to_string()).unwrap()
@@ -45,18 +45,18 @@ fn claude_is_answered_with_control_responses() {
     let deferred =
         json!({"type": "result", "deferred_tool_use": {"id": "t", "name": "Bash", "input": {}}});
     let told = [
-        shown(Adapter::Claude, &bash, &Answer::Allow),
-        shown(Adapter::Claude, &bash, &deny("not before the review")),
-        shown(Adapter::Claude, &bash, &deny("")),
-        shown(Adapter::Claude, &bash, &chosen(&[&["allow"]])),
-        shown(Adapter::Claude, &bash, &chosen(&[&["deny"]])),
-        shown(Adapter::Claude, &bash, &chosen(&[&["perhaps"]])),
-        shown(Adapter::Claude, &bash, &chosen(&[])),
-        shown(Adapter::Claude, &question, &chosen(&[&["a", "b"], &["because"]])),
-        shown(Adapter::Claude, &question, &deny("nobody is there")),
-        shown(Adapter::Claude, &odd, &chosen(&[])),
-        shown(Adapter::Claude, &request("hook_callback", "", json!({})), &Answer::Allow),
-        shown(Adapter::Claude, &deferred, &Answer::Allow),
+        shown(Adapter::CLAUDE, &bash, &Answer::Allow),
+        shown(Adapter::CLAUDE, &bash, &deny("not before the review")),
+        shown(Adapter::CLAUDE, &bash, &deny("")),
+        shown(Adapter::CLAUDE, &bash, &chosen(&[&["allow"]])),
+        shown(Adapter::CLAUDE, &bash, &chosen(&[&["deny"]])),
+        shown(Adapter::CLAUDE, &bash, &chosen(&[&["perhaps"]])),
+        shown(Adapter::CLAUDE, &bash, &chosen(&[])),
+        shown(Adapter::CLAUDE, &question, &chosen(&[&["a", "b"], &["because"]])),
+        shown(Adapter::CLAUDE, &question, &deny("nobody is there")),
+        shown(Adapter::CLAUDE, &odd, &chosen(&[])),
+        shown(Adapter::CLAUDE, &request("hook_callback", "", json!({})), &Answer::Allow),
+        shown(Adapter::CLAUDE, &deferred, &Answer::Allow),
     ];
     assert_snapshot!(lines(&told), @r#"
     {"response":{"request_id":"r1","response":{"behavior":"allow","updatedInput":{"command":"git push"}},"subtype":"success"},"type":"control_response"}
@@ -97,17 +97,17 @@ fn codex_is_answered_with_results() {
     let page =
         request("mcpServer/elicitation/request", json!({"message": "Visit", "url": "http://x"}));
     let told = [
-        shown(Adapter::Codex, &command, &Answer::Allow),
-        shown(Adapter::Codex, &change, &deny("no")),
-        shown(Adapter::Codex, &permissions, &Answer::Allow),
-        shown(Adapter::Codex, &permissions, &deny("no")),
-        shown(Adapter::Codex, &question, &chosen(&[&["a"]])),
-        shown(Adapter::Codex, &question, &deny("no")),
-        shown(Adapter::Codex, &form, &chosen(&[&["7"], &["Ann"], &["x", "y"]])),
-        shown(Adapter::Codex, &form, &chosen(&[&["many"], &["Ann"], &[]])),
-        shown(Adapter::Codex, &form, &deny("no")),
-        shown(Adapter::Codex, &page, &Answer::Allow),
-        shown(Adapter::Codex, &request("attestation/generate", json!({})), &Answer::Allow),
+        shown(Adapter::CODEX, &command, &Answer::Allow),
+        shown(Adapter::CODEX, &change, &deny("no")),
+        shown(Adapter::CODEX, &permissions, &Answer::Allow),
+        shown(Adapter::CODEX, &permissions, &deny("no")),
+        shown(Adapter::CODEX, &question, &chosen(&[&["a"]])),
+        shown(Adapter::CODEX, &question, &deny("no")),
+        shown(Adapter::CODEX, &form, &chosen(&[&["7"], &["Ann"], &["x", "y"]])),
+        shown(Adapter::CODEX, &form, &chosen(&[&["many"], &["Ann"], &[]])),
+        shown(Adapter::CODEX, &form, &deny("no")),
+        shown(Adapter::CODEX, &page, &Answer::Allow),
+        shown(Adapter::CODEX, &request("attestation/generate", json!({})), &Answer::Allow),
     ];
     assert_snapshot!(lines(&told), @r#"
     {"id":3,"jsonrpc":"2.0","result":{"decision":"accept"}}
@@ -145,7 +145,7 @@ fn acp_agents_are_answered_with_one_of_their_options() {
         (request(&["reject_always"]), deny("no")),
         (json!({"id": 1, "method": "terminal/create", "params": {}}), Answer::Allow),
     ];
-    let told = table.map(|(line, given)| shown(Adapter::Acp, &line, &given));
+    let told = table.map(|(line, given)| shown(Adapter::ACP, &line, &given));
     assert_snapshot!(lines(&told), @r#"
     {"id":"x","jsonrpc":"2.0","result":{"outcome":{"optionId":"id_allow_once","outcome":"selected"}}}
     {"id":"x","jsonrpc":"2.0","result":{"outcome":{"optionId":"id_reject_once","outcome":"selected"}}}
@@ -161,11 +161,12 @@ fn acp_agents_are_answered_with_one_of_their_options() {
 
 #[test]
 fn messages_and_the_wish_to_stop_have_a_form_for_each_program() {
-    let told = Adapter::ALL.map(|adapter| {
+    let told = Adapter::all().map(|adapter| {
         let message = message(adapter, "s1", 2, "Go on,\n\"please\"");
         let stop = interrupt(adapter, "s1", Some("t1"), 3);
         format!("{adapter}\n{message:?}\n{stop:?}")
     });
+    let told: Vec<String> = told.collect();
     assert_snapshot!(lines(&told), @r#"
     claude
     Some("{\"message\":{\"content\":\"Go on,\\n\\\"please\\\"\",\"role\":\"user\"},\"type\":\"user\"}")
@@ -180,14 +181,14 @@ fn messages_and_the_wish_to_stop_have_a_form_for_each_program() {
     Some("{\"id\":\"prompt-2\",\"jsonrpc\":\"2.0\",\"method\":\"session/prompt\",\"params\":{\"prompt\":[{\"text\":\"Go on,\\n\\\"please\\\"\",\"type\":\"text\"}],\"sessionId\":\"s1\"}}")
     Some("{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\",\"params\":{\"sessionId\":\"s1\"}}")
     "#);
-    assert_eq!(interrupt(Adapter::Codex, "s1", None, 3), None);
+    assert_eq!(interrupt(Adapter::CODEX, "s1", None, 3), None);
 }
 
 #[test]
 fn what_is_no_question_is_not_answered() {
     let line = json!({"id": 3, "method": "item/fileChange/requestApproval", "params": {}});
-    let ask = asked(Adapter::Codex, &line);
-    assert_eq!(answer(Adapter::CodexExec, &ask, &Answer::Allow), Err(Unanswerable::Deaf));
+    let ask = asked(Adapter::CODEX, &line);
+    assert_eq!(answer(Adapter::CODEX_EXEC, &ask, &Answer::Allow), Err(Unanswerable::Deaf));
     let ask = Ask { raw: "no".to_owned(), ..ask };
-    assert_eq!(answer(Adapter::Codex, &ask, &Answer::Allow), Err(Unanswerable::Unreadable));
+    assert_eq!(answer(Adapter::CODEX, &ask, &Answer::Allow), Err(Unanswerable::Unreadable));
 }

@@ -1,9 +1,22 @@
 //! One event as all programs mean it.
 
-use crate::product::Product;
+use crate::{product::Product, programs::BUILT_IN};
 
 /// Variables in which programs tell a hook what they take for the project.
-pub const PROJECT_VARIABLES: [&str; 2] = ["CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR"];
+pub fn project_variables() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.all().filter_map(|program| program.project_variable)
+}
+
+/// What an event is, whatever a program calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    BeforeTool,
+    AfterTool,
+    SessionStart,
+    BeforeCompaction,
+    Stop,
+    SubagentStop,
+}
 
 /// Something that an agent program tells its hook.
 #[derive(Clone, Debug, PartialEq, Eq)]

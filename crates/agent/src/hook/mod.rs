@@ -9,7 +9,8 @@ mod read;
 mod reply;
 
 pub use crate::product::Product;
-pub use event::{Event, Moment, PROJECT_VARIABLES, ToolCall};
+pub use event::{Event, EventKind, Moment, ToolCall, project_variables};
 pub(crate) use read::without_halves;
 pub use read::{BadEvent, INPUT_SIZE_MAX, read};
+pub(crate) use reply::refusal_before_tool;
 pub use reply::{Answer, Reply, refuse_unread};

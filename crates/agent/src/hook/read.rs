@@ -1,6 +1,6 @@
 //! Reading an event from what a program writes to its hook.
 
-use super::event::{Event, Moment, ToolCall};
+use super::event::{Event, EventKind, Moment, ToolCall};
 use crate::{product::Product, shell};
 use serde_json::{Map, Value};
 
@@ -39,9 +39,10 @@ pub fn read(product: Option<Product>, input: &[u8]) -> Result<Event, BadEvent> {
     })?;
     let Value::Object(fields) = value else { return Err(BadEvent::NotAnObject) };
     let name = text(&fields, "hook_event_name").ok_or(BadEvent::Unnamed)?;
+    let product = product.unwrap_or_else(|| product_of(&name, &fields));
     Ok(Event {
-        product: product.unwrap_or_else(|| product_of(&name, &fields)),
-        moment: moment(&name, &fields)?,
+        product,
+        moment: moment(product, &name, &fields)?,
         session: text(&fields, "session_id"),
         folder: text(&fields, "cwd"),
         subagent: text(&fields, "agent_id"),
@@ -49,27 +50,36 @@ pub fn read(product: Option<Product>, input: &[u8]) -> Result<Event, BadEvent> {
     })
 }
 
-fn moment(name: &str, fields: &Map<String, Value>) -> Result<Moment, BadEvent> {
+fn moment(product: Product, name: &str, fields: &Map<String, Value>) -> Result<Moment, BadEvent> {
     let or_empty = |key| text(fields, key).unwrap_or_default();
     let is_held = fields.get("stop_hook_active").and_then(Value::as_bool);
-    Ok(match name {
-        "PreToolUse" | "BeforeTool" | "PermissionRequest" => {
+    Ok(match kind(product, name) {
+        Some(EventKind::BeforeTool) => {
             let call = tool_call(fields);
             let nameless = || BadEvent::NoTool { event: name.to_owned() };
             Moment::BeforeTool(call.ok_or_else(nameless)?)
         }
-        "PostToolUse" | "PostToolUseFailure" | "AfterTool" => {
-            Moment::AfterTool(tool_call(fields).unwrap_or_default())
+        Some(EventKind::AfterTool) => Moment::AfterTool(tool_call(fields).unwrap_or_default()),
+        Some(EventKind::SessionStart) => Moment::SessionStart { source: or_empty("source") },
+        Some(EventKind::BeforeCompaction) => {
+            Moment::BeforeCompaction { trigger: or_empty("trigger") }
         }
-        "SessionStart" => Moment::SessionStart { source: or_empty("source") },
-        "PreCompact" | "PreCompress" => Moment::BeforeCompaction { trigger: or_empty("trigger") },
-        "Stop" | "AfterAgent" => Moment::Stop { is_held },
-        "SubagentStop" => Moment::SubagentStop { is_held, kind: or_empty("agent_type") },
-        _ => match tool_call(fields) {
+        Some(EventKind::Stop) => Moment::Stop { is_held },
+        Some(EventKind::SubagentStop) => {
+            Moment::SubagentStop { is_held, kind: or_empty("agent_type") }
+        }
+        None => match tool_call(fields) {
             Some(call) if !has_run(fields) => Moment::BeforeTool(call),
             _ => Moment::Other,
         },
     })
+}
+
+/// What an event is. A name of another program's counts as well: the product that a hook is told may be
+/// wrong, and a tool call must not pass for that.
+fn kind(product: Product, name: &str) -> Option<EventKind> {
+    let mut known = [product].into_iter().chain(Product::all()).flat_map(|it| it.events());
+    known.find(|(event, _)| *event == name).map(|(_, kind)| *kind)
 }
 
 /// Whether the tool that an event is about has run already, or was denied without us.
@@ -137,18 +147,9 @@ fn escaped(text: &[u8]) -> Option<u32> {
     u32::from_str_radix(digits, 16).ok()
 }
 
-/// Codex and Claude Code share their event names and answers, so taking one for the other does
-/// no harm.
+/// The program that an event looks like. The first of the table takes what is no other's.
 fn product_of(name: &str, fields: &Map<String, Value>) -> Product {
-    let is_gemini = name.starts_with("Before")
-        || name.starts_with("After")
-        || name == "PreCompress"
-        || fields.contains_key("timestamp");
-    if is_gemini {
-        Product::Gemini
-    } else if fields.contains_key("turn_id") {
-        Product::Codex
-    } else {
-        Product::Claude
-    }
+    let mut known = Product::all().rev();
+    let sender = known.find(|product| product.is_sender(name, fields));
+    sender.expect("the first program takes every event")
 }

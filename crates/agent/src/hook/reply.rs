@@ -71,7 +71,7 @@ impl Event {
                 "additionalContext": shortened(text),
             }})),
             (Moment::Stop { .. } | Moment::SubagentStop { .. }, Answer::Hold(reason)) => {
-                let decision = self.block_word();
+                let decision = self.product.block_word();
                 Reply::json(&json!({ "decision": decision, "reason": shortened(reason) }))
             }
             (_, Answer::Refuse(text) | Answer::Context(text) | Answer::Hold(text)) => {
@@ -81,35 +81,30 @@ impl Event {
     }
 
     fn refusal(&self, reason: &str) -> Reply {
-        match (self.product, self.name.as_str()) {
-            (Product::Gemini, "BeforeTool") => {
-                Reply::json(&json!({ "decision": self.block_word(), "reason": reason }))
-            }
-            (Product::Claude | Product::Codex, "PreToolUse") => {
-                Reply::json(&json!({ "hookSpecificOutput": {
-                    "hookEventName": self.name,
-                    "permissionDecision": "deny",
-                    "permissionDecisionReason": reason,
-                }}))
-            }
-            // The one event at which the exit code is not heard.
-            (Product::Claude | Product::Codex, "PermissionRequest") => {
-                Reply::json(&json!({ "hookSpecificOutput": {
-                    "hookEventName": self.name,
-                    "decision": { "behavior": "deny", "message": reason },
-                }}))
-            }
+        match self.product.refusal(&self.name, reason) {
+            Some(answer) => Reply::json(&answer),
             // What JSON an event that we do not know wants cannot be known either.
-            _ => Reply::blocked(reason),
+            None => Reply::blocked(reason),
         }
     }
+}
 
-    fn block_word(&self) -> &'static str {
-        match self.product {
-            Product::Claude | Product::Codex => "block",
-            Product::Gemini => "deny",
-        }
-    }
+/// The refusal of a tool in the form that Claude Code began with and others took over.
+pub(crate) fn refusal_before_tool(event: &str, reason: &str) -> Option<Value> {
+    let answer = match event {
+        "PreToolUse" => json!({
+            "hookEventName": event,
+            "permissionDecision": "deny",
+            "permissionDecisionReason": reason,
+        }),
+        // The one event at which the exit code is not heard.
+        "PermissionRequest" => json!({
+            "hookEventName": event,
+            "decision": { "behavior": "deny", "message": reason },
+        }),
+        _ => return None,
+    };
+    Some(json!({ "hookSpecificOutput": answer }))
 }
 
 /// The answer to an event that could not be read: the exit code, which blocks in every program.

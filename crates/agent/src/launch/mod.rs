@@ -4,10 +4,6 @@
 //! A prompt is never an argument: other users of the machine can read those, and a text that
 //! begins with a dash would be an option.
 
-mod acp;
-mod claude;
-mod codex;
-
 use crate::adapter::Adapter;
 
 /// What a program is to do, and within what bounds.
@@ -100,16 +96,6 @@ pub enum Opening {
     AfterSession,
 }
 
-/// The command line, environment and first input for an order.
-pub fn launch(adapter: Adapter, order: &Order) -> Launch {
-    match adapter {
-        Adapter::Claude => claude::launch(order),
-        Adapter::Codex => codex::server(order),
-        Adapter::CodexExec => codex::exec(order),
-        Adapter::Acp => acp::launch(order),
-    }
-}
-
 /// How a program makes its home folder ready: by being started without work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstStart {
@@ -123,38 +109,14 @@ pub struct FirstStart {
     pub sign: &'static str,
 }
 
-/// The first start of a program whose first starts must not happen at once.
-pub fn first_start(adapter: Adapter) -> Option<FirstStart> {
-    match adapter {
-        Adapter::Codex | Adapter::CodexExec => Some(FirstStart {
-            program: "codex",
-            arguments: &["app-server"],
-            home_variable: "CODEX_HOME",
-            below_home: ".codex",
-            sign: "state_",
-        }),
-        Adapter::Claude | Adapter::Acp => None,
-    }
-}
-
-/// What is said to a program that has forgotten a conversation, so that it begins another in the same
-/// process; none where a forgotten conversation ends the process.
-pub fn fresh(adapter: Adapter, folder: &str) -> Option<String> {
-    (adapter == Adapter::Acp).then(|| acp::fresh(folder))
-}
-
 /// The words by which a person opens a conversation at a terminal; none where the program cannot.
 pub fn interactive(
     adapter: Adapter,
     program: &[String],
     conversation: &str,
 ) -> Option<Vec<String>> {
-    let words: &[&str] = match adapter {
-        Adapter::Claude => &["--resume", conversation],
-        Adapter::Codex | Adapter::CodexExec => &["resume", conversation],
-        Adapter::Acp => return None,
-    };
-    Some(program.iter().cloned().chain(words.iter().map(ToString::to_string)).collect())
+    let words = adapter.opening_words(conversation)?;
+    Some(program.iter().cloned().chain(words).collect())
 }
 
 #[cfg(test)]

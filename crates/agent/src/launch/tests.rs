@@ -48,13 +48,13 @@ fn full(program: &[&str]) -> Order {
 fn an_allowed_tool_is_never_read_as_an_option() {
     let tools = ["--settings=evil.json", "WebFetch", "-p"].map(str::to_owned).to_vec();
     let order = Order { allowed_tools: tools, ..order(&["claude"]) };
-    let words = launch(Adapter::Claude, &order).program;
+    let words = Adapter::CLAUDE.launch(&order).program;
     assert!(words.iter().any(|word| word == "WebFetch"), "{words:?}");
     assert!(!words.iter().any(|word| word.contains("evil")), "{words:?}");
 }
 
 fn shown(adapter: Adapter, order: &Order) -> String {
-    let Launch { program, environment, without, stdin, opening } = launch(adapter, order);
+    let Launch { program, environment, without, stdin, opening } = adapter.launch(order);
     let mut text = program.join("\n  ");
     for (name, value) in environment {
         write!(text, "\nwith {name}={value}").unwrap();
@@ -69,7 +69,7 @@ fn shown(adapter: Adapter, order: &Order) -> String {
 
 #[test]
 fn claude_is_started_with_streams_in_both_directions() {
-    assert_snapshot!(shown(Adapter::Claude, &order(&["claude"])), @r#"
+    assert_snapshot!(shown(Adapter::CLAUDE, &order(&["claude"])), @r#"
     claude
       -p
       --input-format=stream-json
@@ -83,7 +83,7 @@ fn claude_is_started_with_streams_in_both_directions() {
     < {"message":{"content":"Write the \"parser\"\nand test it","role":"user"},"type":"user"}
     Said
     "#);
-    assert_snapshot!(shown(Adapter::Claude, &full(&["claude"])), @r#"
+    assert_snapshot!(shown(Adapter::CLAUDE, &full(&["claude"])), @r#"
     claude
       -p
       --input-format=stream-json
@@ -116,7 +116,7 @@ fn claude_is_started_with_streams_in_both_directions() {
 #[test]
 fn claude_may_read_only_or_do_everything() {
     let read = Order { access: Access::Read, ..order(&["claude"]) };
-    assert_snapshot!(shown(Adapter::Claude, &read), @r#"
+    assert_snapshot!(shown(Adapter::CLAUDE, &read), @r#"
     claude
       -p
       --input-format=stream-json
@@ -140,7 +140,7 @@ fn claude_may_read_only_or_do_everything() {
     Said
     "#);
     let unfenced = Order { access: Access::Unfenced, ..order(&["claude"]) };
-    assert_snapshot!(shown(Adapter::Claude, &unfenced), @r#"
+    assert_snapshot!(shown(Adapter::CLAUDE, &unfenced), @r#"
     claude
       -p
       --input-format=stream-json
@@ -159,7 +159,7 @@ fn claude_may_read_only_or_do_everything() {
 
 #[test]
 fn codex_is_started_once_for_a_message_or_as_a_server() {
-    assert_snapshot!(shown(Adapter::CodexExec, &order(&["codex"])), @r#"
+    assert_snapshot!(shown(Adapter::CODEX_EXEC, &order(&["codex"])), @r#"
     codex
       exec
       --json
@@ -174,7 +174,7 @@ fn codex_is_started_once_for_a_message_or_as_a_server() {
     and test it
     Closed
     "#);
-    assert_snapshot!(shown(Adapter::CodexExec, &full(&["codex"])), @r#"
+    assert_snapshot!(shown(Adapter::CODEX_EXEC, &full(&["codex"])), @r#"
     codex
       exec
       resume
@@ -205,7 +205,7 @@ fn codex_is_started_once_for_a_message_or_as_a_server() {
     and test it
     Closed
     "#);
-    assert_snapshot!(shown(Adapter::Codex, &order(&["codex"])), @r#"
+    assert_snapshot!(shown(Adapter::CODEX, &order(&["codex"])), @r#"
     codex
       app-server
     without 3
@@ -215,7 +215,7 @@ fn codex_is_started_once_for_a_message_or_as_a_server() {
     AfterSession
     "#);
     let read = Order { access: Access::Read, ..full(&["codex"]) };
-    assert_snapshot!(shown(Adapter::Codex, &read), @r#"
+    assert_snapshot!(shown(Adapter::CODEX, &read), @r#"
     codex
       app-server
     without 3
@@ -228,7 +228,7 @@ fn codex_is_started_once_for_a_message_or_as_a_server() {
 
 #[test]
 fn an_acp_agent_is_asked_for_a_session() {
-    assert_snapshot!(shown(Adapter::Acp, &order(&["gemini", "--acp"])), @r#"
+    assert_snapshot!(shown(Adapter::ACP, &order(&["gemini", "--acp"])), @r#"
     gemini
       --acp
     with GEMINI_CLI_NO_RELAUNCH=true
@@ -237,7 +237,7 @@ fn an_acp_agent_is_asked_for_a_session() {
     < {"id":"session","jsonrpc":"2.0","method":"session/new","params":{"cwd":"/proj/shop","mcpServers":[]}}
     AfterSession
     "#);
-    assert_snapshot!(shown(Adapter::Acp, &full(&["gemini", "--acp"])), @r#"
+    assert_snapshot!(shown(Adapter::ACP, &full(&["gemini", "--acp"])), @r#"
     gemini
       --acp
     with GEMINI_CLI_NO_RELAUNCH=true
@@ -251,14 +251,14 @@ fn an_acp_agent_is_asked_for_a_session() {
 #[test]
 fn a_call_that_was_put_off_goes_on_without_a_message() {
     let order = Order { task: String::new(), ..full(&["claude"]) };
-    assert_eq!(launch(Adapter::Claude, &order).stdin, [""; 0]);
+    assert_eq!(Adapter::CLAUDE.launch(&order).stdin, [""; 0]);
 }
 
 #[test]
 fn the_task_is_never_an_argument() {
-    for adapter in Adapter::ALL {
+    for adapter in Adapter::all() {
         let order = Order { task: "--help".to_owned(), ..order(&["program"]) };
-        assert!(!launch(adapter, &order).program.contains(&order.task), "{adapter}");
+        assert!(!adapter.launch(&order).program.contains(&order.task), "{adapter}");
     }
 }
 
@@ -268,8 +268,8 @@ fn a_person_opens_a_conversation_in_the_programs_own_words() {
         let words = interactive(adapter, &[program.to_owned()], "c1");
         words.map(|words| words.join(" "))
     };
-    assert_eq!(words(Adapter::Claude, "claude").as_deref(), Some("claude --resume c1"));
-    assert_eq!(words(Adapter::Codex, "codex").as_deref(), Some("codex resume c1"));
-    assert_eq!(words(Adapter::CodexExec, "codex").as_deref(), Some("codex resume c1"));
-    assert_eq!(words(Adapter::Acp, "gemini"), None);
+    assert_eq!(words(Adapter::CLAUDE, "claude").as_deref(), Some("claude --resume c1"));
+    assert_eq!(words(Adapter::CODEX, "codex").as_deref(), Some("codex resume c1"));
+    assert_eq!(words(Adapter::CODEX_EXEC, "codex").as_deref(), Some("codex resume c1"));
+    assert_eq!(words(Adapter::ACP, "gemini"), None);
 }

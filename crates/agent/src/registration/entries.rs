@@ -7,39 +7,25 @@ use crate::{product::Product, shell};
 /// is long: the hook takes milliseconds, and a machine that is that busy should wait.
 const TIMEOUT_SECONDS: u32 = 60;
 
-/// Newer versions of Claude Code take it, older ones ignore it: a hook that fails to run then
-/// blocks the tool instead of letting it through.
-const ON_FAILURE: Option<&str> = Some("block");
-
-/// The name under which Gemini CLI lists a hook.
-const NAME: &str = "waypost";
-
 /// An event that we want to hear of, and for which tools; `None`: for all.
-type Subscription = (&'static str, Option<&'static str>);
+pub type Subscription = (&'static str, Option<&'static str>);
 
-const CLAUDE: &[Subscription] = &[
-    ("PreToolUse", None),
-    ("PostToolUse", Some("Write|Edit|MultiEdit|NotebookEdit|Bash")),
-    ("SessionStart", None),
-    ("PreCompact", None),
-    ("Stop", None),
-];
+/// What is said of the hook's command, beside the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handler {
+    /// The name under which the program lists it.
+    pub name: Option<&'static str>,
+    /// In the program's own unit, which is the second unless it says otherwise.
+    pub timeout: u32,
+    /// What stands behind all else.
+    pub last: Option<(&'static str, &'static str)>,
+}
 
-const CODEX: &[Subscription] = &[
-    ("PreToolUse", None),
-    ("PostToolUse", Some("Bash|apply_patch|Write|Edit")),
-    ("SessionStart", None),
-    ("PreCompact", None),
-    ("Stop", None),
-];
-
-const GEMINI: &[Subscription] = &[
-    ("BeforeTool", None),
-    ("AfterTool", Some("write_file|replace|run_shell_command")),
-    ("SessionStart", None),
-    ("PreCompress", None),
-    ("AfterAgent", None),
-];
+impl Default for Handler {
+    fn default() -> Self {
+        Self { name: None, timeout: TIMEOUT_SECONDS, last: None }
+    }
+}
 
 /// One entry of ours: what stands in the list of its event.
 #[derive(Debug)]
@@ -52,36 +38,22 @@ pub(super) struct Wanted {
 pub(super) fn wanted(product: Product, program: &HookProgram<'_>) -> Vec<Wanted> {
     let words = program.words.iter().map(String::as_str);
     let command = shell::join(words.chain([product.as_str()]));
-    let subscriptions = match product {
-        Product::Claude => CLAUDE,
-        Product::Codex => CODEX,
-        Product::Gemini => GEMINI,
-    };
     let entry = |&(event, matcher): &Subscription| {
         let matcher = matcher.map(|matcher| ("matcher", Shape::text(matcher)));
         let handlers = Shape::Array(vec![handler(product, event, &command)]);
         let group = matcher.into_iter().chain([("hooks", handlers)]).collect();
         Wanted { event, group: Shape::Object(group) }
     };
-    subscriptions.iter().map(entry).collect()
+    product.subscriptions().iter().map(entry).collect()
 }
 
 fn handler(product: Product, event: &str, command: &str) -> Shape {
+    let Handler { name, timeout, last } = product.handler(event);
     let mut members = vec![("type", Shape::text("command"))];
-    if product == Product::Gemini {
-        members.push(("name", Shape::text(NAME)));
-    }
+    members.extend(name.map(|name| ("name", Shape::text(name))));
     members.push(("command", Shape::text(command)));
-    members.push((
-        "timeout",
-        Shape::Number(match product {
-            Product::Claude | Product::Codex => TIMEOUT_SECONDS,
-            Product::Gemini => TIMEOUT_SECONDS * 1_000,
-        }),
-    ));
-    if let (Product::Claude, "PreToolUse", Some(word)) = (product, event, ON_FAILURE) {
-        members.push(("onFailure", Shape::text(word)));
-    }
+    members.push(("timeout", Shape::Number(timeout)));
+    members.extend(last.map(|(key, word)| (key, Shape::text(word))));
     Shape::Object(members)
 }
 

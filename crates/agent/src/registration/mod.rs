@@ -14,12 +14,10 @@ mod entries;
 mod layout;
 mod scan;
 
+pub use entries::{Handler, Subscription};
 pub use scan::BadSettings;
 
-use crate::{
-    adapter::{Adapter, HookWay},
-    product::Product,
-};
+use crate::product::Product;
 use edit::{insert, remove_last};
 use entries::{Wanted, ours, wanted};
 use scan::{Document, Node};
@@ -35,33 +33,6 @@ pub enum Sharing {
 #[derive(Clone, Copy, Debug)]
 pub struct HookProgram<'a> {
     pub words: &'a [String],
-}
-
-/// What a program is told by the settings file that its command line names, beside the hook: where
-/// nothing may be changed, no safety check of the program's own decides that something may be after
-/// all.
-const GIVEN_SETTINGS: &str = "{\n  \"useAutoModeDuringPlan\": false\n}\n";
-
-/// The settings file that a program is given on its command line: its name, and its text with our
-/// hook. None for programs that are given none.
-pub fn given_settings(
-    adapter: Adapter,
-    program: &HookProgram<'_>,
-) -> Option<Result<(&'static str, String), BadSettings>> {
-    (adapter.hook_way() == HookWay::SettingsFile).then(|| {
-        let text = register(Product::Claude, Some(GIVEN_SETTINGS), program)?;
-        Ok(("claude-settings.json", text))
-    })
-}
-
-/// The settings file that takes the hook, below the project's root.
-pub fn settings_file(product: Product, sharing: Sharing) -> &'static str {
-    match (product, sharing) {
-        (Product::Claude, Sharing::Private) => ".claude/settings.local.json",
-        (Product::Claude, Sharing::Shared) => ".claude/settings.json",
-        (Product::Codex, _) => ".codex/hooks.json",
-        (Product::Gemini, _) => ".gemini/settings.json",
-    }
 }
 
 /// The settings with the hook in them, in the place of older entries of ours. Once it is there,

@@ -32,7 +32,7 @@ fn check(product: Product, text: &str) -> String {
 
 #[test]
 fn a_new_file_is_begun_and_goes_again() {
-    for product in Product::ALL {
+    for product in Product::all() {
         let text = registered(product, None).unwrap();
         assert_snapshot!(format!("new_{product}"), text);
         assert!(is_registered(product, &text));
@@ -45,8 +45,8 @@ fn a_new_file_is_begun_and_goes_again() {
 #[test]
 fn a_text_without_our_entries_stays_as_it_is() {
     for text in ["{}", " { } \n", "", "// nothing\n", r#"{"hooks":{}}"#, r#"{"hooks":7}"#] {
-        assert_eq!(unregister(Product::Gemini, text).unwrap().as_deref(), Some(text));
-        assert_eq!(registered_program(Product::Gemini, text), None);
+        assert_eq!(unregister(Product::GEMINI, text).unwrap().as_deref(), Some(text));
+        assert_eq!(registered_program(Product::GEMINI, text), None);
     }
 }
 
@@ -55,14 +55,14 @@ fn settings_of_the_usual_form_keep_it() {
     let text = "{\n    \"permissions\": {\n        \"allow\": [\"Bash(ls:*)\"]\n    },\n    \
                 \"hooks\": {\n        \"Stop\": [\n            { \"hooks\": [{ \"type\": \
                 \"command\", \"command\": \"say done\" }] }\n        ]\n    }\n}\n";
-    assert_snapshot!(check(Product::Claude, text));
+    assert_snapshot!(check(Product::CLAUDE, text));
 }
 
 #[test]
 fn comments_stay_where_they_are() {
     let text = "// mine\n{\n\t\"ui\": { \"theme\": \"dark\" }, // at night\n\t/* next */\n\t\
                 \"model\": \"pro\" // the large one  \n\t// that was all\n}\n// end";
-    assert_snapshot!(check(Product::Gemini, text));
+    assert_snapshot!(check(Product::GEMINI, text));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn settings_of_every_form_come_back_to_the_byte() {
         r#"{"a":"\ud800","b\u0041":"\"//\\"}"#,
     ];
     for text in list {
-        for product in Product::ALL {
+        for product in Product::all() {
             check(product, text);
         }
     }
@@ -109,13 +109,13 @@ fn what_the_user_changes_in_between_stays_changed() {
     let change = |text: &str| {
         text.replace("\"a\"", "\"b\"").replace("  \"z\": 1\n", "  \"z\": 1,\n  \"new\": [ ]\n")
     };
-    let with = change(&registered(Product::Claude, Some(before)).unwrap());
-    assert_eq!(unregister(Product::Claude, &with).unwrap(), Some(change(before)));
+    let with = change(&registered(Product::CLAUDE, Some(before)).unwrap());
+    assert_eq!(unregister(Product::CLAUDE, &with).unwrap(), Some(change(before)));
 }
 
 #[test]
 fn what_others_put_beside_our_entries_stays() {
-    let with = registered(Product::Claude, None).unwrap();
+    let with = registered(Product::CLAUDE, None).unwrap();
     let handler = r#"{ "type": "command", "command": "say done" }"#;
     let group = format!("\"Stop\": [\n      {{ \"hooks\": [{handler}] }},");
     let beside = with.replacen("\"Stop\": [", &group, 1);
@@ -126,7 +126,7 @@ fn what_others_put_beside_our_entries_stays() {
     );
     for text in [beside, inside] {
         assert_ne!(text, with);
-        let left = unregister(Product::Claude, &text).unwrap().unwrap();
+        let left = unregister(Product::CLAUDE, &text).unwrap().unwrap();
         let want: Value = serde_json::from_str(&format!(
             "{{\"hooks\":{{\"Stop\":[{{\"hooks\":[{handler}]}}]}}}}"
         ))
@@ -137,11 +137,11 @@ fn what_others_put_beside_our_entries_stays() {
 
 #[test]
 fn a_file_that_a_program_wrote_anew_loses_our_entries_only() {
-    let with = registered(Product::Claude, Some("{\"a\":1}")).unwrap();
+    let with = registered(Product::CLAUDE, Some("{\"a\":1}")).unwrap();
     let value: Value = serde_json::from_str(&with).unwrap();
     let anew = serde_json::to_string_pretty(&value).unwrap();
-    assert_eq!(registered(Product::Claude, Some(&anew)).unwrap(), anew);
-    assert_eq!(unregister(Product::Claude, &anew).unwrap().as_deref(), Some("{\n  \"a\": 1\n}"));
+    assert_eq!(registered(Product::CLAUDE, Some(&anew)).unwrap(), anew);
+    assert_eq!(unregister(Product::CLAUDE, &anew).unwrap().as_deref(), Some("{\n  \"a\": 1\n}"));
 }
 
 #[test]
@@ -151,11 +151,11 @@ fn older_entries_are_replaced_and_missing_ones_added() {
         { "hooks": [{ "type": "command", "command": "'/old place/waypost-hook' claude" }] },
     ] } });
     let old = exec.to_string();
-    assert!(!is_registered(Product::Claude, &old));
-    assert_eq!(registered_program(Product::Claude, &old), Some(words(&["/old/waypost", "hook"])));
+    assert!(!is_registered(Product::CLAUDE, &old));
+    assert_eq!(registered_program(Product::CLAUDE, &old), Some(words(&["/old/waypost", "hook"])));
     assert_eq!(
-        registered(Product::Claude, Some(&old)).unwrap(),
-        registered(Product::Claude, None).unwrap()
+        registered(Product::CLAUDE, Some(&old)).unwrap(),
+        registered(Product::CLAUDE, None).unwrap()
     );
 }
 
@@ -164,7 +164,7 @@ fn our_entries_are_known_by_their_words() {
     let check = |command: &str, want: Option<&[&str]>| {
         let handler = json!({ "type": "command", "command": command });
         let text = json!({ "hooks": { "Stop": [{ "hooks": [handler] }] } }).to_string();
-        assert_eq!(registered_program(Product::Claude, &text), want.map(words), "{command}");
+        assert_eq!(registered_program(Product::CLAUDE, &text), want.map(words), "{command}");
     };
     check("waypost-hook claude", Some(&["waypost-hook"]));
     check("/opt/bin/waypost-hook", Some(&["/opt/bin/waypost-hook"]));
@@ -202,9 +202,9 @@ fn settings_that_cannot_be_edited_are_refused_with_their_place() {
         (deep.as_str(), "line 1, column 130: this is nested too deeply"),
     ];
     for (text, want) in table {
-        let error = registered(Product::Claude, Some(text)).unwrap_err();
+        let error = registered(Product::CLAUDE, Some(text)).unwrap_err();
         assert_eq!(error.to_string(), want);
-        assert!(!is_registered(Product::Claude, text));
+        assert!(!is_registered(Product::CLAUDE, text));
     }
 }
 
@@ -318,21 +318,21 @@ proptest! {
 
     #[test]
     fn any_settings_come_back_to_the_byte(text in any_text(), which in 0_usize..3) {
-        check(Product::ALL[which], &text);
+        check(Product::all().nth(which).unwrap(), &text);
     }
 
     #[test]
     fn everything_else_in_the_settings_means_the_same(before in any_settings(), which in 0_usize..3, pretty: bool) {
         let text = if pretty { serde_json::to_string_pretty(&before) } else { serde_json::to_string(&before) };
-        let with = registered(Product::ALL[which], Some(&text.unwrap())).unwrap();
+        let with = registered(Product::all().nth(which).unwrap(), Some(&text.unwrap())).unwrap();
         let after: Value = serde_json::from_str(&with).unwrap();
         prop_assert_eq!(without_ours(after, &before), before);
     }
 
     #[test]
     fn no_text_makes_it_panic(text in "[\\[\\]{}\",:/*\\n\\\\ a1]{0,40}") {
-        if let Ok(with) = registered(Product::Claude, Some(&text)) {
-            prop_assert_eq!(unregister(Product::Claude, &with).unwrap(), Some(text));
+        if let Ok(with) = registered(Product::CLAUDE, Some(&text)) {
+            prop_assert_eq!(unregister(Product::CLAUDE, &with).unwrap(), Some(text));
         }
     }
 }

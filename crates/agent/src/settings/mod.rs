@@ -6,14 +6,7 @@
 //!
 //! Files are read by the caller, so that nothing here touches a disk.
 
-mod claude;
-mod codex;
-mod gemini;
-
-pub use codex::NamedVariables;
-use codex::unchanged_trust;
-
-use crate::{adapter::Adapter, product::Product, registration};
+use crate::{product::Product, registration};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -38,20 +31,14 @@ impl std::fmt::Debug for Around<'_> {
     }
 }
 
-/// The variables that the configuration of a program names.
-pub fn named_variables(adapter: Adapter, around: &Around<'_>) -> NamedVariables {
-    match adapter {
-        Adapter::Codex | Adapter::CodexExec => codex::named_variables(around),
-        Adapter::Claude | Adapter::Acp => NamedVariables::default(),
-    }
-}
-
-/// Arguments with which a program leaves what its person trusts as it is.
-pub fn trust_arguments(product: Product, around: &Around<'_>) -> Vec<String> {
-    match product {
-        Product::Codex => unchanged_trust(around),
-        Product::Claude | Product::Gemini => Vec::new(),
-    }
+/// The variables that a program's configuration takes secrets from: for its model provider, which
+/// cannot be reached without it, and for anything else.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedVariables {
+    /// The provider's key; without it the program ends at once.
+    pub key: Option<String>,
+    /// Everything that is named, the key among it.
+    pub all: Vec<String>,
 }
 
 /// Why a hook that is registered is not asked, and what to do about it.
@@ -69,24 +56,6 @@ pub enum Registered {
     Plugin(PathBuf),
 }
 
-/// Every file of settings that a program reads here, those that win last.
-pub fn files(product: Product, around: &Around<'_>) -> Vec<PathBuf> {
-    match product {
-        Product::Claude => claude::files(around),
-        Product::Codex => codex::files(around),
-        Product::Gemini => gemini::files(around),
-    }
-}
-
-/// What keeps the hook of a program from being asked in this project.
-pub fn obstacles(product: Product, around: &Around<'_>) -> Vec<Obstacle> {
-    match product {
-        Product::Claude => claude::obstacles(around),
-        Product::Codex => codex::obstacles(around),
-        Product::Gemini => gemini::obstacles(around),
-    }
-}
-
 /// Where our hook is registered for a program in this project.
 pub fn registered(product: Product, around: &Around<'_>) -> Vec<Registered> {
     let has_hook = |path: &PathBuf| {
@@ -94,37 +63,35 @@ pub fn registered(product: Product, around: &Around<'_>) -> Vec<Registered> {
         text.is_some_and(|text| registration::registered_program(product, &text).is_some())
     };
     let mut found: Vec<Registered> =
-        files(product, around).into_iter().filter(has_hook).map(Registered::File).collect();
-    if product == Product::Claude {
-        found.extend(claude::plugin(around).map(Registered::Plugin));
-    }
+        product.files(around).into_iter().filter(has_hook).map(Registered::File).collect();
+    found.extend(product.plugin(around).map(Registered::Plugin));
     found
 }
 
 impl Around<'_> {
     /// A variable that is set to something.
-    fn set(&self, name: &str) -> Option<String> {
+    pub(crate) fn set(&self, name: &str) -> Option<String> {
         (self.variable)(name).filter(|value| !value.is_empty())
     }
 
     /// A variable that switches something on.
-    fn is_on(&self, name: &str) -> bool {
+    pub(crate) fn is_on(&self, name: &str) -> bool {
         self.set(name).is_some_and(|value| !matches!(value.as_str(), "0" | "false" | "no" | "off"))
     }
 
     /// The folder that a variable names, else one below the home folder.
-    fn folder(&self, variable: &str, below_home: &str) -> PathBuf {
+    pub(crate) fn folder(&self, variable: &str, below_home: &str) -> PathBuf {
         self.set(variable).map_or_else(|| self.home.join(below_home), PathBuf::from)
     }
 
     /// Settings in JSON; nothing where they cannot be read.
-    fn json(&self, path: &Path) -> Value {
+    pub(crate) fn json(&self, path: &Path) -> Value {
         let text = (self.read)(path);
         text.and_then(|text| registration::value(&text)).unwrap_or_default()
     }
 
     /// A path as a person knows it.
-    fn shown(&self, path: &Path) -> String {
+    pub(crate) fn shown(&self, path: &Path) -> String {
         match (path.strip_prefix(self.root), path.strip_prefix(self.home)) {
             (Ok(below), _) => below.display().to_string(),
             (_, Ok(below)) => format!("~/{}", below.display()),

@@ -1,6 +1,7 @@
 //! Settings of agent programs as people write them, and what is read from them.
 
 use super::*;
+use crate::adapter::Adapter;
 use crate::registration::{HookProgram, register};
 use std::collections::BTreeMap;
 
@@ -35,7 +36,7 @@ impl Machine {
     }
 
     fn obstacles(&self, product: Product) -> Vec<String> {
-        self.ask(|around| obstacles(product, around)).into_iter().map(|it| it.text).collect()
+        self.ask(|around| product.obstacles(around)).into_iter().map(|it| it.text).collect()
     }
 }
 
@@ -73,18 +74,18 @@ fn the_last_layer_of_claude_that_decides_about_hooks_wins() {
         ),
     ];
     for (files, want) in table {
-        assert_eq!(machine(files).obstacles(Product::Claude), *want, "{files:?}");
+        assert_eq!(machine(files).obstacles(Product::CLAUDE), *want, "{files:?}");
     }
     let moved = machine(&[("/etc/mine/settings.json", OFF)]).with("CLAUDE_CONFIG_DIR", "/etc/mine");
-    assert_eq!(moved.obstacles(Product::Claude), off("/etc/mine/settings.json"));
+    assert_eq!(moved.obstacles(Product::CLAUDE), off("/etc/mine/settings.json"));
     let bare = machine(&[]).with("CLAUDE_CODE_SIMPLE", "1");
-    assert_eq!(bare.obstacles(Product::Claude).len(), 1);
-    assert!(machine(&[]).with("CLAUDE_CODE_SIMPLE", "0").obstacles(Product::Claude).is_empty());
+    assert_eq!(bare.obstacles(Product::CLAUDE).len(), 1);
+    assert!(machine(&[]).with("CLAUDE_CODE_SIMPLE", "0").obstacles(Product::CLAUDE).is_empty());
 }
 
 #[test]
 fn codex_asks_a_hook_only_where_folder_and_hook_are_trusted() {
-    let hooks = hook(Product::Codex);
+    let hooks = hook(Product::CODEX);
     let at = "/projects/shop/.codex/hooks.json";
     let config = "/home/alice/.codex/config.toml";
     let folder = "[projects.\"/projects/shop\"]\ntrust_level = \"trusted\"\n";
@@ -101,17 +102,19 @@ fn codex_asks_a_hook_only_where_folder_and_hook_are_trusted() {
         (&none, "`features.hooks = false` in ~/.codex/config.toml turns every hook off"),
     ];
     for (text, want) in table {
-        let found = machine(&[(at, &hooks), (config, text)]).obstacles(Product::Codex);
+        let found = machine(&[(at, &hooks), (config, text)]).obstacles(Product::CODEX);
         assert_eq!(found.join("; "), want, "{text}");
     }
     // Where it is not registered, nothing is missed.
-    assert!(machine(&[(config, "")]).obstacles(Product::Codex).is_empty());
+    assert!(machine(&[(config, "")]).obstacles(Product::CODEX).is_empty());
 }
 
 #[test]
 fn a_check_does_not_make_codex_trust_a_folder() {
     let config = "/home/alice/.codex/config.toml";
-    let arguments = |text: &str| machine(&[(config, text)]).ask(unchanged_trust);
+    let arguments = |text: &str| {
+        machine(&[(config, text)]).ask(|around| Product::CODEX.trust_arguments(around))
+    };
     let want = ["-c", "projects={\"/projects/shop\"={trust_level=\"untrusted\"}}"];
     assert_eq!(arguments(""), want);
     assert_eq!(arguments("[projects.\"/projects\"]\ntrust_level = \"trusted\"\n"), want);
@@ -121,7 +124,7 @@ fn a_check_does_not_make_codex_trust_a_folder() {
 
 #[test]
 fn gemini_reads_a_projects_settings_only_in_folders_that_are_trusted() {
-    let hooks = hook(Product::Gemini);
+    let hooks = hook(Product::GEMINI);
     let (at, list) =
         ("/projects/shop/.gemini/settings.json", "/home/alice/.gemini/trustedFolders.json");
     let user = "/home/alice/.gemini/settings.json";
@@ -146,19 +149,19 @@ fn gemini_reads_a_projects_settings_only_in_folders_that_are_trusted() {
     ];
     for (mut files, want) in table {
         files.push((at, &hooks));
-        assert_eq!(machine(&files).obstacles(Product::Gemini).join("; "), want, "{files:?}");
+        assert_eq!(machine(&files).obstacles(Product::GEMINI).join("; "), want, "{files:?}");
     }
     let trusted = machine(&[(at, &hooks)]).with("GEMINI_CLI_TRUST_WORKSPACE", "true");
-    assert!(trusted.obstacles(Product::Gemini).is_empty());
+    assert!(trusted.obstacles(Product::GEMINI).is_empty());
 }
 
 #[test]
 fn every_place_of_a_hook_is_found() {
-    let hooks = hook(Product::Claude);
+    let hooks = hook(Product::CLAUDE);
     let user = "/home/alice/.claude/settings.json";
     let local = "/projects/shop/.claude/settings.local.json";
     let plugin = r#"{"enabledPlugins": {"other@x": true, "waypost@shelf": true}}"#;
-    let found = |machine: &Machine| machine.ask(|it| registered(Product::Claude, it));
+    let found = |machine: &Machine| machine.ask(|it| registered(Product::CLAUDE, it));
     let both = machine(&[(local, &hooks), (user, plugin)]);
     let want = vec![Registered::File(local.into()), Registered::Plugin(user.into())];
     assert_eq!(found(&both), want);
@@ -180,12 +183,12 @@ bearer_token_env_var = "WIKI_TOKEN"
 env_vars = ["WIKI_HOME", { name = "WIKI_USER", source = "local" }]
 "#;
     let found = machine(&[("/home/alice/.codex/config.toml", config)])
-        .ask(|around| named_variables(Adapter::Codex, around));
+        .ask(|around| Adapter::CODEX.named_variables(around));
     assert_eq!(found.key.as_deref(), Some("CORP_KEY"));
     let want = ["CORP_KEY", "CORP_TEAM", "OTHER_KEY", "WIKI_HOME", "WIKI_TOKEN", "WIKI_USER"];
     assert_eq!(found.all, want);
     assert_eq!(
-        machine(&[]).ask(|around| named_variables(Adapter::Codex, around)),
+        machine(&[]).ask(|around| Adapter::CODEX.named_variables(around)),
         NamedVariables::default()
     );
 }

@@ -13,7 +13,7 @@ const OPEN_MAX: usize = 10_000;
 const GIST_LENGTH_MAX: usize = 200;
 
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     open: BTreeMap<String, String>,
     /// Those among them that a person was asked about, and that did not begin since. One that is
     /// denied may have no result.
@@ -22,7 +22,7 @@ pub(super) struct Calls {
 
 impl Calls {
     /// A call began; nothing if that is known already.
-    pub(super) fn begin(&mut self, id: &str, name: &str, input: &Value) -> Option<Said> {
+    pub(crate) fn begin(&mut self, id: &str, name: &str, input: &Value) -> Option<Said> {
         let is_known = self.open.contains_key(id);
         if is_known {
             return None;
@@ -36,40 +36,40 @@ impl Calls {
         Some(Said::ToolCall { id: id.to_owned(), name, input })
     }
 
-    pub(super) fn end(&mut self, id: &str, is_error: bool) -> Said {
+    pub(crate) fn end(&mut self, id: &str, is_error: bool) -> Said {
         self.open.remove(id);
         self.asked.remove(id);
         Said::ToolResult { id: id.to_owned(), is_error }
     }
 
-    pub(super) fn is_open(&self, id: &str) -> bool {
+    pub(crate) fn is_open(&self, id: &str) -> bool {
         self.open.contains_key(id)
     }
 
     /// A person is asked whether the call may be made.
-    pub(super) fn ask(&mut self, id: &str) {
+    pub(crate) fn ask(&mut self, id: &str) {
         if self.open.contains_key(id) {
             self.asked.insert(id.to_owned());
         }
     }
 
     /// The call that a person was asked about is made.
-    pub(super) fn go_on(&mut self, id: &str) {
+    pub(crate) fn go_on(&mut self, id: &str) {
         self.asked.remove(id);
     }
 
     /// Whether a call was made that has no result.
-    pub(super) fn are_open(&self) -> bool {
+    pub(crate) fn are_open(&self) -> bool {
         self.open.keys().any(|id| !self.asked.contains(id))
     }
 
     /// What an open call is about.
-    pub(super) fn told(&self, id: &str) -> Option<&str> {
+    pub(crate) fn told(&self, id: &str) -> Option<&str> {
         self.open.get(id).map(String::as_str)
     }
 
     /// Forgets what a turn left open.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.open.clear();
         self.asked.clear();
     }

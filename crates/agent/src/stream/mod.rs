@@ -3,19 +3,15 @@
 //! Foreign output never panics and is never lost: a line that says nothing to us is kept as it is.
 //! What comes out does not depend on the chunks in which the bytes came in.
 
-mod acp;
-mod calls;
-mod claude;
-mod codex_exec;
-mod codex_server;
+pub(crate) mod calls;
 pub(crate) mod json;
 pub(crate) mod lines;
+pub(crate) mod parts;
 mod reader;
 mod said;
 
-pub(crate) use claude::ASK_TOOL;
 pub use lines::LINE_BYTES_MAX;
-pub use reader::{Reader, ask};
+pub use reader::{LineUse, Listener, Reader, ask};
 pub use said::{Ask, AskItem, AskKind, Choice, End, LimitStatus, Said, Usage, Why};
 
 /// The choices of a permission where the program has none of its own.
@@ -23,7 +19,7 @@ pub const ALLOW: &str = "allow";
 pub const DENY: &str = "deny";
 
 /// The longest text of a question; a person reads no more.
-const TEXT_LENGTH_MAX: usize = 10_000;
+pub(crate) const TEXT_LENGTH_MAX: usize = 10_000;
 
 /// The longest account of how a turn ended.
-const DETAIL_LENGTH_MAX: usize = 10_000;
+pub(crate) const DETAIL_LENGTH_MAX: usize = 10_000;

@@ -1,47 +1,49 @@
 //! The reader of one stream.
 
-use super::acp::{self, Acp};
-use super::claude::{self, Claude};
-use super::codex_exec::CodexExec;
-use super::codex_server::{self, CodexServer};
 use super::json;
 use super::lines::{Line, Lines};
 use super::said::{Ask, End, Said, Why};
 use crate::adapter::Adapter;
+use serde_json::Value;
+use std::fmt;
+
+/// One who understands what a program says, line by line.
+pub trait Listener: fmt::Debug + Send + Sync {
+    /// Takes a line, and says what it means. Foreign lines may be anything, and never panic.
+    fn hear(&mut self, line: &Value, raw: &str, said: &mut Vec<Said>) -> LineUse;
+
+    /// Says what was held back: there are no more lines.
+    fn finish(&mut self, _said: &mut Vec<Said>) {}
+}
+
+/// What became of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineUse {
+    /// What it means is said; where nothing is, it means nothing to us.
+    Said,
+    /// It was put to use, and nothing can be said yet.
+    Held,
+}
 
 /// Turns the output of one process into what it says.
 #[derive(Debug)]
 pub struct Reader {
     lines: Lines,
-    ear: Ear,
+    listener: Box<dyn Listener>,
     /// Whether the last turn has ended, and no other began.
     is_settled: bool,
 }
 
-#[derive(Debug)]
-enum Ear {
-    Claude(Box<Claude>),
-    Codex(Box<CodexServer>),
-    CodexExec(Box<CodexExec>),
-    Acp(Box<Acp>),
-}
-
 impl Reader {
     pub fn new(adapter: Adapter) -> Self {
-        let ear = match adapter {
-            Adapter::Claude => Ear::Claude(Box::default()),
-            Adapter::Codex => Ear::Codex(Box::default()),
-            Adapter::CodexExec => Ear::CodexExec(Box::default()),
-            Adapter::Acp => Ear::Acp(Box::default()),
-        };
-        Self { lines: Lines::default(), ear, is_settled: false }
+        Self { lines: Lines::default(), listener: adapter.listener(), is_settled: false }
     }
 
     /// Takes the next bytes and returns what they say.
     pub fn read(&mut self, bytes: &[u8]) -> Vec<Said> {
         let mut said = Vec::new();
-        let Self { lines, ear, .. } = self;
-        lines.push(bytes, |line| ear.line(line, &mut said));
+        let Self { lines, listener, .. } = self;
+        lines.push(bytes, |line| hear(&mut **listener, line, &mut said));
         self.watch(&said);
         said
     }
@@ -49,11 +51,9 @@ impl Reader {
     /// Ends the stream. A turn that has not ended will not end any more.
     pub fn finish(&mut self) -> Vec<Said> {
         let mut said = Vec::new();
-        let Self { lines, ear, .. } = self;
-        lines.finish(|line| ear.line(line, &mut said));
-        if let Ear::Acp(acp) = ear {
-            acp.flush(&mut said);
-        }
+        let Self { lines, listener, .. } = self;
+        lines.finish(|line| hear(&mut **listener, line, &mut said));
+        listener.finish(&mut said);
         self.watch(&said);
         if !self.is_settled {
             self.is_settled = true;
@@ -75,39 +75,22 @@ impl Reader {
     }
 }
 
-impl Ear {
-    fn line(&mut self, line: &Line<'_>, said: &mut Vec<Said>) {
-        if line.kept.trim_ascii().is_empty() {
-            return;
-        }
-        let count = said.len();
-        let raw = String::from_utf8_lossy(line.kept);
-        let mut is_held = false;
-        if let Some(value) = json::object(line) {
-            match self {
-                Self::Claude(claude) => claude.hear(&value, &raw, said),
-                Self::Codex(codex) => codex.hear(&value, &raw, said),
-                Self::CodexExec(codex) => codex.hear(&value, said),
-                Self::Acp(acp) => is_held = acp.hear(&value, &raw, said),
-            }
-        }
-        if said.len() == count && !is_held {
-            said.push(Said::Other(raw.into_owned()));
-        }
-        if line.is_cut() {
-            said.push(Said::Cut { bytes: line.bytes });
-        }
+fn hear(listener: &mut dyn Listener, line: &Line<'_>, said: &mut Vec<Said>) {
+    if line.kept.trim_ascii().is_empty() {
+        return;
+    }
+    let count = said.len();
+    let raw = String::from_utf8_lossy(line.kept);
+    let heard = json::object(line).map(|value| listener.hear(&value, &raw, said));
+    if said.len() == count && heard != Some(LineUse::Held) {
+        said.push(Said::Other(raw.into_owned()));
+    }
+    if line.is_cut() {
+        said.push(Said::Cut { bytes: line.bytes });
     }
 }
 
 /// The question in a line that was stored.
 pub fn ask(adapter: Adapter, raw: &str) -> Option<Ask> {
-    let line = json::parse(raw.as_bytes())?;
-    match adapter {
-        Adapter::Claude if line["type"] == "result" => claude::deferred(&line, raw),
-        Adapter::Claude => claude::ask(&line, raw, None),
-        Adapter::Codex => codex_server::ask(&line, raw, None),
-        Adapter::Acp => acp::ask(&line, raw),
-        Adapter::CodexExec => None,
-    }
+    adapter.ask(&json::parse(raw.as_bytes())?, raw)
 }

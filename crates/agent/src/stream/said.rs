@@ -1,8 +1,6 @@
 //! What programs say, in words that are common to all of them.
 
-use super::json::parse;
 use crate::limits::{Reset, Trouble};
-use serde_json::Value;
 
 /// Something that a program said.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,42 +98,12 @@ pub struct Ask {
     pub tool: String,
     /// What is to be answered; a permission has exactly one item.
     pub items: Vec<AskItem>,
+    /// All that is asked for, as the program wrote it, and nothing that only names this request. The
+    /// text of an item is its gist for people; two requests may have the same.
+    pub arguments: String,
     /// The whole line. It is all that an answer needs, so that a question can be stored and
     /// answered by another process.
     pub raw: String,
-}
-
-/// Fields of a request that differ when the same is asked again.
-const NAMES: [&str; 11] = [
-    "_meta",
-    "approvalId",
-    "callId",
-    "elicitationId",
-    "itemId",
-    "sessionId",
-    "startedAtMs",
-    "status",
-    "threadId",
-    "toolCallId",
-    "turnId",
-];
-
-impl Ask {
-    /// All that is asked for, as the program wrote it, and nothing that only names this request.
-    /// The text of an item is its gist for people; two requests may have the same.
-    pub fn arguments(&self) -> String {
-        let Some(line) = parse(self.raw.as_bytes()) else { return String::new() };
-        let inputs = [&line["request"]["input"], &line["deferred_tool_use"]["input"]];
-        let found = inputs.into_iter().find(|it| !it.is_null()).unwrap_or_else(|| &line["params"]);
-        let mut found = found.clone();
-        if let Value::Object(fields) = &mut found {
-            fields.retain(|name, _| !NAMES.contains(&name.as_str()));
-            if let Some(Value::Object(call)) = fields.get_mut("toolCall") {
-                call.retain(|name, _| !NAMES.contains(&name.as_str()));
-            }
-        }
-        found.to_string()
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

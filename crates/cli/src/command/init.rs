@@ -43,7 +43,7 @@ pub(crate) struct InitArgs {
 }
 
 fn agents() -> impl TypedValueParser<Value = Product> {
-    let words = PossibleValuesParser::new(Product::ALL.map(Product::as_str));
+    let words = PossibleValuesParser::new(Product::all().map(Product::as_str));
     words.map(|word| Product::from_word(&word).expect("no other word is accepted"))
 }
 
@@ -56,7 +56,7 @@ impl InitArgs {
         let is_named = |product: &Product| self.agents.contains(product);
         let agents = match (self.no_agents, self.agents.is_empty()) {
             (false, true) => AgentChoice::Installed,
-            _ => AgentChoice::These(Product::ALL.into_iter().filter(is_named).collect()),
+            _ => AgentChoice::These(Product::all().filter(is_named).collect()),
         };
         InitOptions { agents, sharing: self.sharing(), git_hooks: self.git_hooks }
     }

@@ -16,12 +16,13 @@ use std::{
     process::ExitCode,
     thread,
 };
-use waypost_agent::{
-    Adapter, claude_environment, codex_config, codex_environment, gemini_environment,
-};
-use waypost_engine::{Clock, EngineError};
+use waypost_agent::{endpoint::Rehearsal, programs};
+use waypost_engine::{Clock, EngineError, Product};
 use waypost_model::{code::Code, diagnostic::Diagnostic, layout};
-use waypost_sim::{Options, Script, Server, SimError, agent, agent::AgentScript};
+use waypost_sim::{
+    Options, Script, Server, SimError, agent,
+    agent::{AgentScript, Double},
+};
 
 /// The folder of conversations, below the system's folder for temporary files.
 const SESSIONS: &str = "waypost-sim";
@@ -112,7 +113,7 @@ struct AgentArgs {
 }
 
 fn programs() -> PossibleValuesParser {
-    PossibleValuesParser::new(Adapter::ALL.map(Adapter::as_str))
+    PossibleValuesParser::new(Double::all().map(|double| double.adapter.as_str()))
 }
 
 pub(crate) fn run(context: &Context, args: &SimArgs) -> Result<ExitCode, CliError> {
@@ -147,7 +148,9 @@ fn play(context: &Context, args: &AgentArgs) -> Result<ExitCode, CliError> {
     let sessions = args.sessions.as_ref().map(|folder| context.path(folder));
     let attempt = env::var(layout::variable::ATTEMPT).ok().and_then(|number| number.parse().ok());
     let options = agent::Options {
-        speak: Adapter::from_word(&args.speak).expect("clap takes only the words of adapters"),
+        speak: Double::all()
+            .find(|double| double.adapter.as_str() == args.speak)
+            .expect("clap takes only these words"),
         arguments: args.arguments.clone(),
         script,
         sessions: sessions.unwrap_or_else(|| env::temp_dir().join(SESSIONS)),
@@ -176,31 +179,34 @@ fn read<T>(
 
 /// Prints where the server is, and what the programs need to find it.
 fn tell(context: &Context, server: SocketAddr) -> Result<(), CliError> {
-    let claude = claude_environment(server);
-    let codex = codex_environment();
-    let gemini = gemini_environment(server);
+    let rehearsals = programs::BUILT_IN
+        .all()
+        .filter_map(|program| Some((program.product?, program.rehearsal?(server))));
     if context.out.json {
-        let program = |pairs: Vec<(&str, String)>, config| Programs {
-            environment: pairs.into_iter().map(|(name, it)| (name.to_owned(), it)).collect(),
-            config,
+        let line = |(product, it): (Product, Rehearsal)| {
+            let environment = it.environment.into_iter().map(|(name, it)| (name.to_owned(), it));
+            let config = it.config.map(|config| config.text);
+            let program = Programs { environment: environment.collect(), config };
+            (product.as_str().to_owned(), program)
         };
-        context.out.json(&ModelServer {
-            address: format!("http://{server}"),
-            claude: program(claude, None),
-            codex: program(codex, Some(codex_config(server))),
-            gemini: program(gemini, None),
-        })?;
+        let programs = rehearsals.map(line).collect();
+        context.out.json(&ModelServer { address: format!("http://{server}"), programs })?;
         return Ok(());
     }
-    context.out.line(format!("the model listens on http://{server}\n"))?;
-    context.out.line(styled(BOLD, "Claude Code"))?;
-    context.out.line(format!("{}\n", exports(&claude)))?;
-    context.out.line(styled(BOLD, "Codex: in $CODEX_HOME/config.toml"))?;
-    context.out.line(codex_config(server))?;
-    context.out.line(styled(BOLD, "and in its environment"))?;
-    context.out.line(format!("{}\n", exports(&codex)))?;
-    context.out.line(styled(BOLD, "Gemini CLI"))?;
-    context.out.line(exports(&gemini))?;
+    context.out.line(format!("the model listens on http://{server}"))?;
+    for (product, Rehearsal { environment, config }) in rehearsals {
+        context.out.line("")?;
+        match config {
+            Some(config) => {
+                let title = format!("{}: in {}", product.title(), config.place);
+                context.out.line(styled(BOLD, &title))?;
+                context.out.line(config.text)?;
+                context.out.line(styled(BOLD, "and in its environment"))?;
+            }
+            None => context.out.line(styled(BOLD, product.title()))?,
+        }
+        context.out.line(exports(&environment))?;
+    }
     Ok(())
 }
 

@@ -1,10 +1,11 @@
 //! What a project is set up with, and what is found about files and programs, as data.
 
 use crate::spelling::Step;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{borrow::Cow, collections::BTreeMap, path::Path};
+use waypost_agent::programs;
 use waypost_engine::GateHealth;
 use waypost_model::{config::AgentAccess, diagnostic::Diagnostic};
 
@@ -186,11 +187,27 @@ pub(crate) struct StatusLine {
 
 /// Where a scripted model listens, and what agent programs need to find it.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(transform = with_programs)]
 pub(crate) struct ModelServer {
     pub(crate) address: String,
-    pub(crate) claude: Programs,
-    pub(crate) codex: Programs,
-    pub(crate) gemini: Programs,
+    /// By the programs' words: `claude`, `codex`, `gemini`.
+    #[serde(flatten)]
+    pub(crate) programs: BTreeMap<String, Programs>,
+}
+
+/// Says that every program which can be rehearsed is there.
+fn with_programs(schema: &mut Schema) {
+    schema.remove("additionalProperties");
+    let all = programs::BUILT_IN.all().filter(|program| program.rehearsal.is_some());
+    for product in all.filter_map(|program| program.product) {
+        let word = product.as_str();
+        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.insert(word.to_owned(), json!({"$ref": "#/$defs/Programs"}));
+        }
+        if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+            required.push(json!(word));
+        }
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

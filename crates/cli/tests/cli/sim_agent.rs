@@ -14,7 +14,7 @@ use std::{
 };
 use waypost_agent::{
     Adapter, answer,
-    launch::{Access, Conversation, Launch, Opening, Order, Prompts, launch},
+    launch::{Access, Conversation, Launch, Opening, Order, Prompts},
     stream::{End, Reader, Said, Usage, Why},
 };
 
@@ -47,7 +47,7 @@ fn start(project: &Project, adapter: Adapter, steps: &str) -> Agent {
         hook: vec!["waypost-hook".to_owned(), "codex".to_owned()],
         schema: None,
     };
-    let Launch { program, stdin, opening, .. } = launch(adapter, &order);
+    let Launch { program, stdin, opening, .. } = adapter.launch(&order);
     let mut command = project.command(&program[0], &project.root);
     command.args(&program[1..]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -118,11 +118,11 @@ fn cut() -> Vec<Said> {
 
 #[test]
 fn sim_agent_stands_in_for_every_program() {
-    for adapter in Adapter::ALL {
+    for adapter in Adapter::all() {
         let project = Project::plain();
         let mut agent = start(&project, adapter, r#"{"run": "cat"}, {"done": "did {task}"}"#);
         let mut said = Vec::new();
-        if matches!(adapter, Adapter::Codex | Adapter::Acp) {
+        if adapter.names_conversation_first() {
             said = agent.until(|said| matches!(said, Said::Session { .. }));
             agent.say("TASK_ID: T1");
         }
@@ -130,15 +130,15 @@ fn sim_agent_stands_in_for_every_program() {
         agent.input = None;
         let (rest, status, _) = agent.end();
         assert_eq!((rest, status.code()), (Vec::new(), Some(0)), "{adapter}");
-        let (id, call, name, input) = match adapter {
-            Adapter::Claude => (ID, "toolu_sim_00000000", "Bash", "cat"),
-            Adapter::Codex => ("", "call_sim_00000000", "commandExecution", "/bin/bash -lc cat"),
-            Adapter::CodexExec => ("", "item_0", "command_execution", "/bin/bash -lc cat"),
-            Adapter::Acp => ("", "call_sim_00000000", "execute", "cat"),
+        let (id, call, name, input) = match adapter.as_str() {
+            "claude" => (ID, "toolu_sim_00000000", "Bash", "cat"),
+            "codex" => ("", "call_sim_00000000", "commandExecution", "/bin/bash -lc cat"),
+            "codex-exec" => ("", "item_0", "command_execution", "/bin/bash -lc cat"),
+            _ => ("", "call_sim_00000000", "execute", "cat"),
         };
         let id = if id.is_empty() { "51300000-0000-4000-8000-000000000001" } else { id };
-        let turn = (adapter == Adapter::Codex).then(|| "turn_sim_00000001".to_owned());
-        let cost_usd = (adapter == Adapter::Claude).then_some(0.01);
+        let turn = (adapter == Adapter::CODEX).then(|| "turn_sim_00000001".to_owned());
+        let cost_usd = (adapter == Adapter::CLAUDE).then_some(0.01);
         let detail = "did T1\nDONE:T1".to_owned();
         let mut want = vec![
             Said::Session { id: id.to_owned() },
@@ -149,10 +149,10 @@ fn sim_agent_stands_in_for_every_program() {
             Said::Usage(Usage { input: 1_000, output: 100, cost_usd, ..Usage::default() }),
             Said::Ended(End { why: Why::Done, detail }),
         ];
-        if adapter == Adapter::Codex {
+        if adapter == Adapter::CODEX {
             want.insert(1, Said::Model("m".to_owned()));
         }
-        if adapter == Adapter::Acp {
+        if adapter == Adapter::ACP {
             want.remove(1);
         }
         assert_eq!(said, want, "{adapter}");
@@ -170,7 +170,7 @@ fn sim_agent_ends_without_a_result_when_it_is_told_to() {
     ];
     for steps in table {
         let project = Project::plain();
-        let mut agent = start(&project, Adapter::Claude, steps);
+        let mut agent = start(&project, Adapter::CLAUDE, steps);
         agent.until(is_text);
         agent.signal(Signal::TERM);
         assert_eq!(agent.child.wait().unwrap().code(), Some(143), "{steps}");
@@ -181,7 +181,7 @@ fn sim_agent_ends_without_a_result_when_it_is_told_to() {
 fn sim_agent_that_is_deaf_ends_only_by_force() {
     let steps = r#"{"say": "x"}, {"hang": "deaf"}"#;
     let project = Project::plain();
-    let mut agent = start(&project, Adapter::Claude, steps);
+    let mut agent = start(&project, Adapter::CLAUDE, steps);
     agent.until(is_text);
     agent.signal(Signal::TERM);
     agent.input = None;
@@ -209,7 +209,7 @@ fn sim_agent_breaks_as_its_script_says() {
     for (step, want, words) in table {
         let project = Project::plain();
         let steps = format!(r#"{{"say": "x"}}, {step}"#);
-        let mut agent = start(&project, Adapter::Claude, &steps);
+        let mut agent = start(&project, Adapter::CLAUDE, &steps);
         agent.until(is_text);
         let (said, status, errors) = agent.end();
         assert_eq!((status.code(), status.signal()), want, "{step}");

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 use tempfile::TempDir;
-use waypost_agent::{claude_environment, codex_config, codex_environment, gemini_environment};
+use waypost_agent::{endpoint::Rehearsal, programs};
 use waypost_sim::{Options, Script, Server};
 
 /// The feature that every workflow here is about; it is looked for in what the model is shown.
@@ -42,6 +42,12 @@ impl Drop for Site {
             println!("left for a look: {}", folder.keep().display());
         }
     }
+}
+
+/// What a program is given so that it talks to the model.
+pub(crate) fn rehearsal(program: &str, model: &Model) -> Rehearsal {
+    let program = programs::BUILT_IN.program(program).unwrap();
+    program.rehearsal.unwrap()(model.server.address())
 }
 
 impl Site {
@@ -239,7 +245,7 @@ impl Site {
 
     fn claude(&self, model: &Model, arguments: &[&str], input: &str) -> Ran {
         let mut command = self.command(&self.programs.agent);
-        command.envs(claude_environment(model.server.address()));
+        command.envs(rehearsal("claude", model).environment);
         // Root may switch permissions off only where it says that it is in a sandbox.
         command.env("IS_SANDBOX", "1");
         command.args(["-p", "--output-format", "stream-json", "--verbose"]);
@@ -249,7 +255,7 @@ impl Site {
 
     fn gemini(&self, model: &Model) -> Ran {
         let mut command = self.command(&self.programs.agent);
-        command.envs(gemini_environment(model.server.address()));
+        command.envs(rehearsal("gemini", model).environment);
         command.args(["-p", "go", "--yolo", "--output-format", "stream-json"]);
         run(command, "")
     }
@@ -257,7 +263,7 @@ impl Site {
     /// Points Codex to the model; returns its home.
     pub(crate) fn configure_codex(&self, model: &Model) -> PathBuf {
         let home = self.base().join("codex");
-        let config = codex_config(model.server.address());
+        let config = rehearsal("codex", model).config.unwrap().text;
         fs::write(home.join("config.toml"), format!("model = \"{CODEX_MODEL}\"\n{config}"))
             .unwrap();
         home
@@ -265,7 +271,9 @@ impl Site {
 
     fn codex(&self, model: &Model) -> Ran {
         let mut command = self.command(&self.programs.agent);
-        command.envs(codex_environment()).env("CODEX_HOME", self.configure_codex(model));
+        command
+            .envs(rehearsal("codex", model).environment)
+            .env("CODEX_HOME", self.configure_codex(model));
         command.args(["exec", "--json", "--skip-git-repo-check"]);
         command.arg("--dangerously-bypass-approvals-and-sandbox");
         command.args(["--dangerously-bypass-hook-trust", "go"]);

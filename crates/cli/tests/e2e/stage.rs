@@ -1,7 +1,7 @@
 //! A run with real agents: the tasks, the model behind them, the engine, and all its processes.
 
 use crate::{
-    harness::{Model, Site},
+    harness::{Model, Site, rehearsal},
     program::{Agent, Process, Ran, owned, run, signal, wait_for},
 };
 use serde_json::{Value, json};
@@ -11,7 +11,6 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
-use waypost_agent::{claude_environment, codex_environment, gemini_environment};
 
 /// A project with tasks for agents, and the model that they talk to.
 pub(crate) struct Stage {
@@ -163,7 +162,7 @@ impl Stage {
         let model = Model::play(&site, &script);
         site.configure_codex(&model);
         symlink(&site.programs.agent, site.base().join("bin").join(agent.name())).unwrap();
-        let key = codex_environment()[0].0;
+        let key = rehearsal("codex", &model).environment[0].0;
         let codex = |name: &str| {
             format!(
                 "\n[agents.{name}]\nenvironment = [\"{key}\"]\n\
@@ -192,9 +191,10 @@ impl Stage {
 
     fn command(&self, line: &str) -> Command {
         let mut command = self.site.waypost_command(line);
-        command.envs(claude_environment(self.model.server.address()));
-        command.envs(codex_environment()).env("CODEX_HOME", self.site.base().join("codex"));
-        command.envs(gemini_environment(self.model.server.address()));
+        for program in ["claude", "codex", "gemini"] {
+            command.envs(rehearsal(program, &self.model).environment);
+        }
+        command.env("CODEX_HOME", self.site.base().join("codex"));
         // Given to those that a project's configuration names it for.
         command.env("CLAUDE_CODE_MAX_RETRIES", "1");
         // Most of these tests are about agents, and look at the project's folder.

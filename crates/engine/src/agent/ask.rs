@@ -77,8 +77,7 @@ fn is_below(folder: &Path, path: &Path) -> bool {
 
 /// The keys of a question of the program, one for each of its items.
 pub(crate) fn keys(ask: &Ask) -> Vec<String> {
-    let arguments = ask.arguments();
-    ask.items.iter().map(|item| key(&ask.tool, &item.text, &arguments)).collect()
+    ask.items.iter().map(|item| key(&ask.tool, &item.text, &ask.arguments)).collect()
 }
 
 fn key(kind: &str, text: &str, arguments: &str) -> String {
@@ -116,7 +115,7 @@ fn permit(agent: &Agent, folder: &Path, ask: &Ask) -> Option<String> {
             };
             key("edit", &paths.iter().map(inner).collect::<Vec<_>>().join("\n"), "")
         }
-        Want::Other => key("other", &ask.tool, &ask.arguments()),
+        Want::Other => key("other", &ask.tool, &ask.arguments),
     })
 }
 
@@ -272,7 +271,14 @@ mod tests {
     use waypost_model::config::{AgentAccess, AgentConfig};
 
     fn ask(kind: AskKind, items: Vec<AskItem>) -> Ask {
-        Ask { request: "1".into(), kind, tool: "Bash".into(), items, raw: String::new() }
+        Ask {
+            request: "1".into(),
+            kind,
+            tool: "Bash".into(),
+            items,
+            arguments: String::new(),
+            raw: String::new(),
+        }
     }
 
     fn item(text: &str, labels: &[&str], is_many: bool) -> AskItem {
@@ -354,13 +360,13 @@ mod tests {
 
     #[test]
     fn an_answer_is_bound_to_all_that_was_asked() {
-        let write = |id: u32, content: &str| Ask {
-            raw: format!(
-                r#"{{"type":"control_request","request_id":"{id}","request":{{
-                    "subtype":"can_use_tool","tool_name":"Write","tool_use_id":"toolu_{id}",
-                    "input":{{"file_path":"/a","content":"{content}"}}}}}}"#
-            ),
-            ..ask(AskKind::Permission, vec![item("Write: /a", &[], false)])
+        let write = |id: u32, content: &str| {
+            let input = serde_json::json!({"file_path": "/a", "content": content});
+            let request = serde_json::json!({"subtype": "can_use_tool", "tool_name": "Write",
+                "tool_use_id": format!("toolu_{id}"), "input": input});
+            let line = serde_json::json!({"type": "control_request",
+                "request_id": id.to_string(), "request": request});
+            waypost_agent::stream::ask(Adapter::CLAUDE, &line.to_string()).unwrap()
         };
         assert_eq!(keys(&write(1, "x")), keys(&write(2, "x")), "asked again");
         assert_ne!(keys(&write(1, "x")), keys(&write(1, "y")), "something else");
@@ -370,14 +376,14 @@ mod tests {
         let allowed_tools = allowed.iter().map(ToString::to_string).collect();
         let config = AgentConfig { access, allowed_tools, ..AgentConfig::default() };
         let command = vec!["gemini".to_owned()];
-        Agent { name: "gemini".to_owned(), adapter: Adapter::Acp, command, config }
+        Agent { name: "gemini".to_owned(), adapter: Adapter::ACP, command, config }
     }
 
     fn asking_for(call: &serde_json::Value) -> Ask {
         let line = serde_json::json!({"jsonrpc": "2.0", "id": 0,
             "method": "session/request_permission",
             "params": {"sessionId": "s", "options": [], "toolCall": call}});
-        let said = Reader::new(Adapter::Acp).read(format!("{line}\n").as_bytes());
+        let said = Reader::new(Adapter::ACP).read(format!("{line}\n").as_bytes());
         let asked = said.into_iter().find_map(|said| match said {
             Said::Asked(ask) => Some(ask),
             _ => None,
@@ -435,7 +441,7 @@ mod tests {
         let unfenced = acp(AgentAccess::Unfenced, &[]);
         assert_eq!(answer(&unfenced, &command("git push")), Some(Answer::Allow));
         // Programs that were told their access level ask only for what is beyond it.
-        let claude = Agent { adapter: Adapter::Claude, ..unfenced };
+        let claude = Agent { adapter: Adapter::CLAUDE, ..unfenced };
         assert_eq!(answer(&claude, &command("git push")), None);
     }
 

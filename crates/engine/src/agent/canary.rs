@@ -32,7 +32,8 @@ use std::{
     time::Duration,
 };
 use waypost_agent::{
-    Adapter, Product, endpoint,
+    Adapter, Product,
+    endpoint::Pointed,
     launch::Prompts,
     settings::{self, Obstacle, Registered},
 };
@@ -129,7 +130,7 @@ impl Project {
         keeper: &[OsString],
         onlooker: &mut dyn Onlooker,
     ) -> Result<AgentCheck, EngineError> {
-        let mut try_with = |hook: HookSource| match endpoint::pointed(agent.adapter, server) {
+        let mut try_with = |hook: HookSource| match agent.adapter.pointed(server) {
             _ if agent.is_free() => Ok(GateHealth::NoHook("the scripted agent has no hook".into())),
             None => Ok(GateHealth::NoHook(
                 "its hook is in its own settings, and cannot be tried from here".into(),
@@ -169,7 +170,7 @@ impl Project {
     }
 
     pub(crate) fn obstacles(&self, product: Product) -> Vec<Obstacle> {
-        self.look_around(|around| settings::obstacles(product, around))
+        self.look_around(|around| product.obstacles(around))
     }
 
     /// Where the hook of a program is registered, for a person who starts it here.
@@ -182,7 +183,7 @@ impl Project {
         self.look_around(|around| {
             let mut all = Vec::new();
             for product in product.into_iter() {
-                for path in settings::files(product, around) {
+                for path in product.files(around) {
                     let text = (around.read)(&path).unwrap_or_default();
                     all.extend(format!("{}\0{}\0", path.display(), text.len()).into_bytes());
                     all.extend(text.into_bytes());
@@ -195,13 +196,13 @@ impl Project {
     fn send_canary(
         &self,
         agent: &Agent,
-        mut pointed: endpoint::Pointed,
+        mut pointed: Pointed,
         hook: HookSource,
         keeper: &[OsString],
         onlooker: &mut dyn Onlooker,
     ) -> Result<GateHealth, EngineError> {
         if let Some(product) = product_of(agent) {
-            let trust = self.look_around(|around| settings::trust_arguments(product, around));
+            let trust = self.look_around(|around| product.trust_arguments(around));
             pointed.arguments.extend(trust);
         }
         let home = self.setup.home.state.clone().unwrap_or_else(env::temp_dir);
@@ -229,7 +230,7 @@ fn trace(folder: &Path) -> PathBuf {
 /// is not there.
 fn order(
     agent: &Agent,
-    pointed: endpoint::Pointed,
+    pointed: Pointed,
     hook: HookSource,
     root: &Path,
     folder: &Path,
@@ -256,6 +257,7 @@ fn order(
         ),
         (layout::variable::CANARY.to_owned(), text(trace(folder))),
     ];
+    let pointed = pointed.environment.into_iter().map(|(name, value)| (name.to_owned(), value));
     JobOrder {
         name: "canary".to_owned(),
         key: "canary".to_owned(),
@@ -265,7 +267,7 @@ fn order(
         hook,
         schema: None,
         folder: Some(root.to_owned()),
-        environment: Some(own.chain(pointed.environment).chain(ours).collect()),
+        environment: Some(own.chain(pointed).chain(ours).collect()),
         attempt: 1,
         message: "Do what you are told to do.".to_owned(),
         again: String::new(),
@@ -332,5 +334,5 @@ fn mark_time(mark: &Mark) -> i64 {
 
 /// Whether an adapter's programs can be asked by a canary.
 pub fn canary_call(adapter: Adapter) -> Option<(&'static str, String)> {
-    endpoint::shell_call(adapter, CANARY)
+    adapter.shell_call(CANARY)
 }

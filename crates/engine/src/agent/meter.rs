@@ -81,7 +81,7 @@ impl Rate {
         }
         let configured = Some(agent.config.model.as_str()).filter(|model| !model.is_empty());
         let model = model.filter(|model| !model.is_empty()).or(configured).unwrap_or_default();
-        match prices::of_model(model) {
+        match prices::of_model(agent.adapter, model) {
             Some(price) => Self { price, unknown: None },
             None => {
                 let (name, price) = prices::dearest(agent.adapter, model);
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(meter.spent(), Usage::default());
         let mut tally = Tally::default();
         tally.count(counted(150, 15, Some(0.75)));
-        meter.read(&tally, &agent(Adapter::Claude, 0.0, 0.0));
+        meter.read(&tally, &agent(Adapter::CLAUDE, 0.0, 0.0));
         assert_eq!(meter.spent(), usage(50, 5, 250_000));
     }
 
@@ -233,20 +233,20 @@ mod tests {
         let mut meter = Meter::new(usage(100, 10, 0));
         let mut tally = Tally::default();
         tally.count(counted(20, 2, None));
-        meter.read(&tally, &agent(Adapter::Codex, 3.0, 15.0));
+        meter.read(&tally, &agent(Adapter::CODEX, 3.0, 15.0));
         assert_eq!(meter.spent(), usage(20, 2, 90));
         // Its count is larger than before, and still too small to have the earlier part in it.
         let mut meter = Meter::new(usage(100, 10, 500_000));
         let mut tally = Tally::default();
         tally.message("m1".into(), SONNET.into(), counted(120, 20, None));
         tally.count(counted(120, 20, Some(0.6)));
-        meter.read(&tally, &agent(Adapter::Claude, 0.0, 0.0));
+        meter.read(&tally, &agent(Adapter::CLAUDE, 0.0, 0.0));
         assert_eq!(meter.spent(), usage(120, 20, 600_000));
     }
 
     #[test]
     fn messages_count_once_until_the_program_counts_itself() {
-        let agent = agent(Adapter::Claude, 0.0, 0.0);
+        let agent = agent(Adapter::CLAUDE, 0.0, 0.0);
         let (mut meter, mut tally) = (Meter::default(), Tally::default());
         tally.message("m1".into(), SONNET.into(), counted(1_000, 10, None));
         tally.message("m1".into(), SONNET.into(), counted(1_000, 100, None));
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn what_has_no_price_counts_as_the_dearest_and_that_is_known() {
-        let agent = agent(Adapter::Codex, 0.0, 0.0);
+        let agent = agent(Adapter::CODEX, 0.0, 0.0);
         let (mut meter, mut tally) = (Meter::default(), Tally::default());
         tally.name_model("gpt-9".into());
         tally.count(counted(0, 1_000, None));
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_stream_without_usage_is_estimated() {
-        let agent = agent(Adapter::CodexExec, 1.0, 10.0);
+        let agent = agent(Adapter::CODEX_EXEC, 1.0, 10.0);
         let (mut meter, mut tally) = (Meter::default(), Tally::default());
         tally.wrote(4_000);
         tally.wrote(400);

@@ -34,7 +34,7 @@ pub(super) fn prepare(
     folder: &Path,
     environment: &[(String, String)],
 ) -> Result<(), EngineError> {
-    let Some(first) = launch::first_start(agent.adapter) else { return Ok(()) };
+    let Some(first) = agent.adapter.first_start() else { return Ok(()) };
     // Another program that speaks the same has no such home.
     if recognise(agent.command.iter().map(String::as_str)) != Some(first.program) {
         return Ok(());

@@ -11,9 +11,10 @@ use crate::{
 };
 use std::{collections::BTreeMap, env, ffi::OsStr, path::PathBuf};
 use waypost_agent::{
-    Adapter, HookWay, KNOWN_AGENTS, SIMULATED,
+    Adapter, HookWay,
     launch::{Access, Conversation, Order, Prompts},
-    registration::{self, HookProgram},
+    programs::{BUILT_IN, SIMULATED},
+    registration::HookProgram,
     versions::{self, Version},
 };
 use waypost_model::config::{AgentAccess, AgentConfig};
@@ -113,7 +114,7 @@ impl Project {
         adapter: Adapter,
         words: &[String],
     ) -> Result<Option<String>, EngineError> {
-        let given = registration::given_settings(adapter, &HookProgram { words }).transpose();
+        let given = adapter.given_settings(&HookProgram { words }).transpose();
         let given = given.map_err(|error| Problem::new(Code::Bug, format!("{error:?}")))?;
         let Some((name, text)) = given else { return Ok(None) };
         let path = self.setup.place.state.join(layout::state::AGENTS).join(name);
@@ -123,7 +124,7 @@ impl Project {
 }
 
 fn no_adapter(name: &str, word: &str) -> EngineError {
-    let known: Vec<&str> = Adapter::ALL.iter().map(|adapter| adapter.as_str()).collect();
+    let known: Vec<&str> = Adapter::all().map(|adapter| adapter.as_str()).collect();
     let message = match word {
         "" => format!("the agent `{name}` has no `adapter`"),
         word => format!("the agent `{name}` has the unknown adapter `{word}`"),
@@ -151,7 +152,7 @@ pub(crate) fn find_program(word: &str, folders: Option<&OsStr>) -> Option<PathBu
 
 /// The names of the agents that Waypost brings along.
 pub(crate) fn built_in_names() -> impl Iterator<Item = &'static str> {
-    KNOWN_AGENTS.iter().map(|known| known.name).chain([SIM])
+    BUILT_IN.agents().map(|known| known.name).chain([SIM])
 }
 
 /// The names of all agents but the shell.
@@ -170,7 +171,7 @@ impl Agent {
         agents: &BTreeMap<String, AgentConfig>,
     ) -> Result<Self, EngineError> {
         let config = agents.get(name);
-        let known = KNOWN_AGENTS.iter().find(|known| known.name == name);
+        let known = BUILT_IN.agents().find(|known| known.name == name);
         let is_sim = name == SIM;
         if config.is_none() && known.is_none() && !is_sim {
             let hint = format!(

@@ -7,7 +7,7 @@ use crate::{
     project::Project,
 };
 use std::path::{Path, PathBuf};
-use waypost_agent::settings::{Around, NamedVariables, named_variables};
+use waypost_agent::settings::{Around, NamedVariables};
 use waypost_model::code::Code;
 use waypost_store::file;
 
@@ -42,7 +42,7 @@ pub(super) fn wanted_variables(
     folder: &Path,
     environment: &Environment,
 ) -> NamedVariables {
-    look_around((folder, folder), environment, |around| named_variables(agent.adapter, around))
+    look_around((folder, folder), environment, |around| agent.adapter.named_variables(around))
 }
 
 /// Refuses an agent whose own configuration takes its key from a variable that is not set.

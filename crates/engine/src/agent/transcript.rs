@@ -23,7 +23,7 @@ impl Project {
     /// What the agent of an attempt said; none if no agent worked on it.
     pub fn transcript(&self, id: &TaskId, attempt: u32) -> Option<Transcript> {
         let log = self.task_log(id, attempt);
-        let mut adapters = Adapter::ALL.into_iter();
+        let mut adapters = Adapter::all();
         let adapter = adapters.find(|adapter| stream_path(&log, *adapter).exists())?;
         let stream = Stream::new(stream_path(&log, adapter));
         Some(Transcript { stream, reader: Reader::new(adapter) })

@@ -75,7 +75,7 @@ pub(super) fn choose(
         AgentChoice::These(products) => Ok((products.clone(), Vec::new())),
         AgentChoice::Installed => {
             let mut chosen = (Vec::new(), Vec::new());
-            for product in Product::ALL {
+            for product in Product::all() {
                 let is_wanted = is_installed(project, product)? || has_hook(project, product);
                 let list = if is_wanted { &mut chosen.0 } else { &mut chosen.1 };
                 list.push(product);
@@ -96,7 +96,7 @@ fn is_installed(project: &Project, product: Product) -> Result<bool, EngineError
 /// Whether a settings file of this work tree has the hook of a program.
 fn has_hook(project: &Project, product: Product) -> bool {
     [Sharing::Private, Sharing::Shared].into_iter().any(|sharing| {
-        let path = project.root().join(registration::settings_file(product, sharing));
+        let path = project.root().join(product.settings_file(sharing));
         registration::registered_program(product, &read_leniently(&path)).is_some()
     })
 }
@@ -136,11 +136,11 @@ fn plan_private(
         let setup = AgentSetup { product, file, change };
         Ok(Plan { setup, edits: Vec::new(), is_turned: false })
     };
-    let file = registration::settings_file(product, Sharing::Shared);
+    let file = product.settings_file(Sharing::Shared);
     if is_shared(product, &read_leniently(&project.root().join(file))) {
         return settled(file, Change::Unchanged);
     }
-    let file = registration::settings_file(product, Sharing::Private);
+    let file = product.settings_file(Sharing::Private);
     if is_in_git(project) && is_tracked(&project.root().join(file))? {
         return settled(file, Change::Tracked);
     }
@@ -153,7 +153,7 @@ fn plan_shared(
     program: &[String],
 ) -> Result<Plan, EngineError> {
     let mut plan = plan_file(project, product, Sharing::Shared, program)?;
-    let private = registration::settings_file(product, Sharing::Private);
+    let private = product.settings_file(Sharing::Private);
     if private != plan.setup.file {
         // Otherwise the program would ask twice.
         let removal = removal(&project.root().join(private), product)?;
@@ -169,7 +169,7 @@ fn plan_file(
     sharing: Sharing,
     program: &[String],
 ) -> Result<Plan, EngineError> {
-    let file = registration::settings_file(product, sharing);
+    let file = product.settings_file(sharing);
     let path = project.root().join(file);
     let before = read(&path)?;
     let program = HookProgram { words: program };
@@ -191,9 +191,9 @@ fn plan_file(
 
 /// The folders in which settings are written.
 pub(super) fn settings_folders(project: &Project) -> Vec<PathBuf> {
-    let file = |product| registration::settings_file(product, Sharing::Private);
-    let paths = Product::ALL.map(|product| project.root().join(file(product)));
-    paths.iter().filter_map(|path| path.parent()).map(Path::to_owned).collect()
+    let file = |product: Product| product.settings_file(Sharing::Private);
+    let paths = Product::all().map(|product| project.root().join(file(product)));
+    paths.filter_map(|path| path.parent().map(Path::to_owned)).collect()
 }
 
 /// Does what was planned.
@@ -249,8 +249,7 @@ pub(super) fn private_settings(project: &Project) -> Vec<&'static str> {
         let program = registration::registered_program(*product, &text);
         program.is_some_and(|program| !is_bare_name(&program))
     };
-    let files = Product::ALL
-        .map(|product| (product, registration::settings_file(product, Sharing::Private)));
+    let files = Product::all().map(|product| (product, product.settings_file(Sharing::Private)));
     files.into_iter().filter(is_private).map(|(_, file)| file).collect()
 }
 

@@ -26,9 +26,9 @@ pub(crate) struct HookHealth {
 pub(crate) fn examine_hooks(project: &Project) -> HookHealth {
     let record = Record::load(project);
     let mut health = HookHealth::default();
-    let names = Product::ALL.into_iter().flat_map(|product| {
+    let names = Product::all().flat_map(|product| {
         let mut files = [Sharing::Private, Sharing::Shared]
-            .map(|sharing| (registration::settings_file(product, sharing), product))
+            .map(|sharing| (product.settings_file(sharing), product))
             .to_vec();
         files.dedup();
         files

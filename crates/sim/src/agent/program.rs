@@ -13,6 +13,7 @@ use super::voice::{Message, Voice};
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::{Value, json};
 use signal_hook::{consts::SIGTERM, iterator::Signals};
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,10 +27,61 @@ use waypost_model::time::Time;
 /// How long the player may take to end when it is told to: it may be stuck in a full pipe.
 const GRACE: Duration = Duration::from_millis(500);
 
+/// A program that can be played.
+#[derive(Clone, Copy)]
+pub struct Double {
+    /// How the program speaks.
+    pub adapter: Adapter,
+    voice: fn(&Options) -> Box<dyn Voice>,
+    /// How it begins, and in what it is unlike the others.
+    play: fn(&mut Player<'_>, &mut dyn Write) -> Result<(), Stop>,
+}
+
+/// All programs that can be played.
+static DOUBLES: &[Double] = &[
+    Double {
+        adapter: Adapter::CLAUDE,
+        voice: |it| Box::new(Claude::new(&Arguments(&it.arguments), &it.folder_text())),
+        play: claude,
+    },
+    Double {
+        adapter: Adapter::CODEX,
+        voice: |it| Box::new(CodexServer::new(&it.folder_text())),
+        play: |player, _| player.play(),
+    },
+    Double {
+        adapter: Adapter::CODEX_EXEC,
+        voice: |it| Box::new(CodexExec::new(&Arguments(&it.arguments))),
+        play: codex_exec,
+    },
+    Double {
+        adapter: Adapter::ACP,
+        voice: |_| Box::new(Acp::default()),
+        play: |player, _| player.play(),
+    },
+];
+
+impl Double {
+    pub fn all() -> impl Iterator<Item = Self> {
+        DOUBLES.iter().copied()
+    }
+
+    /// The double of the programs that an adapter is for; none where they cannot be played.
+    pub fn of(adapter: Adapter) -> Option<Self> {
+        Self::all().find(|double| double.adapter == adapter)
+    }
+}
+
+impl fmt::Debug for Double {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.adapter)
+    }
+}
+
 /// What the program is and does.
 #[derive(Clone, Debug)]
 pub struct Options {
-    pub speak: Adapter,
+    pub speak: Double,
     /// What the real program would be given.
     pub arguments: Vec<String>,
     pub script: AgentScript,
@@ -42,6 +94,12 @@ pub struct Options {
     /// Where files are written and commands run.
     pub folder: PathBuf,
     pub clock: fn() -> Time,
+}
+
+impl Options {
+    fn folder_text(&self) -> String {
+        self.folder.display().to_string()
+    }
 }
 
 /// How the program ends.
@@ -111,27 +169,12 @@ fn converse(
     (output, errors): (&mut dyn Write, &mut dyn Write),
     is_deaf: &AtomicBool,
 ) -> io::Result<Exit> {
-    let mut player = Player::new(options, voice(options), ear, output, is_deaf)?;
-    let stop = match options.speak {
-        Adapter::Claude => claude(&mut player, errors),
-        Adapter::CodexExec => codex_exec(&mut player, errors),
-        Adapter::Codex | Adapter::Acp => player.play(),
-    };
+    let mut player = Player::new(options, (options.speak.voice)(options), ear, output, is_deaf)?;
+    let stop = (options.speak.play)(&mut player, errors);
     match stop {
         Ok(()) | Err(Stop::Turn(_)) => Ok(Exit::Code(player.voice.exit_code())),
         Err(Stop::Exit(exit)) => Ok(exit),
         Err(Stop::Io(error)) => Err(error),
-    }
-}
-
-fn voice(options: &Options) -> Box<dyn Voice> {
-    let arguments = Arguments(&options.arguments);
-    let folder = options.folder.display().to_string();
-    match options.speak {
-        Adapter::Claude => Box::new(Claude::new(&arguments, &folder)),
-        Adapter::Codex => Box::new(CodexServer::new(&folder)),
-        Adapter::CodexExec => Box::new(CodexExec::new(&arguments)),
-        Adapter::Acp => Box::new(Acp::default()),
     }
 }
 

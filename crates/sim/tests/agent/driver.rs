@@ -10,10 +10,10 @@ use std::thread;
 use tempfile::TempDir;
 use waypost_agent::Adapter;
 use waypost_agent::answer::{self, Answer};
-use waypost_agent::launch::{Access, Conversation, Launch, Opening, Order, Prompts, launch};
+use waypost_agent::launch::{Access, Conversation, Launch, Opening, Order, Prompts};
 use waypost_agent::stream::{Reader, Said};
 use waypost_model::time::Time;
-use waypost_sim::agent::{AgentScript, Exit, Options, talk};
+use waypost_sim::agent::{AgentScript, Double, Exit, Options, talk};
 
 /// The id that Claude Code is told to use.
 pub(crate) const ID: &str = "0f8fad5b-d9cb-469f-a165-70867728950e";
@@ -114,7 +114,7 @@ impl Talk {
             hook: vec!["waypost-hook".to_owned()],
             schema: None,
         };
-        launch(self.adapter, &order)
+        self.adapter.launch(&order)
     }
 
     /// Talks until the double has ended.
@@ -123,7 +123,7 @@ impl Talk {
         let start = self.launch(&folder);
         let script = AgentScript::parse(self.script.to_string().as_bytes()).unwrap();
         let options = Options {
-            speak: self.adapter,
+            speak: Double::of(self.adapter).unwrap(),
             arguments: start.program[1..].to_vec(),
             script,
             sessions: site.0.path().join("sessions"),
@@ -194,7 +194,7 @@ impl Speaker {
         match said {
             Said::Session { id } => {
                 self.session.clone_from(id);
-                if matches!(self.adapter, Adapter::Codex | Adapter::Acp) {
+                if self.adapter.names_conversation_first() {
                     self.next_message();
                 }
             }
@@ -270,7 +270,7 @@ pub(crate) fn shown(site: &Site, heard: &Heard) -> String {
 
 /// All four, one after the other, each at a site of its own.
 pub(crate) fn all(make: impl Fn(Adapter) -> Talk) -> String {
-    of(&Adapter::ALL, make)
+    of(&Adapter::all().collect::<Vec<_>>(), make)
 }
 
 pub(crate) fn of(adapters: &[Adapter], make: impl Fn(Adapter) -> Talk) -> String {

@@ -14,7 +14,7 @@ fn ends(steps: &Value) -> Vec<(Exit, Option<Said>)> {
         let heard = Talk::new(adapter, steps.clone()).run(&Site::new());
         (heard.exit, heard.said.last().cloned())
     };
-    Adapter::ALL.into_iter().map(run).collect()
+    Adapter::all().map(run).collect()
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_limit_is_told_in_the_words_of_each_program() {
 #[test]
 fn the_limit_of_claude_tells_the_second_at_which_it_ends() {
     let heard =
-        Talk::new(Adapter::Claude, json!([{"limit": {"resets_in_s": 2}}])).run(&Site::new());
+        Talk::new(Adapter::CLAUDE, json!([{"limit": {"resets_in_s": 2}}])).run(&Site::new());
     let resets = heard.said.iter().filter_map(|said| match said {
         Said::RateLimit { resets, .. } => Some(resets.clone()),
         _ => None,
@@ -53,7 +53,7 @@ fn the_limit_of_claude_tells_the_second_at_which_it_ends() {
 #[test]
 fn a_message_after_a_limit_goes_on() {
     let steps = json!([{"limit": {"resets_in_s": 7}}, {"done": "later"}]);
-    for adapter in [Adapter::Claude, Adapter::Codex, Adapter::Acp] {
+    for adapter in [Adapter::CLAUDE, Adapter::CODEX, Adapter::ACP] {
         let talk = Talk { messages: vec!["go", "go on"], ..Talk::new(adapter, steps.clone()) };
         let heard = talk.run(&Site::new());
         let end = Said::Ended(End { why: Why::Done, detail: "later\nDONE:T1".to_owned() });
@@ -77,7 +77,7 @@ fn a_service_that_cannot_be_used_is_told_in_the_words_of_each_program() {
 fn a_flood_and_garbage_do_not_end_a_turn() {
     let length = LINE_BYTES_MAX + 5;
     let heard = Talk::new(
-        Adapter::CodexExec,
+        Adapter::CODEX_EXEC,
         json!([
             {"garbage": true}, {"flood": length}, {"garbage": true}, {"done": "still here"},
         ]),
@@ -97,7 +97,7 @@ fn a_turn_is_stopped_while_it_waits() {
         json!([{"tool": "Wait", "input": "long"}, {"wait_ms": 60_000}, {"done": "after all"}]);
     assert_snapshot!(
         "stopped_waiting",
-        of(&[Adapter::Claude, Adapter::Codex, Adapter::Acp], |adapter| Talk {
+        of(&[Adapter::CLAUDE, Adapter::CODEX, Adapter::ACP], |adapter| Talk {
             at_text: Some(("long", Act::Interrupt)),
             ..Talk::new(adapter, steps.clone())
         })
@@ -109,7 +109,7 @@ fn a_turn_is_stopped_with_the_command_that_it_runs() {
     let steps = json!([{"run": "sleep 60"}, {"done": "after all"}]);
     assert_snapshot!(
         "stopped_running",
-        of(&[Adapter::Claude, Adapter::Codex, Adapter::Acp], |adapter| Talk {
+        of(&[Adapter::CLAUDE, Adapter::CODEX, Adapter::ACP], |adapter| Talk {
             at_text: Some(("sleep", Act::Interrupt)),
             ..Talk::new(adapter, steps.clone())
         })
@@ -126,7 +126,7 @@ fn claude_ends_its_turn_when_the_input_is_closed_and_servers_do_not() {
         let want = Said::Ended(End { why, detail: detail.to_owned() });
         assert_eq!((heard.exit, heard.said.last()), (Exit::Code(0), Some(&want)), "{adapter}");
     };
-    end(Adapter::Claude, Why::Done, "all\nDONE:T1");
-    end(Adapter::Codex, Why::Cut, "");
-    end(Adapter::Acp, Why::Cut, "");
+    end(Adapter::CLAUDE, Why::Done, "all\nDONE:T1");
+    end(Adapter::CODEX, Why::Cut, "");
+    end(Adapter::ACP, Why::Cut, "");
 }

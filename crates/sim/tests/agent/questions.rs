@@ -10,7 +10,7 @@ use waypost_agent::protocol::{self, Question, QuestionKind, Signal};
 use waypost_agent::stream::Said;
 
 /// Those that can ask while they work.
-const ASKING: [Adapter; 3] = [Adapter::Claude, Adapter::Codex, Adapter::Acp];
+const ASKING: [Adapter; 3] = [Adapter::CLAUDE, Adapter::CODEX, Adapter::ACP];
 
 fn push(more: &Value) -> Value {
     let mut permission = json!({"tool": "Bash", "input": "git push"});
@@ -62,14 +62,14 @@ fn an_agent_with_another_way_takes_it_when_it_is_refused() {
 fn nobody_is_asked_where_nobody_answers() {
     assert_snapshot!(
         "refused",
-        of(&[Adapter::Claude, Adapter::Codex, Adapter::CodexExec], |adapter| Talk {
+        of(&[Adapter::CLAUDE, Adapter::CODEX, Adapter::CODEX_EXEC], |adapter| Talk {
             prompts: Prompts::Refused,
             ..Talk::new(adapter, push(&json!({})))
         })
     );
     assert_snapshot!(
         "unfenced",
-        of(&[Adapter::Claude, Adapter::Codex, Adapter::CodexExec], |adapter| Talk {
+        of(&[Adapter::CLAUDE, Adapter::CODEX, Adapter::CODEX_EXEC], |adapter| Talk {
             access: Access::Unfenced,
             ..Talk::new(adapter, push(&json!({})))
         })
@@ -85,7 +85,7 @@ fn a_question_is_asked_by_a_tool_or_in_text_and_its_answer_is_used() {
         "question",
         all(|adapter| Talk {
             answers: vec![chosen()],
-            messages: if adapter == Adapter::Acp { vec!["go", "PostgreSQL"] } else { vec!["go"] },
+            messages: if adapter == Adapter::ACP { vec!["go", "PostgreSQL"] } else { vec!["go"] },
             ..Talk::new(adapter, steps.clone())
         })
     );
@@ -96,7 +96,7 @@ fn a_question_in_text_is_a_signal_and_the_resumed_conversation_has_its_answer() 
     let site = Site::new();
     let steps = json!([{"say": "hm"}, {"question": {"text": "Which\none?", "choices": ["a", "b"]}},
                        {"done": "{answer}"}]);
-    let first = Talk::new(Adapter::CodexExec, steps.clone()).run(&site);
+    let first = Talk::new(Adapter::CODEX_EXEC, steps.clone()).run(&site);
     let texts: Vec<&String> = first
         .said
         .iter()
@@ -116,7 +116,7 @@ fn a_question_in_text_is_a_signal_and_the_resumed_conversation_has_its_answer() 
     assert_eq!(protocol::read(texts[1]), [Signal::Question(question)]);
     let resume = Some("51300000-0000-4000-8000-000000000001".to_owned());
     let talk =
-        Talk { resume, messages: vec!["b"], attempt: 2, ..Talk::new(Adapter::CodexExec, steps) };
+        Talk { resume, messages: vec!["b"], attempt: 2, ..Talk::new(Adapter::CODEX_EXEC, steps) };
     let second = talk.run(&site);
     assert!(second.said.contains(&Said::Text("b\nDONE:T1".to_owned())), "{second:?}");
 }
@@ -126,7 +126,7 @@ fn a_question_that_is_refused_has_no_answer() {
     let steps = json!([{"question": {"text": "Which?"}}, {"done": "[{answer}]"}]);
     assert_snapshot!(
         "unanswered",
-        of(&[Adapter::Claude, Adapter::Codex], |adapter| Talk {
+        of(&[Adapter::CLAUDE, Adapter::CODEX], |adapter| Talk {
             answers: vec![deny()],
             ..Talk::new(adapter, steps.clone())
         })

@@ -7,7 +7,6 @@ use crate::agent::Heard;
 use waypost_agent::{
     Adapter,
     answer::{self, Answer},
-    launch::fresh,
     stream::{Ask, Reader},
 };
 use waypost_proc::Stop;
@@ -43,7 +42,7 @@ struct Afresh {
 
 impl Afresh {
     fn new(adapter: Adapter, folder: &str, message: String) -> Option<Self> {
-        fresh(adapter, folder).map(|request| Self { request, message })
+        adapter.fresh(folder).map(|request| Self { request, message })
     }
 }
 

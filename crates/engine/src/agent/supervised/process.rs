@@ -22,7 +22,7 @@ use std::{
 };
 use waypost_agent::{
     Adapter,
-    launch::{Launch, Opening, Order, launch},
+    launch::{Launch, Opening, Order},
     stream::Reader,
 };
 use waypost_model::{code::Code, layout};
@@ -119,7 +119,7 @@ impl AgentProcess {
         call: Call<'_>,
     ) -> Result<(Self, Dialogue), EngineError> {
         let adapter = call.agent.adapter;
-        let plan = launch(adapter, call.order);
+        let plan = adapter.launch(call.order);
         let environment = environment(call.environment, &plan);
         prepare(call.agent, &call.folder, &environment)?;
         let keeper = Keeper::start(folder, keeper)?;

@@ -42,8 +42,8 @@ fn after(seconds: u64) -> Time {
 
 /// An agent that has just been started and may use up so much.
 fn started(bounds: Bounds) -> Supervision {
-    let dialogue = Dialogue::begin(Adapter::Claude, Told::default(), false);
-    let agent = agent(Adapter::Claude);
+    let dialogue = Dialogue::begin(Adapter::CLAUDE, Told::default(), false);
+    let agent = agent(Adapter::CLAUDE);
     Supervision::new(agent, dialogue, Meter::default(), bounds, (START, START))
 }
 
@@ -234,8 +234,8 @@ fn a_program_that_has_forgotten_the_conversation_is_told_everything_anew() {
         afresh: "all of it".into(),
         folder: "/somewhere/tree".into(),
     };
-    let dialogue = Dialogue::begin(Adapter::Acp, told, true);
-    let agent = agent(Adapter::Acp);
+    let dialogue = Dialogue::begin(Adapter::ACP, told, true);
+    let agent = agent(Adapter::ACP);
     let mut life =
         Supervision::new(agent, dialogue, Meter::default(), Bounds::default(), (START, START));
     let forgotten = r#"{"id":"load:s1","error":{"code":-32603,"message":"Internal error",
@@ -260,12 +260,12 @@ fn one_that_is_taken_over_in_the_middle_of_its_turn_is_not_told_its_task_again()
             "status":"pending"}}}"#,
     );
     // The engine before it died after the conversation had a name, and perhaps before it spoke.
-    let mut silent = Dialogue::take_over(Adapter::Acp, told("do it"), [line(session)]);
+    let mut silent = Dialogue::take_over(Adapter::ACP, told("do it"), [line(session)]);
     let acts = silent.take_acts();
     let [Act::Write(message)] = &acts[..] else { panic!("{acts:?}") };
     assert!(message.contains("do it"), "{message}");
     let said = [line(session), line(begun)];
-    let mut busy = Dialogue::take_over(Adapter::Acp, told("do it"), said);
+    let mut busy = Dialogue::take_over(Adapter::ACP, told("do it"), said);
     assert_eq!(busy.take_acts(), []);
     assert!(busy.heard.has_begun);
 }

@@ -4,7 +4,7 @@
 //! order to trust it. `exec` knows that order as an option, the server only as a setting of a
 //! thread.
 
-use super::{Access, Conversation, Launch, Opening, Order, Prompts};
+use crate::launch::{Access, Conversation, Launch, Opening, Order, Prompts};
 use crate::product::Product;
 use crate::registration::{self, HookProgram};
 use crate::rpc;
@@ -124,7 +124,7 @@ fn hooks(words: &[String]) -> Option<Map<String, Value>> {
     if words.is_empty() {
         return None;
     }
-    let text = registration::register(Product::Codex, None, &HookProgram { words });
+    let text = registration::register(Product::CODEX, None, &HookProgram { words });
     let text = text.expect("a new settings file can always be begun");
     let mut settings: Value = serde_json::from_str(&text).expect("our own settings are JSON");
     match settings["hooks"].take() {

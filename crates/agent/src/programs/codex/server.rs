@@ -3,21 +3,21 @@
 //! Subagents are threads of their own and speak in the same stream: their tools count, their words
 //! and the ends of their turns do not.
 
-use super::calls::Calls;
-use super::claude::{options, permission, seconds};
-use super::codex_exec::{error, is_failed, limit, paths};
-use super::json::{items, number, owned, shortened, text};
-use super::said::{Ask, AskItem, AskKind, End, LimitStatus, Said, Usage, Why};
-use super::{DETAIL_LENGTH_MAX, TEXT_LENGTH_MAX};
+use super::exec::{is_failed, paths};
 use crate::limits::{self, Reset, Trouble};
 use crate::rpc;
+use crate::stream::calls::Calls;
+use crate::stream::json::{items, number, owned, shortened, text};
+use crate::stream::parts::{arguments, error, limit, options, permission, seconds};
+use crate::stream::{Ask, AskItem, AskKind, End, LimitStatus, Said, Usage, Why};
+use crate::stream::{DETAIL_LENGTH_MAX, LineUse, Listener, TEXT_LENGTH_MAX};
 use serde_json::{Value, json};
 
 /// From here on a window is called nearly used up.
 const WARNING_PERCENT: f64 = 80.0;
 
 #[derive(Debug, Default)]
-pub(super) struct CodexServer {
+pub(super) struct Stream {
     session: String,
     is_turning: bool,
     calls: Calls,
@@ -25,8 +25,8 @@ pub(super) struct CodexServer {
     is_limited: bool,
 }
 
-impl CodexServer {
-    pub(super) fn hear(&mut self, line: &Value, raw: &str, said: &mut Vec<Said>) {
+impl Listener for Stream {
+    fn hear(&mut self, line: &Value, raw: &str, said: &mut Vec<Said>) -> LineUse {
         if rpc::asked(line).is_some() {
             said.extend(ask(line, raw, Some(&self.calls)).map(Said::Asked));
         } else if let Some(method) = line["method"].as_str() {
@@ -34,8 +34,11 @@ impl CodexServer {
         } else {
             self.answered(line, said);
         }
+        LineUse::Said
     }
+}
 
+impl Stream {
     /// The answer to a request of ours.
     fn answered(&mut self, line: &Value, said: &mut Vec<Said>) {
         let id = line["id"].as_str().unwrap_or_default();
@@ -248,7 +251,8 @@ pub(super) fn ask(line: &Value, raw: &str, calls: Option<&Calls>) -> Option<Ask>
         "mcpServer/elicitation/request" => (AskKind::Question, "elicitation", fields(params)),
         _ => (AskKind::Unknown, "", vec![plain(method, method)]),
     };
-    Some(Ask { request, kind, tool: tool.to_owned(), items, raw: raw.to_owned() })
+    let arguments = arguments(params);
+    Some(Ask { request, kind, tool: tool.to_owned(), items, arguments, raw: raw.to_owned() })
 }
 
 fn plain(key: &str, told: &str) -> AskItem {

@@ -1,11 +1,11 @@
 //! The settings of Gemini CLI, and the folders in which it reads a project's.
 
-use super::{Around, Obstacle};
+use super::HOOK;
+use crate::product::Product;
+use crate::registration;
+use crate::settings::{Around, Obstacle};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-
-/// The name under which our hook is listed.
-const HOOK: &str = "waypost";
 
 const TRUST: &str =
     "open `gemini` in this folder once and trust it, or start it with `--skip-trust`";
@@ -63,8 +63,8 @@ pub(super) fn obstacles(around: &Around<'_>) -> Vec<Obstacle> {
     let others = read.iter().rev().filter(|(path, _)| *path != project);
     let mut decided =
         others.filter_map(|(_, it)| it["security"]["folderTrust"]["enabled"].as_bool());
-    let has_hook = super::registration::registered_program(
-        crate::product::Product::Gemini,
+    let has_hook = registration::registered_program(
+        Product::GEMINI,
         &(around.read)(&project).unwrap_or_default(),
     );
     if has_hook.is_some() && !is_trusted(around, decided.next().unwrap_or(true)) {

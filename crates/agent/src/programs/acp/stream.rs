@@ -4,13 +4,13 @@
 //! the answer to `session/load`; nothing of that is said again. Gemini CLI answers first and replays
 //! afterwards, and then lists its commands: until that list, everything is held back.
 
-use super::calls::Calls;
-use super::codex_exec::limit;
-use super::json::{gist, items, number, owned, shortened, text};
-use super::said::{Ask, AskItem, AskKind, Choice, End, Said, Usage, Why};
-use super::{DETAIL_LENGTH_MAX, TEXT_LENGTH_MAX};
 use crate::limits::{self, Trouble};
 use crate::rpc;
+use crate::stream::calls::Calls;
+use crate::stream::json::{gist, items, number, owned, shortened, text};
+use crate::stream::parts::{arguments, limit};
+use crate::stream::{Ask, AskItem, AskKind, Choice, End, Said, Usage, Why};
+use crate::stream::{DETAIL_LENGTH_MAX, LineUse, Listener, TEXT_LENGTH_MAX};
 use serde_json::{Value, json};
 
 /// A message that grows beyond this is said in parts.
@@ -23,7 +23,7 @@ const REPLAYS_LATE: &str = "gemini-cli";
 const SIGN_IN_REQUIRED: i64 = -32000;
 
 #[derive(Debug, Default)]
-pub(super) struct Acp {
+pub(super) struct Stream {
     is_ready: bool,
     /// Whether the program is one that replays late.
     replays_late: bool,
@@ -38,21 +38,28 @@ pub(super) struct Acp {
     usage: Usage,
 }
 
-impl Acp {
-    /// Whether the line was put to use, be it that nothing can be said yet.
-    pub(super) fn hear(&mut self, line: &Value, raw: &str, said: &mut Vec<Said>) -> bool {
+impl Listener for Stream {
+    fn hear(&mut self, line: &Value, raw: &str, said: &mut Vec<Said>) -> LineUse {
         if rpc::asked(line).is_some() {
             self.release(said);
             self.asked(line, raw, said);
         } else if line["method"] == "session/update" {
-            return self.is_ready && self.updated(&line["params"]["update"], said);
+            let is_held = self.is_ready && self.updated(&line["params"]["update"], said);
+            return if is_held { LineUse::Held } else { LineUse::Said };
         } else if line["method"].is_null() {
             self.release(said);
             self.answered(line, said);
         }
-        false
+        LineUse::Said
     }
 
+    fn finish(&mut self, said: &mut Vec<Said>) {
+        self.flush(said);
+    }
+}
+
+impl Stream {
+    /// Whether the update was put to use, be it that nothing can be said yet.
     fn updated(&mut self, update: &Value, said: &mut Vec<Said>) -> bool {
         let Some(mut held) = self.held.take() else { return self.update(update, said) };
         if update["sessionUpdate"] == "available_commands_update" {
@@ -72,7 +79,7 @@ impl Acp {
     }
 
     /// Says what was held back.
-    pub(super) fn flush(&mut self, said: &mut Vec<Said>) {
+    fn flush(&mut self, said: &mut Vec<Said>) {
         if !self.message.is_empty() {
             let message = std::mem::take(&mut self.message);
             self.last_text = shortened(&message, DETAIL_LENGTH_MAX);
@@ -263,7 +270,8 @@ pub(super) fn ask(line: &Value, raw: &str) -> Option<Ask> {
         let (key, text) = (method.to_owned(), method.to_owned());
         (AskKind::Unknown, "", AskItem { key, text, choices: Vec::new(), is_many: false })
     };
-    Some(Ask { request, kind, tool: tool.to_owned(), items: vec![item], raw: raw.to_owned() })
+    let (tool, items, arguments) = (tool.to_owned(), vec![item], arguments(params));
+    Some(Ask { request, kind, tool, items, arguments, raw: raw.to_owned() })
 }
 
 fn choice(option: &Value) -> Choice {
@@ -275,11 +283,11 @@ mod tests {
     use super::*;
 
     fn hear(lines: &[Value]) -> Vec<Said> {
-        let (mut acp, mut said) = (Acp::default(), Vec::new());
+        let (mut stream, mut said) = (Stream::default(), Vec::new());
         for line in lines {
-            acp.hear(line, &line.to_string(), &mut said);
+            stream.hear(line, &line.to_string(), &mut said);
         }
-        acp.flush(&mut said);
+        stream.flush(&mut said);
         said
     }
 

@@ -3,7 +3,7 @@
 //! We offer neither files nor terminals: the agent has its own, in its own fence. What it may
 //! change is a matter of the program's own options, and of how its requests are answered.
 
-use super::{Conversation, Launch, Opening, Order};
+use crate::launch::{Conversation, Launch, Opening, Order};
 use crate::rpc;
 use serde_json::json;
 

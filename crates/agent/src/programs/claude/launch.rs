@@ -1,7 +1,7 @@
 //! The command line of Claude Code.
 
-use super::{Access, Conversation, Launch, Opening, Order, Prompts};
-use crate::answer;
+use super::answer;
+use crate::launch::{Access, Conversation, Launch, Opening, Order, Prompts};
 
 /// What a session leaves in the environment of its children, and what turns hooks off.
 const WITHOUT: &[&str] = &[
@@ -86,7 +86,7 @@ pub(super) fn launch(order: &Order) -> Launch {
         program,
         environment: environment(order.access),
         without: WITHOUT.to_vec(),
-        stdin: message.map(answer::claude_message).into_iter().collect(),
+        stdin: message.map(answer::said).into_iter().collect(),
         opening: Opening::Said,
     }
 }

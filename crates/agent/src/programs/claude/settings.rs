@@ -1,6 +1,6 @@
 //! The settings of Claude Code.
 
-use super::{Around, Obstacle};
+use crate::settings::{Around, Obstacle};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

@@ -1,14 +1,14 @@
 //! Claude Code's `stream-json`.
 
-use super::calls::Calls;
-use super::json::{gist, items, number, owned, shortened, text};
-use super::said::{Ask, AskItem, AskKind, Choice, End, LimitStatus, Said, Usage, Why};
-use super::{ALLOW, DENY, DETAIL_LENGTH_MAX, TEXT_LENGTH_MAX};
 use crate::limits::{self, Reset, Trouble};
+use crate::stream::calls::Calls;
+use crate::stream::json::{gist, items, number, owned, shortened, text};
+use crate::stream::parts::{options, permission, seconds};
+use crate::stream::{Ask, AskItem, AskKind, End, LimitStatus, Said, Usage, Why};
+use crate::stream::{DETAIL_LENGTH_MAX, LineUse, Listener, TEXT_LENGTH_MAX};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use waypost_model::time::Time;
 
 /// The author of messages that the program makes up itself, such as an error of the API.
 const SYNTHETIC: &str = "<synthetic>";
@@ -20,7 +20,7 @@ const BYTES_PER_TOKEN: u64 = 4;
 pub(crate) const ASK_TOOL: &str = "AskUserQuestion";
 
 #[derive(Debug, Default)]
-pub(super) struct Claude {
+pub(super) struct Stream {
     session: Option<String>,
     calls: Calls,
     /// The message that is being told, in a line for each of its parts, and how long it is.
@@ -33,8 +33,8 @@ pub(super) struct Claude {
     trouble: Option<Trouble>,
 }
 
-impl Claude {
-    pub(super) fn hear(&mut self, line: &Value, raw: &str, said: &mut Vec<Said>) {
+impl Listener for Stream {
+    fn hear(&mut self, line: &Value, raw: &str, said: &mut Vec<Said>) -> LineUse {
         match line["type"].as_str().unwrap_or_default() {
             "system" => self.system(line, said),
             "assistant" => self.assistant(line, said),
@@ -47,8 +47,11 @@ impl Claude {
             }
             _ => {}
         }
+        LineUse::Said
     }
+}
 
+impl Stream {
     fn system(&mut self, line: &Value, said: &mut Vec<Said>) {
         let task = || owned(line, "task_id");
         match line["subtype"].as_str().unwrap_or_default() {
@@ -178,7 +181,7 @@ impl Claude {
     }
 }
 
-impl Claude {
+impl Stream {
     /// What the request behind a message used up. Its lines are told while it is written, with the
     /// output counted so far: what stands in them is more.
     fn request(&mut self, message: &Value) -> Option<Said> {
@@ -238,55 +241,60 @@ fn rate_limit(told: &Value) -> Option<Said> {
     Some(Said::RateLimit { status, resets })
 }
 
-pub(super) fn seconds(at: i64) -> Time {
-    Time::from_millis(at.saturating_mul(1_000))
-}
-
 /// The question in a control request.
 pub(super) fn ask(line: &Value, raw: &str, calls: Option<&Calls>) -> Option<Ask> {
     let request = &line["request"];
-    let id = text(line, "request_id")?;
     let kind = owned(request, "subtype");
+    let call = Call { id: text(line, "request_id")?, input: &request["input"], raw };
     if kind != "can_use_tool" {
         let item = AskItem { key: kind.clone(), text: kind, choices: Vec::new(), is_many: false };
-        return Some(new_ask(id, AskKind::Unknown, "", vec![item], raw));
+        return Some(call.ask(AskKind::Unknown, "", vec![item]));
     }
     let tool = owned(request, "tool_name");
-    let input = &request["input"];
     if tool == ASK_TOOL {
-        return Some(new_ask(id, AskKind::Question, &tool, questions(input), raw));
+        return Some(call.ask(AskKind::Question, &tool, questions(call.input)));
     }
-    let told = match gist(input, TEXT_LENGTH_MAX) {
+    let told = match gist(call.input, TEXT_LENGTH_MAX) {
         gist if gist.is_empty() => {
             let call = calls.and_then(|calls| calls.told(request["tool_use_id"].as_str()?));
             call.unwrap_or(&tool).to_owned()
         }
         gist => format!("{tool}: {gist}"),
     };
-    Some(new_ask(id, AskKind::Permission, &tool, vec![permission(&told)], raw))
+    Some(call.ask(AskKind::Permission, &tool, vec![permission(&told)]))
 }
 
 /// The question behind a call that was put off. It is answered by the hook when the conversation
 /// is resumed.
 pub(super) fn deferred(line: &Value, raw: &str) -> Option<Ask> {
-    let call = &line["deferred_tool_use"];
-    let (id, tool) = (text(call, "id")?, owned(call, "name"));
+    let told = &line["deferred_tool_use"];
+    let call = Call { id: text(told, "id")?, input: &told["input"], raw };
+    let tool = owned(told, "name");
     if tool == ASK_TOOL {
-        return Some(new_ask(id, AskKind::Question, &tool, questions(&call["input"]), raw));
+        return Some(call.ask(AskKind::Question, &tool, questions(call.input)));
     }
-    let told = format!("{tool}: {}", gist(&call["input"], TEXT_LENGTH_MAX));
-    Some(new_ask(id, AskKind::Permission, &tool, vec![permission(&told)], raw))
+    let told = format!("{tool}: {}", gist(call.input, TEXT_LENGTH_MAX));
+    Some(call.ask(AskKind::Permission, &tool, vec![permission(&told)]))
 }
 
-fn new_ask(id: &str, kind: AskKind, tool: &str, items: Vec<AskItem>, raw: &str) -> Ask {
-    Ask { request: id.to_owned(), kind, tool: tool.to_owned(), items, raw: raw.to_owned() }
+/// A tool call that waits for an answer.
+struct Call<'a> {
+    id: &'a str,
+    input: &'a Value,
+    raw: &'a str,
 }
 
-pub(super) fn permission(told: &str) -> AskItem {
-    let choice = |id: &str, label: &str| Choice { id: id.to_owned(), label: label.to_owned() };
-    let choices = vec![choice(ALLOW, "Allow"), choice(DENY, "Refuse")];
-    let text = shortened(told, TEXT_LENGTH_MAX);
-    AskItem { key: String::new(), text, choices, is_many: false }
+impl Call<'_> {
+    fn ask(&self, kind: AskKind, tool: &str, items: Vec<AskItem>) -> Ask {
+        Ask {
+            request: self.id.to_owned(),
+            kind,
+            tool: tool.to_owned(),
+            items,
+            arguments: self.input.to_string(),
+            raw: self.raw.to_owned(),
+        }
+    }
 }
 
 fn questions(input: &Value) -> Vec<AskItem> {
@@ -297,17 +305,4 @@ fn questions(input: &Value) -> Vec<AskItem> {
         is_many: question["multiSelect"] == true,
     };
     items(&input["questions"]).iter().map(item).collect()
-}
-
-/// Choices that are named by their label.
-pub(super) fn options(list: &Value) -> Vec<Choice> {
-    let choice = |option: &Value| {
-        let label = owned(option, "label");
-        let shown = match text(option, "description") {
-            Some(description) => format!("{label}: {description}"),
-            None => label.clone(),
-        };
-        Choice { id: label, label: shown }
-    };
-    items(list).iter().map(choice).collect()
 }

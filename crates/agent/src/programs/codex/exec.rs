@@ -1,22 +1,23 @@
 //! The JSON lines of `codex exec --json`.
 
-use super::DETAIL_LENGTH_MAX;
-use super::calls::Calls;
-use super::json::{number, owned, shortened, text};
-use super::said::{End, LimitStatus, Said, Usage, Why};
 use crate::limits;
+use crate::stream::calls::Calls;
+use crate::stream::json::{items, number, owned, shortened, text};
+use crate::stream::parts::{error, limit};
+use crate::stream::{DETAIL_LENGTH_MAX, LineUse, Listener};
+use crate::stream::{End, Said, Usage, Why};
 use serde_json::{Value, json};
 
 #[derive(Debug, Default)]
-pub(super) struct CodexExec {
+pub(super) struct Stream {
     calls: Calls,
     last_text: String,
     /// Whether a limit of this turn was told of.
     is_limited: bool,
 }
 
-impl CodexExec {
-    pub(super) fn hear(&mut self, line: &Value, said: &mut Vec<Said>) {
+impl Listener for Stream {
+    fn hear(&mut self, line: &Value, _raw: &str, said: &mut Vec<Said>) -> LineUse {
         match line["type"].as_str().unwrap_or_default() {
             "thread.started" => {
                 said.extend(text(line, "thread_id").map(|id| Said::Session { id: id.into() }));
@@ -45,8 +46,11 @@ impl CodexExec {
             }
             _ => {}
         }
+        LineUse::Said
     }
+}
 
+impl Stream {
     fn begin(&mut self, item: &Value, said: &mut Vec<Said>) {
         if let Some((name, input)) = tool(item) {
             said.extend(self.calls.begin(&owned(item, "id"), &name, &input));
@@ -93,7 +97,7 @@ fn tool(item: &Value) -> Option<(String, Value)> {
 
 /// The files of a change, as one text.
 pub(super) fn paths(item: &Value) -> String {
-    let changes = super::json::items(&item["changes"]).iter();
+    let changes = items(&item["changes"]).iter();
     changes.filter_map(|change| change["path"].as_str()).collect::<Vec<_>>().join(" ")
 }
 
@@ -112,21 +116,4 @@ fn usage(told: &Value) -> Usage {
         written: number(told, "cache_write_input_tokens"),
         cost_usd: None,
     }
-}
-
-/// What it means that a turn ended with this error.
-pub(super) fn error(message: &str) -> Why {
-    match limits::trouble(message) {
-        Some(trouble) => Why::Unavailable(trouble),
-        None if limits::read(message).is_some() => Why::RateLimited,
-        None => Why::Error,
-    }
-}
-
-/// News of a limit in an error's words.
-pub(super) fn limit(message: &str) -> Option<Said> {
-    let limit = limits::read(message)?;
-    let is_retried = message.starts_with("Reconnecting");
-    let status = if is_retried { LimitStatus::Retrying } else { LimitStatus::Rejected };
-    Some(Said::RateLimit { status, resets: limit.resets })
 }

@@ -1,7 +1,7 @@
 //! The settings of Codex: whether hooks are on, what a person has trusted, and which variables of
 //! the environment they name.
 
-use super::{Around, Obstacle};
+use crate::settings::{Around, NamedVariables, Obstacle};
 use crate::{product::Product, registration};
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
@@ -51,7 +51,7 @@ pub(super) fn obstacles(around: &Around<'_>) -> Vec<Obstacle> {
 fn untrusted(around: &Around<'_>, config: &Table) -> Option<Obstacle> {
     let path = around.root.join(".codex/hooks.json");
     let text = (around.read)(&path)?;
-    registration::registered_program(Product::Codex, &text)?;
+    registration::registered_program(Product::CODEX, &text)?;
     let obstacle = |text: &str| Some(Obstacle { text: text.to_owned(), remedy: TRUST.to_owned() });
     let trusts = |root: &Path| {
         let projects = config.get("projects").and_then(|it| it.get(root.to_str()?));
@@ -92,16 +92,6 @@ pub(super) fn unchanged_trust(around: &Around<'_>) -> Vec<String> {
 
 fn table(around: &Around<'_>, path: &Path) -> Table {
     (around.read)(path).and_then(|text| text.parse().ok()).unwrap_or_default()
-}
-
-/// The variables that Codex's configuration takes secrets from: for its model provider, which
-/// cannot be reached without it, and for anything else.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NamedVariables {
-    /// The provider's key; without it Codex ends at once.
-    pub key: Option<String>,
-    /// Everything that is named, the key among it.
-    pub all: Vec<String>,
 }
 
 /// The variables that the configuration of Codex names.

@@ -1,0 +1,137 @@
+//! The agent programs that Waypost knows: a folder for each, and a line in one table.
+//!
+//! A new program is a folder here with its `AgentProgram`, its `mod` line and its line in `BUILT_IN`.
+//! Everything else finds it through the table, or through the adapters and products that it brings.
+
+mod acp;
+mod claude;
+mod codex;
+mod gemini;
+
+use crate::{
+    adapter::Adapter, endpoint::Rehearsal, prices::Models, product::Product, setup::Setup,
+};
+use std::{borrow::Cow, net::SocketAddr};
+
+/// What Waypost brings along.
+pub static BUILT_IN: Programs =
+    Programs(Cow::Borrowed(&[&claude::PROGRAM, &codex::PROGRAM, &acp::PROGRAM, &gemini::PROGRAM]));
+
+/// The way in which our own scripted agent speaks if nothing else is wanted.
+pub const SIMULATED: Adapter = Adapter::CLAUDE;
+
+/// All that is known of an agent program, but for what its adapters and its product tell.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentProgram {
+    /// The name of its file; none for a protocol that many programs speak.
+    pub file: Option<&'static str>,
+    /// The ways to talk to it.
+    pub adapters: &'static [Adapter],
+    /// What it is as an agent without any configuration.
+    pub agents: &'static [KnownAgent],
+    /// What is known of its hook.
+    pub product: Option<Product>,
+    /// The models of its vendor.
+    pub models: Option<&'static Models>,
+    /// How it comes onto a machine.
+    pub setup: Option<&'static Setup>,
+    /// Its folder in a project, whose files tell it what to run.
+    pub folder: Option<&'static str>,
+    /// In which variable it names its conversation to the commands it runs.
+    pub conversation_variable: Option<&'static str>,
+    /// In which variable it tells a hook what it takes for the project.
+    pub project_variable: Option<&'static str>,
+    /// How it is made to talk to a scripted model.
+    pub rehearsal: Option<fn(SocketAddr) -> Rehearsal>,
+}
+
+impl AgentProgram {
+    /// A program of which nothing is known.
+    pub const UNKNOWN: Self = Self {
+        file: None,
+        adapters: &[],
+        agents: &[],
+        product: None,
+        models: None,
+        setup: None,
+        folder: None,
+        conversation_variable: None,
+        project_variable: None,
+        rehearsal: None,
+    };
+}
+
+/// An agent that needs no configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownAgent {
+    pub name: &'static str,
+    pub adapter: Adapter,
+    /// The program and its first arguments.
+    pub command: &'static [&'static str],
+}
+
+/// Agent programs that are known together. Each adapter, agent and product has a word of its own.
+#[derive(Clone, Debug)]
+pub struct Programs(Cow<'static, [&'static AgentProgram]>);
+
+impl Programs {
+    /// The same and one more.
+    #[must_use]
+    pub fn with(&self, program: &'static AgentProgram) -> Self {
+        let mut programs = self.0.to_vec();
+        programs.push(program);
+        Self(programs.into())
+    }
+
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = &'static AgentProgram> {
+        self.0.iter().copied()
+    }
+
+    /// The program with this name of its file.
+    pub fn program(&self, file: &str) -> Option<&'static AgentProgram> {
+        self.all().find(|program| program.file == Some(file))
+    }
+
+    pub fn adapters(&self) -> impl Iterator<Item = Adapter> {
+        self.all().flat_map(|program| program.adapters).copied()
+    }
+
+    /// The adapter of a word.
+    pub fn adapter(&self, word: &str) -> Option<Adapter> {
+        self.adapters().find(|adapter| adapter.as_str() == word)
+    }
+
+    /// The agents that need no configuration.
+    pub fn agents(&self) -> impl Iterator<Item = &'static KnownAgent> {
+        self.all().flat_map(|program| program.agents)
+    }
+
+    pub fn products(&self) -> impl DoubleEndedIterator<Item = Product> {
+        self.all().filter_map(|program| program.product)
+    }
+
+    pub(crate) fn models(&self) -> impl Iterator<Item = &'static Models> {
+        self.all().filter_map(|program| program.models)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_word_of_the_table_is_there_once() {
+        let adapters: Vec<&str> = BUILT_IN.adapters().map(Adapter::as_str).collect();
+        assert_eq!(adapters, ["claude", "codex", "codex-exec", "acp"]);
+        let products: Vec<&str> = BUILT_IN.products().map(Product::as_str).collect();
+        assert_eq!(products, ["claude", "codex", "gemini"]);
+        let agents: Vec<&str> = BUILT_IN.agents().map(|agent| agent.name).collect();
+        assert_eq!(agents, ["claude", "codex", "codex-exec", "gemini"]);
+        let files: Vec<&str> = BUILT_IN.all().filter_map(|it| it.file).collect();
+        for words in [adapters, products, agents, files] {
+            let unique: BTreeSet<&str> = words.iter().copied().collect();
+            assert_eq!(unique.len(), words.len(), "{words:?}");
+        }
+    }
+}

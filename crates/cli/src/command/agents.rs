@@ -35,8 +35,8 @@ enum AgentsAction {
     /// Starts each program in this project, with the settings that hold here, against a scripted
     /// model on this machine: no network, no account, no cost. The model wants to run a harmless
     /// command, and the hook has to refuse it. Each program is tried as a run starts it and, where a
-    /// hook is registered, as you start it yourself. Nothing in the project is changed. Exit 1 if a
-    /// gate is not alive.
+    /// hook is registered, as you start it yourself. Nothing in the project is changed. Exit 1 unless
+    /// every gate is alive; a program that asks no hook, as those that speak ACP, has none.
     Check {
         /// The agents to check; all that are installed if left out
         #[arg(value_name = "NAME")]
@@ -194,6 +194,8 @@ fn check(context: &Context, project: &mut Project, names: &[String]) -> Result<E
         watch.clear();
         let check = checked?;
         let obstacles = project.obstacles_of(&it.agent);
+        // What plays an agent has no hook, and nothing that one could hold.
+        let is_held = |health: &GateHealth| *health == GateHealth::Alive || it.agent.is_free();
         is_well &= is_held(&check.health) && check.registered.as_ref().is_none_or(is_held);
         match context.out.json {
             true => found.push(checked_data(project, name, &check, &obstacles)),
@@ -217,11 +219,6 @@ fn turns(it: &Installed) -> Vec<Turn> {
     [call.unwrap_or_else(|| text("There is nothing to call.")), text("That was all.")]
         .map(|block| Turn { blocks: vec![block], ..Turn::default() })
         .to_vec()
-}
-
-/// Whether nothing speaks against a gate.
-fn is_held(health: &GateHealth) -> bool {
-    matches!(health, GateHealth::Alive | GateHealth::NoHook(_))
 }
 
 fn heading(name: &str) -> String {

@@ -215,9 +215,11 @@ fn doctor_tells_what_keeps_hooks_from_being_asked() {
 #[test]
 fn what_cannot_be_checked_is_said() {
     let project = project("acp", &json!([{"done": "x"}]));
-    let ran = project.must("agents check smith sim");
+    let ran = project.must("agents check sim");
     assert!(ran.stdout.contains("the scripted agent has no hook"), "{ran}");
-    assert!(ran.stdout.contains("its hook is in its own settings"), "{ran}");
+    let ran = project.run("agents check smith sim");
+    assert_eq!(ran.code, 1, "no gate of it is alive: {ran}");
+    assert!(ran.stdout.contains("a run speaks ACP with it, and by that it asks no hook"), "{ran}");
     assert_eq!(project.run("agents check nobody").code, 2);
     let missing = project.run("agents check claude");
     assert_eq!(missing.code, 1, "{missing}");

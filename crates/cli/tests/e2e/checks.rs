@@ -1,7 +1,7 @@
 //! Whether the real programs ask their hook in this project, and what their conversations are told.
 
 use crate::{
-    harness::Site,
+    harness::{Site, assert_refused},
     program::{Agent, Ran, run},
 };
 use serde_json::{Value, json};
@@ -32,6 +32,7 @@ fn doctor(site: &Site) -> String {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_is_found_to_ask_its_hook_in_this_project_or_not() {
     let Some(site) = site(Agent::Claude) else { return };
     let (ran, gate) = check(&site);
@@ -61,6 +62,7 @@ fn claude_is_found_to_ask_its_hook_in_this_project_or_not() {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn codex_is_found_to_skip_a_hook_that_nobody_trusts() {
     let Some(site) = site(Agent::Codex) else { return };
     let (ran, gate) = check(&site);
@@ -78,6 +80,49 @@ fn codex_is_found_to_skip_a_hook_that_nobody_trusts() {
     let (ran, gate) = check(&site);
     assert_eq!((ran.code, &gate["registered"]), (Some(1), &json!("ran")), "{ran}");
     assert!(ran.stdout.contains("is skipped, because it is not trusted"), "{ran}");
+}
+
+/// What Gemini CLI does with a push that the workflow does not allow yet, started as a person does.
+fn pushes_as_gemini(site: &Site) -> (Vec<String>, String) {
+    let turns = json!([site.agent.command("git push -q origin main"), {"blocks": [{"text": "."}]}]);
+    let work = site.work(turns, json!([]));
+    (work.tool_results("main"), site.pushed())
+}
+
+#[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
+fn gemini_asks_its_hook_in_a_trusted_folder_and_nothing_claims_more() {
+    let Some(site) = site(Agent::Gemini) else { return };
+    let own = site.home().join(".gemini");
+    fs::create_dir_all(&own).unwrap();
+    let auth = json!({"security": {"auth": {"selectedType": "gemini-api-key"}}});
+    fs::write(own.join("settings.json"), auth.to_string()).unwrap();
+    let is_honest = |site: &Site| {
+        let (ran, gate) = check(site);
+        assert_eq!(ran.code, Some(1), "{ran}");
+        let said = gate["health"]["no_hook"].as_str().unwrap_or_default();
+        assert!(said.contains("by that it asks no hook"), "{ran}");
+        assert!(gate["registered"]["failed"].is_string(), "{ran}");
+        doctor(site)
+    };
+    let told = is_honest(&site);
+    assert!(told.contains("because this folder is not trusted"), "{told}");
+    assert!(!told.contains("ok   hooks") && !told.contains("--skip-trust"), "{told}");
+    let folders = json!({ site.root.to_str().unwrap(): "TRUST_FOLDER" });
+    fs::write(own.join("trustedFolders.json"), folders.to_string()).unwrap();
+    let told = is_honest(&site);
+    assert!(told.contains("not known whether it is asked"), "{told}");
+    assert!(!told.contains("ok   hooks"), "{told}");
+    // In a folder that it trusts the hook refuses; in one that it has to be told to start in, nothing
+    // does.
+    site.enter_implement();
+    let (results, pushed) = pushes_as_gemini(&site);
+    assert_refused(&results, 0, &["re_review_clean"]);
+    assert_eq!(pushed, "");
+    fs::remove_file(own.join("trustedFolders.json")).unwrap();
+    let site = site.with_arguments(&["--skip-trust"]);
+    let (_, pushed) = pushes_as_gemini(&site);
+    assert_eq!(pushed, "refs/heads/main\n", "the words about trust are true");
 }
 
 /// A conversation that starts a checkpoint is told of that one, and not of another's.
@@ -101,11 +146,13 @@ fn is_told_its_own(agent: Agent) {
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn claude_is_told_its_own_checkpoint() {
     is_told_its_own(Agent::Claude);
 }
 
 #[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
 fn codex_is_told_its_own_checkpoint() {
     is_told_its_own(Agent::Codex);
 }

@@ -27,7 +27,7 @@ pub(crate) struct Site {
     pub(crate) programs: Programs,
     folder: Option<TempDir>,
     pub(crate) root: PathBuf,
-    /// Given to Claude Code on top of what every run has.
+    /// Given to Claude Code and Gemini CLI on top of what every run has.
     arguments: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ impl Site {
         Some(site)
     }
 
-    /// Gives Claude Code more arguments from here on.
+    /// Gives Claude Code or Gemini CLI more arguments from here on.
     pub(crate) fn with_arguments(mut self, arguments: &[&str]) -> Self {
         self.arguments.extend(arguments.iter().map(ToString::to_string));
         self
@@ -257,6 +257,7 @@ impl Site {
         let mut command = self.command(&self.programs.agent);
         command.envs(rehearsal("gemini", model).environment);
         command.args(["-p", "go", "--yolo", "--output-format", "stream-json"]);
+        command.args(&self.arguments);
         run(command, "")
     }
 

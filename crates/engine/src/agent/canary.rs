@@ -132,9 +132,7 @@ impl Project {
     ) -> Result<AgentCheck, EngineError> {
         let mut try_with = |hook: HookSource| match agent.adapter.pointed(server) {
             _ if agent.is_free() => Ok(GateHealth::NoHook("the scripted agent has no hook".into())),
-            None => Ok(GateHealth::NoHook(
-                "its hook is in its own settings, and cannot be tried from here".into(),
-            )),
+            None => Ok(without_hook(hook)),
             Some(pointed) => self.send_canary(agent, pointed, hook, keeper, onlooker),
         };
         let health = try_with(HookSource::Given)?;
@@ -213,6 +211,21 @@ impl Project {
         // A leftover does no harm.
         let _kept = fs::remove_dir_all(&folder);
         found
+    }
+}
+
+/// What is known of a program that is spoken with in a protocol by which it asks no hook: seen of
+/// Gemini CLI 0.61.0 with `--acp`, in a trusted folder and with the hook in either settings file.
+fn without_hook(hook: HookSource) -> GateHealth {
+    match hook {
+        HookSource::Given => GateHealth::NoHook(
+            "a run speaks ACP with it, and by that it asks no hook; Waypost answers its \
+             permission requests by its `access` instead"
+                .into(),
+        ),
+        HookSource::Settings => {
+            GateHealth::Failed("only a start of your own shows whether the hook is asked".into())
+        }
     }
 }
 

@@ -248,7 +248,7 @@ impl Agent {
     }
 
     /// Whether it costs nothing.
-    pub(crate) fn is_free(&self) -> bool {
+    pub fn is_free(&self) -> bool {
         self.name == SIM
     }
 }

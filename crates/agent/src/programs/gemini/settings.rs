@@ -7,8 +7,8 @@ use crate::settings::{Around, Obstacle};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-const TRUST: &str =
-    "open `gemini` in this folder once and trust it, or start it with `--skip-trust`";
+/// `--skip-trust` does not help: with it the program starts, and reads no hook of the project.
+const TRUST: &str = "open `gemini` in this folder once and trust it";
 
 /// The folder of the person's own settings.
 fn own(around: &Around<'_>) -> PathBuf {

@@ -174,7 +174,7 @@ fn remove(context: &Context, args: &InitArgs) -> Result<ExitCode, CliError> {
         context.out.note(removed_text(each, project.root()));
     }
     if removed.is_empty() {
-        context.out.note("there is nothing of Waypost's to take out");
+        context.out.note("no hook of Waypost's is registered here, so there is none to take out");
     }
     if state.is_dir() {
         context.out.note(format!("the journal stays in {}", state.display()));

@@ -49,7 +49,7 @@ fn main() {
         let mut peak = 0;
         for round in 0..rounds {
             let site = Site::begin(tasks);
-            // Whoever else works on the machine disturbs the first of a round as often as the last.
+            // Other work on the machine disturbs the first of a round as often as the last.
             for turn in 0..times.len() {
                 let at = (round + turn) % times.len();
                 let Some((took, memory)) = site.run(PROGRAMS[at]) else { continue };

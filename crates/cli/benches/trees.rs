@@ -43,7 +43,7 @@ fn main() {
     let (tasks, files, rounds) = if is_quick { (4, 50, 1) } else { (200, 5_000, 3) };
     let mut times: [Vec<Duration>; 3] = Default::default();
     for round in 0..rounds {
-        // Whoever else works on the machine disturbs the first of a round as often as the last.
+        // Other work on the machine disturbs the first of a round as often as the last.
         for turn in 0..times.len() {
             let at = (round + turn) % times.len();
             let site = Site::begin(tasks, files);

@@ -85,9 +85,9 @@ impl Output {
     }
 }
 
-/// Prints a line to stderr; if even that fails there is nobody left to tell.
+/// Prints a line to stderr; if even that fails there is no place left to say it.
 pub(crate) fn say(text: &str) {
-    let _nobody = writeln!(anstream::stderr(), "{text}");
+    let _unheard = writeln!(anstream::stderr(), "{text}");
 }
 
 /// A text in a style.

@@ -83,7 +83,7 @@ impl Screen {
     }
 }
 
-/// Writes it at once, so that a half-drawn screen is never seen; nobody may be left to see it.
+/// Writes it at once, so that a half-drawn screen is never seen; the terminal may be gone.
 fn put(text: &str) {
     let mut stderr = io::stderr().lock();
     let _unseen = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());

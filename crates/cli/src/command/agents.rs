@@ -161,7 +161,7 @@ pub(crate) fn check_data<'a>(project: &Project, check: &'a AgentCheck) -> AgentC
 
 fn check(context: &Context, project: &mut Project, names: &[String]) -> Result<ExitCode, CliError> {
     for name in names {
-        // A name that nobody has is said before anything is started.
+        // A name that no agent has is said before anything is started.
         project.agent(name)?;
     }
     let (mut is_well, mut found) = (true, Vec::new());

@@ -195,7 +195,7 @@ pub(crate) fn show_question(context: &Context, question: &Question) {
 }
 
 /// Asks the person at the terminal for one of the choices, or for any text if there are none; an
-/// empty line leaves the question open, and where nobody is there it stays open too.
+/// empty line leaves the question open, and without a terminal it stays open too.
 pub(crate) fn choose(choices: &[String]) -> Result<Option<String>, CliError> {
     let mut prompt = String::new();
     for (number, choice) in (1..).zip(choices) {

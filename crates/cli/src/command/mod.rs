@@ -64,7 +64,7 @@ fn say_where(context: &Context, project: &Project) {
     context.out.detail(format!("you act as: {}", project.actor()));
 }
 
-/// Asks at the terminal; nobody there, no answer.
+/// Asks the person at the terminal; without a terminal there is no answer.
 pub(crate) fn ask(question: &str) -> Result<Option<String>, CliError> {
     if !io::stdin().is_terminal() {
         return Ok(None);

@@ -48,7 +48,7 @@ fn command(task: &PlannedTask) -> Option<&str> {
     task.details.as_deref().and_then(|it| it.command.as_deref())
 }
 
-/// Who works on it; `-`: nobody yet.
+/// Who works on it; `-`: no agent yet.
 fn agent<'a>(active: &'a Active, task: &'a PlannedTask) -> &'a str {
     let own = task.details.as_deref().and_then(|it| it.agent.as_deref());
     match (own, command(task)) {

@@ -20,7 +20,7 @@ pub(crate) const ENGINE_GONE: &str = "its engine is gone; `waypost run --resume`
 /// How much of a run is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// Its engine died, so that nobody knows what becomes of what it started.
+    /// Its engine died, so that it is not known what becomes of what it started.
     pub(crate) is_left: bool,
     /// Every task of a list.
     pub(crate) is_all: bool,

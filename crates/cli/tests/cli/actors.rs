@@ -2,7 +2,7 @@
 
 use crate::{
     harness::{BINARY, Project},
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use std::{fs, path::Path};
 
@@ -43,7 +43,7 @@ fn no_variable_makes_a_person() {
 
 #[test]
 fn at_a_terminal_it_is_a_person() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = Project::plain().variable("USER", "somebody").variable("WAYPOST_ATTEMPT", "3");
@@ -55,7 +55,7 @@ fn at_a_terminal_it_is_a_person() {
 
 #[test]
 fn below_an_agent_program_it_is_an_agent_even_at_a_terminal() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     for (name, want) in [("claude", "agent:claude#0"), ("codex", "agent:codex#0")] {
@@ -70,7 +70,7 @@ fn below_an_agent_program_it_is_an_agent_even_at_a_terminal() {
 
 #[test]
 fn below_a_shell_of_another_name_it_is_a_person() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = Project::plain();
@@ -82,7 +82,7 @@ fn below_a_shell_of_another_name_it_is_a_person() {
 
 #[test]
 fn a_script_of_an_agent_counts_by_its_name() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = Project::plain();

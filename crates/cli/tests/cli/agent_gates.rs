@@ -3,7 +3,7 @@
 use crate::{
     execute::wait_for,
     harness::{BINARY, Project, USER_CONFIG},
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use serde_json::{Value, json};
 use std::{fs, os::unix::fs::PermissionsExt as _, process::Stdio};
@@ -66,7 +66,7 @@ fn a_program_without_our_hook_is_found_to_be_silent() {
     let status = project.must("status").stdout;
     assert!(status.contains("the gate of smith: silent"), "{status}");
     assert_eq!(project.json("status")["gates_of_agents"]["smith"]["health"], "silent");
-    // The scratch project is gone, and nobody misses it.
+    // The scratch project is gone, and is not reported as missing.
     let state = project.home().join(".local/state/waypost");
     assert_eq!(fs::read_dir(state.join("canary")).unwrap().count(), 0);
     assert_eq!(fs::read_dir(state.join("projects")).unwrap().count(), 1);
@@ -239,7 +239,7 @@ fn a_conversation_is_opened_by_a_person_at_a_terminal() {
     assert_eq!(words[words.len() - 2], "--resume");
     let refused = project.run("open T1.1");
     assert_eq!(refused.code, 3, "{refused}");
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let ran = project.below_terminal(&format!("{BINARY} open T1.1"), "");
@@ -252,7 +252,7 @@ fn a_conversation_is_opened_by_a_person_at_a_terminal() {
 
 #[test]
 fn opening_a_conversation_interrupts_its_agent_and_the_run_goes_on_afterwards() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let wait = json!({"run": "touch ../at-work; while ! test -e ../go; do sleep 0.05; done"});

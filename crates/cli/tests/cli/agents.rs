@@ -3,7 +3,7 @@
 use crate::{
     execute::{alive, begin, keepers, kill, status, wait_for},
     harness::{BINARY, Project, Ran, USER_CONFIG},
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -192,7 +192,7 @@ fn one_that_says_nothing_any_more_is_stopped() {
 
 #[test]
 fn a_permission_waits_in_the_inbox_and_everything_else_goes_on() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let ask =
@@ -222,7 +222,7 @@ fn a_permission_waits_in_the_inbox_and_everything_else_goes_on() {
 
 #[test]
 fn an_answer_reaches_an_agent_that_still_waits() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let ask = json!([

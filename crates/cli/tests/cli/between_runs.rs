@@ -4,7 +4,7 @@
 use crate::{
     execute::{begin, keepers, kill, one, status, wait_for, with},
     harness::{Project, RUN, Ran},
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use serde_json::{Value, json};
 use std::{
@@ -88,7 +88,7 @@ fn over(run: Child) -> Ran {
 
 #[test]
 fn the_seeds_edit_between_two_runs_is_taken_up_by_a_person() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = with(FAILING);
@@ -114,7 +114,7 @@ fn the_seeds_edit_between_two_runs_waits_if_an_agent_comes_next() {
     assert!(ran.stderr.contains("waits in the inbox for a person"), "{ran}");
     assert_eq!(status(&project, "T1.1"), "failed");
     assert_eq!(failed(&project.read(RUN)), [json!("T1.1")], "the truth is shown again");
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     project.person_must("inbox answer q1 accept");
@@ -129,13 +129,13 @@ fn the_seeds_edit_between_two_runs_waits_if_an_agent_comes_next() {
 fn the_seeds_edit_during_a_live_run_waits_in_the_inbox() {
     let (project, run) = live();
     force(&project, "T1.1");
-    // Whoever comes next finds it: a command, or the run itself when it shows something.
+    // The next process finds it: a command, or the run itself when it shows something.
     project.must("status");
     let inbox = project.json("inbox");
     assert_eq!(inbox.as_array().unwrap().len(), 1, "{inbox}");
     assert_eq!(inbox[0]["kind"], "waiting_edit", "{inbox}");
     assert_eq!(status(&project, "T1.1"), "failed");
-    if nobody_is_here() {
+    if no_person_is_here() {
         project.write("go", "");
         assert_eq!(over(run).code, 1);
         return;
@@ -450,7 +450,7 @@ fn a_completed_task_that_says_something_else_is_named_and_decided_on() {
     assert_eq!(ran.code, 0, "{ran}");
     assert_eq!(project.read("done.txt"), "T1.1\nT1.2\nT1.1\nT1.2\nT2.1\nT2.2\n");
 
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     // At a terminal it is asked: only what has changed is done again in the new run.

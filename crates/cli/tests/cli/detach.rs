@@ -24,7 +24,7 @@ const UNTIL_GO: &str = "touch begun; while ! test -e go; do sleep 0.02; done; to
 
 pub(crate) fn has_ended(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // Whoever should have buried it may be slow.
+    // Its parent may be slow to wait for it.
     stat.is_empty() || stat.contains(") Z ")
 }
 
@@ -305,7 +305,7 @@ fn a_run_that_waits_for_a_person_is_not_waited_for() {
          ## Phase 2: Two\n\n- [ ] T2.1: Comes after\n  - run: `touch second`\n",
     );
     let ran = project.run("run --detach --mode normal");
-    // It may be at the question before anybody is told that it works.
+    // It may be at the question before a watcher is told that it works.
     assert!([0, 6].contains(&ran.code), "{ran}");
     let watched = project.run("run status --wait");
     assert_eq!(watched.code, 6, "{watched}");

@@ -12,7 +12,7 @@
 
 use crate::{
     harness::{BINARY, Project, words},
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use std::{fs, os::unix::fs::symlink, path::Path};
 
@@ -168,7 +168,7 @@ fn parse_line(project: &Project, place: &str, line: &str) {
 }
 
 fn type_page(name: &str) {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let page = fs::read_to_string(repository().join(name)).unwrap();

@@ -26,7 +26,7 @@ fn signalled(project: &Project, signal: &str) -> Ran {
 fn only_a_run_whose_tasks_are_all_completed_exits_with_0() {
     let project = with(TWO_PHASES);
     project.write("waypost.toml", "[run]\nretry_limit = 0\n");
-    // Nobody is there to say that the next phase may begin.
+    // No person is there to say that the next phase may begin.
     let ran = project.run("run --mode normal");
     assert_eq!(ran.code, 6, "{ran}");
     assert!(ran.stderr.contains("waits for a person"), "{ran}");
@@ -66,7 +66,7 @@ fn a_failure_is_told_however_the_run_ends() {
     assert_eq!(status(&project, "T1.2"), "ready");
 }
 
-/// SIGTERM comes once, from somebody who will not wait: a supervisor, a shutdown.
+/// SIGTERM comes once, from a program that will not wait: a supervisor, a shutdown.
 #[test]
 fn sigterm_stops_what_has_not_finished_when_the_grace_is_over() {
     for (signal, code) in [("-TERM", 143), ("-HUP", 129)] {
@@ -232,7 +232,7 @@ fn a_misspelt_command_is_not_taken_for_a_file() {
     }
 }
 
-/// An engine that was killed has left its tasks to the keeper: nobody says that it runs, and they
+/// An engine that was killed has left its tasks to the keeper: no command says that it runs, and they
 /// can be ended without it.
 #[test]
 fn what_a_killed_engine_left_is_told_and_ended() {
@@ -324,7 +324,7 @@ fn failed_tasks_are_opened_again_together() {
     assert_eq!(project.run("run --resume").code, 0);
 }
 
-/// Whoever watches the state file sees a failure while the run goes on.
+/// A program that watches the state file sees a failure while the run goes on.
 #[test]
 fn a_failure_is_in_the_window_before_the_run_ends() {
     let mut tasks = "# Tasks: shop\n\n## Phase 1: One\n\n".to_owned();

@@ -3,7 +3,7 @@
 
 use crate::{
     harness::{BINARY, Project, Ran, WORKFLOW},
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use insta::assert_snapshot;
 use std::{collections::BTreeSet, fs, path::Path};
@@ -87,7 +87,7 @@ fn check(file: &str, good: &str, line: &str, mistakes: &[Mistake]) -> String {
 
 #[test]
 fn mistakes_in_json_are_shown() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let mistakes = [

@@ -242,7 +242,7 @@ fn what_ended_while_nobody_listened_is_not_done_again() {
     kill(engine.id(), "-9");
     engine.wait().unwrap();
     wait_for("its end", || project.path("finished").exists());
-    // With nothing left to keep and nobody there, the keeper leaves.
+    // With nothing left to keep and no engine there, the keeper leaves.
     wait_for("the keeper's end", || keepers(&project).is_empty());
     let ran = project.run("run --resume");
     assert_eq!(ran.code, 0, "{ran}");

@@ -4,7 +4,7 @@
 use crate::{
     harness::{Project, RUN, Ran, WORKFLOW},
     other::{Holder, Other},
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -169,7 +169,7 @@ fn what_is_reserved_for_a_person_is_3() {
     assert_snapshot!("reserved", check_all(&project, 3, &lines));
     let run = Project::running();
     assert_snapshot!("reserved_run", check_all(&run, 3, &["run skip T1.1 --satisfy"]));
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let line = "inbox answer q1 perhaps";

@@ -2,7 +2,7 @@
 
 use crate::{
     harness::{BINARY, Project, RUN, Ran, WORKFLOW, words},
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -172,7 +172,7 @@ fn an_attempt_of_another_project_is_none_here() {
 
 #[test]
 fn a_person_below_an_attempt_that_is_over_is_told_too() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project =

@@ -187,7 +187,7 @@ impl Project {
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// A program in a clean environment, and in a session of its own: whoever runs the tests may
+    /// A program in a clean environment, and in a session of its own: the process that runs the tests may
     /// have a terminal.
     pub(crate) fn command(&self, program: &str, folder: &Path) -> Command {
         let mut command = Command::new("setsid");

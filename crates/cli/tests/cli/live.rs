@@ -5,7 +5,7 @@ use crate::{
     agents::with as with_agent,
     execute::with,
     harness::{BINARY, Project},
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use serde_json::json;
 use std::{fmt::Write as _, path::PathBuf, thread, time::Duration};
@@ -160,7 +160,7 @@ fn retries_and_limits_are_shown_with_reason_and_countdown() {
 
 #[test]
 fn where_nothing_can_be_drawn_there_are_lines() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let seen = |environment: &str, flags: &str| {

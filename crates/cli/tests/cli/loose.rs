@@ -3,7 +3,7 @@
 use crate::{
     execute::with,
     harness::{Project, RUN},
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -68,7 +68,7 @@ fn nothing_begins_over_a_state_file_that_nobody_has_adopted() {
 
 #[test]
 fn what_an_adopted_file_says_stays() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = loose();
@@ -97,7 +97,7 @@ fn what_an_adopted_file_says_stays() {
 
 #[test]
 fn at_a_terminal_the_file_is_offered_as_the_start() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = loose();

@@ -1,7 +1,7 @@
 //! Proves the command line and the windows with the real binary.
 //!
 //! One binary for all of it, because each links the whole program. Every test has a folder of its
-//! own with its own home, and the environment of whoever runs the tests is kept out.
+//! own with its own home, and the environment of the user who runs the tests is kept out.
 #![expect(
     clippy::disallowed_methods,
     reason = "tests start the program and play the parts of editors, git and careless users"

@@ -351,7 +351,7 @@ fn values_in_requests_are_what_json_says() {
 
 #[test]
 fn an_address_in_the_state_file_sends_nothing_and_the_run_says_so() {
-    if crate::terminal::nobody_is_here() {
+    if crate::terminal::no_person_is_here() {
         return;
     }
     for address in ["env:SLACK", "https://hooks.example.org/T/B/X"] {

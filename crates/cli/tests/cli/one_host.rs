@@ -6,7 +6,7 @@ use crate::{
     execute::{begin, kill, wait_for},
     harness::{BINARY, Project, Ran, words},
     ralph::implementing,
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use serde_json::{Value, json};
 use std::{
@@ -147,7 +147,7 @@ fn a_run_beside_a_host_is_handed_over_with_its_environment() {
 
 #[test]
 fn the_host_decides_by_the_process_who_hands_a_run_over() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let shop = Shop::open();

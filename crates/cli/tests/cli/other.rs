@@ -1,4 +1,4 @@
-//! Others: somebody for whom permissions mean something, and somebody who holds the engine's lock.
+//! Others: a user for whom permissions mean something, and a process that holds the engine's lock.
 
 use crate::harness::{BINARY, Project, Ran, words};
 use std::{
@@ -12,22 +12,22 @@ use std::{
     process::{Child, Stdio},
 };
 
-/// The number that every system gives to `nobody`.
+/// The number that every system gives to the user without rights.
 const NOBODY: u32 = 65_534;
 
-/// Whoever runs the tests, or `nobody` where that is root.
+/// The user who runs the tests, or the one without rights where that is root.
 pub(crate) struct Other {
     uid: Option<u32>,
 }
 
 impl Other {
-    /// `None`, said aloud, where the program cannot be run as somebody else.
+    /// `None`, said aloud, where the program cannot be run as another user.
     pub(crate) fn owning(project: &Project) -> Option<Self> {
         let is_root = fs::metadata(project.home()).unwrap().uid() == 0;
         let other = Self { uid: is_root.then_some(NOBODY) };
         let ran = other.start(project, "--version");
         if !ran.as_ref().is_ok_and(|ran| ran.code == 0) {
-            println!("skipped: nobody else can run the program here");
+            println!("skipped: no other user can run the program here");
             return None;
         }
         Some(other)

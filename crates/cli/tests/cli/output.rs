@@ -2,7 +2,7 @@
 
 use crate::{
     harness::{BINARY, Project, words},
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 
 /// What begins every colour.
@@ -55,7 +55,7 @@ fn colours_are_for_terminals_that_want_them() {
         let ran = project.run(line);
         assert!(!format!("{ran}").contains(ESCAPE), "{line}: {ran:?}");
     }
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let show = |shell: &str| project.below_terminal(shell, "").stdout;

@@ -4,7 +4,7 @@ use crate::{
     agents::{bodies, tasks, with},
     execute::status,
     harness::{Project, USER_CONFIG},
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -59,7 +59,7 @@ fn an_agent_that_asks_for_everything_is_answered_by_its_access_level() {
 
 #[test]
 fn what_is_allowed_for_the_run_is_asked_once() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let steps = json!([permission("Bash", "cargo publish"), {"done": "published"}]);
@@ -81,7 +81,7 @@ fn what_is_allowed_for_the_run_is_asked_once() {
 
 #[test]
 fn what_is_allowed_for_the_project_is_kept_by_the_person_and_can_be_revoked() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let steps = json!([permission("Bash", "cargo publish"), {"done": "published"}]);
@@ -105,7 +105,7 @@ fn what_is_allowed_for_the_project_is_kept_by_the_person_and_can_be_revoked() {
 
 #[test]
 fn a_conversation_that_the_program_has_lost_is_begun_again_with_the_answer() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let steps = json!([permission("Bash", "cargo publish"), {"done": "published"}]);

@@ -265,7 +265,7 @@ fn a_follower_that_was_away_goes_on_without_gap_or_duplicate() {
     };
     follow(2);
     follow(whole - 2);
-    // Something happens while nobody follows, and something while it is followed.
+    // Something happens while no process follows, and something while it is followed.
     project.must("run retry T1.1");
     let away = project.log().len() - whole;
     follow(away);

@@ -4,7 +4,7 @@ use crate::{
     execute::wait_for,
     harness::{BINARY, Project, USER_CONFIG, words},
     hook::HOOK,
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use serde_json::{Value, json};
 use std::{fs, process::Stdio};
@@ -150,7 +150,7 @@ fn a_try_goes_on_where_its_command_was_killed() {
 
 #[test]
 fn questions_of_an_agent_wait_in_the_inbox() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let write = json!({"write": {"file": "cp-1.txt", "text": "good\n"}});

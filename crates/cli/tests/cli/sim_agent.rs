@@ -165,7 +165,7 @@ fn sim_agent_ends_without_a_result_when_it_is_told_to() {
         r#"{"say": "x"}, {"hang": true}"#,
         r#"{"say": "x"}, {"wait_ms": 600000}"#,
         r#"{"say": "x"}, {"run": "sleep 600"}"#,
-        // Nobody reads this, so the program is stuck in its output.
+        // No process reads this, so the program is stuck in its output.
         r#"{"say": "x"}, {"flood": 10000000}"#,
     ];
     for steps in table {

@@ -1,6 +1,6 @@
 //! Playing the person: the program below a pseudo-terminal, through `script` of util-linux.
 //!
-//! Only somebody at a terminal without an agent program above counts as a person. Where that
+//! Only a user at a terminal without an agent program above counts as a person. Where that
 //! cannot be played (no `script`, or the tests themselves run below an agent program), tests that
 //! need it say so and pass.
 
@@ -8,7 +8,7 @@ use crate::harness::{BINARY, Project, Ran};
 use std::{fs, io::Write as _, process::Stdio, sync::OnceLock};
 
 /// Says aloud that a test cannot show anything here.
-pub(crate) fn nobody_is_here() -> bool {
+pub(crate) fn no_person_is_here() -> bool {
     static REASON: OnceLock<Option<String>> = OnceLock::new();
     let reason = REASON.get_or_init(|| {
         let project = Project::plain();

@@ -4,7 +4,7 @@ use crate::{
     agents::{bodies, left, tasks, with},
     execute::{begin, status, wait_for},
     harness::Project,
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use serde_json::{Value, json};
 
@@ -73,7 +73,7 @@ fn a_run_that_only_a_person_can_help_ends_and_goes_on_when_resumed() {
 
 #[test]
 fn the_answer_to_its_entry_wakes_all_tasks_of_an_account() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = troubled(&["T1.1", "T1.2"], "outage");

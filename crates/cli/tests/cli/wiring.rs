@@ -2,7 +2,7 @@
 
 use crate::{
     harness::{BINARY, Project, RUN, TASKS, WORKFLOW},
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -109,7 +109,7 @@ fn develop_resume_reports_and_asks() {
     assert_snapshot!("develop_resume", project.transcript(&lines));
     let done = Project::git();
     assert_snapshot!("develop_resume_nothing", done.transcript(&["develop resume"]));
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let line = "develop resume";
@@ -122,7 +122,7 @@ fn develop_resume_reports_and_asks() {
 
 #[test]
 fn a_person_is_asked_to_confirm_a_gate() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = Project::git();
@@ -242,7 +242,7 @@ fn inbox_entries_are_listed_shown_and_answered() {
     ];
     assert_snapshot!("inbox", project.transcript(&lines));
     assert_snapshot!("inbox_json", project.data(&["inbox", "inbox show q1"]));
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let told = [
@@ -263,7 +263,7 @@ fn inbox_entries_are_listed_shown_and_answered() {
 
 #[test]
 fn adopt_starts_a_journal_from_a_state_file() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let (project, files) = (Project::with_tasks(), Project::implementing());
@@ -408,7 +408,7 @@ fn demo_leaves_a_project_to_look_at() {
 
 #[test]
 fn demo_asks_a_person_before_it_begins() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = Project::plain();
@@ -428,7 +428,7 @@ fn demo_asks_a_person_before_it_begins() {
 
 #[test]
 fn a_person_is_shown_the_choices_of_a_question() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = Project::implementing();

@@ -1,6 +1,6 @@
 //! `waypost worktree`: what is listed, brought back and cleared up.
 
-use crate::{harness::Project, terminal::nobody_is_here};
+use crate::{harness::Project, terminal::no_person_is_here};
 use insta::assert_snapshot;
 use std::{fs, path::PathBuf};
 
@@ -99,7 +99,7 @@ fn what_loses_something_is_for_a_person() {
     project.git_command(&format!("update-ref {reference} {}", commit.trim()));
     let pruned = project.json("worktree prune");
     assert_eq!(pruned["deleted_snapshots"], serde_json::json!([]));
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let ran = project.person_must("--json worktree prune");

@@ -70,7 +70,7 @@ fn check_together(agent: Agent) {
     let ran = engine.end();
     assert_eq!(ran.code, Some(0), "{ran}");
     check_merged(&stage);
-    stage.wait_for_nobody();
+    stage.wait_for_no_process();
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn check_killed(agent: Agent) {
         assert_eq!(stage.conversations(task).len(), 1, "{task} goes on in the same conversation");
     }
     check_merged(&stage);
-    stage.wait_for_nobody();
+    stage.wait_for_no_process();
 }
 
 #[test]

@@ -180,7 +180,7 @@ fn claude_is_told_the_state_at_the_start_and_after_compaction() {
             assert!(shown.contains(word), "the model is not told `{word}` {moment}: {shown}");
         }
     }
-    // What stood in front of the compaction is gone, so the state was told anew.
+    // What stood in front of the compaction is gone, so the state was told again.
     let last = work.shown(last);
     assert!(last.contains("We said one."), "{last}");
     assert!(!last.contains("\"One.\""), "{last}");

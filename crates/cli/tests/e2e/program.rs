@@ -127,7 +127,7 @@ pub(crate) fn owned(home: &Path) -> Vec<Process> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let all = ids.filter_map(|id: u32| {
-        // One that has ended has neither, though somebody may still have to wait for it.
+        // One that has ended has neither, though its parent may still have to wait for it.
         let environment = fs::read(format!("/proc/{id}/environ")).ok()?;
         let program = fs::read_link(format!("/proc/{id}/exe")).ok()?;
         Some(Process { id, program, environment })
@@ -141,7 +141,7 @@ pub(crate) fn signal(process: u32, signal: &str) {
     let _gone = Command::new("kill").args([signal, &process.to_string()]).status();
 }
 
-/// Waits until something is there; how long that takes is nobody's business.
+/// Waits until something is there; how long that takes does not matter.
 #[track_caller]
 pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let end = std::time::Instant::now() + LIMIT;

@@ -58,7 +58,7 @@ fn check_three(agent: Agent, last: &str) -> Option<Stage> {
         assert!(usage["cost_micros"].as_u64() > Some(0), "{account}");
     }
     assert_eq!(stage.tasks("attempt_accounted").len(), 3);
-    stage.wait_for_nobody();
+    stage.wait_for_no_process();
     Some(stage)
 }
 
@@ -107,7 +107,7 @@ fn check_adopted(agent: Agent) {
     assert_eq!(stage.tasks("task_completed"), ["T1.1"]);
     assert_eq!(stage.conversations("T1.1").len(), 1);
     assert_eq!(stage.requests("T1.1").len(), 2);
-    stage.wait_for_nobody();
+    stage.wait_for_no_process();
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn check_resumed(agent: Agent) {
     }
     assert_eq!(stage.tasks("attempt_interrupted"), ["T1.1"]);
     assert_eq!(stage.tasks("task_completed"), ["T1.1"]);
-    stage.wait_for_nobody();
+    stage.wait_for_no_process();
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn check_permissions(agent: Agent) {
         assert!(entry["kind"] == "permission" && about.contains("git tag"), "{about}");
         stage.answer(entry, if about.contains("git tag allowed") { "allow" } else { "deny" });
     }
-    // They are told while the run goes on: nobody has to begin anything anew.
+    // They are told while the run goes on: no conversation has to begin again.
     let result = |task| tool_results(&stage.wait_for_turn(task, 1)).join("\n");
     let allowed = result("T1.1");
     assert!(!allowed.contains("refused"), "{allowed}");
@@ -210,7 +210,7 @@ fn check_permissions(agent: Agent) {
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(stage.site.git("tag"), "allowed\n");
     assert_eq!(stage.tasks("task_started").len(), 3, "{ran}");
-    stage.wait_for_nobody();
+    stage.wait_for_no_process();
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn check_late_permission(agent: Agent) {
     let ran = stage.run("run --no-budget");
     assert_eq!(ran.code, Some(6), "{ran}");
     assert!(ran.stderr.contains("waits for a person"), "{ran}");
-    stage.wait_for_nobody();
+    stage.wait_for_no_process();
     let ran = stage.run("run --resume");
     assert!(ran.stderr.contains("waits for a person"), "without an answer nothing begins: {ran}");
     assert_eq!(stage.tasks("task_started"), ["T1.1"]);

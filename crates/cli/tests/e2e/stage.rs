@@ -330,7 +330,7 @@ impl Stage {
 
     /// Waits until nothing of the run is left.
     #[track_caller]
-    pub(crate) fn wait_for_nobody(&self) {
+    pub(crate) fn wait_for_no_process(&self) {
         wait_for("the end of all processes", || self.processes().is_empty().then_some(()));
     }
 }

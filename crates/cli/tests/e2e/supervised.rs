@@ -71,7 +71,7 @@ fn check_clean_review(agent: Agent) {
     assert_eq!(review["usage"]["input"], 50, "{review}");
     stage.site.waypost(&format!("develop gate pass {GATE}"));
     assert!(is_gate_open(&stage));
-    stage.wait_for_nobody();
+    stage.wait_for_no_process();
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn check_blocking_review(agent: Agent) {
     assert_eq!(stage.site.git("branch --format=%(refname:short)"), "main\n");
     assert_eq!(stage.events("reviewed").len(), 1);
     let results = tool_results(stage.requests(GATE).last().unwrap());
-    // A safety check of Claude Code's own could let pass what nobody is asked about.
+    // A safety check of Claude Code's own could let pass what no person is asked about.
     assert!(!results[1].contains("Auto mode"), "{results:?}");
     let refused = stage.run(&format!("develop gate pass {GATE}"));
     assert_eq!(refused.code, Some(3), "{refused}");
@@ -184,7 +184,7 @@ fn check_killed_review(agent: Agent) {
         assert!(last.contains(word), "{word}: {last}");
     }
     assert_eq!(stage.events("reviewed").len(), 1);
-    stage.wait_for_nobody();
+    stage.wait_for_no_process();
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn checkpoints(stage: &Stage) -> Value {
 
 fn check_tries(agent: Agent) {
     let stage = implementing(agent, |site| {
-        // The end comes twice: whoever stops at an open checkpoint is told so once.
+        // The end comes twice: an agent that stops at an open checkpoint is told so once.
         let writes = |id, number, file: &str| {
             let turns = json!([agent.write(site, file, "good"), done(id), done(id)]);
             (a_try(site, id, number), turns)
@@ -277,7 +277,7 @@ fn check_tries(agent: Agent) {
         assert!(!shown.iter().any(|it| it.contains(&held)), "{shown:?}");
         assert_eq!(shown[0].contains("Widen the analysis"), number == 2);
     }
-    stage.wait_for_nobody();
+    stage.wait_for_no_process();
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn check_killed_tries(agent: Agent) {
         assert_eq!(last.matches(word).count(), 1, "{word}: {last}");
     }
     assert_eq!(checkpoints(&stage)["cp-1"], json!({"status": "passed", "iteration": 2}));
-    stage.wait_for_nobody();
+    stage.wait_for_no_process();
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn check_alive(agent: Agent) {
         assert_eq!(health(&stage, name), "alive", "{name}: {ran}");
     }
     assert!(stage.requests("canary").is_empty(), "it has a model of its own");
-    stage.wait_for_nobody();
+    stage.wait_for_no_process();
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn check(agent: Agent) {
     let ran = engine.end();
     assert_eq!(ran.code, Some(0), "{ran}");
     check_merged(&stage);
-    stage.wait_for_nobody();
+    stage.wait_for_no_process();
 }
 
 fn check_merged(stage: &Stage) {
@@ -124,7 +124,7 @@ fn check_long_outage(agent: Agent, status: u16) {
         ("completed".into(), "one\n".into())
     );
     assert_eq!(stage.site.waypost("--json inbox").stdout, "[]\n", "the entry is settled");
-    stage.wait_for_nobody();
+    stage.wait_for_no_process();
 }
 
 #[test]

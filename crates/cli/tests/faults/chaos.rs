@@ -72,7 +72,7 @@ fn a_run_survives_the_death_of_its_engine_and_its_keeper() {
     let tasks = scale.tasks_per_phase * scale.phases;
     note_settled(&site, &mut settled, scale.kills);
     assert_completed_once(&site, tasks);
-    assert_nobody_left(&site);
+    assert_no_process_left(&site);
     println!("{tasks} tasks, {} kills, {}", scale.kills, sample::described());
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn assert_completed_once(site: &Site, tasks: usize) {
 }
 
 /// No process is left. A keeper leaves a moment after the engine that it has heard of last.
-pub(crate) fn assert_nobody_left(site: &Site) {
+pub(crate) fn assert_no_process_left(site: &Site) {
     let mut looks = 0;
     while !ours(site).is_empty() {
         looks += 1;

@@ -82,7 +82,7 @@ fn mend(site: &Site) -> Option<Ended> {
     let ended = process::run(command.args(["-q", "-e", "-c", &line, "/dev/null"]));
     let nobody = ended.code == Some(3) || ended.stderr.contains("failed to execute script");
     if nobody {
-        process::say("skipped: nobody here counts as a person");
+        process::say("skipped: no user here counts as a person");
     }
     (!nobody).then_some(ended)
 }

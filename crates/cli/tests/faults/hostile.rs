@@ -1,7 +1,7 @@
 //! Hostile things in every place that is read: rows A6 and A9.
 //!
 //! Whatever stands there, a command ends in bounded time and memory with a documented exit code,
-//! a refusal names the file, nothing outside of the project is touched, and what somebody put
+//! a refusal names the file, nothing outside of the project is touched, and what another user put
 //! there is either left alone or kept.
 
 use crate::{
@@ -35,11 +35,11 @@ const VICTIM: &str = "a file of somebody else\n";
 /// What may become of a thing that was planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    /// Somebody wrote it for us to read: it is left alone.
+    /// A person wrote it for us to read: it is left alone.
     Theirs,
     /// A window: a regular file is replaced and kept, anything else is left alone.
     Window,
-    /// Our own small files: they may be written anew.
+    /// Our own small files: they may be written again.
     Ours,
 }
 

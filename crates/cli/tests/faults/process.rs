@@ -81,6 +81,6 @@ fn drain(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String>
 
 /// Says something that is not to be missed: past the test runner, which hides what is printed.
 pub(crate) fn say(text: &str) {
-    // If nobody listens, the tests still mean what they mean.
+    // If no process listens, the tests still mean what they mean.
     let _unheard = writeln!(std::io::stderr(), "{text}");
 }

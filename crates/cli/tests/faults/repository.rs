@@ -180,7 +180,7 @@ impl Repository {
     pub(crate) fn assert_whole(&self) {
         self.assert_safe();
         chaos::assert_completed_once(&self.site, self.tasks.len());
-        chaos::assert_nobody_left(&self.site);
+        chaos::assert_no_process_left(&self.site);
         let merged = self.merges();
         assert_eq!(self.told_merges().into_keys().collect::<Vec<_>>(), phases(self.phases));
         assert_eq!(merged.keys().copied().collect::<Vec<_>>(), phases(self.phases));
@@ -274,7 +274,7 @@ impl Repository {
         assert_eq!(locks, <[&String; 0]>::default());
     }
 
-    /// A snapshot is there only of what nobody else has.
+    /// A snapshot is there only of what is nowhere else.
     fn assert_snapshots(&self) {
         let format = "--format=%(refname) %(trailers:key=Waypost-Base,valueonly,separator=%x20)";
         let listed = self.git(&["for-each-ref", format, "refs/waypost/snapshots"]);

@@ -96,7 +96,7 @@ impl Site {
 
     /// A program in the project, with nothing of our environment.
     ///
-    /// In a session of its own it has no terminal, so the program takes it for an agent whoever
+    /// In a session of its own it has no terminal, so the program takes it for an agent, whichever user
     /// runs the tests.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new("setsid");

@@ -129,7 +129,7 @@ fn announce(context: &Context, folder: &Path) -> Result<(), CliError> {
     Ok(context.out.line("")?)
 }
 
-/// Asks the person at the terminal; elsewhere nobody has to be asked.
+/// Asks the person at the terminal; elsewhere there is no person to ask.
 fn wants_to_begin() -> Result<bool, CliError> {
     let answer = ask("Begin? T3.2 will ask you something in between. [Y/n]")?;
     Ok(matches!(answer.as_deref(), None | Some("" | "y" | "Y" | "yes")))
@@ -188,7 +188,7 @@ fn answer(
     Ok(())
 }
 
-/// Nobody is asked by the run itself: what there is to answer is answered by the demo.
+/// The run itself asks no person: what there is to answer is answered by the demo.
 fn course() -> Course {
     Course { yes: true, is_unattended: true, ..Course::default() }
 }

@@ -56,7 +56,7 @@ pub(crate) fn answer(words: &[String]) -> ExitCode {
     let answered = panic::catch_unwind(AssertUnwindSafe(|| reply(product)));
     let failed = || refuse_unread(product, "`waypost hook` has failed; this is a bug");
     let reply = answered.unwrap_or_else(|_| failed());
-    // An answer that nobody takes cannot be given in another way.
+    // An answer that no program takes cannot be given in another way.
     let _unheard = io::stderr().write_all(reply.stderr.as_bytes());
     let _unheard = io::stdout().write_all(reply.stdout.as_bytes());
     ExitCode::from(reply.code)
@@ -100,7 +100,7 @@ fn within<T: Send + 'static>(
 ) -> Option<T> {
     let (done, wait) = mpsc::sync_channel(1);
     let thread = thread::Builder::new().stack_size(STACK);
-    // Nobody listens any more if it comes late.
+    // The program does not listen any more if it comes late.
     thread.spawn(move || drop(done.send(work()))).ok()?;
     match wait.recv_timeout(limit) {
         Ok(value) => Some(value),

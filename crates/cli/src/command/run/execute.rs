@@ -313,7 +313,7 @@ fn prepare(
     Ok(true)
 }
 
-/// Offers a state file that nobody has adopted as the start; without a yes nothing begins over it.
+/// Offers a state file that was not adopted as the start; without a yes nothing begins over it.
 fn adopt_loose(context: &Context, project: &mut Project) -> Result<(), CliError> {
     let Some(path) = adopt::loose_run_file(project)? else { return Ok(()) };
     let name = path.strip_prefix(project.root()).unwrap_or(&path).display().to_string();
@@ -433,11 +433,11 @@ fn end_all_done(
 pub(crate) struct Course {
     /// Only this phase.
     pub(crate) phase: Option<u32>,
-    /// Nobody is asked at the end of a phase.
+    /// No person is asked at the end of a phase.
     pub(crate) yes: bool,
-    /// Nobody is asked anything: what needs a person waits in the inbox, and the run with it.
+    /// No person is asked anything: what needs a person waits in the inbox, and the run with it.
     pub(crate) is_patient: bool,
-    /// Nobody is asked at the terminal, also if there is one.
+    /// No person is asked at the terminal, also if there is one.
     pub(crate) is_unattended: bool,
 }
 

@@ -77,14 +77,14 @@ pub(super) fn rehearse(
     execute(scratch, &rehearsal.course, live, context)
 }
 
-/// A folder that nobody has made yet.
+/// A folder that does not exist yet.
 pub(crate) fn scratch_folder(word: &str) -> PathBuf {
     let name = |number: u32| format!("waypost-{word}-{}-{number}", std::process::id());
     let folders = (1..).map(|number| env::temp_dir().join(name(number)));
     folders.into_iter().find(|folder| !folder.exists()).expect("some number is free")
 }
 
-/// Nobody is told of what is only played.
+/// No person is told of what is only played.
 const QUIET: &str = "\
 notify_on_start = false
 notify_on_task_failed = false

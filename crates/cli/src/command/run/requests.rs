@@ -1,6 +1,6 @@
 //! Requests to end a run, which reach it as signals.
 //!
-//! Ctrl-C lets running tasks finish, and a second one stops them. Whoever is not there to press it
+//! Ctrl-C lets running tasks finish, and a second one stops them. A person who is not there to press it
 //! twice (SIGTERM, a closed terminal, `run stop`) is obeyed in the same two steps, the second when
 //! the grace is over.
 
@@ -81,7 +81,7 @@ impl Requests {
         self.0.ring.get().into_iter().for_each(|ring| ring());
     }
 
-    /// How urgent it is: 0 if nobody has asked, 1 to finish, 2 to stop.
+    /// How urgent it is: 0 if no end was asked for, 1 to finish, 2 to stop.
     pub(super) fn level(&self) -> usize {
         self.0.level.load(Ordering::SeqCst).min(STOP)
     }
@@ -92,7 +92,7 @@ impl Requests {
     }
 
     /// The exit code of a run that a signal has ended, as shells have it; none if it was `run
-    /// stop`, or nobody.
+    /// stop`, or none of these.
     pub(super) fn exit_code(&self) -> Option<u8> {
         match *self.0.first.get()? {
             SIGUSR1 | SIGUSR2 => None,

@@ -4,7 +4,7 @@ use super::{RUN, at, dirt, ends_well, ground, head, is_tidy, run, task, with};
 use crate::{
     execute::{begin, status, wait_for},
     harness::{Project, RUN as RUN_WINDOW},
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use std::fs;
 
@@ -38,12 +38,12 @@ fn a_difference_is_shown_wherever_the_work_is() {
     assert!(failed.contains("+half") && failed.contains("+rest"), "{failed}");
     let merged = project.must("run diff T1.1").stdout;
     assert!(merged.contains("+laid") && !merged.contains("half"), "{merged}");
-    // Somebody else's difference is not the task's.
+    // Another person's difference is not the task's.
     project.write("other.txt", "changed\n");
     project.git_command("commit -qam theirs");
     assert_eq!(project.must("run diff T1.2").stdout, failed);
     // What is kept of a work tree tells as well.
-    if !nobody_is_here() {
+    if !no_person_is_here() {
         project.person_must("worktree prune --older-than 0 --force");
         assert!(!project.path("worktree").exists());
         assert_eq!(project.must("run diff T1.2").stdout, failed);
@@ -78,7 +78,7 @@ fn a_merged_task_is_taken_out_and_what_stood_on_it_waits() {
     let events = project.log().len();
     project.must("run revert T1.1");
     assert_eq!((head(&project, "main"), project.log().len()), (before, events));
-    // It may be done anew.
+    // It may be done again.
     project.must("run retry T1.1");
     project.run("run --resume");
     assert_eq!(project.read("ground.txt"), "earth\nlaid\n");
@@ -153,7 +153,7 @@ fn evidence_is_stale_when_its_commit_is_gone() {
 
 #[test]
 fn the_state_is_rebuilt_from_the_commits() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     // What a terminal would obey is not in the commits.
@@ -182,7 +182,7 @@ fn the_state_is_rebuilt_from_the_commits() {
 
 #[test]
 fn a_reverted_task_is_not_rebuilt_as_done() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = two();

@@ -1,4 +1,4 @@
-//! A disk that is nearly full: nothing is begun, nothing has failed, and what nobody needs makes room.
+//! A disk that is nearly full: nothing is begun, nothing has failed, and what is not needed makes room.
 
 use super::{RUN, ground, run, snapshots, task, with};
 use crate::execute::{begin, status, wait_for};

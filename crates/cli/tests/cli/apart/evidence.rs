@@ -40,7 +40,7 @@ fn a_verification_that_changes_what_it_verifies_proves_nothing() {
         with(&ground(&[task("T1.1", &[LAY, "verify: `echo x >> other.txt; echo y > new.txt`"])]));
     run(&project, RUN, 1, &["its verification has changed files that are committed: other.txt"]);
     assert_eq!(at(&project, "main", "ground.txt"), "earth\n");
-    // A new file is nobody's, and is not joined.
+    // A new file belongs to no task, and is not joined.
     let project = with(&ground(&[task("T1.1", &[LAY, "verify: `echo y > report.txt`"])]));
     run(&project, RUN, 0, &[]);
     assert!(!project.path("report.txt").exists());

@@ -1,7 +1,7 @@
 //! `waypost run` with work trees: what it does in each situation that a repository may be in.
 //!
 //! `docs/run.md` has tables of these situations; each of their rows is a test here. What
-//! somebody does in the middle of a run is done by the task itself, so that nothing depends on time.
+//! a person does in the middle of a run is done by the task itself, so that nothing depends on time.
 
 mod changes;
 mod disk;
@@ -49,7 +49,7 @@ fn with(tasks: &str) -> Project {
     project
 }
 
-/// One task that changes `ground.txt`, in the middle of which `meanwhile` is done by somebody in
+/// One task that changes `ground.txt`, in the middle of which `meanwhile` is done by a person in
 /// the project's folder, once.
 fn during(meanwhile: &str) -> Project {
     let step = "run: `echo laid >> ground.txt; sh ../../../meanwhile.sh`";

@@ -1,4 +1,4 @@
-//! Branches and work trees of ours that somebody else moves, deletes or has taken.
+//! Branches and work trees of ours that another person moves, deletes or has taken.
 
 use super::{
     PHASE, RUN, during, ends_well, git_in, ground, head, is_held, names, run, snapshots, task, with,

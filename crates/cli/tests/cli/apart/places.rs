@@ -4,7 +4,7 @@ use super::{
     RUN, at, dirt, during, ends_well, git_in, ground, head, is_tidy, names, run, task, with,
 };
 use crate::harness::{BINARY, Project};
-use crate::terminal::nobody_is_here;
+use crate::terminal::no_person_is_here;
 use std::fs;
 
 const LAY: &str = "run: `echo laid >> ground.txt`";
@@ -162,7 +162,7 @@ fn odd_names_of_tasks_phases_and_branches_are_only_names() {
     assert_eq!(at(&project, "refs/heads/--force", "ground.txt"), "earth\nlaid\n");
     assert_eq!(head(&project, "main"), main);
     project.write(".git/HEAD", "ref: refs/heads/main\n");
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     project.person_must("run --isolation task --rebuild-state");

@@ -98,7 +98,7 @@ fn each_conversation_is_told_its_own_checkpoint() {
     start("cp-3", "CODEX_THREAD_ID", "third");
     assert_eq!(told("second"), "cp-2");
     assert_eq!(told("third"), "cp-3");
-    // Nobody knows who started the first.
+    // It is not known which conversation started the first.
     assert_eq!(told("first"), "cp-1");
     project.must("develop checkpoint pass cp-1");
     assert_eq!(told("another"), "nothing");

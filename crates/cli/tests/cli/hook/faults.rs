@@ -133,7 +133,7 @@ fn a_folder_that_may_not_be_read_allows_only_reading() {
             ("Bash", json!({ "command": "git push" }), false),
             ("Bash", json!({ "command": "ls" }), true),
         ] {
-            // Nothing is closed to root, so it becomes somebody else.
+            // Nothing is closed to root, so it becomes another user.
             let mut command =
                 project.command(if is_root { "setpriv" } else { program }, &project.root);
             if is_root {
@@ -184,7 +184,7 @@ fn a_record_that_is_older_than_the_journal_is_not_believed() {
     let closed = fs::read(project.record()).unwrap();
     fs::write(project.record(), &open).unwrap();
     refuses_writing_but_not_reading(&project, "an old record that allows");
-    // The other way round: an old record does not keep anybody from what is open now.
+    // The other way round: an old record does not keep an agent from what is open now.
     project.must("develop back");
     project.must("develop gate pass review_clean_pass --report review.md");
     project.must("develop advance");

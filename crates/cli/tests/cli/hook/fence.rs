@@ -91,7 +91,7 @@ fn an_attempt_that_is_over_is_refused_whatever_it_sends() {
             assert_eq!((ran.code, said), (2, "attempt 2 of T1.3 is over; stop here"), "{input:?}");
         }
     }
-    // Other events are nobody's tool call.
+    // Other events are no tool calls.
     for asked in BOTH {
         let stop = json!({ "hook_event_name": "Stop", "session_id": "s1", "cwd": project.root });
         let ran = project.hook(asked, &stop);
@@ -104,7 +104,7 @@ fn an_attempt_that_is_over_is_refused_whatever_it_sends() {
     assert_eq!(refusals(&project), 1);
 }
 
-/// How many refusals of late attempts the log tells somebody outside of any.
+/// How many refusals of late attempts the log tells a process outside of any.
 fn refusals(project: &Project) -> usize {
     let mut command = project.command(BINARY, &project.root);
     command.env_remove("WAYPOST_TASK").args(["log", "--refused"]);

@@ -1,7 +1,7 @@
 //! What finishes the work: allowed for the content that the last gate was passed for, no other.
 
 use super::{Answer, Asked, Project, answer};
-use crate::terminal::nobody_is_here;
+use crate::terminal::no_person_is_here;
 use serde_json::json;
 use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _, process::Stdio};
 
@@ -180,7 +180,7 @@ fn taking_the_work_up_again_looks_at_the_gate_of_its_phase() {
 
 #[test]
 fn a_person_is_asked_in_the_inbox_and_answers_for_what_was_there() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = in_pr("human = true\ncheck = \"true\"");
@@ -229,7 +229,7 @@ fn gits_own_hooks_hold_the_same_gates() {
 
 #[test]
 fn suspended_gates_let_everything_pass_but_what_they_rest_on() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = in_pr("check = \"true\"");

@@ -1,7 +1,7 @@
 //! The hook in the settings of agent programs.
 
 use super::{differences, install, must_with, person_must_with, tree, write_script};
-use crate::{harness::Project, terminal::nobody_is_here};
+use crate::{harness::Project, terminal::no_person_is_here};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use std::{fs, os::unix::fs::symlink, path::Path};
@@ -50,7 +50,7 @@ fn the_small_program_is_preferred_where_it_is_installed() {
     check_commands(&project, &hook, "");
 }
 
-/// Whoever can say what the hook calls can say what it answers.
+/// A process that can say what the hook calls can say what it answers.
 #[test]
 fn only_a_person_turns_a_hook_to_another_program() {
     let project = Project::git().with_programs();
@@ -60,13 +60,13 @@ fn only_a_person_turns_a_hook_to_another_program() {
     let lines = ["init", "init --shared", "init --no-agents --git-hooks"];
     assert_snapshot!("turned", project.transcript(&lines));
     assert_eq!(differences(&project, &before, &tree(&project)), [""; 0]);
-    // One that leads nowhere holds nothing, and may be mended by anybody.
+    // One that leads nowhere holds nothing, and may be repaired by an agent.
     let moved = waypost.with_file_name("waypost2");
     fs::rename(&waypost, &moved).unwrap();
     must_with(&project, &moved, "init --git-hooks");
     check_commands(&project, &moved, " hook");
     assert!(project.read(".git/hooks/pre-push").contains("waypost2'\n"));
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     fs::copy(&moved, &waypost).unwrap();
@@ -125,7 +125,7 @@ fn what_git_tracks_is_everybodys() {
     project.write(GEMINI, "{ \"model\": \"pro\" } // mine\n");
     project.write(CLAUDE_SHARED, "{}");
     project.git_command("add -A");
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let told = [

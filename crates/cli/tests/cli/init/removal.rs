@@ -1,7 +1,7 @@
 //! `init --remove` restores every byte.
 
 use super::{differences, tree, write_script};
-use crate::{harness::Project, terminal::nobody_is_here};
+use crate::{harness::Project, terminal::no_person_is_here};
 use insta::assert_snapshot;
 use std::{
     fs,
@@ -44,7 +44,7 @@ fn restore(tree: &super::Tree) {
 
 #[test]
 fn a_new_project_is_as_before() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     for line in ["init", "init --shared", "init --git-hooks", "init --shared --git-hooks"] {
@@ -79,7 +79,7 @@ fn lived_in() -> Project {
 
 #[test]
 fn a_lived_in_project_is_as_before() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     for line in ["init", "init --git-hooks", "init --shared --git-hooks"] {
@@ -93,7 +93,7 @@ fn a_lived_in_project_is_as_before() {
 
 #[test]
 fn what_the_user_changed_meanwhile_stays() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     check(&lived_in(), "init --git-hooks", |project| {
@@ -116,7 +116,7 @@ fn only_a_person_takes_it_out_and_what_is_tracked_stays() {
     let before = tree(&project);
     let refused = project.transcript(&["init --remove"]);
     assert_eq!(differences(&project, &before, &tree(&project)), [""; 0]);
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let lines = ["init --remove", "init --remove --shared", "--json init --remove"];
@@ -127,7 +127,7 @@ fn only_a_person_takes_it_out_and_what_is_tracked_stays() {
 
 #[test]
 fn hooks_of_all_work_trees_are_taken_out() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = Project::git().with_programs();
@@ -144,7 +144,7 @@ fn hooks_of_all_work_trees_are_taken_out() {
 
 #[test]
 fn an_earlier_hook_does_not_push_a_later_one_aside() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = lived_in();
@@ -160,7 +160,7 @@ fn an_earlier_hook_does_not_push_a_later_one_aside() {
 
 #[test]
 fn foreign_settings_may_be_as_broken_as_they_like() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = Project::git().with_programs();
@@ -173,7 +173,7 @@ fn foreign_settings_may_be_as_broken_as_they_like() {
 
 #[test]
 fn a_journal_without_entries_goes_with_its_folder() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     for project in [Project::git().with_programs(), Project::plain().with_programs()] {

@@ -5,7 +5,7 @@ use crate::harness::{Project, RUN, TASKS, WORKFLOW};
 use insta::assert_snapshot;
 use std::path::PathBuf;
 
-/// A repository in which somebody has tracked both windows, which went on since.
+/// A repository in which a person has tracked both windows, which went on since.
 fn tracked() -> Project {
     let project = Project::implementing();
     project.write("TASKS.md", TASKS);
@@ -117,7 +117,7 @@ fn a_work_tree_made_by_waypost_has_no_window() {
     let tree = add_tree(&project, "worktree/phase-1-cart");
     let twins =
         || [WORKFLOW, RUN].map(|window| std::fs::read_to_string(tree.join(window)).unwrap());
-    // Both windows are tracked, so both have a twin here; somebody forges one of them.
+    // Both windows are tracked, so both have a twin here; an agent forges one of them.
     let forged = twins()[0].replace("\"phase\": \"IMPLEMENT\"", "\"phase\": \"DONE\"");
     std::fs::write(tree.join(WORKFLOW), forged).unwrap();
     let before = twins();

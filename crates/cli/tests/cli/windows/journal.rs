@@ -3,7 +3,7 @@
 use super::settled;
 use crate::{
     harness::{Project, RUN, WORKFLOW},
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use insta::assert_snapshot;
 use std::fs;
@@ -37,7 +37,7 @@ fn without_its_journal_everything_is_closed() {
 
 #[test]
 fn a_person_starts_anew_from_the_state_file() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = vanished();
@@ -50,7 +50,7 @@ fn a_person_starts_anew_from_the_state_file() {
 
 #[test]
 fn a_person_starts_anew_from_nothing() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = vanished();
@@ -61,7 +61,7 @@ fn a_person_starts_anew_from_nothing() {
 
 #[test]
 fn a_file_that_cannot_be_adopted_leaves_everything_as_it_is() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = vanished();
@@ -75,7 +75,7 @@ fn a_file_that_cannot_be_adopted_leaves_everything_as_it_is() {
 #[test]
 fn a_state_file_alone_is_told_of_until_a_person_adopts_it() {
     let project = vanished();
-    // Another machine, another user: nobody remembers that there was a journal.
+    // Another machine, another user: nothing remembers that there was a journal.
     fs::remove_dir_all(project.home().join(".local")).unwrap();
     let before = project.read(WORKFLOW);
     let lines = ["status", "develop status", "doctor"];
@@ -87,7 +87,7 @@ fn a_state_file_alone_is_told_of_until_a_person_adopts_it() {
     let said = project.must("--quiet status").stderr;
     assert!(said.contains("has no journal behind it"), "{said}");
     assert_eq!(project.read(WORKFLOW), before);
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     project.person_must(&format!("adopt {WORKFLOW}"));
@@ -96,7 +96,7 @@ fn a_state_file_alone_is_told_of_until_a_person_adopts_it() {
 
 #[test]
 fn a_run_is_adopted_with_what_is_settled() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     for with_tasks in [true, false] {
@@ -114,7 +114,7 @@ fn a_run_is_adopted_with_what_is_settled() {
 /// Written by an older tool: local times, a phase without the checkpoints that we would write.
 #[test]
 fn what_was_adopted_is_not_an_edit() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = Project::git();
@@ -138,7 +138,7 @@ fn a_person_brings_the_newest_backup_back() {
     }
     // An agent could otherwise go back to a time at which it was allowed more.
     assert_snapshot!("not_restored", project.transcript(&["status", "doctor", "doctor --fix"]));
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let line = "doctor --fix";

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-/// Commands that run while somebody keeps editing.
+/// Commands that run while another process keeps editing.
 const COMMANDS: usize = 50;
 
 /// More checkpoints than edits, so that no two edits ask for the same.

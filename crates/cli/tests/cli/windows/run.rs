@@ -4,7 +4,7 @@ use super::{Case, Who, let_a_second_begin, settled, table, tell};
 use crate::{
     harness::{Project, RUN},
     other::Holder,
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use Who::{Agent, Person};
 use insta::assert_snapshot;
@@ -21,7 +21,7 @@ fn set(project: &Project, part: &str, field: &str, value: Value) {
 
 #[test]
 fn a_person_edits_the_run() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let cases = [
@@ -213,7 +213,7 @@ fn an_agents_edit_waits_for_a_person() {
 
 #[test]
 fn while_an_engine_is_at_work_a_persons_edit_waits_too() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = Project::running();
@@ -227,7 +227,7 @@ fn while_an_engine_is_at_work_a_persons_edit_waits_too() {
 
 #[test]
 fn a_person_accepts_or_declines_what_waits() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let mut told = Vec::new();
@@ -246,7 +246,7 @@ fn a_person_accepts_or_declines_what_waits() {
 
 #[test]
 fn what_waits_is_accepted_on_what_has_become_of_the_run() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = Project::running();
@@ -276,7 +276,7 @@ fn the_backup_copied_back_leads_to_the_present_state() {
 
 #[test]
 fn the_edit_of_the_seed_works_with_jq_itself() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let project = Project::running();

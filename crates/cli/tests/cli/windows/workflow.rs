@@ -3,7 +3,7 @@
 use super::{Case, Who, let_a_second_begin, refused, settled, table};
 use crate::{
     harness::{Project, WORKFLOW},
-    terminal::nobody_is_here,
+    terminal::no_person_is_here,
 };
 use Who::{Agent, Person};
 use insta::assert_snapshot;
@@ -49,7 +49,7 @@ fn steps_of_checkpoints_are_taken_up() {
 
 #[test]
 fn what_needs_evidence_is_refused_whoever_wrote_it() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     let forge_gate: fn(&Project) =
@@ -180,7 +180,7 @@ fn what_says_the_same_is_no_edit() {
 
 #[test]
 fn an_escalated_checkpoint_is_reopened_by_a_person_only() {
-    if nobody_is_here() {
+    if no_person_is_here() {
         return;
     }
     fn escalated() -> Project {

@@ -105,7 +105,7 @@ pub fn loose_run_file(project: &mut Project) -> Result<Option<PathBuf>, EngineEr
     Ok(windows::run_path(project).filter(|path| path.is_file()))
 }
 
-/// Refuses to begin a run over a state file that nobody has adopted: it would be overwritten,
+/// Refuses to begin a run over a state file that was not adopted: it would be overwritten,
 /// and what it has as completed done again.
 pub(crate) fn refuse_loose_run(project: &mut Project) -> Result<(), EngineError> {
     let Some(path) = loose_run_file(project)? else { return Ok(()) };

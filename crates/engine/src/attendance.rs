@@ -1,6 +1,6 @@
 //! A run that goes on in a process of its own, and ending one from outside.
 //!
-//! Whoever starts it waits until it is at work or has failed, and may then go. The process is in a
+//! The process that starts it waits until it is at work or has failed, and may then go. The process is in a
 //! session of its own, so that neither a closed terminal nor the end of an agent's conversation
 //! takes it along. What it says goes to a log beside the journal, of which there is never more than
 //! two files of a limited size.
@@ -46,7 +46,7 @@ use waypost_store::{
     place::Place,
 };
 
-/// Some ten thousand lines; more is not read by anybody, and the journal has it all.
+/// Some ten thousand lines; more is not read by a person, and the journal has it all.
 const LOG_SIZE_MAX: u64 = 1 << 20;
 
 /// The most that is read of a log; what comes at once is rarely more than a part of this.
@@ -272,7 +272,7 @@ pub fn has_lost_engine(project: &mut Project) -> Result<bool, EngineError> {
 fn has_keepers(project: &Project) -> bool {
     let state = &project.setup.place.state;
     let folders = [state.join(layout::state::KEEPERS), agents_folder(state)];
-    // What cannot be read is told by whoever has to read it.
+    // What cannot be read is told by the command that has to read it.
     folders.iter().any(|folder| waypost_proc::is_any_left(folder).unwrap_or(false))
 }
 
@@ -281,7 +281,7 @@ pub(crate) fn has_engine_ended(project: &Project, owner: &Owner) -> Result<bool,
     Ok(engine_owner(project)?.as_ref() != Some(owner))
 }
 
-/// The engine lock, for whoever runs a run and finds it taken.
+/// The engine lock, for a process that begins a run and finds it taken.
 pub(crate) fn take_engine_lease(place: &Place, owner: &Owner) -> Result<EngineLease, EngineError> {
     EngineLease::acquire(place, owner).map_err(|error| match error {
         StoreError::Busy { holder: Some(owner), .. } => held_by(*owner),

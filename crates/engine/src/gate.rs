@@ -20,7 +20,7 @@ use waypost_store::{
     place::Place,
 };
 
-/// Opens the project to judge a tool call: nothing is changed, and nobody is waited for.
+/// Opens the project to judge a tool call: nothing is changed, and no process is waited for.
 pub fn open_to_judge(start: &Path) -> Result<Project, EngineError> {
     let unknown = Actor::Agent { id: "unknown".into(), attempt: 0 };
     let mut project = Project::find(start, unknown)?;

@@ -44,7 +44,7 @@ struct TimerBody {
     topic: Topic,
 }
 
-/// Sets the timer of a topic, or sets it anew.
+/// Sets the timer of a topic, or sets it to another time.
 pub(crate) fn set_timer(
     tx: &mut Transaction<'_>,
     (stream, stream_seq): (&StreamName, u64),

@@ -505,7 +505,7 @@ impl Project {
         })
     }
 
-    /// Who runs the engine of this project, in words, if anybody does.
+    /// Who runs the engine of this project, in words, if a process does.
     pub fn engine_holder(&self) -> Result<Option<String>, EngineError> {
         match EngineLease::holder(&self.setup.place) {
             Ok(owner) => Ok(owner.map(|owner| owner.to_string())),

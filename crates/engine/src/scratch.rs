@@ -1,4 +1,4 @@
-//! Folders to try things in, apart from anybody's work.
+//! Folders to try things in, apart from all work of people.
 
 use crate::error::{EngineError, Problem};
 use std::{fs, path::Path};

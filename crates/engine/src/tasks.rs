@@ -71,7 +71,7 @@ enum By {
     Tasks,
     /// An agent session that asks for work or begins with some.
     Session,
-    /// A command that is about to be the engine: nobody else works on the run.
+    /// A command that is about to be the engine: no other process works on the run.
     Engine,
 }
 
@@ -175,7 +175,7 @@ fn imagined(project: &Project, commands: &[MachineCommand]) -> Result<Run, Engin
     Ok(Run::imagine(commands, &asked)?)
 }
 
-/// As `work_on_run`, for a command that is about to be the engine: nobody else works on the
+/// As `work_on_run`, for a command that is about to be the engine: no other process works on the
 /// run, so what is no longer in TASKS.md is not worked on either. It is shown by the engine,
 /// when it has something to wait for. A run that could not be worked on, or in which there is no
 /// such `phase`, is refused, and nothing has changed.

@@ -1,7 +1,7 @@
 //! Takes what the hook wrote down into the journal.
 //!
 //! The hook appends to `verdicts.jsonl` under a shared lock. Here the file is moved aside under
-//! the exclusive one, so that nobody writes to it any more, read, committed, and removed. A hook
+//! the exclusive one, so that no process writes to it any more, read, committed, and removed. A hook
 //! that finds it locked writes a file of its own, which is taken in likewise. A file that was
 //! committed and not removed is known by its name and not counted twice.
 

@@ -43,13 +43,13 @@ pub struct WorkTree {
 /// What a tree is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeState {
-    /// Somebody works in it, or its phase is under way.
+    /// An attempt works in it, or its phase is under way.
     Working,
-    /// Nobody works in it; it has something that is nowhere else.
+    /// No attempt works in it; it has something that is nowhere else.
     Kept,
     /// All that it has is joined or was never anything.
     Joined,
-    /// Somebody has deleted its folder.
+    /// A person or a program has deleted its folder.
     Deleted,
     /// Only snapshots of it are left.
     Removed,
@@ -167,7 +167,7 @@ pub fn undo_work_tree(project: &mut Project, typed: &str) -> Result<Undone, Engi
     Ok(Undone { name, path: back.path, snapshot: back.snapshot })
 }
 
-/// Retires trees that nobody works in, by age and need, and deletes old snapshots; the latter
+/// Retires trees that no attempt works in, by age and need, and deletes old snapshots; the latter
 /// only for a person.
 pub fn prune_work_trees(
     project: &mut Project,
@@ -198,7 +198,7 @@ pub fn prune_work_trees(
     Ok(tree::prune(&trees, &order, |name| is_working(name, &working), now)?)
 }
 
-/// Retires trees that nobody works in, for a run: those that are old, or the oldest until there
+/// Retires trees that no attempt works in, for a run: those that are old, or the oldest until there
 /// is room for another one. Snapshots stay.
 pub(crate) fn reclaim(
     project: &mut Project,

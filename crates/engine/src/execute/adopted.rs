@@ -3,7 +3,7 @@
 //!
 //! What an agent has said is read again from its stream, so the engine that takes it over knows as
 //! much as the one that died. One whose attempt is not the task's any more is ended before anything of
-//! its task is started anew.
+//! its task is started again.
 
 use super::{
     agents::Ending,
@@ -98,7 +98,7 @@ fn adopt(project: &mut Project, keeper: Keeper, adopted: &mut Adopted) -> Result
     // Nothing was given to it yet: it ends by itself.
     let Some(name) = reports.first().map(|report| report.id().to_owned()) else { return Ok(()) };
     let Some(known) = known(project, &name)? else {
-        // Its attempt is over: it has to be gone before its task is begun anew.
+        // Its attempt is over: it has to be gone before its task is begun again.
         end_child(&keeper, &name, reports)?;
         return Ok(keeper.close()?);
     };

@@ -71,7 +71,7 @@ pub(super) enum Work<T> {
     Command(T),
     /// A model agent, by its name.
     Agent(T),
-    /// Nobody; why not.
+    /// No agent; why not.
     Nobody(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! Somebody who watches a run: what is told, what is asked.
+//! A process that watches a run: what is told, what is asked.
 
 use crate::attendance::Haste;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use waypost_model::{
     time::Time,
 };
 
-/// What somebody who watches a run is told.
+/// What a process that watches a run is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Happening {
@@ -64,7 +64,7 @@ pub enum Happening {
     Remark(Remark),
 }
 
-/// What somebody who watches wants.
+/// What a process that watches wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wish {
@@ -79,7 +79,7 @@ pub enum Wish {
 /// Wakes the engine of a run, from any thread.
 pub type Ring = Arc<dyn Fn() + Send + Sync>;
 
-/// Somebody who watches a run.
+/// A process that watches a run.
 pub trait Audience {
     fn tell(&mut self, happening: &Happening);
     /// Called up to ten times a second while something happens, and as often as `pace` says while

@@ -294,7 +294,7 @@ fn prepare(trees: &Trees, occupant: &Occupant, goes_on: bool) -> Result<Made, Gi
         merge::open_phase(trees, phase)?;
     }
     let without = merge::enter(trees, occupant, goes_on)?;
-    // Nobody has worked in it before the first commit.
+    // No process has worked in it before the first commit.
     let is_new = is_new || merge::is_untouched(trees, phase)?;
     Ok(if is_new && without.is_none() { Made::New } else { Made::Kept { without } })
 }

@@ -45,7 +45,7 @@ pub struct RunOptions {
     pub keeper: Vec<std::ffi::OsString>,
     /// Only this phase.
     pub phase: Option<u32>,
-    /// Whether to wait for as long as it takes when nobody but a person can go on.
+    /// Whether to wait for as long as it takes when only a person can help.
     pub waits: bool,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A keeper that lives is taken over with its children. One that died has left a spool, which says
 //! what ended unheard, and perhaps processes, which are killed before anything of theirs is started
-//! anew.
+//! again.
 
 use super::{
     RunOptions,
@@ -92,7 +92,7 @@ pub(super) fn follow(traces: &mut Traces, reports: Vec<Report>, is_kept: bool) {
     for report in reports {
         let name = report.id().to_owned();
         let Some((task, attempt, step)) = read_name(&name) else { continue };
-        // A tree that was not ready is made anew; its child is stopped as one of no attempt.
+        // A tree that was not ready is made again; its child is stopped as one of no attempt.
         let task = if name.ends_with(SETUP) { name.as_str() } else { task }.to_owned();
         let key = (task.clone(), attempt);
         if traces.get(&key).is_some_and(|trace| trace.step > step) {

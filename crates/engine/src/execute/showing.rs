@@ -1,7 +1,7 @@
-//! When the state file is written anew during a run.
+//! When the state file is written again during a run.
 //!
 //! Rendering costs what the whole run does, so it takes only a part of all time. A failure is what
-//! somebody who watches the file waits for: it is shown at the next look, however large the run.
+//! a program that watches the file waits for: it is shown at the next look, however large the run.
 
 use std::time::Duration;
 use waypost_model::time::Time;

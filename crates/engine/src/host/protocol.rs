@@ -32,7 +32,7 @@ struct Line<T> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub(super) enum Request {
-    /// Somebody has committed: look now.
+    /// Another process has committed: look now.
     Poke,
     Who,
     /// End the run that is at work, as `run stop` does; the answer is followed by its end.

@@ -73,7 +73,7 @@ pub(super) fn everything(
 }
 
 /// Removes the journal's folder if nothing was ever recorded in it: then `init` has made it, and
-/// nobody misses it.
+/// no command misses it.
 fn remove_empty_journal(project: &mut Project) -> Result<Option<Removed>, EngineError> {
     // One that is gone or damaged is not known to be empty.
     let Ok(mut journal) = project.journals.open(Mode::ReadOnly) else { return Ok(None) };

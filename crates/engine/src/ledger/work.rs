@@ -129,7 +129,7 @@ impl<'a> Work<'a> {
         self.take(&MachineCommand::inbox(command), &asked)
     }
 
-    /// Puts a notice into the outbox, once for each target; not at all if nobody wants it.
+    /// Puts a notice into the outbox, once for each target; not at all if no target wants it.
     fn queue_notice(
         &mut self,
         stream: &StreamName,

@@ -172,7 +172,7 @@ pub(super) fn signature(secret: &Hidden, content: &str) -> String {
     format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
-/// Slack's three characters, and nobody is called who is only named.
+/// Slack's three characters, and no person is called who is only named.
 fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     ["channel", "here", "everyone"]

@@ -4,7 +4,7 @@
 //!   engine next finds what is left.
 //! - In order: of each target only the oldest row is tried; the others wait for it. Targets do not
 //!   wait for each other.
-//! - Nobody waits for a host: each try has a thread of its own, at most one for each target. The
+//! - No process waits for a host: each try has a thread of its own, at most one for each target. The
 //!   courier looks in from time to time, takes what has come back, and sends what is due.
 //! - Whatever goes wrong here is told and never ends a run.
 
@@ -121,7 +121,7 @@ impl Courier {
         }
     }
 
-    /// Takes what has come back, and sends what is due. Waits for nobody.
+    /// Takes what has come back, and sends what is due. Waits for no target.
     pub(crate) fn attend(&mut self, project: &mut Project, now: Time) {
         self.ended.extend(self.back.try_iter());
         self.record(project, now);
@@ -276,7 +276,7 @@ impl Courier {
             let client = self.client.get_or_insert_with(client).clone();
             let (id, sender) = (row.id, self.sender.clone());
             let started = thread::Builder::new().spawn(move || {
-                // If nobody listens any more, the row is still open.
+                // If the host does not listen any more, the row is still open.
                 let _unheard = sender.send((id, send(&client, &post, now)));
             });
             if started.is_err() {

@@ -1,7 +1,7 @@
 //! Notices on their way to a person: which are wanted, what is sent, and how it gets there.
 //!
 //! A machine's decision puts a notice into the outbox, once for each target, in the transaction of
-//! the events that it is about; nothing is put there that nobody wants. The holder of the engine
+//! the events that it is about; nothing is put there that no target wants. The holder of the engine
 //! lock delivers (`deliver`): at least once, in order for each target, without secrets (`redact`).
 //!
 //! Where notices go comes from the person's own configuration. A repository cannot say it, so

@@ -9,7 +9,7 @@ use ureq::http::Uri;
 use waypost_model::config::Config;
 use waypost_store::hash::sha256_hex;
 
-/// More places than anybody reads.
+/// More places than a person reads.
 pub(crate) const TARGETS_MAX: usize = 16;
 
 /// A place that gets notices, as it is configured.

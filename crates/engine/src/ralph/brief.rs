@@ -118,7 +118,7 @@ impl Try<'_> {
         if let Some(oracle) = self.oracle {
             let _infallible = writeln!(
                 text,
-                "\nSomebody who has only the contract and the tests before him says what is right \
+                "\nAn agent that was shown only the contract and the tests says what is right \
                  here:\n\n{}",
                 quoted(oracle)
             );

@@ -99,7 +99,7 @@ pub(crate) struct JobOrder {
     pub(crate) message: String,
     /// What it is told when its conversation is taken up again.
     pub(crate) again: String,
-    /// What all of its processes may use up together, but for time, which each has anew.
+    /// What all of its processes may use up together, but for time, which each has for itself.
     pub(crate) bounds: Bounds,
 }
 

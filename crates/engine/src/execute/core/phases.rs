@@ -266,7 +266,7 @@ impl Core {
         self.end_phase(phase, result, run);
     }
 
-    /// The phase cannot be merged: the person who mends that finds its work tree clean and on its
+    /// The phase cannot be merged: the person who repairs that finds its work tree clean and on its
     /// branch.
     fn hold_phase(&mut self, phase: u32, why: String, run: &Run) {
         match run.active().and_then(|active| PhaseBranch::of(active, phase)) {

@@ -47,7 +47,7 @@ pub(crate) struct Process {
 impl Process {
     /// What is known of the process that has this number now; `None`: there is none.
     ///
-    /// An error is not the same: who cannot look must not take anybody for gone.
+    /// An error is not the same: who cannot look must not take a process for gone.
     pub(crate) fn read(pid: u32) -> io::Result<Option<Self>> {
         // Names are cut at 15 bytes and the numbers are few: it always fits.
         let mut buffer = [0; 1024];
@@ -159,7 +159,7 @@ pub(crate) enum Sent {
 /// Sends a signal to exactly this process.
 ///
 /// The pidfd is opened first and compared after: once it is open, it means one process for good,
-/// so a number that changes hands before or after the comparison cannot hit anybody else.
+/// so a number that changes hands before or after the comparison cannot hit another process.
 pub(crate) fn signal(to: Identity, signal: Signal) -> Sent {
     let Some(pid) = i32::try_from(to.pid).ok().and_then(Pid::from_raw) else {
         return Sent::Gone;

@@ -37,7 +37,7 @@ pub struct Spec {
 /// A conversation with a child.
 ///
 /// The keeper holds its input open for as long as it lives, with or without a client, and writes
-/// its stdout into a file that anybody may read from the beginning.
+/// its stdout into a file that any process may read from the beginning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Talk {
     /// Where stdout goes, whole and byte by byte; made before the child starts, where nothing may

@@ -1,7 +1,7 @@
 //! Programs that a repository's own configuration would have git run.
 //!
 //! What the user has configured for himself (filters of git-lfs, a merge driver) is his to run.
-//! What stands in the repository's configuration may come from anybody who could write there, an
+//! What stands in the repository's configuration may come from anyone who could write there, an
 //! agent among them: each such program gets an override that runs nothing, or git itself.
 
 use super::Git;

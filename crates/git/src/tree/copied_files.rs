@@ -24,7 +24,7 @@ use std::{
 
 const FILE: &str = ".worktreeinclude";
 
-/// More files than anybody means to copy into every tree; a folder of packages is to be shared.
+/// More files than a person means to copy into every tree; a folder of packages is to be shared.
 const FILES_MAX: usize = 20_000;
 
 /// Paths for one call of git, well below what a command line may hold.

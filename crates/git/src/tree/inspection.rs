@@ -1,7 +1,7 @@
 //! A look at a work tree: what would be lost with it.
 //!
 //! Two calls of git where there is nothing: one that compares files, index and commit, and one that
-//! asks whether anybody else has the commits. Waypost's own files do not count.
+//! asks whether another branch has the commits. Waypost's own files do not count.
 
 use super::{
     Trees, index, name,

@@ -13,7 +13,7 @@ use waypost_store::file;
 
 /// Puts everything of a tree that is work into its index: tracked or not, whatever marks an
 /// agent has set so that git would not look. Waypost's own files stay out, and repositories
-/// that are not tracked: a commit cannot hold those. Returns where such were found. Nobody else
+/// that are not tracked: a commit cannot hold those. Returns where such were found. No other tree
 /// may be at work in the tree.
 ///
 /// `git add` is not to be called with all of a tree instead: it runs git in submodules, which

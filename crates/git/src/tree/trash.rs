@@ -1,7 +1,7 @@
 //! The trash: folders of trees that are being removed, or have been and are not deleted yet.
 //!
 //! A tree goes there in one step, so that no process finds half of it. It comes back the same way as
-//! long as it is not given up. What no tree's mark names any more may be deleted by anybody.
+//! long as it is not given up. What no tree's mark names any more may be deleted by any process.
 
 use super::{
     Trees,

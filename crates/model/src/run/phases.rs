@@ -100,7 +100,7 @@ impl Active {
         }
     }
 
-    /// Tries the end of a phase again after it was stopped; a person has mended it by now.
+    /// Tries the end of a phase again after it was stopped; a person has fixed it by now.
     pub(super) fn join_again(&self) -> Decision<Event> {
         let is_stopped =
             |stage: &PhaseStage| matches!(stage, PhaseStage::Ending { step: EndStep::Stopped, .. });

@@ -266,7 +266,7 @@ pub enum PhaseStage {
 pub enum EndStep {
     /// Checks and the merge.
     Joining,
-    /// Those failed; a person has to mend it.
+    /// Those failed; a person has to fix it.
     Stopped,
     /// A person's word, in normal mode.
     Approval,

@@ -155,7 +155,7 @@ impl Child {
         self.pipe.is_some() || self.speech.as_ref().is_some_and(|speech| speech.pipe.is_some())
     }
 
-    /// Where its log comes from, while anybody may write it.
+    /// Where its log comes from, while a process may write it.
     pub(super) fn log(&self) -> Option<&PipeReader> {
         self.pipe.as_ref()
     }

@@ -253,7 +253,7 @@ fn one_that_reads_nothing_is_ended_when_too_much_waits_for_it() {
 fn serial_one_that_says_too_much_is_ended() {
     let site = Site::new();
     let keeper = site.keeper();
-    // One that goes on for ever, and one that is over before anybody can stop it.
+    // One that goes on for ever, and one that is over before it can be stopped.
     for (id, text) in [("ever", "yes"), ("once", "head -c 100001 /dev/zero")] {
         let mut spec = talker(&site, id, text);
         spec.talk = Some(Talk { stream_size: 100_000, ..talk(&site, id) });

@@ -48,7 +48,7 @@ fn serial_one_that_could_be_anybodys_goes_when_it_can_be_nobodys() {
     let keeper = site.keeper();
     keeper.spawn(vec![site.shell("other", "exec sleep 1000")]).unwrap();
     reports(&keeper, 1);
-    // Its parent is gone before anybody looks, and so are its session and its environment.
+    // Its parent is gone before the keeper looks, and so are its session and its environment.
     let script = format!("(setsid env -i {CHAOS} deaf {} &) ; exec sleep 1000", site.token);
     keeper.spawn(vec![site.shell("wiper", &script)]).unwrap();
     site.wait_for_up("wiper", 1);

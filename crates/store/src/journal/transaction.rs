@@ -127,7 +127,7 @@ impl<'a> Transaction<'a> {
         self.noted(done)
     }
 
-    /// Makes everything durable; only after this may anybody be told.
+    /// Makes everything durable; only after this may it be told.
     ///
     /// A commit that fails may have happened all the same: a database can write everything and then
     /// fail at something else, and a connection can break before the answer comes. So the versions

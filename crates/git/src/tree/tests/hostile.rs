@@ -1,4 +1,4 @@
-//! Repositories that would run programs if anybody let them: nothing is run.
+//! Repositories that would run programs if they were let: nothing is run.
 
 use super::{NAME, Repository, git, now, write};
 use crate::tree::{

@@ -3,7 +3,7 @@
 //! The programs are installed by npm into the target folder, in versions that are known to work, and
 //! nowhere else. They run in an empty environment and talk to loopback only, so no account and no key
 //! is needed. Where they cannot be had (no npm, no registry) their tests are skipped, and the last
-//! line says which and why: nobody's gate depends on a service being up.
+//! line says which and why: no gate depends on a service being up.
 
 use std::path::{Path, PathBuf};
 

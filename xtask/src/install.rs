@@ -2,7 +2,7 @@
 //!
 //! Nothing is run when nothing is missing. Where we cannot install (another system, no right to,
 //! no network) we say what will be skipped and why, and go on: a missing `strace` must not keep
-//! anybody from running the other tests. It never installs what building needs; without that we
+//! a person from running the other tests. It never installs what building needs; without that we
 //! would not be running.
 
 use std::io::IsTerminal as _;

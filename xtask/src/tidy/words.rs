@@ -20,6 +20,9 @@ const TYPE_WORDS: &[(&str, &str)] = &[
 /// Names of files that collect whatever has no home.
 const FILE_NAMES: &[&str] = &["util", "utils", "helper", "helpers", "misc"];
 
+/// A reader has to know whether a person, an agent or a process of ours is meant.
+const WHO: &str = "who it is: a person, an agent, a process";
+
 /// Words in comments and pages.
 const PROSE_WORDS: &[(&str, Case, &str)] = &[
     ("TODO", Case::Exact, "do it, or open an issue"),
@@ -27,6 +30,14 @@ const PROSE_WORDS: &[(&str, Case, &str)] = &[
     ("XXX", Case::Exact, "a sentence that says what is odd"),
     ("whitelist", Case::Any, "allow-list"),
     ("blacklist", Case::Any, "deny-list"),
+    ("whoever", Case::Any, WHO),
+    ("somebody", Case::Any, WHO),
+    ("nobody", Case::Any, WHO),
+    ("anybody", Case::Any, WHO),
+    ("anew", Case::Any, "again"),
+    ("mend", Case::Any, "fix"),
+    ("mended", Case::Any, "fixed"),
+    ("mends", Case::Any, "fixes"),
 ];
 
 /// Whether capitals matter.
@@ -169,6 +180,18 @@ mod tests {
                 "a.rs:4: instead of `XXX`: a sentence that says what is odd",
                 "b.md:3: instead of `TODO`: do it, or open an issue",
                 "c.toml:1: instead of `whitelist`: allow-list",
+            ],
+        );
+    }
+
+    #[test]
+    fn who_does_something_is_named() {
+        assert_finds(
+            check,
+            &[("a.rs", "// Nobody waits.\nfn nobody() {}\n"), ("b.md", "It is mended anew.\n")],
+            &[
+                "a.rs:1: instead of `nobody`: who it is: a person, an agent, a process",
+                "b.md:1: instead of `anew`: again",
             ],
         );
     }

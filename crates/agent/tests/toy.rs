@@ -1,6 +1,5 @@
 //! An agent program that the product does not have, added as any other would be: what it is (`PARROT`,
 //! `Parrot`), its line in the table, and this test. That is all that is touched.
-#![expect(clippy::unwrap_used, reason = "all of this crate is tests")]
 
 use serde_json::{Value, json};
 use waypost_agent::{

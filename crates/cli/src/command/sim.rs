@@ -50,7 +50,8 @@ enum SimAction {
 ///
 /// Every answer of the model is a turn; which one follows from how often it has spoken in the
 /// conversation, so repeated requests do no harm. A turn may have `delay_ms`, `until` (a file that
-/// has to be there first), `error` ({"status": 529, "times": 2}: these requests fail first) and
+/// has to be there first), `error` ({"status": 529, "times": 2}: these requests fail first;
+/// with "until": FILE instead of "times", all of them until it is there) and
 /// `usage` ({"input_tokens": N, "cached_input_tokens": N, "output_tokens": N}). `conversations`
 /// ([{"marker": TEXT, "turns": […]}]) answer those whose prompt has the marker, `sub_turns` those
 /// that have the text of `sub_marker` (SUBAGENT); `side_text` answers requests without tools. The input of a

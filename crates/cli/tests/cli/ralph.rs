@@ -162,6 +162,8 @@ fn questions_of_an_agent_wait_in_the_inbox() {
     assert_eq!(ran.code, 3, "{ran}");
     assert!(ran.stderr.contains("waits for a person's answer to q1"), "{ran}");
     assert_eq!(checkpoints(&project)["cp-1"], json!({"status": "in_progress", "iteration": 1}));
+    let subject = project.json("inbox")[0]["subject"].as_str().unwrap_or_default().to_owned();
+    assert!(subject.starts_with("job:main%2Fralph-cp-1/"), "{subject}");
     project.person_must("inbox answer q1 allow");
     project.must("develop ralph --checkpoint cp-1");
     assert_eq!(checkpoints(&project)["cp-1"], json!({"status": "passed", "iteration": 1}));

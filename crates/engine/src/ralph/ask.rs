@@ -1,24 +1,20 @@
 //! Questions of a checkpoint's agent to a person.
 //!
-//! They wait in the inbox, and what was answered is read back from the journal. An agent that was
-//! stopped meanwhile asks the same again, and is given the answer.
+//! The job of the agent asks, and has the answers: an agent that was stopped meanwhile asks the same
+//! again, and is told.
 
 use super::{Lane, Ralph};
 use crate::{
     agent::{Asking, text_questions},
-    answer,
-    error::{EngineError, Problem},
-    gate,
-    ledger::MachineCommand,
+    error::EngineError,
     permits,
     project::Project,
 };
 use waypost_model::{
-    code::Code,
-    id::{CheckpointId, EntryId},
-    inbox::{self, Question, Topic},
+    id::CheckpointId,
+    inbox::{Question, Topic},
     permission::Grant,
-    run::{Prompt, Trail},
+    run::Prompt,
 };
 
 impl Ralph<'_> {
@@ -39,7 +35,7 @@ impl Ralph<'_> {
         if !was_waiting && !is_asking(lane) {
             return Ok(());
         }
-        let (trail, folder) = (trail(project, lane)?, project.root().to_owned());
+        let (trail, folder) = (lane.job.trail(project)?, project.root().to_owned());
         // Others may have taken the slot of one that waited.
         let may_go_on = !was_waiting || lane.job.take_slot(project)?;
         let Some(life) = lane.job.life() else { return Ok(()) };
@@ -56,8 +52,7 @@ impl Ralph<'_> {
             lane.job.give_slot_back();
         }
         for (prompt, question) in found.open {
-            let entry = self.put(project, id, lane, (prompt.key, question))?;
-            lane.waits.push(entry);
+            self.put(project, lane, (prompt, question))?;
         }
         Ok(())
     }
@@ -75,7 +70,7 @@ impl Ralph<'_> {
         if wanted.is_empty() {
             return Ok(None);
         }
-        let (trail, folder) = (trail(project, lane)?, project.root().to_owned());
+        let (trail, folder) = (lane.job.trail(project)?, project.root().to_owned());
         let asking = Asking {
             work: id,
             folder: &folder,
@@ -84,8 +79,7 @@ impl Ralph<'_> {
             may_go_on: true,
         };
         for (prompt, question) in asking.open_text(&wanted, &lane.job.order.agent.name) {
-            let entry = self.put(project, id, lane, (prompt.key, question))?;
-            lane.waits.push(entry);
+            self.put(project, lane, (prompt, question))?;
         }
         Ok(asking.told(&wanted))
     }
@@ -94,27 +88,16 @@ impl Ralph<'_> {
     fn put(
         &mut self,
         project: &mut Project,
-        id: &CheckpointId,
         lane: &mut Lane,
-        (key, question): (String, Question<Topic>),
-    ) -> Result<EntryId, EngineError> {
-        if let Some(entry) = lane.job.asked().get(&key) {
-            return Ok(entry.clone());
-        }
+        (prompt, question): (Prompt, Question<Topic>),
+    ) -> Result<(), EngineError> {
         let title = question.title.clone();
-        let topic = Topic::new(format!("ralph/{id}/{key}"));
-        let question = Question { subject: topic, ..question };
-        let question = question.asked_by(&project.workflow_stream());
-        let subject = question.subject.clone();
-        gate::by_waypost(project, &[MachineCommand::inbox(inbox::Command::Ask(question))])?;
-        let inbox = project.inbox()?;
-        let entry = inbox.about(&subject).map(|entry| entry.id.clone()).ok_or_else(|| {
-            Problem::new(Code::AnsweredMeanwhile, "a question was answered while it was asked")
-                .hint("try again")
-        })?;
-        lane.job.note_asked(project, key, entry.clone())?;
-        self.onlooker.tell(&format!("{title} (in the inbox as {entry})"));
-        Ok(entry)
+        let (entry, is_new) = lane.job.ask(project, prompt, question)?;
+        if is_new {
+            self.onlooker.tell(&format!("{title} (in the inbox as {entry})"));
+        }
+        lane.waits.push(entry);
+        Ok(())
     }
 }
 
@@ -127,29 +110,4 @@ fn is_permitted(project: &Project, prompts: &[Prompt]) -> Result<bool, EngineErr
         }
     }
     Ok(!prompts.is_empty())
-}
-
-/// What was answered to the agent of a lane.
-fn trail(project: &mut Project, lane: &Lane) -> Result<Trail, EngineError> {
-    let mut trail = Trail::default();
-    for (key, entry) in lane.job.asked() {
-        if project.inbox()?.entry(entry).is_none()
-            && let Some(text) = answer::inbox_answer(project, entry)?
-        {
-            trail.answers.insert(key.clone(), text);
-        }
-    }
-    Ok(trail)
-}
-
-/// Takes back what needs no answer any more.
-pub(super) fn settle(project: &mut Project, lane: &Lane) -> Result<(), EngineError> {
-    let inbox = project.inbox()?;
-    let open = lane.job.asked().values().filter_map(|id| inbox.entry(id));
-    let settle = |entry: &inbox::Entry| {
-        let subject = entry.question.subject.clone();
-        MachineCommand::inbox(inbox::Command::Settle { subject })
-    };
-    let commands: Vec<MachineCommand> = open.map(settle).collect();
-    if commands.is_empty() { Ok(()) } else { gate::by_waypost(project, &commands) }
 }

@@ -436,7 +436,6 @@ impl Ralph<'_> {
         id: &CheckpointId,
         lane: &Lane,
     ) -> Result<(), EngineError> {
-        ask::settle(project, lane)?;
         lane.job.forget(project)?;
         Job::forget_named(project, &oracle_name(id))
     }

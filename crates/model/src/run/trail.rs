@@ -1,5 +1,5 @@
-//! What model agents leave at a task: their conversation, what they used up and said, what they
-//! wait for.
+//! What model agents leave at a task or a job: their conversation, what they used up and said, what
+//! they wait for. And what a run does with that of its tasks.
 //!
 //! All of it is recorded before it has consequences, so that the engine that takes up the task after a
 //! crash goes on in the same conversation, spends no budget twice, and asks no question twice.
@@ -23,7 +23,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// What is known of the agents that worked on a task.
+/// What is known of the agents that worked on a task or a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Trail {
@@ -59,6 +59,32 @@ pub struct Trail {
 }
 
 impl Trail {
+    /// What a process used up, and what it said at its end; `number` names it among all of them.
+    pub(crate) fn note_account(&mut self, number: u32, account: &Account) {
+        self.accounted = number;
+        self.usage.add(&account.usage);
+        if account.result.is_some() {
+            self.result.clone_from(&account.result);
+        }
+        if let Some(conversation) = &mut self.conversation {
+            conversation.counted = account.counted;
+        }
+    }
+
+    pub(crate) fn note_asked(&mut self, prompt: &Prompt) {
+        self.asked.insert(prompt.key.clone());
+        self.prompts.insert(prompt.key.clone(), prompt.clone());
+    }
+
+    pub(crate) fn note_answered(&mut self, key: &str, text: &str) {
+        self.asked.remove(key);
+        self.answers.insert(key.to_owned(), text.to_owned());
+        if Grant::from_word(text) == Some(Grant::Task) {
+            let permit = self.prompts.get(key).and_then(|prompt| prompt.permit.clone());
+            self.permits.extend(permit);
+        }
+    }
+
     /// The questions that have an answer, each with it.
     pub fn answered(&self) -> impl Iterator<Item = (&str, &str)> {
         self.answers.iter().map(|(key, answer)| {
@@ -68,7 +94,7 @@ impl Trail {
     }
 }
 
-/// A question of an agent, as the run remembers it.
+/// A question of an agent, as the machine remembers it that asked for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Prompt {
     /// Names the question and all that it is bound to.
@@ -377,32 +403,12 @@ impl Task {
             }
             Event::AttemptAccounted { account, .. } => {
                 let attempts = self.attempts;
-                let trail = self.trail();
-                trail.accounted = attempts;
-                trail.usage.add(&account.usage);
-                if account.result.is_some() {
-                    trail.result.clone_from(&account.result);
-                }
-                if let Some(conversation) = &mut trail.conversation {
-                    conversation.counted = account.counted;
-                }
+                self.trail().note_account(attempts, account);
             }
             Event::AttemptParked { parked, .. } => self.trail().parked = Some(parked.clone()),
             Event::TaskWoken { .. } => self.trail().parked = None,
-            Event::AgentAsked { prompt, .. } => {
-                let trail = self.trail();
-                trail.asked.insert(prompt.key.clone());
-                trail.prompts.insert(prompt.key.clone(), prompt.clone());
-            }
-            Event::AgentAnswered { key, text, .. } => {
-                let trail = self.trail();
-                trail.asked.remove(key);
-                trail.answers.insert(key.clone(), text.clone());
-                if Grant::from_word(text) == Some(Grant::Task) {
-                    let permit = trail.prompts.get(key).and_then(|prompt| prompt.permit.clone());
-                    trail.permits.extend(permit);
-                }
-            }
+            Event::AgentAsked { prompt, .. } => self.trail().note_asked(prompt),
+            Event::AgentAnswered { key, text, .. } => self.trail().note_answered(key, text),
             Event::TaskTaken { by, .. } => self.trail().taken_by = Some(by.clone()),
             Event::TaskReturned { .. } => self.trail().taken_by = None,
             Event::AttemptFailed { resumes, .. } => self.end_conversation(*resumes),

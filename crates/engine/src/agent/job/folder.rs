@@ -2,7 +2,7 @@
 
 use crate::{error::EngineError, project::Project};
 use std::path::{Path, PathBuf};
-use waypost_model::job::BegunJob;
+use waypost_model::job::EarlierJob;
 use waypost_store::file;
 
 /// Where jobs are, beside the journal; named as earlier versions did, so that theirs are found.
@@ -50,10 +50,10 @@ impl JobFolder {
 
     /// What an earlier version has kept of a job that is not over, if it did. It counted what a
     /// process used up when the next one began.
-    pub(super) fn earlier(&self) -> Result<Option<BegunJob>, EngineError> {
+    pub(super) fn earlier(&self) -> Result<Option<EarlierJob>, EngineError> {
         let bytes = file::read_bounded(&self.record(), RECORD_SIZE_MAX)?;
-        let kept = bytes.and_then(|bytes| serde_json::from_slice::<BegunJob>(&bytes).ok());
-        Ok(kept.map(|job| BegunJob { accounted: job.process.saturating_sub(1), ..job }))
+        let kept = bytes.and_then(|bytes| serde_json::from_slice::<EarlierJob>(&bytes).ok());
+        Ok(kept.map(|job| EarlierJob { accounted: job.process.saturating_sub(1), ..job }))
     }
 
     /// It is in the journal now, or over.

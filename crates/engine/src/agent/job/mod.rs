@@ -7,6 +7,7 @@
 //! What its end means is decided by the one who gave the job, who forgets it once that is durable.
 
 mod folder;
+mod questions;
 
 use super::{
     Adoption, Agent, AgentEnd, Allowance, Bounds, Call, Circumstances, Halt, Heard, Meter,
@@ -23,9 +24,7 @@ use crate::{
     project::Project,
 };
 use folder::JobFolder;
-use std::{
-    collections::BTreeMap, ffi::OsString, os::fd::BorrowedFd, path::PathBuf, time::Duration,
-};
+use std::{ffi::OsString, os::fd::BorrowedFd, path::PathBuf, time::Duration};
 use waypost_agent::{
     answer::Answer,
     launch::{Access, Conversation, Order, Prompts},
@@ -34,7 +33,7 @@ use waypost_agent::{
 use waypost_model::{
     accounts::{Accounts, Command as AccountsCommand},
     config,
-    id::{EntryId, StreamName},
+    id::StreamName,
     job::{self, BegunJob},
     layout,
     machine::Machine as _,
@@ -201,7 +200,8 @@ impl Job {
         let earlier = JobFolder::of(project, name).earlier()?;
         let stream = stream(project, name);
         let known = project.job(&stream)?.begun();
-        Ok(known.or(earlier.as_ref()).is_some_and(|job| job.key == key))
+        let known = known.map(|job| &job.key);
+        Ok(known.or(earlier.as_ref().map(|job| &job.key)).is_some_and(|known| known == key))
     }
 
     /// Whether a job of this name was begun and is not over, whatever it is about.
@@ -239,7 +239,7 @@ impl Job {
     ) -> Result<(), EngineError> {
         let JobStage::Over(end) = &self.stage else { return Ok(()) };
         let session = end.ended.heard.session.clone();
-        let session = session.or_else(|| self.record.conversation.clone());
+        let session = session.or_else(|| self.record.conversation().map(str::to_owned));
         self.stage = JobStage::Queued { session, message };
         self.start_queued(project)
     }
@@ -300,7 +300,7 @@ impl Job {
             return Ok(());
         }
         let heard = ended.heard;
-        let session = heard.session.or_else(|| self.record.conversation.clone());
+        let session = heard.session.or_else(|| self.record.conversation().map(str::to_owned));
         self.start(project, session.filter(|_| heard.has_begun))
     }
 
@@ -330,7 +330,7 @@ impl Job {
 
     /// What its next process may use up: of what the job may, and of what all agents may today.
     fn allowance(&self, project: &mut Project) -> Result<Allowance, EngineError> {
-        let spent = self.record.spent.cost_micros;
+        let spent = self.record.trail.usage.cost_micros;
         let work = self.order.bounds.micros.map(|micros| micros.saturating_sub(spent));
         let day = accounts::day_left(project, project.clock.now())?;
         let (micros, purse) = match (work, day) {
@@ -474,7 +474,7 @@ impl Job {
 
     fn end(&mut self, ended: AgentEnd) {
         self.slot = None;
-        self.stage = JobStage::Over(Box::new(JobEnd { ended, usage: self.record.spent }));
+        self.stage = JobStage::Over(Box::new(JobEnd { ended, usage: self.record.trail.usage }));
     }
 
     /// How it ended, if it has.
@@ -568,20 +568,6 @@ impl Job {
         }
     }
 
-    /// The questions that were put to a person.
-    pub(crate) fn asked(&self) -> &BTreeMap<String, EntryId> {
-        &self.record.asked
-    }
-
-    pub(crate) fn note_asked(
-        &mut self,
-        project: &mut Project,
-        key: String,
-        entry: EntryId,
-    ) -> Result<(), EngineError> {
-        self.record(project, job::Command::Ask { key, entry })
-    }
-
     /// Where the output of its newest process is.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.log(self.record.process)
@@ -589,6 +575,7 @@ impl Job {
 
     /// What came of it is durable elsewhere; the next job of this name is a new one.
     pub(crate) fn forget(&self, project: &mut Project) -> Result<(), EngineError> {
+        self.settle_earlier(project)?;
         project.tell_job(&self.stream, job::Command::End)
     }
 

@@ -68,8 +68,8 @@ pub(crate) const RUNS: &str = "run";
 const IN_BACKGROUND: &str = "--in-background";
 
 /// Variables that belong to an attempt: a run that was started below one is not a part of it.
-const OF_AN_ATTEMPT: [&str; 4] =
-    [variable::TASK, variable::ATTEMPT, variable::FENCE, variable::KEEPER];
+const OF_AN_ATTEMPT: [&str; 5] =
+    [variable::TASK, variable::JOB, variable::ATTEMPT, variable::FENCE, variable::KEEPER];
 
 /// What became of a process that was to go on in the background.
 #[derive(Clone, Debug, PartialEq, Eq)]

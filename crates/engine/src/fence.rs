@@ -1,9 +1,10 @@
-//! The attempt that this process belongs to, and whether it is still the one that counts.
+//! The attempt at a task or the process of a job that this process belongs to, and whether it is still
+//! the one that counts.
 //!
-//! Everything below an attempt has its task and its number in the environment. Once the task is
-//! worked on by another attempt, or not at all, whatever still runs of the older one may look and
-//! change nothing. It is decided in the transaction of what it wants to change, so that clocks and
-//! pauses do not matter.
+//! Everything below an attempt has its task and its number in the environment, and everything below a
+//! job's agent the job and the number of its process. Once the task is worked on by another attempt, or
+//! not at all, whatever still runs of the older one may look and change nothing; so with jobs. It is
+//! decided in the transaction of what it wants to change, so that clocks and pauses do not matter.
 //!
 //! This keeps a late attempt from doing harm. It is no wall: an agent that changes its own
 //! environment is not held by it.
@@ -11,40 +12,69 @@
 use crate::environment::Environment;
 use std::{env, ffi::OsString, path::Path};
 use waypost_model::{
-    id::TaskId,
-    layout::variable::{ATTEMPT, FENCE, TASK},
-    machine::Rejected,
+    id::{StreamName, TaskId},
+    job::Job,
+    layout::variable::{ATTEMPT, FENCE, JOB, TASK},
+    machine::{Machine as _, Rejected},
     run::{Run, TaskStatus},
 };
 
-/// An attempt as the environment names it; the words may be anything.
+/// What this process works at, as the environment names it; the words may be anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fence {
-    task: String,
-    attempt: String,
+pub(crate) enum Fence {
+    Task { task: String, attempt: String },
+    Job { stream: String, process: String },
 }
 
 impl Fence {
-    /// The attempt that this process is below; none outside of one of the project whose journal is
-    /// in `state`.
+    /// The attempt or job that this process is below; none outside of one of the project whose journal
+    /// is in `state`.
     pub(crate) fn from_environment(state: &Path, environment: &Environment) -> Option<Self> {
         Self::read(state, |name| environment.get(name).map(ToOwned::to_owned))
     }
 
     fn read(state: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let word = |name| variable(name).filter(|value| !value.is_empty());
-        let (task, attempt) = (word(TASK)?, word(ATTEMPT)?);
-        // A task may work on another project, which knows nothing of it.
+        // It may work on another project, which knows nothing of it.
         if word(FENCE).is_some_and(|file| !Path::new(&file).starts_with(state)) {
             return None;
         }
         let text = |word: OsString| word.to_string_lossy().into_owned();
-        Some(Self { task: text(task), attempt: text(attempt) })
+        if let Some(job) = word(JOB).map(text) {
+            let (stream, process) = job.rsplit_once('#').unwrap_or((&job, ""));
+            return Some(Self::Job { stream: stream.to_owned(), process: process.to_owned() });
+        }
+        let (task, attempt) = (word(TASK)?, word(ATTEMPT)?);
+        Some(Self::Task { task: text(task), attempt: text(attempt) })
+    }
+
+    /// The name of a job's process, as the environment has it.
+    pub(crate) fn name(stream: &StreamName, process: u32) -> String {
+        format!("{stream}#{process}")
+    }
+
+    /// The stream of the job whose process this is, where it is one.
+    pub(crate) fn job(&self) -> Option<StreamName> {
+        match self {
+            Self::Task { .. } => None,
+            // One that cannot be named is a job that there never was.
+            Self::Job { stream, .. } => {
+                let stream = stream.parse().ok().filter(|it: &StreamName| it.kind() == Job::KIND);
+                Some(stream.unwrap_or_else(|| {
+                    StreamName::of(Job::KIND, Some("unknown")).expect("it is a plain name")
+                }))
+            }
+        }
+    }
+
+    /// Whether it is an attempt at a task.
+    pub(crate) fn is_attempt(&self) -> bool {
+        matches!(self, Self::Task { .. })
     }
 
     /// Refuses an attempt that is not the one which works on its task.
     pub(crate) fn check(&self, run: &Run) -> Result<(), Rejected> {
-        let Self { task, attempt } = self;
+        let Self::Task { task, attempt } = self else { return Ok(()) };
         let id: Option<TaskId> = task.parse().ok();
         let view = run.active().zip(id.as_ref()).and_then(|(active, id)| active.task(id));
         let why = match view {
@@ -62,9 +92,23 @@ impl Fence {
         )))
     }
 
+    /// Refuses a process of a job that is not the one which works at it.
+    pub(crate) fn check_job(&self, job: &Job) -> Result<(), Rejected> {
+        let Self::Job { stream, process } = self else { return Ok(()) };
+        let number: Option<u32> = process.parse().ok();
+        let is_live = |number| job.begun().is_some_and(|begun| begun.is_live(number));
+        if number.is_some_and(is_live) {
+            return Ok(());
+        }
+        Err(Rejected::stale(format!("process {process} of {stream} is over; nothing was changed")))
+    }
+
     /// The number of the attempt at `id`, if that is the task.
     pub(crate) fn attempt_at(&self, id: &TaskId) -> Option<u32> {
-        (self.task == id.as_str()).then(|| self.attempt.parse().ok())?
+        match self {
+            Self::Task { task, attempt } if task == id.as_str() => attempt.parse().ok(),
+            Self::Task { .. } | Self::Job { .. } => None,
+        }
     }
 }
 
@@ -81,13 +125,14 @@ mod tests {
     use waypost_model::{
         actor::Actor,
         code::Code,
-        machine::{Asked, Machine as _},
-        run::{Command, Depends, Plan, PlannedTask, Priority, Settings},
+        job,
+        machine::Asked,
+        run::{self, Command, Depends, Plan, PlannedTask, Priority, Settings},
         time::Time,
     };
 
     fn fence(task: &str, attempt: &str) -> Fence {
-        Fence { task: task.into(), attempt: attempt.into() }
+        Fence::Task { task: task.into(), attempt: attempt.into() }
     }
 
     /// T1 and T3, and T2 which is done already.
@@ -185,6 +230,9 @@ mod tests {
         let state = Path::new("/shop/.git/waypost");
         let ours = "/shop/.git/waypost/fences/T1";
         let known = Some(fence("T1", "2"));
+        let job = |process: &str| {
+            Some(Fence::Job { stream: "job:main/review".into(), process: process.into() })
+        };
         let table = [
             (vec![], None),
             (vec![(TASK, "T1")], None),
@@ -193,6 +241,10 @@ mod tests {
             (vec![(TASK, "T1"), (ATTEMPT, "2")], known.clone()),
             (vec![(TASK, "T1"), (ATTEMPT, "2"), (FENCE, ours)], known),
             (vec![(TASK, "T1"), (ATTEMPT, "2"), (FENCE, "/other/.git/waypost/fences/T1")], None),
+            (vec![(JOB, "job:main/review#3"), (ATTEMPT, "1"), (FENCE, ours)], job("3")),
+            (vec![(JOB, "job:main/review#3"), (TASK, "T1"), (ATTEMPT, "1")], job("3")),
+            (vec![(JOB, "job:main/review"), (ATTEMPT, "1")], job("")),
+            (vec![(JOB, "job:main/review#3"), (FENCE, "/other/.git/waypost/fences/T1")], None),
         ];
         for (variables, want) in table {
             let variable = |name: &str| {
@@ -201,6 +253,35 @@ mod tests {
             };
             assert_eq!(Fence::read(state, variable), want, "{variables:?}");
         }
+    }
+
+    #[test]
+    fn only_the_process_that_works_at_a_job_may_change_something() {
+        let mut job = Job::none();
+        let asked = Asked { by: &Actor::Waypost, now: Time::from_millis(0) };
+        let tell = |job: &mut Job, command: job::Command| {
+            for event in job.decide(&command, &asked).unwrap().events {
+                job.apply(&event, asked.now);
+            }
+        };
+        let is_refused = |job: &Job, process: &str| {
+            let fence = Fence::Job { stream: "job:main/review".into(), process: process.into() };
+            let found = fence.check_job(job);
+            let message =
+                format!("process {process} of job:main/review is over; nothing was changed");
+            assert!(found.is_ok() || found == Err(Rejected::stale(message)), "{found:?}");
+            found.is_err()
+        };
+        assert!(is_refused(&job, "1"), "there is no such job");
+        tell(&mut job, job::Command::Begin { key: "k".into(), agent: "sim".into() });
+        for process in [1, 2] {
+            tell(&mut job, job::Command::Engage { process, conversation: None, is_new: true });
+        }
+        let refused = ["1", "2", "3", "two", ""].map(|process| is_refused(&job, process));
+        assert_eq!(refused, [true, false, true, true, true]);
+        let (usage, counted) = (run::Usage::default(), run::Usage::default());
+        tell(&mut job, job::Command::Account { process: 2, usage, counted });
+        assert!(is_refused(&job, "2"), "its process has ended");
     }
 
     #[test]

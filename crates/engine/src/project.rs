@@ -34,6 +34,7 @@ use waypost_model::{
     code::Code,
     id::{StreamName, TaskId},
     inbox::Inbox,
+    job::Job,
     layout,
     machine::Rejected,
     next::Remark,
@@ -450,7 +451,9 @@ impl Project {
     /// without one. A commit looks again by itself.
     pub fn refuse_stale(&mut self) -> Result<(), EngineError> {
         let Some(fence) = self.caller.fence.clone() else { return Ok(()) };
-        Ok(fence.check(self.run()?)?)
+        let Some(stream) = fence.job() else { return Ok(fence.check(self.run()?)?) };
+        let job = self.machine::<Job>(&stream)?.map(|loaded| &loaded.state);
+        Ok(fence.check_job(job.unwrap_or(const { &Job::none() }))?)
     }
 
     /// The attempt at `id` that speaks: the one that was named, else the one that this process is
@@ -473,7 +476,7 @@ impl Project {
 
     /// Whether this process is below an attempt of this project's run.
     pub fn is_in_attempt(&self) -> bool {
-        self.caller.fence.is_some()
+        self.caller.fence.as_ref().is_some_and(Fence::is_attempt)
     }
 
     /// Decides each command by itself in one transaction, and then those that follow from how the

@@ -75,7 +75,9 @@ pub mod variable {
     pub const TASK: &str = "WAYPOST_TASK";
     /// The number of its attempt.
     pub const ATTEMPT: &str = "WAYPOST_ATTEMPT";
-    /// The file with the number of the task's live attempt, which the hook looks at.
+    /// The job that a process works at, and which of its processes that is.
+    pub const JOB: &str = "WAYPOST_JOB";
+    /// The file with the number of the live attempt at a task or a job, which the hook looks at.
     pub const FENCE: &str = "WAYPOST_FENCE";
     /// The folder of the keeper that holds a process.
     pub const KEEPER: &str = "WAYPOST_KEEPER";

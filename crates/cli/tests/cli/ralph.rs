@@ -2,7 +2,7 @@
 
 use crate::{
     execute::wait_for,
-    harness::{BINARY, Project, USER_CONFIG, words},
+    harness::{BINARY, Project, Ran, USER_CONFIG, words},
     hook::HOOK,
     terminal::no_person_is_here,
 };
@@ -167,6 +167,37 @@ fn questions_of_an_agent_wait_in_the_inbox() {
     project.person_must("inbox answer q1 allow");
     project.must("develop ralph --checkpoint cp-1");
     assert_eq!(checkpoints(&project)["cp-1"], json!({"status": "passed", "iteration": 1}));
+}
+
+#[test]
+fn what_is_left_of_a_try_that_is_over_changes_nothing() {
+    let event = json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash",
+                       "tool_input": {"command": "ls"}});
+    let call = format!("printf '%s' '{event}' | {HOOK} claude");
+    let tasks = json!({"cp-1": [{"steps": [
+        {"run": "env | grep ^WAYPOST_ > ../below"},
+        {"run": format!("{call} > ../live")},
+        {"run": format!("{BINARY} develop checkpoint start cp-2")},
+        {"write": {"file": "cp-1.txt", "text": "good\n"}},
+        {"done": "did it"},
+    ]}]});
+    let project = implementing(&tasks, false);
+    project.must("develop ralph --checkpoint cp-1");
+    let read = |name: &str| fs::read_to_string(project.base().join(name)).unwrap();
+    assert_eq!(read("live"), "", "the hook holds the live one");
+    assert_eq!(checkpoints(&project)["cp-2"]["status"], "in_progress", "the live one is not heard");
+    // A process of it lives on, with the environment that it had.
+    let below = read("below");
+    let variables: Vec<(&str, &str)> = below.lines().filter_map(|it| it.split_once('=')).collect();
+    let mut late = project.command(BINARY, &project.root);
+    late.envs(variables.iter().copied()).args(words("develop checkpoint fail cp-2"));
+    let ran: Ran = late.output().unwrap().into();
+    assert_eq!(ran.code, 4, "{ran}");
+    assert!(ran.stderr.contains("is over; nothing was changed"), "{ran}");
+    assert_eq!(checkpoints(&project)["cp-2"]["status"], "in_progress");
+    let mut hook = project.command("sh", &project.root);
+    let ran: Ran = hook.envs(variables).args(["-c", &call]).output().unwrap().into();
+    assert!(ran.stdout.contains("deny") && ran.stdout.contains("is over"), "{ran}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use waypost_model::{
     actor::Actor,
     id::StreamName,
     inbox::{self, Subject},
+    job::Job,
     machine::{Asked, Effect, Machine, Rejected},
     notice::Notice,
     run::Run,
@@ -56,9 +57,12 @@ impl<'a> Work<'a> {
         (self.actor, self.now) = (actor, now);
     }
 
-    /// Refuses an attempt that is over, as the run stands in this transaction.
+    /// Refuses an attempt or a process that is over, as the run or the job stands in this transaction.
     pub(crate) fn check(&mut self, fence: &Fence) -> Result<(), EngineError> {
-        Ok(fence.check(self.run()?)?)
+        match fence.job() {
+            Some(stream) => Ok(fence.check_job(self.machine::<Job>(&stream)?)?),
+            None => Ok(fence.check(self.run()?)?),
+        }
     }
 
     /// The run as it stands in this transaction.

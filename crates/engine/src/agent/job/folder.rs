@@ -2,7 +2,7 @@
 
 use crate::{error::EngineError, project::Project};
 use std::path::{Path, PathBuf};
-use waypost_model::job::EarlierJob;
+use waypost_model::{job::EarlierJob, layout};
 use waypost_store::file;
 
 /// Where jobs are, beside the journal; named as earlier versions did, so that theirs are found.
@@ -42,6 +42,34 @@ impl JobFolder {
 
     pub(super) fn log(&self, process: u32) -> PathBuf {
         self.path.join(format!("{process}.log"))
+    }
+
+    /// Where the fences of all attempts and jobs are, and how the names of this job's begin.
+    fn fences(&self) -> Option<(PathBuf, String)> {
+        let name = self.path.file_name()?.to_str()?;
+        let state = self.path.parent()?.parent()?;
+        Some((state.join(layout::state::FENCES), format!("{name}.")))
+    }
+
+    /// Says that a process is the live one, at the `attempt` that it knows of itself. Returns the file
+    /// that the hook looks at.
+    pub(super) fn raise_fence(&self, process: u32, attempt: u32) -> Result<PathBuf, EngineError> {
+        let (folder, start) = self.fences().expect("a job's folder is below the journal's");
+        let path = folder.join(format!("{start}{process}"));
+        file::replace(&path, attempt.to_string().as_bytes(), file::PRIVATE)?;
+        Ok(path)
+    }
+
+    /// No process of it is the live one any more.
+    pub(super) fn lower_fences(&self) -> Result<(), EngineError> {
+        let Some((folder, start)) = self.fences() else { return Ok(()) };
+        let is_ours = |name: &String| {
+            name.strip_prefix(&start).is_some_and(|number| number.parse::<u32>().is_ok())
+        };
+        for name in file::list(&folder)?.into_iter().filter(is_ours) {
+            file::remove(&folder.join(name))?;
+        }
+        Ok(())
     }
 
     fn record(&self) -> PathBuf {

@@ -18,6 +18,7 @@ use crate::{
     accounts::{self, accounts_stream},
     error::{EngineError, Problem},
     execute::usual_environment,
+    fence::Fence,
     gate,
     guest::Waits,
     ledger::MachineCommand,
@@ -253,8 +254,24 @@ impl Job {
         format!("{}#{}", self.order.name, self.record.process)
     }
 
+    /// Holds back what is left of its earlier processes: from here on only the newest one may change
+    /// something. Returns the variables by which it and all below it are known. Work with an
+    /// environment of its own has its own fence.
+    fn raise_fence(&self) -> Result<Vec<(String, String)>, EngineError> {
+        if self.order.environment.is_some() {
+            return Ok(Vec::new());
+        }
+        self.folder.lower_fences()?;
+        let file = self.folder.raise_fence(self.record.process, self.order.attempt)?;
+        let file = file.to_string_lossy().into_owned();
+        let job = Fence::name(&self.stream, self.record.process);
+        let ours = [(layout::variable::FENCE, file), (layout::variable::JOB, job)];
+        Ok(ours.map(|(name, value)| (name.to_owned(), value)).into())
+    }
+
     /// Ends what a job of this name has left.
     fn clear(&self) -> Result<(), EngineError> {
+        self.folder.lower_fences()?;
         for found in find(&self.folder.keepers())? {
             match found {
                 Found::Alive(keeper) => end(keeper)?,
@@ -411,6 +428,7 @@ impl Job {
         let usual = || inherited(&agent, &folder, &project.caller.environment);
         environment.extend(own.unwrap_or_else(usual));
         environment.push((layout::variable::ATTEMPT.to_owned(), self.order.attempt.to_string()));
+        environment.extend(self.raise_fence()?);
         let call = Call {
             id: self.child(),
             agent: &agent,
@@ -458,6 +476,7 @@ impl Job {
         let (usage, counted) = (ended.meter.spent(), ended.meter.counted());
         let process = self.record.process;
         self.record(project, job::Command::Account { process, usage, counted })?;
+        self.folder.lower_fences()?;
         let (agent, now) = (&self.order.agent.name, project.clock.now());
         let accounts = accounts::current(project)?;
         let by =

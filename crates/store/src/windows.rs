@@ -83,7 +83,9 @@ impl WindowArchive {
         make_private_folder(&self.folder())?;
         let path = self.path_of(rendering);
         if file::stat(&path)?.is_none() {
-            file::replace(&path, bytes, file::PRIVATE)?;
+            // Its bytes may be lost in a power cut, and an edit is then compared with others. Its hash
+            // may not: what shows a known state is never taken for an edit.
+            file::replace_volatile(&path, bytes, file::PRIVATE)?;
             self.note_hash(&rendering.hash)?;
             for old in self.kept()?.iter().skip(RENDERINGS_KEPT) {
                 file::remove(&self.path_of(old))?;
@@ -166,7 +168,7 @@ impl WindowArchive {
         Ok(whole.map(str::to_owned).collect())
     }
 
-    /// Appends without syncing: the newest hashes are also the names of kept renderings.
+    /// Appends, durably.
     fn note_hash(&self, hash: &str) -> Result<(), StoreError> {
         let path = self.hashes_path();
         let size = Mark::of(&path)?.map_or(0, |mark| mark.size);
@@ -186,7 +188,8 @@ impl WindowArchive {
         options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
         let mut file = options.open(&path).map_err(|e| StoreError::file("open", &path, e))?;
         let line = format!("{hash}\n");
-        file.write_all(line.as_bytes()).map_err(|e| StoreError::file("write", &path, e))
+        let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
+        written.map_err(|e| StoreError::file("write", &path, e))
     }
 }
 

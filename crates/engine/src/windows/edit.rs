@@ -19,6 +19,7 @@ use waypost_model::{
     answer::Answer,
     code::Code,
     diagnostic::Diagnostic,
+    document::Document,
     id::StreamName,
     inbox::{self, Question, QuestionKind, Topic},
     layout,
@@ -92,6 +93,10 @@ pub(super) fn consider<W: MachineWindow>(
     }
     let edited = match parse::parse::<W::Document>(bytes) {
         Ok(parsed) => parsed.value,
+        Err(_) if is_torn(archive, &present, bytes)? => {
+            project.notice(format!("{path} was empty or cut short and is shown again"));
+            return Ok(());
+        }
         Err(findings) => {
             let reasons = findings.iter().take(REASONS_MAX).map(reason);
             let reasons = reasons.map(|reason| Rejected::rule(Code::EditRefused, reason));
@@ -129,6 +134,26 @@ pub(super) fn consider<W: MachineWindow>(
             }
         }
     }
+}
+
+/// Whether `bytes` are what a power cut may leave of a rendering, which is not synced: nothing, or its
+/// beginning, with zeros after it.
+fn is_torn<D: Document>(
+    archive: &WindowArchive,
+    present: &D,
+    bytes: &[u8],
+) -> Result<bool, StoreError> {
+    let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let rest = &bytes[..end];
+    if rest.is_empty() || parse::render(present).as_bytes().starts_with(rest) {
+        return Ok(true);
+    }
+    for kept in archive.kept()? {
+        if archive.load(&kept)?.is_some_and(|whole| whole.starts_with(rest)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What an edit means to the machine as it stands now.

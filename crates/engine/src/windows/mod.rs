@@ -28,7 +28,7 @@ use waypost_model::{
 };
 use waypost_store::{
     StoreError,
-    file::{self, Exchanged},
+    file::{self, Aside, Mark, Shown},
     hash,
     journal::Journals,
     lock::{Owner, SeedLock, SeedRequest},
@@ -203,7 +203,7 @@ fn sync_locked<W: MachineWindow>(
         drop(leftover.discard());
     }
     file::sweep(path)?;
-    let mut found = found_hash::<W>(project, window)?;
+    let (mut found, mut mark) = found_hash::<W>(project, window)?;
     if found.is_none() && !archive.kept()?.is_empty() {
         project.notice(format!("{} was gone and is shown again", window.shown(project)));
     }
@@ -214,24 +214,17 @@ fn sync_locked<W: MachineWindow>(
         drop(document);
         let kept = KeptRendering::of(version, &bytes);
         let previous = found.replace(kept.hash.clone());
-        if previous.as_ref() == Some(&kept.hash) && file::Mark::of(path)?.is_some() {
+        if previous.as_ref() == Some(&kept.hash) && Mark::of(path)?.is_some() {
             remove_dead_lock::<W>(project, path)?;
             return Ok(restamp(archive, path, kept, &bytes)?);
         }
         archive.keep(&kept, &bytes)?;
-        let exchanged = put::<W>(project, path, &bytes)?;
+        let shown = put::<W>(project, path, &bytes, mark.as_ref())?;
         drop(bytes);
-        W::after(archive, path)?;
-        let mut has_landed = false;
-        if let Some(displaced) = exchanged.displaced {
-            has_landed = previous != Some(hash::sha256_hex(displaced.bytes()));
-            if has_landed {
-                consider::<W>(project, window, displaced.bytes())?;
-            }
-            drop(displaced.discard());
-        }
+        let has_landed = put_away::<W>(project, window, shown.displaced, previous)?;
         // The stamp comes last: after a death before it, everything is looked at again.
-        if let Some(mark) = exchanged.mark {
+        mark = shown.mark;
+        if let Some(mark) = mark {
             archive.stamp(&WindowStamp { version, hash: kept.hash, mark })?;
         }
         if !has_landed || window.head(project)? == version {
@@ -241,18 +234,65 @@ fn sync_locked<W: MachineWindow>(
     Ok(())
 }
 
-/// The hash of the file as it stands there, after what was done to it is taken up.
+/// Deals with the file that a rendering has taken the place of; says whether an edit had landed in
+/// it since it was looked at.
+fn put_away<W: MachineWindow>(
+    project: &mut Project,
+    window: &WindowFile,
+    displaced: Option<Aside>,
+    expected: Option<String>,
+) -> Result<bool, EngineError> {
+    let backup = W::backup(&window.path);
+    match (displaced, &backup) {
+        (None, None) => Ok(false),
+        (None, Some(backup)) => {
+            keep_backup(&window.archive, backup)?;
+            Ok(false)
+        }
+        (Some(Aside::Expected(before)), Some(backup)) => {
+            before.move_to(backup)?;
+            Ok(false)
+        }
+        (Some(Aside::Expected(before)), None) => {
+            before.discard();
+            Ok(false)
+        }
+        (Some(Aside::Other(displaced)), backup) => {
+            let has_landed = expected != Some(hash::sha256_hex(displaced.bytes()));
+            if has_landed {
+                consider::<W>(project, window, displaced.bytes())?;
+            }
+            drop(displaced.discard());
+            if let Some(backup) = backup {
+                keep_backup(&window.archive, backup)?;
+            }
+            Ok(has_landed)
+        }
+    }
+}
+
+/// Makes the backup of the rendering before the present one, which is not what stood in its place.
+fn keep_backup(archive: &WindowArchive, backup: &Path) -> Result<(), StoreError> {
+    let Some(before) = archive.kept()?.into_iter().nth(1) else { return Ok(()) };
+    match archive.load(&before)? {
+        Some(bytes) => file::replace_volatile(backup, &bytes, file::SHARED),
+        None => Ok(()),
+    }
+}
+
+/// The hash of the file as it stands there, after what was done to it is taken up, and its mark if it
+/// is as it was left.
 fn found_hash<W: MachineWindow>(
     project: &mut Project,
     window: &WindowFile,
-) -> Result<Option<String>, EngineError> {
+) -> Result<(Option<String>, Option<Mark>), EngineError> {
     let WindowFile { archive, path, .. } = window;
     if let Some(stamp) = archive.untouched(path)? {
-        return Ok(Some(stamp.hash));
+        return Ok((Some(stamp.hash), Some(stamp.mark)));
     }
-    let Some(bytes) = file::read_bounded(path, WINDOW_SIZE_MAX)? else { return Ok(None) };
+    let Some(bytes) = file::read_bounded(path, WINDOW_SIZE_MAX)? else { return Ok((None, None)) };
     consider::<W>(project, window, &bytes)?;
-    Ok(Some(hash::sha256_hex(&bytes)))
+    Ok((Some(hash::sha256_hex(&bytes)), None))
 }
 
 /// Refuses a journal that has fewer events than were shown: its log was removed, or an older one
@@ -282,7 +322,7 @@ fn restamp(
 ) -> Result<(), StoreError> {
     archive.keep(&shown, bytes)?;
     let KeptRendering { version, hash } = shown;
-    match file::Mark::of(path)? {
+    match Mark::of(path)? {
         // Between reading and marking another program may have written: then it is read next time.
         Some(mark) if file::read_bounded(path, WINDOW_SIZE_MAX)?.as_deref() == Some(bytes) => {
             archive.stamp(&WindowStamp { version, hash, mark })
@@ -296,8 +336,9 @@ fn put<W: MachineWindow>(
     project: &mut Project,
     path: &Path,
     bytes: &[u8],
-) -> Result<Exchanged, EngineError> {
-    let Some(lock_path) = W::seed_lock(path) else { return Ok(file::exchange(path, bytes)?) };
+    expected: Option<&Mark>,
+) -> Result<Shown, EngineError> {
+    let Some(lock_path) = W::seed_lock(path) else { return Ok(file::show(path, bytes, expected)?) };
     let (clock, start) = (project.clock, project.clock.now());
     let patience = if project.is_hurried { Duration::ZERO } else { SEED_LOCK_PATIENCE };
     let owner = Owner::this_process("waypost", start);
@@ -311,23 +352,23 @@ fn put<W: MachineWindow>(
         Some(clock.now()).filter(|now| now.since(start) < patience)
     };
     let lock = SeedLock::acquire(&request, &mut wait)?;
-    let mut exchanged = file::exchange(path, bytes)?;
+    let mut shown = file::show(path, bytes, expected)?;
     let taken_over = lock.taken_over().map(str::to_owned);
     drop(lock);
-    if file::Mark::of(&lock_path)?.is_some() {
+    if Mark::of(&lock_path)?.is_some() {
         // It could not be removed: without a mark the next command comes by and tries again.
-        exchanged.mark = None;
+        shown.mark = None;
     }
     if let Some(why) = taken_over {
-        project.notice(format!("took over {}: {why}", shown(project, &lock_path)));
+        project.notice(format!("took over {}: {why}", self::shown(project, &lock_path)));
     }
-    Ok(exchanged)
+    Ok(shown)
 }
 
 /// Removes the lock file of a process that died after it had replaced the file.
 fn remove_dead_lock<W: MachineWindow>(project: &Project, path: &Path) -> Result<(), StoreError> {
     let Some(lock_path) = W::seed_lock(path) else { return Ok(()) };
-    if file::Mark::of(&lock_path)?.is_none() {
+    if Mark::of(&lock_path)?.is_none() {
         return Ok(());
     }
     let now = project.clock.now();

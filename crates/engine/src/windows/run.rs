@@ -8,7 +8,6 @@ use waypost_model::{
     layout,
     run::{self, Command, Run, RunState},
 };
-use waypost_store::{file, windows::WindowArchive};
 
 /// The run of the repository, wherever the command is given.
 pub(crate) struct RunWindow;
@@ -59,13 +58,8 @@ impl MachineWindow for RunWindow {
         Some(beside(path, ".lock"))
     }
 
-    /// `.bak` is the rendering before the present one.
-    fn after(archive: &WindowArchive, path: &Path) -> Result<(), EngineError> {
-        let Some(before) = archive.kept()?.into_iter().nth(1) else { return Ok(()) };
-        if let Some(bytes) = archive.load(&before)? {
-            file::replace_volatile(&beside(path, ".bak"), &bytes, file::SHARED)?;
-        }
-        Ok(())
+    fn backup(path: &Path) -> Option<PathBuf> {
+        Some(beside(path, ".bak"))
     }
 }
 

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use waypost_model::{
     answer::Answer, document::Document, id::StreamName, machine::Machine, machine::Rejected,
 };
-use waypost_store::windows::WindowArchive;
 
 /// The command of the machine that a window shows.
 pub(crate) type CommandOf<W> = <<W as MachineWindow>::Machine as Machine>::Command;
@@ -54,9 +53,9 @@ pub(crate) trait MachineWindow: 'static {
         None
     }
 
-    /// What else is on disk beside the window.
-    fn after(_archive: &WindowArchive, _path: &Path) -> Result<(), EngineError> {
-        Ok(())
+    /// Where the rendering before the present one is kept beside the window.
+    fn backup(_path: &Path) -> Option<PathBuf> {
+        None
     }
 }
 

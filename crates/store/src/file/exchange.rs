@@ -39,6 +39,43 @@ pub struct Exchanged {
     pub mark: Option<Mark>,
 }
 
+/// What came of putting a rendering in place.
+#[derive(Debug)]
+#[must_use]
+pub struct Shown {
+    /// What stood there before; `None`: nothing.
+    pub displaced: Option<Aside>,
+    /// Tells our file from a later edit; `None`: it was edited before we could look.
+    pub mark: Option<Mark>,
+}
+
+/// A file that a rendering has taken the place of.
+#[derive(Debug)]
+#[must_use]
+pub enum Aside {
+    /// The one that was expected, untouched; it is on disk until it is moved or discarded.
+    Expected(Untouched),
+    Other(Displaced),
+}
+
+/// A file whose content is known without reading it.
+#[derive(Debug)]
+#[must_use]
+pub struct Untouched(PathBuf);
+
+impl Untouched {
+    /// Gives it another name, in place of what stands there.
+    pub fn move_to(self, to: &Path) -> Result<(), StoreError> {
+        regular_stat(to)?;
+        rustix::fs::rename(&self.0, to).map_err(|e| StoreError::file("rename to", to, e))
+    }
+
+    /// Removes it. If it cannot be removed it is found again as a leftover, which is harmless.
+    pub fn discard(self) {
+        drop(std::fs::remove_file(&self.0));
+    }
+}
+
 /// A file that stood at the target; it stays on disk until it is discarded.
 #[derive(Debug)]
 #[must_use]
@@ -102,6 +139,42 @@ pub fn exchange(path: &Path, bytes: &[u8]) -> Result<Exchanged, StoreError> {
 }
 
 pub(super) fn exchange_by(path: &Path, bytes: &[u8], way: Way) -> Result<Exchanged, StoreError> {
+    let (held, mark) = trade(path, bytes, way, Lasting::Durable)?;
+    let displaced = held.map(|held| load_or_put_back(held, path, bytes)).transpose()?;
+    Ok(Exchanged { displaced, mark })
+}
+
+/// Puts a rendering at `path`, which can be made again: after a power cut it may be empty or cut
+/// short. A file there that has the mark `expected` is not read.
+pub fn show(path: &Path, bytes: &[u8], expected: Option<&Mark>) -> Result<Shown, StoreError> {
+    let (held, mark) = trade(path, bytes, Way::Exchange, Lasting::Volatile)?;
+    let Some(held) = held else { return Ok(Shown { displaced: None, mark }) };
+    let is_expected = match (Mark::of(&held)?, expected) {
+        (Some(found), Some(expected)) => found.is_same_content(expected),
+        _ => false,
+    };
+    let aside = match is_expected {
+        true => Aside::Expected(Untouched(held)),
+        false => Aside::Other(load_or_put_back(held, path, bytes)?),
+    };
+    Ok(Shown { displaced: Some(aside), mark })
+}
+
+/// Whether a file has to be there after a power cut.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lasting {
+    Durable,
+    Volatile,
+}
+
+/// Puts `bytes` at `path`; returns where the file that stood there is now, and our own file's mark
+/// unless it was edited already.
+fn trade(
+    path: &Path,
+    bytes: &[u8],
+    way: Way,
+    lasting: Lasting,
+) -> Result<(Option<PathBuf>, Option<Mark>), StoreError> {
     make_parent(path)?;
     let old = regular_stat(path)?;
     let mut temp = Temp::written(path, bytes, SHARED)?;
@@ -112,21 +185,26 @@ pub(super) fn exchange_by(path: &Path, bytes: &[u8], way: Way) -> Result<Exchang
         temp.set_mode(Mode::from_raw_mode(old.st_mode))?;
     }
     let mtime_ns = temp.set_past_time()?;
-    temp.sync()?;
+    if lasting == Lasting::Durable {
+        temp.sync()?;
+    }
     temp.enter_exchange(swap_name(path, bytes))?;
     let swap = temp.path().to_owned();
     let held = put(&swap, path, bytes, way).map_err(|e| StoreError::file("replace", path, e))?;
     temp.disarm();
-    sync_parent(path)?;
-    let mark = Some(Mark::of_open(temp.file(), path)?).filter(|mark| mark.mtime_ns == mtime_ns);
-    let Some(held) = held else { return Ok(Exchanged { displaced: None, mark }) };
-    match Displaced::load(held.clone()) {
-        Ok(displaced) => Ok(Exchanged { displaced: Some(displaced), mark }),
-        Err(error) => {
-            put_back(&held, path, bytes)?;
-            Err(error)
-        }
+    if lasting == Lasting::Durable {
+        sync_parent(path)?;
     }
+    let mark = Some(Mark::of_open(temp.file(), path)?).filter(|mark| mark.mtime_ns == mtime_ns);
+    Ok((held, mark))
+}
+
+/// Reads what was displaced; what cannot be read stands where it stood again.
+fn load_or_put_back(held: PathBuf, path: &Path, bytes: &[u8]) -> Result<Displaced, StoreError> {
+    Displaced::load(held.clone()).or_else(|error| {
+        put_back(&held, path, bytes)?;
+        Err(error)
+    })
 }
 
 /// Puts `bytes` at `path` unless a file stands there that has another hash than `expected`.

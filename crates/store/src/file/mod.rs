@@ -13,7 +13,9 @@ mod remains;
 mod temp;
 
 pub(crate) use exchange::exchange_expecting;
-pub use exchange::{Displaced, Exchanged, exchange, leftovers, sweep};
+pub use exchange::{
+    Aside, Displaced, Exchanged, Shown, Untouched, exchange, leftovers, show, sweep,
+};
 pub use remains::clear_remains;
 
 use crate::error::StoreError;
@@ -77,6 +79,12 @@ pub struct Mark {
 }
 
 impl Mark {
+    /// Whether it is the same file with the same content; its name may be another one now.
+    pub fn is_same_content(&self, other: &Self) -> bool {
+        let of = |mark: &Self| (mark.dev, mark.ino, mark.size, mark.mtime_ns);
+        of(self) == of(other)
+    }
+
     /// The mark of the file that stands at `path`, without following a link; `None`: nothing.
     pub fn of(path: &Path) -> Result<Option<Self>, StoreError> {
         Ok(stat(path)?.as_ref().map(Self::from_stat))

@@ -45,6 +45,27 @@ fn a_window_that_is_gone_is_shown_again() {
     assert_snapshot!("gone", table(both, &cases));
 }
 
+/// Leaves of both windows what a power cut may leave of a file that was not synced.
+fn cut(project: &Project, keep: usize, zeros: usize) {
+    for name in [WORKFLOW, RUN] {
+        let mut bytes = fs::read(project.path(name)).unwrap();
+        bytes.truncate(keep);
+        bytes.extend(std::iter::repeat_n(0, zeros));
+        fs::write(project.path(name), bytes).unwrap();
+    }
+}
+
+#[test]
+fn a_window_that_a_power_cut_has_cut_short_is_gone_and_no_edit() {
+    let cases = [
+        Case { name: "empty", by: Agent, edit: |it| cut(it, 0, 0) },
+        Case { name: "zeros", by: Agent, edit: |it| cut(it, 0, 300) },
+        Case { name: "the beginning", by: Agent, edit: |it| cut(it, 100, 0) },
+        Case { name: "the beginning, then zeros", by: Agent, edit: |it| cut(it, 100, 300) },
+    ];
+    assert_snapshot!("cut_short", table(both, &cases));
+}
+
 #[test]
 fn two_edits_at_once_are_taken_up_each_by_itself() {
     let cases = [

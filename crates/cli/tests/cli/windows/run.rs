@@ -146,7 +146,6 @@ fn what_no_edit_can_do_is_refused() {
             },
         },
         Case { name: "half a file", by: Agent, edit: |it| it.write(RUN, &it.read(RUN)[..200]) },
-        Case { name: "an empty file", by: Agent, edit: |it| it.write(RUN, "") },
     ];
     assert_snapshot!("run_refused", table(Project::running, &cases));
 }

@@ -136,7 +136,6 @@ fn what_is_no_step_is_refused_as_a_whole() {
             by: Agent,
             edit: |it| it.write(WORKFLOW, &it.read(WORKFLOW)[..80]),
         },
-        Case { name: "an empty file", by: Agent, edit: |it| it.write(WORKFLOW, "") },
         Case { name: "no JSON", by: Agent, edit: |it| it.write(WORKFLOW, "phase: PR\n") },
         Case {
             name: "bytes that are no text",

@@ -12,6 +12,7 @@ mod heard;
 mod job;
 mod meter;
 mod name;
+mod patience;
 mod prepare;
 mod profile;
 mod slots;

@@ -4,13 +4,12 @@
 //! but one fail. So before the first agent of a program is started in a home folder, the program is
 //! started once by itself, without work, under a lock that all of a person's engines share.
 
-use super::Agent;
+use super::{Agent, patience::end_of};
 use crate::{environment::Environment, error::EngineError, home::Home};
 use std::{
     env, fs,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    thread,
     time::Duration,
 };
 use waypost_agent::{launch, recognise};
@@ -22,8 +21,7 @@ use waypost_store::{
 
 /// How long a first start may take: seconds on a slow disk, and a program that hangs is not waited
 /// for longer than that.
-const LOOKS_MAX: u32 = 600;
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_secs(30);
 /// The mark of a program in a line.
 const NOTE_SIZE_MAX: u64 = 4 << 10;
 
@@ -60,7 +58,9 @@ pub(super) fn prepare(
         return Ok(());
     }
     fs::create_dir_all(&home).ok();
-    if start(&program, agent, &first, folder, environment).is_some_and(ended) {
+    let started = start(&program, agent, &first, folder, environment);
+    let end = started.and_then(|mut child| end_of(&mut child, PATIENCE));
+    if end.is_some_and(|status| status.success()) {
         note.write()?;
     }
     Ok(())
@@ -123,17 +123,4 @@ fn start(
         .stderr(Stdio::null())
         .spawn()
         .ok()
-}
-
-/// Waits for the end of a process; whether it came in time.
-fn ended(mut child: Child) -> bool {
-    for _ in 0..LOOKS_MAX {
-        match child.try_wait() {
-            Ok(None) => thread::sleep(LOOK_INTERVAL),
-            ended => return ended.is_ok_and(|status| status.is_some_and(|it| it.success())),
-        }
-    }
-    drop(child.kill());
-    drop(child.wait());
-    false
 }

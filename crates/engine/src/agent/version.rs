@@ -1,11 +1,11 @@
 //! What an agent program says of its version.
 
+use super::patience::end_of;
 use crate::environment::Environment;
 use std::{
     io::Read as _,
     path::Path,
     process::{Command, Stdio},
-    thread,
     time::Duration,
 };
 
@@ -13,7 +13,6 @@ use std::{
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// The same before a run: an answer that takes longer is not worth the wait, and only warned about.
 pub(crate) const SHORT_PATIENCE: Duration = Duration::from_secs(5);
-const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// More than a line, and less than fills a pipe.
 const SAID_MAX: u64 = 4_096;
 
@@ -34,16 +33,7 @@ pub(crate) fn version(
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    let mut waited = Duration::ZERO;
-    while child.try_wait().ok()?.is_none() {
-        waited += LOOK_INTERVAL;
-        if waited > patience {
-            child.kill().ok()?;
-            child.wait().ok()?;
-            return None;
-        }
-        thread::sleep(LOOK_INTERVAL);
-    }
+    end_of(&mut child, patience)?;
     let mut text = String::new();
     child.stdout.take()?.take(SAID_MAX).read_to_string(&mut text).ok()?;
     let line = text.lines().next()?.trim().replace(char::is_control, " ");

@@ -225,6 +225,29 @@ fn a_mark_tells_even_the_quickest_edit() {
 }
 
 #[test]
+fn only_the_file_that_was_left_there_is_taken_unread() {
+    let folder = folder();
+    let (path, backup) = (folder.path().join("file"), folder.path().join("file.bak"));
+    let left = show(&path, b"one", None).unwrap().mark;
+    let shown = show(&path, b"two", left.as_ref()).unwrap();
+    let Some(Aside::Expected(before)) = shown.displaced else { panic!("{shown:?}") };
+    before.move_to(&backup).unwrap();
+    assert_eq!(fs::read(&backup).unwrap(), b"one");
+    // In the same tick of the clock, in place, and of the same length.
+    fs::write(&path, "TWO").unwrap();
+    let edited = show(&path, b"six", shown.mark.as_ref()).unwrap();
+    let Some(Aside::Other(edit)) = edited.displaced else { panic!("{edited:?}") };
+    assert_eq!(edit.discard(), b"TWO");
+    // Another file that was put there.
+    fs::write(&backup, "SIX").unwrap();
+    fs::rename(&backup, &path).unwrap();
+    let replaced = show(&path, b"ten", edited.mark.as_ref()).unwrap();
+    let Some(Aside::Other(other)) = replaced.displaced else { panic!("{replaced:?}") };
+    assert_eq!(other.discard(), b"SIX");
+    assert_eq!(names(folder.path()), ["file"]);
+}
+
+#[test]
 fn no_content_is_lost_between_two_who_exchange() {
     let folder = folder();
     let path = folder.path().join("file");

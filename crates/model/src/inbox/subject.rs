@@ -63,7 +63,7 @@ fn plain(name: &str) -> String {
     while let Some(next) = rest.chars().next() {
         let mark = MARKS.iter().zip(['%', '/']).find(|(mark, _)| rest.starts_with(**mark));
         plain.push(mark.map_or(next, |(_, meant)| meant));
-        rest = &rest[mark.map_or(next.len_utf8(), |(mark, _)| mark.len())..];
+        rest = &rest[mark.map_or_else(|| next.len_utf8(), |(mark, _)| mark.len())..];
     }
     plain
 }

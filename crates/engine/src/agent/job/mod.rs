@@ -202,7 +202,8 @@ impl Job {
         let stream = stream(project, name);
         let known = project.job(&stream)?.begun();
         let known = known.map(|job| &job.key);
-        Ok(known.or(earlier.as_ref().map(|job| &job.key)).is_some_and(|known| known == key))
+        let known = known.or_else(|| earlier.as_ref().map(|job| &job.key));
+        Ok(known.is_some_and(|known| known == key))
     }
 
     /// Whether a job of this name was begun and is not over, whatever it is about.

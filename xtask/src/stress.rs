@@ -20,7 +20,9 @@ const BUSY_THREADS: usize = 3;
 
 pub(crate) fn run(rounds: u32) -> Result<()> {
     install::ensure(Purpose::Tests)?;
-    let line = Runner::find().line(&[]).with(["--no-fail-fast"]);
+    let runner = Runner::find();
+    let line = runner.line(&[]).with(["--no-fail-fast"]);
+    let line = if runner == Runner::Nextest { line.with(["--retries", "0"]) } else { line };
     let _load = Load::begin(BUSY_THREADS);
     let mut failed = Vec::new();
     for round in 1..=rounds {

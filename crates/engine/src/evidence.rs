@@ -133,7 +133,7 @@ pub fn finish_task(
         false => Evidence::Check { command: commands.join(" && "), tree: None },
     };
     let done = run::Command::Done { id: id.clone(), attempt, evidence, commit: None };
-    tasks::drive_run(project, vec![done], None)
+    tasks::drive_run(project, &[done], None)
 }
 
 fn validate_checkpoint(

@@ -78,10 +78,10 @@ pub fn start_task(
     }
     commands.push(run::Command::Start { id: id.clone() });
     if !is_session {
-        tasks::work_on_run(project, commands, file)?;
+        tasks::work_on_run(project, &commands, file)?;
         return Ok(None);
     }
-    tasks::start_in_session(project, commands, id, file)?;
+    tasks::start_in_session(project, &commands, id, file)?;
     let made = make_place(project, id, echo);
     if made.is_err() {
         give_back(project, id)?;

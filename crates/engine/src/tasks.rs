@@ -118,54 +118,77 @@ fn find(project: &Project) -> Option<PathBuf> {
     USUAL_PLACES.iter().map(|place| project.root().join(place)).find(|path| path.is_file())
 }
 
-/// The run as it would begin with the TASKS.md that is there.
+/// The run as it would begin with the TASKS.md that is there, after the run that was seen last:
+/// one that another process has begun since then is for the next look.
 pub fn preview_run(project: &mut Project, file: Option<&Path>) -> Result<Run, EngineError> {
     let plan = read(project, file)?.plan;
     let settings = project.configuration().values.run.settings();
     let (by, now) = (project.actor().clone(), project.clock().now());
     let begin = run::Command::Begin { plan, settings };
-    Ok(project.run()?.imagine_next([&begin], &Asked { by: &by, now })?)
+    Ok(project.run_seen()?.imagine_next([&begin], &Asked { by: &by, now })?)
 }
 
 /// Gives commands to the run, beginning it first if there is none, and taking up a TASKS.md
 /// that has changed since; not while a task is worked on that is no longer in it.
 pub fn drive_run(
     project: &mut Project,
-    commands: Vec<run::Command>,
+    commands: &[run::Command],
     file: Option<&Path>,
 ) -> Result<(), EngineError> {
-    let commands = with_plan(project, commands, file, (Onward::GoOn, By::Tasks))?;
-    project.command(&commands)
+    again_if_begun(project, |project| {
+        let commands = with_plan(project, commands, file, (Onward::GoOn, By::Tasks))?;
+        project.command(&commands)
+    })
 }
 
 /// As `drive_run`, for an agent session that is its own executor: after a run that is over the
 /// next one begins, if TASKS.md has something new.
 pub fn work_on_run(
     project: &mut Project,
-    commands: Vec<run::Command>,
+    commands: &[run::Command],
     file: Option<&Path>,
 ) -> Result<(), EngineError> {
-    let commands = with_plan(project, commands, file, (Onward::GoOn, By::Session))?;
-    project.command(&commands)
+    again_if_begun(project, |project| {
+        let commands = with_plan(project, commands, file, (Onward::GoOn, By::Session))?;
+        project.command(&commands)
+    })
+}
+
+/// Tries once more if another process has begun the run between our look and our command: what
+/// was meant to begin it is then meant for the run that is there.
+fn again_if_begun<T>(
+    project: &mut Project,
+    mut attempt: impl FnMut(&mut Project) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    let is_under_way = |run: &Run| run.active().is_some_and(|active| !active.is_over());
+    let was_under_way = is_under_way(project.run()?);
+    match attempt(project) {
+        Err(error) if error.code() == Code::RunUnfinished && !was_under_way => {
+            if is_under_way(project.run()?) { attempt(project) } else { Err(error) }
+        }
+        tried => tried,
+    }
 }
 
 /// As `work_on_run`, if nothing stands against the work tree that the task is to have.
 pub(crate) fn start_in_session(
     project: &mut Project,
-    commands: Vec<run::Command>,
+    commands: &[run::Command],
     id: &TaskId,
     file: Option<&Path>,
 ) -> Result<(), EngineError> {
-    let commands = with_plan(project, commands, file, (Onward::GoOn, By::Session))?;
-    let outlook = outlook_after(project, &commands)?;
-    let check = |run: &Run| match (&outlook, run.active()) {
-        (Some(outlook), Some(active)) => check_start(active, id, outlook),
-        _ => Ok(()),
-    };
-    if !project.has_journal() {
-        check(&imagined(project, &commands)?)?;
-    }
-    project.command_if(&commands, check)
+    again_if_begun(project, |project| {
+        let commands = with_plan(project, commands, file, (Onward::GoOn, By::Session))?;
+        let outlook = outlook_after(project, &commands)?;
+        let check = |run: &Run| match (&outlook, run.active()) {
+            (Some(outlook), Some(active)) => check_start(active, id, outlook),
+            _ => Ok(()),
+        };
+        if !project.has_journal() {
+            check(&imagined(project, &commands)?)?;
+        }
+        project.command_if(&commands, check)
+    })
 }
 
 /// A run as these commands would begin it, where no journal has been made yet.
@@ -187,7 +210,7 @@ pub fn take_up_run(
     onward: Onward,
 ) -> Result<(), EngineError> {
     let mut preflight = Preflight::of(project, phase)?;
-    let commands = with_plan(project, commands, file, (onward, By::Engine))?;
+    let commands = with_plan(project, &commands, file, (onward, By::Engine))?;
     preflight.look_ahead(project, &commands)?;
     if !project.has_journal() {
         // No journal is made for a run that does not begin.
@@ -234,12 +257,12 @@ pub fn ahead(
 /// Commands after what has to be said of TASKS.md before them.
 fn with_plan(
     project: &mut Project,
-    commands: Vec<run::Command>,
+    commands: &[run::Command],
     file: Option<&Path>,
     how: (Onward, By),
 ) -> Result<Vec<MachineCommand>, EngineError> {
     let first = begin_or_replan(project, file, how)?;
-    Ok(first.into_iter().chain(commands).map(MachineCommand::run).collect())
+    Ok(first.into_iter().chain(commands.iter().cloned()).map(MachineCommand::run).collect())
 }
 
 fn begin_or_replan(

@@ -93,7 +93,7 @@ fn answer(
     request: &Request,
     tasks: Option<&Path>,
 ) -> Result<String, EngineError> {
-    tasks::work_on_run(project, Vec::new(), tasks)?;
+    tasks::work_on_run(project, &[], tasks)?;
     let now = project.clock().now();
     let Some(active) = project.run()?.active() else { return Ok("ALL_DONE".into()) };
     let in_phase = |phase: u32| request.phase.is_none_or(|wanted| wanted == phase);

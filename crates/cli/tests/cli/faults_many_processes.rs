@@ -51,6 +51,25 @@ fn check_sound(project: &Project) {
 }
 
 #[test]
+fn faults_a_run_that_many_begin_at_once_begins_once_and_refuses_none() {
+    let ids: Vec<String> = (1..=PROCESSES).map(|number| format!("T0.{number}")).collect();
+    for _ in 0..4 {
+        let project = &Project::git();
+        let tasks: String = ids.iter().map(|id| format!("- [ ] {id}: Task\n")).collect();
+        project.write("TASKS.md", &format!("# Tasks: crowd\n\n## Phase 0: All\n\n{tasks}"));
+        thread::scope(|scope| {
+            for id in &ids {
+                scope.spawn(move || project.must(&format!("run start {id}")));
+                scope.spawn(move || project.json("run status"));
+            }
+        });
+        let want = [("begun", 1), ("task_started", PROCESSES)];
+        let counts = count(project, &want.map(|(kind, _)| kind));
+        assert_eq!(counts, want.map(|(kind, count)| (kind.to_owned(), count)).into());
+    }
+}
+
+#[test]
 fn faults_a_run_loses_nothing_to_many_processes() {
     let project = Project::git();
     let steps = changes();
@@ -61,7 +80,6 @@ fn faults_a_run_loses_nothing_to_many_processes() {
         }
     }
     project.write("TASKS.md", &tasks);
-    project.must("resolve");
     at_once(|process, step| {
         let id = format!("T0.{}", process * steps + step + 1);
         project.must(&format!("run start {id}"));

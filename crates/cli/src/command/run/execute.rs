@@ -271,7 +271,7 @@ fn prepare(
     let ahead = tasks::ahead(project, file, onward)?;
     if ahead == Ahead::Over {
         // What was moved or left out is shown, although there is nothing to do.
-        tasks::work_on_run(project, Vec::new(), file)?;
+        tasks::work_on_run(project, &[], file)?;
         if args.phase.is_none() && is_all_done(project)? {
             return Ok(false);
         }

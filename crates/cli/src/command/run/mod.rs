@@ -221,7 +221,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
         RunAction::Skip { id, satisfy: false } => (id, Command::Skip { id: parse_id(id)? }),
     };
     let id = parse_id(id)?;
-    tasks::drive_run(&mut project, vec![command], tasks)?;
+    tasks::drive_run(&mut project, &[command], tasks)?;
     session::end_phase_of_session(&mut project, &mut io::stderr())?;
     say_notices(context, &mut project);
     report(context, &mut project, &id, None)

@@ -25,8 +25,8 @@ pub(super) fn run(
 ) -> Result<ExitCode, CliError> {
     let named: Vec<TaskId> = ids.iter().map(|id| parse_id(id)).collect::<Result<_, _>>()?;
     let meant = if named.is_empty() { failed(project, phase)? } else { named };
-    let commands = meant.iter().map(|id| Command::Retry { id: id.clone() }).collect();
-    tasks::drive_run(project, commands, tasks)?;
+    let commands: Vec<Command> = meant.iter().map(|id| Command::Retry { id: id.clone() }).collect();
+    tasks::drive_run(project, &commands, tasks)?;
     say_notices(context, project);
     match &meant[..] {
         [only] if !ids.is_empty() => report(context, project, only, None),

@@ -9,7 +9,7 @@ pub mod adopt;
 mod agent;
 pub mod answer;
 pub mod attendance;
-
+mod bell;
 pub mod boxes;
 pub mod changes;
 mod check;

@@ -16,8 +16,9 @@ use super::{
 };
 use crate::{
     agent::{Halt, Remains},
+    bell::Bell,
     boxes,
-    error::{EngineError, Problem},
+    error::EngineError,
     guest::{Attended, Guest, Waits, woken},
     isolation,
     ledger::MachineCommand,
@@ -26,10 +27,9 @@ use crate::{
     summary, windows,
     worktrees::{Reclaim, reclaim, trees_of},
 };
-use rustix::event::{EventfdFlags, eventfd};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    os::fd::{AsFd as _, OwnedFd},
+    os::fd::AsFd as _,
     rc::Rc,
     sync::Arc,
     thread,
@@ -94,7 +94,7 @@ pub(crate) struct Executor<'a> {
     /// What the core was last told that agents may do.
     allowance: AgentLimits,
     /// Rung by the audience when its wish has changed.
-    bell: Arc<OwnedFd>,
+    bell: Bell,
     /// When it was last attended to.
     attended_at: Time,
     /// When the audience last looked, and whether something has happened since.
@@ -135,8 +135,7 @@ impl<'a> Executor<'a> {
             has_trees: git.is_some(),
             slots_max: processors * SLOTS_PER_PROCESSOR,
         };
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let bell = Arc::new(bell.map_err(|error| Problem::system("cannot make an event", error))?);
+        let bell = Bell::new()?;
         let mut executor = Executor {
             core: Core::new(setup, project.run()?),
             inputs: VecDeque::new(),
@@ -158,7 +157,7 @@ impl<'a> Executor<'a> {
             // The first look comes before there is a child; the second shows the run.
             showing: Showing::from(now.plus(Duration::from_millis(1))),
             allowance: AgentLimits::default(),
-            bell: Arc::clone(&bell),
+            bell: bell.clone(),
             attended_at: now,
             // The first look is at once: who watches has to see that it is at work.
             looked_at: Time::default(),
@@ -168,9 +167,7 @@ impl<'a> Executor<'a> {
             has_commanded: false,
             end: None,
         };
-        executor.audience.ring_when_wished(Arc::new(move || {
-            let _rung = rustix::io::write(&*bell, &1u64.to_ne_bytes());
-        }));
+        executor.audience.ring_when_wished(Arc::new(move || bell.ring()));
         // A run that is asked to end before it has begun claims nothing, and stops what it finds.
         let wish = executor.audience.wish();
         executor.hear(project, Input::Wish(wish), now)?;
@@ -327,8 +324,7 @@ impl Executor<'_> {
         while let Some(result) = self.git.as_mut().and_then(GitWork::ended) {
             self.inputs.push_back(Input::Git(result));
         }
-        // Nothing to read is nothing new.
-        let _none = rustix::io::read(&*self.bell, &mut [0; 8]);
+        self.bell.hear();
         Ok(())
     }
 

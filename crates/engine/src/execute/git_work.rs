@@ -6,10 +6,9 @@
 //! the executor waits for the rest. Should it be killed, the jobs' git processes hold a lock that
 //! the next engine waits for.
 
-use crate::error::{EngineError, Problem};
-use rustix::event::{EventfdFlags, eventfd};
+use crate::{bell::Bell, error::EngineError};
 use std::{
-    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    os::fd::{AsFd as _, BorrowedFd},
     sync::{
         Arc, Mutex, PoisonError,
         mpsc::{Receiver, Sender, channel},
@@ -125,21 +124,19 @@ pub(super) struct GitWork {
     serial: Sender<GitJob>,
     parallel: Sender<GitJob>,
     outcomes: Receiver<GitResult>,
-    bell: Arc<OwnedFd>,
+    bell: Bell,
 }
 
 impl GitWork {
     pub(super) fn open(trees: Trees) -> Result<Self, EngineError> {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let bell = bell.map_err(|error| Problem::system("cannot make an event", error))?;
-        let (bell, (tell, outcomes)) = (Arc::new(bell), channel());
+        let (bell, (tell, outcomes)) = (Bell::new()?, channel());
         let (serial, serial_jobs) = channel();
         let (parallel, parallel_jobs) = channel();
         let parallel_jobs = Arc::new(Mutex::new(parallel_jobs));
         let serial_jobs = Arc::new(Mutex::new(serial_jobs));
         for hand in 0..=HANDS {
             let jobs = Arc::clone(if hand == 0 { &serial_jobs } else { &parallel_jobs });
-            let (trees, tell, bell) = (trees.clone(), tell.clone(), Arc::clone(&bell));
+            let (trees, tell, bell) = (trees.clone(), tell.clone(), bell.clone());
             thread::spawn(move || work(&trees, &jobs, &tell, &bell));
         }
         Ok(Self { trees, serial, parallel, outcomes, bell })
@@ -168,21 +165,19 @@ impl GitWork {
 
     /// What has ended since, one at a time: an executor that cannot go on with one finds the next later.
     pub(super) fn ended(&mut self) -> Option<GitResult> {
-        let mut count = [0; 8];
-        // Nothing to read is nothing new.
-        let _none = rustix::io::read(&*self.bell, &mut count);
+        self.bell.hear();
         self.outcomes.try_recv().ok()
     }
 }
 
-fn work(trees: &Trees, jobs: &Mutex<Receiver<GitJob>>, tell: &Sender<GitResult>, bell: &OwnedFd) {
+fn work(trees: &Trees, jobs: &Mutex<Receiver<GitJob>>, tell: &Sender<GitResult>, bell: &Bell) {
     loop {
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(job) = job else { return };
         if tell.send(perform(trees, job)).is_err() {
             return;
         }
-        let _rung = rustix::io::write(bell, &1u64.to_ne_bytes());
+        bell.ring();
     }
 }
 

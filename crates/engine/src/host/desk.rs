@@ -5,14 +5,14 @@ use super::{
     seat::Seat,
 };
 use crate::{
+    bell::Bell,
     error::{EngineError, Problem},
     guest::Waits,
     ledger::MachineCommand,
     project::Project,
 };
-use rustix::event::{EventfdFlags, eventfd};
 use std::{
-    os::fd::{AsFd as _, OwnedFd},
+    os::fd::AsFd as _,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, TryLockError,
         mpsc::{SyncSender, sync_channel},
@@ -47,29 +47,6 @@ pub(super) struct Desk {
     pub(super) guests: Arc<GuestList>,
     /// Wakes it when another process commits.
     changes: Changes,
-}
-
-/// Wakes the thread that waits for it; cheap to clone.
-#[derive(Clone, Debug)]
-pub(super) struct Bell(Arc<OwnedFd>);
-
-impl Bell {
-    pub(super) fn new() -> Result<Self, EngineError> {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let bell = bell.map_err(|error| Problem::system("cannot make an event", error))?;
-        Ok(Self(Arc::new(bell)))
-    }
-
-    pub(super) fn ring(&self) {
-        // A bell that cannot be rung because it rings already is heard.
-        let _rung = rustix::io::write(&self.0, &1u64.to_ne_bytes());
-    }
-
-    /// Silences it; nothing to read is nothing new.
-    fn hear(&self) {
-        let mut count = [0; 8];
-        let _none = rustix::io::read(&self.0, &mut count);
-    }
 }
 
 /// What waits for the host. Each thread waits for one answer at a time, so there is never more
@@ -238,7 +215,7 @@ impl Desk {
     fn sleep(&self, guests: &Guests, (now, until): (Time, Option<Time>)) {
         let mut waits = Waits::default();
         guests.waits(&mut waits);
-        waits.readable(self.bell.0.as_fd());
+        waits.readable(self.bell.as_fd());
         self.changes.readable().into_iter().for_each(|fd| waits.readable(fd));
         until.into_iter().for_each(|time| waits.until(time));
         if waits.wait(now, SLEEP_MAX).is_err() {

@@ -3,12 +3,10 @@
 //! The host's own thread tells and never waits: each watcher has a queue of a limited length, from
 //! which a thread of its own sends. A watcher that does not keep up is let go; it may come again.
 
-use super::{
-    desk::Bell,
-    protocol::{self, Answer, TaskAtWork},
-};
+use super::protocol::{self, Answer, TaskAtWork};
 use crate::{
     attendance::Haste,
+    bell::Bell,
     execute::{Audience, Happening, Ring, Running, Wish},
 };
 use std::{

@@ -14,13 +14,16 @@ use super::{
 use crate::{
     actor::identify_process,
     attendance,
+    bell::Bell,
     environment::Environment,
-    error::EngineError,
+    error::{EngineError, Problem},
     execute::{Executor, RunEnd},
+    guest::Waits,
     project::Project,
     spelling::Spelling,
 };
 use std::{
+    os::fd::AsFd as _,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -29,6 +32,7 @@ use std::{
     thread::{self, JoinHandle},
     time::Duration,
 };
+use waypost_model::time::Time;
 use waypost_store::{
     StoreError,
     lock::{EngineLease, Owner},
@@ -42,6 +46,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How long a watcher may take to take a line: one that is suspended is let go, and comes again.
 const SEND_PATIENCE: Duration = Duration::from_secs(10);
 
+/// The longest wait for a client; nothing follows from its end.
+const WAIT_MAX: Duration = Duration::from_secs(3_600);
+
 /// As many clients as are spoken with at once: each has a thread. Others are hung up on, and look
 /// into the journal by themselves.
 const CLIENTS_MAX: usize = 256;
@@ -51,7 +58,8 @@ const CLIENTS_MAX: usize = 256;
 pub(super) struct Listening {
     thread: JoinHandle<()>,
     is_over: Arc<AtomicBool>,
-    place: Place,
+    /// Wakes it at the end.
+    bell: Bell,
 }
 
 /// What each connection's thread knows of the host.
@@ -71,30 +79,43 @@ impl Listening {
         desk: Arc<Desk>,
     ) -> Result<Self, EngineError> {
         let socket = Listener::bind(lease)?;
+        let is_set = socket.socket().set_nonblocking(true);
+        is_set.map_err(|error| Problem::system("cannot listen", error))?;
         let is_over = Arc::new(AtomicBool::new(false));
         let reception = Arc::new(Reception {
             desk,
             owner: lease.owner().clone(),
-            place: place.clone(),
+            place,
             spelling,
             clients: AtomicUsize::new(0),
         });
-        let flag = Arc::clone(&is_over);
-        let thread = thread::spawn(move || listen(&socket, &reception, &flag));
-        Ok(Self { thread, is_over, place })
+        let (flag, bell) = (Arc::clone(&is_over), Bell::new()?);
+        let heard = bell.clone();
+        let thread = thread::spawn(move || listen(&socket, &reception, (&flag, &heard)));
+        Ok(Self { thread, is_over, bell })
     }
 
     pub(super) fn end(self) {
         self.is_over.store(true, Ordering::SeqCst);
-        // It wakes up by being spoken to.
-        drop(Connection::to_engine(&self.place));
+        self.bell.ring();
         let _ended = self.thread.join();
     }
 }
 
-fn listen(socket: &Listener, reception: &Arc<Reception>, is_over: &AtomicBool) {
-    while !is_over.load(Ordering::SeqCst) {
-        // A peer that is another user, or that hung up, is no reason to stop listening.
+fn listen(socket: &Listener, reception: &Arc<Reception>, (is_over, bell): (&AtomicBool, &Bell)) {
+    loop {
+        let mut waits = Waits::default();
+        waits.readable(socket.socket().as_fd());
+        // The file of the socket may be gone, so that it could not be woken by speaking to it.
+        waits.readable(bell.as_fd());
+        if waits.wait(Time::default(), WAIT_MAX).is_err() {
+            // Without a way to wait, looking again and again would take a processor for nothing.
+            thread::sleep(PATIENCE);
+        }
+        if is_over.load(Ordering::SeqCst) {
+            return;
+        }
+        // No peer yet, or one that is another user or hung up, is no reason to stop listening.
         let Ok(peer) = socket.accept() else { continue };
         if reception.clients.fetch_add(1, Ordering::SeqCst) >= CLIENTS_MAX {
             reception.clients.fetch_sub(1, Ordering::SeqCst);

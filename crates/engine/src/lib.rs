@@ -64,7 +64,7 @@ pub use error::{EngineError, InvalidFile, Problem, with_causes};
 pub use evidence::GateClaim;
 pub use execute::{AgentView, Audience, Doing, Happening, Ring, RunEnd, RunOptions, Running, Wish};
 pub use home::Home;
-pub use host::{Follower, Handle, Happened, Host, News, Stopping, Subscription};
+pub use host::{Follower, Handle, Happened, Host, News, RunWatch, Stopping, Subscription};
 pub use init::{
     AgentChoice, AgentSetup, Change, GitHookSetup, InitOptions, InitReport, Removal, Removed,
 };

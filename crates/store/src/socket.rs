@@ -13,6 +13,7 @@ use crate::{
     place::Place,
 };
 use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
     fs::{FileType, Mode, OFlags},
     net::{UCred, sockopt::socket_peercred},
 };
@@ -21,7 +22,7 @@ use std::{
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
     net::Shutdown,
     os::{
-        fd::{AsFd, AsRawFd as _},
+        fd::{AsFd, AsRawFd as _, BorrowedFd},
         unix::{
             ffi::OsStrExt as _,
             fs::PermissionsExt as _,
@@ -151,6 +152,15 @@ impl Connection {
             .map_err(|e| self.failed("set the timeout of", e))
     }
 
+    /// Whether something can be received: a line, the beginning of one, or the end of all.
+    pub fn is_ready(&self) -> bool {
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut sources = [PollFd::new(self, PollFlags::IN)];
+        // What cannot be told is found by receiving.
+        !self.stream.buffer().is_empty()
+            || poll(&mut sources, Some(&at_once)).map_or(true, |ready| ready > 0)
+    }
+
     /// Sends one line; `line` itself has no line end.
     pub fn send_line(&mut self, line: &str) -> Result<(), StoreError> {
         let message = message(line)?;
@@ -178,6 +188,13 @@ impl Connection {
 
     fn failed(&self, action: &'static str, error: io::Error) -> StoreError {
         failed(&self.path, action, error)
+    }
+}
+
+/// Readable when something comes. What has come already may be in memory: `is_ready` tells of both.
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.get_ref().as_fd()
     }
 }
 

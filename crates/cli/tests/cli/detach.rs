@@ -1,6 +1,7 @@
 //! Runs in the background: `run --detach`, `run status --wait`, `run stop`.
 
 use crate::{
+    agents,
     execute::{alive, begin, kill, one, status, wait_for, with},
     harness::{BINARY, Project, Ran},
     other::Holder,
@@ -296,6 +297,35 @@ fn an_engine_that_dies_is_not_waited_for() {
     detach(&project, "run --detach --resume");
     project.write("go", "");
     assert_eq!(project.run("run status --wait").code, 0);
+}
+
+#[test]
+fn a_watcher_is_told_by_the_host_what_no_journal_has() {
+    let wait = json!({"run": "while ! test -e go; do sleep 0.02; done"});
+    let write = json!({"write": {"file": "a.txt", "text": "x"}});
+    let project = agents::one(&[json!([wait, write, {"done": "did it"}])]);
+    let pid = detach(&project, "run --detach --no-budget");
+    let mut watcher = begin(&project, "--verbose run status --wait");
+    let mut said = BufReader::new(watcher.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(said.any(|line| line.starts_with("T1.1 alice: ") && line.contains("test -e go")));
+    project.write("go", "");
+    assert_eq!(watcher.wait().unwrap().code(), Some(0));
+    wait_for("its end", || has_ended(pid));
+}
+
+#[test]
+fn without_an_answer_from_the_host_the_journal_is_watched() {
+    let project = one(UNTIL_GO);
+    let pid = detach(&project, "run --detach");
+    wait_for("the task", || project.path("begun").exists());
+    fs::remove_file(project.journal().join("engine.sock")).unwrap();
+    let mut watcher = begin(&project, "--json run status --wait");
+    let mut lines = BufReader::new(watcher.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.next().unwrap().contains("watching"));
+    project.write("go", "");
+    assert!(lines.any(|line| line.contains("\"completed\"") && line.contains("T1.1")));
+    assert_eq!(watcher.wait().unwrap().code(), Some(0));
+    wait_for("its end", || has_ended(pid));
 }
 
 #[test]

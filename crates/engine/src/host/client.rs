@@ -30,12 +30,18 @@ pub(crate) fn poke(place: &Place) {
 
 /// Asks the host who it is and what it carries; none where no host answers in this version.
 pub(crate) fn state(place: &Place) -> Option<HostState> {
-    let mut host = Connection::to_engine(place).ok()??;
-    host.set_timeout(PATIENCE).ok()?;
-    match ask(&mut host, &Request::Who)? {
-        Answer::Host(state) => Some(state),
+    match converse(place, &Request::Who)? {
+        (_, Answer::Host(state)) => Some(state),
         _ => None,
     }
+}
+
+/// Asks the host something; its answer, and where it may say more.
+pub(super) fn converse(place: &Place, request: &Request) -> Option<(Connection, Answer)> {
+    let mut host = Connection::to_engine(place).ok()??;
+    host.set_timeout(PATIENCE).ok()?;
+    let answer = ask(&mut host, request)?;
+    Some((host, answer))
 }
 
 fn ask(host: &mut Connection, request: &Request) -> Option<Answer> {

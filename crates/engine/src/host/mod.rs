@@ -23,6 +23,7 @@ mod run;
 mod seat;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use crate::{
     attendance::{self, EngineClaim, claim_engine},
@@ -44,6 +45,7 @@ use std::{
     sync::Arc,
     thread::{self, JoinHandle},
 };
+pub use watch::RunWatch;
 use waypost_model::actor::Actor;
 use waypost_store::{
     journal::Cursor,

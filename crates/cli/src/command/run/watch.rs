@@ -1,4 +1,4 @@
-//! `waypost run status --wait`: watches a run that another process works on, from the journal.
+//! `waypost run status --wait`: watches a run that another process works on.
 
 use super::{
     execute::{exit_code, say_waits, summary},
@@ -9,15 +9,15 @@ use crate::data::RunEvent;
 use crate::{Context, error::CliError, show::run as show_run};
 use std::{process::ExitCode, time::Duration};
 use waypost_engine::{
-    AgentView, Audience as _, Cursor, Doing, Follower, Happened, Happening, Project, Recorded,
+    AgentView, Audience as _, Cursor, Doing, Happened, Happening, Project, Recorded, RunWatch,
     Running, attendance, require_known_phase, summary,
 };
-use waypost_model::run::{
-    Active, EndStep, Event, Parked, PhaseStage, Run, RunOutcome, TaskStatus, TaskView, Usage,
+use waypost_model::{
+    run::{
+        Active, EndStep, Event, Parked, PhaseStage, Run, RunOutcome, TaskStatus, TaskView, Usage,
+    },
+    time::Time,
 };
-
-/// How often the view is drawn again: times in it go on, and the engine may end without a word.
-const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How long a run that was worked on may be without a process: another one may take it over.
 const SUCCESSOR_PATIENCE: Duration = Duration::from_secs(3);
@@ -47,7 +47,8 @@ pub(super) fn run(
     // Only the watching ends by a signal, so nothing needs time to finish.
     let requests = Requests::listen(Duration::ZERO)?;
     let last = project.log(1, |_| true)?.last().map_or(Cursor::START, Recorded::cursor);
-    let mut follower = Follower::new(&project, last);
+    let mut watch = RunWatch::begin(&project, last)?;
+    requests.ring_when_asked(watch.ring());
     if context.out.json
         && let Some(run) = summary::of_run(&mut project)?
     {
@@ -56,8 +57,8 @@ pub(super) fn run(
     let mut attended_at = None;
     let end = loop {
         // Asked first: what an engine recorded before it ended is read after it has.
-        let is_attended = attendance::is_run_attended(&project)?;
-        tell_news(&mut project, &mut live, &mut follower)?;
+        let is_attended = watch.is_attended(&project)?;
+        tell_news(&mut project, &mut live, &mut watch)?;
         let now = project.clock().now();
         if is_attended {
             attended_at = Some(now);
@@ -70,18 +71,8 @@ pub(super) fn run(
         if requests.level() > 0 {
             break End::Left;
         }
-        let views = active.tasks().filter(|view| view.status == TaskStatus::InProgress);
-        let running: Vec<Running<'_>> = views
-            .map(|view| Running {
-                id: &view.planned.id,
-                attempt: view.attempts,
-                since: view.since.unwrap_or(now),
-                doing: Doing::Working,
-                agent: agent_of(&view),
-            })
-            .collect();
-        live.look(active, &running, now);
-        follower.wait(LOOK_INTERVAL);
+        live.look(active, &watch.running().unwrap_or_else(|| recorded(active, now)), now);
+        watch.wait(live.pace())?;
     };
     live.clear();
     match end {
@@ -100,6 +91,19 @@ pub(super) fn run(
         }
     }
     Ok(exit_code(summary(context, &mut project, phase)?, None))
+}
+
+/// What is being worked on, as far as the journal tells.
+fn recorded(active: &Active, now: Time) -> Vec<Running<'_>> {
+    let views = active.tasks().filter(|view| view.status == TaskStatus::InProgress);
+    let running = views.map(|view| Running {
+        id: &view.planned.id,
+        attempt: view.attempts,
+        since: view.since.unwrap_or(now),
+        doing: Doing::Working,
+        agent: agent_of(&view),
+    });
+    running.collect()
 }
 
 /// The model agent at a task, as far as the journal tells.
@@ -126,15 +130,13 @@ fn end_of(active: &Active, wanted: Option<u32>, is_attended: bool) -> Option<End
     }
 }
 
-/// Tells everything that was recorded since.
-fn tell_news(
-    project: &mut Project,
-    live: &mut Live,
-    follower: &mut Follower,
-) -> Result<(), CliError> {
+/// Tells everything that was recorded since, and what was said beside it.
+fn tell_news(project: &mut Project, live: &mut Live, watch: &mut RunWatch) -> Result<(), CliError> {
+    let notes = watch.take_notes();
     loop {
-        let news = follower.take(project)?;
+        let news = watch.take(project)?;
         if news.is_empty() {
+            notes.iter().for_each(|note| live.tell(note));
             return Ok(());
         }
         let active = project.run()?.active();

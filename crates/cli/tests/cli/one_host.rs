@@ -42,11 +42,15 @@ struct Shop {
 
 impl Shop {
     fn open() -> Self {
+        Self::with(TASKS)
+    }
+
+    fn with(tasks: &str) -> Self {
         let wait = json!({"run": "while ! test -e ../checked; do sleep 0.02; done"});
         let write = json!({"write": {"file": "cp-1.txt", "text": "good\n"}});
         let steps = json!([{"say": "I look."}, wait, write, {"done": "did it"}]);
         let project = implementing(&json!({"cp-1": [{ "steps": steps }]}), true);
-        project.write("TASKS.md", TASKS);
+        project.write("TASKS.md", tasks);
         let ralph = begin(&project, "develop ralph --checkpoint cp-1");
         let shop = Self { project, ralph };
         wait_for("the host", || {
@@ -211,6 +215,116 @@ fn a_second_interrupt_and_run_stop_stop_what_runs() {
     let ran = ended(run);
     assert_eq!(ran.code, 6, "{ran}");
     assert_eq!(shop.project.run("run stop").code, 3);
+    shop.end_ralph();
+}
+
+/// Two phases; the second one waits until the test says so.
+const PHASES: &str = "\
+# Tasks: shop
+
+## Phase 1: One
+
+- [ ] T1.1: First
+  - run: `echo first >> done.txt`
+
+## Phase 2: Two
+
+- [ ] T2.1: Second
+  - run: `touch begun; while ! test -e go; do sleep 0.02; done; echo second >> done.txt`
+";
+
+#[test]
+fn a_person_is_asked_between_phases_by_the_process_that_was_started() {
+    if no_person_is_here() {
+        return;
+    }
+    let shop = Shop::with(PHASES);
+    let question = "Phase 1 is done. Go on with the next one? [Y/n]";
+    let ran = shop.project.typing("run --mode normal", "n\n");
+    assert_eq!(ran.code, 6, "{ran}");
+    assert_eq!(ran.stderr.matches(question).count(), 1, "{ran}");
+    assert!(ran.stderr.contains("phase 1 is done; the run waits for a person"), "{ran}");
+    assert_eq!(shop.run(), None);
+    std::thread::scope(|scope| {
+        let person = scope.spawn(|| shop.project.typing("run --resume", "y\n"));
+        // What follows is handed over, too.
+        shop.wait_for_second();
+        let actor = shop.run().unwrap()["from"].clone();
+        assert!(actor.as_str().unwrap().starts_with("user:"), "{actor}");
+        shop.go();
+        let ran = person.join().unwrap();
+        assert_eq!(ran.code, 0, "{ran}");
+        assert_eq!(ran.stderr.matches(question).count(), 1, "{ran}");
+        assert!(ran.stderr.contains("T2.1 completed"), "{ran}");
+    });
+    assert_eq!(shop.project.read("done.txt"), "first\nsecond\n");
+    shop.end_ralph();
+}
+
+/// What a program is told of a run, but for times and how long it took.
+fn told(ran: &Ran) -> Vec<Value> {
+    let lines = ran.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let told = lines.map(|mut line| {
+        if let Some(run) = line.get_mut("run") {
+            *run = json!({"over": run["over"], "counts": run["counts"], "failed": run["failed"]});
+        }
+        line
+    });
+    told.collect()
+}
+
+#[test]
+fn a_program_is_told_of_a_run_that_was_handed_over_what_it_is_told_of_its_own() {
+    let shop = Shop::open();
+    shop.go();
+    let handed = shop.project.run("--json run");
+    assert_eq!(handed.code, 0, "{handed}");
+    assert_eq!(shop.host().unwrap()["owner"]["pid"], shop.ralph.id());
+    shop.end_ralph();
+    let project = Project::git();
+    project.write("TASKS.md", TASKS);
+    project.write("go", "");
+    let own = project.run("--json run");
+    assert_eq!(own.code, 0, "{own}");
+    assert_eq!(told(&own).len(), 8, "{own}");
+    assert_eq!(told(&handed), told(&own));
+}
+
+#[test]
+fn a_signal_to_end_is_obeyed_by_the_run_and_not_by_the_host() {
+    let shop = Shop::open();
+    let run = shop.hand_over("run");
+    kill(run.id(), "-TERM");
+    wait_for("the wish", || shop.wish() == "finish");
+    shop.go();
+    let ran = ended(run);
+    assert_eq!(ran.code, 143, "{ran}");
+    assert!(ran.stderr.contains("no new tasks are started; running ones have 30 s"), "{ran}");
+    assert_eq!(shop.project.read("done.txt"), "first UTC\nsecond\n");
+    assert_eq!(shop.run(), None);
+    shop.project.must("run --resume");
+    assert_eq!(shop.project.read("done.txt"), ALL);
+    shop.end_ralph();
+}
+
+#[test]
+fn run_stop_lets_running_tasks_finish_and_the_host_goes_on() {
+    let shop = Shop::open();
+    let mut run = shop.hand_over("run");
+    let stopper = begin(&shop.project, "run stop");
+    wait_for("the wish", || shop.wish() == "finish");
+    assert!(run.try_wait().unwrap().is_none(), "it waits for the task");
+    shop.go();
+    let stopped = ended(stopper);
+    assert_eq!(stopped.code, 0, "{stopped}");
+    assert!(stopped.stderr.contains("the run has stopped"), "{stopped}");
+    let ran = ended(run);
+    assert_eq!(ran.code, 6, "{ran}");
+    assert!(ran.stderr.contains("no new tasks are started; running ones have 30 s"), "{ran}");
+    assert_eq!(shop.project.read("done.txt"), "first UTC\nsecond\n");
+    assert_eq!(shop.host().unwrap()["owner"]["pid"], shop.ralph.id());
+    shop.project.must("run --resume");
+    assert_eq!(shop.project.read("done.txt"), ALL);
     shop.end_ralph();
 }
 

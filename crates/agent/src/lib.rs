@@ -27,5 +27,5 @@ mod want;
 
 pub use adapter::{Adapter, Capability, Dialect, GivenSettings, HookWay};
 pub use product::{Hooked, Product};
-pub use program::{conversation, recognise};
-pub use want::{is_guarded, want};
+pub use program::conversation;
+pub use want::want;

@@ -3,7 +3,7 @@
 //! A model that is not in the table counts as the dearest of its vendor, so that a budget holds;
 //! a person who knows better says so in the configuration.
 
-use crate::{adapter::Adapter, programs::BUILT_IN};
+use crate::{adapter::Adapter, programs::Programs};
 
 /// When the table was last compared with the vendors' lists.
 pub const PRICES_OF: &str = "2026-01";
@@ -38,28 +38,34 @@ static SIMULATED: Models = Models { prefix: "sim", prices: &[("sim", price(0.0, 
 /// What a model costs if no vendor is known at all.
 const DEAREST: Price = price(15.0, 15.0, 18.75, 120.0);
 
-fn all() -> impl Iterator<Item = &'static Models> {
-    BUILT_IN.models().chain([&SIMULATED])
-}
+impl Programs {
+    /// The models of all vendors, and our own.
+    fn priced(&self) -> impl Iterator<Item = &'static Models> {
+        self.all().filter_map(|program| program.models).chain([&SIMULATED])
+    }
 
-/// The price of a model that a program works with; none if no table has it.
-pub fn of_model(adapter: Adapter, model: &str) -> Option<Price> {
-    let name = plain(model);
-    let mut known = adapter.models().into_iter().chain(all()).flat_map(|models| models.prices);
-    known.find(|(known, _)| is_same(&name, known)).map(|(_, price)| *price)
-}
+    /// The price of a model that a program works with; none if no table has it.
+    pub fn price(&self, adapter: Adapter, model: &str) -> Option<Price> {
+        let name = plain(model);
+        let tables = adapter.models().into_iter().chain(self.priced());
+        let mut known = tables.flat_map(|models| models.prices);
+        known.find(|(known, _)| is_same(&name, known)).map(|(_, price)| *price)
+    }
 
-/// What a model counts as that no table has: the dearest of its vendor, else of all.
-pub fn dearest(adapter: Adapter, model: &str) -> (&'static str, Price) {
-    let name = plain(model);
-    let own = adapter.models();
-    let by_name = own.into_iter().chain(all()).find(|models| name.starts_with(models.prefix));
-    let of_vendor = by_name.or(own).map(|models| vec![models]);
-    let tables = of_vendor.unwrap_or_else(|| all().collect());
-    let dearest = tables.iter().flat_map(|models| models.prices).max_by(|(_, one), (_, other)| {
-        one.output.total_cmp(&other.output).then(one.input.total_cmp(&other.input))
-    });
-    dearest.copied().unwrap_or(("", DEAREST))
+    /// What a model counts as that no table has: the dearest of its vendor, else of all.
+    pub fn dearest(&self, adapter: Adapter, model: &str) -> (&'static str, Price) {
+        let name = plain(model);
+        let own = adapter.models();
+        let mut tables = own.into_iter().chain(self.priced());
+        let by_name = tables.find(|models| name.starts_with(models.prefix));
+        let of_vendor = by_name.or(own).map(|models| vec![models]);
+        let tables = of_vendor.unwrap_or_else(|| self.priced().collect());
+        let prices = tables.iter().flat_map(|models| models.prices);
+        let dearest = prices.max_by(|(_, one), (_, other)| {
+            one.output.total_cmp(&other.output).then(one.input.total_cmp(&other.input))
+        });
+        dearest.copied().unwrap_or(("", DEAREST))
+    }
 }
 
 /// A model's own name: without the service that offers it, and without what stands in brackets.
@@ -83,10 +89,11 @@ fn is_same(name: &str, known: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::programs::BUILT_IN;
 
     #[test]
     fn models_are_found_with_dates_and_behind_services() {
-        let output = |model: &str| of_model(Adapter::ACP, model).map(|price| price.output);
+        let output = |model: &str| BUILT_IN.price(Adapter::ACP, model).map(|price| price.output);
         #[rustfmt::skip]
         let table = [
             ("claude-sonnet-4-5-20250929", Some(15.0)),
@@ -120,7 +127,7 @@ mod tests {
             (Adapter::ACP, "something", 120.0),
         ];
         for (adapter, model, want) in table {
-            assert!((dearest(adapter, model).1.output - want).abs() < 1e-9, "{model}");
+            assert!((BUILT_IN.dearest(adapter, model).1.output - want).abs() < 1e-9, "{model}");
         }
     }
 }

@@ -85,7 +85,7 @@ impl Product {
     }
 
     pub fn from_word(word: &str) -> Option<Self> {
-        Self::all().find(|product| product.as_str() == word)
+        BUILT_IN.product(word)
     }
 }
 

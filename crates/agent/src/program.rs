@@ -1,6 +1,6 @@
 //! By which names agent programs run.
 
-use crate::programs::BUILT_IN;
+use crate::programs::{BUILT_IN, Programs};
 
 /// Programs that act for a model and of which we know nothing else. Whatever runs below one of them, or
 /// below one that we know more of, is not a person.
@@ -27,33 +27,40 @@ pub fn conversation(variable: impl Fn(&str) -> Option<String>) -> Option<String>
     variables.find_map(|name| variable(name).filter(is_name))
 }
 
-/// Names the agent program that a command line belongs to, if it is one.
-pub fn recognise<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Option<&'static str> {
-    let mut arguments = arguments.into_iter();
-    let program = base_name(arguments.next()?);
-    if let Some(known) = known(program) {
-        return Some(known);
+impl Programs {
+    /// Names the agent program that a command line belongs to, if it is one.
+    pub fn recognise<'a>(
+        &self,
+        arguments: impl IntoIterator<Item = &'a str>,
+    ) -> Option<&'static str> {
+        let mut arguments = arguments.into_iter();
+        let program = base_name(arguments.next()?);
+        if let Some(known) = self.known(program) {
+            return Some(known);
+        }
+        let is_interpreter = INTERPRETERS.iter().any(|name| program.starts_with(name));
+        if !is_interpreter {
+            return None;
+        }
+        let mut words = arguments.take(SCRIPT_ARGUMENTS_MAX).filter(|text| !text.starts_with('-'));
+        words.find_map(|path| self.script(path))
     }
-    let is_interpreter = INTERPRETERS.iter().any(|name| program.starts_with(name));
-    if !is_interpreter {
-        return None;
-    }
-    arguments.take(SCRIPT_ARGUMENTS_MAX).filter(|text| !text.starts_with('-')).find_map(script)
-}
 
-/// A script counts by its file name or by the package folder that it lies in.
-fn script(path: &str) -> Option<&'static str> {
-    let stem = |part: &'_ str| known(part.split('.').next().unwrap_or(part));
-    path.rsplit('/').take(4).find_map(|part| {
-        stem(part).or_else(|| part.split('-').next().and_then(known)).or_else(|| {
-            part.strip_suffix("-code").or_else(|| part.strip_suffix("-cli")).and_then(known)
+    /// A script counts by its file name or by the package folder that it lies in.
+    fn script(&self, path: &str) -> Option<&'static str> {
+        let known = |name: &str| self.known(name);
+        let stem = |part: &'_ str| known(part.split('.').next().unwrap_or(part));
+        path.rsplit('/').take(4).find_map(|part| {
+            stem(part).or_else(|| part.split('-').next().and_then(known)).or_else(|| {
+                part.strip_suffix("-code").or_else(|| part.strip_suffix("-cli")).and_then(known)
+            })
         })
-    })
-}
+    }
 
-fn known(name: &str) -> Option<&'static str> {
-    let files = BUILT_IN.all().filter_map(|program| program.file);
-    files.chain(OTHER_PROGRAMS.iter().copied()).find(|known| *known == name)
+    fn known(&self, name: &str) -> Option<&'static str> {
+        let files = self.all().filter_map(|program| program.file);
+        files.chain(OTHER_PROGRAMS.iter().copied()).find(|known| *known == name)
+    }
 }
 
 fn base_name(path: &str) -> &str {
@@ -93,7 +100,7 @@ mod tests {
             (&[], None),
         ];
         for (arguments, want) in table {
-            assert_eq!(recognise(arguments.iter().copied()), *want, "{arguments:?}");
+            assert_eq!(BUILT_IN.recognise(arguments.iter().copied()), *want, "{arguments:?}");
         }
     }
 }

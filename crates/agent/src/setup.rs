@@ -4,7 +4,7 @@
 //! What is said here is used to refuse work before it begins, so it errs on the other side: a
 //! program counts as signed out only where nothing at all hints at an account.
 
-use crate::{programs::BUILT_IN, versions::Version};
+use crate::{programs::Programs, versions::Version};
 
 /// What would be there if a program were signed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +30,14 @@ pub struct Setup {
     pub sign_in: Option<SignIn>,
 }
 
-/// The command that installs a program.
-pub fn install_command(program: &str) -> Option<&'static str> {
-    BUILT_IN.program(program)?.setup.map(|setup| setup.install)
-}
+impl Programs {
+    /// The command that installs a program.
+    pub fn install_command(&self, program: &str) -> Option<&'static str> {
+        self.program(program)?.setup.map(|setup| setup.install)
+    }
 
-/// By what a program's account is seen; none where its absence would prove nothing.
-pub fn sign_in(program: &str) -> Option<SignIn> {
-    BUILT_IN.program(program)?.setup?.sign_in
+    /// By what a program's account is seen; none where its absence would prove nothing.
+    pub fn sign_in(&self, program: &str) -> Option<SignIn> {
+        self.program(program)?.setup?.sign_in
+    }
 }

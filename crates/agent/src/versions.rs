@@ -3,7 +3,7 @@
 //! Older ones lack options or events that we rely on, and fail in the middle of a task. Newer ones than
 //! we have seen are taken as they are.
 
-use crate::programs::BUILT_IN;
+use crate::programs::Programs;
 use std::fmt;
 
 /// A program's version: three numbers; what follows them does not count.
@@ -31,16 +31,19 @@ impl fmt::Display for Version {
     }
 }
 
-/// The oldest version of a program that Waypost works with, by the program's path or name; none for
-/// programs that it does not know by name.
-pub fn oldest(program: &str) -> Option<Version> {
-    let name = program.rsplit('/').next().unwrap_or(program);
-    BUILT_IN.program(name)?.setup.map(|setup| setup.oldest)
+impl Programs {
+    /// The oldest version of a program that Waypost works with, by the program's path or name; none
+    /// for programs that it does not know by name.
+    pub fn oldest(&self, program: &str) -> Option<Version> {
+        let name = program.rsplit('/').next().unwrap_or(program);
+        self.program(name)?.setup.map(|setup| setup.oldest)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::programs::BUILT_IN;
 
     #[test]
     fn versions_are_found_in_what_programs_say() {
@@ -62,6 +65,7 @@ mod tests {
     #[test]
     fn versions_compare_by_their_numbers() {
         assert!(Version(0, 9, 0) < Version(0, 10, 0) && Version(2, 0, 99) < Version(2, 1, 0));
+        let oldest = |program: &str| BUILT_IN.oldest(program);
         assert_eq!(oldest("/opt/bin/codex"), oldest("codex"));
         assert!(oldest("codex").is_some() && oldest("aider").is_none());
     }

@@ -4,7 +4,7 @@
 //! title may be shortened, or worded by the model.
 
 use crate::adapter::Adapter;
-use crate::programs::BUILT_IN;
+use crate::programs::Programs;
 use crate::stream::Ask;
 use crate::stream::json::parse;
 use serde_json::Value;
@@ -21,13 +21,15 @@ pub fn want(adapter: Adapter, ask: &Ask) -> Want {
 /// well.
 const GUARDED: [&str; 2] = [".git", ".waypost"];
 
-/// Whether a file below a work tree is one that no agent may change without a person's word.
-pub fn is_guarded(path: &Path) -> bool {
-    let is_guarded = |part: &OsStr| {
-        let programs = BUILT_IN.all().filter_map(|program| program.folder);
-        programs.chain(GUARDED).any(|it| part.eq_ignore_ascii_case(it))
-    };
-    path.iter().any(is_guarded)
+impl Programs {
+    /// Whether a file below a work tree is one that no agent may change without a person's word.
+    pub fn is_guarded(&self, path: &Path) -> bool {
+        let is_guarded = |part: &OsStr| {
+            let folders = self.all().filter_map(|program| program.folder);
+            folders.chain(GUARDED).any(|it| part.eq_ignore_ascii_case(it))
+        };
+        path.iter().any(is_guarded)
+    }
 }
 
 pub(crate) fn run(command: &Value) -> Want {

@@ -6,7 +6,7 @@ use waypost_agent::{
     Adapter, Capability, Dialect,
     answer::{self, Answer, Unanswerable},
     launch::{Access, Conversation, Launch, Opening, Order, Prompts},
-    prices::{self, Models, price},
+    prices::{Models, price},
     programs::{AgentProgram, BUILT_IN, KnownAgent, Programs},
     stream::{Ask, AskItem, AskKind, Choice, End, LineUse, Listener, Reader, Said, Usage, Why},
     want,
@@ -152,9 +152,12 @@ fn a_program_is_added_in_three_places() {
     let want = [Said::Model("ara-1".to_owned()), Said::Usage(usage), Said::Ended(end)];
     assert_eq!(said, want);
     assert_eq!(reader.finish(), []);
-    assert_eq!(prices::of_model(adapter, "ara-1"), Some(price(1.0, 0.1, 1.0, 4.0)));
-    assert_eq!(prices::of_model(Adapter::CLAUDE, "ara-1"), None);
-    assert_eq!(prices::dearest(adapter, "ara-9").0, "ara-1");
+    assert_eq!(programs.price(adapter, "ara-1"), Some(price(1.0, 0.1, 1.0, 4.0)));
+    assert_eq!(BUILT_IN.price(Adapter::CLAUDE, "ara-1"), None);
+    assert!(programs.is_guarded(".parrot/nest".as_ref()));
+    assert!(!BUILT_IN.is_guarded(".parrot/nest".as_ref()));
+    assert_eq!(programs.recognise(["/opt/parrot", "--fresh"]), Some("parrot"));
+    assert_eq!(programs.dearest(adapter, "ara-9").0, "ara-1");
 }
 
 fn order() -> Order {

@@ -5,6 +5,7 @@
 
 use crate::environment::Environment;
 use std::{env, fs};
+use waypost_agent::programs::{BUILT_IN, Programs};
 use waypost_model::{actor::Actor, layout};
 
 /// How far up the process tree is looked; deeper trees count as an agent's.
@@ -12,13 +13,13 @@ const ANCESTORS_MAX: usize = 64;
 
 /// Finds out who runs this process.
 pub fn identify() -> Actor {
-    identify_process(std::process::id(), &Environment::of_this_process())
+    identify_process(std::process::id(), &Environment::of_this_process(), &BUILT_IN)
 }
 
 /// Finds out who runs a process of this user; its environment only says which attempt an agent is
 /// at.
-pub(crate) fn identify_process(pid: u32, environment: &Environment) -> Actor {
-    match ancestry(pid) {
+pub(crate) fn identify_process(pid: u32, environment: &Environment, programs: &Programs) -> Actor {
+    match ancestry(pid, programs) {
         Ancestry { agent: None, has_terminal: true, is_whole: true } => Actor::User(user_name()),
         Ancestry { agent, .. } => Actor::Agent {
             id: agent.unwrap_or("unknown").to_owned(),
@@ -46,13 +47,13 @@ struct Ancestry {
     is_whole: bool,
 }
 
-fn ancestry(mut pid: u32) -> Ancestry {
+fn ancestry(mut pid: u32, programs: &Programs) -> Ancestry {
     let mut found = Ancestry { agent: None, has_terminal: false, is_whole: false };
     for depth in 0..ANCESTORS_MAX {
         let Some(stat) = Stat::read(pid) else { break };
         if depth == 0 {
             found.has_terminal = stat.terminal != 0;
-        } else if let Some(agent) = agent_of(pid) {
+        } else if let Some(agent) = agent_of(pid, programs) {
             found.agent = Some(agent);
             break;
         }
@@ -65,10 +66,10 @@ fn ancestry(mut pid: u32) -> Ancestry {
     found
 }
 
-fn agent_of(pid: u32) -> Option<&'static str> {
+fn agent_of(pid: u32, programs: &Programs) -> Option<&'static str> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let line = String::from_utf8_lossy(&line).into_owned();
-    waypost_agent::recognise(line.split('\0').filter(|part| !part.is_empty()))
+    programs.recognise(line.split('\0').filter(|part| !part.is_empty()))
 }
 
 /// The two fields of `/proc/PID/stat` that matter here.

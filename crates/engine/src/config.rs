@@ -8,7 +8,7 @@ mod personal;
 pub(crate) use personal::{Personal, USUAL_USER_FILE};
 
 use crate::{
-    agent::built_in_names,
+    agent::known_names,
     environment::Environment,
     error::{EngineError, Problem},
     home::Home,
@@ -20,6 +20,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use toml::{Table, Value};
+use waypost_agent::programs::Programs;
 use waypost_model::{
     code::Code,
     config::{Config, REDACTED, SECRET_KEYS, reference},
@@ -66,6 +67,8 @@ pub struct Sources {
     pub user_file: Option<PathBuf>,
     pub project_file: Option<PathBuf>,
     pub environment: Vec<(String, String)>,
+    /// What may be an agent without a word in any layer.
+    pub programs: Programs,
 }
 
 impl fmt::Display for Origin {
@@ -110,7 +113,7 @@ impl Configuration {
     fn personal<'a>(&self, sources: &'a Sources) -> Personal<'a> {
         let own = self.merged.get("agents").and_then(Value::as_table);
         let own = own.into_iter().flat_map(|agents| agents.keys().cloned());
-        let known = built_in_names().map(str::to_owned).chain(own).collect();
+        let known = known_names(&sources.programs).map(str::to_owned).chain(own).collect();
         Personal { known, user_file: sources.user_file.as_deref() }
     }
 

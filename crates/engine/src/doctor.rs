@@ -256,7 +256,7 @@ impl<'a> Doctor<'a> {
         let mut findings: Vec<Finding> = faults.collect();
         findings
             .extend((!git_hooks.is_empty()).then(|| Finding::good("hooks", git_hooks.join(", "))));
-        for product in Product::all() {
+        for product in project.setup.programs.products() {
             let files = registered.iter().filter(|(of, _)| *of == product).map(|(_, name)| name);
             let files: Vec<&str> = files.map(String::as_str).collect();
             findings.extend(program_hooks(&project, product, &files));

@@ -24,10 +24,7 @@ use std::{
     path::{Path, PathBuf},
     thread,
 };
-use waypost_agent::{
-    setup,
-    versions::{self, Version},
-};
+use waypost_agent::{programs::Programs, setup::SignIn, versions::Version};
 use waypost_git::{Outlook, PhaseBranch};
 use waypost_model::{
     code::Code,
@@ -47,6 +44,7 @@ const SETTINGS_SIZE_MAX: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Preflight {
     agents: BTreeMap<String, AgentConfig>,
+    programs: Programs,
     checks: BTreeMap<String, AgentCheck>,
     /// Those of them whose program and settings are still the same.
     current: BTreeSet<String>,
@@ -69,6 +67,7 @@ impl Preflight {
         let current = checks.iter().filter(|(_, check)| check.is_current(project));
         Ok(Self {
             agents: project.configuration().values.agents.clone(),
+            programs: project.setup.programs.clone(),
             current: current.map(|(name, _)| name.clone()).collect(),
             checks,
             root: project.root().to_owned(),
@@ -108,9 +107,9 @@ impl Preflight {
         let asked: Vec<(String, Option<String>)> = thread::scope(|scope| {
             let mut threads = Vec::new();
             for name in names {
-                let Ok(agent) = Agent::named(&name, &self.agents) else { continue };
-                let is_known =
-                    agent.command.first().is_some_and(|it| versions::oldest(it).is_some());
+                let Ok(agent) = Agent::named(&name, &self.agents, &self.programs) else { continue };
+                let word = agent.command.first();
+                let is_known = word.is_some_and(|it| self.programs.oldest(it).is_some());
                 let Some(program) = agent.program(environment).filter(|_| is_known) else {
                     continue;
                 };
@@ -135,7 +134,7 @@ impl Preflight {
         let mut notices = Vec::new();
         let mut paid = None;
         for name in self.agents_needed(active) {
-            let agent = Agent::named(&name, &self.agents)?;
+            let agent = Agent::named(&name, &self.agents, &self.programs)?;
             self.check_program(&agent)?;
             notices.extend(self.check_version(&agent)?);
             require_key(&agent, &self.root, &self.environment)?;
@@ -183,16 +182,16 @@ impl Preflight {
     /// Refuses a program that is too old; says so where its version cannot be told.
     fn check_version(&self, agent: &Agent) -> Result<Option<Remark>, EngineError> {
         let (name, word) = (&agent.name, agent.command.first().map_or("", String::as_str));
-        let (Some(said), Some(oldest)) = (self.versions.get(name), versions::oldest(word)) else {
-            return Ok(None);
-        };
+        let (said, oldest) = (self.versions.get(name), self.programs.oldest(word));
+        let (Some(said), Some(oldest)) = (said, oldest) else { return Ok(None) };
         match said.as_deref().and_then(Version::find) {
             Some(found) if found < oldest => {
                 let message = format!(
                     "tasks are for {name}, and its program `{word}` is version {found}; Waypost \
                      works with {oldest} and later ones"
                 );
-                let hint = match setup::install_command(word.rsplit('/').next().unwrap_or(word)) {
+                let file = word.rsplit('/').next().unwrap_or(word);
+                let hint = match self.programs.install_command(file) {
                     Some(install) => format!("`{install}@latest` installs the newest one"),
                     None => "install a newer one".to_owned(),
                 };
@@ -219,14 +218,14 @@ impl Preflight {
                 format!("name another one as `command` in `[agents.{name}]` of {USUAL_USER_FILE}");
             let message =
                 format!("tasks are for {name}, and its program `{word}` is not installed");
-            let hint = match setup::install_command(word) {
+            let hint = match self.programs.install_command(word) {
                 Some(install) => format!("`{install}` installs it; or {other}"),
                 None => format!("install it, or {other}"),
             };
             return Err(Problem::new(Code::ProgramMissing, message).hint(hint).into());
         }
         // A program of the person's own choice may keep its account anywhere.
-        let sign_in = setup::sign_in(word).filter(|_| agent.config.command.is_empty());
+        let sign_in = self.programs.sign_in(word).filter(|_| agent.config.command.is_empty());
         match sign_in.filter(|sign_in| self.is_signed_out(sign_in)) {
             Some(sign_in) => {
                 let message =
@@ -238,7 +237,7 @@ impl Preflight {
     }
 
     /// Whether nothing hints at an account.
-    fn is_signed_out(&self, sign_in: &setup::SignIn) -> bool {
+    fn is_signed_out(&self, sign_in: &SignIn) -> bool {
         let hints = |name: &str| sign_in.variables.iter().any(|begin| name.starts_with(begin));
         let has_variable =
             self.environment.texts().any(|(name, value)| !value.is_empty() && hints(name));

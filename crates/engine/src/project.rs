@@ -29,6 +29,7 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
+use waypost_agent::programs::Programs;
 use waypost_model::{
     actor::Actor,
     code::Code,
@@ -64,6 +65,8 @@ pub struct ProjectSetup {
     pub(crate) place: Place,
     pub(crate) home: Home,
     pub(crate) configuration: Configuration,
+    /// The agent programs that are known here.
+    pub(crate) programs: Programs,
 }
 
 /// For whom a project is open.
@@ -106,6 +109,15 @@ pub struct Project {
 impl ProjectSetup {
     /// The project around `start`, as it is set up for a user with this environment.
     pub fn find(start: &Path, environment: &Environment) -> Result<Self, EngineError> {
+        Self::find_with(start, environment, &Programs::default())
+    }
+
+    /// As `find`, with other agent programs than those that Waypost brings along.
+    fn find_with(
+        start: &Path,
+        environment: &Environment,
+        programs: &Programs,
+    ) -> Result<Self, EngineError> {
         let home = Home::from_environment(environment);
         let place = Place::find(start)?;
         let configuration = Configuration::load(&Sources {
@@ -115,8 +127,9 @@ impl ProjectSetup {
                 .texts()
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
+            programs: programs.clone(),
         })?;
-        Ok(Self { place, home, configuration })
+        Ok(Self { place, home, configuration, programs: programs.clone() })
     }
 
     pub fn root(&self) -> &Path {
@@ -176,16 +189,18 @@ impl ProjectSetup {
 impl Project {
     /// Finds the project around `start` without opening its journal.
     pub fn find(start: &Path, actor: Actor) -> Result<Self, EngineError> {
-        Self::find_in(start, actor, Environment::of_this_process())
+        Self::find_in(start, actor, Environment::of_this_process(), &Programs::default())
     }
 
-    /// As `find`, for an actor with this environment, which may be in another process.
+    /// As `find`, for an actor with this environment, which may be in another process, and with the
+    /// agent programs that are known to the process that asks.
     pub(crate) fn find_in(
         start: &Path,
         actor: Actor,
         environment: Environment,
+        programs: &Programs,
     ) -> Result<Self, EngineError> {
-        let setup = ProjectSetup::find(start, &environment)?;
+        let setup = ProjectSetup::find_with(start, &environment, programs)?;
         let fence = Fence::from_environment(&setup.place.state, &environment);
         Ok(Self {
             journals: Journals::of(&setup.place),
@@ -222,7 +237,7 @@ impl Project {
 
     /// As `open`, leaving the windows as they are.
     pub fn open_unreconciled(start: &Path, actor: Actor) -> Result<Self, EngineError> {
-        Self::open_for(start, actor, Environment::of_this_process())
+        Self::open_for(start, actor, Environment::of_this_process(), &Programs::default())
     }
 
     /// As `open_unreconciled`, for an actor in another process.
@@ -230,8 +245,9 @@ impl Project {
         start: &Path,
         actor: Actor,
         environment: Environment,
+        programs: &Programs,
     ) -> Result<Self, EngineError> {
-        let mut project = Self::find_in(start, actor, environment)?;
+        let mut project = Self::find_in(start, actor, environment, programs)?;
         project.open_journal()?;
         Ok(project)
     }

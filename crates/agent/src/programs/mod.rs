@@ -110,8 +110,16 @@ impl Programs {
         self.all().filter_map(|program| program.product)
     }
 
-    pub(crate) fn models(&self) -> impl Iterator<Item = &'static Models> {
-        self.all().filter_map(|program| program.models)
+    /// The product of a word.
+    pub fn product(&self, word: &str) -> Option<Product> {
+        self.products().find(|product| product.as_str() == word)
+    }
+}
+
+/// Those that Waypost brings along.
+impl Default for Programs {
+    fn default() -> Self {
+        BUILT_IN.clone()
     }
 }
 

@@ -11,7 +11,8 @@ use std::{
 };
 use waypost_agent::{
     answer::Answer,
-    is_guarded, protocol,
+    programs::Programs,
+    protocol,
     stream::{Ask, AskItem, AskKind, DENY},
     want,
 };
@@ -41,7 +42,9 @@ pub(crate) fn by_access(agent: &Agent, folder: &Path, ask: &Ask) -> Option<Answe
     }
     let want = want(agent.adapter, ask);
     let is_inside = match &want {
-        Want::Edit { paths } => paths.iter().all(|path| is_below(folder, Path::new(path))),
+        Want::Edit { paths } => {
+            paths.iter().all(|path| is_free(folder, path.as_ref(), &agent.programs))
+        }
         Want::Run { .. } | Want::Other => false,
     };
     match rule(agent.config.access, &agent.config.allowed_tools, &want, is_inside) {
@@ -53,7 +56,7 @@ pub(crate) fn by_access(agent: &Agent, folder: &Path, ask: &Ask) -> Option<Answe
 
 /// Whether a file is really below a folder, whatever links are on the way, and is none that tells
 /// programs what to run.
-fn is_below(folder: &Path, path: &Path) -> bool {
+fn is_free(folder: &Path, path: &Path, programs: &Programs) -> bool {
     let Ok(folder) = folder.canonicalize() else { return false };
     let path = folder.join(path);
     if path.components().any(|part| part == Component::ParentDir) {
@@ -66,7 +69,7 @@ fn is_below(folder: &Path, path: &Path) -> bool {
                 let Ok(real) = found.canonicalize() else { return false };
                 let rest = path.strip_prefix(found).unwrap_or_else(|_| Path::new(""));
                 let real = real.join(rest);
-                return real.strip_prefix(&folder).is_ok_and(|inner| !is_guarded(inner));
+                return real.strip_prefix(&folder).is_ok_and(|inner| !programs.is_guarded(inner));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(_) => return false,
@@ -376,7 +379,13 @@ mod tests {
         let allowed_tools = allowed.iter().map(ToString::to_string).collect();
         let config = AgentConfig { access, allowed_tools, ..AgentConfig::default() };
         let command = vec!["gemini".to_owned()];
-        Agent { name: "gemini".to_owned(), adapter: Adapter::ACP, command, config }
+        Agent {
+            name: "gemini".to_owned(),
+            adapter: Adapter::ACP,
+            command,
+            config,
+            programs: Programs::default(),
+        }
     }
 
     fn asking_for(call: &serde_json::Value) -> Ask {

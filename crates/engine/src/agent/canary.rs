@@ -99,7 +99,7 @@ impl AgentCheck {
         let mark = Mark::of(&resolved(&self.program)).ok().flatten();
         let is_same_program =
             mark.is_some_and(|mark| mark.size == self.size && mark_time(&mark) == self.mtime_ns);
-        let product = self.product.as_deref().and_then(Product::from_word);
+        let product = self.product.as_deref().and_then(|word| project.setup.programs.product(word));
         is_same_program && self.settings == project.settings_hash(product)
     }
 }

@@ -6,10 +6,7 @@
 
 use super::Agent;
 use std::collections::BTreeMap;
-use waypost_agent::{
-    prices::{self, Price},
-    stream::Usage as Counted,
-};
+use waypost_agent::{prices::Price, stream::Usage as Counted};
 use waypost_model::run::Usage;
 
 /// How many bytes of text a token is, where its program does not count.
@@ -81,10 +78,10 @@ impl Rate {
         }
         let configured = Some(agent.config.model.as_str()).filter(|model| !model.is_empty());
         let model = model.filter(|model| !model.is_empty()).or(configured).unwrap_or_default();
-        match prices::of_model(agent.adapter, model) {
+        match agent.programs.price(agent.adapter, model) {
             Some(price) => Self { price, unknown: None },
             None => {
-                let (name, price) = prices::dearest(agent.adapter, model);
+                let (name, price) = agent.programs.dearest(agent.adapter, model);
                 Self { price, unknown: Some((model.to_owned(), name)) }
             }
         }
@@ -200,12 +197,18 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use waypost_agent::Adapter;
+    use waypost_agent::{Adapter, programs::Programs};
     use waypost_model::config::AgentConfig;
 
     fn agent(adapter: Adapter, input_price: f64, output_price: f64) -> Agent {
         let config = AgentConfig { input_price, output_price, ..AgentConfig::default() };
-        Agent { name: "x".into(), adapter, command: vec!["x".into()], config }
+        Agent {
+            name: "x".into(),
+            adapter,
+            command: vec!["x".into()],
+            config,
+            programs: Programs::default(),
+        }
     }
 
     fn counted(input: u64, output: u64, cost_usd: Option<f64>) -> Counted {

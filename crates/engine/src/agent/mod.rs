@@ -30,7 +30,7 @@ pub(crate) use job::{HookSource, Job, JobEnd, JobOrder};
 pub(crate) use meter::{Meter, Tally};
 pub(crate) use name::new_uuid;
 pub use profile::{Agent, Installed};
-pub(crate) use profile::{SHELL, built_in_names, find_program};
+pub(crate) use profile::{SHELL, find_program, known_names};
 pub(crate) use slots::{Slot, Slots};
 pub(crate) use supervised::{
     Adoption, AgentEnd, Allowance, Bounds, Call, Circumstances, Halt, ProcessEnd, Purse, Remains,
@@ -39,3 +39,6 @@ pub(crate) use supervised::{
 };
 pub(crate) use surroundings::require_key;
 pub use transcript::Transcript;
+
+#[cfg(test)]
+mod tests;

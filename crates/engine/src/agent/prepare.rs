@@ -12,7 +12,7 @@ use std::{
     process::{Child, Command, Stdio},
     time::Duration,
 };
-use waypost_agent::{launch, recognise};
+use waypost_agent::launch;
 use waypost_store::{
     file::{self, Mark},
     hash,
@@ -34,7 +34,7 @@ pub(super) fn prepare(
 ) -> Result<(), EngineError> {
     let Some(first) = agent.adapter.first_start() else { return Ok(()) };
     // Another program that speaks the same has no such home.
-    if recognise(agent.command.iter().map(String::as_str)) != Some(first.program) {
+    if agent.programs.recognise(agent.command.iter().map(String::as_str)) != Some(first.program) {
         return Ok(());
     }
     let variable = |name: &str| {

@@ -13,9 +13,9 @@ use std::{collections::BTreeMap, env, ffi::OsStr, path::PathBuf};
 use waypost_agent::{
     Adapter, HookWay,
     launch::{Access, Conversation, Order, Prompts},
-    programs::{BUILT_IN, SIMULATED},
+    programs::{Programs, SIMULATED},
     registration::HookProgram,
-    versions::{self, Version},
+    versions::Version,
 };
 use waypost_model::config::{AgentAccess, AgentConfig};
 use waypost_model::{code::Code, layout};
@@ -28,13 +28,15 @@ pub(crate) const SHELL: &str = "shell";
 const SIM: &str = "sim";
 
 /// An agent that can be given work.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Agent {
     pub name: String,
     pub adapter: Adapter,
     /// The program and its first arguments.
     pub command: Vec<String>,
     pub config: AgentConfig,
+    /// What is known of agent programs beside its own.
+    pub(crate) programs: Programs,
 }
 
 /// An agent, and where its program is.
@@ -55,7 +57,7 @@ impl Installed {
 
     /// The version from which on Waypost works with the program, if what it `said` is older.
     pub fn needs_version(&self, said: Option<&str>) -> Option<Version> {
-        let oldest = versions::oldest(self.agent.command.first()?)?;
+        let oldest = self.agent.programs.oldest(self.agent.command.first()?)?;
         (Version::find(said?)? < oldest).then_some(oldest)
     }
 }
@@ -63,12 +65,12 @@ impl Installed {
 impl Project {
     /// The agent of a name.
     pub fn agent(&self, name: &str) -> Result<Agent, EngineError> {
-        Agent::named(name, &self.configuration().values.agents)
+        Agent::named(name, &self.configuration().values.agents, &self.setup.programs)
     }
 
     /// The names of all agents but the shell.
     pub fn agent_names(&self) -> Vec<String> {
-        names(&self.configuration().values.agents)
+        names(&self.configuration().values.agents, &self.setup.programs)
     }
 
     /// All agents, and where their programs are.
@@ -123,8 +125,8 @@ impl Project {
     }
 }
 
-fn no_adapter(name: &str, word: &str) -> EngineError {
-    let known: Vec<&str> = Adapter::all().map(|adapter| adapter.as_str()).collect();
+fn no_adapter(name: &str, word: &str, programs: &Programs) -> EngineError {
+    let known: Vec<&str> = programs.adapters().map(Adapter::as_str).collect();
     let message = match word {
         "" => format!("the agent `{name}` has no `adapter`"),
         word => format!("the agent `{name}` has the unknown adapter `{word}`"),
@@ -150,14 +152,14 @@ pub(crate) fn find_program(word: &str, folders: Option<&OsStr>) -> Option<PathBu
     env::split_paths(folders?).map(|folder| folder.join(word)).find(is_program)
 }
 
-/// The names of the agents that Waypost brings along.
-pub(crate) fn built_in_names() -> impl Iterator<Item = &'static str> {
-    BUILT_IN.agents().map(|known| known.name).chain([SIM])
+/// The names of the agents that need no configuration.
+pub(crate) fn known_names(programs: &Programs) -> impl Iterator<Item = &'static str> {
+    programs.agents().map(|known| known.name).chain([SIM])
 }
 
 /// The names of all agents but the shell.
-fn names(agents: &BTreeMap<String, AgentConfig>) -> Vec<String> {
-    let mut names: Vec<String> = built_in_names().map(str::to_owned).collect();
+fn names(agents: &BTreeMap<String, AgentConfig>, programs: &Programs) -> Vec<String> {
+    let mut names: Vec<String> = known_names(programs).map(str::to_owned).collect();
     names.extend(agents.keys().cloned());
     names.sort();
     names.dedup();
@@ -169,14 +171,15 @@ impl Agent {
     pub(crate) fn named(
         name: &str,
         agents: &BTreeMap<String, AgentConfig>,
+        programs: &Programs,
     ) -> Result<Self, EngineError> {
         let config = agents.get(name);
-        let known = BUILT_IN.agents().find(|known| known.name == name);
+        let known = programs.agents().find(|known| known.name == name);
         let is_sim = name == SIM;
         if config.is_none() && known.is_none() && !is_sim {
             let hint = format!(
                 "known are {SHELL}, {}; others are tables `[agents.NAME]` in {USUAL_USER_FILE}",
-                names(agents).join(", ")
+                names(agents, programs).join(", ")
             );
             let message = format!("there is no agent `{name}`");
             return Err(Problem::new(Code::AgentUnknown, message).hint(hint).into());
@@ -185,9 +188,9 @@ impl Agent {
         let adapter = match config.adapter.as_str() {
             "" if is_sim => Some(SIMULATED),
             "" => known.map(|known| known.adapter),
-            word => Some(Adapter::from_word(word).ok_or_else(|| no_adapter(name, word))?),
+            word => Some(programs.adapter(word).ok_or_else(|| no_adapter(name, word, programs))?),
         };
-        let adapter = adapter.ok_or_else(|| no_adapter(name, ""))?;
+        let adapter = adapter.ok_or_else(|| no_adapter(name, "", programs))?;
         if is_sim && !config.command.is_empty() {
             // It counts as free of cost, and stands in for all others in a rehearsal.
             let message = format!("the agent `{SIM}` is Waypost itself and has no `command`");
@@ -205,7 +208,7 @@ impl Agent {
                 return Err(Problem::new(Code::AgentIncomplete, message).hint(hint).into());
             }
         };
-        Ok(Self { name: name.to_owned(), adapter, command, config })
+        Ok(Self { name: name.to_owned(), adapter, command, config, programs: programs.clone() })
     }
 
     /// Where its program is, as a shell finds it; none if it is not there.

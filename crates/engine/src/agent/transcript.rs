@@ -6,10 +6,7 @@ use crate::{
     project::Project,
 };
 use std::fmt::Write as _;
-use waypost_agent::{
-    Adapter,
-    stream::{LimitStatus, Reader, Said, Why},
-};
+use waypost_agent::stream::{LimitStatus, Reader, Said, Why};
 use waypost_model::{code::Code, id::TaskId};
 
 /// The stream of one attempt, from its beginning on.
@@ -23,7 +20,7 @@ impl Project {
     /// What the agent of an attempt said; none if no agent worked on it.
     pub fn transcript(&self, id: &TaskId, attempt: u32) -> Option<Transcript> {
         let log = self.task_log(id, attempt);
-        let mut adapters = Adapter::all();
+        let mut adapters = self.setup.programs.adapters();
         let adapter = adapters.find(|adapter| stream_path(&log, *adapter).exists())?;
         let stream = Stream::new(stream_path(&log, adapter));
         Some(Transcript { stream, reader: Reader::new(adapter) })

@@ -146,7 +146,7 @@ fn known(project: &mut Project, name: &str) -> Result<Option<AttemptAtWork>, Eng
     let Ok(agent) = project.agent(&agent) else { return Ok(None) };
     let speaks_otherwise =
         |adapter: Adapter| adapter != agent.adapter && stream_path(&attempt.log, adapter).exists();
-    if Adapter::all().any(speaks_otherwise) {
+    if project.setup.programs.adapters().any(speaks_otherwise) {
         return Ok(None);
     }
     let before = fs::read_to_string(before_path(&attempt.log)).ok();

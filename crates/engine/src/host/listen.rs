@@ -32,6 +32,7 @@ use std::{
     thread::{self, JoinHandle},
     time::Duration,
 };
+use waypost_agent::programs::Programs;
 use waypost_model::time::Time;
 use waypost_store::{
     StoreError,
@@ -68,6 +69,7 @@ struct Reception {
     owner: Owner,
     place: Place,
     spelling: Spelling,
+    programs: Programs,
     clients: AtomicUsize,
 }
 
@@ -76,6 +78,7 @@ impl Listening {
         lease: &EngineLease,
         place: Place,
         spelling: Spelling,
+        programs: Programs,
         desk: Arc<Desk>,
     ) -> Result<Self, EngineError> {
         let socket = Listener::bind(lease)?;
@@ -87,6 +90,7 @@ impl Listening {
             owner: lease.owner().clone(),
             place,
             spelling,
+            programs,
             clients: AtomicUsize::new(0),
         });
         let (flag, bell) = (Arc::clone(&is_over), Bell::new()?);
@@ -178,8 +182,9 @@ impl Reception {
     fn take_over(&self, mut peer: Connection, run: HandOver) -> Result<(), StoreError> {
         let environment = Environment::from(run.environment.clone());
         // From the process tree, as that process itself finds out who runs it.
-        let actor = identify_process(peer.peer_pid()?, &environment);
-        let mut project = match Project::open_for(&run.root, actor.clone(), environment) {
+        let actor = identify_process(peer.peer_pid()?, &environment, &self.programs);
+        let opened = Project::open_for(&run.root, actor.clone(), environment, &self.programs);
+        let mut project = match opened {
             Ok(project) => project,
             Err(error) => return fail(&mut peer, &error),
         };

@@ -83,7 +83,8 @@ impl Host {
     pub fn beside(project: &Project, purpose: &str) -> Result<Option<Self>, EngineError> {
         let (actor, environment) =
             (project.caller.actor.clone(), project.caller.environment.clone());
-        let mut own = Project::open_for(project.root(), actor, environment)?;
+        let mut own =
+            Project::open_for(project.root(), actor, environment, &project.setup.programs)?;
         own.spell(project.spelling);
         match claim_engine(&mut own, purpose)? {
             EngineClaim::Ours(lease) => {
@@ -101,8 +102,9 @@ impl Host {
         let now = project.clock.now();
         outbox::settle_obsolete(project.ensure_journal()?, now)?;
         let (place, spelling) = (project.setup.place.clone(), project.spelling);
+        let programs = project.setup.programs.clone();
         let desk = Arc::new(Desk::new(Seat::new(project, lease.owner().clone()))?);
-        let listening = Listening::begin(&lease, place, spelling, Arc::clone(&desk))?;
+        let listening = Listening::begin(&lease, place, spelling, programs, Arc::clone(&desk))?;
         let own = Arc::clone(&desk);
         let owner = thread::spawn(move || own.carry());
         let handle = Handle { desk };

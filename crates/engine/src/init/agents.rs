@@ -75,7 +75,7 @@ pub(super) fn choose(
         AgentChoice::These(products) => Ok((products.clone(), Vec::new())),
         AgentChoice::Installed => {
             let mut chosen = (Vec::new(), Vec::new());
-            for product in Product::all() {
+            for product in project.setup.programs.products() {
                 let is_wanted = is_installed(project, product)? || has_hook(project, product);
                 let list = if is_wanted { &mut chosen.0 } else { &mut chosen.1 };
                 list.push(product);
@@ -192,7 +192,7 @@ fn plan_file(
 /// The folders in which settings are written.
 pub(super) fn settings_folders(project: &Project) -> Vec<PathBuf> {
     let file = |product: Product| product.settings_file(Sharing::Private);
-    let paths = Product::all().map(|product| project.root().join(file(product)));
+    let paths = project.setup.programs.products().map(|product| project.root().join(file(product)));
     paths.filter_map(|path| path.parent().map(Path::to_owned)).collect()
 }
 
@@ -249,7 +249,11 @@ pub(super) fn private_settings(project: &Project) -> Vec<&'static str> {
         let program = registration::registered_program(*product, &text);
         program.is_some_and(|program| !is_bare_name(&program))
     };
-    let files = Product::all().map(|product| (product, product.settings_file(Sharing::Private)));
+    let files = project
+        .setup
+        .programs
+        .products()
+        .map(|product| (product, product.settings_file(Sharing::Private)));
     files.into_iter().filter(is_private).map(|(_, file)| file).collect()
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct HookHealth {
 pub(crate) fn examine_hooks(project: &Project) -> HookHealth {
     let record = Record::load(project);
     let mut health = HookHealth::default();
-    let names = Product::all().flat_map(|product| {
+    let names = project.setup.programs.products().flat_map(|product| {
         let mut files = [Sharing::Private, Sharing::Shared]
             .map(|sharing| (product.settings_file(sharing), product))
             .to_vec();

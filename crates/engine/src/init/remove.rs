@@ -146,7 +146,7 @@ fn is_left(project: &Project, path: &Path, sharing: Sharing) -> Result<bool, Eng
 /// Every settings file that may hold a hook of ours: here, and where it was noted.
 fn settings(project: &Project, record: &Record) -> BTreeSet<(PathBuf, Product)> {
     let names = || {
-        Product::all().flat_map(|product| {
+        project.setup.programs.products().flat_map(|product| {
             let file = move |sharing| product.settings_file(sharing);
             [Sharing::Private, Sharing::Shared].map(|sharing| (file(sharing), product))
         })

@@ -9,8 +9,7 @@ use crate::{
     answer::{Answer, Unanswerable},
     launch::{Launch, Order},
     product::Product,
-    program::recognise,
-    programs::AgentProgram,
+    programs::{AgentProgram, BUILT_IN},
     stream::{Ask, Listener},
 };
 use serde_json::Value;
@@ -52,7 +51,7 @@ impl Dialect for Acp {
     }
 
     fn product(&self, command: &[String]) -> Option<Product> {
-        Product::from_word(recognise(command.iter().map(String::as_str))?)
+        Product::from_word(BUILT_IN.recognise(command.iter().map(String::as_str))?)
     }
 
     fn launch(&self, order: &Order) -> Launch {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::agent::{Agent, Asking, Meter};
 use std::{path::Path, time::Duration};
-use waypost_agent::{Adapter, answer::Answer};
+use waypost_agent::{Adapter, answer::Answer, programs::Programs};
 use waypost_model::{
     config::AgentConfig,
     permission::Grant,
@@ -27,7 +27,13 @@ const ASK: &str = r#"{"type":"control_request","request_id":"r1","request":{
 
 fn agent(adapter: Adapter) -> Agent {
     let config = AgentConfig::default();
-    Agent { name: "a".into(), adapter, command: vec!["a".into()], config }
+    Agent {
+        name: "a".into(),
+        adapter,
+        command: vec!["a".into()],
+        config,
+        programs: Programs::default(),
+    }
 }
 
 fn line(text: &str) -> Vec<u8> {

@@ -1,6 +1,7 @@
 //! What a tool call would do, as values; and what the judge needs to know of the world.
 
 use std::fmt;
+use waypost_model::layout::SettingsFile;
 
 /// Everything that a tool call would do, each with the words that led to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,6 +67,8 @@ pub trait Look: Sync {
     fn recipe(&self, recipe: &Recipe<'_>) -> Script;
     /// Whether writing a path touches a protected file beyond those that are known by name.
     fn is_protected(&self, path: &str, reach: Reach) -> bool;
+    /// The files in which agent programs can be told not to ask us.
+    fn agent_settings(&self) -> &[SettingsFile];
 }
 
 /// A variable that no command can set: its value is never known. An answer of [`Look`] has it in

@@ -200,7 +200,7 @@ impl Walk<'_> {
         for source in sources {
             let base = source.trim_end_matches('/').rsplit('/').next().unwrap_or(source);
             let path = protected::joined(&self.shell.folder, &format!("{folder}/{base}"));
-            if protected::is_protected(&path, false) {
+            if self.is_protected_by_name(&path, false) {
                 self.write(&format!("{folder}/{base}"), words, false);
             }
         }
@@ -239,7 +239,7 @@ impl Walk<'_> {
     /// A change of rights writes no content, but can switch a hook off.
     fn switched(&mut self, path: &str, words: &str) {
         let whole = protected::joined(&self.shell.folder, path);
-        if protected::is_protected(&whole, true) {
+        if self.is_protected_by_name(&whole, true) {
             self.write(path, words, true);
         }
     }
@@ -247,7 +247,7 @@ impl Walk<'_> {
     /// A file that a program may write or only read: it counts if it is a protected one.
     pub(crate) fn touched(&mut self, path: &str, words: &str) {
         let whole = protected::joined(&self.shell.folder, path);
-        if protected::is_protected(&whole, false) {
+        if self.is_protected_by_name(&whole, false) {
             self.write(path, words, false);
         }
     }

@@ -301,7 +301,8 @@ impl Walk<'_> {
             paths => paths,
         };
         if paths.is_empty() {
-            self.write(".claude/settings.local.json", words, false);
+            let settings = self.context.look.agent_settings();
+            settings.iter().for_each(|file| self.write(file.path, words, false));
         }
         paths.iter().for_each(|path| self.write(path, words, true));
     }

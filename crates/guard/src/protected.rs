@@ -4,7 +4,7 @@
 //! glob or an unknown piece matches what its known beginning and end allow.
 
 use crate::word::UNKNOWN;
-use waypost_model::layout;
+use waypost_model::layout::{self, SettingsFile};
 
 /// Protected paths: the path itself and everything below it.
 const PATHS: &[&[&str]] = &[
@@ -14,16 +14,10 @@ const PATHS: &[&[&str]] = &[
     &[".git", layout::STATE_IN_GIT],
     &[".git", "hooks"],
     &[".git", "config"],
-    &[".claude", "settings.json"],
-    &[".claude", "settings.local.json"],
-    &[".codex", "hooks.json"],
-    &[".codex", "config.toml"],
-    &[".gemini", "settings.json"],
 ];
 
 /// Names of protected files that count by themselves where the folder is not known.
-const NAMES: &[&str] =
-    &["state.json", layout::state::JOURNAL, "settings.json", "settings.local.json", "hooks.json"];
+const NAMES: &[&str] = &["state.json", layout::state::JOURNAL];
 
 /// The beginnings of what is not known by name.
 const GLOB: [char; 5] = ['*', '?', '[', '{', UNKNOWN];
@@ -60,19 +54,28 @@ pub(crate) fn joined(folder: &str, path: &str) -> String {
 }
 
 /// Whether writing `path` touches a protected one; `removes` if what is below it goes too.
-pub(crate) fn is_protected(path: &str, removes: bool) -> bool {
+pub(crate) fn is_protected(path: &str, removes: bool, settings: &[SettingsFile]) -> bool {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let is_lost = parts.len() > 1 && parts[parts.len() - 2] == UNKNOWN.to_string();
     let last = parts.last().copied().unwrap_or_default();
     // Where a folder above is not known, a name that only ours bear is enough.
-    if is_lost && NAMES.iter().any(|name| matches(last, name)) {
+    if is_lost && known_by_name(settings).any(|name| matches(last, name)) {
         return true;
     }
-    PATHS.iter().any(|names| {
+    let is_met = |names: &[&str]| {
         let starts = 0..parts.len();
         starts.clone().any(|start| is_at(&parts[start..], names) && !is_in_folder(&parts, start))
             || (removes && starts.into_iter().any(|start| is_above(&parts[start..], names)))
-    }) || (removes && matches!(path, "." | "*" | "/"))
+    };
+    PATHS.iter().any(|names| is_met(names))
+        || settings.iter().any(|file| is_met(&file.path.split('/').collect::<Vec<_>>()))
+        || (removes && matches!(path, "." | "*" | "/"))
+}
+
+fn known_by_name(settings: &[SettingsFile]) -> impl Iterator<Item = &str> {
+    let files = settings.iter().filter(|file| file.is_known_by_name);
+    let names = files.map(|file| file.path.rsplit('/').next().unwrap_or(file.path));
+    NAMES.iter().copied().chain(names)
 }
 
 /// Whether a path that begins with `parts` is `names` or below it.

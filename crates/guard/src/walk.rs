@@ -194,7 +194,7 @@ impl<'c> Walk<'c> {
             self.note_commit(words);
         }
         let reach = if removes { Reach::Below } else { Reach::File };
-        let is_protected = protected::is_protected(&path, removes)
+        let is_protected = self.is_protected_by_name(&path, removes)
             || (!path.contains(UNKNOWN) && self.context.look.is_protected(&path, reach));
         let is_unknown = path.contains(UNKNOWN);
         let target = if is_unknown { Target::Unknown } else { Target::Path(path.clone()) };
@@ -204,6 +204,11 @@ impl<'c> Walk<'c> {
             self.deed.protected.push(Write { target, ..write.clone() });
         }
         self.deed.writes.push(write);
+    }
+
+    /// Whether a path is protected, whatever is on the disk; `removes` as for `write`.
+    pub(crate) fn is_protected_by_name(&self, path: &str, removes: bool) -> bool {
+        protected::is_protected(path, removes, self.context.look.agent_settings())
     }
 
     pub(crate) fn write_unknown(&mut self, words: &str) {

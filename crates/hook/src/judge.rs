@@ -2,7 +2,7 @@
 
 use crate::{design::is_design, look::Files, spot::Spot};
 use std::{path::Path, sync::mpsc, thread, time::Duration};
-use waypost_agent::hook::ToolCall;
+use waypost_agent::{hook::ToolCall, programs::BUILT_IN};
 use waypost_guard::{Context, Deed, PARSED_FIELDS, Refusal, Rule, Standing, judge_tool, refusal};
 use waypost_model::workflow::Held;
 
@@ -73,7 +73,8 @@ impl Case<'_> {
 
     fn files(&self) -> Files {
         let Spot { root, git_common, state, .. } = self.spot;
-        Files::new(self.folder.into(), root.clone(), git_common.clone(), state.clone())
+        let (root, git_common, state) = (root.clone(), git_common.clone(), state.clone());
+        Files::new(self.folder.into(), root, git_common, state, &BUILT_IN)
     }
 
     fn rule(&self, deed: &Deed, files: &Files) -> Ruling {

@@ -19,7 +19,9 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
+use waypost_agent::programs::Programs;
 use waypost_guard::{Look, Reach, Reader, Recipe, Runner, Script};
+use waypost_model::layout::SettingsFile;
 
 use crate::look::config::Settings;
 
@@ -35,6 +37,8 @@ pub struct Files {
     /// The journal's folder.
     pub state: PathBuf,
     pub homes: Homes,
+    /// The files in which agent programs can be told not to ask us.
+    agent_settings: Vec<SettingsFile>,
     settings: OnceLock<Settings>,
     /// Where the protected files really are.
     protected: OnceLock<Vec<PathBuf>>,
@@ -67,14 +71,15 @@ impl Homes {
 
 impl Files {
     /// The files around a tool call that is made in `folder`, in the work tree at `root`, whose
-    /// repository is `git_common` (`None` outside git) and whose journal is in `state`. All paths
-    /// are absolute, and `root` has no links in it. Nothing is read yet; what has been read is kept,
+    /// repository is `git_common` (`None` outside git) and whose journal is in `state`, by an agent
+    /// of any of these programs. All paths are absolute, and `root` has no links in it. Nothing is read yet; what has been read is kept,
     /// so a value serves one call.
     pub fn new(
         folder: PathBuf,
         root: PathBuf,
         git_common: Option<PathBuf>,
         state: PathBuf,
+        programs: &Programs,
     ) -> Self {
         let homes = Homes::from_environment();
         Self {
@@ -83,6 +88,7 @@ impl Files {
             git_common,
             state,
             homes,
+            agent_settings: programs.settings_files(),
             settings: OnceLock::new(),
             protected: OnceLock::new(),
         }
@@ -137,6 +143,10 @@ impl Look for Files {
 
     fn is_protected(&self, path: &str, reach: Reach) -> bool {
         self.guards(&self.absolute(path), reach)
+    }
+
+    fn agent_settings(&self) -> &[SettingsFile] {
+        &self.agent_settings
     }
 }
 

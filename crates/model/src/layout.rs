@@ -13,6 +13,15 @@ pub const CONFIGURATION: &str = "waypost.toml";
 /// What the scripted agent does in a project, where its command line names no script.
 pub const AGENT_SCRIPT: &str = "waypost-sim.json";
 
+/// A file of a project that tells an agent program which hooks to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettingsFile {
+    /// Below the root of the project, with `/` between its names.
+    pub path: &'static str,
+    /// Whether its last name says what it is in any folder.
+    pub is_known_by_name: bool,
+}
+
 /// Files and folders in the journal's folder.
 pub mod state {
     /// The journal of the embedded store; without it there is no project.

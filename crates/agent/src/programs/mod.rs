@@ -9,9 +9,11 @@ mod codex;
 mod gemini;
 
 use crate::{
-    adapter::Adapter, endpoint::Rehearsal, prices::Models, product::Product, setup::Setup,
+    adapter::Adapter, endpoint::Rehearsal, prices::Models, product::Product, registration::Sharing,
+    setup::Setup,
 };
 use std::{borrow::Cow, net::SocketAddr};
+use waypost_model::layout::SettingsFile;
 
 /// What Waypost brings along.
 pub static BUILT_IN: Programs =
@@ -35,6 +37,8 @@ pub struct AgentProgram {
     pub models: Option<&'static Models>,
     /// How it comes onto a machine.
     pub setup: Option<&'static Setup>,
+    /// Settings files in a project beside those that its hook is registered in.
+    pub more_settings: &'static [&'static str],
     /// Its folder in a project, whose files tell it what to run.
     pub folder: Option<&'static str>,
     /// In which variable it names its conversation to the commands it runs.
@@ -54,6 +58,7 @@ impl AgentProgram {
         product: None,
         models: None,
         setup: None,
+        more_settings: &[],
         folder: None,
         conversation_variable: None,
         project_variable: None,
@@ -108,6 +113,24 @@ impl Programs {
 
     pub fn products(&self) -> impl DoubleEndedIterator<Item = Product> {
         self.all().filter_map(|program| program.product)
+    }
+
+    /// The files of a project in which its agent programs can be told not to ask our hook.
+    pub fn settings_files(&self) -> Vec<SettingsFile> {
+        let mut files = Vec::new();
+        for program in self.all() {
+            let ways = [Sharing::Private, Sharing::Shared];
+            let of_hook = program.product.map(|product| ways.map(|it| product.settings_file(it)));
+            let of_hook = of_hook.into_iter().flatten().map(|path| (path, true));
+            let more = program.more_settings.iter().map(|path| (*path, false));
+            files.extend(
+                of_hook
+                    .chain(more)
+                    .map(|(path, is_known_by_name)| SettingsFile { path, is_known_by_name }),
+            );
+        }
+        files.dedup();
+        files
     }
 
     /// The product of a word.

@@ -8,6 +8,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use waypost_guard::{Context, Look, Reach, Reader, Recipe, Script, judge_shell};
+use waypost_model::layout::SettingsFile;
 
 /// What the judge allows itself for each byte, and besides.
 const STEPS_PER_BYTE: u64 = 64;
@@ -31,6 +32,10 @@ impl Look for Disk {
 
     fn is_protected(&self, path: &str, _: Reach) -> bool {
         path.len() == 3
+    }
+
+    fn agent_settings(&self) -> &[SettingsFile] {
+        const { &[SettingsFile { path: ".agent/hooks.json", is_known_by_name: true }] }
     }
 }
 

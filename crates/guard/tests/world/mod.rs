@@ -1,6 +1,16 @@
 //! A project in memory: the scripts, aliases and targets that the commands of the tests use.
 
 use waypost_guard::{Context, Deed, Look, Reach, Reader, Recipe, Runner, Script, judge_shell};
+use waypost_model::layout::SettingsFile;
+
+/// What the agent programs of the tests read.
+const SETTINGS: [SettingsFile; 5] = [
+    SettingsFile { path: ".claude/settings.local.json", is_known_by_name: true },
+    SettingsFile { path: ".claude/settings.json", is_known_by_name: true },
+    SettingsFile { path: ".codex/hooks.json", is_known_by_name: true },
+    SettingsFile { path: ".codex/config.toml", is_known_by_name: false },
+    SettingsFile { path: ".gemini/settings.json", is_known_by_name: true },
+];
 
 /// The project of the tests.
 #[derive(Debug)]
@@ -72,6 +82,10 @@ impl Look for World {
 
     fn is_protected(&self, path: &str, reach: Reach) -> bool {
         path == "vault.db" || (path == "vault" && reach == Reach::Below)
+    }
+
+    fn agent_settings(&self) -> &[SettingsFile] {
+        &SETTINGS
     }
 }
 

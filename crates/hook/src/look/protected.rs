@@ -14,15 +14,7 @@ use crate::design::is_name;
 use crate::look::{Files, resolved_from};
 
 /// Files and folders of the project.
-const IN_PROJECT: &[&str] = &[
-    layout::window::WORKFLOW_FOLDER,
-    layout::CONFIGURATION,
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".codex/hooks.json",
-    ".codex/config.toml",
-    ".gemini/settings.json",
-];
+const IN_PROJECT: [&str; 2] = [layout::window::WORKFLOW_FOLDER, layout::CONFIGURATION];
 
 /// Our programs, which stand beside each other.
 const PROGRAMS: [&str; 2] = ["waypost", "waypost-hook"];
@@ -56,7 +48,8 @@ impl Files {
     fn protected_paths(&self) -> Vec<PathBuf> {
         let mut paths = self.hook_folders();
         paths.push(self.state.clone());
-        paths.extend(IN_PROJECT.iter().map(|name| self.root.join(name)));
+        let settings = self.agent_settings.iter().map(|file| file.path);
+        paths.extend(IN_PROJECT.into_iter().chain(settings).map(|name| self.root.join(name)));
         paths.extend(self.homes.config.iter().map(|home| home.join("waypost/config.toml")));
         // An agent that can replace the programs that judge needs no other way around them.
         let own = std::env::current_exe().ok();

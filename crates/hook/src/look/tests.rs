@@ -4,6 +4,13 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use tempfile::TempDir;
+use waypost_agent::{
+    Hooked, Product,
+    hook::EventKind,
+    programs::{AgentProgram, BUILT_IN},
+    registration::{Handler, Sharing, Subscription},
+    settings::{Around, Obstacle},
+};
 use waypost_guard::{Context, judge_shell};
 
 use super::*;
@@ -40,6 +47,10 @@ impl Project {
     }
 
     fn files(&self) -> Files {
+        self.files_with(&BUILT_IN)
+    }
+
+    fn files_with(&self, programs: &Programs) -> Files {
         let (root, git) = (self.path("p"), self.path("p/.git"));
         let state = git.join("waypost");
         let homes = Homes {
@@ -47,12 +58,16 @@ impl Project {
             config: Some(self.path("home/.config")),
             git_system: Some(self.path("etc/gitconfig")),
         };
-        Files::new(root.clone(), root, Some(git), state).with_homes(homes)
+        Files::new(root.clone(), root, Some(git), state, programs).with_homes(homes)
     }
 
     /// What a command would do, in short.
     fn verdict(&self, command: &str) -> &'static str {
-        let files = self.files();
+        self.verdict_with(&BUILT_IN, command)
+    }
+
+    fn verdict_with(&self, programs: &Programs, command: &str) -> &'static str {
+        let files = self.files_with(programs);
         let deed = judge_shell(command, &Context { look: &files, writing_tools: &[] });
         match () {
             () if deed.unknowable.is_some() => "unknowable",
@@ -410,9 +425,83 @@ fn a_linked_work_tree_has_a_head_of_its_own() {
 fn outside_git_there_is_less_to_know() {
     let project = Project::new(&[]);
     let (root, state) = (project.path("p/sub"), project.path("p/sub/.waypost"));
-    let files = Files::new(root.clone(), root, None, state).with_homes(Homes::default());
+    let files = Files::new(root.clone(), root, None, state, &BUILT_IN).with_homes(Homes::default());
     assert_eq!((files.current_branch(), files.default_branch()), (None, None));
     assert_eq!(files.git_alias("x"), None);
     assert!(files.is_protected(".waypost/journal.db", Reach::File));
     assert!(!files.is_protected("a.rs", Reach::File));
+}
+
+/// A program that the product does not have. Only `agent` knows such a thing.
+static PARROT: AgentProgram = AgentProgram {
+    product: Some(Product::of(&Parrot)),
+    more_settings: &[".parrot/config.toml"],
+    ..AgentProgram::UNKNOWN
+};
+
+#[derive(Debug)]
+struct Parrot;
+
+impl Hooked for Parrot {
+    fn word(&self) -> &'static str {
+        "parrot"
+    }
+
+    fn title(&self) -> &'static str {
+        "Parrot"
+    }
+
+    fn events(&self) -> &'static [(&'static str, EventKind)] {
+        &[("BeforePeck", EventKind::BeforeTool)]
+    }
+
+    fn is_sender(&self, event: &str, _: &serde_json::Map<String, serde_json::Value>) -> bool {
+        event == "BeforePeck"
+    }
+
+    fn refusal(&self, _event: &str, _reason: &str) -> Option<serde_json::Value> {
+        None
+    }
+
+    fn settings_file(&self, _sharing: Sharing) -> &'static str {
+        ".parrot/perches.json"
+    }
+
+    fn subscriptions(&self) -> &'static [Subscription] {
+        &[("BeforePeck", None)]
+    }
+
+    fn handler(&self, _event: &str) -> Handler {
+        Handler { name: None, timeout: 10, last: None }
+    }
+
+    fn files(&self, around: &Around<'_>) -> Vec<PathBuf> {
+        vec![around.root.join(".parrot/perches.json")]
+    }
+
+    fn obstacles(&self, _around: &Around<'_>) -> Vec<Obstacle> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn the_settings_of_a_program_that_was_added_are_protected() {
+    let project = Project::new(&[("p/.parrot/perches.json", "{}\n")]);
+    project.link(".parrot/perches.json", "p/plain");
+    let programs = BUILT_IN.with(&PARROT);
+    let table = [
+        // By name, wherever they stand, and where the folder is not known.
+        ("echo '{}' > .parrot/perches.json", "write", "protected"),
+        ("echo '{}' > .parrot/config.toml", "write", "protected"),
+        ("echo '{}' > \"$(pwd)/perches.json\"", "write", "protected"),
+        ("echo '{}' > \"$(pwd)/config.toml\"", "write", "write"),
+        ("rm -r .parrot", "write", "protected"),
+        // By where they lead.
+        ("echo '{}' > plain", "write", "protected"),
+        ("echo '{}' > .parrot/other.json", "write", "write"),
+    ];
+    for (command, without, with) in table {
+        let found = (project.verdict(command), project.verdict_with(&programs, command));
+        assert_eq!(found, (without, with), "{command}");
+    }
 }

@@ -31,6 +31,7 @@ pub(super) static PROGRAM: AgentProgram = AgentProgram {
     product: Some(Product::CLAUDE),
     models: Some(&MODELS),
     setup: Some(&SETUP),
+    more_settings: &[],
     folder: Some(".claude"),
     conversation_variable: Some("CLAUDE_CODE_SESSION_ID"),
     project_variable: Some("CLAUDE_PROJECT_DIR"),

@@ -36,6 +36,7 @@ pub(super) static PROGRAM: AgentProgram = AgentProgram {
     product: Some(Product::CODEX),
     models: Some(&MODELS),
     setup: Some(&SETUP),
+    more_settings: &[".codex/config.toml"],
     folder: Some(".codex"),
     conversation_variable: Some("CODEX_THREAD_ID"),
     rehearsal: Some(rehearsal),

@@ -1,10 +1,19 @@
 //! Runs the commands that prove something: a gate's check, a checkpoint's validation.
 
-use crate::error::{EngineError, Problem};
+use crate::{
+    environment::Environment,
+    error::{EngineError, Problem},
+};
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
+};
 use std::{
-    io::{self, Read as _},
+    io::{self, PipeReader, Read as _},
+    os::unix::process::CommandExt as _,
     path::Path,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex, PoisonError},
 };
 use waypost_model::code::Code;
 
@@ -24,43 +33,105 @@ pub(crate) struct CheckResult {
 /// Runs `command` with the shell in `folder`; what it prints is also passed on to `echo`.
 ///
 /// It has no standard input, and both of its outputs are read as one.
-#[expect(clippy::disallowed_methods, reason = "checks are the one kind of process started so far")]
 pub(crate) fn run(
     command: &str,
     folder: &Path,
     echo: &mut dyn io::Write,
 ) -> Result<CheckResult, EngineError> {
-    let cannot = |error: io::Error| {
-        EngineError::from(
-            Problem::new(Code::CannotStart, format!("cannot run `{command}`")).because(error),
-        )
-    };
-    let (mut reader, writer) = io::pipe().map_err(cannot)?;
-    let mut child = Command::new("/bin/sh")
-        .arg("-c")
-        .arg(command)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(writer.try_clone().map_err(cannot)?)
-        .stderr(writer)
-        .spawn()
-        .map_err(cannot)?;
-    let mut output = Vec::new();
-    let mut chunk = [0u8; 8192];
-    loop {
-        match reader.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(count) => {
-                // A reader that has gone is no reason to stop the check.
-                let _unheard = echo.write_all(&chunk[..count]);
-                keep(&mut output, &chunk[..count]);
+    let mut shell = shell(command, folder);
+    Check::start(command, &mut shell)?.finish(echo)
+}
+
+#[expect(clippy::disallowed_methods, reason = "checks are the one kind of process started so far")]
+fn shell(command: &str, folder: &Path) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(command).current_dir(folder).stdin(Stdio::null());
+    shell
+}
+
+/// A check that runs.
+#[derive(Debug)]
+pub(crate) struct Check {
+    command: String,
+    child: Child,
+    output: PipeReader,
+    /// Whether its process is gone, so that its number may be another one's.
+    is_reaped: Arc<Mutex<bool>>,
+}
+
+/// Ends a check, from another thread than the one that waits for it.
+#[derive(Clone, Debug)]
+pub(crate) struct CheckEnder {
+    group: Pid,
+    is_reaped: Arc<Mutex<bool>>,
+}
+
+impl Check {
+    /// Starts `command` in a process group of its own, so that it can be ended with all that it has
+    /// started, and with this environment.
+    pub(crate) fn start_in_group(
+        command: &str,
+        folder: &Path,
+        environment: &Environment,
+    ) -> Result<(Self, CheckEnder), EngineError> {
+        let mut shell = shell(command, folder);
+        shell.process_group(0).env_clear().envs(environment.all());
+        let check = Self::start(command, &mut shell)?;
+        let (group, is_reaped) = (Pid::from_child(&check.child), Arc::clone(&check.is_reaped));
+        Ok((check, CheckEnder { group, is_reaped }))
+    }
+
+    fn start(command: &str, shell: &mut Command) -> Result<Self, EngineError> {
+        let cannot = |error| cannot_run(command, error);
+        let (output, writer) = io::pipe().map_err(cannot)?;
+        shell.stdout(writer.try_clone().map_err(cannot)?).stderr(writer);
+        let child = shell.spawn().map_err(cannot)?;
+        // The parent's ends of the pipe would keep it open.
+        shell.stdout(Stdio::null()).stderr(Stdio::null());
+        Ok(Self { command: command.to_owned(), child, output, is_reaped: Arc::default() })
+    }
+
+    /// Waits for its end.
+    pub(crate) fn finish(self, echo: &mut dyn io::Write) -> Result<CheckResult, EngineError> {
+        let Self { command, mut child, output: mut reader, is_reaped } = self;
+        let cannot = |error| cannot_run(&command, error);
+        let mut output = Vec::new();
+        let mut chunk = [0u8; 8192];
+        loop {
+            match reader.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(count) => {
+                    // A reader that has gone is no reason to stop the check.
+                    let _unheard = echo.write_all(&chunk[..count]);
+                    keep(&mut output, &chunk[..count]);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(cannot(error)),
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(cannot(error)),
+        }
+        // Its number stays its own until it is reaped, which happens under the lock.
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while let Err(Errno::INTR) = waitid(WaitId::Pid(Pid::from_child(&child)), ended) {}
+        let mut is_reaped = is_reaped.lock().unwrap_or_else(PoisonError::into_inner);
+        let status = child.wait().map_err(cannot)?;
+        *is_reaped = true;
+        Ok(CheckResult { passed: status.success(), outcome: status.to_string(), output })
+    }
+}
+
+impl CheckEnder {
+    /// Signals the check and all that it has started.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let is_reaped = self.is_reaped.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*is_reaped {
+            // What has ended meanwhile needs no signal.
+            let _gone = kill_process_group(self.group, signal);
         }
     }
-    let status = child.wait().map_err(cannot)?;
-    Ok(CheckResult { passed: status.success(), outcome: status.to_string(), output })
+}
+
+fn cannot_run(command: &str, error: io::Error) -> EngineError {
+    Problem::new(Code::CannotStart, format!("cannot run `{command}`")).because(error).into()
 }
 
 /// Keeps the end of the output, in bounded memory.
@@ -86,5 +157,34 @@ mod tests {
         let bad = run("echo fine; exit 3", &folder, &mut Vec::new()).unwrap();
         assert!(!bad.passed);
         assert_eq!(bad.outcome, "exit status: 3");
+    }
+
+    #[test]
+    fn a_check_is_ended_with_all_that_it_has_started() {
+        let (folder, environment) = (std::env::temp_dir(), Environment::of_this_process());
+        // The child in the background holds the output open.
+        let command = "sleep 600 & echo begun; wait";
+        let (check, ender) = Check::start_in_group(command, &folder, &environment).unwrap();
+        let (begun, told) = std::sync::mpsc::channel();
+        let checking = std::thread::spawn(move || check.finish(&mut Begun(begun)).unwrap());
+        assert_eq!(told.recv().unwrap(), b"begun\n");
+        ender.signal(Signal::TERM);
+        assert!(!checking.join().unwrap().passed);
+        // Its number may be another process's by now.
+        ender.signal(Signal::KILL);
+    }
+
+    /// Tells what is written to it.
+    struct Begun(std::sync::mpsc::Sender<Vec<u8>>);
+
+    impl io::Write for Begun {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.send(bytes.to_vec()).unwrap();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Gathering the evidence that gates and checkpoints need.
 
 use crate::{
-    check,
+    check::{self, CheckResult},
     error::{EngineError, Problem},
     project::Project,
     session, tasks, worktrees,
@@ -91,18 +91,28 @@ pub fn pass_checkpoint(
 }
 
 /// Runs the checkpoint's validation, where its contract has one; what that shows.
-pub(crate) fn check_checkpoint(
+fn check_checkpoint(
     project: &mut Project,
     id: &CheckpointId,
     echo: &mut dyn io::Write,
 ) -> Result<Evidence, EngineError> {
-    let feature = project.workflow()?.feature.as_ref();
-    let contract = feature.and_then(|feature| feature.contract.as_ref());
-    let validation = contract.and_then(|it| it.checkpoint(id)).map(|it| it.validation.clone());
-    match validation {
-        Some(validation) => validate_checkpoint(project, &validation, echo),
+    match validation_of(project, id)? {
+        Some(validation) => {
+            let result = check::run(&validation.command, project.root(), echo)?;
+            judge_validation(&validation, result)
+        }
         None => Ok(Evidence::Claimed),
     }
+}
+
+/// How a checkpoint is validated, where its contract says so.
+pub(crate) fn validation_of(
+    project: &mut Project,
+    id: &CheckpointId,
+) -> Result<Option<Validation>, EngineError> {
+    let feature = project.workflow()?.feature.as_ref();
+    let contract = feature.and_then(|feature| feature.contract.as_ref());
+    Ok(contract.and_then(|it| it.checkpoint(id)).map(|it| it.validation.clone()))
 }
 
 /// Runs the task's verify commands, where it has some, and completes it if they all pass.
@@ -136,13 +146,12 @@ pub fn finish_task(
     tasks::drive_run(project, &[done], None)
 }
 
-fn validate_checkpoint(
-    project: &Project,
+/// What a validation that has ended shows.
+pub(crate) fn judge_validation(
     validation: &Validation,
-    echo: &mut dyn io::Write,
+    result: CheckResult,
 ) -> Result<Evidence, EngineError> {
     let command = validation.command.clone();
-    let result = check::run(&command, project.root(), echo)?;
     let output = String::from_utf8_lossy(&result.output);
     let lacks = validation.expected.as_ref().filter(|expected| !output.contains(expected.as_str()));
     match lacks {

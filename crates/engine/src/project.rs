@@ -547,6 +547,11 @@ impl Project {
         self.journal.as_ref().and_then(|journal| journal.data_version().ok())
     }
 
+    /// How far the journal goes, whichever process has written it.
+    pub(crate) fn journal_end(&mut self) -> Option<Cursor> {
+        self.journal.as_mut().and_then(|journal| journal.view().ok()?.end().ok())
+    }
+
     /// The newest entries of the journal that `wanted` takes, oldest first.
     pub fn log(
         &mut self,

@@ -79,6 +79,13 @@ impl Watch {
     }
 }
 
+/// What was watched is over, and something is said about it.
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
 impl Onlooker for Watch {
     fn tell(&mut self, line: &str) {
         if !self.is_quiet {

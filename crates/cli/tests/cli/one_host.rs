@@ -5,7 +5,7 @@ use crate::{
     detach::has_ended,
     execute::{begin, kill, wait_for},
     harness::{BINARY, Project, Ran, words},
-    ralph::implementing,
+    ralph::{implementing, validated_by_a_pipe, write_into_the_pipe},
     terminal::no_person_is_here,
 };
 use serde_json::{Value, json};
@@ -389,6 +389,23 @@ fn a_run_in_the_background_is_handed_over_too() {
     wait_for("its end", || has_ended(pid));
     assert_eq!(shop.project.read("done.txt"), ALL);
     shop.end_ralph();
+}
+
+#[test]
+fn a_run_is_worked_on_while_a_checkpoint_is_validated() {
+    let project = validated_by_a_pipe();
+    project.write("TASKS.md", TASKS);
+    project.write("go", "");
+    let mut ralph = begin(&project, "develop ralph --checkpoint cp-1");
+    wait_for("the agent", || project.path("made").exists());
+    // The validation waits for the pipe, and the host for neither.
+    let ran = project.run("run");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.read("done.txt"), ALL);
+    let host = ask(&project, WHO).unwrap();
+    assert_eq!(host["owner"]["pid"], ralph.id(), "{host}");
+    write_into_the_pipe(&project, "good\n");
+    assert_eq!(ralph.wait().unwrap().code(), Some(0));
 }
 
 #[test]

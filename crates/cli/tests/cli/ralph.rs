@@ -1,7 +1,7 @@
 //! `waypost develop ralph`: scripted agents work on checkpoints.
 
 use crate::{
-    execute::wait_for,
+    execute::{alive, begin, kill, wait_for},
     harness::{BINARY, Project, Ran, USER_CONFIG, words},
     hook::HOOK,
     terminal::no_person_is_here,
@@ -146,6 +146,51 @@ fn a_try_goes_on_where_its_command_was_killed() {
     project.must("develop ralph --checkpoint cp-1");
     assert_eq!(checkpoints(&project)["cp-1"], json!({"status": "passed", "iteration": 2}));
     assert!(!stream.with_file_name("3.claude.jsonl").exists());
+}
+
+/// Its agent leaves a pipe: the validation reads until the test has written into it.
+pub(crate) fn validated_by_a_pipe() -> Project {
+    let steps = json!([{"run": "mkfifo cp-1.txt; touch made"}, {"done": "did it"}]);
+    implementing(&json!({"cp-1": [{ "steps": steps }]}), true)
+}
+
+/// Waits until the validation reads, and lets it go on with this.
+pub(crate) fn write_into_the_pipe(project: &Project, text: &str) {
+    // Opening waits for the one who reads.
+    fs::write(project.path("cp-1.txt"), text).unwrap();
+}
+
+#[test]
+fn a_validation_that_is_stopped_counts_for_nothing() {
+    for signal in ["-INT", "-TERM"] {
+        let project = validated_by_a_pipe();
+        let ralph = begin(&project, "develop ralph --checkpoint cp-1");
+        wait_for("the validation", || is_validated(&project));
+        kill(ralph.id(), signal);
+        let ran: Ran = ralph.wait_with_output().unwrap().into();
+        assert_eq!(ran.code, 1, "{ran}");
+        assert!(ran.stderr.contains("stopped before the end"), "{ran}");
+        assert!(!is_validated(&project));
+        assert_eq!(checkpoints(&project)["cp-1"]["iteration"], 1, "{}", checkpoints(&project));
+        // The agent has done its work: it is only validated again.
+        let ralph = begin(&project, "develop ralph --checkpoint cp-1");
+        write_into_the_pipe(&project, "good\n");
+        let ran: Ran = ralph.wait_with_output().unwrap().into();
+        assert_eq!(ran.code, 0, "{ran}");
+        let kinds: Vec<Value> = project.log().into_iter().map(|it| it["kind"].clone()).collect();
+        let engaged = kinds.iter().filter(|kind| **kind == "engaged").count();
+        assert_eq!(engaged, 1, "{kinds:?}");
+    }
+}
+
+/// Whether the validation that reads the pipe is there.
+fn is_validated(project: &Project) -> bool {
+    let is_it = |pid: &u32| {
+        let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let folder = fs::read_link(format!("/proc/{pid}/cwd"));
+        line == "grep\0good\0cp-1.txt\0" && folder.is_ok_and(|folder| folder == project.root)
+    };
+    project.path("made").exists() && alive("grep").iter().any(is_it)
 }
 
 #[test]

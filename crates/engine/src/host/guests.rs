@@ -40,7 +40,11 @@ pub(super) struct Admission {
     begin: Begin,
 }
 
-type Begin = Box<dyn FnOnce(Result<&mut Project, EngineError>) -> Option<Box<dyn AnyGuest>> + Send>;
+/// Makes the guest; or says, when it is on no list any more, why there is none.
+type Begin =
+    Box<dyn FnOnce(Result<&mut Project, EngineError>) -> Result<Box<dyn AnyGuest>, Say> + Send>;
+
+type Say = Box<dyn FnOnce()>;
 
 impl Admission {
     /// A guest that `begin` makes. How it left is given to `leave`, also if it could not begin.
@@ -50,11 +54,8 @@ impl Admission {
         leave: impl FnOnce(Left<G>) + Send + 'static,
     ) -> Self {
         let begin = move |place: Result<&mut Project, EngineError>| match place.and_then(begin) {
-            Ok(guest) => Some(Box::new(Present { guest, leave }) as Box<dyn AnyGuest>),
-            Err(error) => {
-                leave(Left::Failed(error));
-                None
-            }
+            Ok(guest) => Ok(Box::new(Present { guest, leave }) as Box<dyn AnyGuest>),
+            Err(error) => Err(Box::new(move || leave(Left::Failed(error))) as Say),
         };
         Self { kind, feed: None, from: None, begin: Box::new(begin) }
     }
@@ -88,7 +89,7 @@ enum Step {
     Stays(Box<dyn AnyGuest>),
     /// It leaves, and says so when it is on no list any more: a process that hears it may bring the
     /// next one at once.
-    Leaves(Box<dyn FnOnce()>),
+    Leaves(Say),
 }
 
 struct Present<G, L> {
@@ -158,8 +159,11 @@ impl Guests {
                 GuestKind::Run | GuestKind::Job | GuestKind::Other => Ok(&mut seat.project),
             };
             match begin(place) {
-                Some(guest) => self.present.push((state, guest)),
-                None => self.list.leave(state.guest),
+                Ok(guest) => self.present.push((state, guest)),
+                Err(say) => {
+                    self.list.leave(state.guest);
+                    say();
+                }
             }
             self.has_moved = true;
         }
@@ -169,10 +173,17 @@ impl Guests {
     pub(super) fn attend(&mut self, seat: &mut Seat) {
         let before = self.present.len();
         let present = std::mem::take(&mut self.present);
-        let list = &self.list;
+        let (list, has_committed) = (&self.list, &mut self.has_moved);
         let goes_on = |(state, guest): (GuestState, Box<dyn AnyGuest>)| {
             let now = seat.project.clock.now();
-            match guest.attend(&mut seat.project, now) {
+            let end = (before > 1).then(|| seat.project.journal_end());
+            let step = guest.attend(&mut seat.project, now);
+            if end.is_some_and(|end| end != seat.project.journal_end()) {
+                // They share a connection, so that the others would not see that it was written.
+                seat.project.commits_beside += 1;
+                *has_committed = true;
+            }
+            match step {
                 Step::Stays(guest) => Some((state, guest)),
                 Step::Leaves(say) => {
                     list.leave(state.guest);
@@ -184,6 +195,7 @@ impl Guests {
         self.present = present.into_iter().filter_map(goes_on).collect();
         self.has_moved |= self.present.len() < before;
         seat.has_guests = !self.present.is_empty();
+        seat.has_run = self.present.iter().any(|(it, _)| it.kind == GuestKind::Run);
     }
 
     /// Lets those go that came from other processes, where they go on.
@@ -215,7 +227,7 @@ struct Entries {
 }
 
 impl GuestList {
-    pub(super) fn enter(
+    fn enter(
         &self,
         kind: GuestKind,
         from: Option<Actor>,

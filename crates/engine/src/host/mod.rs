@@ -17,6 +17,7 @@ mod desk;
 mod events;
 mod feed;
 mod guests;
+mod job;
 mod listen;
 mod protocol;
 mod run;
@@ -25,19 +26,13 @@ mod seat;
 mod tests;
 mod watch;
 
-use crate::{
-    attendance::{self, EngineClaim, claim_engine},
-    error::EngineError,
-    ledger::MachineCommand,
-    outbox,
-    project::Project,
-};
+use crate::{attendance, error::EngineError, ledger::MachineCommand, outbox, project::Project};
 pub use client::Stopping;
 pub(crate) use client::{Stopped, poke, state};
 use desk::{Desk, Reply};
 pub use events::{Follower, Happened, News, Subscription};
+pub(crate) use job::work;
 use listen::Listening;
-use protocol::GuestKind;
 pub use run::execute;
 use seat::Seat;
 use std::{
@@ -75,26 +70,6 @@ impl Host {
         let owner = Owner::this_process(purpose, project.clock.now());
         let lease = attendance::take_engine_lease(&project.setup.place, &owner)?;
         Self::begin(project, lease)
-    }
-
-    /// Is the host of a project while a thread of this process works for it: on an agent's job, whose
-    /// validations may take long, and would keep all guests waiting. None where another process is
-    /// the host.
-    pub fn beside(project: &Project, purpose: &str) -> Result<Option<Self>, EngineError> {
-        let (actor, environment) =
-            (project.caller.actor.clone(), project.caller.environment.clone());
-        let mut own =
-            Project::open_for(project.root(), actor, environment, &project.setup.programs)?;
-        own.spell(project.spelling);
-        match claim_engine(&mut own, purpose)? {
-            EngineClaim::Ours(lease) => {
-                let now = own.clock.now();
-                let host = Self::begin(own, *lease)?;
-                host.handle.desk.guests.enter(GuestKind::Job, None, None, now);
-                Ok(Some(host))
-            }
-            EngineClaim::Theirs(_) => Ok(None),
-        }
     }
 
     /// Begins to work for the holder of the lease.

@@ -30,6 +30,8 @@ pub(super) struct Seat {
     pub(super) owner: Owner,
     /// Guests have to hear of every commit.
     pub(super) has_guests: bool,
+    /// A run shows what it does by itself, in its own rhythm.
+    pub(super) has_run: bool,
     is_shown: bool,
     next_rendering: Time,
     courier: Courier,
@@ -48,6 +50,7 @@ impl Seat {
             project,
             owner,
             has_guests: false,
+            has_run: false,
             is_shown: true,
             next_rendering: now,
             courier,
@@ -126,8 +129,7 @@ impl Seat {
         self.seen_version = version;
         self.subscribers.tell(&mut self.project);
         self.courier.attend(&mut self.project, now);
-        // A guest shows what it does by itself, in its own rhythm.
-        if !self.is_shown && !self.has_guests && now >= self.next_rendering {
+        if !self.is_shown && !self.has_run && now >= self.next_rendering {
             self.show();
         }
     }
@@ -135,7 +137,7 @@ impl Seat {
     /// The time now, and when there is something to do even if nothing comes.
     pub(super) fn wakes_at(&self) -> (Time, Option<Time>) {
         let now = self.project.clock.now();
-        let is_due = !self.is_shown && !self.has_guests;
+        let is_due = !self.is_shown && !self.has_run;
         let rendering = is_due.then_some(self.next_rendering);
         let performing = self.courier.wakes_at(now).into_iter().chain(self.timers.wakes_at());
         (now, rendering.into_iter().chain(performing).min())

@@ -2,6 +2,7 @@
 
 use super::{
     guests::{Admission, Left},
+    protocol::GuestKind,
     *,
 };
 use crate::{
@@ -229,4 +230,31 @@ fn there_is_one_run_at_a_time_and_the_host_outlives_it() {
     let third = admit(&host, Toy::new(|_, _, _| true));
     assert_eq!(third.recv_timeout(PATIENCE).unwrap(), Ok("well"));
     assert!(host.stop().is_some());
+}
+
+#[test]
+fn a_run_and_any_number_of_jobs_are_carried_side_by_side() {
+    let folder = project(2);
+    let host = Host::start(open(&folder), "test").unwrap();
+    let hears_of_start = |toy: &Toy, project: &mut Project, now| {
+        project.others_committed() && is_first_started(toy, project, now)
+    };
+    let run = admit(&host, Toy::new(hears_of_start));
+    let first = host.handle();
+    let waiting = thread::spawn(move || first.work(|_| Ok(Toy::new(is_first_started))));
+    let carried = || {
+        let kinds = host.handle().desk.guests.present().into_iter().map(|guest| guest.kind);
+        kinds.filter(|kind| *kind == GuestKind::Job).count()
+    };
+    while carried() < 1 {
+        thread::yield_now();
+    }
+    // What a job records in the project that they share wakes the others.
+    let starts = |_: &Toy, project: &mut Project, _| project.commit(&[start(0)]).is_ok();
+    assert_eq!(host.handle().work(move |_| Ok(Toy::new(starts))).unwrap(), "well");
+    assert_eq!(waiting.join().unwrap().unwrap(), "well");
+    assert_eq!(run.recv_timeout(PATIENCE).unwrap(), Ok("well"));
+    let refused = host.handle().work(|_| Err::<Toy, _>(desk::closed()));
+    assert!(refused.is_err());
+    assert_eq!(carried(), 0);
 }

@@ -3,7 +3,7 @@
 //! The job of the agent asks, and has the answers: an agent that was stopped meanwhile asks the same
 //! again, and is told.
 
-use super::{Lane, Ralph};
+use super::{AtWork, Ralph};
 use crate::{
     agent::{Asking, text_questions},
     error::EngineError,
@@ -17,28 +17,28 @@ use waypost_model::{
     run::Prompt,
 };
 
-impl Ralph<'_> {
+impl Ralph {
     /// Puts questions that hold the agent up into the inbox, and tells it the answers.
     pub(super) fn attend_questions(
         &mut self,
         project: &mut Project,
         id: &CheckpointId,
-        lane: &mut Lane,
+        work: &mut AtWork,
     ) -> Result<(), EngineError> {
         let now = project.clock.now();
-        lane.waits.clear();
-        let was_waiting = lane.job.life().is_some_and(|life| life.waits());
-        let is_asking = |lane: &Lane| {
-            let heard = lane.job.heard();
+        work.waits.clear();
+        let was_waiting = work.job.life().is_some_and(|life| life.waits());
+        let is_asking = |work: &AtWork| {
+            let heard = work.job.heard();
             heard.is_some_and(|it| it.end.is_some() || !it.asks.is_empty())
         };
-        if !was_waiting && !is_asking(lane) {
+        if !was_waiting && !is_asking(work) {
             return Ok(());
         }
-        let (trail, folder) = (lane.job.trail(project)?, project.root().to_owned());
+        let (trail, folder) = (work.job.trail(project)?, project.root().to_owned());
         // Others may have taken the slot of one that waited.
-        let may_go_on = !was_waiting || lane.job.take_slot(project)?;
-        let Some(life) = lane.job.life() else { return Ok(()) };
+        let may_go_on = !was_waiting || work.job.take_slot(project)?;
+        let Some(life) = work.job.life() else { return Ok(()) };
         let asking = Asking {
             work: id,
             folder: &folder,
@@ -49,10 +49,10 @@ impl Ralph<'_> {
         let found = asking.attend(life, &mut |prompts| is_permitted(project, prompts))?;
         life.set_waits(found.is_waiting, now);
         if found.is_waiting {
-            lane.job.give_slot_back();
+            work.job.give_slot_back();
         }
         for (prompt, question) in found.open {
-            self.put(project, lane, (prompt, question))?;
+            self.put(project, work, (prompt, question))?;
         }
         Ok(())
     }
@@ -63,14 +63,14 @@ impl Ralph<'_> {
         &mut self,
         project: &mut Project,
         id: &CheckpointId,
-        lane: &mut Lane,
+        work: &mut AtWork,
     ) -> Result<Option<String>, EngineError> {
-        lane.waits.clear();
-        let wanted = lane.job.heard().map(|it| text_questions(&it.signals)).unwrap_or_default();
+        work.waits.clear();
+        let wanted = work.job.heard().map(|it| text_questions(&it.signals)).unwrap_or_default();
         if wanted.is_empty() {
             return Ok(None);
         }
-        let (trail, folder) = (lane.job.trail(project)?, project.root().to_owned());
+        let (trail, folder) = (work.job.trail(project)?, project.root().to_owned());
         let asking = Asking {
             work: id,
             folder: &folder,
@@ -78,8 +78,8 @@ impl Ralph<'_> {
             grants: &[Grant::Once],
             may_go_on: true,
         };
-        for (prompt, question) in asking.open_text(&wanted, &lane.job.order.agent.name) {
-            self.put(project, lane, (prompt, question))?;
+        for (prompt, question) in asking.open_text(&wanted, &work.job.order.agent.name) {
+            self.put(project, work, (prompt, question))?;
         }
         Ok(asking.told(&wanted))
     }
@@ -88,15 +88,15 @@ impl Ralph<'_> {
     fn put(
         &mut self,
         project: &mut Project,
-        lane: &mut Lane,
+        work: &mut AtWork,
         (prompt, question): (Prompt, Question<Topic>),
     ) -> Result<(), EngineError> {
         let title = question.title.clone();
-        let (entry, is_new) = lane.job.ask(project, prompt, question)?;
+        let (entry, is_new) = work.job.ask(project, prompt, question)?;
         if is_new {
             self.onlooker.tell(&format!("{title} (in the inbox as {entry})"));
         }
-        lane.waits.push(entry);
+        work.waits.push(entry);
         Ok(())
     }
 }

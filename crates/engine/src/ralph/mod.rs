@@ -8,17 +8,19 @@
 
 mod ask;
 mod brief;
+mod validating;
 
 use crate::{
     accounts,
     agent::{Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, Trouble},
     error::EngineError,
-    evidence,
-    guest::{Attended, Guest, Waits, carry},
+    guest::{Attended, Guest, Waits},
+    host,
     project::Project,
 };
 use brief::{Failed, Try};
-use std::{collections::BTreeMap, ffi::OsString, io};
+use std::{collections::BTreeMap, ffi::OsString};
+use validating::{Validated, Validating};
 use waypost_agent::{
     launch::{Access, Prompts},
     protocol::{Severity, Signal},
@@ -43,9 +45,6 @@ const ORACLE_FROM: u32 = 3;
 /// What stands in the place of a conversation at checkpoints that are started here: until they end,
 /// Waypost validates them itself, whichever conversation works on them.
 const OWNER: &str = "ralph";
-
-/// How much of what a validation prints is kept.
-const OUTPUT_KEPT_MAX: usize = 64 << 10;
 
 /// What is to be worked on, and by whom.
 #[derive(Clone, Debug)]
@@ -75,11 +74,36 @@ pub enum RalphEnd {
 /// A checkpoint that is being worked on.
 struct Lane {
     iteration: u32,
-    job: Job,
+    /// How its validation fails, if it does.
     failed: Option<Failed>,
+    stage: LaneStage,
+}
+
+enum LaneStage {
+    /// Before an agent is sent, it is seen how the validation fails.
+    Surveyed(Validating),
+    WorkedOn(Box<AtWork>),
+    /// Its agent has ended, perhaps with trouble of its own; whether the checkpoint holds is seen.
+    Judged {
+        validating: Validating,
+        work: Box<AtWork>,
+        trouble: Option<String>,
+    },
+}
+
+/// An agent at a checkpoint.
+struct AtWork {
+    job: Job,
     part: Part,
     /// Questions that wait for a person.
     waits: Vec<EntryId>,
+}
+
+impl Lane {
+    /// Whether it waits for a person and for nothing else.
+    fn waits_for_person(&self) -> bool {
+        matches!(&self.stage, LaneStage::WorkedOn(work) if !work.waits.is_empty())
+    }
 }
 
 /// Whose turn it is.
@@ -92,7 +116,7 @@ enum Part {
 }
 
 /// Checkpoints and their agents at work.
-pub(crate) struct Ralph<'a> {
+pub(crate) struct Ralph {
     options: RalphOptions,
     agent: Agent,
     oracle: Agent,
@@ -103,20 +127,20 @@ pub(crate) struct Ralph<'a> {
     ending: Option<RalphEnd>,
     /// Whether something has come to its end, so that something else may begin.
     has_moved: bool,
-    onlooker: Box<dyn Onlooker + 'a>,
+    onlooker: Box<dyn Onlooker + Send>,
+}
+
+/// Works on checkpoints until none is left that could be worked on. The project comes back in every
+/// case but one in which no host could be begun.
+pub fn ralph(
+    project: Project,
+    options: RalphOptions,
+    onlooker: Box<dyn Onlooker + Send>,
+) -> Result<(Project, Result<RalphEnd, EngineError>), EngineError> {
+    host::work(project, "develop ralph", move |project| Ralph::begin(project, options, onlooker))
 }
 
 impl Project {
-    /// Works on checkpoints until none is left that could be worked on.
-    pub fn ralph(
-        &mut self,
-        options: RalphOptions,
-        onlooker: &mut dyn Onlooker,
-    ) -> Result<RalphEnd, EngineError> {
-        let mut ralph = Ralph::begin(self, options, Box::new(onlooker))?;
-        carry(self, &mut ralph)
-    }
-
     /// Whether an agent that `ralph` sent works on a checkpoint, or will go on with it.
     pub fn has_sent_for(&mut self, id: &CheckpointId) -> Result<bool, EngineError> {
         Ok(Job::is_there(self, &worker_name(id))? || Job::is_there(self, &oracle_name(id))?)
@@ -150,11 +174,11 @@ fn check(feature: Option<&Feature>, wanted: Option<&CheckpointId>) -> Result<(),
     Ok(())
 }
 
-impl<'a> Ralph<'a> {
+impl Ralph {
     pub(crate) fn begin(
         project: &mut Project,
         options: RalphOptions,
-        onlooker: Box<dyn Onlooker + 'a>,
+        onlooker: Box<dyn Onlooker + Send>,
     ) -> Result<Self, EngineError> {
         project.refuse_stale()?;
         check(project.workflow()?.feature.as_ref(), options.checkpoint.as_ref())?;
@@ -166,11 +190,18 @@ impl<'a> Ralph<'a> {
     }
 }
 
-impl Guest for Ralph<'_> {
+impl Guest for Ralph {
     type End = RalphEnd;
 
     fn waits<'a>(&'a self, waits: &mut Waits<'a>) {
-        self.lanes.values().for_each(|lane| lane.job.waits(waits));
+        for lane in self.lanes.values() {
+            match &lane.stage {
+                LaneStage::WorkedOn(work) => work.job.waits(waits),
+                LaneStage::Surveyed(validating) | LaneStage::Judged { validating, .. } => {
+                    validating.waits(waits);
+                }
+            }
+        }
         waits.readable_too(self.onlooker.bell());
     }
 
@@ -186,20 +217,19 @@ impl Guest for Ralph<'_> {
             }
             match &self.ending {
                 None => self.begin_lanes(project)?,
-                Some(_) => {
-                    // One whose agent has ended and asks something goes on when it is begun again.
-                    self.lanes.retain(|_, it| it.job.over().is_none() || it.waits.is_empty());
-                    self.lanes.values_mut().try_for_each(|it| it.job.halt())?;
-                }
+                Some(_) => self.halt_lanes(now)?,
             }
             if self.lanes.is_empty() && !self.has_moved {
                 return Ok(Attended::Over(self.ending.take().unwrap_or(RalphEnd::Over)));
             }
             self.look(project, now)?;
-            let is_waiting = self.lanes.values().all(|lane| !lane.waits.is_empty());
+            let is_waiting = self.lanes.values().all(Lane::waits_for_person);
             if self.ending.is_none() && is_waiting && !self.lanes.is_empty() {
-                let waits = self.lanes.values().flat_map(|lane| lane.waits.iter().cloned());
-                self.ending = Some(RalphEnd::Waits(waits.collect()));
+                let waits = self.lanes.values().filter_map(|lane| match &lane.stage {
+                    LaneStage::WorkedOn(work) => Some(work.waits.clone()),
+                    LaneStage::Surveyed(_) | LaneStage::Judged { .. } => None,
+                });
+                self.ending = Some(RalphEnd::Waits(waits.flatten().collect()));
                 self.has_moved = true;
             }
             if !self.has_moved {
@@ -209,7 +239,28 @@ impl Guest for Ralph<'_> {
     }
 }
 
-impl Ralph<'_> {
+impl Ralph {
+    /// Ends what is under way. Agents are begun again in their conversations. A validation whose
+    /// agent has done its work shows what that came to, unless everything is to be stopped.
+    fn halt_lanes(&mut self, now: Time) -> Result<(), EngineError> {
+        let is_stopped = self.ending == Some(RalphEnd::Stopped);
+        // One whose agent has ended and asks something goes on when it is begun again.
+        let goes_on = |lane: &Lane| match &lane.stage {
+            LaneStage::WorkedOn(work) => work.job.over().is_none() || work.waits.is_empty(),
+            LaneStage::Surveyed(_) | LaneStage::Judged { .. } => true,
+        };
+        self.lanes.retain(|_, lane| goes_on(lane));
+        for lane in self.lanes.values_mut() {
+            match &mut lane.stage {
+                LaneStage::WorkedOn(work) => work.job.halt()?,
+                LaneStage::Judged { validating, .. } if is_stopped => validating.halt(now),
+                LaneStage::Judged { .. } => {}
+                LaneStage::Surveyed(validating) => validating.halt(now),
+            }
+        }
+        Ok(())
+    }
+
     /// Begins what can be begun, as far as the strategy allows.
     fn begin_lanes(&mut self, project: &mut Project) -> Result<(), EngineError> {
         let Some(feature) = feature(project)?.filter(|it| it.phase == Phase::Implement) else {
@@ -263,27 +314,30 @@ impl Ralph<'_> {
         let key = key(&feature, iteration);
         let is_under_way = Job::is_begun(project, &worker_name(id), &key)?
             || Job::is_begun(project, &oracle_name(id), &key)?;
-        let mut failed = self.failures.get(id).cloned();
-        if failed.is_none() && !is_under_way {
-            match validate(project, id)? {
-                // The agent that worked on it before has ended well.
-                Ok(evidence) if iteration > 1 => {
-                    self.pass(project, id, evidence)?;
-                    return Ok(false);
-                }
-                validated => failed = validated.err(),
-            }
-        }
+        let failed = self.failures.get(id).cloned();
+        let stage = match failed.is_none() && !is_under_way {
+            true => LaneStage::Surveyed(Validating::begin(project, id)?),
+            false => self.send(project, (id, iteration), failed.as_ref())?,
+        };
+        self.lanes.insert(id.clone(), Lane { iteration, failed, stage });
+        Ok(true)
+    }
+
+    /// Begins a try.
+    fn send(
+        &mut self,
+        project: &mut Project,
+        (id, iteration): (&CheckpointId, u32),
+        failed: Option<&Failed>,
+    ) -> Result<LaneStage, EngineError> {
         let limit = self.limit(project)?;
         self.onlooker.tell(&format!("{id}: try {iteration} of {limit}"));
         let part = match iteration {
             ORACLE_FROM.. => Part::Oracle,
             _ => Part::Worker { oracle: None },
         };
-        let job = self.job(project, (id, iteration), failed.as_ref(), &part)?;
-        let waits = Vec::new();
-        self.lanes.insert(id.clone(), Lane { iteration, job, failed, part, waits });
-        Ok(true)
+        let job = self.job(project, (id, iteration), failed, &part)?;
+        Ok(LaneStage::WorkedOn(Box::new(AtWork { job, part, waits: Vec::new() })))
     }
 
     fn limit(&self, project: &mut Project) -> Result<u32, EngineError> {
@@ -335,49 +389,104 @@ impl Ralph<'_> {
         Job::begin(project, &self.options.keeper, order)
     }
 
-    /// Looks at every agent once.
+    /// Looks at every lane once.
     fn look(&mut self, project: &mut Project, now: Time) -> Result<(), EngineError> {
         let ids: Vec<CheckpointId> = self.lanes.keys().cloned().collect();
         for id in ids {
-            let Some(mut lane) = self.lanes.remove(&id) else { continue };
-            lane.job.look(project, now)?;
-            if let Some(end) = lane.job.over().cloned() {
-                self.conclude(project, id, lane, &end)?;
-                continue;
+            let Some(Lane { iteration, failed, stage }) = self.lanes.remove(&id) else { continue };
+            let this = (&id, iteration);
+            let found = match stage {
+                LaneStage::Surveyed(validating) => self.survey(project, this, validating)?,
+                LaneStage::WorkedOn(work) => {
+                    let stays = self.look_at_agent(project, this, (work, failed.as_ref()), now)?;
+                    stays.map(|stage| (stage, failed))
+                }
+                LaneStage::Judged { validating, work, trouble } => {
+                    let stays = self.judge(project, this, (validating, work, trouble))?;
+                    stays.map(|stage| (stage, failed))
+                }
+            };
+            if let Some((stage, failed)) = found {
+                self.lanes.insert(id, Lane { iteration, failed, stage });
             }
-            if lane.part == Part::Oracle {
-                lane.job.refuse_all("no person is there to allow it");
-            } else {
-                self.attend_questions(project, &id, &mut lane)?;
-            }
-            if let Some(life) = lane.job.life()
-                && life.heard().end.is_some()
-                && !life.waits()
-            {
-                life.dismiss(now);
-            }
-            lane.job.attend(now)?;
-            self.onlooker.look(id.as_str(), lane.job.doing());
-            self.lanes.insert(id, lane);
         }
         Ok(())
     }
 
-    /// Takes what became of a try.
+    /// Sends an agent when it is known how the validation fails. Says how the lane goes on.
+    fn survey(
+        &mut self,
+        project: &mut Project,
+        (id, at): (&CheckpointId, u32),
+        mut validating: Validating,
+    ) -> Result<Option<(LaneStage, Option<Failed>)>, EngineError> {
+        let shown = match validating.take()? {
+            Validated::NotYet => return Ok(Some((LaneStage::Surveyed(validating), None))),
+            Validated::Shown(shown) if self.ending.is_none() => shown,
+            Validated::Shown(_) | Validated::Halted => {
+                self.has_moved = true;
+                return Ok(None);
+            }
+        };
+        self.has_moved = true;
+        if iteration(project, id)? != Some(at) {
+            // Another actor has decided about it meanwhile.
+            return Ok(None);
+        }
+        let failed = match shown {
+            // The agent that worked on it before has ended well.
+            Ok(evidence) if at > 1 => {
+                self.pass(project, id, evidence)?;
+                return Ok(None);
+            }
+            shown => shown.err(),
+        };
+        let stage = self.send(project, (id, at), failed.as_ref())?;
+        Ok(Some((stage, failed)))
+    }
+
+    /// Looks after an agent. Says how the lane goes on.
+    fn look_at_agent(
+        &mut self,
+        project: &mut Project,
+        (id, at): (&CheckpointId, u32),
+        (mut work, failed): (Box<AtWork>, Option<&Failed>),
+        now: Time,
+    ) -> Result<Option<LaneStage>, EngineError> {
+        work.job.look(project, now)?;
+        if let Some(end) = work.job.over().cloned() {
+            return self.conclude(project, (id, at), (work, failed), &end);
+        }
+        if work.part == Part::Oracle {
+            work.job.refuse_all("no person is there to allow it");
+        } else {
+            self.attend_questions(project, id, &mut work)?;
+        }
+        if let Some(life) = work.job.life()
+            && life.heard().end.is_some()
+            && !life.waits()
+        {
+            life.dismiss(now);
+        }
+        work.job.attend(now)?;
+        self.onlooker.look(id.as_str(), work.job.doing());
+        Ok(Some(LaneStage::WorkedOn(work)))
+    }
+
+    /// Takes the end of an agent. Says how the lane goes on.
     fn conclude(
         &mut self,
         project: &mut Project,
-        id: CheckpointId,
-        mut lane: Lane,
+        (id, at): (&CheckpointId, u32),
+        (mut work, failed): (Box<AtWork>, Option<&Failed>),
         end: &JobEnd,
-    ) -> Result<(), EngineError> {
-        let trouble = end.trouble(&lane.job.order.name, project.clock.now());
-        let failed = match trouble {
+    ) -> Result<Option<LaneStage>, EngineError> {
+        let trouble = match end.trouble(&work.job.order.name, project.clock.now()) {
             // What waits for a person is halted by us, and goes on with the answer.
             Some(Trouble::Interrupted) => {
                 self.ending.get_or_insert(RalphEnd::Stopped);
                 self.has_moved = true;
-                return Ok(());
+                return Ok(None);
             }
             // What the try itself may spend is used up: that is its failure.
             Some(Trouble::Parked(parked))
@@ -385,48 +494,71 @@ impl Ralph<'_> {
             {
                 self.ending = Some(RalphEnd::Limited(accounts::in_words(&parked)));
                 self.has_moved = true;
-                return Ok(());
+                return Ok(None);
             }
             Some(Trouble::Parked(parked)) => Some(parked.why),
             Some(Trouble::Failed { text, .. }) => Some(text),
             None => None,
         };
-        if lane.part == Part::Oracle {
+        if work.part == Part::Oracle {
             // A silent oracle is no reason to give up.
             let oracle = Some(end.ended.heard.text.clone()).filter(|said| !said.is_empty());
-            lane.part = Part::Worker { oracle };
-            let this = (&id, lane.iteration);
-            lane.job = self.job(project, this, lane.failed.as_ref(), &lane.part)?;
+            work.part = Part::Worker { oracle };
+            work.job = self.job(project, (id, at), failed, &work.part)?;
             self.has_moved = true;
-            self.lanes.insert(id, lane);
-            return Ok(());
+            return Ok(Some(LaneStage::WorkedOn(work)));
         }
-        if let Some(told) = self.text_answers(project, &id, &mut lane)? {
-            lane.job.go_on(project, told)?;
+        if let Some(told) = self.text_answers(project, id, &mut work)? {
+            work.job.go_on(project, told)?;
             self.has_moved = true;
         }
-        if lane.job.over().is_none() || !lane.waits.is_empty() {
-            self.lanes.insert(id, lane);
-            return Ok(());
+        if work.job.over().is_none() || !work.waits.is_empty() {
+            return Ok(Some(LaneStage::WorkedOn(work)));
         }
         self.has_moved = true;
-        if iteration(project, &id)? != Some(lane.iteration) {
+        if iteration(project, id)? != Some(at) {
             // Another actor has decided about it meanwhile, perhaps the agent itself.
-            return self.forget(project, &id, &lane);
+            return self.forget(project, id, &work).map(|()| None);
         }
-        match own_word(&id, end) {
-            Some((class, reason)) => self.fail(project, &id, class, Failed::new(reason, b""))?,
-            None => match validate(project, &id)? {
-                Ok(evidence) => self.pass(project, &id, evidence)?,
-                Err(mut found) => {
-                    if let Some(text) = failed {
-                        found.outcome = format!("{}; the agent: {text}", found.outcome);
-                    }
-                    self.fail(project, &id, FailureClass::Validation, found)?;
+        if let Some((class, reason)) = own_word(id, end) {
+            self.fail(project, id, class, Failed::new(reason, b""))?;
+            return self.forget(project, id, &work).map(|()| None);
+        }
+        let validating = Validating::begin(project, id)?;
+        Ok(Some(LaneStage::Judged { validating, work, trouble }))
+    }
+
+    /// Takes what the validation shows after a try. Says how the lane goes on.
+    fn judge(
+        &mut self,
+        project: &mut Project,
+        (id, at): (&CheckpointId, u32),
+        (mut validating, work, trouble): (Validating, Box<AtWork>, Option<String>),
+    ) -> Result<Option<LaneStage>, EngineError> {
+        let shown = match validating.take()? {
+            Validated::NotYet => {
+                return Ok(Some(LaneStage::Judged { validating, work, trouble }));
+            }
+            Validated::Shown(shown) => shown,
+            // The job is not over: the next time it is validated again.
+            Validated::Halted => {
+                self.has_moved = true;
+                return Ok(None);
+            }
+        };
+        self.has_moved = true;
+        match shown {
+            // Another actor has decided about it meanwhile.
+            _ if iteration(project, id)? != Some(at) => {}
+            Ok(evidence) => self.pass(project, id, evidence)?,
+            Err(mut found) => {
+                if let Some(text) = trouble {
+                    found.outcome = format!("{}; the agent: {text}", found.outcome);
                 }
-            },
+                self.fail(project, id, FailureClass::Validation, found)?;
+            }
         }
-        self.forget(project, &id, &lane)
+        self.forget(project, id, &work).map(|()| None)
     }
 
     /// What became of a try is in the journal; its jobs are over.
@@ -434,9 +566,9 @@ impl Ralph<'_> {
         &self,
         project: &mut Project,
         id: &CheckpointId,
-        lane: &Lane,
+        work: &AtWork,
     ) -> Result<(), EngineError> {
-        lane.job.forget(project)?;
+        work.job.forget(project)?;
         Job::forget_named(project, &oracle_name(id))
     }
 
@@ -489,21 +621,6 @@ fn iteration(project: &mut Project, id: &CheckpointId) -> Result<Option<u32>, En
     Ok(found.map(|it| it.iteration))
 }
 
-/// Runs the validation; how it fails, if it does. Nothing is recorded.
-fn validate(
-    project: &mut Project,
-    id: &CheckpointId,
-) -> Result<Result<Evidence, Failed>, EngineError> {
-    let mut output = Tail::default();
-    match evidence::check_checkpoint(project, id, &mut output) {
-        Ok(evidence) => Ok(Ok(evidence)),
-        Err(EngineError::CheckFailed { outcome, .. }) => {
-            Ok(Err(Failed::new(outcome, &output.bytes)))
-        }
-        Err(error) => Err(error),
-    }
-}
-
 /// Names the try: another try, or another feature, is another job.
 fn key(feature: &Feature, iteration: u32) -> String {
     format!("{} {iteration}", feature.started_at.millis())
@@ -533,23 +650,4 @@ fn own_word(id: &CheckpointId, end: &JobEnd) -> Option<(FailureClass, String)> {
         }
         _ => None,
     })
-}
-
-/// The end of what a validation prints.
-#[derive(Default)]
-struct Tail {
-    bytes: Vec<u8>,
-}
-
-impl io::Write for Tail {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.bytes.extend_from_slice(bytes);
-        let surplus = self.bytes.len().saturating_sub(OUTPUT_KEPT_MAX);
-        self.bytes.drain(..surplus);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -1,13 +1,14 @@
 //! What a reviewer is told: what to look at, by what measure, and in which form to answer.
 
 use super::findings::EXAMPLE;
-use crate::{error::EngineError, project::Project};
+use crate::error::EngineError;
 use std::fmt::Write as _;
 use waypost_git::git_at;
 use waypost_model::{
     time::Time,
     workflow::{CheckpointContract, Feature, GateName},
 };
+use waypost_store::place::Place;
 
 /// The largest difference that is put into the message; a larger one is looked at with tools.
 const DIFF_SIZE_MAX: usize = 48 << 10;
@@ -25,15 +26,15 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// Looks at the work tree of `project`; nothing outside git.
-    pub(super) fn find(project: &Project, since: Time) -> Result<Option<Self>, EngineError> {
-        if project.place().git_common.is_none() {
+    /// Looks at the work tree of `place`; nothing outside git.
+    pub(super) fn find(place: &Place, since: Time) -> Result<Option<Self>, EngineError> {
+        if place.git_common.is_none() {
             return Ok(None);
         }
-        let git = git_at(project.root())?;
+        let git = git_at(&place.root)?;
         let untracked = git.text(&["ls-files", "--others", "--exclude-standard"])?;
         let untracked = untracked.lines().map(str::to_owned).collect();
-        let Some(base) = base(project, since)? else {
+        let Some(base) = base(place, since)? else {
             return Ok(Some(Self { untracked, ..Self::default() }));
         };
         const PLAIN: [&str; 4] = ["diff", "--no-ext-diff", "--no-textconv", "--no-color"];
@@ -82,8 +83,8 @@ fn or_nothing(stat: &str) -> &str {
 
 /// Where the feature began: where its branch left the default one, else the last commit before
 /// the feature was started.
-fn base(project: &Project, since: Time) -> Result<Option<String>, EngineError> {
-    let git = git_at(project.root())?;
+fn base(place: &Place, since: Time) -> Result<Option<String>, EngineError> {
+    let git = git_at(&place.root)?;
     let Some(head) = git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])? else {
         return Ok(None);
     };

@@ -11,10 +11,11 @@ use crate::{
     agent::{Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, SHELL, Trouble},
     error::{EngineError, Problem},
     gate,
-    guest::{Attended, Guest, Waits, carry},
+    guest::{Attended, Guest, Waits},
+    host,
     ledger::MachineCommand,
     project::Project,
-    worktrees,
+    threaded::Threaded,
 };
 use std::ffi::OsString;
 use waypost_agent::launch::{Access, Prompts};
@@ -23,7 +24,7 @@ use waypost_model::{
     machine::Rejected,
     next::NextStep,
     time::Time,
-    workflow::{self, GateName, Review},
+    workflow::{self, Feature, GateName, Review},
 };
 
 /// What is to be reviewed, and by whom.
@@ -37,51 +38,84 @@ pub struct ReviewOptions {
     pub keeper: Vec<OsString>,
 }
 
-/// A reviewer at work.
-pub(crate) struct Reviewing<'a> {
-    job: Job,
+/// A review under way.
+pub(crate) struct Reviewing {
+    feature: Feature,
     gate: GateName,
-    /// The content of the work tree that it looks at.
-    tree: Option<String>,
-    /// Whether it was told already that its answer could not be read.
+    agent: Agent,
+    keeper: Vec<OsString>,
+    stage: ReviewStage,
+    /// Whether the reviewer was told already that its answer could not be read.
     is_corrected: bool,
-    onlooker: Box<dyn Onlooker + 'a>,
+    onlooker: Box<dyn Onlooker + Send>,
 }
 
-impl Project {
-    /// Has the work reviewed and records what was found; none if it was stopped.
-    pub fn review(
-        &mut self,
-        options: &ReviewOptions,
-        onlooker: &mut dyn Onlooker,
-    ) -> Result<Option<Review>, EngineError> {
-        match Reviewing::begin(self, options, Box::new(onlooker))? {
-            Some(mut reviewing) => carry(self, &mut reviewing),
-            None => Ok(None),
-        }
-    }
+/// What is done for it. Git is asked in a thread of its own.
+enum ReviewStage {
+    /// It is found what there is to look at.
+    Prepared(Threaded<Result<Reviewed, EngineError>>),
+    /// The reviewer looks.
+    Looked { job: Box<Job>, tree: Option<String> },
+    /// It has looked; whether files have changed meanwhile is found.
+    Compared {
+        job: Box<Job>,
+        tree: Option<String>,
+        end: Box<JobEnd>,
+        present: Threaded<Result<Option<String>, EngineError>>,
+    },
+    /// Between two of these.
+    Between,
 }
 
-impl<'a> Reviewing<'a> {
-    /// Sends a reviewer, or takes up the one that was sent; none without a workflow.
+/// What a reviewer looks at.
+struct Reviewed {
+    /// The content of the work tree.
+    tree: Option<String>,
+    change: Option<brief::Change>,
+}
+
+/// Has the work reviewed and records what was found; none if it was stopped. The project comes back
+/// in every case but one in which no host could be begun.
+pub fn review(
+    project: Project,
+    options: ReviewOptions,
+    onlooker: Box<dyn Onlooker + Send>,
+) -> Result<(Project, Result<Option<Review>, EngineError>), EngineError> {
+    host::work(project, "develop review", move |project| {
+        Reviewing::begin(project, options, onlooker)
+    })
+}
+
+impl Reviewing {
+    /// Begins a review, or takes up the one that was begun.
     pub(crate) fn begin(
         project: &mut Project,
-        options: &ReviewOptions,
-        onlooker: Box<dyn Onlooker + 'a>,
-    ) -> Result<Option<Self>, EngineError> {
+        options: ReviewOptions,
+        onlooker: Box<dyn Onlooker + Send>,
+    ) -> Result<Self, EngineError> {
         project.refuse_stale()?;
-        let gate = project.reviewed_gate(options.gate)?;
+        let (feature, gate) = project.reviewed_gate(options.gate)?;
         if options.agent.is_some() && !project.actor().is_person() {
             return Err(Rejected::reserved("choosing the reviewer").into());
         }
         let agent = project.job_agent(options.agent.as_deref(), "reviewer")?;
-        let tree = worktrees::content(project)?;
-        let Some(feature) = project.workflow()?.feature.clone() else { return Ok(None) };
-        let change = brief::Change::find(project, feature.started_at)?;
+        let (place, since) = (project.place().clone(), feature.started_at);
+        let prepared = Threaded::begin(move || {
+            let tree = waypost_git::content(&place)?;
+            Ok(Reviewed { tree, change: brief::Change::find(&place, since)? })
+        })?;
+        let (stage, is_corrected) = (ReviewStage::Prepared(prepared), false);
+        Ok(Self { feature, gate, agent, keeper: options.keeper, stage, is_corrected, onlooker })
+    }
+
+    /// Sends a reviewer, or takes up the one that was sent.
+    fn send(&self, project: &mut Project, reviewed: &Reviewed) -> Result<Job, EngineError> {
+        let Self { feature, gate, .. } = self;
+        let tree = reviewed.tree.as_deref().unwrap_or("-");
         let order = JobOrder {
             name: format!("review-{gate}"),
-            key: format!("{} {}", feature.started_at.millis(), tree.as_deref().unwrap_or("-")),
-            agent,
+            key: format!("{} {tree}", feature.started_at.millis()),
+            agent: self.agent.clone(),
             access: Access::Read,
             prompts: Prompts::Refused,
             hook: HookSource::Given,
@@ -89,44 +123,92 @@ impl<'a> Reviewing<'a> {
             folder: None,
             environment: None,
             attempt: 1,
-            message: brief::message(&feature, gate, change.as_ref()),
-            again: brief::again(gate),
+            message: brief::message(feature, *gate, reviewed.change.as_ref()),
+            again: brief::again(*gate),
             bounds: project.job_bounds(),
         };
-        let job = Job::begin(project, &options.keeper, order)?;
-        Ok(Some(Self { job, gate, tree, is_corrected: false, onlooker }))
+        Job::begin(project, &self.keeper, order)
+    }
+
+    /// Goes one step on, if what it waits for has come.
+    fn step(&mut self, project: &mut Project) -> Result<Step, EngineError> {
+        match std::mem::replace(&mut self.stage, ReviewStage::Between) {
+            ReviewStage::Prepared(mut prepared) => {
+                if self.onlooker.wants_stop() {
+                    return Ok(Step::Over(None));
+                }
+                let Some(reviewed) = prepared.take()? else {
+                    self.stage = ReviewStage::Prepared(prepared);
+                    return Ok(Step::Waits);
+                };
+                let reviewed = reviewed?;
+                let job = Box::new(self.send(project, &reviewed)?);
+                self.stage = ReviewStage::Looked { job, tree: reviewed.tree };
+                Ok(Step::Moved)
+            }
+            ReviewStage::Looked { mut job, tree } => {
+                let Self { is_corrected, onlooker, .. } = self;
+                let end = job.attend_alone(project, onlooker.as_mut(), &mut |heard| {
+                    let why = findings::read(&heard.text).err().filter(|_| !*is_corrected)?;
+                    *is_corrected = true;
+                    Some(brief::correction(&why))
+                })?;
+                let Some(end) = end.map(Box::new) else {
+                    self.stage = ReviewStage::Looked { job, tree };
+                    return Ok(Step::Waits);
+                };
+                match end.trouble(&job.order.name, project.clock.now()) {
+                    Some(Trouble::Interrupted) => return Ok(Step::Over(None)),
+                    Some(Trouble::Parked(parked)) => {
+                        return Err(failed(&job, &accounts::in_words(&parked)));
+                    }
+                    Some(Trouble::Failed { text, .. }) => return Err(failed(&job, &text)),
+                    None => {}
+                }
+                let place = project.place().clone();
+                let present = Threaded::begin(move || Ok(waypost_git::content(&place)?))?;
+                self.stage = ReviewStage::Compared { job, tree, end, present };
+                Ok(Step::Moved)
+            }
+            ReviewStage::Compared { job, tree, end, mut present } => {
+                if self.onlooker.wants_stop() {
+                    return Ok(Step::Over(None));
+                }
+                match present.take()? {
+                    None => {
+                        self.stage = ReviewStage::Compared { job, tree, end, present };
+                        Ok(Step::Waits)
+                    }
+                    Some(present) => {
+                        let is_same = present? == tree;
+                        self.conclude(project, &job, (tree, is_same), &end).map(Step::Over)
+                    }
+                }
+            }
+            ReviewStage::Between => Ok(Step::Over(None)),
+        }
     }
 
     /// Takes what the reviewer found.
     fn conclude(
-        &mut self,
+        &self,
         project: &mut Project,
+        job: &Job,
+        (tree, is_same): (Option<String>, bool),
         end: &JobEnd,
     ) -> Result<Option<Review>, EngineError> {
-        let (job, agent) = (&self.job, self.job.order.agent.name.clone());
-        let failed = |text: String| -> EngineError {
-            let message = format!("the review by {agent} came to nothing: {text}");
-            let hint = format!("what it said is in {}", job.log().display());
-            Problem::new(Code::ReviewFailed, message).hint(hint).into()
-        };
-        match end.trouble(&job.order.name, project.clock.now()) {
-            Some(Trouble::Interrupted) => return Ok(None),
-            Some(Trouble::Parked(parked)) => return Err(failed(accounts::in_words(&parked))),
-            Some(Trouble::Failed { text, .. }) => return Err(failed(text)),
-            None => {}
-        }
-        if worktrees::content(project)? != self.tree {
+        if !is_same {
             job.forget(project)?;
-            return Err(failed("files have changed while it looked, so it does not count".into()));
+            return Err(failed(job, "files have changed while it looked, so it does not count"));
         }
         let findings = match findings::read(&end.ended.heard.text) {
             Ok(findings) => findings,
             Err(why) => {
                 job.forget(project)?;
-                return Err(failed(why));
+                return Err(failed(job, &why));
             }
         };
-        let (gate, tree, usage) = (self.gate, self.tree.clone(), end.usage);
+        let (gate, agent, usage) = (self.gate, self.agent.name.clone(), end.usage);
         let review = Review { gate, agent, tree, findings, usage };
         let command = workflow::Command::Review { review: review.clone() };
         let stream = project.workflow_stream();
@@ -136,12 +218,31 @@ impl<'a> Reviewing<'a> {
     }
 }
 
-impl Guest for Reviewing<'_> {
+/// What became of a step.
+enum Step {
+    /// The next one may be done at once.
+    Moved,
+    Waits,
+    Over(Option<Review>),
+}
+
+fn failed(job: &Job, text: &str) -> EngineError {
+    let message = format!("the review by {} came to nothing: {text}", job.order.agent.name);
+    let hint = format!("what it said is in {}", job.log().display());
+    Problem::new(Code::ReviewFailed, message).hint(hint).into()
+}
+
+impl Guest for Reviewing {
     /// What was found; none if it was stopped.
     type End = Option<Review>;
 
     fn waits<'a>(&'a self, waits: &mut Waits<'a>) {
-        self.job.waits(waits);
+        match &self.stage {
+            ReviewStage::Prepared(prepared) => prepared.waits(waits),
+            ReviewStage::Looked { job, .. } => job.waits(waits),
+            ReviewStage::Compared { present, .. } => present.waits(waits),
+            ReviewStage::Between => {}
+        }
         waits.readable_too(self.onlooker.bell());
     }
 
@@ -150,30 +251,30 @@ impl Guest for Reviewing<'_> {
         project: &mut Project,
         _: Time,
     ) -> Result<Attended<Option<Review>>, EngineError> {
-        let Self { job, is_corrected, onlooker, .. } = self;
-        let end = job.attend_alone(project, onlooker.as_mut(), &mut |heard| {
-            let why = findings::read(&heard.text).err().filter(|_| !*is_corrected)?;
-            *is_corrected = true;
-            Some(brief::correction(&why))
-        })?;
-        match end {
-            Some(end) => Ok(Attended::Over(self.conclude(project, &end)?)),
-            None => Ok(Attended::GoesOn),
+        loop {
+            match self.step(project)? {
+                Step::Moved => {}
+                Step::Waits => return Ok(Attended::GoesOn),
+                Step::Over(review) => return Ok(Attended::Over(review)),
+            }
         }
     }
 }
 
 impl Project {
-    /// The gate that a review is for: the one of the phase, and no other.
-    fn reviewed_gate(&mut self, wanted: Option<GateName>) -> Result<GateName, EngineError> {
+    /// The gate that a review is for, and its feature: the gate of the phase, and no other.
+    fn reviewed_gate(
+        &mut self,
+        wanted: Option<GateName>,
+    ) -> Result<(Feature, GateName), EngineError> {
         let Some(feature) = &self.workflow()?.feature else {
             let none = Rejected::rule(Code::NoWorkflow, "no workflow is active");
             return Err(none.next(NextStep::StartFeature).into());
         };
         let phase = feature.phase;
         match (phase.gate(), wanted) {
-            (Some(gate), None) => Ok(gate),
-            (Some(gate), Some(wanted)) if gate == wanted => Ok(gate),
+            (Some(gate), None) => Ok((feature.clone(), gate)),
+            (Some(gate), Some(wanted)) if gate == wanted => Ok((feature.clone(), gate)),
             (_, Some(wanted)) => {
                 let owner = wanted.phase();
                 let message = format!("{wanted} is reviewed in {owner}, and this is {phase}");

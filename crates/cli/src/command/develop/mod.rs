@@ -167,8 +167,8 @@ pub(crate) fn run(context: &Context, args: &DevelopArgs) -> Result<ExitCode, Cli
             gate::advance(&mut project, Command::Advance { checkpoints, contract, strategy })?;
         }
         DevelopAction::Back => project.develop(Command::Back)?,
-        DevelopAction::Review(args) => return review::run(context, &mut project, args),
-        DevelopAction::Ralph(args) => return ralph::run(context, &mut project, args),
+        DevelopAction::Review(args) => return review::run(context, project, args),
+        DevelopAction::Ralph(args) => return ralph::run(context, project, args),
         DevelopAction::Gate(action) => gate(context, &mut project, action)?,
         DevelopAction::Checkpoint(action) => checkpoint(&mut project, action)?,
         DevelopAction::Contract { file } => {

@@ -11,7 +11,7 @@ use crate::{
     spelling,
 };
 use std::process::ExitCode;
-use waypost_engine::{Host, Project, RalphEnd, RalphOptions};
+use waypost_engine::{Project, RalphEnd, RalphOptions};
 use waypost_model::{code::Code, id::CheckpointId, next::NextStep, workflow::CheckpointStatus};
 
 /// Have agents work on the checkpoints until their validations hold
@@ -39,7 +39,7 @@ pub(crate) struct RalphArgs {
 
 pub(super) fn run(
     context: &Context,
-    project: &mut Project,
+    project: Project,
     args: &RalphArgs,
 ) -> Result<ExitCode, CliError> {
     let keeper = keeper()?;
@@ -50,12 +50,9 @@ pub(super) fn run(
         max_iterations: args.max_iterations,
         keeper,
     };
-    let mut watch = Watch::begin(context)?;
-    let host = Host::beside(project, "develop ralph")?;
-    let end = project.ralph(options, &mut watch);
-    drop(host);
-    watch.clear();
-    say_notices(context, project);
+    let watch = Box::new(Watch::begin(context)?);
+    let (mut project, end) = waypost_engine::ralph(project, options, watch)?;
+    say_notices(context, &mut project);
     match end? {
         RalphEnd::Over => {}
         RalphEnd::Stopped => {
@@ -78,8 +75,8 @@ pub(super) fn run(
             return Err(told.steps(entries.into_iter().map(step).collect()));
         }
     }
-    let has_passed = all_passed(project, checkpoint.as_ref())?;
-    report(context, project)?;
+    let has_passed = all_passed(&mut project, checkpoint.as_ref())?;
+    report(context, &mut project)?;
     Ok(if has_passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -13,7 +13,7 @@ use crate::{
     show,
 };
 use std::{fmt::Write as _, process::ExitCode};
-use waypost_engine::{Host, Project, ReviewOptions};
+use waypost_engine::{Project, ReviewOptions};
 use waypost_model::{
     code::Code,
     next::NextStep,
@@ -39,18 +39,15 @@ pub(crate) struct ReviewArgs {
 
 pub(super) fn run(
     context: &Context,
-    project: &mut Project,
+    project: Project,
     args: &ReviewArgs,
 ) -> Result<ExitCode, CliError> {
     let gate = args.gate.as_deref().map(parse_gate).transpose()?;
     let keeper = keeper()?;
     let options = ReviewOptions { gate, agent: args.agent.clone(), keeper };
-    let mut watch = Watch::begin(context)?;
-    let host = Host::beside(project, "develop review")?;
-    let reviewed = project.review(&options, &mut watch);
-    drop(host);
-    watch.clear();
-    say_notices(context, project);
+    let watch = Box::new(Watch::begin(context)?);
+    let (mut project, reviewed) = waypost_engine::review(project, options, watch)?;
+    say_notices(context, &mut project);
     let Some(review) = reviewed? else {
         let message = "the review was stopped before its end";
         return Err(CliError::new(Code::Stopped, message).next(NextStep::Review));

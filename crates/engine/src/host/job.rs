@@ -1,0 +1,67 @@
+//! An agent's job as the guest of a host.
+
+use super::{
+    Handle, Host, desk,
+    guests::{Admission, Left},
+    protocol::GuestKind,
+};
+use crate::{
+    attendance::{EngineClaim, claim_engine},
+    error::EngineError,
+    guest::{Guest, carry},
+    project::Project,
+};
+use std::sync::mpsc::sync_channel;
+
+impl Handle {
+    /// Carries an agent's job until it is over, beside a run and any number of others.
+    pub(crate) fn work<G: Guest + 'static>(
+        &self,
+        begin: impl FnOnce(&mut Project) -> Result<G, EngineError> + Send + 'static,
+    ) -> Result<G::End, EngineError>
+    where
+        G::End: Send + 'static,
+    {
+        let (tell, told) = sync_channel(1);
+        let leave = move |left: Left<G>| {
+            let ended = match left {
+                Left::Over(guest, end) => {
+                    // What it has drawn is gone before anything is said of its end.
+                    drop(guest);
+                    Ok(end)
+                }
+                Left::Failed(error) => Err(error),
+                Left::LetGo(_) => Err(desk::closed()),
+            };
+            // The thread that brought it waits for nothing else.
+            let _gone = tell.send(ended);
+        };
+        self.desk.admit(Admission::new(GuestKind::Job, begin, leave))?;
+        told.recv().map_err(|_| desk::closed())?
+    }
+}
+
+/// Works on an agent's job: as a guest of a host in this process, or, where another process is the
+/// host, in this thread. A job is not handed over: its agent outlives this process anyway, and the
+/// one who gave it is the one who takes it up again.
+pub(crate) fn work<G: Guest + 'static>(
+    mut project: Project,
+    purpose: &str,
+    begin: impl FnOnce(&mut Project) -> Result<G, EngineError> + Send + 'static,
+) -> Result<(Project, Result<G::End, EngineError>), EngineError>
+where
+    G::End: Send + 'static,
+{
+    match claim_engine(&mut project, purpose)? {
+        EngineClaim::Ours(lease) => {
+            let host = Host::begin(project, *lease)?;
+            let ended = host.handle().work(begin);
+            let project = host.stop().ok_or_else(desk::closed)?;
+            Ok((project, ended))
+        }
+        EngineClaim::Theirs(_) => {
+            let ended = begin(&mut project).and_then(|mut guest| carry(&mut project, &mut guest));
+            Ok((project, ended))
+        }
+    }
+}

@@ -199,7 +199,11 @@ impl Handing<'_> {
                 }
                 Some(Answer::Happening { happening }) => locked(self.audience).tell(&happening),
                 Some(Answer::Look { running }) => view.running = running,
-                Some(Answer::Stopping { haste }) => locked(self.audience).end(haste),
+                Some(Answer::Stopping { haste }) => {
+                    locked(self.audience).end(haste);
+                    // It is said before the run is over, however soon that is.
+                    view.next_look = Time::default();
+                }
                 Some(Answer::Over { end }) => return Ok(Followed::Over(end)),
                 Some(Answer::Failed { failure }) => return Err(failure.error()),
                 Some(Answer::Leaving) => return Ok(Followed::Lost),

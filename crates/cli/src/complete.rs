@@ -14,7 +14,7 @@ use std::{
     ffi::{OsStr, OsString},
     path::PathBuf,
 };
-use waypost_engine::{EngineError, Project, identify, tasks};
+use waypost_engine::{EngineError, Project, agent, identify, tasks};
 use waypost_model::{layout, workflow::GateName};
 
 /// The variable by which a completion script asks, and names its shell.
@@ -123,7 +123,7 @@ fn gates(_: &mut Project) -> Result<Vec<Named>, EngineError> {
 }
 
 fn agents(project: &mut Project) -> Result<Vec<Named>, EngineError> {
-    Ok(project.agent_names().into_iter().map(|name| (name, String::new())).collect())
+    Ok(agent::names(project.setup()).into_iter().map(|name| (name, String::new())).collect())
 }
 
 #[cfg(test)]

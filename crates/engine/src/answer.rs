@@ -3,7 +3,7 @@
 use crate::{
     error::EngineError,
     ledger::{MachineCommand, inbox_stream},
-    permits,
+    machines, permits,
     project::Project,
 };
 use waypost_model::{
@@ -43,7 +43,7 @@ pub fn give(project: &mut Project, id: &EntryId, text: &str) -> Result<(), Engin
         && let Some((stream, topic)) = question.subject.read()
     {
         let answer = Answer { stream: &stream, topic: &topic, question, text: &text };
-        let consequence = project.consequence_of(&answer)?;
+        let consequence = machines::consequence_of(project, &answer)?;
         commands.extend(consequence.commands);
         permit = consequence.permit;
     }

@@ -1,7 +1,7 @@
 //! Looking a project over: what is wrong, what to do, and what can be fixed without loss.
 
 use crate::{
-    agent::GateHealth,
+    agent::{self, GateHealth},
     attendance,
     environment::Environment,
     error::{EngineError, Problem},
@@ -290,7 +290,7 @@ impl<'a> Doctor<'a> {
 /// How the hook of an agent program is that is registered here. It is well only if it has refused a
 /// call in this project, with the settings and the program that there are now.
 fn program_hooks(project: &Project, product: Product, files: &[&str]) -> Vec<Finding> {
-    let places = project.registered(product);
+    let places = agent::registered_at(project, product);
     if places.is_empty() {
         return Vec::new();
     }
@@ -302,7 +302,7 @@ fn program_hooks(project: &Project, product: Product, files: &[&str]) -> Vec<Fin
         let remedy = "take this project's out, or disable the plugin";
         findings.push(Finding::note("hooks", text).remedy(remedy).next(NextStep::Unregister));
     }
-    let obstacles = project.obstacles(product);
+    let obstacles = agent::obstacles(project, product);
     let is_hindered = !obstacles.is_empty();
     findings.extend(
         obstacles
@@ -316,7 +316,7 @@ fn program_hooks(project: &Project, product: Product, files: &[&str]) -> Vec<Fin
         [] => place_name(project, &places[0]),
         files => files.join(", "),
     };
-    let checks = project.agent_checks().unwrap_or_default();
+    let checks = agent::checks(&project.setup).unwrap_or_default();
     let check = checks.get(product.as_str()).filter(|check| check.is_current(project));
     let again = NextStep::CheckAgent { agent: product.to_string() };
     let found = check.and_then(|check| Some((check.at, check.registered.as_ref()?)));

@@ -6,7 +6,7 @@
 pub mod accounts;
 mod actor;
 pub mod adopt;
-mod agent;
+pub mod agent;
 pub mod answer;
 pub mod attendance;
 mod bell;
@@ -54,7 +54,7 @@ mod worktrees;
 
 pub use actor::{identify, is_sent_by_waypost, own_conversation};
 pub use agent::{
-    Agent, AgentCheck, CANARY, GateHealth, Installed, Onlooker, Transcript, canary_call,
+    Agent, AgentCheck, CANARY, CheckMeans, GateHealth, Installed, Onlooker, Transcript, canary_call,
 };
 pub use attendance::{Begun, Haste, RunLog};
 pub use clock::Clock;

@@ -7,7 +7,7 @@
 
 use crate::{
     error::EngineError,
-    ledger::{Loaded, MachineCommand, Work},
+    ledger::{MachineCommand, Work},
     outbox,
     project::Project,
     windows::{MachineWindow, RunWindow, WindowKind, WorkflowWindow},
@@ -77,32 +77,21 @@ impl fmt::Debug for MachineKind {
     }
 }
 
-impl Project {
-    /// One machine as it stands now; none where there is no journal.
-    pub(crate) fn machine<M: Machine>(
-        &mut self,
-        stream: &StreamName,
-    ) -> Result<Option<&Loaded<M>>, EngineError> {
-        let Some(journal) = &mut self.journal else { return Ok(None) };
-        Ok(Some(self.ledger.get::<M>(&journal.view()?, stream)?))
+/// What an answer means to the machine that asked, or to its window.
+pub(crate) fn consequence_of(
+    project: &mut Project,
+    answer: &Answer<'_>,
+) -> Result<Consequence<MachineCommand>, EngineError> {
+    let word = answer.stream.kind();
+    let Some(kind) = project.ledger.kinds().iter().find(|kind| kind.word == word) else {
+        return Ok(Consequence::nothing());
+    };
+    if let Some(window) = &kind.window
+        && let Some(commands) = window.answered(project, answer)?
+    {
+        return Ok(Consequence { commands, permit: None });
     }
-
-    /// What an answer means to the machine that asked, or to its window.
-    pub(crate) fn consequence_of(
-        &mut self,
-        answer: &Answer<'_>,
-    ) -> Result<Consequence<MachineCommand>, EngineError> {
-        let word = answer.stream.kind();
-        let Some(kind) = self.ledger.kinds().iter().find(|kind| kind.word == word) else {
-            return Ok(Consequence::nothing());
-        };
-        if let Some(window) = &kind.window
-            && let Some(commands) = window.answered(self, answer)?
-        {
-            return Ok(Consequence { commands, permit: None });
-        }
-        (kind.answered)(self, answer)
-    }
+    (kind.answered)(project, answer)
 }
 
 fn answered<M: Machine>(

@@ -2,7 +2,7 @@
 //! and no engine starts another one until the task is handed back.
 
 use crate::{
-    agent::{agents_folder, bury},
+    agent::{self, agents_folder, bury},
     error::{EngineError, Problem},
     project::Project,
 };
@@ -53,7 +53,7 @@ pub fn conversation(project: &mut Project, id: &TaskId) -> Result<Opened, Engine
             .next(NextStep::ExplainTask { id: id.clone() })
             .into());
     };
-    let agent = project.agent(&agent)?;
+    let agent = agent::named(&project.setup, &agent)?;
     let words = interactive(agent.adapter, &agent.command, &conversation);
     let words = words.ok_or_else(|| {
         let name = &agent.name;

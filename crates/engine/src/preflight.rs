@@ -8,7 +8,7 @@
 
 use crate::{
     agent::{
-        Agent, AgentCheck, GateHealth, require_key,
+        self, Agent, AgentCheck, GateHealth, require_key,
         version::{self, version},
     },
     config::USUAL_USER_FILE,
@@ -63,7 +63,7 @@ pub(crate) struct Preflight {
 
 impl Preflight {
     pub(crate) fn of(project: &mut Project, phase: Option<u32>) -> Result<Self, EngineError> {
-        let checks = project.agent_checks()?;
+        let checks = agent::checks(&project.setup)?;
         let current = checks.iter().filter(|(_, check)| check.is_current(project));
         Ok(Self {
             agents: project.configuration().values.agents.clone(),

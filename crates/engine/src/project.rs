@@ -14,7 +14,7 @@ use crate::{
     gate,
     home::Home,
     host,
-    ledger::{Ledger, MachineCommand, Work, inbox_stream, run_stream, workflow_stream},
+    ledger::{Ledger, Loaded, MachineCommand, Work, inbox_stream, run_stream, workflow_stream},
     machines::MACHINES,
     notify::Wanted,
     remains,
@@ -37,7 +37,7 @@ use waypost_model::{
     inbox::Inbox,
     job::Job,
     layout,
-    machine::Rejected,
+    machine::{Machine, Rejected},
     next::Remark,
     run::{self, Run},
     workflow::{self, Workflow},
@@ -143,6 +143,11 @@ impl ProjectSetup {
     /// How long running tasks have when the run is asked to end.
     pub fn stop_grace(&self) -> Duration {
         Duration::from_secs(self.configuration.values.run.stop_grace_seconds)
+    }
+
+    /// Where the output of a task's attempt is kept.
+    pub fn task_log(&self, id: &TaskId, attempt: u32) -> PathBuf {
+        crate::execute::log_path(&self.place.state, id, attempt)
     }
 
     /// The work tree that the run's window is in; none in a bare repository.
@@ -330,6 +335,15 @@ impl Project {
         }
         self.journal = Some(journal);
         Ok(())
+    }
+
+    /// One machine as it stands now; none where there is no journal.
+    pub(crate) fn machine<M: Machine>(
+        &mut self,
+        stream: &StreamName,
+    ) -> Result<Option<&Loaded<M>>, EngineError> {
+        let Some(journal) = &mut self.journal else { return Ok(None) };
+        Ok(Some(self.ledger.get::<M>(&journal.view()?, stream)?))
     }
 
     /// The workflow's stream of this work tree.
@@ -579,11 +593,6 @@ impl Project {
             Some(journal) => Ok(journal.view()?.feed(after, LOG_PAGE)?),
             None => Ok(Vec::new()),
         }
-    }
-
-    /// Where the output of a task's attempt is kept.
-    pub fn task_log(&self, id: &TaskId, attempt: u32) -> PathBuf {
-        crate::execute::log_path(&self.setup.place.state, id, attempt)
     }
 
     /// The stream of the run, as the log names it.

@@ -5,7 +5,7 @@
 //! is as good as nothing. No rule reads it: it is for showing only.
 
 use crate::{
-    agent::{Meter, heard_in},
+    agent::{self, Meter, heard_in},
     error::EngineError,
     execute::log_path,
     ledger::run_stream,
@@ -71,7 +71,7 @@ pub fn of_run(project: &mut Project) -> Result<Option<RunSummary>, EngineError> 
 fn live_usage(project: &Project, task: &TaskSummary) -> Option<Usage> {
     let trail = task.trail.as_ref()?;
     let conversation = trail.conversation.as_ref().filter(|_| trail.accounted < task.attempts)?;
-    let agent = project.agent(&conversation.agent).ok()?;
+    let agent = agent::named(&project.setup, &conversation.agent).ok()?;
     let heard =
         heard_in(&log_path(&project.setup.place.state, &task.id, task.attempts), agent.adapter);
     let mut meter = Meter::new(conversation.counted);

@@ -13,7 +13,9 @@ use crate::{
 use clap::Subcommand;
 use std::borrow::Cow;
 use std::process::ExitCode;
-use waypost_engine::{AgentCheck, GateHealth, Installed, Obstacle, Project, canary_call};
+use waypost_engine::{
+    AgentCheck, CheckMeans, GateHealth, Installed, Obstacle, Project, agent, canary_call,
+};
 use waypost_model::config::AgentAccess;
 use waypost_sim::{Block, Input, Options, Script, Server, Turn};
 
@@ -53,8 +55,8 @@ pub(crate) fn run(context: &Context, args: &AgentsArgs) -> Result<ExitCode, CliE
 }
 
 fn list(context: &Context, project: &Project) -> Result<ExitCode, CliError> {
-    let checks = project.agent_checks()?;
-    let agents = project.agents()?;
+    let checks = agent::checks(project.setup())?;
+    let agents = agent::installed(project)?;
     if context.out.json {
         let data: Vec<AgentReport<'_>> =
             agents.iter().map(|it| data(project, it, checks.get(&it.agent.name))).collect();
@@ -162,12 +164,12 @@ pub(crate) fn check_data<'a>(project: &Project, check: &'a AgentCheck) -> AgentC
 fn check(context: &Context, project: &mut Project, names: &[String]) -> Result<ExitCode, CliError> {
     for name in names {
         // A name that no agent has is said before anything is started.
-        project.agent(name)?;
+        agent::named(project.setup(), name)?;
     }
     let (mut is_well, mut found) = (true, Vec::new());
     let keeper = keeper()?;
     let mut watch = Watch::begin(context)?;
-    for it in project.agents()? {
+    for it in agent::installed(project)? {
         let name = &it.agent.name;
         let is_named = names.contains(name);
         if !names.is_empty() && !is_named {
@@ -189,11 +191,11 @@ fn check(context: &Context, project: &mut Project, names: &[String]) -> Result<E
             side_text: "ok".to_owned(),
         };
         let server = Server::start(script, &Options::default())?;
-        let checked =
-            project.check_agent(&it.agent, program, server.address(), &keeper, &mut watch);
+        let means = CheckMeans { server: server.address(), keeper: &keeper, onlooker: &mut watch };
+        let checked = agent::check(project, &it.agent, program, means);
         watch.clear();
         let check = checked?;
-        let obstacles = project.obstacles_of(&it.agent);
+        let obstacles = agent::obstacles_of(project, &it.agent);
         // What plays an agent has no hook, and nothing that one could hold.
         let is_held = |health: &GateHealth| *health == GateHealth::Alive || it.agent.is_free();
         is_well &= is_held(&check.health) && check.registered.as_ref().is_none_or(is_held);

@@ -16,7 +16,7 @@ use crate::{
     },
 };
 use std::{fmt::Write as _, process::ExitCode};
-use waypost_engine::{GateHealth, Project, adopt, attendance, notify, summary};
+use waypost_engine::{GateHealth, Project, adopt, agent, attendance, notify, summary};
 
 /// How many inbox entries are shown in full.
 const ENTRIES_SHOWN: usize = 5;
@@ -32,7 +32,7 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
             (attendance::has_lost_engine(&mut project)?, summary::of_run(&mut project)?);
         let (loose_feature, loose_run) =
             (adopt::loose_workflow(&mut project)?, adopt::loose_run(&mut project)?);
-        let checks = project.agent_checks()?;
+        let checks = agent::checks(project.setup())?;
         let checks = checks.iter().map(|(name, it)| (name.as_str(), check_data(&project, it)));
         context.out.json(&StatusReport {
             root: project.root(),
@@ -94,7 +94,7 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
 /// Agents whose gate was not alive when it was checked, or was checked under other conditions.
 fn agents_text(project: &Project) -> Result<String, CliError> {
     let mut text = String::new();
-    for (name, check) in project.agent_checks()? {
+    for (name, check) in agent::checks(project.setup())? {
         let told = match (&check.health, check.is_current(project)) {
             (GateHealth::Silent | GateHealth::Ran, _) => {
                 format!("the gate of {name}: {}", health(&check.health))

@@ -12,12 +12,13 @@
 
 use super::{
     Agent, Bounds, Circumstances, HookSource, Job, JobEnd, JobOrder, Onlooker, Trouble,
+    surroundings::look_around,
     version::{self, version},
 };
 use crate::{
     error::EngineError,
     guest::{Attended, Guest, Waits, carry},
-    project::Project,
+    project::{Project, ProjectSetup},
     scratch::make_scratch,
     verdicts,
 };
@@ -26,7 +27,7 @@ use std::{
     collections::BTreeMap,
     env,
     ffi::OsString,
-    fs,
+    fmt, fs,
     net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
@@ -51,6 +52,21 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Where results are kept, beside the journal.
 const FILE: &str = "agent-checks.json";
 const FILE_SIZE_MAX: u64 = 1 << 20;
+
+/// What a check is made with.
+pub struct CheckMeans<'a> {
+    /// Where the scripted model is, which has to answer with [`CANARY`].
+    pub server: SocketAddr,
+    /// The program that keeps children.
+    pub keeper: &'a [OsString],
+    pub onlooker: &'a mut dyn Onlooker,
+}
+
+impl fmt::Debug for CheckMeans<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CheckMeans").field("server", &self.server).finish_non_exhaustive()
+    }
+}
 
 /// How the gate of an agent is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -100,118 +116,112 @@ impl AgentCheck {
         let is_same_program =
             mark.is_some_and(|mark| mark.size == self.size && mark_time(&mark) == self.mtime_ns);
         let product = self.product.as_deref().and_then(|word| project.setup.programs.product(word));
-        is_same_program && self.settings == project.settings_hash(product)
+        is_same_program && self.settings == settings_hash(project, product)
     }
 }
 
-impl Project {
-    /// What the last checks in this work tree came to, by the agents' names.
-    pub fn agent_checks(&self) -> Result<BTreeMap<String, AgentCheck>, EngineError> {
-        let here = |(key, check): (String, AgentCheck)| {
-            let name = key.split('\n').next().unwrap_or_default().to_owned();
-            (check.root == self.root()).then_some((name, check))
-        };
-        Ok(self.all_checks()?.into_iter().filter_map(here).collect())
-    }
+/// What the last checks in this work tree came to, by the agents' names.
+pub fn checks(setup: &ProjectSetup) -> Result<BTreeMap<String, AgentCheck>, EngineError> {
+    let here = |(key, check): (String, AgentCheck)| {
+        let name = key.split('\n').next().unwrap_or_default().to_owned();
+        (check.root == setup.root()).then_some((name, check))
+    };
+    Ok(all_checks(setup)?.into_iter().filter_map(here).collect())
+}
 
-    /// The checks of all work trees; they can be made again at any time.
-    fn all_checks(&self) -> Result<BTreeMap<String, AgentCheck>, EngineError> {
-        let bytes = file::read_bounded(&self.setup.place.state.join(FILE), FILE_SIZE_MAX)?;
-        Ok(bytes.and_then(|it| serde_json::from_slice(&it).ok()).unwrap_or_default())
-    }
+/// The checks of all work trees; they can be made again at any time.
+fn all_checks(setup: &ProjectSetup) -> Result<BTreeMap<String, AgentCheck>, EngineError> {
+    let bytes = file::read_bounded(&setup.place.state.join(FILE), FILE_SIZE_MAX)?;
+    Ok(bytes.and_then(|it| serde_json::from_slice(&it).ok()).unwrap_or_default())
+}
 
-    /// Checks the gate of an installed agent in this project, against the scripted model at
-    /// `server`, which has to answer with [`CANARY`].
-    pub fn check_agent(
-        &mut self,
-        agent: &Agent,
-        program: &Path,
-        server: SocketAddr,
-        keeper: &[OsString],
-        onlooker: &mut dyn Onlooker,
-    ) -> Result<AgentCheck, EngineError> {
-        let mut try_with = |hook: HookSource| match agent.adapter.pointed(server) {
-            _ if agent.is_free() => Ok(GateHealth::NoHook("the scripted agent has no hook".into())),
-            None => Ok(without_hook(hook)),
-            Some(pointed) => self.send_canary(agent, pointed, hook, keeper, onlooker),
-        };
-        let health = try_with(HookSource::Given)?;
-        let product = product_of(agent);
-        let is_registered = product.is_some_and(|it| !self.registered(it).is_empty());
-        let registered = is_registered.then(|| try_with(HookSource::Settings)).transpose()?;
-        let mark = Mark::of(&resolved(program))?;
-        let check = AgentCheck {
-            health,
-            registered,
-            version: version(program, &self.caller.environment, version::PATIENCE),
-            at: self.clock.now(),
-            program: program.to_owned(),
-            size: mark.as_ref().map_or(0, |mark| mark.size),
-            mtime_ns: mark.as_ref().map_or(0, mark_time),
-            root: self.root().to_owned(),
-            settings: self.settings_hash(product),
-            product: product.map(|it| it.as_str().to_owned()),
-        };
-        if self.has_journal() {
-            let mut checks = self.all_checks()?;
-            let key = format!("{}\n{}", agent.name, self.root().display());
-            checks.insert(key, check.clone());
-            let bytes = serde_json::to_vec(&checks).expect("checks are plain data");
-            file::replace(&self.setup.place.state.join(FILE), &bytes, file::PRIVATE)?;
-        }
-        Ok(check)
+/// Checks the gate of an installed agent in this project.
+pub fn check(
+    project: &Project,
+    agent: &Agent,
+    program: &Path,
+    mut means: CheckMeans<'_>,
+) -> Result<AgentCheck, EngineError> {
+    let mut try_with = |hook: HookSource| match agent.adapter.pointed(means.server) {
+        _ if agent.is_free() => Ok(GateHealth::NoHook("the scripted agent has no hook".into())),
+        None => Ok(without_hook(hook)),
+        Some(pointed) => send_canary(project, agent, pointed, hook, &mut means),
+    };
+    let health = try_with(HookSource::Given)?;
+    let product = product_of(agent);
+    let is_registered = product.is_some_and(|it| !registered_at(project, it).is_empty());
+    let registered = is_registered.then(|| try_with(HookSource::Settings)).transpose()?;
+    let mark = Mark::of(&resolved(program))?;
+    let check = AgentCheck {
+        health,
+        registered,
+        version: version(program, &project.caller.environment, version::PATIENCE),
+        at: project.clock.now(),
+        program: program.to_owned(),
+        size: mark.as_ref().map_or(0, |mark| mark.size),
+        mtime_ns: mark.as_ref().map_or(0, mark_time),
+        root: project.root().to_owned(),
+        settings: settings_hash(project, product),
+        product: product.map(|it| it.as_str().to_owned()),
+    };
+    if project.has_journal() {
+        let mut checks = all_checks(&project.setup)?;
+        let key = format!("{}\n{}", agent.name, project.root().display());
+        checks.insert(key, check.clone());
+        let bytes = serde_json::to_vec(&checks).expect("checks are plain data");
+        file::replace(&project.setup.place.state.join(FILE), &bytes, file::PRIVATE)?;
     }
+    Ok(check)
+}
 
-    /// What the settings say against the hook of an agent's program being asked here.
-    pub fn obstacles_of(&self, agent: &Agent) -> Vec<Obstacle> {
-        product_of(agent).map(|product| self.obstacles(product)).unwrap_or_default()
-    }
+/// What the settings say against the hook of an agent's program being asked here.
+pub fn obstacles_of(project: &Project, agent: &Agent) -> Vec<Obstacle> {
+    product_of(agent).map(|product| obstacles(project, product)).unwrap_or_default()
+}
 
-    pub(crate) fn obstacles(&self, product: Product) -> Vec<Obstacle> {
-        self.look_around(|around| product.obstacles(around))
-    }
+pub(crate) fn obstacles(project: &Project, product: Product) -> Vec<Obstacle> {
+    look_around(project, |around| product.obstacles(around))
+}
 
-    /// Where the hook of a program is registered, for a person who starts it here.
-    pub(crate) fn registered(&self, product: Product) -> Vec<Registered> {
-        self.look_around(|around| settings::registered(product, around))
-    }
+/// Where the hook of a program is registered, for a person who starts it here.
+pub(crate) fn registered_at(project: &Project, product: Product) -> Vec<Registered> {
+    look_around(project, |around| settings::registered(product, around))
+}
 
-    /// All settings of a program that have a say in whether hooks are asked here, as one hash.
-    fn settings_hash(&self, product: Option<Product>) -> String {
-        self.look_around(|around| {
-            let mut all = Vec::new();
-            for product in product.into_iter() {
-                for path in product.files(around) {
-                    let text = (around.read)(&path).unwrap_or_default();
-                    all.extend(format!("{}\0{}\0", path.display(), text.len()).into_bytes());
-                    all.extend(text.into_bytes());
-                }
+/// All settings of a program that have a say in whether hooks are asked here, as one hash.
+fn settings_hash(project: &Project, product: Option<Product>) -> String {
+    look_around(project, |around| {
+        let mut all = Vec::new();
+        for product in product.into_iter() {
+            for path in product.files(around) {
+                let text = (around.read)(&path).unwrap_or_default();
+                all.extend(format!("{}\0{}\0", path.display(), text.len()).into_bytes());
+                all.extend(text.into_bytes());
             }
-            hash::sha256_hex(&all)
-        })
-    }
-
-    fn send_canary(
-        &self,
-        agent: &Agent,
-        mut pointed: Pointed,
-        hook: HookSource,
-        keeper: &[OsString],
-        onlooker: &mut dyn Onlooker,
-    ) -> Result<GateHealth, EngineError> {
-        if let Some(product) = product_of(agent) {
-            let trust = self.look_around(|around| product.trust_arguments(around));
-            pointed.arguments.extend(trust);
         }
-        let home = self.setup.home.state.clone().unwrap_or_else(env::temp_dir);
-        let folder = home.join("waypost/canary").join(super::new_uuid());
-        make_scratch(&folder, &[("README.md", "Where a check keeps its notes.\n".to_owned())])?;
-        let order = order(agent, pointed, hook, self.root(), &folder);
-        let found = canary_in(&folder, order, keeper, onlooker);
-        // A leftover does no harm.
-        let _kept = fs::remove_dir_all(&folder);
-        found
+        hash::sha256_hex(&all)
+    })
+}
+
+fn send_canary(
+    project: &Project,
+    agent: &Agent,
+    mut pointed: Pointed,
+    hook: HookSource,
+    means: &mut CheckMeans<'_>,
+) -> Result<GateHealth, EngineError> {
+    if let Some(product) = product_of(agent) {
+        let trust = look_around(project, |around| product.trust_arguments(around));
+        pointed.arguments.extend(trust);
     }
+    let home = project.setup.home.state.clone().unwrap_or_else(env::temp_dir);
+    let folder = home.join("waypost/canary").join(super::new_uuid());
+    make_scratch(&folder, &[("README.md", "Where a check keeps its notes.\n".to_owned())])?;
+    let order = order(agent, pointed, hook, project.root(), &folder);
+    let found = canary_in(&folder, order, means);
+    // A leftover does no harm.
+    let _kept = fs::remove_dir_all(&folder);
+    found
 }
 
 /// What is known of a program that is spoken with in a protocol by which it asks no hook: seen of
@@ -291,15 +301,15 @@ fn order(
 fn canary_in(
     folder: &Path,
     order: JobOrder,
-    keeper: &[OsString],
-    onlooker: &mut dyn Onlooker,
+    means: &mut CheckMeans<'_>,
 ) -> Result<GateHealth, EngineError> {
     let mut notes = Project::find(folder, Actor::Waypost)?;
     // It is gone in a moment, and must not be missed.
     notes.setup.home.state = None;
     notes.ensure_journal()?;
-    let job = Job::begin(&mut notes, keeper, order)?;
-    let JobEnd { ended, .. } = carry(&mut notes, &mut Trial { job, onlooker })?;
+    let job = Job::begin(&mut notes, means.keeper, order)?;
+    let JobEnd { ended, .. } =
+        carry(&mut notes, &mut Trial { job, onlooker: &mut *means.onlooker })?;
     verdicts::take_in(&mut notes)?;
     let is_refused = verdicts::list(&mut notes)?.refused > 0;
     if trace(folder).exists() {

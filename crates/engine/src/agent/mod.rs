@@ -23,14 +23,17 @@ pub(crate) mod version;
 
 pub(crate) use ask::told;
 pub(crate) use asking::{Asking, text_questions};
-pub use canary::{AgentCheck, CANARY, GateHealth, canary_call};
+pub use canary::{
+    AgentCheck, CANARY, CheckMeans, GateHealth, canary_call, check, checks, obstacles_of,
+};
+pub(crate) use canary::{obstacles, registered_at};
 pub(crate) use heard::Heard;
 pub use job::Onlooker;
-pub(crate) use job::{HookSource, Job, JobEnd, JobOrder};
+pub(crate) use job::{HookSource, Job, JobEnd, JobOrder, job_bounds};
 pub(crate) use meter::{Meter, Tally};
 pub(crate) use name::new_uuid;
-pub use profile::{Agent, Installed};
-pub(crate) use profile::{SHELL, find_program, known_names};
+pub use profile::{Agent, Installed, installed, named, names};
+pub(crate) use profile::{SHELL, find_program, known_names, with_hook};
 pub(crate) use slots::{Slot, Slots};
 pub(crate) use supervised::{
     Adoption, AgentEnd, Allowance, Bounds, Call, Circumstances, Halt, ProcessEnd, Purse, Remains,
@@ -38,7 +41,7 @@ pub(crate) use supervised::{
     inherited, out_of_money, stream_path,
 };
 pub(crate) use surroundings::require_key;
-pub use transcript::Transcript;
+pub use transcript::{Transcript, transcript};
 
 #[cfg(test)]
 mod tests;

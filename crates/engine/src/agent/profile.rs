@@ -7,7 +7,7 @@ use crate::{
     environment::Environment,
     error::{EngineError, Problem},
     init,
-    project::Project,
+    project::{Project, ProjectSetup},
 };
 use std::{collections::BTreeMap, env, ffi::OsStr, path::PathBuf};
 use waypost_agent::{
@@ -62,67 +62,60 @@ impl Installed {
     }
 }
 
-impl Project {
-    /// The agent of a name.
-    pub fn agent(&self, name: &str) -> Result<Agent, EngineError> {
-        Agent::named(name, &self.configuration().values.agents, &self.setup.programs)
-    }
+/// The agent of a name.
+pub fn named(setup: &ProjectSetup, name: &str) -> Result<Agent, EngineError> {
+    Agent::named(name, &setup.configuration.values.agents, &setup.programs)
+}
 
-    /// The names of all agents but the shell.
-    pub fn agent_names(&self) -> Vec<String> {
-        names(&self.configuration().values.agents, &self.setup.programs)
-    }
+/// The names of all agents but the shell.
+pub fn names(setup: &ProjectSetup) -> Vec<String> {
+    names_in(&setup.configuration.values.agents, &setup.programs)
+}
 
-    /// All agents, and where their programs are.
-    pub fn agents(&self) -> Result<Vec<Installed>, EngineError> {
-        let names = self.agent_names().into_iter();
-        names
-            .map(|name| {
-                let agent = self.agent(&name)?;
-                let program = agent.program(&self.caller.environment);
-                Ok(Installed { agent, program })
-            })
-            .collect()
-    }
-
-    /// The hook's program, for agents that we start.
-    pub(crate) fn hook_words(&self) -> Result<Vec<String>, EngineError> {
-        init::hook_program()
-    }
-
-    /// The order of a program that learns of our hook, `words`, in its own way; no words: not
-    /// from us.
-    pub(crate) fn with_hook(
-        &self,
-        agent: &Agent,
-        words: Vec<String>,
-        order: Order,
-    ) -> Result<Order, EngineError> {
-        if words.is_empty() {
-            return Ok(order);
-        }
-        Ok(match agent.adapter.hook_way() {
-            HookWay::SettingsFile => {
-                Order { settings: self.agent_settings(agent.adapter, &words)?, ..order }
-            }
-            HookWay::CommandLine => Order { hook: words, ..order },
-            HookWay::OwnSettings => order,
+/// All agents, and where their programs are.
+pub fn installed(project: &Project) -> Result<Vec<Installed>, EngineError> {
+    let names = names(&project.setup).into_iter();
+    names
+        .map(|name| {
+            let agent = named(&project.setup, &name)?;
+            let program = agent.program(&project.caller.environment);
+            Ok(Installed { agent, program })
         })
-    }
+        .collect()
+}
 
-    /// The settings file with our hook, outside of the project: an agent can empty the project's.
-    fn agent_settings(
-        &self,
-        adapter: Adapter,
-        words: &[String],
-    ) -> Result<Option<String>, EngineError> {
-        let given = adapter.given_settings(&HookProgram { words }).transpose();
-        let given = given.map_err(|error| Problem::new(Code::Bug, format!("{error:?}")))?;
-        let Some((name, text)) = given else { return Ok(None) };
-        let path = self.setup.place.state.join(layout::state::AGENTS).join(name);
-        file::replace(&path, text.as_bytes(), file::PRIVATE)?;
-        Ok(Some(path.to_string_lossy().into_owned()))
+/// The order of a program that learns of our hook, `words`, in its own way; no words: not
+/// from us.
+pub(crate) fn with_hook(
+    setup: &ProjectSetup,
+    agent: &Agent,
+    words: Vec<String>,
+    order: Order,
+) -> Result<Order, EngineError> {
+    if words.is_empty() {
+        return Ok(order);
     }
+    Ok(match agent.adapter.hook_way() {
+        HookWay::SettingsFile => {
+            Order { settings: given_settings(setup, agent.adapter, &words)?, ..order }
+        }
+        HookWay::CommandLine => Order { hook: words, ..order },
+        HookWay::OwnSettings => order,
+    })
+}
+
+/// The settings file with our hook, outside of the project: an agent can empty the project's.
+fn given_settings(
+    setup: &ProjectSetup,
+    adapter: Adapter,
+    words: &[String],
+) -> Result<Option<String>, EngineError> {
+    let given = adapter.given_settings(&HookProgram { words }).transpose();
+    let given = given.map_err(|error| Problem::new(Code::Bug, format!("{error:?}")))?;
+    let Some((name, text)) = given else { return Ok(None) };
+    let path = setup.place.state.join(layout::state::AGENTS).join(name);
+    file::replace(&path, text.as_bytes(), file::PRIVATE)?;
+    Ok(Some(path.to_string_lossy().into_owned()))
 }
 
 fn no_adapter(name: &str, word: &str, programs: &Programs) -> EngineError {
@@ -158,7 +151,7 @@ pub(crate) fn known_names(programs: &Programs) -> impl Iterator<Item = &'static 
 }
 
 /// The names of all agents but the shell.
-fn names(agents: &BTreeMap<String, AgentConfig>, programs: &Programs) -> Vec<String> {
+fn names_in(agents: &BTreeMap<String, AgentConfig>, programs: &Programs) -> Vec<String> {
     let mut names: Vec<String> = known_names(programs).map(str::to_owned).collect();
     names.extend(agents.keys().cloned());
     names.sort();
@@ -179,7 +172,7 @@ impl Agent {
         if config.is_none() && known.is_none() && !is_sim {
             let hint = format!(
                 "known are {SHELL}, {}; others are tables `[agents.NAME]` in {USUAL_USER_FILE}",
-                names(agents, programs).join(", ")
+                names_in(agents, programs).join(", ")
             );
             let message = format!("there is no agent `{name}`");
             return Err(Problem::new(Code::AgentUnknown, message).hint(hint).into());

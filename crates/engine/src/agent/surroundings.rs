@@ -15,7 +15,7 @@ use waypost_store::file;
 const SIZE_MAX: u64 = 4 << 20;
 
 /// Asks something of the settings around a folder.
-pub(crate) fn look_around<T>(
+fn look_around_folder<T>(
     (root, main_root): (&Path, &Path),
     environment: &Environment,
     ask: impl FnOnce(&Around<'_>) -> T,
@@ -42,7 +42,9 @@ pub(super) fn wanted_variables(
     folder: &Path,
     environment: &Environment,
 ) -> NamedVariables {
-    look_around((folder, folder), environment, |around| agent.adapter.named_variables(around))
+    look_around_folder((folder, folder), environment, |around| {
+        agent.adapter.named_variables(around)
+    })
 }
 
 /// Refuses an agent whose own configuration takes its key from a variable that is not set.
@@ -64,15 +66,10 @@ pub(crate) fn require_key(
     Err(Problem::new(Code::KeyMissing, message).hint(hint).into())
 }
 
-impl Project {
-    /// Asks something of the settings around this project.
-    pub(crate) fn look_around<T>(&self, ask: impl FnOnce(&Around<'_>) -> T) -> T {
-        let common = self.setup.place.git_common.as_deref();
-        let main = common.filter(|git| git.ends_with(".git")).and_then(Path::parent);
-        look_around(
-            (self.root(), main.unwrap_or_else(|| self.root())),
-            &self.caller.environment,
-            ask,
-        )
-    }
+/// Asks something of the settings around this project.
+pub(super) fn look_around<T>(project: &Project, ask: impl FnOnce(&Around<'_>) -> T) -> T {
+    let common = project.setup.place.git_common.as_deref();
+    let main = common.filter(|git| git.ends_with(".git")).and_then(Path::parent);
+    let main = main.unwrap_or_else(|| project.root());
+    look_around_folder((project.root(), main), &project.caller.environment, ask)
 }

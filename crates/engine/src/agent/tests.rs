@@ -2,7 +2,7 @@
 //! any other would be: what it is (`PARROT`, `Parrot`), its line in the table (`programs`), and this
 //! test. That is all that is touched.
 
-use super::Transcript;
+use super::{Transcript, named, names, transcript};
 use crate::{
     attendance::Haste,
     environment::{Environment, Variables},
@@ -209,14 +209,16 @@ fn an_agent_of_a_program_that_was_added_works_a_task_to_its_end() {
     let cost_micros = 1_000 + 4_000;
     let usage = run::Usage { input: 1_000, output: 1_000, cached: 0, cost_micros };
     assert_eq!(trail.usage, usage);
-    let mut transcript: Transcript = project.transcript(&id, 1).unwrap();
-    assert_eq!(transcript.news().unwrap(), "→ peck nut\nI have sung.\nDONE:T1.1\n");
+    let mut words: Transcript = transcript(&project.setup, &id, 1).unwrap();
+    assert_eq!(words.news().unwrap(), "→ peck nut\nI have sung.\nDONE:T1.1\n");
     assert!(transcript_of_others(folder.path(), &id).is_none());
 }
 
 /// What the product's own program finds of the same attempt, which does not know the agent.
 fn transcript_of_others(folder: &Path, id: &TaskId) -> Option<Transcript> {
     let project = open(folder, &BUILT_IN);
-    assert!(project.agent("polly").is_err() && !project.agent_names().contains(&"polly".into()));
-    project.transcript(id, 1)
+    assert!(
+        named(&project.setup, "polly").is_err() && !names(&project.setup).contains(&"polly".into())
+    );
+    transcript(&project.setup, id, 1)
 }

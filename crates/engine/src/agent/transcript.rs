@@ -3,7 +3,7 @@
 use super::supervised::{Stream, stream_path};
 use crate::{
     error::{EngineError, Problem},
-    project::Project,
+    project::ProjectSetup,
 };
 use std::fmt::Write as _;
 use waypost_agent::stream::{LimitStatus, Reader, Said, Why};
@@ -16,15 +16,13 @@ pub struct Transcript {
     reader: Reader,
 }
 
-impl Project {
-    /// What the agent of an attempt said; none if no agent worked on it.
-    pub fn transcript(&self, id: &TaskId, attempt: u32) -> Option<Transcript> {
-        let log = self.task_log(id, attempt);
-        let mut adapters = self.setup.programs.adapters();
-        let adapter = adapters.find(|adapter| stream_path(&log, *adapter).exists())?;
-        let stream = Stream::new(stream_path(&log, adapter));
-        Some(Transcript { stream, reader: Reader::new(adapter) })
-    }
+/// What the agent of an attempt said; none if no agent worked on it.
+pub fn transcript(setup: &ProjectSetup, id: &TaskId, attempt: u32) -> Option<Transcript> {
+    let log = setup.task_log(id, attempt);
+    let mut adapters = setup.programs.adapters();
+    let adapter = adapters.find(|adapter| stream_path(&log, *adapter).exists())?;
+    let stream = Stream::new(stream_path(&log, adapter));
+    Some(Transcript { stream, reader: Reader::new(adapter) })
 }
 
 impl Transcript {

@@ -6,7 +6,7 @@
 //! its task is started again.
 
 use super::{
-    agents::Ending,
+    agents::{Ending, has_changed},
     attempt::{Attempt, Work},
     brief,
     recover::read_name,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     agent::{
-        Adoption, Agent, Allowance, Bounds, Meter, ProcessEnd, Remains, Supervised, Told,
+        self, Adoption, Agent, Allowance, Bounds, Meter, ProcessEnd, Remains, Supervised, Told,
         agents_folder, bury, end_child, end_unseen, stream_path,
     },
     error::{EngineError, Problem},
@@ -74,7 +74,7 @@ pub(super) fn adopt_agents(project: &mut Project) -> Result<Adopted, EngineError
                     continue;
                 };
                 let end = ended.map_or(ProcessEnd::Lost, ProcessEnd::Ended);
-                let has_changed = project.has_changed(known.before.as_deref())?;
+                let has_changed = has_changed(project, known.before.as_deref())?;
                 adopted.end(known, end, has_changed);
                 adopted.remains.push(Remains::Dead(dead));
             }
@@ -143,7 +143,7 @@ fn known(project: &mut Project, name: &str) -> Result<Option<AttemptAtWork>, Eng
         true => now,
         false => view.since.unwrap_or_else(|| active.updated_at()),
     };
-    let Ok(agent) = project.agent(&agent) else { return Ok(None) };
+    let Ok(agent) = agent::named(&project.setup, &agent) else { return Ok(None) };
     let speaks_otherwise =
         |adapter: Adapter| adapter != agent.adapter && stream_path(&attempt.log, adapter).exists();
     if project.setup.programs.adapters().any(speaks_otherwise) {

@@ -15,10 +15,11 @@ use super::{
 use crate::{
     accounts,
     agent::{
-        Agent, AgentEnd, Allowance, Asking, Bounds, Call, Circumstances, Halt, Heard, Meter, Purse,
-        Slots, Supervised, agents_folder, heard_in, inherited, new_uuid, out_of_money,
+        self, Agent, AgentEnd, Allowance, Asking, Bounds, Call, Circumstances, Halt, Heard, Meter,
+        Purse, Slots, Supervised, agents_folder, heard_in, inherited, new_uuid, out_of_money,
     },
     error::EngineError,
+    init,
     ledger::MachineCommand,
     permits,
     project::Project,
@@ -70,7 +71,7 @@ impl Executor<'_> {
     ) -> Result<(), EngineError> {
         let now = project.clock.now();
         let Work::Agent(name) = &attempt.work else { return Ok(()) };
-        let agent = match project.agent(name) {
+        let agent = match agent::named(&project.setup, name) {
             Ok(agent) => agent,
             Err(error) => {
                 self.tell_verdict(&attempt, unusable(&error), Vec::new());
@@ -230,7 +231,7 @@ impl Executor<'_> {
             prompts: if can_ask { Prompts::Asked } else { Prompts::Refused },
             ..order
         };
-        let order = project.with_hook(&given.agent, project.hook_words()?, order)?;
+        let order = agent::with_hook(&project.setup, &given.agent, init::hook_program()?, order)?;
         let mut environment = attempt.environment();
         environment.extend(inherited(&given.agent, &attempt.folder, &project.caller.environment));
         let fence = fence_path(project, &attempt.id).to_string_lossy().into_owned();
@@ -422,7 +423,7 @@ impl Executor<'_> {
         let Worker { attempt, agent, before, .. } = worker;
         let (ended, remains) = agent.close()?;
         self.remains.push(remains);
-        let has_changed = project.has_changed(before.as_deref())?;
+        let has_changed = has_changed(project, before.as_deref())?;
         self.conclude(project, Ending { attempt, ended, has_changed }, now)
     }
 
@@ -620,13 +621,11 @@ fn write_fence(project: &Project, attempt: &Attempt) -> Result<(), EngineError> 
     Ok(file::replace(&fence_path(project, &attempt.id), number.as_bytes(), file::PRIVATE)?)
 }
 
-impl Project {
-    /// Whether the work tree is another than `before`, where that is known.
-    pub(super) fn has_changed(
-        &mut self,
-        before: Option<&str>,
-    ) -> Result<Option<bool>, EngineError> {
-        let Some(before) = before else { return Ok(None) };
-        Ok(Some(worktrees::content(self)?.is_some_and(|content| content != before)))
-    }
+/// Whether the work tree is another than `before`, where that is known.
+pub(super) fn has_changed(
+    project: &mut Project,
+    before: Option<&str>,
+) -> Result<Option<bool>, EngineError> {
+    let Some(before) = before else { return Ok(None) };
+    Ok(Some(worktrees::content(project)?.is_some_and(|content| content != before)))
 }

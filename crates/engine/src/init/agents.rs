@@ -6,7 +6,7 @@
 
 use super::{AgentChoice, health::is_there, record::Record};
 use crate::{
-    agent::find_program,
+    agent::{self, find_program},
     error::{EngineError, Problem},
     project::Project,
 };
@@ -86,7 +86,7 @@ pub(super) fn choose(
 }
 
 fn is_installed(project: &Project, product: Product) -> Result<bool, EngineError> {
-    let agent = project.agent(product.as_str())?;
+    let agent = agent::named(&project.setup, product.as_str())?;
     Ok(agent
         .command
         .first()

@@ -12,7 +12,7 @@ mod validating;
 
 use crate::{
     accounts,
-    agent::{Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, Trouble},
+    agent::{self, Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, Trouble},
     error::EngineError,
     guest::{Attended, Guest, Waits},
     host,
@@ -384,7 +384,7 @@ impl Ralph {
             attempt: iteration,
             message: if is_oracle { this.oracle_message() } else { this.message() },
             again: this.again(),
-            bounds: project.job_bounds(),
+            bounds: agent::job_bounds(&project.setup),
         };
         Job::begin(project, &self.options.keeper, order)
     }

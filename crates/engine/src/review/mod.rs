@@ -8,7 +8,7 @@ mod findings;
 
 use crate::{
     accounts,
-    agent::{Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, SHELL, Trouble},
+    agent::{self, Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, SHELL, Trouble},
     error::{EngineError, Problem},
     gate,
     guest::{Attended, Guest, Waits},
@@ -125,7 +125,7 @@ impl Reviewing {
             attempt: 1,
             message: brief::message(feature, *gate, reviewed.change.as_ref()),
             again: brief::again(*gate),
-            bounds: project.job_bounds(),
+            bounds: agent::job_bounds(&project.setup),
         };
         Job::begin(project, &self.keeper, order)
     }
@@ -302,6 +302,6 @@ impl Project {
                 .next(NextStep::ListAgents)
                 .into());
         };
-        self.agent(name.trim())
+        agent::named(&self.setup, name.trim())
     }
 }

@@ -10,7 +10,7 @@ use std::{
     thread,
     time::Duration,
 };
-use waypost_engine::{Project, Transcript};
+use waypost_engine::{Project, Transcript, agent};
 use waypost_model::{code::Code, run::TaskStatus};
 
 /// How often a followed log is looked at.
@@ -36,8 +36,8 @@ pub(super) fn run(
         return Ok(ExitCode::SUCCESS);
     }
     let mut source = Source {
-        transcript: project.transcript(&id, attempt),
-        log: project.task_log(&id, attempt),
+        transcript: agent::transcript(project.setup(), &id, attempt),
+        log: project.setup().task_log(&id, attempt),
         at: 0,
     };
     if !source.print()? {
@@ -45,7 +45,8 @@ pub(super) fn run(
     }
     while follow && is_running(project, &id, attempt)? {
         thread::sleep(FOLLOW_INTERVAL);
-        source.transcript = source.transcript.or_else(|| project.transcript(&id, attempt));
+        source.transcript =
+            source.transcript.or_else(|| agent::transcript(project.setup(), &id, attempt));
         source.print()?;
     }
     if follow {

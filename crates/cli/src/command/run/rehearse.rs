@@ -15,7 +15,7 @@ use std::{
     process::ExitCode,
     sync::Arc,
 };
-use waypost_engine::{Project, isolation, make_scratch, require_phase, tasks};
+use waypost_engine::{Project, agent, isolation, make_scratch, require_phase, tasks};
 use waypost_model::{
     actor::Actor,
     layout,
@@ -49,7 +49,7 @@ pub(super) fn rehearse(
         require_phase(active, rehearsal.course.phase)?;
     }
     // What stands in for everybody is free of cost, or nothing is begun.
-    project.agent(STAND_IN)?;
+    agent::named(project.setup(), STAND_IN)?;
     let config = project.configuration().values.run.clone();
     let limits = format!("max_agents = {}\n", config.max_agents);
     let folder = scratch_folder("rehearsal");

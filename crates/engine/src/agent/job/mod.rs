@@ -12,7 +12,7 @@ mod questions;
 use super::{
     Adoption, Agent, AgentEnd, Allowance, Bounds, Call, Circumstances, Halt, Heard, Meter,
     ProcessEnd, Purse, Slot, Slots, Supervised, Supervision, Told, Trouble, bury, end_child,
-    end_unseen, inherited, new_uuid, require_key,
+    end_unseen, inherited, new_uuid, require_key, with_hook,
 };
 use crate::{
     accounts::{self, accounts_stream},
@@ -21,8 +21,9 @@ use crate::{
     fence::Fence,
     gate,
     guest::Waits,
+    init,
     ledger::MachineCommand,
-    project::Project,
+    project::{Project, ProjectSetup},
 };
 use folder::JobFolder;
 use std::{ffi::OsString, os::fd::BorrowedFd, path::PathBuf, time::Duration};
@@ -165,10 +166,10 @@ impl Job {
         let lock = FileLock::try_acquire(&folder.lock())?.ok_or_else(busy)?;
         let stream = stream(project, &order.name);
         if let Some(job) = folder.earlier()? {
-            project.tell_job(&stream, job::Command::Import { job })?;
+            tell(project, &stream, job::Command::Import { job })?;
             folder.forget_earlier()?;
         }
-        let found = project.job(&stream)?.begun().cloned();
+        let found = recorded(project, &stream)?.begun().cloned();
         let record = found.filter(|it| it.key == order.key && it.agent == order.agent.name);
         let is_new = record.is_none();
         let mut job = Self {
@@ -200,7 +201,7 @@ impl Job {
     ) -> Result<bool, EngineError> {
         let earlier = JobFolder::of(project, name).earlier()?;
         let stream = stream(project, name);
-        let known = project.job(&stream)?.begun();
+        let known = recorded(project, &stream)?.begun();
         let known = known.map(|job| &job.key);
         let known = known.or_else(|| earlier.as_ref().map(|job| &job.key));
         Ok(known.is_some_and(|known| known == key))
@@ -210,7 +211,7 @@ impl Job {
     pub(crate) fn is_there(project: &mut Project, name: &str) -> Result<bool, EngineError> {
         let earlier = JobFolder::of(project, name).earlier()?;
         let stream = stream(project, name);
-        Ok(earlier.is_some() || project.job(&stream)?.begun().is_some())
+        Ok(earlier.is_some() || recorded(project, &stream)?.begun().is_some())
     }
 
     /// Forgets a job that no agent is at, if there is one.
@@ -220,16 +221,16 @@ impl Job {
             folder.forget_earlier()?;
         }
         let stream = stream(project, name);
-        match project.job(&stream)?.begun() {
-            Some(_) => project.tell_job(&stream, job::Command::End),
+        match recorded(project, &stream)?.begun() {
+            Some(_) => tell(project, &stream, job::Command::End),
             None => Ok(()),
         }
     }
 
     /// Records something of it.
     fn record(&mut self, project: &mut Project, command: job::Command) -> Result<(), EngineError> {
-        project.tell_job(&self.stream, command)?;
-        self.record = project.job(&self.stream)?.begun().cloned().unwrap_or_default();
+        tell(project, &self.stream, command)?;
+        self.record = recorded(project, &self.stream)?.begun().cloned().unwrap_or_default();
         Ok(())
     }
 
@@ -455,7 +456,7 @@ impl Job {
     ) -> Result<Order, EngineError> {
         let JobOrder { agent, access, prompts, schema, .. } = &self.order;
         let words = match self.order.hook {
-            HookSource::Given => project.hook_words()?,
+            HookSource::Given => init::hook_program()?,
             HookSource::Settings => Vec::new(),
         };
         // Its own project is open to an agent that works in another one.
@@ -469,7 +470,7 @@ impl Job {
             budget_cents: micros.map(|micros| micros.div_ceil(10_000)),
             ..agent.order(self.workplace(project).to_string_lossy().into_owned(), conversation)
         };
-        project.with_hook(agent, words, order)
+        with_hook(&project.setup, agent, words, order)
     }
 
     /// Records what a process used up, and what its end says of its account.
@@ -596,7 +597,7 @@ impl Job {
     /// What came of it is durable elsewhere; the next job of this name is a new one.
     pub(crate) fn forget(&self, project: &mut Project) -> Result<(), EngineError> {
         self.settle_earlier(project)?;
-        project.tell_job(&self.stream, job::Command::End)
+        tell(project, &self.stream, job::Command::End)
     }
 
     /// Looks after an agent that is not to ask a person for anything. `more` is what is still to be
@@ -645,25 +646,30 @@ fn stream(project: &Project, name: &str) -> StreamName {
     StreamName::of(job::Job::KIND, Some(&name)).expect("a job has a name")
 }
 
-impl Project {
-    fn job(&mut self, stream: &StreamName) -> Result<&job::Job, EngineError> {
-        let Some(journal) = &mut self.journal else { return Ok(const { &job::Job::none() }) };
-        Ok(&self.ledger.get::<job::Job>(&journal.view()?, stream)?.state)
-    }
+fn recorded<'a>(
+    project: &'a mut Project,
+    stream: &StreamName,
+) -> Result<&'a job::Job, EngineError> {
+    let found = project.machine::<job::Job>(stream)?;
+    Ok(found.map_or(const { &job::Job::none() }, |loaded| &loaded.state))
+}
 
-    fn tell_job(&mut self, stream: &StreamName, command: job::Command) -> Result<(), EngineError> {
-        gate::by_waypost(self, &[MachineCommand::of::<job::Job>(stream.clone(), command)])
-    }
+fn tell(
+    project: &mut Project,
+    stream: &StreamName,
+    command: job::Command,
+) -> Result<(), EngineError> {
+    gate::by_waypost(project, &[MachineCommand::of::<job::Job>(stream.clone(), command)])
+}
 
-    /// What a job may use up: the same as a task.
-    pub(crate) fn job_bounds(&self) -> Bounds {
-        let run = &self.configuration().values.run;
-        Bounds {
-            time: Bounds::seconds(run.timeout_seconds),
-            stall: Bounds::seconds(run.stall_seconds),
-            micros: config::cents(run.task_budget_usd).map(|cents| cents.saturating_mul(10_000)),
-            purse: Purse::Work,
-        }
+/// What a job may use up: the same as a task.
+pub(crate) fn job_bounds(setup: &ProjectSetup) -> Bounds {
+    let run = &setup.configuration.values.run;
+    Bounds {
+        time: Bounds::seconds(run.timeout_seconds),
+        stall: Bounds::seconds(run.stall_seconds),
+        micros: config::cents(run.task_budget_usd).map(|cents| cents.saturating_mul(10_000)),
+        purse: Purse::Work,
     }
 }
 

@@ -19,7 +19,7 @@ use waypost_model::{
 impl Job {
     /// What its agent has left, with what a person has answered meanwhile.
     pub(crate) fn trail(&self, project: &mut Project) -> Result<Trail, EngineError> {
-        let begun = project.job(&self.stream)?.begun();
+        let begun = super::recorded(project, &self.stream)?.begun();
         let mut trail = begun.map(|job| job.trail.clone()).unwrap_or_default();
         for (key, entry) in &self.record.asked {
             if project.inbox()?.entry(entry).is_none()

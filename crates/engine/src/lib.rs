@@ -74,7 +74,7 @@ pub use notify::{Trial, Waiting};
 pub use open::Opened;
 pub use preflight::{require_known_phase, require_phase};
 pub use project::{Project, ProjectSetup};
-pub use ralph::{RalphEnd, RalphOptions, ralph};
+pub use ralph::{RalphEnd, RalphOptions, has_sent_for, ralph};
 pub use review::{ReviewOptions, review};
 pub use scratch::make_scratch;
 pub use spelling::Spelling;

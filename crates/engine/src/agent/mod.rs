@@ -33,7 +33,7 @@ pub(crate) use job::{HookSource, Job, JobEnd, JobOrder, job_bounds};
 pub(crate) use meter::{Meter, Tally};
 pub(crate) use name::new_uuid;
 pub use profile::{Agent, Installed, installed, named, names};
-pub(crate) use profile::{SHELL, find_program, known_names, with_hook};
+pub(crate) use profile::{SHELL, find_program, for_job, known_names, with_hook};
 pub(crate) use slots::{Slot, Slots};
 pub(crate) use supervised::{
     Adoption, AgentEnd, Allowance, Bounds, Call, Circumstances, Halt, ProcessEnd, Purse, Remains,

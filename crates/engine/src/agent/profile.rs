@@ -18,7 +18,7 @@ use waypost_agent::{
     versions::Version,
 };
 use waypost_model::config::{AgentAccess, AgentConfig};
-use waypost_model::{code::Code, layout};
+use waypost_model::{code::Code, layout, next::NextStep};
 use waypost_store::file;
 
 /// The name of the agent that runs a task's own command.
@@ -70,6 +70,28 @@ pub fn named(setup: &ProjectSetup, name: &str) -> Result<Agent, EngineError> {
 /// The names of all agents but the shell.
 pub fn names(setup: &ProjectSetup) -> Vec<String> {
     names_in(&setup.configuration.values.agents, &setup.programs)
+}
+
+/// The agent for a job: the one that is named, else the configured one.
+pub(crate) fn for_job(
+    setup: &ProjectSetup,
+    given: Option<&str>,
+    part: &str,
+) -> Result<Agent, EngineError> {
+    let run = &setup.configuration.values.run;
+    let configured = match part {
+        "reviewer" => [run.reviewer.as_str(), run.agent.as_str()],
+        _ => [run.agent.as_str(), ""],
+    };
+    let configured = configured.into_iter().find(|name| !name.trim().is_empty());
+    let Some(name) = given.or(configured).filter(|name| *name != SHELL) else {
+        let key = if part == "reviewer" { "run.reviewer" } else { "run.agent" };
+        return Err(Problem::new(Code::AgentMissing, format!("no {part} is configured"))
+            .hint(format!("name an agent in waypost.toml, `{key}`"))
+            .next(NextStep::ListAgents)
+            .into());
+    };
+    named(setup, name.trim())
 }
 
 /// All agents, and where their programs are.

@@ -140,11 +140,9 @@ pub fn ralph(
     host::work(project, "develop ralph", move |project| Ralph::begin(project, options, onlooker))
 }
 
-impl Project {
-    /// Whether an agent that `ralph` sent works on a checkpoint, or will go on with it.
-    pub fn has_sent_for(&mut self, id: &CheckpointId) -> Result<bool, EngineError> {
-        Ok(Job::is_there(self, &worker_name(id))? || Job::is_there(self, &oracle_name(id))?)
-    }
+/// Whether an agent that `ralph` sent works on a checkpoint, or will go on with it.
+pub fn has_sent_for(project: &mut Project, id: &CheckpointId) -> Result<bool, EngineError> {
+    Ok(Job::is_there(project, &worker_name(id))? || Job::is_there(project, &oracle_name(id))?)
 }
 
 /// Refuses what cannot be worked on.
@@ -182,8 +180,9 @@ impl Ralph {
     ) -> Result<Self, EngineError> {
         project.refuse_stale()?;
         check(project.workflow()?.feature.as_ref(), options.checkpoint.as_ref())?;
-        let agent = project.job_agent(options.agent.as_deref(), "agent")?;
-        let oracle = project.job_agent(None, "reviewer").unwrap_or_else(|_| agent.clone());
+        let agent = agent::for_job(&project.setup, options.agent.as_deref(), "agent")?;
+        let oracle =
+            agent::for_job(&project.setup, None, "reviewer").unwrap_or_else(|_| agent.clone());
         let (lanes, failures) = (BTreeMap::new(), BTreeMap::new());
         let (ending, has_moved) = (None, false);
         Ok(Self { options, agent, oracle, lanes, failures, ending, has_moved, onlooker })

@@ -8,7 +8,7 @@ mod findings;
 
 use crate::{
     accounts,
-    agent::{self, Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, SHELL, Trouble},
+    agent::{self, Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, Trouble},
     error::{EngineError, Problem},
     gate,
     guest::{Attended, Guest, Waits},
@@ -94,11 +94,11 @@ impl Reviewing {
         onlooker: Box<dyn Onlooker + Send>,
     ) -> Result<Self, EngineError> {
         project.refuse_stale()?;
-        let (feature, gate) = project.reviewed_gate(options.gate)?;
+        let (feature, gate) = reviewed_gate(project, options.gate)?;
         if options.agent.is_some() && !project.actor().is_person() {
             return Err(Rejected::reserved("choosing the reviewer").into());
         }
-        let agent = project.job_agent(options.agent.as_deref(), "reviewer")?;
+        let agent = agent::for_job(&project.setup, options.agent.as_deref(), "reviewer")?;
         let (place, since) = (project.place().clone(), feature.started_at);
         let prepared = Threaded::begin(move || {
             let tree = waypost_git::content(&place)?;
@@ -261,47 +261,27 @@ impl Guest for Reviewing {
     }
 }
 
-impl Project {
-    /// The gate that a review is for, and its feature: the gate of the phase, and no other.
-    fn reviewed_gate(
-        &mut self,
-        wanted: Option<GateName>,
-    ) -> Result<(Feature, GateName), EngineError> {
-        let Some(feature) = &self.workflow()?.feature else {
-            let none = Rejected::rule(Code::NoWorkflow, "no workflow is active");
-            return Err(none.next(NextStep::StartFeature).into());
-        };
-        let phase = feature.phase;
-        match (phase.gate(), wanted) {
-            (Some(gate), None) => Ok((feature.clone(), gate)),
-            (Some(gate), Some(wanted)) if gate == wanted => Ok((feature.clone(), gate)),
-            (_, Some(wanted)) => {
-                let owner = wanted.phase();
-                let message = format!("{wanted} is reviewed in {owner}, and this is {phase}");
-                Err(Rejected::rule(Code::WrongPhase, message).next(feature.next_step()).into())
-            }
-            (None, None) => {
-                let message = format!("{phase} has no gate to review for");
-                Err(Rejected::rule(Code::NoGate, message).next(feature.next_step()).into())
-            }
+/// The gate that a review is for, and its feature: the gate of the phase, and no other.
+fn reviewed_gate(
+    project: &mut Project,
+    wanted: Option<GateName>,
+) -> Result<(Feature, GateName), EngineError> {
+    let Some(feature) = &project.workflow()?.feature else {
+        let none = Rejected::rule(Code::NoWorkflow, "no workflow is active");
+        return Err(none.next(NextStep::StartFeature).into());
+    };
+    let phase = feature.phase;
+    match (phase.gate(), wanted) {
+        (Some(gate), None) => Ok((feature.clone(), gate)),
+        (Some(gate), Some(wanted)) if gate == wanted => Ok((feature.clone(), gate)),
+        (_, Some(wanted)) => {
+            let owner = wanted.phase();
+            let message = format!("{wanted} is reviewed in {owner}, and this is {phase}");
+            Err(Rejected::rule(Code::WrongPhase, message).next(feature.next_step()).into())
         }
-    }
-
-    /// The agent for a job: the one that is named, else the configured one.
-    pub(crate) fn job_agent(&self, named: Option<&str>, part: &str) -> Result<Agent, EngineError> {
-        let run = &self.configuration().values.run;
-        let configured = match part {
-            "reviewer" => [run.reviewer.as_str(), run.agent.as_str()],
-            _ => [run.agent.as_str(), ""],
-        };
-        let configured = configured.into_iter().find(|name| !name.trim().is_empty());
-        let Some(name) = named.or(configured).filter(|name| *name != SHELL) else {
-            let key = if part == "reviewer" { "run.reviewer" } else { "run.agent" };
-            return Err(Problem::new(Code::AgentMissing, format!("no {part} is configured"))
-                .hint(format!("name an agent in waypost.toml, `{key}`"))
-                .next(NextStep::ListAgents)
-                .into());
-        };
-        agent::named(&self.setup, name.trim())
+        (None, None) => {
+            let message = format!("{phase} has no gate to review for");
+            Err(Rejected::rule(Code::NoGate, message).next(feature.next_step()).into())
+        }
     }
 }

@@ -4,7 +4,7 @@
 use super::{complain, folder, note, spot};
 use crate::{show::workflow as show_workflow, spelling::line};
 use waypost_agent::hook::{Answer, Event};
-use waypost_engine::{Project, gate, identify, is_sent_by_waypost};
+use waypost_engine::{Project, gate, has_sent_for, identify, is_sent_by_waypost};
 use waypost_hook::log;
 use waypost_model::{
     verdict::VerdictOutcome,
@@ -79,7 +79,7 @@ fn open_checkpoint(project: &mut Project, feature: &Feature, session: &str) -> O
         all.find(|(id, it)| {
             is_open(it)
                 && it.conversation.as_deref() == owner
-                && !project.has_sent_for(id).unwrap_or(true)
+                && !has_sent_for(project, id).unwrap_or(true)
         })
     };
     let (id, checkpoint) = match of(Some(session)) {

@@ -31,7 +31,6 @@ use std::{
     os::unix::{fs::OpenOptionsExt as _, process::ExitStatusExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    thread,
     time::Duration,
 };
 use waypost_model::{
@@ -42,6 +41,7 @@ use waypost_model::{
 };
 use waypost_store::{
     StoreError, file,
+    journal::Changes,
     lock::{EngineLease, Owner},
     place::Place,
 };
@@ -52,7 +52,7 @@ const LOG_SIZE_MAX: u64 = 1 << 20;
 /// The most that is read of a log; what comes at once is rarely more than a part of this.
 const LOG_READ_MAX: u64 = 16 << 20;
 
-/// How often is looked whether a process has begun, or ended.
+/// How often is looked at least whether a process has begun, or ended.
 const POLL: Duration = Duration::from_millis(20);
 
 /// How long a process may take to begin: it may have to kill what a dead one has left.
@@ -156,6 +156,8 @@ pub fn start(
     project.refuse_stale()?;
     refuse_second_run(project)?;
     let log = RunLog::of(&project.setup.place);
+    // The log is in the folder that is watched.
+    let changes = Changes::of(&project.setup.place);
     let mut child = spawn(program, &log, &project.caller.environment)?;
     let (pid, start) = (child.id(), project.clock.now());
     loop {
@@ -173,7 +175,7 @@ pub fn start(
             let hint = format!("{} has what it said", log.path.display());
             return Err(Problem::new(Code::NotBegun, message).hint(hint).into());
         }
-        thread::sleep(POLL);
+        changes.wait(POLL);
     }
 }
 
@@ -214,7 +216,7 @@ fn engine_owner(project: &Project) -> Result<Option<Owner>, EngineError> {
         match EngineLease::holder(&project.setup.place) {
             // It has just begun and writes its name any moment.
             Err(StoreError::Busy { .. }) if Clock.now().since(start) < NAME_PATIENCE => {
-                thread::sleep(POLL);
+                Changes::of(&project.setup.place).wait(POLL);
             }
             found => return Ok(found?),
         }
@@ -240,10 +242,10 @@ pub fn ask_run_to_end(project: &Project, haste: Haste) -> Result<Option<Stopping
         Haste::Now => Signal::USR2,
     };
     match send(&owner, signal) {
-        Ok(()) => Ok(Some(Stopping::by_signal(owner))),
+        Ok(()) => Ok(Some(Stopping::by_signal(&project.setup.place, owner))),
         // It has ended meanwhile, which is what was asked for.
         Err(Errno::SRCH) if has_engine_ended(project, &owner)? => {
-            Ok(Some(Stopping::by_signal(owner)))
+            Ok(Some(Stopping::by_signal(&project.setup.place, owner)))
         }
         Err(Errno::SRCH) => {
             let message = format!("the engine lock names {owner}, which is not there, and is held");

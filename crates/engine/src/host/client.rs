@@ -7,7 +7,7 @@ use crate::{
     project::Project,
 };
 use std::time::Duration;
-use waypost_store::{StoreError, lock::Owner, place::Place, socket::Connection};
+use waypost_store::{StoreError, journal::Changes, lock::Owner, place::Place, socket::Connection};
 
 /// How long a host may take for a short answer; it does nothing else before.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const POKE_PATIENCE: Duration = Duration::from_millis(100);
 
 /// How long is waited for news of a run before something else is looked at.
-pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Tells the host, if there is one, that another process has committed.
 pub(crate) fn poke(place: &Place) {
@@ -55,6 +55,8 @@ pub struct Stopping {
     owner: Owner,
     /// Tells when the run is over; none if only the end of the process can tell.
     host: Option<Connection>,
+    /// Where the end of the process shows: it closes the file of its lease.
+    changes: Changes,
 }
 
 /// What a host answers that is asked to end its run.
@@ -68,8 +70,8 @@ pub(crate) enum Stopped {
 
 impl Stopping {
     /// Of a process that was asked by a signal.
-    pub(crate) fn by_signal(owner: Owner) -> Self {
-        Self { owner, host: None }
+    pub(crate) fn by_signal(place: &Place, owner: Owner) -> Self {
+        Self { owner, host: None, changes: Changes::of(place) }
     }
 
     /// Asks the host of `place` to end its run.
@@ -79,7 +81,8 @@ impl Stopping {
         match ask(&mut host, &Request::Stop { haste }) {
             Some(Answer::Watching { .. }) => {
                 host.set_receive_timeout(Some(LOOK_INTERVAL))?;
-                Ok(Stopped::Asked(Self { owner, host: Some(host) }))
+                let changes = Changes::of(place);
+                Ok(Stopped::Asked(Self { owner, host: Some(host), changes }))
             }
             Some(Answer::Refused { why: Refusal::NoRun }) => Ok(Stopped::NoRun),
             _ => Ok(Stopped::Unheard),
@@ -112,7 +115,7 @@ impl Stopping {
         let is_for_others =
             !is_run(&self.owner) || state(&project.setup.place).is_some_and(carries_others);
         if !is_for_others {
-            std::thread::sleep(LOOK_INTERVAL);
+            self.changes.wait(LOOK_INTERVAL);
         }
         Ok(is_for_others)
     }

@@ -28,18 +28,19 @@ use crate::{
 use compose::Message;
 use deliver::{Row, message_id, redactor, variable};
 use send::{Outcome, client, send};
-use std::{collections::BTreeMap, thread, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 use target::targets;
 use waypost_model::{
     config::{self, Config},
     notice::{Notice, NoticeKind},
     run,
 };
+use waypost_store::journal::Changes;
 
 /// How long the host may take to send what is due; what is left then waits as ever.
 const HOST_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How often is looked whether it has.
+/// How often is looked at least whether it has.
 const HOST_LOOK: Duration = Duration::from_millis(50);
 
 /// The most rows that are counted.
@@ -135,10 +136,12 @@ pub fn send_due(project: &mut Project) -> Result<(), EngineError> {
             Courier::new(project).finish(project);
         }
         EngineClaim::Theirs(_) => {
+            // What is sent is recorded.
+            let changes = Changes::of(&project.setup.place);
             host::poke(&project.setup.place);
             let deadline = project.clock.now().plus(HOST_PATIENCE);
             while has_due(project)? && project.clock.now() < deadline {
-                thread::sleep(HOST_LOOK);
+                changes.wait(HOST_LOOK);
             }
         }
     }

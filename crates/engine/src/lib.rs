@@ -63,7 +63,9 @@ pub use doctor::{Doctor, Finding, Health, Repair};
 pub use environment::Environment;
 pub use error::{EngineError, InvalidFile, Problem, with_causes};
 pub use evidence::GateClaim;
-pub use execute::{AgentView, Audience, Doing, Happening, Ring, RunEnd, RunOptions, Running, Wish};
+pub use execute::{
+    AgentView, Audience, Doing, Happening, Ring, RunEnd, RunNews, RunOptions, Running, Wish,
+};
 pub use home::Home;
 pub use host::{Follower, Handle, Happened, Host, News, RunWatch, Stopping, Subscription};
 pub use init::{

@@ -562,8 +562,11 @@ impl Project {
     }
 
     /// How far the journal goes, whichever process has written it.
-    pub(crate) fn journal_end(&mut self) -> Option<Cursor> {
-        self.journal.as_mut().and_then(|journal| journal.view().ok()?.end().ok())
+    pub(crate) fn journal_end(&mut self) -> Result<Cursor, EngineError> {
+        match &mut self.journal {
+            Some(journal) => Ok(journal.view()?.end()?),
+            None => Ok(Cursor::START),
+        }
     }
 
     /// The newest entries of the journal that `wanted` takes, oldest first.

@@ -3,9 +3,9 @@
 use super::{
     Adopted, AgentReport, Answered, CheckedAgent, Difference, EntryReport, ErrorLine, Examined,
     FileValidity, InitLine, KindLine, LogLine, ModelServer, NoticesWaiting, OpenedReport,
-    PermitReport, PlanReport, PruneReport, RemovedSetup, ReviewReport, Revoked, RunEvent, RunLine,
-    RunStatus, SettingLine, StatusLine, StatusReport, StopLine, TaskLine, TreeList, TrialReport,
-    TypeLine, UndoneTree, WhyReport, WorkflowReport,
+    PermitReport, PlanReport, PruneReport, RemovedSetup, ReviewReport, Revoked, RunEventLine,
+    RunLine, RunStatus, SettingLine, StatusLine, StatusReport, StopLine, TaskLine, TreeList,
+    TrialReport, TypeLine, UndoneTree, WhyReport, WorkflowReport,
 };
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
@@ -83,7 +83,7 @@ kinds! {
     ReviewReport<'_> = "review" "develop review";
     Revoked<'_> = "revoked" "inbox revoke";
     RunLine<'_> = "run" "run list, one for each";
-    RunEvent<'_> = "run_event" "run and run status --wait, a line for each";
+    RunEventLine<'_> = "run_event" "run and run status --wait, a line for each";
     RunStatus<'_> = "run_status" "run status";
     StopLine = "run_stop" "run stop";
     SettingLine<'_> = "setting" "config show, one for each";

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
-use waypost_engine::{Cursor, Happening, Recorded};
+use waypost_engine::{Cursor, Happening, Recorded, RunNews};
 use waypost_model::{
     actor::Actor,
     diagnostic::Diagnostic,
@@ -35,6 +35,31 @@ pub(crate) struct LogLine<'a> {
     pub(crate) kind: &'a str,
     /// What it says; its keys are the event's.
     pub(crate) body: Value,
+}
+
+/// A line about a run that is watched.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RunEventLine<'a> {
+    #[serde(flatten)]
+    pub(crate) event: RunEvent<'a>,
+    /// Its place in the journal: `log --after` goes on from here. What is in no journal (`started`,
+    /// `note`) has the place after which it was said. Opaque.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) cursor: Option<Cursor>,
+}
+
+impl<'a> From<&'a RunNews> for RunEventLine<'a> {
+    fn from(news: &'a RunNews) -> Self {
+        Self { event: (&news.happening).into(), cursor: Some(news.cursor) }
+    }
+}
+
+/// An event that is about this process, or the run as a whole.
+impl<'a> From<RunEvent<'a>> for RunEventLine<'a> {
+    fn from(event: RunEvent<'a>) -> Self {
+        Self { event, cursor: None }
+    }
 }
 
 /// Something that happens to a run while it is watched.

@@ -14,7 +14,8 @@ mod workflow;
 
 pub(crate) use envelope::{Enveloped, KINDS, Printed, PrintedKind};
 pub(crate) use events::{
-    ErrorBody, ErrorLine, EventOf, FileFindings, LogLine, RunEvent, StopEvent, StopLine,
+    ErrorBody, ErrorLine, EventOf, FileFindings, LogLine, RunEvent, RunEventLine, StopEvent,
+    StopLine,
 };
 pub(crate) use inbox::{Answered, EntryReport, NoticesWaiting, PermitReport, Revoked, TrialReport};
 pub(crate) use run::{

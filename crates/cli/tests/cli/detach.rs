@@ -143,7 +143,12 @@ fn what_happens_is_told_to_whoever_watches() {
     project.write("go", "");
     let events: Vec<Value> = events.collect();
     let (last, before) = events.split_last().unwrap();
-    let failed = json!({ "v": 1, "type": "run_event", "event": "failed", "id": "T1.1", "reason": "exit code 3" });
+    let log = project.log();
+    let entry = log.iter().find(|entry| entry["kind"] == "task_failed").unwrap();
+    let failed = json!({
+        "v": 1, "type": "run_event", "event": "failed", "id": "T1.1", "reason": "exit code 3",
+        "cursor": entry["cursor"],
+    });
     assert!(before.contains(&failed), "{before:?}");
     assert_eq!((&last["event"], &last["run"]["over"]), (&json!("ended"), &json!(true)));
     assert_eq!(watcher.wait().unwrap().code(), Some(1));

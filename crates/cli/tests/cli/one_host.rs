@@ -261,10 +261,12 @@ fn a_person_is_asked_between_phases_by_the_process_that_was_started() {
     shop.end_ralph();
 }
 
-/// What a program is told of a run, but for times and how long it took.
+/// What a program is told of a run, but for times, places in the journal and how long it took.
 fn told(ran: &Ran) -> Vec<Value> {
     let lines = ran.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let told = lines.map(|mut line| {
+        let cursor = line.as_object_mut().unwrap().remove("cursor");
+        assert_eq!(cursor.is_some(), line["event"] != "ended", "{line}");
         if let Some(run) = line.get_mut("run") {
             *run = json!({"over": run["over"], "counts": run["counts"], "failed": run["failed"]});
         }

@@ -6,7 +6,7 @@ use super::{Transcript, named, names, transcript};
 use crate::{
     attendance::Haste,
     environment::{Environment, Variables},
-    execute::{Audience, Happening, RunEnd, RunOptions, Running, Wish},
+    execute::{Audience, Happening, RunEnd, RunNews, RunOptions, Running, Wish},
     host,
     project::Project,
     tasks::{self, Onward},
@@ -166,8 +166,8 @@ fn as_keeper() {
 struct Listening(Vec<Happening>);
 
 impl Audience for Listening {
-    fn tell(&mut self, happening: &Happening) {
-        self.0.push(happening.clone());
+    fn tell(&mut self, news: &RunNews) {
+        self.0.push(news.happening.clone());
     }
 
     fn look(&mut self, _: &Active, _: &[Running<'_>], _: Time) {}

@@ -281,21 +281,22 @@ impl Executor<'_> {
         self.keep_budget(project)?;
         let workers = std::mem::take(&mut self.workers);
         for life in workers.values().map(|worker| &worker.agent.life) {
-            self.say_price(&life.agent, &life.meter, false);
+            self.say_price(project, (&life.agent, &life.meter), false)?;
         }
         self.workers = workers;
         Ok(())
     }
 
     /// Says once for each agent that its cost is not known but reckoned.
-    fn say_price(&mut self, agent: &Agent, meter: &Meter, is_over: bool) {
+    fn say_price(
+        &mut self,
+        project: &mut Project,
+        (agent, meter): (&Agent, &Meter),
+        is_over: bool,
+    ) -> Result<(), EngineError> {
         let name = &agent.name;
         self.request_micros = self.request_micros.max(meter.request_micros());
-        let mut say = |key: String, text: String| {
-            if self.said.insert(key) {
-                self.audience.tell(&Happening::Note(text));
-            }
-        };
+        let mut found = Vec::new();
         if let Some((model, known)) = meter.unknown() {
             let model = if model.is_empty() { "a model that it does not name" } else { model };
             let text = format!(
@@ -304,14 +305,20 @@ impl Executor<'_> {
                  change that",
                 waypost_agent::prices::PRICES_OF
             );
-            say(format!("price of {model} of {name}"), text);
+            found.push((format!("price of {model} of {name}"), text));
         }
         if is_over && meter.is_estimated() {
             let text = format!(
                 "{name} did not say what it used up: its cost is estimated from what it wrote"
             );
-            say(format!("estimate of {name}"), text);
+            found.push((format!("estimate of {name}"), text));
         }
+        for (key, text) in found {
+            if self.said.insert(key) {
+                self.say(project, Happening::Note(text))?;
+            }
+        }
+        Ok(())
     }
 
     /// Records a conversation that the program has named.
@@ -381,10 +388,8 @@ impl Executor<'_> {
         let is_new =
             |prompt: &Prompt| trail.as_ref().is_none_or(|it| !it.asked.contains(&prompt.key));
         for (prompt, question) in found.open.into_iter().filter(|(prompt, _)| is_new(prompt)) {
-            let title = question.title.clone();
             let ask = run::Command::Ask { id: id.clone(), attempt: number, prompt, question };
             self.commit(project, vec![ask])?;
-            self.audience.tell(&Happening::Asked { id: id.clone(), title });
         }
         if agent.life.heard().end.is_some() && !found.is_waiting {
             agent.life.dismiss(now);
@@ -457,7 +462,7 @@ impl Executor<'_> {
         if accounted < number {
             with.push(run::Command::Account { id: id.clone(), account });
         }
-        self.say_price(agent, meter, true);
+        self.say_price(project, (agent, meter), true)?;
         // The fence of a later attempt is not ours to take away.
         let active = project.run()?.active();
         if active.is_some_and(|active| is_at(active, &attempt)) {
@@ -533,14 +538,14 @@ impl Executor<'_> {
         let purse = match self.purses(project)? {
             (Some(0), _) if !self.is_out_of_money => {
                 self.is_out_of_money = true;
-                self.audience.tell(&Happening::Note("the budget is used up".into()));
+                self.say(project, Happening::Note("the budget is used up".into()))?;
                 Purse::Run
             }
             (_, Some(0)) => {
                 let next = now.next_day();
                 if self.said.insert(format!("day {next}")) {
                     let text = format!("the budget of the day is used up; it goes on at {next}");
-                    self.audience.tell(&Happening::Note(text));
+                    self.say(project, Happening::Note(text))?;
                 }
                 Purse::Day
             }
@@ -590,10 +595,11 @@ impl Executor<'_> {
     ) -> Result<(), EngineError> {
         let commands: Vec<MachineCommand> = commands.into_iter().map(MachineCommand::run).collect();
         self.showing.change();
-        for refused in project.commit_each(&Actor::Waypost, &commands, |_| Vec::new())? {
-            self.audience.tell(&Happening::Note(refused.message));
-        }
-        Ok(())
+        let refused = project.commit_each(&Actor::Waypost, &commands, |_| Vec::new())?;
+        self.tell_recorded(project)?;
+        refused
+            .into_iter()
+            .try_for_each(|refused| self.say(project, Happening::Note(refused.message)))
     }
 }
 

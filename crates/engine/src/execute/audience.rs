@@ -1,5 +1,6 @@
 //! A process that watches a run: what is told, what is asked.
 
+use super::news::RunNews;
 use crate::attendance::Haste;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -13,10 +14,11 @@ use waypost_model::{
     time::Time,
 };
 
-/// What a process that watches a run is told.
+/// What a process that watches a run is told. What is in the journal is read from there (`news`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Happening {
+    /// An attempt has begun; a word of the host.
     Started {
         id: TaskId,
         attempt: u32,
@@ -64,6 +66,13 @@ pub enum Happening {
     Remark(Remark),
 }
 
+impl Happening {
+    /// Whether it is in no journal: a host has to say it.
+    pub(crate) fn is_word(&self) -> bool {
+        matches!(self, Self::Started { .. } | Self::Note(_) | Self::Remark(_))
+    }
+}
+
 /// What a process that watches wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -81,7 +90,8 @@ pub type Ring = Arc<dyn Fn() + Send + Sync>;
 
 /// A process that watches a run.
 pub trait Audience {
-    fn tell(&mut self, happening: &Happening);
+    /// Something has happened: it is in the journal, or the host says it.
+    fn tell(&mut self, news: &RunNews);
     /// Called up to ten times a second while something happens, and as often as `pace` says while
     /// nothing does.
     fn look(&mut self, active: &Active, running: &[Running<'_>], now: Time);
@@ -100,8 +110,8 @@ pub trait Audience {
 
 /// An audience that is looked at from outside as well: it is told in the host's own thread.
 impl<A: Audience> Audience for Arc<Mutex<A>> {
-    fn tell(&mut self, happening: &Happening) {
-        locked(self).tell(happening);
+    fn tell(&mut self, news: &RunNews) {
+        locked(self).tell(news);
     }
 
     fn look(&mut self, active: &Active, running: &[Running<'_>], now: Time) {
@@ -126,8 +136,8 @@ impl<A: Audience> Audience for Arc<Mutex<A>> {
 }
 
 impl<A: Audience + ?Sized> Audience for Box<A> {
-    fn tell(&mut self, happening: &Happening) {
-        (**self).tell(happening);
+    fn tell(&mut self, news: &RunNews) {
+        (**self).tell(news);
     }
 
     fn look(&mut self, active: &Active, running: &[Running<'_>], now: Time) {

@@ -9,6 +9,7 @@ use super::{
     git_work::GitWork,
     held::Limited,
     life::Life,
+    news::{NewsReader, RunNews, Starts},
     recover::{self, Recovered},
     showing::Showing,
     worker::Worker,
@@ -43,7 +44,7 @@ use waypost_model::{
     time::Time,
 };
 use waypost_proc::{Dead, Keeper, ProcError, Stop};
-use waypost_store::StoreError;
+use waypost_store::{StoreError, journal::Cursor};
 
 /// How many commands run at once on each processor where a run sets no limit: enough for commands that
 /// mostly wait, and fewer than make a machine hard to use.
@@ -77,6 +78,8 @@ pub(crate) struct Executor<'a> {
     site: Rc<Site>,
     pub(super) options: RunOptions,
     pub(super) audience: Box<dyn Audience + 'a>,
+    /// Reads the journal for it.
+    news: NewsReader,
     /// Model agents at work, by their tasks.
     pub(super) workers: BTreeMap<TaskId, Worker>,
     /// What is left of agents whose end is not recorded yet.
@@ -111,11 +114,11 @@ pub(crate) struct Executor<'a> {
 
 impl<'a> Executor<'a> {
     /// Takes up the run: what works on it already, what has ended unheard, and what is lost. For
-    /// the holder of the engine lock.
+    /// the holder of the engine lock. The audience was told everything up to `told`.
     pub(crate) fn begin(
         project: &mut Project,
         options: RunOptions,
-        audience: Box<dyn Audience + 'a>,
+        (audience, told): (Box<dyn Audience + 'a>, Cursor),
     ) -> Result<Self, EngineError> {
         if let Some(decided) = isolation::decide_place(project)? {
             project.commit(&[MachineCommand::run(decided)])?;
@@ -137,7 +140,7 @@ impl<'a> Executor<'a> {
         };
         let bell = Bell::new()?;
         let mut executor = Executor {
-            core: Core::new(setup, project.run()?),
+            core: Core::new(setup),
             inputs: VecDeque::new(),
             keeper: recovered.keeper,
             keepers_lost: 0,
@@ -147,6 +150,7 @@ impl<'a> Executor<'a> {
             site,
             options,
             audience,
+            news: NewsReader::after(told),
             workers: BTreeMap::new(),
             remains: Vec::new(),
             limited: Limited::new(),
@@ -272,6 +276,7 @@ impl Executor<'_> {
                 project.is_hurried = false;
                 boxes::tick(project)?;
                 self.show(project)?;
+                self.tell_recorded(project)?;
                 Ok(Attended::Over(end))
             }
         }
@@ -358,6 +363,7 @@ impl Executor<'_> {
         self.has_agents = None;
         self.find_limits(project, now)?;
         self.inputs.push_back(Input::Changed);
+        self.tell_recorded(project)?;
         Ok(true)
     }
 
@@ -382,7 +388,7 @@ impl Executor<'_> {
         if self.keepers_lost > KEEPERS_MAX {
             return Err(ProcError::Gone { id: self.keeper.id().to_owned() }.into());
         }
-        self.audience.tell(&Happening::Note("the keeper has died; going on".into()));
+        self.say(project, Happening::Note("the keeper has died; going on".into()))?;
         // Those that died before and are not recorded yet are looked at again: while they are held
         // here, each seems to be a keeper that does not answer.
         self.dead.clear();
@@ -471,9 +477,8 @@ impl Executor<'_> {
             Output::Command(commands) => {
                 self.commit(project, commands)?;
                 self.has_commanded = true;
-                self.inputs.push_back(Input::Commanded);
             }
-            Output::Tell(happening) => self.tell(project, &happening)?,
+            Output::Say(word) => self.say(project, word)?,
             Output::WakeAt(time) => {
                 self.wakes_at = Some(self.wakes_at.map_or(time, |at| at.min(time)));
             }
@@ -517,20 +522,36 @@ impl Executor<'_> {
         })?;
         // Before that, the engine that comes after this one would have to find them.
         self.remains.drain(..).try_for_each(Remains::forget)?;
+        self.tell_recorded(project)?;
         let refused = refused.into_iter().map(|refused| refused.message).collect();
         self.inputs.push_back(Input::Recorded { claims, refused });
         Ok(())
     }
 
-    fn tell(&mut self, project: &mut Project, happening: &Happening) -> Result<(), EngineError> {
-        if matches!(happening, Happening::Failed { .. }) {
-            self.showing.fail();
+    /// Tells those who watch what was recorded since, by whichever process, and does what follows
+    /// from it beside the journal.
+    pub(super) fn tell_recorded(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        for news in self.news.take(project, Starts::Said)? {
+            if matches!(news.happening, Happening::Failed { .. }) {
+                self.showing.fail();
+            }
+            self.audience.tell(&news);
+            if matches!(news.happening, Happening::PhaseClosed { .. }) {
+                boxes::tick(project)?;
+            }
         }
-        self.audience.tell(happening);
-        match happening {
-            Happening::PhaseClosed { .. } => boxes::tick(project),
-            _ => Ok(()),
-        }
+        Ok(())
+    }
+
+    /// Tells what is in no journal, after everything that is.
+    pub(super) fn say(
+        &mut self,
+        project: &mut Project,
+        happening: Happening,
+    ) -> Result<(), EngineError> {
+        self.tell_recorded(project)?;
+        self.audience.tell(&RunNews { happening, cursor: self.news.seen() });
+        Ok(())
     }
 
     /// Retires trees that are not worked in. Says whether anything went.
@@ -539,7 +560,7 @@ impl Executor<'_> {
         let pruned = reclaim(project, &trees, by)?;
         for (name, snapshot) in &pruned.removed {
             let kept = snapshot.as_ref().map_or_else(String::new, |it| format!(", kept in {it}"));
-            self.audience.tell(&Happening::Note(format!("{name} is removed{kept}")));
+            self.say(project, Happening::Note(format!("{name} is removed{kept}")))?;
         }
         Ok(!pruned.removed.is_empty() || pruned.swept > 0)
     }
@@ -590,7 +611,7 @@ impl Executor<'_> {
         summary::keep(project);
         project.back_up_if_due();
         for notice in project.take_notices() {
-            self.audience.tell(&Happening::Remark(notice));
+            self.say(project, Happening::Remark(notice))?;
         }
         let end = project.clock.now();
         self.showing.rendered(is_shown, (start, end));

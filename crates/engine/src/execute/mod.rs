@@ -24,6 +24,7 @@ mod driver;
 mod git_work;
 mod held;
 mod life;
+mod news;
 mod recover;
 mod showing;
 mod signature;
@@ -35,6 +36,8 @@ pub(crate) use attempt::{log_path, reason as ended_in_words, shortened, usual_en
 pub use audience::{AgentView, Audience, Doing, Happening, Ring, Running, Wish};
 pub(crate) use driver::Executor;
 pub(crate) use git_work::{Made, make as make_attempt_tree};
+pub use news::RunNews;
+pub(crate) use news::{NewsReader, Starts};
 use serde::{Deserialize, Serialize};
 use waypost_model::run::{self, Active, TaskStatus};
 

@@ -6,7 +6,6 @@
 use crate::{error::EngineError, ledger::decode, project::Project};
 use std::{
     ops::Deref,
-    os::fd::BorrowedFd,
     sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     time::Duration,
 };
@@ -107,15 +106,6 @@ impl Follower {
             project.log_after(self.seen)?.into_iter().map(Happened::new).collect();
         self.seen = news.last().map_or(self.seen, |it| it.cursor());
         Ok(news)
-    }
-
-    /// Readable when something may have been recorded, until that was heard.
-    pub(super) fn readable(&self) -> Option<BorrowedFd<'_>> {
-        self.changes.readable()
-    }
-
-    pub(super) fn hear(&self) {
-        self.changes.take();
     }
 
     /// Waits until something may have been recorded, or for so long.

@@ -7,7 +7,8 @@ use super::protocol::{self, Answer, TaskAtWork};
 use crate::{
     attendance::Haste,
     bell::Bell,
-    execute::{Audience, Happening, Ring, Running, Wish},
+    clock::Clock,
+    execute::{Audience, Ring, RunNews, Running, Wish},
 };
 use std::{
     collections::VecDeque,
@@ -15,7 +16,6 @@ use std::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
-    thread,
     time::Duration,
 };
 use waypost_model::{run::Active, time::Time};
@@ -221,6 +221,8 @@ pub(super) struct Broadcast {
     feed: Arc<Feed>,
     /// How long running tasks have when another process wants the run to end.
     grace: Duration,
+    /// When that is over.
+    stops_at: Option<Time>,
 }
 
 impl Broadcast {
@@ -229,7 +231,7 @@ impl Broadcast {
         feed: Arc<Feed>,
         grace: Duration,
     ) -> Self {
-        Self { own, feed, grace }
+        Self { own, feed, grace, stops_at: None }
     }
 
     /// What another process wants is obeyed in two steps, the second when the grace is over.
@@ -240,22 +242,19 @@ impl Broadcast {
         }
         self.feed.wish(if haste == Haste::Now { Wish::Stop } else { Wish::Finish });
         if haste == Haste::Finish {
-            let (feed, grace) = (Arc::clone(&self.feed), self.grace);
-            thread::spawn(move || {
-                thread::sleep(grace);
-                feed.wish(Wish::Stop);
-            });
+            self.stops_at.get_or_insert(Clock.now().plus(self.grace));
         }
     }
 }
 
 impl Audience for Broadcast {
-    fn tell(&mut self, happening: &Happening) {
+    /// Those who watch from outside read the journal by themselves, and are told the rest.
+    fn tell(&mut self, news: &RunNews) {
         if let Some(own) = &mut self.own {
-            own.tell(happening);
+            own.tell(news);
         }
-        if self.feed.is_watched() {
-            self.feed.say(&Answer::Happening { happening: happening.clone() });
+        if news.happening.is_word() && self.feed.is_watched() {
+            self.feed.say(&Answer::Happening { news: news.clone() });
         }
     }
 
@@ -271,6 +270,9 @@ impl Audience for Broadcast {
         if let Some(haste) = stopping {
             self.stop(haste);
         }
+        if self.stops_at.take_if(|time| Clock.now() >= *time).is_some() {
+            self.feed.wish(Wish::Stop);
+        }
         let own = self.own.as_mut().map_or(Wish::GoOn, |own| own.wish());
         let wish = own.max(level(&self.feed.level));
         self.feed.told.store(wish as usize, Ordering::SeqCst);
@@ -285,7 +287,8 @@ impl Audience for Broadcast {
     fn pace(&self) -> Duration {
         let watched = self.feed.is_watched().then_some(WATCHED_PACE);
         let own = self.own.as_ref().map(|own| own.pace());
-        own.into_iter().chain(watched).min().unwrap_or(PACE)
+        let stop = self.stops_at.map(|time| time.since(Clock.now()));
+        own.into_iter().chain(watched).chain(stop).min().unwrap_or(PACE).min(PACE)
     }
 
     /// Wishes from outside wake the host by themselves.
@@ -312,9 +315,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::execute::Happening;
+    use waypost_store::journal::Cursor;
 
     fn note(text: &str) -> Answer {
-        Answer::Happening { happening: Happening::Note(text.to_owned()) }
+        let (happening, cursor) = (Happening::Note(text.to_owned()), Cursor::START);
+        Answer::Happening { news: RunNews { happening, cursor } }
     }
 
     fn told(queue: &Queue) -> Vec<String> {
@@ -334,7 +340,7 @@ mod tests {
         feed.end(Answer::Over { end: crate::execute::RunEnd::Over });
         let look = "Look { running: [] }".to_owned();
         let over = "Over { end: Over }".to_owned();
-        let one = "Happening { happening: Note(\"one\") }".to_owned();
+        let one = format!("{:?}", note("one"));
         assert_eq!(told(&first), [look.clone(), one, over.clone()]);
         assert_eq!(told(&feed.watch()), [look, over]);
     }

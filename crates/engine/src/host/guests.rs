@@ -176,9 +176,9 @@ impl Guests {
         let (list, has_committed) = (&self.list, &mut self.has_moved);
         let goes_on = |(state, guest): (GuestState, Box<dyn AnyGuest>)| {
             let now = seat.project.clock.now();
-            let end = (before > 1).then(|| seat.project.journal_end());
+            let end = (before > 1).then(|| seat.project.journal_end().ok());
             let step = guest.attend(&mut seat.project, now);
-            if end.is_some_and(|end| end != seat.project.journal_end()) {
+            if end.is_some_and(|end| end != seat.project.journal_end().ok()) {
                 // They share a connection, so that the others would not see that it was written.
                 seat.project.commits_beside += 1;
                 *has_committed = true;

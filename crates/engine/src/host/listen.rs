@@ -225,7 +225,9 @@ fn admission(
     let begun = tell.clone();
     let begin = move |_: &mut Project| {
         let began = Visiting::begin(project, |project| {
-            Executor::begin(project, options, Box::new(audience))
+            // Those who watch know by themselves what they were told; in the host it is told to none.
+            let told = project.journal_end()?;
+            Executor::begin(project, options, (Box::new(audience), told))
         })?;
         // The client may be gone; the run goes on.
         let _gone = begun.send(Ok(()));

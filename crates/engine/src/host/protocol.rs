@@ -10,7 +10,7 @@ use crate::{
     attendance::Haste,
     environment::Variables,
     error::{EngineError, Problem, with_causes},
-    execute::{Doing, Happening, RunEnd, RunOptions, Running, Wish},
+    execute::{Doing, RunEnd, RunNews, RunOptions, Running, Wish},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::path::PathBuf;
@@ -74,8 +74,10 @@ pub(super) enum Answer {
     Watching {
         guest: u64,
     },
+    /// What is in no journal, and its place beside it.
     Happening {
-        happening: Happening,
+        #[serde(flatten)]
+        news: RunNews,
     },
     /// What is being worked on.
     Look {

@@ -1,48 +1,50 @@
 //! A run as the guest of a host: of one in this process, or of the one that is there already.
 
 use super::{
-    Handle, Host,
-    client::LOOK_INTERVAL,
-    desk,
+    Handle, Host, desk,
     feed::{Broadcast, Feed},
     guests::{Admission, Left},
     listen::last_word,
-    protocol::{self, Answer, GuestKind, HandOver, Refusal, Request, TaskAtWork},
+    protocol::{self, Answer, GuestKind, HandOver, Refusal, Request},
+    watch::{Heard, RunWatch},
 };
 use crate::{
     attendance::{self, EngineClaim, RUNS},
     error::EngineError,
-    execute::{Audience, Executor, Happening, RunEnd, RunOptions, Running, Wish},
+    execute::{Audience, Executor, Happening, RunEnd, RunNews, RunOptions, Wish},
     guest::{Attended, Guest, Waits},
     project::Project,
 };
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc::sync_channel},
-    thread,
     time::Duration,
 };
 use waypost_model::time::Time;
-use waypost_store::{StoreError, lock::Owner, socket::Connection};
+use waypost_store::{StoreError, journal::Cursor, lock::Owner, socket::Connection};
 
 /// How long a host may take to listen, to end, or to answer at all.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often is looked whether it does.
+/// How often is looked at least whether it does.
 const POLL: Duration = Duration::from_millis(20);
+
+/// The shortest time between two looks of the audience.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Handle {
     /// Works on the run until nothing is left, a person has to answer, or it is asked to end. One
-    /// run at a time: where another is at work, it is refused.
+    /// run at a time: where another is at work, it is refused. The audience is told what happens
+    /// after `told`.
     pub fn run(
         &self,
         options: RunOptions,
-        audience: Box<dyn Audience + Send>,
+        (audience, told): (Box<dyn Audience + Send>, Cursor),
     ) -> Result<RunEnd, EngineError> {
         let feed = Arc::new(Feed::new(self.desk.bell()));
         let own = Arc::clone(&feed);
         let begin = move |project: &mut Project| {
             let audience = Broadcast::new(Some(audience), own, project.setup.stop_grace());
-            Executor::begin(project, options, Box::new(audience))
+            Executor::begin(project, options, (Box::new(audience), told))
         };
         let (tell, told) = sync_channel(1);
         let watched = Arc::clone(&feed);
@@ -102,27 +104,33 @@ type SharedAudience = Arc<Mutex<Box<dyn Audience + Send>>>;
 /// Should that one end before the run does, it goes on in another one, or here. The project
 /// comes back in every case but an error.
 pub fn execute(
-    project: Project,
+    mut project: Project,
     options: &RunOptions,
     audience: Box<dyn Audience + Send>,
 ) -> Result<(Project, RunEnd), EngineError> {
+    project.ensure_journal()?;
     let audience: SharedAudience = Arc::new(Mutex::new(audience));
-    let mut project = project;
+    let told = project.journal_end()?;
+    let mut watch = RunWatch::begin(&project, told)?;
     let mut carried: Option<Carried> = None;
     let mut asked_since = project.clock.now();
     loop {
         match attendance::claim_engine(&mut project, RUNS)? {
             EngineClaim::Ours(lease) => {
                 if carried.is_some() {
-                    tell(&audience, "the engine that carried the run has ended; it goes on here");
+                    let text = "the engine that carried the run has ended; it goes on here";
+                    let (happening, cursor) = (Happening::Note(text.to_owned()), watch.cursor());
+                    locked(&audience).tell(&RunNews { happening, cursor });
                 }
+                let told = watch.cursor();
                 let host = Host::begin(project, *lease)?;
-                let ended = host.handle().run(options.clone(), Box::new(audience));
+                let ended = host.handle().run(options.clone(), (Box::new(audience), told));
                 let project = host.stop().ok_or_else(desk::closed)?;
                 return Ok((project, ended?));
             }
             EngineClaim::Theirs(owner) => {
-                let mut handing = Handing { project: &mut project, audience: &audience, options };
+                let (lent, audience) = (&mut project, &audience);
+                let mut handing = Handing { project: lent, audience, options, watch: &mut watch };
                 match handing.follow(&owner, &mut carried)? {
                     Followed::Over(end) => return Ok((project, end)),
                     Followed::Lost => asked_since = project.clock.now(),
@@ -130,7 +138,8 @@ pub fn execute(
                         if project.clock.now().since(asked_since) > PATIENCE {
                             return Err(attendance::held_by(owner));
                         }
-                        thread::sleep(POLL);
+                        // Its socket, and its end, show in the folder that is watched.
+                        watch.wait(POLL)?;
                     }
                 }
             }
@@ -158,6 +167,7 @@ struct Handing<'a> {
     project: &'a mut Project,
     audience: &'a SharedAudience,
     options: &'a RunOptions,
+    watch: &'a mut RunWatch,
 }
 
 impl Handing<'_> {
@@ -166,12 +176,39 @@ impl Handing<'_> {
         owner: &Owner,
         carried: &mut Option<Carried>,
     ) -> Result<Followed, EngineError> {
-        let Ok(Some(mut host)) = Connection::to_engine(&self.project.setup.place) else {
+        let Ok(Some(host)) = self.hand_over(owner, carried.as_ref()) else {
             return Ok(Followed::Unheard);
         };
-        let known = carried.as_ref().filter(|it| it.host == *owner).map(|it| it.guest);
-        let request = match known {
-            Some(guest) => Request::Watch { guest: Some(guest) },
+        self.watch.attach(host);
+        locked(self.audience).ring_when_wished(self.watch.ring());
+        let mut view = View { wished: Wish::GoOn, next_look: Time::default(), is_heard: false };
+        loop {
+            let heard = self.watch.hear();
+            self.tell()?;
+            match heard {
+                Heard::Nothing => self.wait(&mut view)?,
+                Heard::HungUp if view.is_heard => return Ok(Followed::Lost),
+                Heard::HungUp => return Ok(Followed::Unheard),
+                Heard::Said(answer) => {
+                    if let Some(followed) = self.take(*answer, owner, (carried, &mut view))? {
+                        return Ok(followed);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Speaks with the host: hands the run over, or says which one it watches again.
+    fn hand_over(
+        &self,
+        owner: &Owner,
+        carried: Option<&Carried>,
+    ) -> Result<Option<Connection>, StoreError> {
+        let Some(mut host) = Connection::to_engine(&self.project.setup.place)? else {
+            return Ok(None);
+        };
+        let request = match carried.filter(|it| it.host == *owner) {
+            Some(carried) => Request::Watch { guest: Some(carried.guest) },
             None => Request::HandOver(Box::new(HandOver {
                 root: self.project.root().to_owned(),
                 environment: self.project.caller.environment.variables(),
@@ -179,80 +216,85 @@ impl Handing<'_> {
             })),
         };
         host.set_timeout(PATIENCE)?;
-        if host.send_line(&protocol::write(&request)).is_err() {
-            return Ok(Followed::Unheard);
-        }
-        host.set_receive_timeout(Some(LOOK_INTERVAL))?;
-        let mut view = View { running: Vec::new(), wished: Wish::GoOn, next_look: Time::default() };
-        let mut is_heard = false;
-        loop {
-            let line = match host.receive_line() {
-                Ok(Some(line)) => Some(line),
-                Err(StoreError::Busy { .. }) => None,
-                Ok(None) | Err(_) if is_heard => return Ok(Followed::Lost),
-                Ok(None) | Err(_) => return Ok(Followed::Unheard),
-            };
-            match line.and_then(|line| protocol::read(&line)) {
-                Some(Answer::Watching { guest }) => {
-                    is_heard = true;
-                    *carried = Some(Carried { host: owner.clone(), guest });
-                }
-                Some(Answer::Happening { happening }) => locked(self.audience).tell(&happening),
-                Some(Answer::Look { running }) => view.running = running,
-                Some(Answer::Stopping { haste }) => {
-                    locked(self.audience).end(haste);
-                    // It is said before the run is over, however soon that is.
-                    view.next_look = Time::default();
-                }
-                Some(Answer::Over { end }) => return Ok(Followed::Over(end)),
-                Some(Answer::Failed { failure }) => return Err(failure.error()),
-                Some(Answer::Leaving) => return Ok(Followed::Lost),
-                Some(Answer::Refused { why: Refusal::Runs }) => {
-                    return Err(EngineError::Runs { owner: Box::new(owner.clone()) });
-                }
-                Some(Answer::Refused { why: Refusal::NoRun }) => {
-                    *carried = None;
-                    return Ok(Followed::Lost);
-                }
-                Some(Answer::Refused { why: Refusal::Closing }) => return Ok(Followed::Unheard),
-                Some(Answer::Refused { .. }) => return Err(attendance::held_by(owner.clone())),
-                Some(Answer::Heard | Answer::Host(_)) | None => {}
-            }
-            self.look(&mut host, &mut view)?;
-        }
+        host.send_line(&protocol::write(&request))?;
+        Ok(Some(host))
     }
 
-    /// Shows how things stand, and says what the person who watches wants.
-    fn look(&mut self, host: &mut Connection, view: &mut View) -> Result<(), EngineError> {
-        let now = self.project.clock.now();
-        // A clock that was set back does not keep it waiting.
-        if now < view.next_look && view.next_look.since(now) <= LOOK_INTERVAL {
-            return Ok(());
+    /// Takes what the host says; how following it ended, if it did.
+    fn take(
+        &mut self,
+        answer: Answer,
+        owner: &Owner,
+        (carried, view): (&mut Option<Carried>, &mut View),
+    ) -> Result<Option<Followed>, EngineError> {
+        match answer {
+            Answer::Watching { guest } => {
+                view.is_heard = true;
+                *carried = Some(Carried { host: owner.clone(), guest });
+            }
+            Answer::Stopping { haste } => {
+                locked(self.audience).end(haste);
+                // It is said before the run is over, however soon that is.
+                self.wish(view);
+            }
+            Answer::Over { end } => return Ok(Some(Followed::Over(end))),
+            Answer::Failed { failure } => return Err(failure.error()),
+            Answer::Leaving => return Ok(Some(Followed::Lost)),
+            Answer::Refused { why: Refusal::Runs } => {
+                return Err(EngineError::Runs { owner: Box::new(owner.clone()) });
+            }
+            Answer::Refused { why: Refusal::NoRun } => {
+                *carried = None;
+                return Ok(Some(Followed::Lost));
+            }
+            Answer::Refused { why: Refusal::Closing } => return Ok(Some(Followed::Unheard)),
+            Answer::Refused { .. } => return Err(attendance::held_by(owner.clone())),
+            Answer::Heard | Answer::Host(_) | Answer::Happening { .. } | Answer::Look { .. } => {}
         }
-        view.next_look = now.plus(LOOK_INTERVAL);
+        Ok(None)
+    }
+
+    /// Tells what has happened.
+    fn tell(&mut self) -> Result<(), EngineError> {
+        for news in self.watch.take(self.project)? {
+            locked(self.audience).tell(&news);
+        }
+        Ok(())
+    }
+
+    /// Says what the person who watches wants.
+    fn wish(&mut self, view: &mut View) {
         let wish = locked(self.audience).wish();
         if wish > view.wished {
             view.wished = wish;
             // A host that is gone does not hear it; the next one asks.
-            let _gone = host.send_line(&protocol::write(&Request::Wish { wish }));
+            self.watch.say(&Request::Wish { wish });
         }
-        if let Some(active) = self.project.run()?.active() {
-            let running: Vec<Running<'_>> = view.running.iter().map(TaskAtWork::running).collect();
-            locked(self.audience).look(active, &running, now);
+    }
+
+    /// Shows how things stand, and waits for what comes next.
+    fn wait(&mut self, view: &mut View) -> Result<(), EngineError> {
+        self.wish(view);
+        let now = self.project.clock.now();
+        // A clock that was set back does not keep it waiting.
+        let is_time = now >= view.next_look || view.next_look.since(now) > LOOK_INTERVAL;
+        if view.is_heard && is_time {
+            view.next_look = now.plus(LOOK_INTERVAL);
+            if let Some(active) = self.project.run()?.active() {
+                let running = self.watch.running().unwrap_or_default();
+                locked(self.audience).look(active, &running, now);
+            }
         }
-        Ok(())
+        let pace = locked(self.audience).pace();
+        self.watch.wait(pace)
     }
 }
 
-/// What a watcher knows of the run beside the journal.
+/// What the one who watches has seen and said.
 struct View {
-    running: Vec<TaskAtWork>,
     wished: Wish,
     next_look: Time,
-}
-
-fn tell(audience: &SharedAudience, note: &str) {
-    locked(audience).tell(&Happening::Note(note.to_owned()));
+    is_heard: bool,
 }
 
 /// An audience that panicked has shown a part of something; it goes on with the next.

@@ -1,23 +1,27 @@
 //! Watching a run from a process that does not work on it.
 //!
-//! What happened is read from the journal. The host tells the rest: what is being worked on, and
-//! that the run is over. Where no host answers, the journal is all there is to see.
+//! What happened is read from the journal. The host tells the rest: what is in no journal, what is
+//! being worked on, and that the run is over. Where no host answers, the journal is all there is.
 
 use super::{
-    Follower, Happened, client,
+    client,
     protocol::{self, Answer, Request, TaskAtWork},
 };
 use crate::{
     attendance,
     bell::Bell,
     error::EngineError,
-    execute::{Happening, Ring, Running},
+    execute::{NewsReader, Ring, RunNews, Running, Starts},
     guest::Waits,
     project::Project,
 };
 use std::{os::fd::AsFd as _, sync::Arc, time::Duration};
 use waypost_model::time::Time;
-use waypost_store::{journal::Cursor, place::Place, socket::Connection};
+use waypost_store::{
+    journal::{Changes, Cursor},
+    place::Place,
+    socket::Connection,
+};
 
 /// How often the journal is looked at where no host answers: its end is told by nothing else.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
@@ -25,41 +29,56 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 /// A run that is watched, whichever process works on it.
 #[derive(Debug)]
 pub struct RunWatch {
-    follower: Follower,
+    reader: NewsReader,
+    changes: Changes,
     host: Option<Connection>,
     /// What is being worked on, as the host says.
     running: Vec<TaskAtWork>,
-    /// What the host said that is in no journal.
-    notes: Vec<Happening>,
     bell: Bell,
+}
+
+/// What was heard of a host.
+pub(super) enum Heard {
+    Nothing,
+    /// Something that the one who watches has to act on.
+    Said(Box<Answer>),
+    /// It has hung up, or was never there.
+    HungUp,
 }
 
 impl RunWatch {
     /// Watches the run of `project`, which was seen up to `after`.
     pub fn begin(project: &Project, after: Cursor) -> Result<Self, EngineError> {
-        let (follower, bell) = (Follower::new(project, after), Bell::new()?);
-        Ok(Self { follower, host: None, running: Vec::new(), notes: Vec::new(), bell })
+        let changes = Changes::of(&project.setup.place);
+        let (reader, bell) = (NewsReader::after(after), Bell::new()?);
+        Ok(Self { reader, changes, host: None, running: Vec::new(), bell })
+    }
+
+    /// How far it has come.
+    pub fn cursor(&self) -> Cursor {
+        self.reader.seen()
     }
 
     /// Whether a process works on the run, or is about to. What it has recorded before it ended is
     /// there when this says that it has.
     pub fn is_attended(&mut self, project: &Project) -> Result<bool, EngineError> {
-        self.listen();
         if self.host.is_none() {
             self.host = connect(&project.setup.place);
-            self.listen();
         }
-        Ok(self.host.is_some() || attendance::is_run_attended(project)?)
+        loop {
+            match self.hear() {
+                Heard::Nothing => return Ok(true),
+                Heard::HungUp => return attendance::is_run_attended(project),
+                Heard::Said(answer) if is_last_word(&answer) => self.host = None,
+                Heard::Said(_) => {}
+            }
+        }
     }
 
-    /// What was recorded since the last call, at most a page of it.
-    pub fn take(&mut self, project: &mut Project) -> Result<Vec<Happened>, EngineError> {
-        self.follower.take(project)
-    }
-
-    /// What the host has said since.
-    pub fn take_notes(&mut self) -> Vec<Happening> {
-        std::mem::take(&mut self.notes)
+    /// All that has happened since the last call, in order.
+    pub fn take(&mut self, project: &mut Project) -> Result<Vec<RunNews>, EngineError> {
+        let starts = if self.host.is_some() { Starts::Said } else { Starts::Recorded };
+        self.reader.take(project, starts)
     }
 
     /// What is being worked on; none where no host tells.
@@ -79,33 +98,55 @@ impl RunWatch {
         if self.host.as_ref().is_none_or(|host| !host.is_ready()) {
             let mut waits = Waits::default();
             waits.readable(self.bell.as_fd());
-            waits.readable_too(self.follower.readable());
+            waits.readable_too(self.changes.readable());
             waits.readable_too(self.host.as_ref().map(|host| host.as_fd()));
             waits.wait(Time::default(), longest)?;
         }
         self.bell.hear();
-        self.follower.hear();
+        self.changes.take();
         Ok(())
     }
 
-    /// Hears what the host has said; one that has hung up carries the run no more.
-    fn listen(&mut self) {
-        while let Some(host) = self.host.as_mut().filter(|host| host.is_ready()) {
-            let line = host.receive_line().ok().flatten();
-            match line.as_deref().map(protocol::read) {
-                None
-                | Some(Some(Answer::Over { .. } | Answer::Failed { .. } | Answer::Leaving)) => {
-                    self.host = None;
+    /// Watches what this host tells.
+    pub(super) fn attach(&mut self, host: Connection) {
+        (self.host, self.running) = (Some(host), Vec::new());
+    }
+
+    /// Says something to the host; one that is gone does not hear it.
+    pub(super) fn say(&mut self, request: &Request) {
+        if let Some(host) = &mut self.host {
+            let _gone = host.send_line(&protocol::write(request));
+        }
+    }
+
+    /// Hears the host out, up to something that has to be acted on; never waits.
+    pub(super) fn hear(&mut self) -> Heard {
+        loop {
+            let Some(host) = &mut self.host else { return Heard::HungUp };
+            if !host.is_ready() {
+                return Heard::Nothing;
+            }
+            let Some(line) = host.receive_line().ok().flatten() else {
+                self.host = None;
+                return Heard::HungUp;
+            };
+            match protocol::read(&line) {
+                Some(Answer::Look { running }) => self.running = running,
+                // What the journal has is read there.
+                Some(Answer::Happening { news }) if news.happening.is_word() => {
+                    self.reader.hear(news);
                 }
-                Some(Some(Answer::Look { running })) => self.running = running,
-                Some(Some(Answer::Happening {
-                    happening: note @ (Happening::Note(_) | Happening::Remark(_)),
-                })) => self.notes.push(note),
-                // The rest is in the journal, or is of a later version.
-                Some(_) => {}
+                Some(answer) => return Heard::Said(Box::new(answer)),
+                // It is of a later version.
+                None => {}
             }
         }
     }
+}
+
+/// Whether the host has nothing more to tell of the run.
+fn is_last_word(answer: &Answer) -> bool {
+    matches!(answer, Answer::Over { .. } | Answer::Failed { .. } | Answer::Leaving)
 }
 
 /// Speaks with the host that carries the run, if one does.

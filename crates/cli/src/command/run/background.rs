@@ -7,7 +7,7 @@ use super::{
     execute::{ExecuteArgs, execute},
     live::{Live, first_word},
 };
-use crate::data::{RunEvent, StopEvent, StopLine};
+use crate::data::{RunEvent, RunEventLine, StopEvent, StopLine};
 use crate::{
     Context,
     command::say_notices,
@@ -36,7 +36,7 @@ pub(super) fn detach(
     program.extend(args.for_background().into_iter().map(OsString::from));
     match attendance::start(project, &program, &first_word(context.out.json))? {
         Begun::Working { pid } if context.out.json => {
-            context.out.json(&RunEvent::Detached { pid })?;
+            context.out.json(&RunEventLine::from(RunEvent::Detached { pid }))?;
             Ok(ExitCode::SUCCESS)
         }
         Begun::Working { pid } => {

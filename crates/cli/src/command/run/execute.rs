@@ -5,7 +5,7 @@ use super::{
     live::Live,
     rehearse::{Rehearsal, rehearse},
 };
-use crate::data::{Difference, RunEvent};
+use crate::data::{Difference, RunEvent, RunEventLine};
 use crate::{
     Context,
     command::{
@@ -420,7 +420,8 @@ fn end_all_done(
     say_notices(context, &mut project);
     let Some(run) = summary::of_run(&mut project)? else { return Ok(ExitCode::SUCCESS) };
     if context.out.json {
-        context.out.json(&RunEvent::Ended { run: Box::new((&run).into()) })?;
+        let event = RunEvent::Ended { run: Box::new((&run).into()) };
+        context.out.json(&RunEventLine::from(event))?;
     } else if !context.out.quiet {
         context.out.raw(&show_run::text(&run))?;
     }
@@ -560,7 +561,8 @@ pub(super) fn summary(
     let has_questions = !project.inbox()?.open().is_empty();
     let Some(run) = summary::of_run(project)? else { return Ok(RunOutcome::Completed) };
     if context.out.json {
-        context.out.json(&RunEvent::Ended { run: Box::new((&run).into()) })?;
+        let event = RunEvent::Ended { run: Box::new((&run).into()) };
+        context.out.json(&RunEventLine::from(event))?;
     } else if !context.out.quiet {
         context.out.raw(&show_run::text(&run))?;
         for task in run.failed.iter().take(3) {

@@ -12,7 +12,7 @@ use crate::{
     show::{countdown, duration},
 };
 use crate::{
-    data::{Enveloped, RunEvent},
+    data::{Enveloped, RunEvent, RunEventLine},
     spelling,
 };
 use std::{
@@ -21,7 +21,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use waypost_engine::{Audience, Happening, Haste, Ring, RunLog, Running, Wish};
+use waypost_engine::{Audience, Happening, Haste, Ring, RunLog, RunNews, Running, Wish};
 use waypost_model::{id::TaskId, run::Active, time::Time};
 
 /// How often a picture is drawn while nothing happens.
@@ -57,13 +57,13 @@ pub(crate) struct Live {
 /// What a run in the background says first, on a line of its own: it is at work.
 pub(super) fn first_word(is_json: bool) -> String {
     match is_json {
-        true => line_of(&RunEvent::Working),
+        true => line_of(&RunEvent::Working.into()),
         false => "the run is at work".to_owned(),
     }
 }
 
 /// An event as one line of JSON.
-fn line_of(event: &RunEvent<'_>) -> String {
+fn line_of(event: &RunEventLine<'_>) -> String {
     // It has only strings and numbers.
     serde_json::to_string(&Enveloped::new(event)).unwrap_or_default()
 }
@@ -165,16 +165,16 @@ impl SharedLive {
 }
 
 impl Audience for Live {
-    fn tell(&mut self, happening: &Happening) {
+    fn tell(&mut self, news: &RunNews) {
         if matches!(self.form, Form::Json) {
-            let _unheard = writeln!(io::stdout(), "{}", line_of(&happening.into()));
+            let _unheard = writeln!(io::stdout(), "{}", line_of(&news.into()));
             return;
         }
         if self.quiet {
             return;
         }
         let is_drawn = matches!(self.form, Form::Drawn(_)) && !self.verbose;
-        let text = match happening {
+        let text = match &news.happening {
             Happening::Started { .. } if is_drawn => return,
             Happening::Started { id, attempt: 1 } => format!("{id} started"),
             Happening::Started { id, attempt } => format!("{id} started, attempt {attempt}"),

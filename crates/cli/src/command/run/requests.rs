@@ -11,7 +11,7 @@ use signal_hook::{
 use std::{
     io,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
@@ -32,7 +32,7 @@ pub(super) struct Requests(Arc<Shared>);
 struct Shared {
     level: AtomicUsize,
     /// Rung when the level has changed.
-    ring: OnceLock<Ring>,
+    ring: Mutex<Option<Ring>>,
     /// The first signal; it decides how the program ends.
     first: OnceLock<i32>,
 }
@@ -71,14 +71,15 @@ impl Requests {
         }
     }
 
-    /// What to ring when something is asked for; the first counts.
+    /// What to ring from now on when something is asked for: a run may go on in another host.
     pub(super) fn ring_when_asked(&self, ring: Ring) {
-        let _first = self.0.ring.set(ring);
+        *self.0.ring.lock().unwrap_or_else(PoisonError::into_inner) = Some(ring);
         self.ring();
     }
 
     fn ring(&self) {
-        self.0.ring.get().into_iter().for_each(|ring| ring());
+        let ring = self.0.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        ring.iter().for_each(|ring| ring());
     }
 
     /// How urgent it is: 0 if no end was asked for, 1 to finish, 2 to stop.

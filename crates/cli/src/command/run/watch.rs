@@ -5,17 +5,15 @@ use super::{
     live::Live,
     requests::Requests,
 };
-use crate::data::RunEvent;
+use crate::data::{RunEvent, RunEventLine};
 use crate::{Context, error::CliError, show::run as show_run};
 use std::{process::ExitCode, time::Duration};
 use waypost_engine::{
-    AgentView, Audience as _, Cursor, Doing, Happened, Happening, Project, Recorded, RunWatch,
-    Running, attendance, require_known_phase, summary,
+    AgentView, Audience as _, Cursor, Doing, Project, Recorded, RunWatch, Running, attendance,
+    require_known_phase, summary,
 };
 use waypost_model::{
-    run::{
-        Active, EndStep, Event, Parked, PhaseStage, Run, RunOutcome, TaskStatus, TaskView, Usage,
-    },
+    run::{Active, EndStep, PhaseStage, RunOutcome, TaskStatus, TaskView, Usage},
     time::Time,
 };
 
@@ -52,13 +50,14 @@ pub(super) fn run(
     if context.out.json
         && let Some(run) = summary::of_run(&mut project)?
     {
-        context.out.json(&RunEvent::Watching { run: Box::new((&run).into()) })?;
+        let event = RunEvent::Watching { run: Box::new((&run).into()) };
+        context.out.json(&RunEventLine { event, cursor: Some(last) })?;
     }
     let mut attended_at = None;
     let end = loop {
         // Asked first: what an engine recorded before it ended is read after it has.
         let is_attended = watch.is_attended(&project)?;
-        tell_news(&mut project, &mut live, &mut watch)?;
+        watch.take(&mut project)?.iter().for_each(|news| live.tell(news));
         let now = project.clock().now();
         if is_attended {
             attended_at = Some(now);
@@ -74,6 +73,8 @@ pub(super) fn run(
         live.look(active, &watch.running().unwrap_or_else(|| recorded(active, now)), now);
         watch.wait(live.pace())?;
     };
+    // What was recorded while it was looked whether it is over.
+    watch.take(&mut project)?.iter().for_each(|news| live.tell(news));
     live.clear();
     match end {
         End::Over => {}
@@ -128,49 +129,4 @@ fn end_of(active: &Active, wanted: Option<u32>, is_attended: bool) -> Option<End
         }
         _ => (!is_attended).then_some(End::Unattended),
     }
-}
-
-/// Tells everything that was recorded since, and what was said beside it.
-fn tell_news(project: &mut Project, live: &mut Live, watch: &mut RunWatch) -> Result<(), CliError> {
-    let notes = watch.take_notes();
-    loop {
-        let news = watch.take(project)?;
-        if news.is_empty() {
-            notes.iter().for_each(|note| live.tell(note));
-            return Ok(());
-        }
-        let active = project.run()?.active();
-        news.iter().filter_map(|entry| happening(entry, active)).for_each(|it| live.tell(&it));
-    }
-}
-
-/// What an entry of the journal means to those who watch.
-fn happening(entry: &Happened, active: Option<&Active>) -> Option<Happening> {
-    Some(match entry.event::<Run>()? {
-        Event::TaskStarted { id, attempt } => Happening::Started { id, attempt },
-        Event::TaskCompleted { id, .. } => Happening::Completed { id },
-        Event::AttemptFailed { id, text, not_before, .. } => {
-            Happening::Retried { id, text, not_before }
-        }
-        Event::AttemptInterrupted { id } => {
-            Happening::Interrupted { id, why: "it ended without a result".into() }
-        }
-        Event::TaskFailed { id, text, .. } => Happening::Failed { id, text },
-        Event::AttemptParked { id, parked } => {
-            let Parked { cause, why, until, .. } = parked;
-            Happening::Parked { id, cause, why, until }
-        }
-        Event::AgentAsked { id, .. } => {
-            let title = format!("{id} waits for a person");
-            Happening::Asked { id, title }
-        }
-        Event::PhaseClosed { phase, merge_commit } => {
-            let progress = active.map(|active| active.progress(phase));
-            let missing = progress.map_or(0, |it| it.total - it.completed);
-            Happening::PhaseClosed { phase, merge_commit, missing }
-        }
-        Event::Replanned { .. } => Happening::Note("the plan has changed".into()),
-        // Everything else shows in the state.
-        _ => return None,
-    })
 }

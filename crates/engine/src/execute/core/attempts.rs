@@ -116,9 +116,9 @@ impl Pace {
 }
 
 impl Core {
-    pub(in crate::execute) fn new(setup: Setup, run: &Run) -> Self {
+    pub(in crate::execute) fn new(setup: Setup) -> Self {
         Self {
-            phases: Phases::new(setup.has_trees, run),
+            phases: Phases::new(setup.has_trees),
             setup,
             lives: BTreeMap::new(),
             strays: BTreeSet::new(),
@@ -159,7 +159,6 @@ impl Core {
             Input::Concluded(concluded) => self.concluded(*concluded, run, now),
             Input::Allowed(allowance) => self.allowance = allowance,
             Input::Recorded { claims, refused } => self.recorded(&claims, refused, run, now),
-            Input::Commanded => self.tell_phases(run),
             Input::Changed => self.stop_what_is_not_ours(run),
             Input::Wish(wish) => self.take_wish(wish),
             Input::Now => self.settle(run, now),
@@ -199,7 +198,7 @@ impl Core {
     }
 
     pub(super) fn note(&mut self, text: impl Into<String>) {
-        self.want(Output::Tell(Happening::Note(text.into())));
+        self.want(Output::Say(Happening::Note(text.into())));
     }
 
     /// What follows when everything that has happened was told: ends are recorded and room is claimed,
@@ -329,7 +328,7 @@ impl Core {
         let Some(life) = self.lives.get_mut(id) else { return };
         let attempt = life.attempt.number;
         if life.started(now) {
-            self.want(Output::Tell(Happening::Started { id: id.clone(), attempt }));
+            self.want(Output::Say(Happening::Started { id: id.clone(), attempt }));
         }
     }
 

@@ -1,10 +1,7 @@
-//! Ends: of attempts, which are recorded and told, and of the run.
+//! Ends: of attempts, which are recorded, and of the run.
 
 use super::{
-    super::{
-        audience::{Happening, Wish},
-        git_work::GitJob,
-    },
+    super::{audience::Wish, git_work::GitJob},
     attempts::Core,
     words::Output,
 };
@@ -22,8 +19,6 @@ use waypost_model::{
 /// Ends that are being recorded.
 #[derive(Debug, Default)]
 pub(super) struct Recording {
-    /// With each, whether the attempt was interrupted.
-    ends: Vec<(TaskId, bool)>,
     /// The work trees of attempts whose work is said to be done.
     trees: Vec<(TaskId, String)>,
 }
@@ -34,11 +29,6 @@ impl Core {
         let ended = std::mem::take(&mut self.ended);
         let mut recording = Recording::default();
         for command in &ended {
-            let is_interrupted = matches!(command, run::Command::Interrupt { .. });
-            let is_end = !matches!(command, run::Command::Account { .. });
-            if let Some(id) = command.task().filter(|_| is_end) {
-                recording.ends.push((id.clone(), is_interrupted));
-            }
             let tree = |id: &TaskId| run.active()?.task_tree(id);
             if let run::Command::Done { id, .. } = command
                 && let Some(tree) = tree(id).filter(|_| self.setup.has_trees)
@@ -50,7 +40,7 @@ impl Core {
         self.want(Output::Record(ended));
     }
 
-    /// It is durable: what became of tasks is told, their trees go, and what was claimed begins.
+    /// It is durable: trees of what is done go, and what was claimed begins.
     pub(super) fn recorded(
         &mut self,
         claims: &[TaskId],
@@ -59,9 +49,7 @@ impl Core {
         now: Time,
     ) {
         refused.into_iter().for_each(|text| self.note(text));
-        let Recording { ends, trees } = std::mem::take(&mut self.recording);
-        self.tell_ends(&ends, run, now);
-        self.tell_phases(run);
+        let Recording { trees } = std::mem::take(&mut self.recording);
         let is_done = |id: &TaskId| {
             let view = run.active().and_then(|active| active.task(id));
             view.is_some_and(|view| view.status == TaskStatus::Completed)
@@ -74,32 +62,6 @@ impl Core {
         match self.ended.is_empty() {
             true => self.rest(run, now),
             false => self.record(run),
-        }
-    }
-
-    /// Says what became of tasks, from the state after the commit.
-    fn tell_ends(&mut self, ends: &[(TaskId, bool)], run: &Run, now: Time) {
-        let Some(active) = run.active() else { return };
-        for (id, is_interrupted) in ends {
-            let Some(view) = active.task(id) else { continue };
-            let id = id.clone();
-            let text = || view.last_failure.map_or(String::new(), |it| it.text.clone());
-            let happening = match (view.status, view.last_failure) {
-                (TaskStatus::Completed, _) => Happening::Completed { id },
-                (TaskStatus::Failed, _) => Happening::Failed { id, text: text() },
-                _ if let Some(parked) = view.parked(now) => {
-                    let (why, until) = (parked.why.clone(), parked.until);
-                    Happening::Parked { id, cause: parked.cause, why, until }
-                }
-                (_, Some(failure)) if !is_interrupted && !view.waits_for_person() => {
-                    Happening::Retried { id, text: text(), not_before: failure.not_before }
-                }
-                _ if view.waits_for_person() => {
-                    Happening::Interrupted { id, why: "a person has to answer first".into() }
-                }
-                _ => Happening::Interrupted { id, why: "it ended without a result".into() },
-            };
-            self.want(Output::Tell(happening));
         }
     }
 

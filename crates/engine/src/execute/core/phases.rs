@@ -8,7 +8,7 @@
 use super::{
     super::{
         attempt::reason,
-        audience::{Happening, Wish},
+        audience::Wish,
         git_work::{GitJob, GitResult},
     },
     attempts::Core,
@@ -19,7 +19,7 @@ use std::{collections::BTreeSet, time::Duration};
 use waypost_git::{Land, Landing, PhaseBranch, Retirement};
 use waypost_model::{
     layout,
-    run::{self, Active, EndStep, PhaseStage, Run, TaskStatus},
+    run::{self, EndStep, PhaseStage, Run, TaskStatus},
     time::Time,
 };
 use waypost_proc::{Ended, How, Limits, Program, Refusal, Report, Spec};
@@ -43,8 +43,6 @@ pub(super) struct Phases {
     next_sync: Option<Time>,
     /// Trees are looked for that are to be removed at the end of the run.
     pub(super) is_tidying: bool,
-    /// Phases whose end was told.
-    told: Vec<u32>,
 }
 
 /// A phase whose end is under way.
@@ -66,10 +64,7 @@ impl PhaseEnd {
 }
 
 impl Phases {
-    /// Phases that have ended before need not be told again.
-    pub(super) fn new(has_trees: bool, run: &Run) -> Self {
-        let phases = run.active().into_iter().flat_map(Active::phases);
-        let closed = phases.filter(|(_, stage)| matches!(stage, PhaseStage::Closed { .. }));
+    pub(super) fn new(has_trees: bool) -> Self {
         Self {
             has_trees,
             under_way: 0,
@@ -78,7 +73,6 @@ impl Phases {
             is_behind: false,
             next_sync: None,
             is_tidying: false,
-            told: closed.map(|(phase, _)| phase).collect(),
         }
     }
 
@@ -314,22 +308,6 @@ impl Core {
             {
                 self.give(GitJob::ClosePhase(phase));
             }
-        }
-    }
-
-    /// Tells which phases have ended since.
-    pub(super) fn tell_phases(&mut self, run: &Run) {
-        for (phase, stage) in run.active().into_iter().flat_map(Active::phases) {
-            let PhaseStage::Closed { merge_commit, .. } = stage else { continue };
-            if self.phases.told.contains(&phase) {
-                continue;
-            }
-            self.phases.told.push(phase);
-            let progress = run.active().map(|active| active.progress(phase));
-            let missing = progress.map_or(0, |it| it.total - it.completed);
-            let merge_commit = merge_commit.clone();
-            let closed = Happening::PhaseClosed { phase, merge_commit, missing };
-            self.want(Output::Tell(closed));
         }
     }
 }

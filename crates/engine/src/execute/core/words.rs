@@ -42,8 +42,6 @@ pub(crate) enum Input {
     Allowed(AgentLimits),
     /// What was last to be recorded is durable, and these tasks were claimed with it.
     Recorded { claims: Vec<TaskId>, refused: Vec<String> },
-    /// Another command of the core's is durable, or was refused.
-    Commanded,
     /// Commits of others have changed the run.
     Changed,
     /// What the audience wants.
@@ -75,8 +73,8 @@ pub(crate) enum Output {
     Record(Vec<run::Command>),
     /// Record something else.
     Command(Vec<run::Command>),
-    /// Tell the audience.
-    Tell(Happening),
+    /// Tell those who watch what is in no journal.
+    Say(Happening),
     /// Ask again at this time at the latest.
     WakeAt(Time),
     /// Nothing of the run is under way any more.

@@ -4,7 +4,7 @@
 use crate::{
     error::{EngineError, Problem},
     execute::{
-        Happening, RunEnd, Wish,
+        RunEnd, Wish,
         conclude::Verdict,
         core::{AgentLimits, Concluded, Core, GitTrace, Input, Output, Setup, Survey, TreesFound},
         git_work::{GitJob, GitResult, Made},
@@ -76,7 +76,6 @@ pub(super) struct World {
     pub(super) agents: BTreeMap<TaskId, u32>,
     agents_ended: Vec<(TaskId, u32, Verdict)>,
     pub(super) halted: BTreeSet<TaskId>,
-    pub(super) told: Vec<Happening>,
     pub(super) over: Option<RunEnd>,
     wakes_at: Option<Time>,
     completions: BTreeMap<TaskId, usize>,
@@ -138,7 +137,7 @@ impl World {
         let checks = isolation.has_trees().then(|| "check".to_owned());
         let site = Site { checks: checks.into_iter().collect(), ..Site::default() };
         let setup = (Rc::new(site), isolation.has_trees());
-        let core = Core::new(given(&setup), &run);
+        let core = Core::new(given(&setup));
         let mut world = Self {
             run,
             now,
@@ -154,7 +153,6 @@ impl World {
             agents: BTreeMap::new(),
             agents_ended: Vec::new(),
             halted: BTreeSet::new(),
-            told: Vec::new(),
             over: None,
             wakes_at: None,
             completions: BTreeMap::new(),
@@ -230,7 +228,7 @@ impl World {
         }
         self.inputs.clear();
         self.withdraw_waiting();
-        self.core = Core::new(given(&self.setup), &self.run);
+        self.core = Core::new(given(&self.setup));
         self.take_up();
     }
 
@@ -479,9 +477,8 @@ impl World {
                     self.decide(&command, &Actor::Waypost);
                 }
                 self.has_commanded = true;
-                self.inputs.push_back(Input::Commanded);
             }
-            Output::Tell(happening) => self.told.push(happening),
+            Output::Say(_) => {}
             Output::WakeAt(time) => {
                 self.wakes_at = Some(self.wakes_at.map_or(time, |at| at.min(time)));
             }

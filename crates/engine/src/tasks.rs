@@ -388,7 +388,7 @@ fn replan(
         return Ok(Vec::new());
     }
     let redefined = active.redefined(&plan);
-    let change = Change::of(active, &plan);
+    let change = PlanChange::of(active, &plan);
     let name = plan.source.as_ref().map_or("TASKS.md", |source| source.path.as_str()).to_owned();
     if let (Some(first), false, true) = (redefined.first(), keep_done, by != By::Engine) {
         let text = format!(
@@ -406,7 +406,7 @@ fn replan(
         ));
         return Ok(Vec::new());
     }
-    let Change { added, gone, kept, lost } = change;
+    let PlanChange { added, gone, kept, lost } = change;
     project.notice(format!("{name} has changed: {added} tasks added, {gone} removed, {kept} kept"));
     let given_up = lost
         .into_iter()
@@ -415,7 +415,7 @@ fn replan(
 }
 
 /// What another plan means for a run.
-struct Change {
+struct PlanChange {
     added: usize,
     gone: usize,
     kept: usize,
@@ -423,7 +423,7 @@ struct Change {
     lost: Vec<(TaskId, u32)>,
 }
 
-impl Change {
+impl PlanChange {
     fn of(active: &Active, plan: &Plan) -> Self {
         let planned: HashSet<&TaskId> = plan.tasks.iter().map(|task| &task.id).collect();
         let is_lost = |view: &run::TaskView<'_>| {

@@ -7,7 +7,7 @@
 
 use super::{
     agents::{Ending, has_changed},
-    attempt::{Attempt, Work},
+    attempt::{Attempt, TaskWork},
     brief,
     recover::read_name,
     worker::{self, Worker, before_path},
@@ -123,7 +123,9 @@ fn known(project: &mut Project, name: &str) -> Result<Option<AttemptAtWork>, Eng
         .task(&id)
         .filter(|view| view.status == TaskStatus::InProgress && view.attempts == number);
     let Some(view) = view else { return Ok(None) };
-    let Work::Agent(agent) = Work::of(view.planned, active.settings()) else { return Ok(None) };
+    let TaskWork::Agent(agent) = TaskWork::of(view.planned, active.settings()) else {
+        return Ok(None);
+    };
     let agent = agent.to_owned();
     let conversation = view.trail.and_then(|trail| trail.conversation.as_ref());
     // The task is another agent's by now.

@@ -3,7 +3,7 @@
 
 use super::{
     Executor, Happening, Wish,
-    attempt::{Attempt, Work, log_path},
+    attempt::{Attempt, TaskWork, log_path},
     brief,
     conclude::{Case, Verdict, result},
     core::{Concluded, Input},
@@ -70,7 +70,7 @@ impl Executor<'_> {
         attempt: Attempt,
     ) -> Result<(), EngineError> {
         let now = project.clock.now();
-        let Work::Agent(name) = &attempt.work else { return Ok(()) };
+        let TaskWork::Agent(name) = &attempt.work else { return Ok(()) };
         let agent = match agent::named(&project.setup, name) {
             Ok(agent) => agent,
             Err(error) => {

@@ -48,7 +48,7 @@ const INHERITED: [&str; 14] = [
 pub(super) struct Attempt {
     pub(super) id: TaskId,
     pub(super) number: u32,
-    pub(super) work: Work<String>,
+    pub(super) work: TaskWork<String>,
     pub(super) verify: Vec<String>,
     pub(super) workplace: Workplace,
     /// Where its children work.
@@ -66,7 +66,7 @@ pub(super) struct Attempt {
 
 /// Who does the work of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Work<T> {
+pub(super) enum TaskWork<T> {
     /// A command for the shell.
     Command(T),
     /// A model agent, by its name.
@@ -75,7 +75,7 @@ pub(super) enum Work<T> {
     Nobody(&'static str),
 }
 
-impl<'a> Work<&'a str> {
+impl<'a> TaskWork<&'a str> {
     pub(super) fn of(task: &'a PlannedTask, settings: &'a Settings) -> Self {
         let details = task.details.as_deref();
         let agent = details.and_then(|it| it.agent.as_deref());
@@ -93,11 +93,11 @@ impl<'a> Work<&'a str> {
         }
     }
 
-    fn owned(self) -> Work<String> {
+    fn owned(self) -> TaskWork<String> {
         match self {
-            Self::Command(command) => Work::Command(command.to_owned()),
-            Self::Agent(name) => Work::Agent(name.to_owned()),
-            Self::Nobody(why) => Work::Nobody(why),
+            Self::Command(command) => TaskWork::Command(command.to_owned()),
+            Self::Agent(name) => TaskWork::Agent(name.to_owned()),
+            Self::Nobody(why) => TaskWork::Nobody(why),
         }
     }
 }
@@ -111,7 +111,7 @@ impl Attempt {
         let timeout = details.and_then(|it| it.timeout_seconds).map(Duration::from_secs);
         Self {
             number: view.attempts,
-            work: Work::of(view.planned, settings).owned(),
+            work: TaskWork::of(view.planned, settings).owned(),
             verify: details.map(|it| it.verify.clone()).unwrap_or_default(),
             folder: site.folder(&workplace),
             workplace,
@@ -136,7 +136,7 @@ impl Attempt {
 
     /// Whether a model agent works on it.
     pub(super) fn has_agent(&self) -> bool {
-        matches!(self.work, Work::Agent(_))
+        matches!(self.work, TaskWork::Agent(_))
     }
 
     /// A child of it that runs a command.
@@ -207,8 +207,8 @@ impl Attempt {
 /// Whether the next attempt at a task goes on in the conversation of the one before.
 fn goes_on(view: &TaskView<'_>, settings: &Settings) -> bool {
     let open = view.trail.and_then(|trail| trail.conversation.as_ref()).filter(|it| it.is_open);
-    match (Work::of(view.planned, settings), open) {
-        (Work::Agent(name), Some(open)) => open.agent == name,
+    match (TaskWork::of(view.planned, settings), open) {
+        (TaskWork::Agent(name), Some(open)) => open.agent == name,
         _ => false,
     }
 }

@@ -1,6 +1,6 @@
 //! Which tasks are claimed next.
 
-use super::attempt::Work;
+use super::attempt::TaskWork;
 use std::collections::BTreeMap;
 use waypost_model::{
     declared::are_disjoint,
@@ -64,17 +64,17 @@ impl Room {
             if company.as_ref().is_some_and(|company| !company.admits(&view)) {
                 continue;
             }
-            match Work::of(view.planned, active.settings()) {
-                Work::Agent(agent) if slots == 0 || agents == 0 || self.is_limited(agent) => {
+            match TaskWork::of(view.planned, active.settings()) {
+                TaskWork::Agent(agent) if slots == 0 || agents == 0 || self.is_limited(agent) => {
                     continue;
                 }
-                Work::Agent(_) => {
+                TaskWork::Agent(_) => {
                     agents -= 1;
                     // Beside an agent no command is claimed ahead.
                     commands = commands.min(slots);
                 }
-                Work::Command(_) | Work::Nobody(_) if commands == 0 => continue,
-                Work::Command(_) | Work::Nobody(_) => {}
+                TaskWork::Command(_) | TaskWork::Nobody(_) if commands == 0 => continue,
+                TaskWork::Command(_) | TaskWork::Nobody(_) => {}
             }
             commands = commands.saturating_sub(1);
             slots = slots.saturating_sub(1);
@@ -92,9 +92,9 @@ impl Room {
 
     /// When a task may be started that waits for nothing but a time.
     fn starts_at(&self, view: &TaskView<'_>, settings: &Settings) -> Option<Time> {
-        let limit = match Work::of(view.planned, settings) {
-            Work::Agent(agent) => self.limited.get(agent).copied(),
-            Work::Command(_) | Work::Nobody(_) => None,
+        let limit = match TaskWork::of(view.planned, settings) {
+            TaskWork::Agent(agent) => self.limited.get(agent).copied(),
+            TaskWork::Command(_) | TaskWork::Nobody(_) => None,
         };
         let times = view.not_before().into_iter().chain(limit);
         times.max().filter(|time| *time > self.now && !view.waits_for_person())

@@ -11,7 +11,7 @@
 
 use super::{
     Doing, Running, Wish,
-    attempt::{Attempt, SETUP, Work},
+    attempt::{Attempt, SETUP, TaskWork},
     conclude::Verdict,
     workplace::Workplace,
 };
@@ -112,7 +112,7 @@ pub(super) enum Step {
 
 /// What an attempt has to know of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Around {
+pub(super) struct Others {
     pub(super) wish: Wish,
     /// Whether the task is at this attempt.
     pub(super) is_ours: bool,
@@ -153,7 +153,7 @@ impl Life {
     }
 
     /// Takes what it hears, and says what is to be done next.
-    pub(super) fn step(&mut self, input: LifeInput, around: Around) -> Step {
+    pub(super) fn step(&mut self, input: LifeInput, around: Others) -> Step {
         use LifeInput as I;
         let step = match (self.stage, input) {
             (Stage::Claimed, I::Turn) => self.begin(),
@@ -262,7 +262,7 @@ impl Life {
 
     /// Lets a step through unless a person wants otherwise, or the attempt has been taken away: what
     /// is not begun needs a run that goes on, what is under way one that is not to stop at once.
-    fn admit(&mut self, step: Step, around: Around) -> Step {
+    fn admit(&mut self, step: Step, around: Others) -> Step {
         let is_new = matches!(self.stage, Stage::Placing | Stage::SettingUp | Stage::Working);
         let is_wanted = match (&step, around.wish) {
             (_, Wish::GoOn) | (Step::Over(_), _) => true,
@@ -303,7 +303,7 @@ impl Life {
 
     fn begin(&mut self) -> Step {
         match (&self.attempt.workplace, &self.attempt.work) {
-            (Workplace::Project, _) | (_, Work::Nobody(_)) => self.begin_work(),
+            (Workplace::Project, _) | (_, TaskWork::Nobody(_)) => self.begin_work(),
             (Workplace::PhaseTree { .. } | Workplace::OwnTree { .. }, _) => {
                 self.stage = Stage::Placing;
                 Step::Place
@@ -320,7 +320,7 @@ impl Life {
             Whereabouts::Runs { verify, commit } => {
                 match verify.min(self.attempt.verify.len()) {
                     // What runs is a command, whatever the plan says by now.
-                    0 if !self.has_child() => self.attempt.work = Work::Command(String::new()),
+                    0 if !self.has_child() => self.attempt.work = TaskWork::Command(String::new()),
                     0 => {}
                     verify => {
                         self.stage = Stage::Verifying(verify);
@@ -356,9 +356,9 @@ impl Life {
     fn begin_work(&mut self) -> Step {
         self.stage = Stage::Working;
         match &self.attempt.work {
-            Work::Command(command) => Step::Run(command.clone()),
-            Work::Agent(_) => Step::Engage,
-            Work::Nobody(why) => {
+            TaskWork::Command(command) => Step::Run(command.clone()),
+            TaskWork::Agent(_) => Step::Engage,
+            TaskWork::Nobody(why) => {
                 // Nothing was done for it, so nothing can be left of it.
                 self.stage = Stage::Claimed;
                 self.fail(FailureClass::Structural, why)

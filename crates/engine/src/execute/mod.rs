@@ -31,7 +31,7 @@ mod signature;
 mod worker;
 mod workplace;
 
-use attempt::{Attempt, Work};
+use attempt::{Attempt, TaskWork};
 pub(crate) use attempt::{log_path, reason as ended_in_words, shortened, usual_environment};
 pub use audience::{AgentView, Audience, Doing, Happening, Ring, Running, Wish};
 pub(crate) use driver::Executor;
@@ -80,9 +80,9 @@ pub(crate) fn agent_of<'a>(
     task: &'a run::PlannedTask,
     settings: &'a run::Settings,
 ) -> Option<&'a str> {
-    match Work::of(task, settings) {
-        Work::Agent(name) => Some(name),
-        Work::Command(_) | Work::Nobody(_) => None,
+    match TaskWork::of(task, settings) {
+        TaskWork::Agent(name) => Some(name),
+        TaskWork::Command(_) | TaskWork::Nobody(_) => None,
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) struct Desk {
 /// than there are threads.
 #[derive(Debug, Default)]
 struct Queue {
-    asked: Vec<Asking>,
+    asked: Vec<CommandRequest>,
     admissions: Vec<Admission>,
     /// No guest is admitted any more; the host ends when those that are there have left.
     is_closing: bool,
@@ -62,13 +62,13 @@ struct Queue {
 
 /// Commands that belong together, and where the answer goes.
 #[derive(Debug)]
-pub(super) struct Asking {
+pub(super) struct CommandRequest {
     pub(super) commands: Vec<MachineCommand>,
     pub(super) actor: Actor,
     pub(super) reply: SyncSender<Reply>,
 }
 
-impl Asking {
+impl CommandRequest {
     pub(super) fn is_single(&self) -> bool {
         self.commands.len() == 1
     }
@@ -94,7 +94,7 @@ impl Desk {
         if queue.is_closed {
             return Err(closed());
         }
-        queue.asked.push(Asking { commands, actor, reply });
+        queue.asked.push(CommandRequest { commands, actor, reply });
         drop(queue);
         self.write_if_free();
         answer.recv().map_err(|_| closed())?
@@ -151,7 +151,7 @@ impl Desk {
         }
     }
 
-    fn next_batch(&self) -> Vec<Asking> {
+    fn next_batch(&self) -> Vec<CommandRequest> {
         let asked = &mut locked(&self.queue).asked;
         let count = asked.len().min(BATCH_MAX);
         asked.drain(..count).collect()

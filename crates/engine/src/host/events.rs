@@ -133,7 +133,7 @@ impl Subscribers {
         let (sender, events) = sync_channel(WAITING_MAX);
         let mut told = after;
         let mut is_heard = true;
-        for happened in Followed::after(project, after) {
+        for happened in FollowedEntries::after(project, after) {
             // What comes after that is told to all of them.
             if told == self.seen && !self.senders.is_empty() {
                 break;
@@ -151,7 +151,7 @@ impl Subscribers {
         if self.senders.is_empty() {
             return;
         }
-        for happened in Followed::after(project, self.seen) {
+        for happened in FollowedEntries::after(project, self.seen) {
             self.seen = happened.cursor();
             self.senders.retain(|sender| sender.try_send(happened.clone()).is_ok());
         }
@@ -159,19 +159,19 @@ impl Subscribers {
 }
 
 /// The entries of the journal from a place on, page by page; what cannot be read now is read later.
-struct Followed<'a> {
+struct FollowedEntries<'a> {
     project: &'a mut Project,
     page: std::vec::IntoIter<Recorded>,
     seen: Cursor,
 }
 
-impl<'a> Followed<'a> {
+impl<'a> FollowedEntries<'a> {
     fn after(project: &'a mut Project, seen: Cursor) -> Self {
         Self { project, page: Vec::new().into_iter(), seen }
     }
 }
 
-impl Iterator for Followed<'_> {
+impl Iterator for FollowedEntries<'_> {
     type Item = Happened;
 
     fn next(&mut self) -> Option<Happened> {

@@ -42,7 +42,7 @@ pub(super) struct Feed {
 
 #[derive(Debug, Default)]
 struct Watchers {
-    queues: Vec<Arc<Queue>>,
+    queues: Vec<Arc<WatcherQueue>>,
     /// What was told last of tasks at work; told again only if it has changed.
     looked: Vec<TaskAtWork>,
     /// The last word, for those who come after it.
@@ -51,25 +51,25 @@ struct Watchers {
 
 /// What waits for one watcher.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct WatcherQueue {
     waiting: Mutex<Waiting>,
     ready: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
-    lines: VecDeque<Told>,
+    lines: VecDeque<ToldLine>,
     is_over: bool,
 }
 
 #[derive(Debug)]
-struct Told {
+struct ToldLine {
     line: Arc<str>,
     /// The next look replaces it.
     is_look: bool,
 }
 
-impl Queue {
+impl WatcherQueue {
     /// Waits for the next line; none: there will be none.
     pub(super) fn next(&self) -> Option<Arc<str>> {
         let mut waiting = locked(&self.waiting);
@@ -94,7 +94,7 @@ impl Queue {
             waiting.is_over = true;
             waiting.lines.clear();
         } else {
-            waiting.lines.push_back(Told { line: Arc::clone(line), is_look });
+            waiting.lines.push_back(ToldLine { line: Arc::clone(line), is_look });
         }
         self.ready.notify_all();
         !waiting.is_over
@@ -120,8 +120,8 @@ impl Feed {
     }
 
     /// Adds a watcher. One that comes after the end hears how it ended.
-    pub(super) fn watch(&self) -> Arc<Queue> {
-        let queue = Arc::new(Queue::default());
+    pub(super) fn watch(&self) -> Arc<WatcherQueue> {
+        let queue = Arc::new(WatcherQueue::default());
         let mut watchers = locked(&self.watchers);
         let looked = Answer::Look { running: watchers.looked.clone() };
         queue.push(&protocol::write(&looked).into(), true);
@@ -323,7 +323,7 @@ mod tests {
         Answer::Happening { news: RunNews { happening, cursor } }
     }
 
-    fn told(queue: &Queue) -> Vec<String> {
+    fn told(queue: &WatcherQueue) -> Vec<String> {
         let mut lines = Vec::new();
         while let Some(line) = queue.next() {
             let answer: Answer = protocol::read(&line).unwrap();

@@ -80,12 +80,12 @@ impl fmt::Debug for Admission {
 /// A guest whose end concerns only the one who brought it.
 trait AnyGuest {
     fn waits<'a>(&'a self, waits: &mut Waits<'a>);
-    fn attend(self: Box<Self>, project: &mut Project, now: Time) -> Step;
+    fn attend(self: Box<Self>, project: &mut Project, now: Time) -> GuestStep;
     fn let_go(self: Box<Self>);
 }
 
 /// What a guest does after it was attended to.
-enum Step {
+enum GuestStep {
     Stays(Box<dyn AnyGuest>),
     /// It leaves, and says so when it is on no list any more: a process that hears it may bring the
     /// next one at once.
@@ -106,16 +106,16 @@ where
         self.guest.waits(waits);
     }
 
-    fn attend(mut self: Box<Self>, project: &mut Project, now: Time) -> Step {
+    fn attend(mut self: Box<Self>, project: &mut Project, now: Time) -> GuestStep {
         match self.guest.attend(project, now) {
-            Ok(Attended::GoesOn) => Step::Stays(self),
+            Ok(Attended::GoesOn) => GuestStep::Stays(self),
             Ok(Attended::Over(end)) => {
-                Step::Leaves(Box::new(move || (self.leave)(Left::Over(self.guest, end))))
+                GuestStep::Leaves(Box::new(move || (self.leave)(Left::Over(self.guest, end))))
             }
             Err(error) => {
                 let Self { guest, leave } = *self;
                 drop(guest);
-                Step::Leaves(Box::new(move || leave(Left::Failed(error))))
+                GuestStep::Leaves(Box::new(move || leave(Left::Failed(error))))
             }
         }
     }
@@ -184,8 +184,8 @@ impl Guests {
                 *has_committed = true;
             }
             match step {
-                Step::Stays(guest) => Some((state, guest)),
-                Step::Leaves(say) => {
+                GuestStep::Stays(guest) => Some((state, guest)),
+                GuestStep::Leaves(say) => {
                     list.leave(state.guest);
                     say();
                     None

@@ -6,7 +6,7 @@
 
 use super::{
     desk::Desk,
-    feed::{Broadcast, Feed, Queue},
+    feed::{Broadcast, Feed, WatcherQueue},
     guests::{Admission, Left},
     protocol::{self, Answer, Failure, GuestKind, HandOver, HostState, Refusal, Request},
     run::Visiting,
@@ -151,16 +151,16 @@ impl Reception {
                 Some((guest, feed)) => {
                     let watched = Watched::new(guest, feed);
                     watched.feed.stop(haste);
-                    watched.show(peer, Part::Watches)
+                    watched.show(peer, WatcherPart::Watches)
                 }
                 None => refuse(&mut peer, Refusal::NoRun),
             },
             Request::Watch { guest: None } => match self.desk.guests.run() {
-                Some((guest, feed)) => Watched::new(guest, feed).show(peer, Part::Watches),
+                Some((guest, feed)) => Watched::new(guest, feed).show(peer, WatcherPart::Watches),
                 None => refuse(&mut peer, Refusal::NoRun),
             },
             Request::Watch { guest: Some(guest) } => match self.desk.guests.find(guest) {
-                Some(feed) => Watched::new(guest, feed).show(peer, Part::Owns),
+                Some(feed) => Watched::new(guest, feed).show(peer, WatcherPart::Owns),
                 None => refuse(&mut peer, Refusal::NoRun),
             },
             Request::HandOver(run) => self.take_over(peer, *run),
@@ -203,7 +203,7 @@ impl Reception {
         match told.recv() {
             Ok(Ok(())) => {
                 watched.guest = self.desk.guests.number_of(&feed).unwrap_or_default();
-                watched.show(peer, Part::Owns)
+                watched.show(peer, WatcherPart::Owns)
             }
             Ok(Err(EngineError::Runs { .. })) => refuse(&mut peer, Refusal::Runs),
             Ok(Err(error)) => fail(&mut peer, &error),
@@ -263,7 +263,7 @@ pub(super) fn last_word(ended: Result<RunEnd, EngineError>) -> Answer {
 
 /// What a client that watches is to the run.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum WatcherPart {
     /// It has handed it over: it may wish for its end, and goes on with it after this host.
     Owns,
     Watches,
@@ -273,7 +273,7 @@ enum Part {
 struct Watched {
     guest: u64,
     feed: Arc<Feed>,
-    queue: Arc<Queue>,
+    queue: Arc<WatcherQueue>,
 }
 
 impl Watched {
@@ -282,13 +282,13 @@ impl Watched {
     }
 
     /// Tells a client what happens until the run is over or the client has gone.
-    fn show(self, mut peer: Connection, part: Part) -> Result<(), StoreError> {
+    fn show(self, mut peer: Connection, part: WatcherPart) -> Result<(), StoreError> {
         let Self { guest, feed, queue } = self;
         peer.send_line(&protocol::write(&Answer::Watching { guest }))?;
         peer.set_receive_timeout(None)?;
         let mut sender = peer.sender()?;
         sender.set_timeout(SEND_PATIENCE)?;
-        if part == Part::Owns {
+        if part == WatcherPart::Owns {
             feed.owner_comes();
         }
         let lines = Arc::clone(&queue);
@@ -301,11 +301,12 @@ impl Watched {
             sender.hang_up();
         });
         while let Ok(Some(line)) = peer.receive_line() {
-            if let (Part::Owns, Some(Request::Wish { wish })) = (part, protocol::read(&line)) {
+            if let (WatcherPart::Owns, Some(Request::Wish { wish })) = (part, protocol::read(&line))
+            {
                 feed.wish(wish);
             }
         }
-        if part == Part::Owns {
+        if part == WatcherPart::Owns {
             feed.owner_goes();
         }
         queue.end();

@@ -2,7 +2,7 @@
 //! follows from every commit.
 
 use super::{
-    desk::{Asking, Reply},
+    desk::{CommandRequest, Reply},
     events::{Subscribers, Subscription},
 };
 use crate::{
@@ -68,7 +68,7 @@ impl Seat {
     ///
     /// Single commands share a commit. Several that belong together have one of their own, so that
     /// a refusal of one takes the others back.
-    pub(super) fn write(&mut self, batch: &[Asking]) -> bool {
+    pub(super) fn write(&mut self, batch: &[CommandRequest]) -> bool {
         if batch.is_empty() {
             return false;
         }
@@ -87,7 +87,7 @@ impl Seat {
         std::mem::replace(&mut self.is_shown, false) || self.has_guests
     }
 
-    fn decide(&mut self, group: &[Asking]) -> Result<Vec<Reply>, EngineError> {
+    fn decide(&mut self, group: &[CommandRequest]) -> Result<Vec<Reply>, EngineError> {
         let now = self.project.clock.now();
         let Project { journal, ledger, .. } = &mut self.project;
         let journal = journal.as_mut().expect("a host has a journal");

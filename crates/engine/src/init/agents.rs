@@ -52,7 +52,7 @@ pub struct AgentSetup {
 
 /// What is going to be done for one agent program.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct AgentHookPlan {
     setup: AgentSetup,
     edits: Vec<Edit>,
     /// Whether a hook that works is pointed at another program, or taken out of a file.
@@ -109,7 +109,7 @@ pub(super) fn plan(
     project: &Project,
     products: &[Product],
     sharing: Sharing,
-) -> Result<Vec<Plan>, EngineError> {
+) -> Result<Vec<AgentHookPlan>, EngineError> {
     // A bare repository has no work tree that an agent could work in.
     let is_bare = project.place().git_common.as_deref() == Some(project.root());
     if is_bare || products.is_empty() {
@@ -120,7 +120,7 @@ pub(super) fn plan(
         Sharing::Private => plan_private(project, *product, &program),
         Sharing::Shared => plan_shared(project, *product, &program),
     });
-    let plans: Vec<Plan> = plans.collect::<Result<_, _>>()?;
+    let plans: Vec<AgentHookPlan> = plans.collect::<Result<_, _>>()?;
     if !project.actor().is_person() && plans.iter().any(|plan| plan.is_turned) {
         return Err(Rejected::reserved("turning a hook to another program").into());
     }
@@ -131,10 +131,10 @@ fn plan_private(
     project: &Project,
     product: Product,
     program: &[String],
-) -> Result<Plan, EngineError> {
+) -> Result<AgentHookPlan, EngineError> {
     let settled = |file, change| {
         let setup = AgentSetup { product, file, change };
-        Ok(Plan { setup, edits: Vec::new(), is_turned: false })
+        Ok(AgentHookPlan { setup, edits: Vec::new(), is_turned: false })
     };
     let file = product.settings_file(Sharing::Shared);
     if is_shared(product, &read_leniently(&project.root().join(file))) {
@@ -151,7 +151,7 @@ fn plan_shared(
     project: &Project,
     product: Product,
     program: &[String],
-) -> Result<Plan, EngineError> {
+) -> Result<AgentHookPlan, EngineError> {
     let mut plan = plan_file(project, product, Sharing::Shared, program)?;
     let private = product.settings_file(Sharing::Private);
     if private != plan.setup.file {
@@ -168,7 +168,7 @@ fn plan_file(
     product: Product,
     sharing: Sharing,
     program: &[String],
-) -> Result<Plan, EngineError> {
+) -> Result<AgentHookPlan, EngineError> {
     let file = product.settings_file(sharing);
     let path = project.root().join(file);
     let before = read(&path)?;
@@ -186,7 +186,7 @@ fn plan_file(
     });
     // An unchanged file is noted too: the record may have been lost.
     let edits = vec![Edit { path, text: Some(text) }];
-    Ok(Plan { setup: AgentSetup { product, file, change }, edits, is_turned })
+    Ok(AgentHookPlan { setup: AgentSetup { product, file, change }, edits, is_turned })
 }
 
 /// The folders in which settings are written.
@@ -197,7 +197,10 @@ pub(super) fn settings_folders(project: &Project) -> Vec<PathBuf> {
 }
 
 /// Does what was planned.
-pub(super) fn perform(project: &Project, plans: Vec<Plan>) -> Result<Vec<AgentSetup>, EngineError> {
+pub(super) fn perform(
+    project: &Project,
+    plans: Vec<AgentHookPlan>,
+) -> Result<Vec<AgentSetup>, EngineError> {
     let mut setups = Vec::new();
     for plan in plans {
         for edit in &plan.edits {

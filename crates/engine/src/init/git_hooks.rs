@@ -45,7 +45,7 @@ pub struct GitHookSetup {
 
 /// A hook that is going to be written.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct GitHookPlan {
     setup: GitHookSetup,
     script: String,
     /// Whether what stands there has to be moved away.
@@ -61,7 +61,7 @@ enum Standing {
 
 /// Finds out what there is to do; changes nothing. A hook that works is turned to another program
 /// by a person only.
-pub(super) fn plan(project: &Project, sharing: Sharing) -> Result<Vec<Plan>, EngineError> {
+pub(super) fn plan(project: &Project, sharing: Sharing) -> Result<Vec<GitHookPlan>, EngineError> {
     let folder = folder(project, sharing)?;
     let program = match sharing {
         Sharing::Private => own_path()?,
@@ -77,7 +77,7 @@ pub(super) fn plan(project: &Project, sharing: Sharing) -> Result<Vec<Plan>, Eng
     NAMES.into_iter().map(|name| plan_one(&folder, name, &program)).collect()
 }
 
-fn plan_one(folder: &Path, name: &'static str, program: &str) -> Result<Plan, EngineError> {
+fn plan_one(folder: &Path, name: &'static str, program: &str) -> Result<GitHookPlan, EngineError> {
     let (path, earlier) = paths(folder, name);
     let script = script(name, program);
     let standing = standing(&path)?;
@@ -100,16 +100,16 @@ fn plan_one(folder: &Path, name: &'static str, program: &str) -> Result<Plan, En
         Standing::Other => (Change::Added, true),
     };
     let earlier = (is_kept || moves).then_some(earlier);
-    Ok(Plan { setup: GitHookSetup { name, path, change, earlier }, script, moves })
+    Ok(GitHookPlan { setup: GitHookSetup { name, path, change, earlier }, script, moves })
 }
 
 /// Does what was planned.
 pub(super) fn perform(
     project: &Project,
-    plans: Vec<Plan>,
+    plans: Vec<GitHookPlan>,
 ) -> Result<Vec<GitHookSetup>, EngineError> {
     let mut setups = Vec::new();
-    for Plan { setup, script, moves } in plans {
+    for GitHookPlan { setup, script, moves } in plans {
         Record::note_folders(project, &setup.path)?;
         if let Some(earlier) = setup.earlier.as_ref().filter(|_| moves) {
             move_or_refuse(&setup.path, earlier)?;

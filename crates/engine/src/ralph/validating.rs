@@ -25,10 +25,10 @@ pub(super) type Shown = Result<Evidence, Failed>;
 /// A validation under way.
 pub(super) struct Validating {
     /// None: there is nothing to run.
-    running: Option<Running>,
+    running: Option<RunningValidation>,
 }
 
-struct Running {
+struct RunningValidation {
     validation: Validation,
     done: Threaded<(Result<CheckResult, EngineError>, Tail)>,
     ender: CheckEnder,
@@ -57,7 +57,7 @@ impl Validating {
             let mut output = Tail::default();
             (check.finish(&mut output), output)
         })?;
-        Ok(Self { running: Some(Running { validation, done, ender, halted_at: None }) })
+        Ok(Self { running: Some(RunningValidation { validation, done, ender, halted_at: None }) })
     }
 
     /// Asks it to end, and ends it when it has had time for that.

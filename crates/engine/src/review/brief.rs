@@ -17,7 +17,7 @@ const UNTRACKED_MAX: usize = 200;
 
 /// What has changed since the feature began.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Change {
+pub(super) struct FeatureChange {
     /// The commit before it; none: there is none.
     base: Option<String>,
     stat: String,
@@ -25,7 +25,7 @@ pub(super) struct Change {
     untracked: Vec<String>,
 }
 
-impl Change {
+impl FeatureChange {
     /// Looks at the work tree of `place`; nothing outside git.
     pub(super) fn find(place: &Place, since: Time) -> Result<Option<Self>, EngineError> {
         if place.git_common.is_none() {
@@ -100,7 +100,7 @@ fn base(place: &Place, since: Time) -> Result<Option<String>, EngineError> {
 }
 
 /// The message to a reviewer.
-pub(super) fn message(feature: &Feature, gate: GateName, change: Option<&Change>) -> String {
+pub(super) fn message(feature: &Feature, gate: GateName, change: Option<&FeatureChange>) -> String {
     let mut text = format!("TASK_ID: {gate}\n\n# Review: {}\n\n{}\n", feature.name, measure(gate));
     if let Some(contract) = &feature.contract {
         tell_contract(&mut text, contract);

@@ -71,7 +71,7 @@ enum ReviewStage {
 struct Reviewed {
     /// The content of the work tree.
     tree: Option<String>,
-    change: Option<brief::Change>,
+    change: Option<brief::FeatureChange>,
 }
 
 /// Has the work reviewed and records what was found; none if it was stopped. The project comes back
@@ -102,7 +102,7 @@ impl Reviewing {
         let (place, since) = (project.place().clone(), feature.started_at);
         let prepared = Threaded::begin(move || {
             let tree = waypost_git::content(&place)?;
-            Ok(Reviewed { tree, change: brief::Change::find(&place, since)? })
+            Ok(Reviewed { tree, change: brief::FeatureChange::find(&place, since)? })
         })?;
         let (stage, is_corrected) = (ReviewStage::Prepared(prepared), false);
         Ok(Self { feature, gate, agent, keeper: options.keeper, stage, is_corrected, onlooker })
@@ -131,20 +131,20 @@ impl Reviewing {
     }
 
     /// Goes one step on, if what it waits for has come.
-    fn step(&mut self, project: &mut Project) -> Result<Step, EngineError> {
+    fn step(&mut self, project: &mut Project) -> Result<ReviewStep, EngineError> {
         match std::mem::replace(&mut self.stage, ReviewStage::Between) {
             ReviewStage::Prepared(mut prepared) => {
                 if self.onlooker.wants_stop() {
-                    return Ok(Step::Over(None));
+                    return Ok(ReviewStep::Over(None));
                 }
                 let Some(reviewed) = prepared.take()? else {
                     self.stage = ReviewStage::Prepared(prepared);
-                    return Ok(Step::Waits);
+                    return Ok(ReviewStep::Waits);
                 };
                 let reviewed = reviewed?;
                 let job = Box::new(self.send(project, &reviewed)?);
                 self.stage = ReviewStage::Looked { job, tree: reviewed.tree };
-                Ok(Step::Moved)
+                Ok(ReviewStep::Moved)
             }
             ReviewStage::Looked { mut job, tree } => {
                 let Self { is_corrected, onlooker, .. } = self;
@@ -155,10 +155,10 @@ impl Reviewing {
                 })?;
                 let Some(end) = end.map(Box::new) else {
                     self.stage = ReviewStage::Looked { job, tree };
-                    return Ok(Step::Waits);
+                    return Ok(ReviewStep::Waits);
                 };
                 match end.trouble(&job.order.name, project.clock.now()) {
-                    Some(Trouble::Interrupted) => return Ok(Step::Over(None)),
+                    Some(Trouble::Interrupted) => return Ok(ReviewStep::Over(None)),
                     Some(Trouble::Parked(parked)) => {
                         return Err(failed(&job, &accounts::in_words(&parked)));
                     }
@@ -168,24 +168,24 @@ impl Reviewing {
                 let place = project.place().clone();
                 let present = Threaded::begin(move || Ok(waypost_git::content(&place)?))?;
                 self.stage = ReviewStage::Compared { job, tree, end, present };
-                Ok(Step::Moved)
+                Ok(ReviewStep::Moved)
             }
             ReviewStage::Compared { job, tree, end, mut present } => {
                 if self.onlooker.wants_stop() {
-                    return Ok(Step::Over(None));
+                    return Ok(ReviewStep::Over(None));
                 }
                 match present.take()? {
                     None => {
                         self.stage = ReviewStage::Compared { job, tree, end, present };
-                        Ok(Step::Waits)
+                        Ok(ReviewStep::Waits)
                     }
                     Some(present) => {
                         let is_same = present? == tree;
-                        self.conclude(project, &job, (tree, is_same), &end).map(Step::Over)
+                        self.conclude(project, &job, (tree, is_same), &end).map(ReviewStep::Over)
                     }
                 }
             }
-            ReviewStage::Between => Ok(Step::Over(None)),
+            ReviewStage::Between => Ok(ReviewStep::Over(None)),
         }
     }
 
@@ -219,7 +219,7 @@ impl Reviewing {
 }
 
 /// What became of a step.
-enum Step {
+enum ReviewStep {
     /// The next one may be done at once.
     Moved,
     Waits,
@@ -253,9 +253,9 @@ impl Guest for Reviewing {
     ) -> Result<Attended<Option<Review>>, EngineError> {
         loop {
             match self.step(project)? {
-                Step::Moved => {}
-                Step::Waits => return Ok(Attended::GoesOn),
-                Step::Over(review) => return Ok(Attended::Over(review)),
+                ReviewStep::Moved => {}
+                ReviewStep::Waits => return Ok(Attended::GoesOn),
+                ReviewStep::Over(review) => return Ok(Attended::Over(review)),
             }
         }
     }

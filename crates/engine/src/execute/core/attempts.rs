@@ -8,7 +8,7 @@ use super::{
         conclude::Verdict,
         git_work::{GitJob, GitResult, Joining, Made},
         held::no_room,
-        life::{Around, Life, LifeInput, Stage, Step},
+        life::{Life, LifeInput, Others, Stage, Step},
         recover::read_name,
         workplace::{Site, Workplace},
     },
@@ -359,7 +359,7 @@ impl Core {
         let wish = self.wish;
         let Some(life) = self.lives.get_mut(id) else { return };
         let is_ours = run.active().is_some_and(|active| is_at(active, &life.attempt));
-        let output = match life.step(input, Around { wish, is_ours }) {
+        let output = match life.step(input, Others { wish, is_ours }) {
             Step::Wait => return,
             Step::Run(command) => {
                 let Some(name) = life.child() else { return };

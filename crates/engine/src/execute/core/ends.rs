@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     error::EngineError,
-    execute::{RunEnd, attempt::Work, is_agents},
+    execute::{RunEnd, attempt::TaskWork, is_agents},
     preflight::require_phase,
 };
 use waypost_model::{
@@ -174,7 +174,7 @@ impl Core {
     fn held(&self, view: &TaskView<'_>, settings: &run::Settings, now: Time) -> Option<ParkCause> {
         let own = view.parked(now).map(|parked| (parked.cause, parked.until.is_some()));
         let (cause, ends) = own.or_else(|| {
-            let Work::Agent(agent) = Work::of(view.planned, settings) else { return None };
+            let TaskWork::Agent(agent) = TaskWork::of(view.planned, settings) else { return None };
             let (until, cause) = self.allowance.limited.get(agent)?;
             (*until > now).then_some((*cause, true))
         })?;

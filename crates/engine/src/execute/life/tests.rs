@@ -7,13 +7,13 @@ use waypost_git::{PhaseBranch, Stamp};
 use waypost_model::run::{Failure, ParkCause};
 use waypost_proc::Limits;
 
-const OURS: Around = Around { wish: Wish::GoOn, is_ours: true };
+const OURS: Others = Others { wish: Wish::GoOn, is_ours: true };
 
 /// What differs from `OURS`, and how that is called.
-const OTHERWISE: [(&str, Around); 3] = [
-    ("running tasks are to finish", Around { wish: Wish::Finish, is_ours: true }),
-    ("everything is to stop", Around { wish: Wish::Stop, is_ours: true }),
-    ("the task was taken away", Around { wish: Wish::GoOn, is_ours: false }),
+const OTHERWISE: [(&str, Others); 3] = [
+    ("running tasks are to finish", Others { wish: Wish::Finish, is_ours: true }),
+    ("everything is to stop", Others { wish: Wish::Stop, is_ours: true }),
+    ("the task was taken away", Others { wish: Wish::GoOn, is_ours: false }),
 ];
 
 /// Stages that a matrix has, in the order of a life.
@@ -44,15 +44,15 @@ fn workplaces() -> [(&'static str, Workplace); 3] {
     ]
 }
 
-fn works() -> [(&'static str, Work<String>); 3] {
+fn works() -> [(&'static str, TaskWork<String>); 3] {
     [
-        ("a command", Work::Command("make".into())),
-        ("an agent", Work::Agent("codex".into())),
-        ("nothing that could work on it", Work::Nobody("it has no command")),
+        ("a command", TaskWork::Command("make".into())),
+        ("an agent", TaskWork::Agent("codex".into())),
+        ("nothing that could work on it", TaskWork::Nobody("it has no command")),
     ]
 }
 
-fn life(workplace: Workplace, work: Work<String>) -> Life {
+fn life(workplace: Workplace, work: TaskWork<String>) -> Life {
     let site = Site { setup: Some("npm ci".into()), ..Site::default() };
     let id: waypost_model::id::TaskId = "T1".parse().unwrap();
     Life::new(Attempt {
@@ -170,7 +170,7 @@ fn describe(step: &Step) -> String {
 /// How far an attempt is, with all that its future depends on.
 fn state(life: &Life) -> String {
     let mut text = format!("{:?}", life.stage);
-    if life.attempt.work == Work::Command(String::new()) {
+    if life.attempt.work == TaskWork::Command(String::new()) {
         text.push_str(", with a command");
     }
     match &life.commit {
@@ -191,7 +191,7 @@ fn state(life: &Life) -> String {
 /// All states that an attempt can come to, whatever it hears and whatever others want.
 fn reachable(first: Life) -> Vec<Life> {
     let (mut seen, mut found, mut rest) = (BTreeSet::new(), Vec::new(), vec![first]);
-    let arounds: Vec<Around> = [OURS].into_iter().chain(OTHERWISE.map(|(_, it)| it)).collect();
+    let arounds: Vec<Others> = [OURS].into_iter().chain(OTHERWISE.map(|(_, it)| it)).collect();
     while let Some(life) = rest.pop() {
         if !seen.insert(state(&life)) {
             continue;
@@ -287,7 +287,7 @@ fn every_life_ends_when_everything_it_waits_for_does() {
                     Stage::Leaving => LifeInput::Left,
                 };
                 let mut next = life.clone();
-                let around = Around { wish: Wish::Stop, is_ours: true };
+                let around = Others { wish: Wish::Stop, is_ours: true };
                 next.step(waits, around);
                 if next.stage == Stage::Leaving {
                     next.step(LifeInput::Left, around);

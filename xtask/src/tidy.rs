@@ -12,6 +12,7 @@ mod modules;
 mod reference;
 mod sources;
 mod tree;
+mod types;
 mod words;
 
 use std::fmt;
@@ -50,6 +51,7 @@ const RULES: &[Rule] = &[
     sources::check_headers,
     sources::check_lengths,
     modules::check,
+    types::check,
     words::check,
     contents::check_sizes,
     contents::check_leaks,

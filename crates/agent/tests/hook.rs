@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::{fmt::Write as _, fs, path::Path};
 use waypost_agent::hook::{
-    Answer, BadEvent, Event, INPUT_SIZE_MAX, Moment, Product, Reply, ToolCall, read, refuse_unread,
+    BadEvent, Event, HookAnswer, INPUT_SIZE_MAX, Moment, Product, Reply, ToolCall, read,
+    refuse_unread,
 };
 
 /// The recorded events of a product by name, in order.
@@ -44,10 +45,10 @@ fn tell_event(told: &mut String, event: &Event) {
 
 fn tell_replies(told: &mut String, event: &Event) {
     let answers = [
-        Answer::Silent,
-        Answer::Refuse("no".into()),
-        Answer::Context("so it is".into()),
-        Answer::Hold("go on".into()),
+        HookAnswer::Silent,
+        HookAnswer::Refuse("no".into()),
+        HookAnswer::Context("so it is".into()),
+        HookAnswer::Hold("go on".into()),
     ];
     for answer in answers {
         let Reply { stdout, stderr, code } = event.reply(&answer);
@@ -96,9 +97,9 @@ fn an_event_tells_whose_it_is() {
             let known = read(Some(product), &bytes).unwrap();
             for text in ["a", "b"].map(str::to_owned) {
                 for answer in [
-                    Answer::Refuse(text.clone()),
-                    Answer::Context(text.clone()),
-                    Answer::Hold(text),
+                    HookAnswer::Refuse(text.clone()),
+                    HookAnswer::Context(text.clone()),
+                    HookAnswer::Hold(text),
                 ] {
                     assert_eq!(told.reply(&answer), known.reply(&answer), "{product} {name}");
                 }
@@ -172,7 +173,7 @@ fn half_a_character_does_not_hide_the_event() {
 #[test]
 fn a_tool_call_under_an_unknown_event_is_refused_by_the_exit_code() {
     let event = event(&json!({ "hook_event_name": "ToolSoon", "tool_name": "Write" })).unwrap();
-    let reply = event.reply(&Answer::Refuse("no".into()));
+    let reply = event.reply(&HookAnswer::Refuse("no".into()));
     assert_eq!(reply, Reply { stdout: String::new(), stderr: "no\n".into(), code: 2 });
     assert_eq!(refuse_unread(None, "no"), reply);
 }
@@ -206,11 +207,11 @@ fn what_could_hide_a_tool_call_is_an_error() {
 #[test]
 fn long_texts_are_cut_and_say_so() {
     let event = event(&json!({ "hook_event_name": "Stop" })).unwrap();
-    let reply = event.reply(&Answer::Hold("ü".repeat(20_000)));
+    let reply = event.reply(&HookAnswer::Hold("ü".repeat(20_000)));
     let value: Value = serde_json::from_str(&reply.stdout).unwrap();
     assert_eq!(value["reason"], format!("{} […]", "ü".repeat(8_996)));
     let whole = "ü".repeat(9_000);
-    let reply = event.reply(&Answer::Hold(whole.clone()));
+    let reply = event.reply(&HookAnswer::Hold(whole.clone()));
     assert_eq!(serde_json::from_str::<Value>(&reply.stdout).unwrap()["reason"], whole);
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn day_left(project: &mut Project, now: Time) -> Result<Option<u64>, 
 pub(crate) fn hindrance(project: &mut Project, agent: &str) -> Result<Option<Parked>, EngineError> {
     let now = project.clock.now();
     let held = current(project)?.held(agent, now).cloned();
-    if let Some(accounts::Held { until, cause, why, in_a_row }) = held {
+    if let Some(accounts::AccountHold { until, cause, why, in_a_row }) = held {
         return Ok(Some(Parked { until, cause, why, agent: agent.to_owned(), in_a_row }));
     }
     let is_used_up = day_left(project, now)? == Some(0);

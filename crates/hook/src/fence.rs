@@ -11,7 +11,7 @@ use std::{
     env, ffi::OsStr, fs::OpenOptions, io::Read as _, os::unix::fs::OpenOptionsExt as _,
     path::PathBuf,
 };
-use waypost_agent::hook::{Answer, Event, Moment, Product, Reply, read, refuse_unread};
+use waypost_agent::hook::{Event, HookAnswer, Moment, Product, Reply, read, refuse_unread};
 use waypost_model::{
     layout::{self, variable},
     time::Time,
@@ -43,7 +43,7 @@ pub fn refuse(
                 message: reason.clone(),
             };
             note(&event, now(), outcome);
-            Some(event.reply(&Answer::Refuse(reason)))
+            Some(event.reply(&HookAnswer::Refuse(reason)))
         }
     }
 }

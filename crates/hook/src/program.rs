@@ -18,7 +18,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 use waypost_agent::hook::{
-    Answer, Event, INPUT_SIZE_MAX, Moment, Product, Reply, ToolCall, read, refuse_unread,
+    Event, HookAnswer, INPUT_SIZE_MAX, Moment, Product, Reply, ToolCall, read, refuse_unread,
 };
 use waypost_model::{layout, time::Time, verdict::VerdictOutcome, workflow::Held};
 
@@ -93,7 +93,7 @@ fn by_record(event: &Event, call: &ToolCall) -> Option<Reply> {
                 message: message.clone(),
             };
             log::note(spot, event, now(), outcome);
-            return Some(event.reply(&Answer::Refuse(message)));
+            return Some(event.reply(&HookAnswer::Refuse(message)));
         }
     }
     if is_finishing {
@@ -103,7 +103,7 @@ fn by_record(event: &Event, call: &ToolCall) -> Option<Reply> {
         let outcome = VerdictOutcome::Allowed { tool: call.name.clone(), call: call.id.clone() };
         log::note(spot, event, now(), outcome);
     }
-    Some(event.reply(&Answer::Silent))
+    Some(event.reply(&HookAnswer::Silent))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a program of its own, which asks for the time once")]
@@ -131,7 +131,7 @@ fn hand_on(product: Option<Product>, words: &[String], input: &[u8]) -> Reply {
     }
     let reason = format!("the gate cannot be asked, because `waypost` cannot be run: {error}");
     match read(product, input) {
-        Ok(event) => event.reply(&Answer::Refuse(reason)),
+        Ok(event) => event.reply(&HookAnswer::Refuse(reason)),
         Err(_) => refuse_unread(product, &reason),
     }
 }

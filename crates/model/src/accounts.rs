@@ -21,12 +21,12 @@ pub struct Accounts {
     /// What each agent has spent on a day (its first moment in UTC), in millionths of a dollar.
     days: BTreeMap<Time, BTreeMap<String, u64>>,
     /// Those that are not used, by their agents.
-    held: BTreeMap<String, Held>,
+    held: BTreeMap<String, AccountHold>,
 }
 
 /// Why an account is not used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct AccountHold {
     /// None: until a person has done something about it.
     pub until: Option<Time>,
     pub cause: ParkCause,
@@ -35,7 +35,7 @@ pub struct Held {
     pub in_a_row: u32,
 }
 
-impl Held {
+impl AccountHold {
     pub fn holds(&self, now: Time) -> bool {
         self.until.is_none_or(|until| until > now)
     }
@@ -63,7 +63,7 @@ pub enum Event {
     },
     Held {
         agent: String,
-        held: Held,
+        held: AccountHold,
     },
     /// By whom: a person who answered, or Waypost, which got through.
     Woken {
@@ -90,12 +90,12 @@ impl Accounts {
     }
 
     /// Why an agent's account is not used now.
-    pub fn held(&self, agent: &str, now: Time) -> Option<&Held> {
+    pub fn held(&self, agent: &str, now: Time) -> Option<&AccountHold> {
         self.held.get(agent).filter(|held| held.holds(now))
     }
 
     /// All that are not used now, by their agents.
-    pub fn all_held(&self, now: Time) -> impl Iterator<Item = (&str, &Held)> {
+    pub fn all_held(&self, now: Time) -> impl Iterator<Item = (&str, &AccountHold)> {
         let held = self.held.iter().filter(move |(_, held)| held.holds(now));
         held.map(|(agent, held)| (agent.as_str(), held))
     }
@@ -106,7 +106,7 @@ impl Accounts {
     }
 
     /// Whether a hold says nothing that is not known: many may meet the same limit at once.
-    fn is_known(&self, agent: &str, held: &Held) -> bool {
+    fn is_known(&self, agent: &str, held: &AccountHold) -> bool {
         let known = self.held.get(agent);
         known.is_some_and(|it| {
             let is_shorter = it.until.is_none_or(|known| held.until.is_some_and(|it| it <= known));
@@ -135,7 +135,7 @@ impl Machine for Accounts {
             }
             Command::Hold { parked } if parked.cause.holds_agent() => {
                 let Parked { until, cause, why, agent, in_a_row } = parked.clone();
-                let held = Held { until, cause, why, in_a_row };
+                let held = AccountHold { until, cause, why, in_a_row };
                 (!self.is_known(&agent, &held)).then_some(Event::Held { agent, held })
             }
             // It is about one task alone.

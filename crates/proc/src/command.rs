@@ -51,12 +51,12 @@ pub(crate) struct Starter {
     /// What children read that are not spoken with; opening it for each would cost more than this.
     nothing: File,
     /// What was looked up last: the next child often is the same program.
-    found: Option<Found>,
+    found: Option<FoundProgram>,
 }
 
 /// A program that was looked up.
 #[derive(Debug)]
-struct Found {
+struct FoundProgram {
     name: OsString,
     folder: PathBuf,
     path: String,
@@ -72,7 +72,7 @@ impl Starter {
     /// The file of a program, which was looked up just now or is looked up.
     fn find(&mut self, name: &OsStr, folder: &Path, path: &str) -> Option<PathBuf> {
         let now = clock::now();
-        let is_same = |found: &&Found| {
+        let is_same = |found: &&FoundProgram| {
             found.name == name
                 && found.path == path
                 && found.folder == folder
@@ -84,7 +84,7 @@ impl Starter {
         }
         let file = look_up(name, folder, path)?;
         let (name, folder, path) = (name.to_owned(), folder.to_owned(), path.to_owned());
-        self.found = Some(Found { name, folder, path, file: file.clone(), at: now });
+        self.found = Some(FoundProgram { name, folder, path, file: file.clone(), at: now });
         Some(file)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The model and whether the answer is streamed are in the path, not in the body.
 
-use crate::protocol::{Protocol, Question, Reply, Wanted, conversation};
+use crate::protocol::{ModelReply, ModelRequest, Protocol, Wanted, conversation};
 use crate::{Block, Input, Script, Turn, Usage};
 use serde_json::{Value, json};
 
@@ -14,20 +14,20 @@ pub(crate) struct Generate<'a> {
 
 /// What a path below `models` asks for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Asked<'a> {
+pub(crate) enum ModelAsk<'a> {
     Content(Generate<'a>),
     /// The size of a request.
     Count,
 }
 
 /// Reads a path such as `/v1beta/models/NAME:streamGenerateContent`.
-pub(crate) fn asked(path: &str) -> Option<Asked<'_>> {
+pub(crate) fn asked(path: &str) -> Option<ModelAsk<'_>> {
     let (_, name) = path.rsplit_once("/models/")?;
     let (model, method) = name.split_once(':')?;
     match method {
-        "generateContent" => Some(Asked::Content(Generate { model, is_streamed: false })),
-        "streamGenerateContent" => Some(Asked::Content(Generate { model, is_streamed: true })),
-        "countTokens" => Some(Asked::Count),
+        "generateContent" => Some(ModelAsk::Content(Generate { model, is_streamed: false })),
+        "streamGenerateContent" => Some(ModelAsk::Content(Generate { model, is_streamed: true })),
+        "countTokens" => Some(ModelAsk::Count),
         _ => None,
     }
 }
@@ -42,7 +42,7 @@ impl Protocol for Generate<'_> {
         "generate"
     }
 
-    fn question(&self, script: &Script, body: &Value) -> Result<Question, &'static str> {
+    fn question(&self, script: &Script, body: &Value) -> Result<ModelRequest, &'static str> {
         let Some(contents) = body.get("contents").and_then(Value::as_array) else {
             return Err("a request has `contents`, a list");
         };
@@ -50,7 +50,7 @@ impl Protocol for Generate<'_> {
         let opening = contents.iter().take_while(|content| !is_of_model(content));
         let starts =
             |at: usize| is_of_model(&contents[at]) && (at == 0 || !is_of_model(&contents[at - 1]));
-        Ok(Question {
+        Ok(ModelRequest {
             conversation: conversation(
                 script,
                 has_functions(body),
@@ -61,7 +61,12 @@ impl Protocol for Generate<'_> {
         })
     }
 
-    fn answer(&self, turn: &Turn, wanted: &Wanted<'_>, next_id: &mut dyn FnMut() -> u64) -> Reply {
+    fn answer(
+        &self,
+        turn: &Turn,
+        wanted: &Wanted<'_>,
+        next_id: &mut dyn FnMut() -> u64,
+    ) -> ModelReply {
         let id = format!("gen_sim_{:08}", next_id());
         let mut parts = Vec::new();
         for block in &turn.blocks {
@@ -76,7 +81,7 @@ impl Protocol for Generate<'_> {
                         "the script gives `{name}` a text, and this API has no tools that take \
                          one: write an object"
                     );
-                    return Reply::Json(400, self.error(400, &message));
+                    return ModelReply::Json(400, self.error(400, &message));
                 }
             });
         }
@@ -91,13 +96,13 @@ impl Protocol for Generate<'_> {
             answer
         };
         if !wanted.is_streamed {
-            return Reply::Json(200, answer(&parts, Some("STOP")));
+            return ModelReply::Json(200, answer(&parts, Some("STOP")));
         }
         let last = parts.len().saturating_sub(1);
         let piece = |(at, part): (usize, &Value)| {
             answer(std::slice::from_ref(part), (at == last).then_some("STOP"))
         };
-        Reply::Data(parts.iter().enumerate().map(piece).collect())
+        ModelReply::Data(parts.iter().enumerate().map(piece).collect())
     }
 
     fn error(&self, status: u16, message: &str) -> Value {

@@ -28,5 +28,5 @@ mod script;
 mod server;
 mod source;
 
-pub use script::{Block, Conversation, Input, Lasts, Marked, Script, Trouble, Turn, Usage};
+pub use script::{Block, Input, Lasts, Marked, Script, ScriptedError, Turn, TurnOwner, Usage};
 pub use server::{Options, Server, SimError};

@@ -1,6 +1,8 @@
 //! The Messages API: a list of messages in, content blocks out, as one object or as events.
 
-use crate::protocol::{Protocol, Question, Reply, Wanted, conversation, has_tools, is_streamed};
+use crate::protocol::{
+    ModelReply, ModelRequest, Protocol, Wanted, conversation, has_tools, is_streamed,
+};
 use crate::{Block, Input, Script, Turn, Usage};
 use serde_json::{Value, json};
 
@@ -12,21 +14,26 @@ impl Protocol for Messages {
         "messages"
     }
 
-    fn question(&self, script: &Script, body: &Value) -> Result<Question, &'static str> {
+    fn question(&self, script: &Script, body: &Value) -> Result<ModelRequest, &'static str> {
         let Some(messages) = body.get("messages").and_then(Value::as_array) else {
             return Err("a request has `messages`, a list");
         };
         let role = |message: &Value, role: &str| message["role"] == role;
         let opening = messages.iter().take_while(|message| !role(message, "assistant"));
         let prompts = opening.filter(|message| role(message, "user")).map(|each| &each["content"]);
-        Ok(Question {
+        Ok(ModelRequest {
             conversation: conversation(script, has_tools(body), prompts),
             index: messages.iter().filter(|message| role(message, "assistant")).count(),
             is_streamed: is_streamed(body),
         })
     }
 
-    fn answer(&self, turn: &Turn, wanted: &Wanted<'_>, next_id: &mut dyn FnMut() -> u64) -> Reply {
+    fn answer(
+        &self,
+        turn: &Turn,
+        wanted: &Wanted<'_>,
+        next_id: &mut dyn FnMut() -> u64,
+    ) -> ModelReply {
         let id = format!("msg_sim_{:08}", next_id());
         let mut content = Vec::new();
         for block in &turn.blocks {
@@ -41,7 +48,7 @@ impl Protocol for Messages {
                         "the script gives `{name}` a text, and this API has no \
                                            tools that take one: write an object"
                     );
-                    return Reply::Json(400, self.error(400, &message));
+                    return ModelReply::Json(400, self.error(400, &message));
                 }
             });
         }
@@ -52,7 +59,11 @@ impl Protocol for Messages {
             "content": content, "stop_reason": stop, "stop_sequence": null,
             "usage": usage(turn.usage),
         });
-        if wanted.is_streamed { Reply::Events(events(message)) } else { Reply::Json(200, message) }
+        if wanted.is_streamed {
+            ModelReply::Events(events(message))
+        } else {
+            ModelReply::Json(200, message)
+        }
     }
 
     fn error(&self, status: u16, message: &str) -> Value {

@@ -1,12 +1,12 @@
 //! What the protocols have in common: a request asks for a turn, a turn is written down.
 
-use crate::{Conversation, Script, Turn};
+use crate::{Script, Turn, TurnOwner};
 use serde_json::Value;
 
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Question {
-    pub(crate) conversation: Conversation,
+pub(crate) struct ModelRequest {
+    pub(crate) conversation: TurnOwner,
     /// How often the model has spoken in this conversation.
     pub(crate) index: usize,
     pub(crate) is_streamed: bool,
@@ -14,7 +14,7 @@ pub(crate) struct Question {
 
 /// What goes over the wire in reply.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Reply {
+pub(crate) enum ModelReply {
     Json(u16, Value),
     Events(Vec<(&'static str, Value)>),
     /// Events without names.
@@ -27,10 +27,15 @@ pub(crate) trait Protocol {
     fn name(&self) -> &'static str;
 
     /// Reads from a request what it asks for; a request of another form is an error.
-    fn question(&self, script: &Script, body: &Value) -> Result<Question, &'static str>;
+    fn question(&self, script: &Script, body: &Value) -> Result<ModelRequest, &'static str>;
 
     /// Writes a turn down, with `next_id` numbering what needs an id.
-    fn answer(&self, turn: &Turn, wanted: &Wanted<'_>, next_id: &mut dyn FnMut() -> u64) -> Reply;
+    fn answer(
+        &self,
+        turn: &Turn,
+        wanted: &Wanted<'_>,
+        next_id: &mut dyn FnMut() -> u64,
+    ) -> ModelReply;
 
     /// Writes an error down as this protocol does.
     fn error(&self, status: u16, message: &str) -> Value;
@@ -48,16 +53,16 @@ pub(crate) fn conversation<'a>(
     script: &Script,
     has_tools: bool,
     opening: impl Iterator<Item = &'a Value>,
-) -> Conversation {
+) -> TurnOwner {
     let opening: Vec<&Value> = opening.collect();
     let has = |marker: &str| opening.iter().any(|content| mentions(content, marker));
     if !has_tools {
-        Conversation::Side
+        TurnOwner::Side
     } else if has(&script.sub_marker) {
-        Conversation::Sub
+        TurnOwner::Sub
     } else {
         let marked = script.marked.iter().position(|marked| has(&marked.marker));
-        marked.map_or(Conversation::Main, Conversation::Marked)
+        marked.map_or(TurnOwner::Main, TurnOwner::Marked)
     }
 }
 

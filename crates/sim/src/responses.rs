@@ -1,6 +1,8 @@
 //! The Responses API: a list of items in, items out, as one object or as events.
 
-use crate::protocol::{Protocol, Question, Reply, Wanted, conversation, has_tools, is_streamed};
+use crate::protocol::{
+    ModelReply, ModelRequest, Protocol, Wanted, conversation, has_tools, is_streamed,
+};
 use crate::{Block, Input, Script, Turn, Usage};
 use serde_json::{Value, json};
 
@@ -12,7 +14,7 @@ impl Protocol for Responses {
         "responses"
     }
 
-    fn question(&self, script: &Script, body: &Value) -> Result<Question, &'static str> {
+    fn question(&self, script: &Script, body: &Value) -> Result<ModelRequest, &'static str> {
         let input = match body.get("input") {
             Some(Value::Array(items)) => items.as_slice(),
             Some(text @ Value::String(_)) => std::slice::from_ref(text),
@@ -23,14 +25,19 @@ impl Protocol for Responses {
             Value::String(_) => Some(item),
             item => (item["role"] == "user").then(|| &item["content"]),
         });
-        Ok(Question {
+        Ok(ModelRequest {
             conversation: conversation(script, has_tools(body), prompts),
             index: count_answers(input),
             is_streamed: is_streamed(body),
         })
     }
 
-    fn answer(&self, turn: &Turn, wanted: &Wanted<'_>, next_id: &mut dyn FnMut() -> u64) -> Reply {
+    fn answer(
+        &self,
+        turn: &Turn,
+        wanted: &Wanted<'_>,
+        next_id: &mut dyn FnMut() -> u64,
+    ) -> ModelReply {
         let id = format!("resp_sim_{:08}", next_id());
         let items: Vec<Value> = turn.blocks.iter().map(|block| item(block, next_id())).collect();
         let response = json!({
@@ -38,9 +45,9 @@ impl Protocol for Responses {
             "output": items, "usage": usage(turn.usage),
         });
         if wanted.is_streamed {
-            Reply::Events(events(response))
+            ModelReply::Events(events(response))
         } else {
-            Reply::Json(200, response)
+            ModelReply::Json(200, response)
         }
     }
 

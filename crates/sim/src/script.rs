@@ -68,7 +68,7 @@ pub struct Turn {
     pub delay_ms: u64,
     /// A file that has to be there before the model says anything.
     pub until: Option<PathBuf>,
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<ScriptedError>,
     pub usage: Usage,
 }
 
@@ -90,7 +90,7 @@ pub enum Input {
 
 /// An error that the first requests for a turn get instead of the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct ScriptedError {
     pub status: u16,
     pub lasts: Lasts,
 }
@@ -122,7 +122,7 @@ impl Default for Usage {
 
 /// Whose turns answer a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Conversation {
+pub enum TurnOwner {
     Main,
     /// The marked conversation of this number in the script.
     Marked(usize),
@@ -139,23 +139,23 @@ impl Script {
     }
 
     /// What the model says as its answer number `index`, counted from 0.
-    pub(crate) fn turn(&self, conversation: Conversation, index: usize) -> Turn {
+    pub(crate) fn turn(&self, conversation: TurnOwner, index: usize) -> Turn {
         let turns = match conversation {
-            Conversation::Main => &self.turns,
-            Conversation::Marked(at) => &self.marked[at].turns,
-            Conversation::Sub => &self.sub_turns,
-            Conversation::Side => return Turn::text(&self.side_text),
+            TurnOwner::Main => &self.turns,
+            TurnOwner::Marked(at) => &self.marked[at].turns,
+            TurnOwner::Sub => &self.sub_turns,
+            TurnOwner::Side => return Turn::text(&self.side_text),
         };
         turns.get(index).cloned().unwrap_or_else(|| Turn::text(END_TEXT))
     }
 
     /// What a conversation is called in the log.
-    pub(crate) fn name(&self, conversation: Conversation) -> &str {
+    pub(crate) fn name(&self, conversation: TurnOwner) -> &str {
         match conversation {
-            Conversation::Main => "main",
-            Conversation::Marked(at) => &self.marked[at].marker,
-            Conversation::Sub => "sub",
-            Conversation::Side => "side",
+            TurnOwner::Main => "main",
+            TurnOwner::Marked(at) => &self.marked[at].marker,
+            TurnOwner::Sub => "sub",
+            TurnOwner::Side => "side",
         }
     }
 }
@@ -281,7 +281,7 @@ fn settle_turn(raw: RawTurn, path: &str) -> Checked<Turn> {
     Ok(Turn { blocks, delay_ms, until, trouble, usage: raw.usage.unwrap_or_default() })
 }
 
-fn settle_trouble(raw: RawTrouble, path: &str) -> Checked<Trouble> {
+fn settle_trouble(raw: RawTrouble, path: &str) -> Checked<ScriptedError> {
     if !STATUSES.contains(&raw.status) {
         let words: Vec<String> = STATUSES.iter().map(ToString::to_string).collect();
         let message = format!("{} is not an error that a model server answers with", raw.status);
@@ -297,7 +297,7 @@ fn settle_trouble(raw: RawTrouble, path: &str) -> Checked<Trouble> {
             return Err(Box::new(finding.expected("`times` or `until`, and not both")));
         }
     };
-    Ok(Trouble { status: raw.status, lasts })
+    Ok(ScriptedError { status: raw.status, lasts })
 }
 
 fn settle_block(raw: RawBlock, path: &str) -> Checked<Block> {

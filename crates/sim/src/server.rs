@@ -1,12 +1,12 @@
 //! The server: a thread that accepts, and one for each connection, on loopback only.
 
-use crate::generate::{self, Asked};
+use crate::generate::{self, ModelAsk};
 use crate::http::{self, Arrival, Request};
 use crate::log::{Log, Understood};
 use crate::messages::{self, Messages};
-use crate::protocol::{Protocol, Question, Reply, Wanted};
+use crate::protocol::{ModelReply, ModelRequest, Protocol, Wanted};
 use crate::responses::Responses;
-use crate::{Conversation, Lasts, Script, Turn, Usage};
+use crate::{Lasts, Script, Turn, TurnOwner, Usage};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{self, BufReader, Write};
@@ -60,7 +60,7 @@ struct Shared {
     connections: AtomicUsize,
     ids: AtomicU64,
     /// How often each turn was answered with its error.
-    troubles: Mutex<HashMap<(Conversation, usize), u32>>,
+    troubles: Mutex<HashMap<(TurnOwner, usize), u32>>,
 }
 
 impl Server {
@@ -158,8 +158,8 @@ impl Shared {
                 http::write_json(output, 200, &json!({"object": "list", "data": [], "models": []}))
             }
             ("POST", path) if let Some(asked) = generate::asked(path) => match asked {
-                Asked::Content(generate) => self.speak(&generate, request, output),
-                Asked::Count => {
+                ModelAsk::Content(generate) => self.speak(&generate, request, output),
+                ModelAsk::Count => {
                     self.note(request, 200)?;
                     http::write_json(output, 200, &generate::count(Usage::default()))
                 }
@@ -193,18 +193,18 @@ impl Shared {
                 let turn = (self.script.name(question.conversation), question.index);
                 (self.reply(protocol, &body, question), Some(turn))
             }
-            Err(message) => (Reply::Json(400, protocol.error(400, message)), None),
+            Err(message) => (ModelReply::Json(400, protocol.error(400, message)), None),
         };
-        let status = if let Reply::Json(status, _) = &reply { *status } else { 200 };
+        let status = if let ModelReply::Json(status, _) = &reply { *status } else { 200 };
         let understood = Understood { protocol: Some(protocol.name()), turn, status };
         self.log.write(request, &body, understood)?;
         if let Ok(question) = question {
             self.think(&self.script.turn(question.conversation, question.index));
         }
         match reply {
-            Reply::Json(status, body) => http::write_json(output, status, &body),
-            Reply::Events(events) => http::write_events(output, &events),
-            Reply::Data(events) => http::write_data(output, &events),
+            ModelReply::Json(status, body) => http::write_json(output, status, &body),
+            ModelReply::Events(events) => http::write_events(output, &events),
+            ModelReply::Data(events) => http::write_data(output, &events),
         }
     }
 
@@ -218,9 +218,12 @@ impl Shared {
         }
     }
 
-    fn reply(&self, protocol: &dyn Protocol, body: &Value, question: Question) -> Reply {
+    fn reply(&self, protocol: &dyn Protocol, body: &Value, question: ModelRequest) -> ModelReply {
         if let Some(status) = self.trouble(question) {
-            return Reply::Json(status, protocol.error(status, "the script wants an error here"));
+            return ModelReply::Json(
+                status,
+                protocol.error(status, "the script wants an error here"),
+            );
         }
         let turn = self.script.turn(question.conversation, question.index);
         let model = body.get("model").and_then(Value::as_str).unwrap_or("sim");
@@ -229,8 +232,8 @@ impl Shared {
     }
 
     /// The error that this request gets, if the turn has one left.
-    fn trouble(&self, question: Question) -> Option<u16> {
-        let Question { conversation, index, .. } = question;
+    fn trouble(&self, question: ModelRequest) -> Option<u16> {
+        let ModelRequest { conversation, index, .. } = question;
         let trouble = self.script.turn(conversation, index).trouble?;
         let is_left = match trouble.lasts {
             Lasts::Until(file) => !file.exists(),

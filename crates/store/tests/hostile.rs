@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use std::path::Path;
 use waypost_model::diagnostic::{Diagnostic, Severity};
 use waypost_model::document::contract::{Explored, ExploredFile};
-use waypost_model::document::knowledge::{Decision, Knowledge};
+use waypost_model::document::knowledge::{Knowledge, KnowledgeDecision};
 use waypost_model::document::memory::SharedContext;
 use waypost_model::document::{Document, Kind, Version};
 use waypost_model::json::{Json, Number, OpenMap};
@@ -246,7 +246,7 @@ proptest! {
         refs in prop::collection::vec(any_text(), 0..3),
     ) {
         let [topic, decision, rationale] = texts.try_into().unwrap();
-        let decision = Decision {
+        let decision = KnowledgeDecision {
             id: "D1".parse().unwrap(),
             topic,
             decision,

@@ -11,7 +11,7 @@ use waypost_model::document::contract::{
 };
 use waypost_model::document::knowledge::Knowledge;
 use waypost_model::document::memory::{AgentMemory, SharedContext, TaskHistory, TaskState};
-use waypost_model::document::server::{Agent, Task, Transition};
+use waypost_model::document::server::{Agent, ServerTask, Transition};
 use waypost_model::document::session::{Session, SessionState};
 use waypost_model::document::{Document, Kind, Syntax};
 use waypost_model::run::RunState;
@@ -56,7 +56,7 @@ fn state_rows() -> Vec<Row> {
             ],
         ),
         row::<Transition>("002-1-transition.json", &[]),
-        row::<Task>("002-2-task.json", &[]),
+        row::<ServerTask>("002-2-task.json", &[]),
         row::<Agent>("002-3-agent.json", &[]),
     ]
 }

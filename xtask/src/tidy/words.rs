@@ -85,7 +85,7 @@ fn type_message(line: &str) -> Option<String> {
 
 /// The name of the type that the line defines. An alias counts at the file's top level only: in
 /// an `impl`, its name is the trait's.
-fn defined_type(line: &str) -> Option<&str> {
+pub(super) fn defined_type(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace();
     let first = words.find(|word| !word.starts_with("pub"))?;
     let is_definition = match first {

@@ -13,4 +13,4 @@ pub use event::{Event, EventKind, Moment, ToolCall, project_variables};
 pub(crate) use read::without_halves;
 pub use read::{BadEvent, INPUT_SIZE_MAX, read};
 pub(crate) use reply::refusal_before_tool;
-pub use reply::{Answer, Reply, refuse_unread};
+pub use reply::{HookAnswer, Reply, refuse_unread};

@@ -14,7 +14,7 @@ const BLOCKED: u8 = 2;
 
 /// What is answered to an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum HookAnswer {
     /// Nothing is to be said.
     Silent,
     /// The tool must not be used.
@@ -57,24 +57,24 @@ impl Event {
     ///
     /// An answer that the moment has no place for is not lost: a refusal after the fact becomes
     /// context, and anything else is said on stderr without stopping the program.
-    pub fn reply(&self, answer: &Answer) -> Reply {
+    pub fn reply(&self, answer: &HookAnswer) -> Reply {
         match (&self.moment, answer) {
-            (_, Answer::Silent) => Reply::silent(),
-            (Moment::BeforeTool(_), Answer::Refuse(reason) | Answer::Hold(reason)) => {
+            (_, HookAnswer::Silent) => Reply::silent(),
+            (Moment::BeforeTool(_), HookAnswer::Refuse(reason) | HookAnswer::Hold(reason)) => {
                 self.refusal(&shortened(reason))
             }
             (
                 Moment::SessionStart { .. } | Moment::AfterTool(_),
-                Answer::Context(text) | Answer::Refuse(text) | Answer::Hold(text),
+                HookAnswer::Context(text) | HookAnswer::Refuse(text) | HookAnswer::Hold(text),
             ) => Reply::json(&json!({ "hookSpecificOutput": {
                 "hookEventName": self.name,
                 "additionalContext": shortened(text),
             }})),
-            (Moment::Stop { .. } | Moment::SubagentStop { .. }, Answer::Hold(reason)) => {
+            (Moment::Stop { .. } | Moment::SubagentStop { .. }, HookAnswer::Hold(reason)) => {
                 let decision = self.product.block_word();
                 Reply::json(&json!({ "decision": decision, "reason": shortened(reason) }))
             }
-            (_, Answer::Refuse(text) | Answer::Context(text) | Answer::Hold(text)) => {
+            (_, HookAnswer::Refuse(text) | HookAnswer::Context(text) | HookAnswer::Hold(text)) => {
                 Reply::aside(&shortened(text))
             }
         }

@@ -148,7 +148,7 @@ fn play(context: &Context, args: &AgentArgs) -> Result<ExitCode, CliError> {
     };
     let sessions = args.sessions.as_ref().map(|folder| context.path(folder));
     let attempt = env::var(layout::variable::ATTEMPT).ok().and_then(|number| number.parse().ok());
-    let options = agent::Options {
+    let options = agent::ProgramOptions {
         speak: Double::all()
             .find(|double| double.adapter.as_str() == args.speak)
             .expect("clap takes only these words"),

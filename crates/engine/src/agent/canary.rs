@@ -309,7 +309,7 @@ fn canary_in(
     notes.ensure_journal()?;
     let job = Job::begin(&mut notes, means.keeper, order)?;
     let JobEnd { ended, .. } =
-        carry(&mut notes, &mut Trial { job, onlooker: &mut *means.onlooker })?;
+        carry(&mut notes, &mut GateTrial { job, onlooker: &mut *means.onlooker })?;
     verdicts::take_in(&mut notes)?;
     let is_refused = verdicts::list(&mut notes)?.refused > 0;
     if trace(folder).exists() {
@@ -328,12 +328,12 @@ fn canary_in(
 }
 
 /// One try of a program's gate.
-struct Trial<'a> {
+struct GateTrial<'a> {
     job: Job,
     onlooker: &'a mut dyn Onlooker,
 }
 
-impl Guest for Trial<'_> {
+impl Guest for GateTrial<'_> {
     type End = JobEnd;
 
     fn waits<'a>(&'a self, waits: &mut Waits<'a>) {

@@ -52,12 +52,12 @@ struct Watchers {
 /// What waits for one watcher.
 #[derive(Debug, Default)]
 pub(super) struct WatcherQueue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingLines>,
     ready: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingLines {
     lines: VecDeque<ToldLine>,
     is_over: bool,
 }

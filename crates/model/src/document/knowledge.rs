@@ -26,7 +26,7 @@ pub struct Knowledge {
     pub patterns: OpenMap,
     /// What was decided, one decision per topic.
     #[serde(default)]
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<KnowledgeDecision>,
     /// What to look out for.
     #[serde(default)]
     pub pitfalls: Vec<Pitfall>,
@@ -39,7 +39,8 @@ pub struct Knowledge {
 /// Something that was decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Decision {
+#[schemars(rename = "Decision")]
+pub struct KnowledgeDecision {
     /// The decision's id.
     pub id: DecisionId,
     /// What it is about.

@@ -20,9 +20,9 @@ pub struct TaskState {
     /// The version of this format.
     pub version: TextVersion,
     /// The one task that is being worked on, null if none.
-    pub current_task: Option<Task>,
+    pub current_task: Option<MemoryTask>,
     /// Tasks that wait for it to end, oldest first.
-    pub pending_tasks: Vec<Task>,
+    pub pending_tasks: Vec<MemoryTask>,
     /// When this file was last written.
     pub last_updated: Option<Stamp>,
 }
@@ -30,14 +30,15 @@ pub struct TaskState {
 /// A task with its plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Task {
+#[schemars(rename = "Task")]
+pub struct MemoryTask {
     /// The task's id, counted per day.
     pub id: MemoryTaskId,
     /// What the task is called.
     pub name: String,
     /// Where the task is in its life.
     #[serde(default)]
-    pub status: TaskStatus,
+    pub status: MemoryTaskStatus,
     /// When it was first started; until then, when it was made.
     #[serde(default)]
     pub started_at: Option<Stamp>,
@@ -49,7 +50,7 @@ pub struct Task {
     pub orchestrator: String,
     /// What it is to achieve, and how.
     #[serde(default)]
-    pub plan: Plan,
+    pub plan: TaskPlan,
     /// The original request and whatever else agents need to know; anything may stand here.
     #[serde(default)]
     pub context: OpenMap,
@@ -68,7 +69,8 @@ fn orchestrator() -> String {
 /// Where a task is in its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum TaskStatus {
+#[schemars(rename = "TaskStatus")]
+pub enum MemoryTaskStatus {
     /// Not started yet.
     #[default]
     Pending,
@@ -87,7 +89,8 @@ pub enum TaskStatus {
 /// What a task is to achieve, and in which steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Plan {
+#[schemars(rename = "Plan")]
+pub struct TaskPlan {
     /// What is to be achieved.
     pub goal: String,
     /// What must hold when it is achieved.
@@ -258,7 +261,7 @@ pub struct HistoryEntry {
     pub artifacts: Vec<Artifact>,
     /// What it took.
     #[serde(default)]
-    pub metrics: Metrics,
+    pub metrics: TaskMetrics,
     /// What was learned.
     #[serde(default)]
     pub lessons: Vec<String>,
@@ -281,7 +284,8 @@ pub enum TaskResult {
 /// What a task took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Metrics {
+#[schemars(rename = "Metrics")]
+pub struct TaskMetrics {
     /// How many steps its plan had.
     pub steps_total: u32,
     /// How many of them were completed.
@@ -366,7 +370,7 @@ impl Document for TaskState {
         let pending = self.pending_tasks.iter().enumerate();
         let pending = pending.map(|(at, task)| (format!("pending_tasks[{at}]"), task));
         let current = self.current_task.iter().map(|task| ("current_task".to_owned(), task));
-        let all: Vec<(String, &Task)> = current.chain(pending).collect();
+        let all: Vec<(String, &MemoryTask)> = current.chain(pending).collect();
         findings.unique(all.iter().map(|(_, task)| &task.id), |at| format!("{}.id", all[at].0));
         for (path, task) in &all {
             check_plan(&mut findings, &format!("{path}.plan"), &task.plan);
@@ -377,7 +381,7 @@ impl Document for TaskState {
 }
 
 /// Step ids are unique, dependencies exist and can be met, and the current step is one of them.
-fn check_plan(findings: &mut Findings, path: &str, plan: &Plan) {
+fn check_plan(findings: &mut Findings, path: &str, plan: &TaskPlan) {
     findings.unique(plan.steps.iter().map(|step| &step.id), |at| format!("{path}.steps[{at}].id"));
     let known: HashMap<u32, usize> =
         plan.steps.iter().enumerate().rev().map(|(at, step)| (step.id, at)).collect();
@@ -409,7 +413,7 @@ fn check_plan(findings: &mut Findings, path: &str, plan: &Plan) {
 }
 
 /// An issue names a step of its task, or none.
-fn check_issues(findings: &mut Findings, path: &str, task: &Task) {
+fn check_issues(findings: &mut Findings, path: &str, task: &MemoryTask) {
     let known: HashSet<u32> = task.plan.steps.iter().map(|step| step.id).collect();
     for (at, issue) in task.issues.iter().enumerate() {
         if let Some(step) = issue.step_id.filter(|step| !known.contains(step)) {
@@ -426,7 +430,7 @@ impl Document for TaskHistory {
         let mut findings = Findings::default();
         findings.unique(self.tasks.iter().map(|task| &task.id), |at| format!("tasks[{at}].id"));
         for (at, task) in self.tasks.iter().enumerate() {
-            let Metrics { steps_total, steps_completed, .. } = task.metrics;
+            let TaskMetrics { steps_total, steps_completed, .. } = task.metrics;
             if steps_completed > steps_total {
                 let path = format!("tasks[{at}].metrics.steps_completed");
                 let message = format!("{steps_completed} of {steps_total} steps were completed");

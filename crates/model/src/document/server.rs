@@ -14,11 +14,12 @@ use serde::{Deserialize, Serialize};
 /// The state of one task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Task {
+#[schemars(rename = "Task")]
+pub struct ServerTask {
     /// The task's id.
     pub id: ServerTaskId,
     /// Where the task is in its life.
-    pub status: TaskStatus,
+    pub status: ServerTaskStatus,
     /// The phase that is being worked on, from 1; null before the first. Absent: null.
     #[serde(default)]
     pub current_phase: Option<u32>,
@@ -55,7 +56,8 @@ pub struct Task {
 /// Where a task is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum TaskStatus {
+#[schemars(rename = "TaskStatus")]
+pub enum ServerTaskStatus {
     /// Being written; not submitted yet.
     Draft,
     /// Submitted; waits for an agent and for the tasks that it names.
@@ -243,14 +245,14 @@ pub enum Trigger {
     Recovered,
 }
 
-impl Document for Task {
+impl Document for ServerTask {
     const KIND: Kind = Kind::Task;
 
     fn check(&self) -> Vec<Diagnostic> {
         let mut findings = Findings::default();
         findings.percent("progress", self.progress);
         check_phase(&mut findings, self.current_phase, self.total_phases);
-        if self.cancelled_at.is_some() && self.status != TaskStatus::Failed {
+        if self.cancelled_at.is_some() && self.status != ServerTaskStatus::Failed {
             let message = "a cancelled task is a failed one".to_owned();
             findings.error(code::CONTRADICTION, "cancelledAt".to_owned(), message);
         }

@@ -86,7 +86,7 @@ pub struct SessionState {
     pub request: Request,
     /// The tasks by id; one that is in the order and not here is pending.
     #[serde(default)]
-    pub tasks: Ordered<SessionTaskId, Task>,
+    pub tasks: Ordered<SessionTaskId, SessionTask>,
     /// The ids of all tasks in the order in which they are done.
     #[serde(default)]
     pub task_order: Vec<SessionTaskId>,
@@ -124,7 +124,8 @@ pub enum GlobalPhase {
 /// A task of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Task {
+#[schemars(rename = "Task")]
+pub struct SessionTask {
     /// What the task is called.
     pub name: String,
     /// Where the task is in its life.
@@ -172,7 +173,7 @@ pub struct Subtask {
     pub phase: SubtaskPhase,
     /// The gates that were looked at; one that is absent was not.
     #[serde(default)]
-    pub gates: Gates,
+    pub gates: SubtaskGates,
 }
 
 /// What is being done for a subtask.
@@ -192,7 +193,8 @@ pub enum SubtaskPhase {
 /// The gates of a subtask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Gates {
+#[schemars(rename = "Gates")]
+pub struct SubtaskGates {
     /// The tests are written.
     #[serde(
         rename = "GATE-1",
@@ -289,7 +291,7 @@ impl SessionState {
     }
 }
 
-impl Task {
+impl SessionTask {
     fn check(&self, findings: &mut Findings, id: &SessionTaskId) {
         let at = format!("tasks.{id}");
         check_order(findings, &format!("{at}.subtask"), &self.subtasks, &self.subtask_order);

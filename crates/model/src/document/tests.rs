@@ -3,7 +3,7 @@
 use super::contract::{DesignBrief, DesignContract, TaskBreakdown, TestContract, TestResult};
 use super::knowledge::Knowledge;
 use super::memory::{AgentMemory, TaskHistory, TaskState};
-use super::server::{Agent, Task};
+use super::server::{Agent, ServerTask};
 use super::session::{Session, SessionState};
 use super::{Document, code};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -50,7 +50,7 @@ fn a_server_task_makes_sense() {
         "completedAt": null, "failedAt": null
     });
     let early = json!("2024-02-15T09:00:00Z");
-    check::<Task>(
+    check::<ServerTask>(
         &base,
         &[
             (&[("/progress", json!(101))], &["out_of_range progress: 101 is too large"]),

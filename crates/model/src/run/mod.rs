@@ -33,6 +33,8 @@ pub use state::{
 pub use summary::{Estimate, PhaseSummary, RunOutcome, RunSummary, TaskSummary};
 pub use topic::RunTopic;
 pub use trail::{Account, Budget, Conversation, Prompt, Trail, Usage};
-pub use window::{Config, Execution, Metrics, PhaseCheckpoint, RunState, TaskLists, translate};
+pub use window::{
+    Execution, Metrics, PhaseCheckpoint, RunState, TaskLists, WindowConfig, translate,
+};
 pub use wording::FIELD_LABELS;
 pub use words::{Command, Event, Failure};

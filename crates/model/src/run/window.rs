@@ -48,7 +48,7 @@ pub struct RunState {
     pub metrics: Metrics,
     /// How the run behaves.
     #[serde(default)]
-    pub config: Config,
+    pub config: WindowConfig,
 }
 
 /// Where the run is.
@@ -127,7 +127,8 @@ pub struct Metrics {
 /// How the run behaves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+#[schemars(rename = "Config")]
+pub struct WindowConfig {
     /// How many tasks may be in progress at once; 0 is no limit.
     pub max_parallel: u32,
     /// Retries after a task's first try.
@@ -136,7 +137,7 @@ pub struct Config {
     pub slack_webhook_url: Option<String>,
 }
 
-impl Default for Config {
+impl Default for WindowConfig {
     fn default() -> Self {
         let settings = Settings::default();
         Self {
@@ -213,7 +214,7 @@ impl Active {
                 failed_count: count(TaskStatus::Failed),
                 average_task_time_seconds: self.average_task_seconds(),
             },
-            config: Config {
+            config: WindowConfig {
                 max_parallel: self.settings().max_parallel,
                 retry_limit: self.settings().retry_limit,
                 slack_webhook_url: self.settings().slack_webhook_url.as_deref().and_then(reference),

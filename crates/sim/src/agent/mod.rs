@@ -26,5 +26,5 @@ mod sessions;
 mod tools;
 mod voice;
 
-pub use program::{Double, Exit, Options, run, talk};
+pub use program::{Double, Exit, ProgramOptions, run, talk};
 pub use script::AgentScript;

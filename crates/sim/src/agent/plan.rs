@@ -1,6 +1,6 @@
 //! Where an agent is in its script, and what it fills its texts with.
 
-use super::Options;
+use super::ProgramOptions;
 use super::script::Step;
 use super::sessions::{Asked, Conversation};
 use super::voice::Message;
@@ -25,7 +25,11 @@ pub(super) struct Plan {
 impl Plan {
     /// The script for the task that the first message is about. A conversation that waits for the
     /// answer to a question goes on behind it.
-    pub(super) fn new(options: &Options, message: &Message, conversation: &Conversation) -> Self {
+    pub(super) fn new(
+        options: &ProgramOptions,
+        message: &Message,
+        conversation: &Conversation,
+    ) -> Self {
         let task = options.task.clone().or_else(|| task_in(&message.text));
         let task = task.unwrap_or_else(|| NO_TASK.to_owned());
         let Asked { attempt, step } =

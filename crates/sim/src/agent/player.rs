@@ -6,7 +6,7 @@ use super::plan::Plan;
 use super::script::{Spent, Step};
 use super::sessions::{Conversation, Sessions};
 use super::voice::{Call, End, Heard, Lines, Message, Reply, Report, Voice};
-use super::{Exit, Options};
+use super::{Exit, ProgramOptions};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -46,7 +46,7 @@ pub(super) enum Came {
 }
 
 pub(super) struct Player<'a> {
-    pub(super) options: &'a Options,
+    pub(super) options: &'a ProgramOptions,
     pub(super) voice: Box<dyn Voice>,
     pub(super) ear: Ear,
     pub(super) output: &'a mut dyn Write,
@@ -67,7 +67,7 @@ pub(super) struct Player<'a> {
 
 impl<'a> Player<'a> {
     pub(super) fn new(
-        options: &'a Options,
+        options: &'a ProgramOptions,
         voice: Box<dyn Voice>,
         ear: Ear,
         output: &'a mut dyn Write,

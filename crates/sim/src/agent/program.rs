@@ -32,7 +32,7 @@ const GRACE: Duration = Duration::from_millis(500);
 pub struct Double {
     /// How the program speaks.
     pub adapter: Adapter,
-    voice: fn(&Options) -> Box<dyn Voice>,
+    voice: fn(&ProgramOptions) -> Box<dyn Voice>,
     /// How it begins, and in what it is unlike the others.
     play: fn(&mut Player<'_>, &mut dyn Write) -> Result<(), Stop>,
 }
@@ -80,7 +80,7 @@ impl fmt::Debug for Double {
 
 /// What the program is and does.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ProgramOptions {
     pub speak: Double,
     /// What the real program would be given.
     pub arguments: Vec<String>,
@@ -96,7 +96,7 @@ pub struct Options {
     pub clock: fn() -> Time,
 }
 
-impl Options {
+impl ProgramOptions {
     fn folder_text(&self) -> String {
         self.folder.display().to_string()
     }
@@ -113,7 +113,7 @@ pub enum Exit {
 }
 
 /// Plays the program on the real standard input and output; returns its exit code.
-pub fn run(options: &Options) -> io::Result<u8> {
+pub fn run(options: &ProgramOptions) -> io::Result<u8> {
     let ear = Ear::open(io::stdin());
     let is_deaf = Arc::new(AtomicBool::new(false));
     obey(ear.sender(), Arc::clone(&is_deaf))?;
@@ -134,7 +134,7 @@ pub fn run(options: &Options) -> io::Result<u8> {
 
 /// Plays the program on any input and output.
 pub fn talk(
-    options: &Options,
+    options: &ProgramOptions,
     input: impl Read + Send + 'static,
     output: &mut dyn Write,
     errors: &mut dyn Write,
@@ -164,7 +164,7 @@ fn leave() {
 }
 
 fn converse(
-    options: &Options,
+    options: &ProgramOptions,
     ear: Ear,
     (output, errors): (&mut dyn Write, &mut dyn Write),
     is_deaf: &AtomicBool,

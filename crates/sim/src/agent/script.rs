@@ -7,7 +7,7 @@
 mod raw;
 
 use crate::source;
-use raw::RawScript;
+use raw::RawAgentScript;
 pub(super) use raw::is_below;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -146,7 +146,7 @@ struct Faults {
 impl AgentScript {
     /// Reads a script; every fault that can be told at once is told.
     pub fn parse(bytes: &[u8]) -> Result<Self, Vec<Diagnostic>> {
-        let raw: RawScript = source::read(bytes, "waypost sim agent")?;
+        let raw: RawAgentScript = source::read(bytes, "waypost sim agent")?;
         raw.settle()
     }
 

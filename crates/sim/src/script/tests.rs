@@ -36,7 +36,7 @@ fn a_full_script_is_read() {
                 blocks: vec![patch],
                 delay_ms: 7,
                 until: None,
-                trouble: Some(Trouble { status: 529, lasts: Lasts::Times(2) }),
+                trouble: Some(ScriptedError { status: 529, lasts: Lasts::Times(2) }),
                 usage: Usage { input_tokens: 3, cached_input_tokens: 2, output_tokens: 1 },
             },
         ],
@@ -50,7 +50,7 @@ fn a_full_script_is_read() {
         }],
         sub_turns: vec![Turn {
             blocks: vec![text("b")],
-            trouble: Some(Trouble { status: 429, lasts: Lasts::Times(1) }),
+            trouble: Some(ScriptedError { status: 429, lasts: Lasts::Times(1) }),
             ..Turn::default()
         }],
         sub_marker: "BELOW".to_owned(),
@@ -66,13 +66,13 @@ fn a_turn_is_found_by_its_number_and_the_end_is_said() {
         "sub_turns": [{"blocks": [{"text": "b"}]}]}"#;
     let script = Script::parse(source.as_bytes()).unwrap();
     let table = [
-        (Conversation::Main, 0, "a"),
-        (Conversation::Main, 1, END_TEXT),
-        (Conversation::Marked(0), 0, "c"),
-        (Conversation::Marked(0), 1, END_TEXT),
-        (Conversation::Sub, 0, "b"),
-        (Conversation::Sub, 9, END_TEXT),
-        (Conversation::Side, 5, "ok"),
+        (TurnOwner::Main, 0, "a"),
+        (TurnOwner::Main, 1, END_TEXT),
+        (TurnOwner::Marked(0), 0, "c"),
+        (TurnOwner::Marked(0), 1, END_TEXT),
+        (TurnOwner::Sub, 0, "b"),
+        (TurnOwner::Sub, 9, END_TEXT),
+        (TurnOwner::Side, 5, "ok"),
     ];
     for (conversation, index, want) in table {
         let turn = script.turn(conversation, index);

@@ -13,7 +13,7 @@ use waypost_agent::answer::{self, Answer};
 use waypost_agent::launch::{Access, Conversation, Launch, Opening, Order, Prompts};
 use waypost_agent::stream::{Reader, Said};
 use waypost_model::time::Time;
-use waypost_sim::agent::{AgentScript, Double, Exit, Options, talk};
+use waypost_sim::agent::{AgentScript, Double, Exit, ProgramOptions, talk};
 
 /// The id that Claude Code is told to use.
 pub(crate) const ID: &str = "0f8fad5b-d9cb-469f-a165-70867728950e";
@@ -122,7 +122,7 @@ impl Talk {
         let folder = site.work();
         let start = self.launch(&folder);
         let script = AgentScript::parse(self.script.to_string().as_bytes()).unwrap();
-        let options = Options {
+        let options = ProgramOptions {
             speak: Double::of(self.adapter).unwrap(),
             arguments: start.program[1..].to_vec(),
             script,

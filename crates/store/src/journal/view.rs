@@ -12,11 +12,11 @@ use waypost_model::{id::StreamName, time::Time};
 /// A consistent look at the journal.
 #[derive(Debug)]
 pub struct View<'a> {
-    reading: Source<'a>,
+    reading: ViewSource<'a>,
 }
 
 #[derive(Debug)]
-enum Source<'a> {
+enum ViewSource<'a> {
     Own(Box<dyn Reading + 'a>),
     /// From inside a transaction.
     Lent(&'a dyn Reading),
@@ -24,18 +24,18 @@ enum Source<'a> {
 
 impl<'a> View<'a> {
     pub(super) fn over(reading: Box<dyn Reading + 'a>) -> Self {
-        Self { reading: Source::Own(reading) }
+        Self { reading: ViewSource::Own(reading) }
     }
 
     /// A look from inside a transaction, at what it has written so far.
     pub(super) fn inside(reading: &'a dyn Reading) -> Self {
-        Self { reading: Source::Lent(reading) }
+        Self { reading: ViewSource::Lent(reading) }
     }
 
     fn reading(&self) -> &(dyn Reading + 'a) {
         match &self.reading {
-            Source::Own(own) => own.as_ref(),
-            Source::Lent(lent) => *lent,
+            ViewSource::Own(own) => own.as_ref(),
+            ViewSource::Lent(lent) => *lent,
         }
     }
 

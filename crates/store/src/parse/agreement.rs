@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::fmt::Debug;
 use waypost_model::document::Document;
 use waypost_model::document::memory::{AgentMemory, SharedContext, TaskHistory, TaskState};
-use waypost_model::document::server::{Agent, Task, Transition};
+use waypost_model::document::server::{Agent, ServerTask, Transition};
 use waypost_model::document::session::{Session, SessionState};
 
 /// What the tree makes of a text, as `Debug` shows it.
@@ -39,7 +39,7 @@ fn example<D: Document + Debug>(text: &'static str) -> Example {
 fn examples() -> Vec<Example> {
     vec![
         example::<Transition>(include_str!("../../tests/fixtures/seeds/002-1-transition.json")),
-        example::<Task>(include_str!("../../tests/fixtures/seeds/002-2-task.json")),
+        example::<ServerTask>(include_str!("../../tests/fixtures/seeds/002-2-task.json")),
         example::<Agent>(include_str!("../../tests/fixtures/seeds/002-3-agent.json")),
         example::<TaskState>(include_str!("../../tests/fixtures/seeds/003-1-task-state.json")),
         example::<TaskHistory>(include_str!("../../tests/fixtures/seeds/003-2-task-history.json")),

@@ -10,47 +10,47 @@ use waypost_model::document::contract::{
 };
 use waypost_model::document::knowledge::Knowledge;
 use waypost_model::document::memory::{AgentMemory, SharedContext, TaskHistory, TaskState};
-use waypost_model::document::server::{Agent, Task, Transition};
+use waypost_model::document::server::{Agent, ServerTask, Transition};
 use waypost_model::document::session::{Session, SessionState};
 use waypost_model::document::{Document, Kind};
 use waypost_model::run::RunState;
 use waypost_model::workflow::{CheckpointContract, WorkflowState};
 
 /// What can be done with a kind without naming its type.
-struct Entry {
+struct KindEntry {
     validate: fn(&[u8]) -> Vec<Diagnostic>,
     schema: fn() -> Value,
 }
 
-impl Entry {
+impl KindEntry {
     fn of<D: Document>() -> Self {
         Self { validate: validate_as::<D>, schema: schema_of::<D> }
     }
 }
 
 /// The type of each kind.
-fn entry(kind: Kind) -> Entry {
+fn entry(kind: Kind) -> KindEntry {
     match kind {
-        Kind::WorkflowState => Entry::of::<WorkflowState>(),
-        Kind::CheckpointContract => Entry::of::<CheckpointContract>(),
-        Kind::RunState => Entry::of::<RunState>(),
-        Kind::Config => Entry::of::<Config>(),
-        Kind::Task => Entry::of::<Task>(),
-        Kind::Agent => Entry::of::<Agent>(),
-        Kind::Transition => Entry::of::<Transition>(),
-        Kind::TaskState => Entry::of::<TaskState>(),
-        Kind::TaskHistory => Entry::of::<TaskHistory>(),
-        Kind::SharedContext => Entry::of::<SharedContext>(),
-        Kind::AgentMemory => Entry::of::<AgentMemory>(),
-        Kind::Session => Entry::of::<Session>(),
-        Kind::SessionState => Entry::of::<SessionState>(),
-        Kind::Explored => Entry::of::<Explored>(),
-        Kind::TaskBreakdown => Entry::of::<TaskBreakdown>(),
-        Kind::DesignBrief => Entry::of::<DesignBrief>(),
-        Kind::DesignContract => Entry::of::<DesignContract>(),
-        Kind::TestContract => Entry::of::<TestContract>(),
-        Kind::TestResult => Entry::of::<TestResult>(),
-        Kind::Knowledge => Entry::of::<Knowledge>(),
+        Kind::WorkflowState => KindEntry::of::<WorkflowState>(),
+        Kind::CheckpointContract => KindEntry::of::<CheckpointContract>(),
+        Kind::RunState => KindEntry::of::<RunState>(),
+        Kind::Config => KindEntry::of::<Config>(),
+        Kind::Task => KindEntry::of::<ServerTask>(),
+        Kind::Agent => KindEntry::of::<Agent>(),
+        Kind::Transition => KindEntry::of::<Transition>(),
+        Kind::TaskState => KindEntry::of::<TaskState>(),
+        Kind::TaskHistory => KindEntry::of::<TaskHistory>(),
+        Kind::SharedContext => KindEntry::of::<SharedContext>(),
+        Kind::AgentMemory => KindEntry::of::<AgentMemory>(),
+        Kind::Session => KindEntry::of::<Session>(),
+        Kind::SessionState => KindEntry::of::<SessionState>(),
+        Kind::Explored => KindEntry::of::<Explored>(),
+        Kind::TaskBreakdown => KindEntry::of::<TaskBreakdown>(),
+        Kind::DesignBrief => KindEntry::of::<DesignBrief>(),
+        Kind::DesignContract => KindEntry::of::<DesignContract>(),
+        Kind::TestContract => KindEntry::of::<TestContract>(),
+        Kind::TestResult => KindEntry::of::<TestResult>(),
+        Kind::Knowledge => KindEntry::of::<Knowledge>(),
     }
 }
 

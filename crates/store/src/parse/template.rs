@@ -28,18 +28,18 @@ pub(super) const PLACEHOLDERS_MAX: usize = 64;
 /// Puts real values where placeholders were found to be wrong; returns a warning for each.
 pub(super) fn fill(root: &mut Node<'_>, text: &str, found: &[Found]) -> Vec<Diagnostic> {
     let starts: HashSet<u32> = found.iter().map(|found| found.start).collect();
-    let mut fill = Fill { text, starts, warnings: Vec::new() };
+    let mut fill = Filling { text, starts, warnings: Vec::new() };
     fill.visit(root, &Path::Root);
     fill.warnings
 }
 
-struct Fill<'a> {
+struct Filling<'a> {
     text: &'a str,
     starts: HashSet<u32>,
     warnings: Vec<Diagnostic>,
 }
 
-impl Fill<'_> {
+impl Filling<'_> {
     fn visit(&mut self, node: &mut Node<'_>, path: &Path<'_>) {
         match &mut node.value {
             Value::List(items) => {

@@ -9,7 +9,7 @@ use waypost_model::diagnostic::{Diagnostic, Severity};
 use waypost_model::document::contract::{DesignBrief, DesignContract, Explored, TestResult};
 use waypost_model::document::knowledge::Knowledge;
 use waypost_model::document::memory::{AgentMemory, SharedContext, TaskHistory, TaskState};
-use waypost_model::document::server::{Task, Transition};
+use waypost_model::document::server::{ServerTask, Transition};
 use waypost_model::document::session::{Session, SessionState};
 use waypost_model::document::{Document, Kind};
 
@@ -112,7 +112,7 @@ fn wrong_types_say_what_was_found_and_expected() {
         expected: a list
     "#);
     assert_snapshot!(
-        faults::<Task>(r#"{"id": "task_a", "status": 1, "totalPhases": -1, "progress": 1.5}"#),
+        faults::<ServerTask>(r#"{"id": "task_a", "status": 1, "totalPhases": -1, "progress": 1.5}"#),
         @"
     1:28+1 wrong_type status: found the number 1
         expected: one of draft, pending, in_progress, review, completed, failed
@@ -337,9 +337,9 @@ fn answers_that_show_all_fields_load() {
         "progress": 40, "createdAt": "2024-02-15T10:00:00Z", "startedAt": "2024-02-15T10:01:00Z",
         "completedAt": null, "failedAt": "2024-02-15T11:00:00Z",
         "cancelledAt": "2024-02-15T11:00:00Z", "reason": "cancelled", "pausedBy": "rate_limit"}"#;
-    let Parsed { value, warnings } = parse::<Task>(task.as_bytes()).unwrap();
+    let Parsed { value, warnings } = parse::<ServerTask>(task.as_bytes()).unwrap();
     assert_eq!(warnings, []);
-    assert_eq!(parse::<Task>(render(&value).as_bytes()).unwrap().value, value);
+    assert_eq!(parse::<ServerTask>(render(&value).as_bytes()).unwrap().value, value);
     let transition = r#"{"timestamp": "2024-02-15T10:30:00Z", "taskId": "task_abc123",
         "type": "state_transition", "from": "paused", "to": "running", "trigger": "RESUM"}"#;
     assert_snapshot!(faults::<Transition>(transition), @"

@@ -23,7 +23,7 @@ pub(super) fn tree(text: &str) -> Result<Node<'_>, Vec<Diagnostic>> {
         return Err(found);
     }
     let span = span_of(&table.span());
-    let value = Build { text }.table(table.into_inner()).map_err(|finding| vec![*finding])?;
+    let value = TomlBuild { text }.table(table.into_inner()).map_err(|finding| vec![*finding])?;
     Ok(Node { span, value })
 }
 
@@ -42,11 +42,11 @@ fn span_of(range: &Range<usize>) -> Span {
     Span::new(range.start, range.end)
 }
 
-struct Build<'t> {
+struct TomlBuild<'t> {
     text: &'t str,
 }
 
-impl<'t> Build<'t> {
+impl<'t> TomlBuild<'t> {
     fn table(&self, table: DeTable<'t>) -> Result<Value<'t>, Box<Diagnostic>> {
         let mut entries = Vec::with_capacity(table.len());
         for (key, value) in table {

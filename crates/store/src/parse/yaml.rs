@@ -21,7 +21,7 @@ pub(super) fn tree(text: &str) -> Result<Node<'_>, Box<Diagnostic>> {
         emit_unresolved_aliases: true,
     };
     options.set_emit_comments(false);
-    let mut build = Build { text, open: Vec::new(), root: None, values: 0 };
+    let mut build = YamlBuild { text, open: Vec::new(), root: None, values: 0 };
     let mut parser: Parser<'_, StrInput<'_>> = Parser::new_from_str_with_options(text, options);
     while let Some(next) = parser.next_event() {
         let (event, span) = next.map_err(|error| explain(text, &error))?;
@@ -58,14 +58,14 @@ enum Open<'t> {
     Map { start: usize, entries: Vec<Entry<'t>>, key: Option<(Cow<'t, str>, Span)> },
 }
 
-struct Build<'t> {
+struct YamlBuild<'t> {
     text: &'t str,
     open: Vec<Open<'t>>,
     root: Option<Node<'t>>,
     values: usize,
 }
 
-impl<'t> Build<'t> {
+impl<'t> YamlBuild<'t> {
     fn take(&mut self, event: Event<'t>, span: granit_parser::Span) -> Result<(), Box<Diagnostic>> {
         let range = Span::new(offset(self.text, &span.start), offset(self.text, &span.end));
         match event {

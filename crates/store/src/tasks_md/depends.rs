@@ -42,7 +42,7 @@ pub(super) enum What {
 
 /// Why a dependency text cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum DependsFault {
     /// It names nothing at all.
     Prose,
     /// A word that is meant as an id and is none.
@@ -56,7 +56,7 @@ pub(super) enum Fault {
 #[derive(Debug, Default)]
 pub(super) struct Statement {
     pub(super) wanted: Vec<Wanted>,
-    pub(super) faults: Vec<(Range<usize>, Fault)>,
+    pub(super) faults: Vec<(Range<usize>, DependsFault)>,
 }
 
 /// Reads the parts of a dependency as one statement.
@@ -66,11 +66,11 @@ pub(super) fn read(slices: &[Slice<'_>]) -> Statement {
         return statement;
     }
     for slice in slices {
-        Scan { slice, at: 0, statement: &mut statement }.run();
+        DependsScan { slice, at: 0, statement: &mut statement }.run();
     }
     if statement.wanted.is_empty() && statement.faults.is_empty() {
         let span = slices.first().map_or(0..0, Slice::span);
-        statement.faults.push((span, Fault::Prose));
+        statement.faults.push((span, DependsFault::Prose));
     }
     statement
 }
@@ -86,13 +86,13 @@ pub(super) fn says_none(slice: &Slice<'_>) -> bool {
         || first.is_some_and(|first| NONE_WORDS.iter().any(|word| first.eq_ignore_ascii_case(word)))
 }
 
-struct Scan<'a, 'l> {
+struct DependsScan<'a, 'l> {
     slice: &'a Slice<'l>,
     at: usize,
     statement: &'a mut Statement,
 }
 
-impl Scan<'_, '_> {
+impl DependsScan<'_, '_> {
     fn run(mut self) {
         while let Some(next) = self.rest().chars().next() {
             if let Some((number, length)) = form::phase_number(self.rest()) {
@@ -115,7 +115,7 @@ impl Scan<'_, '_> {
         match number {
             Number::Whole(number) => self.want(What::Phase(number), span),
             Number::Fraction(_) | Number::TooLarge => {
-                self.statement.faults.push((span, Fault::PhaseNumber));
+                self.statement.faults.push((span, DependsFault::PhaseNumber));
             }
         }
     }
@@ -129,11 +129,11 @@ impl Scan<'_, '_> {
             Word::Id(id) => self.task_or_range(id, span),
             Word::Phase => match word[1..].parse() {
                 Ok(number) => self.want(What::Phase(number), span),
-                Err(_) => self.statement.faults.push((span, Fault::PhaseNumber)),
+                Err(_) => self.statement.faults.push((span, DependsFault::PhaseNumber)),
             },
             Word::Malformed | Word::Group => match ids::split_range(&word) {
                 Some((from, to)) => self.want(What::Range(from, to), span),
-                None => self.statement.faults.push((span, Fault::Id(word))),
+                None => self.statement.faults.push((span, DependsFault::Id(word))),
             },
             // What follows the word without a space belongs to it, as in `v1.2/T1`.
             Word::Other => self.at += full - word.len(),
@@ -158,7 +158,7 @@ impl Scan<'_, '_> {
             // A dash may also introduce a remark, a `~` cannot.
             _ if wavy => {
                 self.at = self.slice.text().len() - after.len();
-                self.statement.faults.push((span, Fault::OpenRange));
+                self.statement.faults.push((span, DependsFault::OpenRange));
             }
             _ => self.want(What::Task(from), span),
         }
@@ -174,7 +174,7 @@ impl Scan<'_, '_> {
     }
 }
 
-impl Fault {
+impl DependsFault {
     /// A message for people.
     pub(super) fn message(&self) -> String {
         match self {

@@ -64,7 +64,7 @@ pub(super) enum Tick {
 }
 
 /// The parts of the walk that taking in a field needs.
-pub(super) struct Reading<'a> {
+pub(super) struct FieldReading<'a> {
     pub(super) source: &'a str,
     pub(super) findings: &'a mut Findings,
 }
@@ -102,7 +102,7 @@ impl Draft {
         field: Field,
         label: Range<usize>,
         values: &[Slice<'_>],
-        reading: &mut Reading<'_>,
+        reading: &mut FieldReading<'_>,
     ) {
         // A label without a value is a form that was not filled in, except that a dependency has
         // to be stated one way or the other.
@@ -131,7 +131,7 @@ impl Draft {
         field: Field,
         label: &Range<usize>,
         values: &[Slice<'_>],
-        reading: &mut Reading<'_>,
+        reading: &mut FieldReading<'_>,
     ) {
         let text = joined(values);
         let path = self.path(field);
@@ -172,7 +172,7 @@ impl Draft {
         &mut self,
         label: &Range<usize>,
         values: &[Slice<'_>],
-        reading: &mut Reading<'_>,
+        reading: &mut FieldReading<'_>,
     ) {
         let statement = depends::read(values);
         let wanted = self.wanted.get_or_insert_default();
@@ -193,7 +193,7 @@ impl Draft {
         &mut self,
         label: &Range<usize>,
         values: &[Slice<'_>],
-        reading: &mut Reading<'_>,
+        reading: &mut FieldReading<'_>,
     ) {
         if self.has_block {
             let message = "has a run field and a block; the block is run";
@@ -204,7 +204,7 @@ impl Draft {
     }
 
     /// Takes in a fenced block of shell commands.
-    pub(super) fn set_block(&mut self, block: &Slice<'_>, reading: &mut Reading<'_>) {
+    pub(super) fn set_block(&mut self, block: &Slice<'_>, reading: &mut FieldReading<'_>) {
         if block.text().is_empty() {
             return;
         }
@@ -221,7 +221,7 @@ impl Draft {
         self.details.command = Some(block.text().into());
     }
 
-    fn warn_of_two(&self, span: Range<usize>, message: &str, reading: &mut Reading<'_>) {
+    fn warn_of_two(&self, span: Range<usize>, message: &str, reading: &mut FieldReading<'_>) {
         let message = format!("{} {message}", self.id);
         let warning = Diagnostic::warning("two_commands", message).path(self.path(Field::Run));
         let hint = "keep one of them; a block in another language than sh is text";
@@ -253,7 +253,7 @@ impl Draft {
         field: Field,
         values: &[Slice<'_>],
         expected: &str,
-        reading: &mut Reading<'_>,
+        reading: &mut FieldReading<'_>,
     ) {
         let message = format!("`{}` is not a {}", shorten(&joined(values)), field.name());
         let error = Diagnostic::error(PARSE_FAIL, message)
@@ -325,7 +325,7 @@ fn typed(values: &[Slice<'_>], source: &str) -> Option<Box<str>> {
 
 /// The value as one word. Several are a sentence that happens to start like the field, as in
 /// `Model: the User with its roles`.
-fn name(values: &[Slice<'_>], path: &str, reading: &mut Reading<'_>) -> Option<Box<str>> {
+fn name(values: &[Slice<'_>], path: &str, reading: &mut FieldReading<'_>) -> Option<Box<str>> {
     let text = joined(values);
     if !text.contains(char::is_whitespace) {
         return Some(text.into());

@@ -109,7 +109,7 @@ pub(super) enum Number {
 impl Head {
     /// Reads a line; `tick_box` is what Markdown has already taken off it.
     pub(super) fn read(line: &Line, tick_box: Option<&TickBox>) -> Self {
-        let mut cursor = Cursor { line, at: 0 };
+        let mut cursor = LinePosition { line, at: 0 };
         let mut marks = Marks { tick_box: tick_box.cloned(), ..Marks::default() };
         marks.take(&mut cursor);
         let start = cursor.at;
@@ -129,7 +129,7 @@ impl Marks {
     }
 
     /// Takes boxes, `✅` and decorating symbols off the front.
-    fn take(&mut self, cursor: &mut Cursor<'_>) {
+    fn take(&mut self, cursor: &mut LinePosition<'_>) {
         loop {
             cursor.space();
             if let Some(tick_box) = cursor.tick_box() {
@@ -142,7 +142,7 @@ impl Marks {
         }
     }
 
-    fn subject(&mut self, cursor: &mut Cursor<'_>) -> Subject {
+    fn subject(&mut self, cursor: &mut LinePosition<'_>) -> Subject {
         let start = cursor.at;
         let word = start..start + ids::word_length(cursor.rest());
         // Code may wrap the id or the whole line, so it has to start with the id.
@@ -169,7 +169,12 @@ impl Marks {
         }
     }
 
-    fn title(&mut self, cursor: &mut Cursor<'_>, id: TaskId, id_range: Range<usize>) -> Title {
+    fn title(
+        &mut self,
+        cursor: &mut LinePosition<'_>,
+        id: TaskId,
+        id_range: Range<usize>,
+    ) -> Title {
         let (mut separated, mut parallel, mut story) = (false, false, None);
         loop {
             cursor.space();
@@ -218,12 +223,12 @@ enum AfterId {
 }
 
 /// A position in a line.
-struct Cursor<'l> {
+struct LinePosition<'l> {
     line: &'l Line,
     at: usize,
 }
 
-impl<'l> Cursor<'l> {
+impl<'l> LinePosition<'l> {
     fn rest(&self) -> &'l str {
         &self.line.text()[self.at..]
     }

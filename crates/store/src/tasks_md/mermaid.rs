@@ -27,14 +27,14 @@ pub(super) struct Graph {
 /// Groups of nodes joined by links: `A & B --> C --> D`.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
-    pub(super) groups: Vec<Vec<Node>>,
+    pub(super) groups: Vec<Vec<MermaidNode>>,
     /// The links between the groups, one fewer than there are groups.
     pub(super) links: Vec<Link>,
 }
 
 /// One node where it is mentioned.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct MermaidNode {
     pub(super) name: String,
     pub(super) span: Range<usize>,
 }
@@ -83,7 +83,7 @@ impl Graph {
     }
 
     /// The task that a node stands for, as far as its spelling tells: its label before its name.
-    pub(super) fn candidates(&self, node: &Node) -> impl Iterator<Item = TaskId> {
+    pub(super) fn candidates(&self, node: &MermaidNode) -> impl Iterator<Item = TaskId> {
         let name = match ids::classify(&node.name) {
             Word::Id(id) => Some(id),
             // Mermaid's users avoid dots in names: `T1_2` is T1.2.
@@ -97,7 +97,7 @@ impl Graph {
 
     /// Reads the statements of one line, which `;` divides.
     fn statements(&mut self, line: &Line, start: usize, end: usize) {
-        let mut scan = Scan { line, at: start, end, labels: &mut self.labels };
+        let mut scan = MermaidScan { line, at: start, end, labels: &mut self.labels };
         while scan.at < scan.end {
             let from = scan.at;
             match scan.chain() {
@@ -126,14 +126,14 @@ fn is_configuration(statement: &str) -> bool {
     statement.starts_with("---") || statement.contains(':') && !statement.contains("-->")
 }
 
-struct Scan<'a> {
+struct MermaidScan<'a> {
     line: &'a Line,
     at: usize,
     end: usize,
     labels: &'a mut HashMap<String, TaskId>,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> MermaidScan<'a> {
     fn rest(&self) -> &'a str {
         &self.line.text()[self.at..self.end]
     }
@@ -165,7 +165,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn group(&mut self) -> Option<Vec<Node>> {
+    fn group(&mut self) -> Option<Vec<MermaidNode>> {
         let mut group = vec![self.node()?];
         loop {
             self.space();
@@ -176,7 +176,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn node(&mut self) -> Option<Node> {
+    fn node(&mut self) -> Option<MermaidNode> {
         self.space();
         let start = self.at;
         let length = name_length(self.rest());
@@ -191,7 +191,7 @@ impl<'a> Scan<'a> {
         if self.eat(":::") {
             self.at += name_length(self.rest());
         }
-        Some(Node { name, span: self.line.span(start..start + length) })
+        Some(MermaidNode { name, span: self.line.span(start..start + length) })
     }
 
     /// Reads the shape behind a name; the outer `None` is one that does not close.

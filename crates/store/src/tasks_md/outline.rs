@@ -133,7 +133,7 @@ fn outline(source: &str, part: Range<usize>) -> Outline {
     let options = Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS | Options::ENABLE_GFM;
     let mut builder = Builder {
         source,
-        open: vec![Open::Blocks(Vec::new())],
+        open: vec![OpenContainer::Blocks(Vec::new())],
         inline: None,
         one_line: false,
         rows: Vec::new(),
@@ -147,14 +147,14 @@ fn outline(source: &str, part: Range<usize>) -> Outline {
     }
     builder.flush();
     let blocks = match builder.open.swap_remove(0) {
-        Open::Blocks(blocks) => blocks,
-        Open::List(_) | Open::Item(_) => Vec::new(),
+        OpenContainer::Blocks(blocks) => blocks,
+        OpenContainer::List(_) | OpenContainer::Item(_) => Vec::new(),
     };
     Outline { blocks, too_deep: builder.too_deep }
 }
 
 /// A container whose end has not come yet.
-enum Open {
+enum OpenContainer {
     Blocks(Vec<Block>),
     List(Vec<Item>),
     Item(Item),
@@ -162,7 +162,7 @@ enum Open {
 
 struct Builder<'s> {
     source: &'s str,
-    open: Vec<Open>,
+    open: Vec<OpenContainer>,
     /// The lines of the paragraph, heading, cell or code block that is being read.
     inline: Option<Vec<Line>>,
     /// Whether it is a heading or a cell, which are one line to their reader.
@@ -194,7 +194,7 @@ impl Builder<'_> {
             Event::InlineHtml(_) => self.line().reach(span.end),
             Event::SoftBreak | Event::HardBreak => self.line_break(span),
             Event::TaskListMarker(ticked) => {
-                if let Some(Open::Item(item)) = self.open.last_mut() {
+                if let Some(OpenContainer::Item(item)) = self.open.last_mut() {
                     item.tick_box = Some(TickBox { span, ticked });
                 }
             }
@@ -212,7 +212,7 @@ impl Builder<'_> {
             }
             Tag::List(_) if self.open.len() < 2 * DEPTH_MAX => {
                 self.flush();
-                self.open.push(Open::List(Vec::new()));
+                self.open.push(OpenContainer::List(Vec::new()));
             }
             Tag::List(_) => {
                 self.flush();
@@ -220,7 +220,7 @@ impl Builder<'_> {
                 self.too_deep.get_or_insert(span);
             }
             Tag::Item => {
-                self.open.push(Open::Item(Item {
+                self.open.push(OpenContainer::Item(Item {
                     span,
                     tick_box: None,
                     blocks: Vec::with_capacity(BLOCKS_USUAL),
@@ -277,21 +277,23 @@ impl Builder<'_> {
     fn close(&mut self) {
         self.flush();
         match self.open.pop() {
-            Some(Open::Item(item)) => {
-                if let Some(Open::List(items)) = self.open.last_mut() {
+            Some(OpenContainer::Item(item)) => {
+                if let Some(OpenContainer::List(items)) = self.open.last_mut() {
                     items.push(item);
                 }
             }
-            Some(Open::List(items)) => self.add(Block::List(items)),
-            Some(root @ Open::Blocks(_)) => self.open.push(root),
+            Some(OpenContainer::List(items)) => self.add(Block::List(items)),
+            Some(root @ OpenContainer::Blocks(_)) => self.open.push(root),
             None => {}
         }
     }
 
     fn add(&mut self, block: Block) {
         match self.open.last_mut() {
-            Some(Open::Blocks(blocks) | Open::Item(Item { blocks, .. })) => blocks.push(block),
-            Some(Open::List(_)) | None => {}
+            Some(OpenContainer::Blocks(blocks) | OpenContainer::Item(Item { blocks, .. })) => {
+                blocks.push(block)
+            }
+            Some(OpenContainer::List(_)) | None => {}
         }
     }
 

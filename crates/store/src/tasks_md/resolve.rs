@@ -6,7 +6,7 @@ use super::{
     few::Few,
     findings::{Findings, MISSING_DEP, PARSE_FAIL, TOO_LARGE},
     ids,
-    mermaid::{Chain, Graph, Link, Node},
+    mermaid::{Chain, Graph, Link, MermaidNode},
 };
 use std::{
     cell::OnceCell,
@@ -297,7 +297,7 @@ impl Resolver<'_> {
     }
 
     fn chain(&mut self, graph: &Graph, chain: &Chain) {
-        let meaning = |node: &Node| {
+        let meaning = |node: &MermaidNode| {
             let mut candidates = graph.candidates(node).peekable();
             let first = candidates.peek().cloned();
             let known = candidates.find_map(|id| self.index.by_id.get(id.as_str()).copied());

@@ -1,7 +1,7 @@
 //! The title of a task: its words, and what it says about dependencies.
 
 use super::{
-    draft::{Draft, Reading},
+    draft::{Draft, FieldReading},
     field,
     form::Title,
     line::{Line, Origin, Slice},
@@ -22,7 +22,7 @@ pub(super) fn depends_remark(
     draft: &mut Draft,
     title: &Title,
     lines: &[Line],
-    reading: &mut Reading<'_>,
+    reading: &mut FieldReading<'_>,
 ) -> Remark {
     let is_field = |line: &&Line| field::labelled(line).is_some();
     let count = 1 + lines[1..].iter().take_while(|line| !is_field(line)).count();

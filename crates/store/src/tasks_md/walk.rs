@@ -6,7 +6,7 @@
 //! defines its id, because lists also talk about tasks.
 
 use super::{
-    draft::{Draft, Reading, Strength, Tick},
+    draft::{Draft, FieldReading, Strength, Tick},
     field::{self, Field, Labelled, Standing, Unknown},
     findings::{Findings, PARSE_FAIL, shorten},
     form::{self, Division, Head, Marks, Number, Prefix, Subject, Title},
@@ -72,7 +72,7 @@ pub(super) fn walk_parts(source: &str, part_length: usize) -> Walked {
     };
     let mut too_deep = None;
     for part in outline::parts(source, part_length) {
-        walk.blocks(&part.blocks, Owner::Section);
+        walk.blocks(&part.blocks, TextOwner::Section);
         too_deep = too_deep.or(part.too_deep);
     }
     walk.close_heading(source.len());
@@ -111,7 +111,7 @@ impl Walked {
 
 /// Whose text is being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
+enum TextOwner {
     /// That of the heading above, if it is a task.
     Section,
     /// That of the item around it.
@@ -152,7 +152,7 @@ struct Walk<'s> {
 }
 
 impl Walk<'_> {
-    fn blocks(&mut self, blocks: &[Block], owner: Owner) {
+    fn blocks(&mut self, blocks: &[Block], owner: TextOwner) {
         let mut blocks = blocks.iter().peekable();
         while let Some(block) = blocks.next() {
             match block {
@@ -221,7 +221,7 @@ impl Walk<'_> {
         }
     }
 
-    fn item(&mut self, item: &Item, owner: Owner) {
+    fn item(&mut self, item: &Item, owner: TextOwner) {
         let (lines, rest) = item.parts();
         self.depth += 1;
         match lines.first() {
@@ -231,7 +231,7 @@ impl Walk<'_> {
         self.depth -= 1;
     }
 
-    fn item_with_line(&mut self, item: &Item, owner: Owner, line: &Line) {
+    fn item_with_line(&mut self, item: &Item, owner: TextOwner, line: &Line) {
         let (lines, rest) = item.parts();
         let Head { marks, subject, start } = Head::read(line, item.tick_box.as_ref());
         let has_box = marks.tick_box.is_some();
@@ -256,12 +256,12 @@ impl Walk<'_> {
             Subject::Malformed { word, .. } if has_box => {
                 self.end_owner(owner, item.span.start);
                 self.refuse_id(line, word);
-                return self.blocks(rest, Owner::Unread);
+                return self.blocks(rest, TextOwner::Unread);
             }
             Subject::Several(word) if has_box => {
                 self.end_owner(owner, item.span.start);
                 self.refuse_several(line, word);
-                return self.blocks(rest, Owner::Unread);
+                return self.blocks(rest, TextOwner::Unread);
             }
             _ if has_box && !is_owned && self.depth == 1 => self.warn_without_id(line, start),
             Subject::Malformed { .. } | Subject::Several(_) | Subject::Other => {}
@@ -276,16 +276,21 @@ impl Walk<'_> {
     }
 
     /// Reads an item that is a task; `define` adds it.
-    fn item_task(&mut self, item: &Item, owner: Owner, define: impl FnOnce(&mut Self) -> Defined) {
+    fn item_task(
+        &mut self,
+        item: &Item,
+        owner: TextOwner,
+        define: impl FnOnce(&mut Self) -> Defined,
+    ) {
         self.end_owner(owner, item.span.start);
         let (lines, rest) = item.parts();
         let text_depth = std::mem::take(&mut self.text_depth);
         let Defined { draft, lines: title_lines } = define(self);
-        let below = self.lines(&lines[title_lines..], rest.first(), Owner::Task(draft));
-        self.blocks(&rest[usize::from(below == Below::Taken)..], Owner::Task(draft));
+        let below = self.lines(&lines[title_lines..], rest.first(), TextOwner::Task(draft));
+        self.blocks(&rest[usize::from(below == Below::Taken)..], TextOwner::Task(draft));
         self.text_depth = text_depth;
         self.out.drafts[draft].end_body(item.span.end);
-        if let Owner::Task(parent) = owner {
+        if let TextOwner::Task(parent) = owner {
             self.out.drafts[parent].body_from = item.span.end;
         }
     }
@@ -311,7 +316,7 @@ impl Walk<'_> {
         }
         let tick = marks.tick_box.map_or_else(|| Tick::Mark(line.end()), Tick::Box);
         let mut draft = Draft::new(title.id.clone(), id_span, tick);
-        let mut reading = Reading { source: self.source, findings: &mut self.out.findings };
+        let mut reading = FieldReading { source: self.source, findings: &mut self.out.findings };
         let remark = title::depends_remark(&mut draft, &title, lines, &mut reading);
         draft.title = title::text(&title, line, &remark);
         (draft.phase, draft.ticked, draft.strength) = (phase, ticked, strength);
@@ -370,7 +375,7 @@ impl Walk<'_> {
     }
 
     /// Reads the fields of a paragraph; the block below it may hold the value of the last one.
-    fn lines(&mut self, lines: &[Line], below: Option<&Block>, owner: Owner) -> Below {
+    fn lines(&mut self, lines: &[Line], below: Option<&Block>, owner: TextOwner) -> Below {
         let mut standing = std::mem::replace(&mut self.standing, Standing::Text);
         let Some(draft) = self.draft_of(owner) else { return Below::Left };
         let mut taken = Below::Left;
@@ -417,7 +422,7 @@ impl Walk<'_> {
         self.out.findings.add(span, warning.hint(hint));
     }
 
-    fn table(&mut self, rows: &[Vec<Line>], owner: Owner) {
+    fn table(&mut self, rows: &[Vec<Line>], owner: TextOwner) {
         let Some(draft) = self.draft_of(owner) else { return };
         for row in rows {
             let [label, value] = row.as_slice() else { continue };
@@ -428,36 +433,37 @@ impl Walk<'_> {
         }
     }
 
-    fn code(&mut self, language: &str, text: &Line, owner: Owner) {
+    fn code(&mut self, language: &str, text: &Line, owner: TextOwner) {
         if language == "mermaid" {
             self.out.graphs.extend(Graph::read(text));
         }
         if let Some(draft) = self.draft_of(owner).filter(|_| SHELLS.contains(&language)) {
-            let mut reading = Reading { source: self.source, findings: &mut self.out.findings };
+            let mut reading =
+                FieldReading { source: self.source, findings: &mut self.out.findings };
             let block = Slice::after(text, 0, Origin::Block);
             self.out.drafts[draft].set_block(&block, &mut reading);
         }
     }
 
     fn set(&mut self, draft: usize, field: Field, label: Range<usize>, values: &[Slice<'_>]) {
-        let mut reading = Reading { source: self.source, findings: &mut self.out.findings };
+        let mut reading = FieldReading { source: self.source, findings: &mut self.out.findings };
         self.out.drafts[draft].set(field, label, values, &mut reading);
     }
 
-    fn draft_of(&self, owner: Owner) -> Option<usize> {
+    fn draft_of(&self, owner: TextOwner) -> Option<usize> {
         match owner {
-            Owner::Section => self.open.as_ref().map(|open| open.draft),
-            Owner::Task(draft) => Some(draft),
-            Owner::Unread => None,
+            TextOwner::Section => self.open.as_ref().map(|open| open.draft),
+            TextOwner::Task(draft) => Some(draft),
+            TextOwner::Unread => None,
         }
     }
 
     /// Ends the text of what is around a task that starts here.
-    fn end_owner(&mut self, owner: Owner, at: usize) {
+    fn end_owner(&mut self, owner: TextOwner, at: usize) {
         match owner {
-            Owner::Section => self.close_heading(at),
-            Owner::Task(parent) => self.out.drafts[parent].end_body(at),
-            Owner::Unread => {}
+            TextOwner::Section => self.close_heading(at),
+            TextOwner::Task(parent) => self.out.drafts[parent].end_body(at),
+            TextOwner::Unread => {}
         }
     }
 

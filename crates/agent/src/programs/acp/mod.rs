@@ -63,7 +63,7 @@ impl Dialect for Acp {
     }
 
     fn listener(&self) -> Box<dyn Listener> {
-        Box::<stream::Stream>::default()
+        Box::<stream::AcpStream>::default()
     }
 
     fn ask(&self, line: &Value, raw: &str) -> Option<Ask> {

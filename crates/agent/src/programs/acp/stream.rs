@@ -23,7 +23,7 @@ const REPLAYS_LATE: &str = "gemini-cli";
 const SIGN_IN_REQUIRED: i64 = -32000;
 
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct AcpStream {
     is_ready: bool,
     /// Whether the program is one that replays late.
     replays_late: bool,
@@ -38,7 +38,7 @@ pub(super) struct Stream {
     usage: Usage,
 }
 
-impl Listener for Stream {
+impl Listener for AcpStream {
     fn hear(&mut self, line: &Value, raw: &str, said: &mut Vec<Said>) -> LineUse {
         if rpc::asked(line).is_some() {
             self.release(said);
@@ -58,7 +58,7 @@ impl Listener for Stream {
     }
 }
 
-impl Stream {
+impl AcpStream {
     /// Whether the update was put to use, be it that nothing can be said yet.
     fn updated(&mut self, update: &Value, said: &mut Vec<Said>) -> bool {
         let Some(mut held) = self.held.take() else { return self.update(update, said) };
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     fn hear(lines: &[Value]) -> Vec<Said> {
-        let (mut stream, mut said) = (Stream::default(), Vec::new());
+        let (mut stream, mut said) = (AcpStream::default(), Vec::new());
         for line in lines {
             stream.hear(line, &line.to_string(), &mut said);
         }

@@ -148,7 +148,7 @@ impl Dialect for Claude {
     }
 
     fn listener(&self) -> Box<dyn Listener> {
-        Box::<stream::Stream>::default()
+        Box::<stream::ClaudeStream>::default()
     }
 
     fn ask(&self, line: &Value, raw: &str) -> Option<Ask> {

@@ -20,7 +20,7 @@ const BYTES_PER_TOKEN: u64 = 4;
 pub(crate) const ASK_TOOL: &str = "AskUserQuestion";
 
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct ClaudeStream {
     session: Option<String>,
     calls: Calls,
     /// The message that is being told, in a line for each of its parts, and how long it is.
@@ -33,7 +33,7 @@ pub(super) struct Stream {
     trouble: Option<Trouble>,
 }
 
-impl Listener for Stream {
+impl Listener for ClaudeStream {
     fn hear(&mut self, line: &Value, raw: &str, said: &mut Vec<Said>) -> LineUse {
         match line["type"].as_str().unwrap_or_default() {
             "system" => self.system(line, said),
@@ -51,7 +51,7 @@ impl Listener for Stream {
     }
 }
 
-impl Stream {
+impl ClaudeStream {
     fn system(&mut self, line: &Value, said: &mut Vec<Said>) {
         let task = || owned(line, "task_id");
         match line["subtype"].as_str().unwrap_or_default() {
@@ -181,7 +181,7 @@ impl Stream {
     }
 }
 
-impl Stream {
+impl ClaudeStream {
     /// What the request behind a message used up. Its lines are told while it is written, with the
     /// output counted so far: what stands in them is more.
     fn request(&mut self, message: &Value) -> Option<Said> {

@@ -9,14 +9,14 @@ use crate::stream::{End, Said, Usage, Why};
 use serde_json::{Value, json};
 
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct CodexExecStream {
     calls: Calls,
     last_text: String,
     /// Whether a limit of this turn was told of.
     is_limited: bool,
 }
 
-impl Listener for Stream {
+impl Listener for CodexExecStream {
     fn hear(&mut self, line: &Value, _raw: &str, said: &mut Vec<Said>) -> LineUse {
         match line["type"].as_str().unwrap_or_default() {
             "thread.started" => {
@@ -50,7 +50,7 @@ impl Listener for Stream {
     }
 }
 
-impl Stream {
+impl CodexExecStream {
     fn begin(&mut self, item: &Value, said: &mut Vec<Said>) {
         if let Some((name, input)) = tool(item) {
             said.extend(self.calls.begin(&owned(item, "id"), &name, &input));

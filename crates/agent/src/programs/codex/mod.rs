@@ -151,7 +151,7 @@ impl Dialect for Server {
     }
 
     fn listener(&self) -> Box<dyn Listener> {
-        Box::<server::Stream>::default()
+        Box::<server::CodexStream>::default()
     }
 
     fn ask(&self, line: &Value, raw: &str) -> Option<Ask> {
@@ -226,7 +226,7 @@ impl Dialect for Exec {
     }
 
     fn listener(&self) -> Box<dyn Listener> {
-        Box::<exec::Stream>::default()
+        Box::<exec::CodexExecStream>::default()
     }
 
     fn named_variables(&self, around: &Around<'_>) -> NamedVariables {

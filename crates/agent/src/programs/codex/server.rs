@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 const WARNING_PERCENT: f64 = 80.0;
 
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(super) struct CodexStream {
     session: String,
     is_turning: bool,
     calls: Calls,
@@ -25,7 +25,7 @@ pub(super) struct Stream {
     is_limited: bool,
 }
 
-impl Listener for Stream {
+impl Listener for CodexStream {
     fn hear(&mut self, line: &Value, raw: &str, said: &mut Vec<Said>) -> LineUse {
         if rpc::asked(line).is_some() {
             said.extend(ask(line, raw, Some(&self.calls)).map(Said::Asked));
@@ -38,7 +38,7 @@ impl Listener for Stream {
     }
 }
 
-impl Stream {
+impl CodexStream {
     /// The answer to a request of ours.
     fn answered(&mut self, line: &Value, said: &mut Vec<Said>) {
         let id = line["id"].as_str().unwrap_or_default();

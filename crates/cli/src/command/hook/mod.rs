@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 use waypost_agent::hook::{
-    Answer, Event, INPUT_SIZE_MAX, Moment, Product, Reply, read, refuse_unread,
+    Event, HookAnswer, INPUT_SIZE_MAX, Moment, Product, Reply, read, refuse_unread,
 };
 use waypost_engine::{Clock, Project};
 use waypost_hook::{Spot, fence, folders, log};
@@ -76,7 +76,7 @@ fn reply(product: Option<Product>) -> Reply {
     };
     match event {
         Ok(event) if matches!(event.moment, Moment::BeforeTool(_)) => {
-            let refused = |reason: &str| event.reply(&Answer::Refuse(reason.to_owned()));
+            let refused = |reason: &str| event.reply(&HookAnswer::Refuse(reason.to_owned()));
             let (late, failed) = (
                 refused("the gate did not answer in time; `waypost doctor` says more"),
                 refused("`waypost hook` has failed; this is a bug"),
@@ -109,7 +109,7 @@ fn within<T: Send + 'static>(
     }
 }
 
-fn consider(event: &Event) -> Answer {
+fn consider(event: &Event) -> HookAnswer {
     match &event.moment {
         Moment::BeforeTool(call) => tool::before(event, call),
         Moment::AfterTool(_) => session::after_tool(event),
@@ -117,7 +117,7 @@ fn consider(event: &Event) -> Answer {
         Moment::BeforeCompaction { trigger } => session::compaction(event, trigger),
         Moment::Stop { is_held } => session::stop(event, *is_held),
         // A subagent ends when its part is done; what is open is its conversation's business.
-        Moment::SubagentStop { .. } | Moment::Other => Answer::Silent,
+        Moment::SubagentStop { .. } | Moment::Other => HookAnswer::Silent,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{note, spot};
 use std::path::Path;
-use waypost_agent::hook::{Answer, Event, ToolCall};
+use waypost_agent::hook::{Event, HookAnswer, ToolCall};
 use waypost_engine::{EngineError, gate};
 use waypost_hook::{Case, Ruling, Spot, folders, spelling};
 use waypost_model::{
@@ -19,9 +19,9 @@ pub(super) struct Refused {
 }
 
 /// The answer of all projects that have a say; the first refusal counts.
-pub(super) fn before(event: &Event, call: &ToolCall) -> Answer {
+pub(super) fn before(event: &Event, call: &ToolCall) -> HookAnswer {
     let folders = folders(Some(event));
-    let Some(here) = folders.first() else { return Answer::Silent };
+    let Some(here) = folders.first() else { return HookAnswer::Silent };
     let mut asked: Vec<Spot> = Vec::new();
     for start in &folders {
         let (spot, ruled) = ask(start, |case| case.judge(call), here);
@@ -42,12 +42,12 @@ pub(super) fn before(event: &Event, call: &ToolCall) -> Answer {
                     message: message.clone(),
                 };
                 note(event, &spot, outcome);
-                return Answer::Refuse(message);
+                return HookAnswer::Refuse(message);
             }
         }
         asked.push(spot);
     }
-    Answer::Silent
+    HookAnswer::Silent
 }
 
 /// What one project says.

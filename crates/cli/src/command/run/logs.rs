@@ -35,7 +35,7 @@ pub(super) fn run(
         context.out.note(format!("{id} has not been started"));
         return Ok(ExitCode::SUCCESS);
     }
-    let mut source = Source {
+    let mut source = AttemptOutput {
         transcript: agent::transcript(project.setup(), &id, attempt),
         log: project.setup().task_log(&id, attempt),
         at: 0,
@@ -56,13 +56,13 @@ pub(super) fn run(
 }
 
 /// What an attempt has left: what its agent said, then what was printed.
-struct Source {
+struct AttemptOutput {
     transcript: Option<Transcript>,
     log: PathBuf,
     at: u64,
 }
 
-impl Source {
+impl AttemptOutput {
     /// Prints what is new; says whether anything was.
     fn print(&mut self) -> Result<bool, CliError> {
         let said = match &mut self.transcript {

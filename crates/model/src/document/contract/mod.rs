@@ -11,10 +11,10 @@ pub use design::{
     Boundary, DesignBrief, DesignContract, Field, FileRef, FileStatus, Interface, Invariant,
     LayerAssignment, Shape,
 };
-pub use plan::{Explored, ExploredFile, PlannedSubtask, PlannedTask, TaskBreakdown};
+pub use plan::{BreakdownTask, Explored, ExploredFile, PlannedSubtask, TaskBreakdown};
 pub use testing::{
-    Action, CaseCategory, Execution, FailedTest, FailureCategory, Outcome, Recommendation, Summary,
-    TestCase, TestContract, TestResult,
+    Action, CaseCategory, FailedTest, FailureCategory, Outcome, Recommendation, Summary, TestCase,
+    TestContract, TestExecution, TestResult,
 };
 
 use super::check::Findings;

@@ -66,7 +66,7 @@ pub struct TaskBreakdown {
     /// What is to be achieved as a whole.
     pub objective: String,
     /// The tasks, each with its subtasks.
-    pub tasks: Vec<PlannedTask>,
+    pub tasks: Vec<BreakdownTask>,
     /// What the plan takes for granted and the exploration has to confirm.
     pub assumptions: Vec<String>,
     /// The ids of all tasks in the order in which they are to be done.
@@ -76,7 +76,8 @@ pub struct TaskBreakdown {
 /// A task of a breakdown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PlannedTask {
+#[schemars(rename = "PlannedTask")]
+pub struct BreakdownTask {
     /// The task's id.
     pub id: SessionTaskId,
     /// What the task is called.

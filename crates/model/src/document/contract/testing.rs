@@ -101,7 +101,7 @@ pub struct TestResult {
     /// The agent that made it.
     pub created_by: String,
     /// The run of the tests.
-    pub execution: Execution,
+    pub execution: TestExecution,
     /// How many tests ended how.
     pub summary: Summary,
     /// The tests that failed.
@@ -114,7 +114,8 @@ pub struct TestResult {
 /// A run of tests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Execution {
+#[schemars(rename = "Execution")]
+pub struct TestExecution {
     /// The command that was run.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]

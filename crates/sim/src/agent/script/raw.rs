@@ -23,7 +23,7 @@ const COST_USD_MAX: f64 = 1_000_000.0;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RawScript {
+pub(super) struct RawAgentScript {
     version: u64,
     default: Option<Vec<RawAttempt>>,
     #[serde(default)]
@@ -114,7 +114,7 @@ struct RawUsage {
     cost_usd: f64,
 }
 
-impl RawScript {
+impl RawAgentScript {
     pub(super) fn settle(self) -> Result<AgentScript, Vec<Diagnostic>> {
         let mut findings = Vec::new();
         source::check_version(self.version, &mut findings);

@@ -28,9 +28,9 @@ pub(super) struct Contents {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
     /// Entry `seq` is at position `seq - 1`.
-    entries: Chunks<Arc<Entry>>,
+    entries: Chunks<Arc<KeptEntry>>,
     /// The entries of each stream, in the same way.
-    streams: BTreeMap<StreamName, Chunks<Arc<Entry>>>,
+    streams: BTreeMap<StreamName, Chunks<Arc<KeptEntry>>>,
     /// Those that are not done, by id.
     effects: BTreeMap<u64, Arc<OpenEffect>>,
     /// Of all that were ever queued.
@@ -42,7 +42,7 @@ pub(super) struct Tables {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct KeptEntry {
     seq: u64,
     stream: StreamName,
     stream_seq: u64,
@@ -53,7 +53,7 @@ struct Entry {
     body: String,
 }
 
-impl Entry {
+impl KeptEntry {
     fn as_event(&self) -> EventRef<'_> {
         EventRef {
             seq: self.seq,
@@ -108,7 +108,7 @@ impl Tables {
             return Err(StoreError::Moved { stream: stream.clone(), seen, head });
         }
         for event in events {
-            let entry = Arc::new(Entry {
+            let entry = Arc::new(KeptEntry {
                 seq: self.last() + 1,
                 stream: stream.clone(),
                 stream_seq: self.head_of(stream) + 1,

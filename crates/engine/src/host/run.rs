@@ -6,7 +6,7 @@ use super::{
     guests::{Admission, Left},
     listen::last_word,
     protocol::{self, Answer, GuestKind, HandOver, Refusal, Request},
-    watch::{Heard, RunWatch},
+    watch::{HeardOfHost, RunWatch},
 };
 use crate::{
     attendance::{self, EngineClaim, RUNS},
@@ -186,10 +186,10 @@ impl Handing<'_> {
             let heard = self.watch.hear();
             self.tell()?;
             match heard {
-                Heard::Nothing => self.wait(&mut view)?,
-                Heard::HungUp if view.is_heard => return Ok(Followed::Lost),
-                Heard::HungUp => return Ok(Followed::Unheard),
-                Heard::Said(answer) => {
+                HeardOfHost::Nothing => self.wait(&mut view)?,
+                HeardOfHost::HungUp if view.is_heard => return Ok(Followed::Lost),
+                HeardOfHost::HungUp => return Ok(Followed::Unheard),
+                HeardOfHost::Said(answer) => {
                     if let Some(followed) = self.take(*answer, owner, (carried, &mut view))? {
                         return Ok(followed);
                     }

@@ -38,7 +38,7 @@ pub struct RunWatch {
 }
 
 /// What was heard of a host.
-pub(super) enum Heard {
+pub(super) enum HeardOfHost {
     Nothing,
     /// Something that the one who watches has to act on.
     Said(Box<Answer>),
@@ -67,10 +67,10 @@ impl RunWatch {
         }
         loop {
             match self.hear() {
-                Heard::Nothing => return Ok(true),
-                Heard::HungUp => return attendance::is_run_attended(project),
-                Heard::Said(answer) if is_last_word(&answer) => self.host = None,
-                Heard::Said(_) => {}
+                HeardOfHost::Nothing => return Ok(true),
+                HeardOfHost::HungUp => return attendance::is_run_attended(project),
+                HeardOfHost::Said(answer) if is_last_word(&answer) => self.host = None,
+                HeardOfHost::Said(_) => {}
             }
         }
     }
@@ -120,15 +120,15 @@ impl RunWatch {
     }
 
     /// Hears the host out, up to something that has to be acted on; never waits.
-    pub(super) fn hear(&mut self) -> Heard {
+    pub(super) fn hear(&mut self) -> HeardOfHost {
         loop {
-            let Some(host) = &mut self.host else { return Heard::HungUp };
+            let Some(host) = &mut self.host else { return HeardOfHost::HungUp };
             if !host.is_ready() {
-                return Heard::Nothing;
+                return HeardOfHost::Nothing;
             }
             let Some(line) = host.receive_line().ok().flatten() else {
                 self.host = None;
-                return Heard::HungUp;
+                return HeardOfHost::HungUp;
             };
             match protocol::read(&line) {
                 Some(Answer::Look { running }) => self.running = running,
@@ -136,7 +136,7 @@ impl RunWatch {
                 Some(Answer::Happening { news }) if news.happening.is_word() => {
                     self.reader.hear(news);
                 }
-                Some(answer) => return Heard::Said(Box::new(answer)),
+                Some(answer) => return HeardOfHost::Said(Box::new(answer)),
                 // It is of a later version.
                 None => {}
             }

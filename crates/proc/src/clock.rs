@@ -9,7 +9,7 @@ use rustix::{
 };
 use std::time::{Duration, Instant};
 
-/// Longer than anything that is waited for; the clock itself ends somewhere beyond.
+/// Longer than anything that is waited for, and far from where the clock itself ends.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 #[expect(

@@ -34,6 +34,8 @@ const PROSE_WORDS: &[(&str, Case, &str)] = &[
     ("somebody", Case::Any, WHO),
     ("nobody", Case::Any, WHO),
     ("anybody", Case::Any, WHO),
+    ("giver", Case::Any, WHO),
+    ("somewhere", Case::Any, "where it is"),
     ("anew", Case::Any, "again"),
     ("mend", Case::Any, "fix"),
     ("mended", Case::Any, "fixed"),

@@ -267,7 +267,7 @@ pub(super) fn is_in_git(project: &Project) -> bool {
 /// Whether git tracks a file or anything in a folder; nothing is tracked outside a work tree. That
 /// git cannot say is an error: what it tracks must not be touched by accident.
 pub(super) fn is_tracked(path: &Path) -> Result<bool, EngineError> {
-    // A folder may be a link to somewhere else.
+    // A folder may be a link that leads out of the work tree.
     let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
     let Some(folder) = folder else { return Ok(false) };
     if place::Place::find(&folder)?.git_common.is_none() {

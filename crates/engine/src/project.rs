@@ -57,7 +57,7 @@ const BACKUP_INTERVAL: Duration = Duration::from_secs(24 * 3_600);
 const BACKUP_SIZE_MAX: u64 = 32 << 20;
 
 /// How many entries are read at once when the log is searched.
-const LOG_PAGE: usize = 1_000;
+pub(crate) const LOG_PAGE: usize = 1_000;
 
 /// Where a project is and how it is set up; nothing of it is open.
 #[derive(Debug)]

@@ -281,19 +281,14 @@ impl Executor<'_> {
         self.keep_budget(project)?;
         let workers = std::mem::take(&mut self.workers);
         for life in workers.values().map(|worker| &worker.agent.life) {
-            self.say_price(project, (&life.agent, &life.meter), false)?;
+            self.say_price((&life.agent, &life.meter), false);
         }
         self.workers = workers;
         Ok(())
     }
 
     /// Says once for each agent that its cost is not known but reckoned.
-    fn say_price(
-        &mut self,
-        project: &mut Project,
-        (agent, meter): (&Agent, &Meter),
-        is_over: bool,
-    ) -> Result<(), EngineError> {
+    fn say_price(&mut self, (agent, meter): (&Agent, &Meter), is_over: bool) {
         let name = &agent.name;
         self.request_micros = self.request_micros.max(meter.request_micros());
         let mut found = Vec::new();
@@ -315,10 +310,9 @@ impl Executor<'_> {
         }
         for (key, text) in found {
             if self.said.insert(key) {
-                self.say(project, Happening::Note(text))?;
+                self.say(Happening::Note(text));
             }
         }
-        Ok(())
     }
 
     /// Records a conversation that the program has named.
@@ -462,7 +456,7 @@ impl Executor<'_> {
         if accounted < number {
             with.push(run::Command::Account { id: id.clone(), account });
         }
-        self.say_price(project, (agent, meter), true)?;
+        self.say_price((agent, meter), true);
         // The fence of a later attempt is not ours to take away.
         let active = project.run()?.active();
         if active.is_some_and(|active| is_at(active, &attempt)) {
@@ -538,14 +532,14 @@ impl Executor<'_> {
         let purse = match self.purses(project)? {
             (Some(0), _) if !self.is_out_of_money => {
                 self.is_out_of_money = true;
-                self.say(project, Happening::Note("the budget is used up".into()))?;
+                self.say(Happening::Note("the budget is used up".into()));
                 Purse::Run
             }
             (_, Some(0)) => {
                 let next = now.next_day();
                 if self.said.insert(format!("day {next}")) {
                     let text = format!("the budget of the day is used up; it goes on at {next}");
-                    self.say(project, Happening::Note(text))?;
+                    self.say(Happening::Note(text));
                 }
                 Purse::Day
             }
@@ -597,9 +591,8 @@ impl Executor<'_> {
         self.showing.change();
         let refused = project.commit_each(&Actor::Waypost, &commands, |_| Vec::new())?;
         self.tell_recorded(project)?;
-        refused
-            .into_iter()
-            .try_for_each(|refused| self.say(project, Happening::Note(refused.message)))
+        refused.into_iter().for_each(|refused| self.say(Happening::Note(refused.message)));
+        Ok(())
     }
 }
 

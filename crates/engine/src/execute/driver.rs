@@ -388,7 +388,7 @@ impl Executor<'_> {
         if self.keepers_lost > KEEPERS_MAX {
             return Err(ProcError::Gone { id: self.keeper.id().to_owned() }.into());
         }
-        self.say(project, Happening::Note("the keeper has died; going on".into()))?;
+        self.say(Happening::Note("the keeper has died; going on".into()));
         // Those that died before and are not recorded yet are looked at again: while they are held
         // here, each seems to be a keeper that does not answer.
         self.dead.clear();
@@ -478,7 +478,7 @@ impl Executor<'_> {
                 self.commit(project, commands)?;
                 self.has_commanded = true;
             }
-            Output::Say(word) => self.say(project, word)?,
+            Output::Say(word) => self.say(word),
             Output::WakeAt(time) => {
                 self.wakes_at = Some(self.wakes_at.map_or(time, |at| at.min(time)));
             }
@@ -544,14 +544,10 @@ impl Executor<'_> {
     }
 
     /// Tells what is in no journal, after everything that is.
-    pub(super) fn say(
-        &mut self,
-        project: &mut Project,
-        happening: Happening,
-    ) -> Result<(), EngineError> {
-        self.tell_recorded(project)?;
+    pub(super) fn say(&mut self, happening: Happening) {
+        // What this engine records is told at once, and what others do when that is heard of: there
+        // is nothing to read for each word.
         self.audience.tell(&RunNews { happening, cursor: self.news.seen() });
-        Ok(())
     }
 
     /// Retires trees that are not worked in. Says whether anything went.
@@ -560,7 +556,7 @@ impl Executor<'_> {
         let pruned = reclaim(project, &trees, by)?;
         for (name, snapshot) in &pruned.removed {
             let kept = snapshot.as_ref().map_or_else(String::new, |it| format!(", kept in {it}"));
-            self.say(project, Happening::Note(format!("{name} is removed{kept}")))?;
+            self.say(Happening::Note(format!("{name} is removed{kept}")));
         }
         Ok(!pruned.removed.is_empty() || pruned.swept > 0)
     }
@@ -611,7 +607,7 @@ impl Executor<'_> {
         summary::keep(project);
         project.back_up_if_due();
         for notice in project.take_notices() {
-            self.say(project, Happening::Remark(notice))?;
+            self.say(Happening::Remark(notice));
         }
         let end = project.clock.now();
         self.showing.rendered(is_shown, (start, end));

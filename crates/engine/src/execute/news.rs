@@ -4,7 +4,11 @@
 //! has its place in the journal's order, so that every view shows the same in the same order.
 
 use super::audience::Happening;
-use crate::{error::EngineError, host::Happened, project::Project};
+use crate::{
+    error::EngineError,
+    host::Happened,
+    project::{LOG_PAGE, Project},
+};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use waypost_model::{
@@ -64,16 +68,17 @@ impl NewsReader {
         self.take_words(&mut news);
         loop {
             let page = project.log_after(self.seen)?;
-            if page.is_empty() {
-                // What was said after an entry that was told before comes late, and last.
-                news.extend(self.words.drain(..));
-                return Ok(news);
-            }
+            let is_last = page.len() < LOG_PAGE;
             for entry in page {
                 self.seen = entry.cursor();
                 let happening = happening(&Happened::new(entry), project, starts)?;
                 news.extend(happening.map(|it| RunNews { happening: it, cursor: self.seen }));
                 self.take_words(&mut news);
+            }
+            if is_last {
+                // What was said after an entry that was told before comes late, and last.
+                news.extend(self.words.drain(..));
+                return Ok(news);
             }
         }
     }

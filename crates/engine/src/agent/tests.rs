@@ -123,8 +123,8 @@ fn folder() -> TempDir {
     let at = |name: &str| folder.path().join(name);
     fs::create_dir_all(at("project/.waypost")).unwrap();
     fs::create_dir_all(at("home/bin")).unwrap();
-    fs::write(at("project/TASKS.md"), TASKS).unwrap();
-    fs::write(at("home/bin/parrot"), SCRIPT).unwrap();
+    crate::write_file(&at("project/TASKS.md"), TASKS.as_bytes()).unwrap();
+    crate::write_file(&at("home/bin/parrot"), SCRIPT.as_bytes()).unwrap();
     fs::set_permissions(at("home/bin/parrot"), fs::Permissions::from_mode(0o755)).unwrap();
     folder
 }

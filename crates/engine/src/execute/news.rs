@@ -147,7 +147,6 @@ fn missing(active: &Active, phase: u32) -> usize {
 mod tests {
     use super::*;
     use crate::{ledger::MachineCommand, tasks};
-    use std::fs;
     use waypost_model::{actor::Actor, run::Command};
 
     const TASKS: &str =
@@ -170,7 +169,7 @@ mod tests {
     #[test]
     fn what_was_said_is_told_in_its_place() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("TASKS.md"), TASKS).unwrap();
+        crate::write_file(&folder.path().join("TASKS.md"), TASKS.as_bytes()).unwrap();
         let actor = Actor::User("test".into());
         let mut project = Project::open_unreconciled(folder.path(), actor).unwrap();
         tasks::drive_run(&mut project, &[], None).unwrap();

@@ -242,7 +242,7 @@ impl Broadcast {
         }
         self.feed.wish(if haste == Haste::Now { Wish::Stop } else { Wish::Finish });
         if haste == Haste::Finish {
-            self.stops_at.get_or_insert(Clock.now().plus(self.grace));
+            self.stops_at.get_or_insert_with(|| Clock.now().plus(self.grace));
         }
     }
 }

@@ -39,6 +39,7 @@ use waypost_model::{
     machine::Rejected,
     next::NextStep,
 };
+use waypost_proc::limit_open_files;
 use waypost_store::{
     StoreError, file,
     journal::Changes,
@@ -353,7 +354,9 @@ fn spawn(
         command.env_remove(name);
     }
     command.stdin(Stdio::null()).stdout(said).stderr(twin);
-    command.spawn().map_err(cannot_start)
+    let child = command.spawn().map_err(cannot_start)?;
+    limit_open_files(&child);
+    Ok(child)
 }
 
 fn cannot_start(error: std::io::Error) -> EngineError {

@@ -16,6 +16,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 use waypost_model::code::Code;
+use waypost_proc::limit_open_files;
 
 /// How much of a check's output is kept for comparing with what was expected.
 const OUTPUT_KEPT_MAX: usize = 1 << 20;
@@ -86,6 +87,7 @@ impl Check {
         let (output, writer) = io::pipe().map_err(cannot)?;
         shell.stdout(writer.try_clone().map_err(cannot)?).stderr(writer);
         let child = shell.spawn().map_err(cannot)?;
+        limit_open_files(&child);
         // The parent's ends of the pipe would keep it open.
         shell.stdout(Stdio::null()).stderr(Stdio::null());
         Ok(Self { command: command.to_owned(), child, output, is_reaped: Arc::default() })

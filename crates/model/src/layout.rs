@@ -92,6 +92,8 @@ pub mod variable {
     pub const KEEPER: &str = "WAYPOST_KEEPER";
     /// The keeper's name for the process.
     pub const CHILD: &str = "WAYPOST_CHILD";
+    /// How many files the children of a keeper may open, where its engine may open more than that.
+    pub const OPEN_FILES: &str = "WAYPOST_OPEN_FILES";
     /// The file that a check of an agent program's gate makes if it is not held.
     pub const CANARY: &str = "WAYPOST_CANARY";
     /// Asks for completions instead of running a command.

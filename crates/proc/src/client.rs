@@ -6,6 +6,7 @@ use crate::{
     clock,
     error::ProcError,
     keeper::READY,
+    open_files,
     place::Place,
     process::Identity,
     spec::{INPUT_SIZE_MAX, Report, Spec, Stop},
@@ -366,6 +367,7 @@ fn launch(place: &Place, program: &[OsString]) -> Result<Child, ProcError> {
     // Not in a process group of its own: the leader of one cannot make a session.
     command.args(arguments).arg(&place.folder).current_dir("/");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
+    open_files::tell(&mut command);
     let mut process = command.spawn().map_err(|e| failed(e.to_string()))?;
     let word = process.stdout.take().map_or_else(Vec::new, read_word);
     if word == READY {

@@ -28,6 +28,7 @@ mod error;
 mod found;
 mod keeper;
 mod octets;
+mod open_files;
 mod place;
 mod process;
 mod spec;
@@ -39,6 +40,7 @@ pub use client::Keeper;
 pub use error::ProcError;
 pub use found::{Dead, Found, find, is_any_left, look_again};
 pub use keeper::serve;
+pub use open_files::{limit_open_files, raise_open_files};
 pub use process::Identity;
 pub use spec::{
     CHILD_VARIABLE, Ended, How, INPUT_SIZE_MAX, KEEPER_VARIABLE, Limits, Program, Refusal, Report,

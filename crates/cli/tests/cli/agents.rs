@@ -6,7 +6,10 @@ use crate::{
     terminal::no_person_is_here,
 };
 use serde_json::{Value, json};
-use std::fs;
+use std::{fs, process::Stdio};
+
+/// An engine without agents needs fewer, and one with a third as many agents more.
+const FEW_FILES: usize = 48;
 
 /// Tasks of one phase that depend on nothing, for the agent `alice`.
 pub(crate) fn tasks(ids: &[&str]) -> String {
@@ -89,6 +92,27 @@ fn agents_work_and_what_they_did_is_recorded() {
     let said = project.must("run logs T1.1").stdout;
     assert!(said.contains("I begin.") && said.contains("Write"), "{said}");
     assert!(left(&project).is_empty());
+}
+
+/// A shell gives the engine as few open files as its own start needs, and each agent takes some.
+#[test]
+fn an_engine_opens_more_files_than_is_usual_and_agents_do_not() {
+    let wait = "ulimit -S -n > files-$WAYPOST_TASK; until test -e go; do sleep 0.05; done";
+    let script = json!({"version": 1, "default": [{"steps": [{"run": wait}, {"done": "waited"}]}]});
+    let ids: Vec<String> = (1..=FEW_FILES / 3).map(|number| format!("T1.{number}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let project = with(&tasks(&ids), &script).variable("WAYPOST_RUN_MAX_AGENTS", "100");
+    let limited = format!("ulimit -S -n {FEW_FILES}; exec \"$@\"");
+    let mut run = project.command("sh", &project.root);
+    run.args(["-c", &limited, "sh", BINARY, "run", "--no-budget", "--retry-limit", "0"]);
+    let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let given = |id: &&str| fs::read_to_string(project.root.join(format!("files-{id}"))).ok();
+    let usual = Some(format!("{FEW_FILES}\n"));
+    wait_for("all agents to work at once", || ids.iter().all(|id| given(id) == usual));
+    assert_eq!(bodies(&project, "attempt_parked"), Vec::<Value>::new());
+    project.write("go", "");
+    wait_for("the run to end", || run.try_wait().unwrap().is_some());
+    assert_eq!(project.json("run status")["counts"]["completed"], ids.len());
 }
 
 #[test]

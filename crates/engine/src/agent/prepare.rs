@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 use waypost_agent::launch;
+use waypost_proc::limit_open_files;
 use waypost_store::{
     file::{self, Mark},
     hash,
@@ -112,7 +113,7 @@ fn start(
     folder: &Path,
     environment: &[(String, String)],
 ) -> Option<Child> {
-    Command::new(program)
+    let child = Command::new(program)
         .args(&agent.command[1..])
         .args(first.arguments)
         .current_dir(folder)
@@ -122,5 +123,7 @@ fn start(
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .ok()
+        .ok()?;
+    limit_open_files(&child);
+    Some(child)
 }

@@ -8,6 +8,7 @@ use std::{
     process::{Command, Stdio},
     time::Duration,
 };
+use waypost_proc::limit_open_files;
 
 /// How long a program may take to tell its version where a person waits for that alone.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
@@ -33,6 +34,7 @@ pub(crate) fn version(
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
+    limit_open_files(&child);
     end_of(&mut child, patience)?;
     let mut text = String::new();
     child.stdout.take()?.take(SAID_MAX).read_to_string(&mut text).ok()?;

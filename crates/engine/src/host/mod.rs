@@ -42,6 +42,7 @@ use std::{
 };
 pub use watch::RunWatch;
 use waypost_model::actor::Actor;
+use waypost_proc::raise_open_files;
 use waypost_store::{
     journal::Cursor,
     lock::{EngineLease, Owner},
@@ -76,6 +77,7 @@ impl Host {
     fn begin(mut project: Project, lease: EngineLease) -> Result<Self, EngineError> {
         let now = project.clock.now();
         outbox::settle_obsolete(project.ensure_journal()?, now)?;
+        raise_open_files();
         let (place, spelling) = (project.setup.place.clone(), project.spelling);
         let programs = project.setup.programs.clone();
         let desk = Arc::new(Desk::new(Seat::new(project, lease.owner().clone()))?);

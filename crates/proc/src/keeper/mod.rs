@@ -11,7 +11,7 @@ mod family;
 mod keeping;
 mod speech;
 
-use crate::{cgroup::Home, error::ProcError, place::Place, spool::Spool};
+use crate::{cgroup::Home, error::ProcError, open_files, place::Place, spool::Spool};
 use keeping::Keeping;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::{fs::File, path::Path};
@@ -60,12 +60,9 @@ pub(crate) struct Files {
 fn raise_limits() -> Files {
     let core = getrlimit(Resource::Core);
     let _kept = setrlimit(Resource::Core, Rlimit { current: Some(0), ..core });
-    let files = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: files.maximum, ..files };
-    if files.current != files.maximum && setrlimit(Resource::Nofile, raised).is_ok() {
-        return Files { own: raised.current.unwrap_or(u64::MAX), children: Some(files) };
-    }
-    Files { own: files.current.unwrap_or(u64::MAX), children: None }
+    open_files::raise_open_files();
+    let own = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    Files { own, children: open_files::usual() }
 }
 
 fn tell_ready() {

@@ -2,7 +2,7 @@
 
 use crate::{
     execute::wait_for,
-    harness::{BINARY, Project, USER_CONFIG},
+    harness::{BINARY, Project, Ran, USER_CONFIG},
 };
 use serde_json::{Value, json};
 use std::{
@@ -221,4 +221,30 @@ fn a_review_goes_on_where_its_command_was_killed() {
         let sessions = fs::read_dir(project.base().join("sessions")).unwrap().count();
         assert_eq!(sessions, 1);
     }
+}
+
+#[test]
+fn a_reviewer_of_other_files_is_ended_before_the_next_one_looks() {
+    let waits = json!({"run": "while ! test -e ../go; do sleep 0.05; done"});
+    let project =
+        reviewing("claude", &json!([{"steps": [{"say": "I look."}, waits, said(&clean())]}]));
+    let mut child = begin(&project, "develop review");
+    let streams = project.journal().join("errands/main.review-review_clean_pass");
+    let said_by = |process: u32| {
+        fs::read_to_string(streams.join(format!("{process}.claude.jsonl"))).unwrap_or_default()
+    };
+    wait_for("the reviewer", || said_by(1).contains("I look."));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let keepers = || alive(&["keeper", streams.to_str().unwrap()]);
+    let before = keepers();
+    assert_eq!(before.len(), 1);
+    // It looks at files that are not there any more.
+    project.write("src/chat.rs", "fn chat() { panic!() }\n");
+    let second = begin(&project, "develop review");
+    wait_for("the second reviewer", || said_by(2).contains("I look."));
+    assert!(keepers().iter().all(|keeper| !before.contains(keeper)));
+    fs::write(project.base().join("go"), "").unwrap();
+    let ran: Ran = second.wait_with_output().unwrap().into();
+    assert!(ran.code == 0 && ran.stdout.contains("0 blocking"), "{ran}");
 }

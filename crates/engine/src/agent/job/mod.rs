@@ -24,6 +24,7 @@ use crate::{
     init,
     ledger::MachineCommand,
     project::{Project, ProjectSetup},
+    threaded::Threaded,
 };
 use folder::JobFolder;
 use std::{ffi::OsString, os::fd::BorrowedFd, path::PathBuf, time::Duration};
@@ -42,7 +43,7 @@ use waypost_model::{
     run::Usage,
     time::Time,
 };
-use waypost_proc::{Ended, Found, Keeper, Report, find};
+use waypost_proc::{Dead, Ended, Found, Keeper, Report, find};
 use waypost_store::{StoreError, lock::FileLock};
 
 /// One who watches agents at work.
@@ -146,6 +147,11 @@ enum JobStage {
         session: Option<String>,
         message: String,
     },
+    /// What an earlier process left is being ended.
+    Clearing {
+        clearing: Threaded<Result<Option<Ended>, EngineError>>,
+        is_new: bool,
+    },
     /// Between two processes; nothing is kept of it.
     Between,
     Over(Box<JobEnd>),
@@ -182,14 +188,7 @@ impl Job {
             slot: None,
             _lock: lock,
         };
-        if is_new {
-            job.clear()?;
-            let (key, agent) = (job.order.key.clone(), job.order.agent.name.clone());
-            job.record(project, job::Command::Begin { key, agent })?;
-            job.start(project, None)?;
-        } else {
-            job.take_up(project)?;
-        }
+        job.take_left(project, is_new)?;
         Ok(job)
     }
 
@@ -271,41 +270,55 @@ impl Job {
         Ok(ours.map(|(name, value)| (name.to_owned(), value)).into())
     }
 
-    /// Ends what a job of this name has left.
-    fn clear(&self) -> Result<(), EngineError> {
-        self.folder.lower_fences()?;
-        for found in find(&self.folder.keepers())? {
-            match found {
-                Found::Alive(keeper) => end(keeper)?,
-                Found::Dead(dead) => {
-                    bury(&dead, "")?;
-                    dead.remove()?;
-                }
-                Found::Foreign { id, .. } => return Err(foreign(&id)),
-            }
+    /// Takes over the agent that is at this job, or has what an earlier process left ended, which may
+    /// take a while, before its own is started.
+    fn take_left(&mut self, project: &mut Project, is_new: bool) -> Result<(), EngineError> {
+        if is_new {
+            self.folder.lower_fences()?;
         }
-        Ok(())
-    }
-
-    fn take_up(&mut self, project: &mut Project) -> Result<(), EngineError> {
         let id = self.child();
-        let mut ended: Option<Ended> = None;
+        let (mut own, mut left) = (None, Vec::new());
         for found in find(&self.folder.keepers())? {
             match found {
                 Found::Alive(keeper) => {
                     let reports = keeper.next(Duration::ZERO)?;
-                    if reports.iter().any(|report| report.id() == id) {
-                        return self.adopt(project, keeper, reports);
+                    match !is_new && reports.iter().any(|report| report.id() == id) {
+                        true => own = Some((keeper, reports)),
+                        false => left.push(LeftProcess::Alive(keeper, reports)),
                     }
-                    end(keeper)?;
                 }
-                Found::Dead(dead) => {
-                    ended = bury(&dead, &id)?.or(ended);
-                    dead.remove()?;
-                }
+                Found::Dead(dead) => left.push(LeftProcess::Dead(dead)),
                 Found::Foreign { id, .. } => return Err(foreign(&id)),
             }
         }
+        if left.is_empty() && own.is_none() {
+            return self.cleared(project, is_new, None);
+        }
+        let clearing = Threaded::begin(move || clear(left, &id))?;
+        if let Some((keeper, reports)) = own {
+            // It works already; the rest is ended beside it.
+            return self.adopt(project, keeper, reports);
+        }
+        self.stage = JobStage::Clearing { clearing, is_new };
+        Ok(())
+    }
+
+    /// Nothing is left of earlier processes; how the last one ended, if that was seen.
+    fn cleared(
+        &mut self,
+        project: &mut Project,
+        is_new: bool,
+        ended: Option<Ended>,
+    ) -> Result<(), EngineError> {
+        if !is_new {
+            return self.take_up(project, ended);
+        }
+        let (key, agent) = (self.order.key.clone(), self.order.agent.name.clone());
+        self.record(project, job::Command::Begin { key, agent })?;
+        self.start(project, None)
+    }
+
+    fn take_up(&mut self, project: &mut Project, ended: Option<Ended>) -> Result<(), EngineError> {
         let end = ended.map_or(ProcessEnd::Lost, ProcessEnd::Ended);
         let (log, meter) = (self.folder.log(self.record.process), Meter::new(self.record.counted));
         let ended = end_unseen(self.order.agent.clone(), &log, meter, end);
@@ -502,7 +515,10 @@ impl Job {
     pub(crate) fn over(&self) -> Option<&JobEnd> {
         match &self.stage {
             JobStage::Over(end) => Some(end),
-            JobStage::Working(_) | JobStage::Queued { .. } | JobStage::Between => None,
+            JobStage::Working(_)
+            | JobStage::Queued { .. }
+            | JobStage::Clearing { .. }
+            | JobStage::Between => None,
         }
     }
 
@@ -511,7 +527,7 @@ impl Job {
         match &self.stage {
             JobStage::Working(agent) => Some(agent.life.heard()),
             JobStage::Over(end) => Some(&end.ended.heard),
-            JobStage::Queued { .. } | JobStage::Between => None,
+            JobStage::Queued { .. } | JobStage::Clearing { .. } | JobStage::Between => None,
         }
     }
 
@@ -519,6 +535,7 @@ impl Job {
     pub(crate) fn doing(&self) -> &str {
         match &self.stage {
             JobStage::Queued { .. } => "waits: as many agents work on this machine as may",
+            JobStage::Clearing { .. } => "waits until an earlier process has ended",
             _ => self.heard().map_or("", |heard| heard.doing.as_str()),
         }
     }
@@ -527,7 +544,10 @@ impl Job {
     pub(crate) fn life(&mut self) -> Option<&mut Supervision> {
         match &mut self.stage {
             JobStage::Working(agent) => Some(&mut agent.life),
-            JobStage::Queued { .. } | JobStage::Between | JobStage::Over(_) => None,
+            JobStage::Queued { .. }
+            | JobStage::Clearing { .. }
+            | JobStage::Between
+            | JobStage::Over(_) => None,
         }
     }
 
@@ -539,6 +559,12 @@ impl Job {
     /// Starts it if it waited for a slot, hears what is new, and takes its end. Says whether there
     /// was anything.
     pub(crate) fn look(&mut self, project: &mut Project, now: Time) -> Result<bool, EngineError> {
+        if let JobStage::Clearing { clearing, is_new } = &mut self.stage {
+            let (cleared, is_new) = (clearing.take()?, *is_new);
+            let Some(cleared) = cleared else { return Ok(false) };
+            self.stage = JobStage::Between;
+            self.cleared(project, is_new, cleared?)?;
+        }
         self.start_queued(project)?;
         let JobStage::Working(agent) = &mut self.stage else { return Ok(false) };
         let is_news = agent.look(now)?;
@@ -558,21 +584,26 @@ impl Job {
     pub(crate) fn attend(&mut self, now: Time) -> Result<(), EngineError> {
         match &mut self.stage {
             JobStage::Working(agent) => agent.attend(now),
-            JobStage::Queued { .. } | JobStage::Between | JobStage::Over(_) => Ok(()),
+            JobStage::Queued { .. }
+            | JobStage::Clearing { .. }
+            | JobStage::Between
+            | JobStage::Over(_) => Ok(()),
         }
     }
 
     /// What wakes the one who looks after it.
     pub(crate) fn waits<'a>(&'a self, waits: &mut Waits<'a>) {
-        if let JobStage::Working(agent) = &self.stage {
-            agent.waits(waits);
+        match &self.stage {
+            JobStage::Working(agent) => agent.waits(waits),
+            JobStage::Clearing { clearing, .. } => clearing.waits(waits),
+            JobStage::Queued { .. } | JobStage::Between | JobStage::Over(_) => {}
         }
     }
 
-    /// Ends its process; the conversation can be taken up again. One that waits for a slot is over
-    /// before it has begun: it is begun the next time.
+    /// Ends its process; the conversation can be taken up again. One that waits for a slot, or for the
+    /// end of an earlier process, is over before it has begun: it is begun the next time.
     pub(crate) fn halt(&mut self) -> Result<(), EngineError> {
-        if self.is_queued() {
+        if self.is_queued() || matches!(self.stage, JobStage::Clearing { .. }) {
             self.end(AgentEnd::never_started(self.order.agent.clone(), None));
         }
         let JobStage::Working(agent) = &mut self.stage else { return Ok(()) };
@@ -673,13 +704,30 @@ pub(crate) fn job_bounds(setup: &ProjectSetup) -> Bounds {
     }
 }
 
-/// Ends an agent that is not wanted any more, and waits until it has ended.
-fn end(keeper: Keeper) -> Result<(), EngineError> {
-    let reports = keeper.next(Duration::ZERO)?;
-    if let Some(id) = reports.first().map(|report| report.id().to_owned()) {
-        end_child(&keeper, &id, reports)?;
+/// What an earlier process of a job has left.
+enum LeftProcess {
+    Alive(Keeper, Vec<Report>),
+    Dead(Dead),
+}
+
+/// Ends what is left, and waits until it has ended. How the child of this name did, if that was seen.
+fn clear(left: Vec<LeftProcess>, id: &str) -> Result<Option<Ended>, EngineError> {
+    let mut ended = None;
+    for left in left {
+        match left {
+            LeftProcess::Alive(keeper, reports) => {
+                if let Some(id) = reports.first().map(|report| report.id().to_owned()) {
+                    end_child(&keeper, &id, reports)?;
+                }
+                keeper.close()?;
+            }
+            LeftProcess::Dead(dead) => {
+                ended = bury(&dead, id)?.or(ended);
+                dead.remove()?;
+            }
+        }
     }
-    Ok(keeper.close()?)
+    Ok(ended)
 }
 
 fn foreign(id: &str) -> EngineError {

@@ -291,7 +291,7 @@ impl Builder<'_> {
     fn add(&mut self, block: Block) {
         match self.open.last_mut() {
             Some(OpenContainer::Blocks(blocks) | OpenContainer::Item(Item { blocks, .. })) => {
-                blocks.push(block)
+                blocks.push(block);
             }
             Some(OpenContainer::List(_)) | None => {}
         }

@@ -1,12 +1,20 @@
-//! A run that an earlier version began and did not finish goes on.
+//! What an earlier version began and did not finish goes on: a run, and agents' jobs.
 //!
 //! `tests/golden/journal-run-v4.db` is a journal as events of format 4 were first written: T1.1 and T1.2 are
 //! completed, T1.2 after a retry whose wake-up is still in the outbox, and T1.3 was being worked on
 //! when its engine and its keeper were killed.
+//!
+//! `tests/golden/journal-job-v2.db` has job events of two formats, accounts and verdicts, as two versions
+//! of the program wrote them one after the other. Of format 1 are the jobs at cp-3, which ended, and at
+//! cp-1, whose agent waits for the answer to q1; of format 2 those at cp-4, which ended, and at cp-2,
+//! whose agent waits for the answer to q2. Then a run: T1.1 is completed, T1.2 waits for an account.
 
-use crate::harness::Project;
-use serde_json::Value;
-use std::{fs, path::Path};
+use crate::{
+    harness::{BINARY, Project, USER_CONFIG},
+    terminal::no_person_is_here,
+};
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, fs, path::Path};
 
 const TASKS: &str = "\
 # Plan
@@ -29,15 +37,20 @@ const TASKS: &str = "\
   - depends: T1.3
 ";
 
+/// Gives a project a golden journal.
+fn put(project: &Project, name: &str) {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let state = project.root.join(".waypost");
+    fs::create_dir(&state).unwrap();
+    fs::copy(golden, state.join("journal.db")).unwrap();
+}
+
 #[test]
 fn a_run_begun_by_an_earlier_version_goes_on() {
     let project = Project::plain();
     project.write("TASKS.md", TASKS);
     project.write("go", "");
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/journal-run-v4.db");
-    let state = project.root.join(".waypost");
-    fs::create_dir(&state).unwrap();
-    fs::copy(golden, state.join("journal.db")).unwrap();
+    put(&project, "journal-run-v4.db");
 
     let completed = |project: &Project| {
         project.log().iter().filter(|entry| entry["kind"] == "task_completed").count()
@@ -52,4 +65,90 @@ fn a_run_begun_by_an_earlier_version_goes_on() {
     assert_eq!(completed(&project), 4);
     let lost = |entry: &Value| entry["kind"] == "attempt_interrupted";
     assert!(project.log().iter().any(lost), "its engine was killed: the attempt is lost");
+}
+
+const AGENT_TASKS: &str = "\
+# Tasks: shop
+
+## Phase 1: One
+
+- [ ] T1.1: Do T1.1
+  - agent: alice
+  - depends: none
+- [ ] T1.2: Do T1.2
+  - agent: alice
+  - depends: none
+";
+
+/// The project of `journal-job-v2.db`, with the agents that were at work.
+fn with_jobs() -> Project {
+    let project = Project::plain().variable("WAYPOST_RUN_ISOLATION", "none");
+    let asks = |id: &str, command: &str| {
+        let write = json!({"write": {"file": format!("{id}.txt"), "text": "good\n"}});
+        let permission = json!({"permission": {"tool": "Bash", "input": command}});
+        json!([{"steps": [permission, write, {"done": "did it"}]}])
+    };
+    let works = json!([{"steps": [{"tool": "Read", "input": "x"}, {"done": "now"}]}]);
+    let tasks = json!({"cp-1": asks("cp-1", "cargo publish"), "cp-2": asks("cp-2", "cargo doc"),
+                       "T1.2": works});
+    let (script, sessions) = (project.base().join("script.json"), project.base().join("sessions"));
+    fs::write(&script, json!({"version": 1, "tasks": tasks}).to_string()).unwrap();
+    let speak = ["sim", "agent", "--speak", "claude", "--script"];
+    let command: Vec<&str> = [BINARY]
+        .into_iter()
+        .chain(speak)
+        .chain([script.to_str().unwrap(), "--sessions", sessions.to_str().unwrap(), "--"])
+        .collect();
+    let agent = |name: &str| {
+        format!("[agents.{name}]\nadapter = \"claude\"\ncommand = {}\n\n", json!(command))
+    };
+    project.write(USER_CONFIG, &format!("{}{}", agent("smith"), agent("alice")));
+    project.write("waypost.toml", "[run]\nagent = \"smith\"\n");
+    project.write("TASKS.md", AGENT_TASKS);
+    put(&project, "journal-job-v2.db");
+    project
+}
+
+#[test]
+fn jobs_accounts_and_verdicts_of_earlier_versions_are_read() {
+    let project = with_jobs();
+    let log = project.log();
+    let kinds = |stream: &str| -> BTreeSet<String> {
+        let its = log.iter().filter(|entry| entry["stream"].as_str().unwrap().starts_with(stream));
+        its.map(|entry| entry["kind"].as_str().unwrap().to_owned()).collect()
+    };
+    let words = |text: &str| -> BTreeSet<String> { text.split(' ').map(str::to_owned).collect() };
+    assert_eq!(kinds("job:main/ralph-cp-1"), words("accounted asked begun engaged"));
+    assert_eq!(kinds("job:main/ralph-cp-2"), words("accounted agent_asked begun engaged"));
+    assert_eq!(kinds("job:main/ralph-cp-3"), words("accounted begun ended engaged"));
+    assert_eq!(kinds("accounts"), words("held spent woken"));
+    assert_eq!(kinds("verdicts"), words("compacted held refused started taken"));
+
+    // Each machine is loaded, and what it does next follows from what was written then.
+    let open = |project: &Project| -> Vec<Value> {
+        let inbox = project.json("inbox");
+        inbox.as_array().unwrap().iter().map(|entry| entry["id"].clone()).collect()
+    };
+    assert_eq!(open(&project), [json!("q1"), json!("q2"), json!("q4")]);
+    for (checkpoint, question) in [("cp-1", "q1"), ("cp-2", "q2")] {
+        let ran = project.run(&format!("develop ralph --checkpoint {checkpoint}"));
+        assert_eq!(ran.code, 3, "{ran}");
+        let waits = format!("waits for a person's answer to {question}");
+        assert!(ran.stderr.contains(&waits), "{ran}");
+    }
+    assert_eq!(open(&project), [json!("q1"), json!("q2"), json!("q4")], "none is asked again");
+    // The conversation of T1.2 did not come along: that is a failed attempt.
+    project.must("run --resume --retry-limit 1");
+    assert_eq!(open(&project), [json!("q1"), json!("q2")], "the account got through");
+    assert_eq!(project.json("run status")["counts"]["completed"], 2);
+
+    if no_person_is_here() {
+        return;
+    }
+    for (checkpoint, question) in [("cp-1", "q1"), ("cp-2", "q2")] {
+        project.person_must(&format!("inbox answer {question} allow"));
+        project.must(&format!("develop ralph --checkpoint {checkpoint}"));
+        let checkpoints = project.json("develop status")["state"]["checkpoints"].clone();
+        assert_eq!(checkpoints[checkpoint], json!({"status": "passed", "iteration": 1}));
+    }
 }

@@ -113,9 +113,8 @@ fn is_over(stage: &PhaseStage) -> bool {
 
 /// The completed tasks of phases that have ended.
 fn completed(active: &Active) -> Vec<TaskId> {
-    let is_over = |number: u32| active.phase(number).is_some_and(is_over);
-    let done = active.tasks().filter(|view| view.status == TaskStatus::Completed);
-    done.filter(|view| is_over(view.planned.phase)).map(|view| view.planned.id.clone()).collect()
+    let over = active.phases().filter(|(_, stage)| is_over(stage));
+    over.flat_map(|(number, _)| active.ids_of(number, TaskStatus::Completed)).collect()
 }
 
 /// Whether an editor says that it has the file open: Vim by its swap file, Emacs by its lock.

@@ -43,6 +43,8 @@ pub mod state {
     pub const BOXES_TURN: &str = "boxes.lock";
     /// Which TASKS.md has every box ticked that there is to tick.
     pub const BOXES_STAMP: &str = "boxes.stamp";
+    /// The hash of TASKS.md, for as long as it is as it was.
+    pub const TASKS_STAMP: &str = "tasks.stamp";
 
     /// Gate records, one for each work tree.
     pub const GATES: &str = "gate";
@@ -58,6 +60,8 @@ pub mod state {
     /// Earlier contents of documents.
     pub const DOCUMENTS: &str = "documents";
 
+    /// Ends the name of a machine's image, which begins with its stream's.
+    pub const IMAGE_SUFFIX: &str = ".image";
     /// The run in brief.
     pub const RUN_SUMMARY: &str = "run.summary";
     /// What a run in the background says.

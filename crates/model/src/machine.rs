@@ -7,6 +7,7 @@ use crate::{
     actor::Actor,
     answer::{Answer, Consequence, OutsideFacts},
     code::{Class, Code},
+    image::{Codec, Image, TakenParts},
     inbox::{Question, Topic},
     next::NextStep,
     time::Time,
@@ -58,6 +59,17 @@ pub trait Machine: Serialize + DeserializeOwned + fmt::Debug + Send + 'static {
     /// What it wants to do now that the time of a timer has come; none if there is no reason any
     /// more. Decided as a command of Waypost, in the transaction that ends the timer.
     fn due(&self, _topic: &Topic) -> Option<Self::Command> {
+        None
+    }
+
+    /// Its state as parts for an image: all of them, or those that have changed since they were
+    /// taken last. None for a machine that is always read whole.
+    fn take_image<C: Codec>(&mut self, _all: bool) -> Option<TakenParts> {
+        None
+    }
+
+    /// The state that an image has; none if it is no image of such a machine.
+    fn of_image<C: Codec>(_image: &Image) -> Option<Self> {
         None
     }
 

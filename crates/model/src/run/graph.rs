@@ -7,6 +7,7 @@
 
 use crate::{
     id::TaskId,
+    image::{NumberReader, NumberWriter, PartBytes},
     run::{Depends, Plan, Priority, TaskStatus, positions::Positions, state::Progress},
 };
 use std::{
@@ -14,6 +15,9 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Range,
 };
+
+/// How many nodes are kept together in an image.
+const NODES_TOGETHER: usize = if cfg!(test) { 4 } else { 1_024 };
 
 /// What is known of a task itself, without its dependencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +32,13 @@ pub(super) enum Standing {
 #[derive(Debug)]
 pub(super) struct Graph {
     positions: Positions,
-    /// Who waits for node `i`: `targets[offsets[i]..offsets[i + 1]]`.
-    offsets: Vec<u32>,
-    targets: Vec<u32>,
+    /// Who waits for each node.
+    edges: Edges,
+    /// What each task says that it depends on, as the file has it.
+    stated: Edges,
     nodes: Vec<Node>,
+    /// Which runs of nodes are not as the image has them.
+    changed: BTreeSet<usize>,
     task_count: usize,
     phase_of: Vec<u32>,
     priority_of: Vec<Priority>,
@@ -41,6 +48,13 @@ pub(super) struct Graph {
     /// The phase whose tasks may be ready; none while its end is under way.
     current: Option<u32>,
     ready: BTreeSet<(Reverse<Priority>, u32)>,
+}
+
+/// A list of nodes for each node: that of node `i` is `targets[offsets[i]..offsets[i + 1]]`.
+#[derive(Debug, PartialEq, Eq)]
+struct Edges {
+    offsets: Vec<u32>,
+    targets: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -62,48 +76,64 @@ struct Told {
 
 impl Graph {
     pub(super) fn new(plan: &Plan) -> Self {
-        let positions = Positions::new(&plan.tasks);
+        let positions = Positions::new(plan.tasks.iter().map(|task| &task.id));
         let task_count = plan.tasks.len();
         let phase_nodes: BTreeMap<u32, u32> =
             plan.phases.keys().zip(task_count..).map(|(number, at)| (*number, node(at))).collect();
-        let edges = edges(plan, &positions, &phase_nodes);
+        let stated = stated(plan, &positions);
+        let edges = edges(plan, &stated, &phase_nodes);
         let node_count = task_count + phase_nodes.len();
         let fresh =
             Node { standing: Standing::Open, missing: 0, spoiled: 0, told: Told::default() };
         let mut nodes = vec![fresh; node_count];
-        let mut offsets = vec![0u32; node_count + 1];
-        for (from, to) in &edges {
-            offsets[*from as usize + 1] += 1;
+        for (_, to) in &edges {
             nodes[*to as usize].missing += 1;
         }
-        for at in 0..node_count {
-            offsets[at + 1] += offsets[at];
-        }
-        let (mut fill, mut targets) = (offsets.clone(), vec![0u32; edges.len()]);
-        for (from, to) in edges {
-            targets[fill[from as usize] as usize] = to;
-            fill[from as usize] += 1;
-        }
-        let mut progress: BTreeMap<u32, Progress> = BTreeMap::new();
+        let edges = Edges::new(node_count, &edges);
+        let phase_of = plan.tasks.iter().map(|task| task.phase).collect();
+        let priority_of = plan.tasks.iter().map(|task| task.priority).collect();
+        Self::of(positions, (edges, stated), nodes, (phase_of, priority_of))
+    }
+
+    /// With everything that can be counted.
+    fn of(
+        positions: Positions,
+        (edges, stated): (Edges, Edges),
+        nodes: Vec<Node>,
+        (phase_of, priority_of): (Vec<u32>, Vec<Priority>),
+    ) -> Self {
+        let task_count = phase_of.len();
+        let changed = (0..nodes.len().div_ceil(NODES_TOGETHER)).collect();
         let mut tasks_of: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for (task, at) in plan.tasks.iter().zip(0..) {
-            progress.entry(task.phase).or_default().total += 1;
-            tasks_of.entry(task.phase).or_default().push(at);
+        for (phase, at) in phase_of.iter().zip(0..) {
+            tasks_of.entry(*phase).or_default().push(at);
         }
-        Self {
+        let (progress, running, current) = (BTreeMap::new(), 0, None);
+        let ready = BTreeSet::new();
+        let mut graph = Self {
             positions,
-            offsets,
-            targets,
+            edges,
+            stated,
             nodes,
+            changed,
             task_count,
-            phase_of: plan.tasks.iter().map(|task| task.phase).collect(),
-            priority_of: plan.tasks.iter().map(|task| task.priority).collect(),
+            phase_of,
+            priority_of,
             tasks_of,
             progress,
-            running: 0,
-            current: None,
-            ready: BTreeSet::new(),
+            running,
+            current,
+            ready,
+        };
+        for at in 0..task_count {
+            graph.progress.entry(graph.phase_of[at]).or_default().total += 1;
+            graph.count_standing(at, graph.nodes[at].standing, usize::wrapping_add);
         }
+        graph
+    }
+
+    pub(super) fn task_count(&self) -> usize {
+        self.task_count
     }
 
     pub(super) fn position(&self, id: &TaskId) -> Option<usize> {
@@ -111,12 +141,28 @@ impl Graph {
     }
 
     pub(super) fn dependents(&self, position: usize) -> impl Iterator<Item = usize> {
-        let targets = &self.targets[self.edges_of(position)];
-        targets.iter().map(|at| *at as usize).filter(|at| *at < self.task_count)
+        let targets = self.edges.of(position).iter();
+        targets.map(|at| *at as usize).filter(|at| *at < self.task_count)
     }
 
-    fn edges_of(&self, node: usize) -> Range<usize> {
-        self.offsets[node] as usize..self.offsets[node + 1] as usize
+    /// What a task says that it depends on, as the file has it.
+    pub(super) fn stated(&self, position: usize) -> impl Iterator<Item = usize> {
+        self.stated.of(position).iter().map(|at| *at as usize)
+    }
+
+    /// The text of a task's id.
+    pub(super) fn id_text(&self, position: usize) -> &str {
+        self.positions.text_of(position)
+    }
+
+    /// The id of a task.
+    pub(super) fn id(&self, position: usize) -> TaskId {
+        self.positions.id(position)
+    }
+
+    /// The tasks of one status, as they stand in the file.
+    pub(super) fn with(&self, status: TaskStatus) -> impl Iterator<Item = usize> {
+        (0..self.task_count).filter(move |position| self.status(*position) == status)
     }
 
     /// The tasks of one phase as they stand in the file.
@@ -184,12 +230,18 @@ impl Graph {
             return;
         }
         self.count_standing(position, before, usize::wrapping_sub);
-        self.nodes[position].standing = standing;
+        self.change(position).standing = standing;
         self.count_standing(position, standing, usize::wrapping_add);
         let mut changed = vec![position];
         while let Some(node) = changed.pop() {
             self.pass_on(node, &mut changed);
         }
+    }
+
+    /// A node that is about to change.
+    fn change(&mut self, node: usize) -> &mut Node {
+        self.changed.insert(node / NODES_TOGETHER);
+        &mut self.nodes[node]
     }
 
     fn count_standing(
@@ -216,11 +268,11 @@ impl Graph {
         if before == now {
             return;
         }
-        self.nodes[node].told = now;
-        for edge in self.edges_of(node) {
-            let target = self.targets[edge] as usize;
+        self.change(node).told = now;
+        for edge in self.edges.range(node) {
+            let target = self.edges.targets[edge] as usize;
             let was_blocked = self.is_blocked(target);
-            let entry = &mut self.nodes[target];
+            let entry = self.change(target);
             if before.is_complete != now.is_complete {
                 entry.missing = if now.is_complete { entry.missing - 1 } else { entry.missing + 1 };
             }
@@ -286,17 +338,27 @@ fn node(position: usize) -> u32 {
     u32::try_from(position).expect("a plan has fewer than 2^32 tasks")
 }
 
+/// The positions of what each task says that it depends on.
+fn stated(plan: &Plan, positions: &Positions) -> Edges {
+    let (mut offsets, mut targets) = (vec![0], Vec::new());
+    for task in plan.tasks.iter() {
+        let found = task.stated().iter().map(|id| positions.find(id));
+        let found = found.map(|it| node(it.expect("a plan has what its tasks depend on")));
+        targets.extend(found);
+        offsets.push(node(targets.len()));
+    }
+    Edges { offsets, targets }
+}
+
 /// All edges, from what is waited for to what waits.
-fn edges(plan: &Plan, positions: &Positions, phase_nodes: &BTreeMap<u32, u32>) -> Vec<(u32, u32)> {
+fn edges(plan: &Plan, stated: &Edges, phase_nodes: &BTreeMap<u32, u32>) -> Vec<(u32, u32)> {
     let mut edges = Vec::new();
     for (task, at) in plan.tasks.iter().zip(0u32..) {
         edges.push((at, phase_nodes[&task.phase]));
         match &task.depends {
-            Depends::On(ids) => {
-                let found = ids.iter().map(|id| positions.find(id));
-                let found = found.map(|it| it.expect("a plan has what its tasks depend on"));
-                let unique: BTreeSet<usize> = found.collect();
-                edges.extend(unique.into_iter().map(|wanted| (node(wanted), at)));
+            Depends::On(_) => {
+                let unique: BTreeSet<u32> = stated.of(at as usize).iter().copied().collect();
+                edges.extend(unique.into_iter().map(|wanted| (wanted, at)));
             }
             Depends::PhaseBefore => {
                 let before = phase_nodes.range(..task.phase).next_back();
@@ -305,4 +367,135 @@ fn edges(plan: &Plan, positions: &Positions, phase_nodes: &BTreeMap<u32, u32>) -
         }
     }
     edges
+}
+
+impl Edges {
+    fn new(node_count: usize, edges: &[(u32, u32)]) -> Self {
+        let mut offsets = vec![0u32; node_count + 1];
+        for (from, _) in edges {
+            offsets[*from as usize + 1] += 1;
+        }
+        for at in 0..node_count {
+            offsets[at + 1] += offsets[at];
+        }
+        let (mut fill, mut targets) = (offsets.clone(), vec![0u32; edges.len()]);
+        for (from, to) in edges {
+            targets[fill[*from as usize] as usize] = *to;
+            fill[*from as usize] += 1;
+        }
+        Self { offsets, targets }
+    }
+
+    fn range(&self, node: usize) -> Range<usize> {
+        self.offsets[node] as usize..self.offsets[node + 1] as usize
+    }
+
+    fn of(&self, node: usize) -> &[u32] {
+        &self.targets[self.range(node)]
+    }
+
+    fn write(&self, out: &mut NumberWriter) {
+        out.numbers(&self.offsets);
+        out.numbers(&self.targets);
+    }
+
+    /// None if these are no lists for `from` nodes of `to` nodes.
+    fn read(numbers: &mut NumberReader<'_>, (from, to): (usize, usize)) -> Option<Self> {
+        let (offsets, targets) = (numbers.numbers()?, numbers.numbers()?);
+        let is_sound = offsets.len() == from + 1
+            && offsets.is_sorted()
+            && offsets.last().is_none_or(|end| *end as usize == targets.len())
+            && targets.iter().all(|target| (*target as usize) < to);
+        is_sound.then_some(Self { offsets, targets })
+    }
+}
+
+/// As an image keeps it: what follows from the plan, and the nodes.
+impl Graph {
+    /// What follows from the plan and never changes.
+    pub(super) fn write(&self) -> Vec<u8> {
+        let mut out = NumberWriter::default();
+        out.number(node(self.task_count));
+        out.number(node(self.nodes.len()));
+        self.positions.write(&mut out);
+        self.edges.write(&mut out);
+        self.stated.write(&mut out);
+        out.numbers(&self.phase_of);
+        let priorities: Vec<u8> = self.priority_of.iter().map(|it| *it as u8).collect();
+        out.text(&priorities);
+        out.bytes
+    }
+
+    /// The runs of nodes with their numbers: all, or those that changed since they were taken last.
+    pub(super) fn take_nodes(&mut self, all: bool) -> Vec<(u32, Vec<u8>)> {
+        let runs = self.nodes.chunks(NODES_TOGETHER).enumerate();
+        let wanted = runs.filter(|(number, _)| all || self.changed.contains(number));
+        let written = wanted.map(|(number, run)| {
+            let mut out = NumberWriter::default();
+            run.iter().for_each(|node| node.write(&mut out));
+            (node(number), out.bytes)
+        });
+        let written = written.collect();
+        self.changed.clear();
+        written
+    }
+
+    /// Reads what was written; none if it is not what was.
+    pub(super) fn read(
+        fixed: &[u8],
+        mut nodes: impl FnMut(u32) -> Option<PartBytes>,
+    ) -> Option<Self> {
+        let mut from = NumberReader::new(fixed);
+        let (task_count, node_count) = (from.number()? as usize, from.number()? as usize);
+        let positions = Positions::read(&mut from, task_count)?;
+        let edges = Edges::read(&mut from, (node_count, node_count))?;
+        let stated = Edges::read(&mut from, (task_count, task_count))?;
+        let phase_of = from.numbers()?;
+        let priority_of: Option<Vec<Priority>> =
+            from.text()?.iter().map(|it| Priority::from_number(*it)).collect();
+        let priority_of = priority_of?;
+        let is_sound = task_count <= node_count
+            && phase_of.len() == task_count
+            && priority_of.len() == task_count
+            && from.is_done();
+        if !is_sound {
+            return None;
+        }
+        let mut read = Vec::with_capacity(node_count);
+        for number in 0..node_count.div_ceil(NODES_TOGETHER) {
+            let bytes = nodes(node(number))?;
+            let mut from = NumberReader::new(&bytes);
+            while !from.is_done() {
+                read.push(Node::read(&mut from)?);
+            }
+        }
+        if read.len() != node_count {
+            return None;
+        }
+        let mut graph = Self::of(positions, (edges, stated), read, (phase_of, priority_of));
+        graph.changed.clear();
+        Some(graph)
+    }
+}
+
+impl Node {
+    /// Two bits for the standing, one for each thing it told, and both counts.
+    fn write(&self, out: &mut NumberWriter) {
+        let told = u32::from(self.told.is_complete) | u32::from(self.told.is_spoiled) << 1;
+        out.number(self.standing as u32 | told << 2);
+        out.number(self.missing);
+        out.number(self.spoiled);
+    }
+
+    fn read(from: &mut NumberReader<'_>) -> Option<Self> {
+        let word = from.number()?;
+        let standing = match word & 3 {
+            0 => Standing::Open,
+            1 => Standing::Running,
+            2 => Standing::Completed,
+            _ => Standing::Failed,
+        };
+        let told = Told { is_complete: word & 4 != 0, is_spoiled: word & 8 != 0 };
+        Some(Self { standing, missing: from.number()?, spoiled: from.number()?, told })
+    }
 }

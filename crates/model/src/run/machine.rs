@@ -9,6 +9,7 @@ use crate::{
     code::Code,
     evidence::Evidence,
     id::TaskId,
+    image::{Codec, Image, TakenParts},
     machine::{Asked, Decision, Effect, Machine, Rejected},
     next::NextStep,
     permission::Grant,
@@ -117,6 +118,14 @@ impl Machine for Run {
         Ok(self.consequence_of(answer))
     }
 
+    fn take_image<C: Codec>(&mut self, all: bool) -> Option<TakenParts> {
+        self.active.as_mut().map(|active| active.take_image::<C>(all))
+    }
+
+    fn of_image<C: Codec>(image: &Image) -> Option<Self> {
+        Some(Self { active: Some(Active::of_image::<C>(image)?) })
+    }
+
     fn size(&self) -> usize {
         self.active.as_ref().map_or(1, |active| active.core.tasks.len())
     }
@@ -207,7 +216,7 @@ impl Active {
     }
 
     pub(super) fn running(&self) -> impl Iterator<Item = TaskView<'_>> {
-        self.tasks().filter(|view| view.status == TaskStatus::InProgress)
+        self.tasks_with(TaskStatus::InProgress)
     }
 
     fn start(&self, id: &TaskId, now: Time) -> Result<Decision<Event>, Rejected> {
@@ -548,7 +557,7 @@ impl Active {
             self.core.permits.extend(self.core.tasks[position].permit(key).cloned());
         }
         let is_apart = self.core.settings.isolation == Isolation::Task;
-        let task = &mut self.core.tasks[position];
+        let Some(task) = self.core.tasks.get_mut(position) else { return };
         task.note_agents(event);
         let spent = match task.stage {
             Stage::Running { since } => u64::try_from(at.since(since).as_millis()).unwrap_or(0),

@@ -2,6 +2,7 @@
 
 mod apart;
 mod graph;
+mod image;
 mod machine;
 mod notices;
 mod parked;
@@ -34,7 +35,7 @@ pub use summary::{Estimate, PhaseSummary, RunOutcome, RunSummary, TaskSummary};
 pub use topic::RunTopic;
 pub use trail::{Account, Budget, Conversation, Prompt, Trail, Usage};
 pub use window::{
-    Execution, Metrics, PhaseCheckpoint, RunState, TaskLists, WindowConfig, translate,
+    Execution, ListedTask, Metrics, PhaseCheckpoint, RunState, TaskLists, WindowConfig, translate,
 };
 pub use wording::FIELD_LABELS;
 pub use words::{Command, Event, Failure};

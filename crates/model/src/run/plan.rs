@@ -2,7 +2,10 @@
 //!
 //! A plan that exists is sound: ids are unique, dependencies exist, and no task waits for itself.
 
-use crate::id::TaskId;
+use crate::{
+    id::TaskId,
+    paged::{Counted, Paged},
+};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -16,7 +19,7 @@ pub struct Plan {
     /// Number and name of each phase, ascending by number.
     pub phases: BTreeMap<u32, String>,
     /// A copy of the plan shares them: a command, its event and the state hold the same tasks.
-    pub tasks: Arc<Vec<PlannedTask>>,
+    pub tasks: Arc<Paged<PlannedTask>>,
     /// The file it was read from, where it was read from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<PlanSource>,
@@ -73,6 +76,11 @@ pub enum Priority {
 }
 
 impl Priority {
+    /// The one that `as` makes this number.
+    pub(super) fn from_number(number: u8) -> Option<Self> {
+        [Self::Low, Self::Normal, Self::High, Self::Critical].get(usize::from(number)).copied()
+    }
+
     fn is_normal(&self) -> bool {
         *self == Self::Normal
     }
@@ -171,7 +179,7 @@ impl Plan {
             faults.extend(find_cycle(&tasks, &index));
         }
         if faults.is_empty() {
-            Ok(Self { project, phases, tasks: Arc::new(tasks), source: None })
+            Ok(Self { project, phases, tasks: Arc::new(tasks.into()), source: None })
         } else {
             Err(faults)
         }
@@ -279,6 +287,9 @@ impl Plan {
     }
 }
 
+/// Nothing is counted over planned tasks.
+impl Counted for PlannedTask {}
+
 impl PlannedTask {
     /// The dependencies that the file names.
     pub fn stated(&self) -> &[TaskId] {
@@ -349,7 +360,7 @@ mod tests {
         let want = Plan {
             project: "x".to_owned(),
             phases: phases.map(|(phase, name)| (phase, name.to_owned())).into(),
-            tasks: Arc::new(tasks(&rows)),
+            tasks: Arc::new(tasks(&rows).into()),
             source: None,
         };
         assert_eq!(plan, want);

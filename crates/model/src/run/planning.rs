@@ -7,6 +7,7 @@ use crate::{
     id::TaskId,
     machine::{Decision, Rejected},
     next::NextStep,
+    paged::Paged,
     run::{
         Active, Before, Command, Earlier, Event, FailReason, PhaseStage, Plan, PlannedTask,
         Settings,
@@ -210,7 +211,7 @@ impl Active {
     /// The same run over another plan; tasks keep what they have by id, also while they are away.
     pub(super) fn replanned(self, plan: Plan) -> Self {
         let mut known = self.core.away;
-        for (planned, task) in self.core.plan.tasks.iter().zip(self.core.tasks) {
+        for (planned, task) in self.core.plan.tasks.iter().zip(self.core.tasks.into_values()) {
             known.insert(planned.id.clone(), Away { task, says: planned.wording() });
         }
         let past = &self.core.past;
@@ -239,7 +240,7 @@ impl Core {
             updated_at: at,
             current_phase: plan.phases.keys().next().copied().unwrap_or(0),
             phases: plan.phases.keys().map(|number| (*number, PhaseStage::Waiting)).collect(),
-            tasks: vec![Task::default(); plan.tasks.len()],
+            tasks: Paged::repeat(Task::default(), plan.tasks.len()),
             away: BTreeMap::new(),
             past: BTreeMap::new(),
             earlier: Vec::new(),

@@ -161,7 +161,7 @@ impl Active {
         for (id, away) in &self.core.away {
             known.entry(id.clone()).or_default().note(&away.task, &away.says);
         }
-        for (planned, task) in self.core.plan.tasks.iter().zip(&self.core.tasks) {
+        for (planned, task) in self.core.plan.tasks.iter().zip(self.core.tasks.iter()) {
             known.entry(planned.id.clone()).or_default().note(task, &planned.wording());
         }
         known
@@ -215,7 +215,7 @@ impl Active {
         let brief = self.brief();
         core.earlier = self.core.earlier;
         core.earlier.push(brief);
-        for (planned, task) in core.plan.tasks.iter().zip(&mut core.tasks) {
+        for (planned, task) in core.plan.tasks.iter().zip(core.tasks.iter_mut()) {
             let attempts = core.past.get(&planned.id).map_or(0, |past| past.attempts);
             *task = Task::after(attempts);
         }

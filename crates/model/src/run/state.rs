@@ -8,6 +8,7 @@ use crate::{
     evidence::Evidence,
     id::TaskId,
     machine::{Asked, Machine as _, Rejected},
+    paged::{Counted, Counts, Paged},
     run::{
         Command, Plan, PlannedTask,
         graph::{Graph, Standing},
@@ -34,6 +35,8 @@ pub struct Run {
 pub struct Active {
     pub(super) core: Core,
     pub(super) graph: Graph,
+    /// Whether no image was taken since its plan was made.
+    pub(super) is_new: bool,
 }
 
 /// What is stored of a run.
@@ -49,7 +52,7 @@ pub(super) struct Core {
     pub current_phase: u32,
     pub phases: BTreeMap<u32, PhaseStage>,
     /// By position in the plan.
-    pub tasks: Vec<Task>,
+    pub tasks: Paged<Task>,
     /// Tasks that a later plan of this run left out: should they come back, a completed one that
     /// still says the same is not done again, and attempts go on counting.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -426,7 +429,7 @@ impl Active {
             }
         }
         graph.set_current(core.current_phase, core.current_is_open());
-        Self { core, graph }
+        Self { core, graph, is_new: true }
     }
 
     /// Which run of the repository it is, from 1.
@@ -505,7 +508,7 @@ impl Active {
         self.graph.status(position)
     }
 
-    fn view(&self, position: usize) -> TaskView<'_> {
+    pub(super) fn view(&self, position: usize) -> TaskView<'_> {
         let task = &self.core.tasks[position];
         TaskView {
             planned: &self.core.plan.tasks[position],
@@ -538,12 +541,7 @@ impl Active {
     /// Mean wall time of completed tasks over all their attempts, in whole seconds. Tasks that were
     /// never started took no time and say nothing about the others.
     pub fn average_task_seconds(&self) -> u64 {
-        let spent = self.core.tasks.iter().filter_map(|task| {
-            let is_done = matches!(task.stage, Stage::Completed(_));
-            let was_timed = task.attempts > task.attempts_before || task.spent_ms > 0;
-            (is_done && was_timed).then_some(task.spent_ms)
-        });
-        let (count, sum) = spent.fold((0u64, 0u64), |(count, sum), ms| (count + 1, sum + ms));
+        let [count, sum, _] = self.core.tasks.counts();
         if count == 0 { 0 } else { (sum + count * 500) / (count * 1_000) }
     }
 
@@ -551,6 +549,21 @@ impl Active {
     pub fn dependents(&self, id: &TaskId) -> Vec<&TaskId> {
         let Some(position) = self.graph.position(id) else { return Vec::new() };
         self.graph.dependents(position).map(|at| &self.core.plan.tasks[at].id).collect()
+    }
+
+    /// The ids of a phase's tasks of one status, without a look at the tasks themselves.
+    pub fn ids_of(&self, phase: u32, status: TaskStatus) -> impl Iterator<Item = TaskId> {
+        let tasks = self.graph.tasks_of(phase).iter().map(|position| *position as usize);
+        let found = tasks.filter(move |position| self.status(*position) == status);
+        found.map(|position| self.graph.id(position))
+    }
+
+    /// The tasks of one status, as they stand in the file.
+    pub fn tasks_with(&self, status: TaskStatus) -> impl Iterator<Item = TaskView<'_>> {
+        // Most runs have few or none of these: a count is cheaper than a look at every task.
+        let count = self.count(status);
+        let found = if count == 0 { None } else { Some(self.graph.with(status)) };
+        found.into_iter().flatten().take(count).map(|position| self.view(position))
     }
 }
 
@@ -567,6 +580,17 @@ impl Progress {
     /// Whether nothing in the phase can change any more by itself.
     pub fn is_settled(self) -> bool {
         self.completed + self.failed + self.blocked == self.total
+    }
+}
+
+/// How many tasks were completed and timed, how long these took, and how many are parked.
+impl Counted for Task {
+    fn counts(&self) -> Counts {
+        let is_done = matches!(self.stage, Stage::Completed(_));
+        let was_timed = self.attempts > self.attempts_before || self.spent_ms > 0;
+        let is_parked = self.trail.as_ref().is_some_and(|trail| trail.parked.is_some());
+        let is_counted = is_done && was_timed;
+        [is_counted.into(), if is_counted { self.spent_ms } else { 0 }, is_parked.into()]
     }
 }
 

@@ -189,16 +189,13 @@ impl Active {
 
     fn parked_summaries(&self) -> Vec<TaskSummary> {
         let is_parked = |view: &TaskView<'_>| view.trail.is_some_and(|it| it.parked.is_some());
-        self.ready().filter(is_parked).map(|view| self.summarize(&view)).collect()
+        let pages = self.graph.ready().filter(|at| self.core.tasks.counts_around(*at)[2] > 0);
+        let parked = pages.map(|position| self.view(position)).filter(is_parked);
+        parked.map(|view| self.summarize(&view)).collect()
     }
 
     fn all_with(&self, status: TaskStatus) -> Vec<TaskSummary> {
-        // Most runs have none of these: a count is cheaper than a look at every task.
-        if self.count(status) == 0 {
-            return Vec::new();
-        }
-        let found = self.tasks().filter(|view| view.status == status);
-        found.map(|view| self.summarize(&view)).collect()
+        self.tasks_with(status).map(|view| self.summarize(&view)).collect()
     }
 
     pub fn summarize(&self, view: &TaskView<'_>) -> TaskSummary {

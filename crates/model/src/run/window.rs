@@ -14,7 +14,7 @@ use crate::{
     ordered::Ordered,
     run::{
         Active, Before, Command, Depends, Failure, Mode, PhaseStage, Plan, PlannedTask, Priority,
-        Settings, TaskStatus,
+        Settings, TaskStatus, graph::Graph,
     },
     time::{Stamp, Time},
 };
@@ -182,11 +182,42 @@ impl TaskLists {
 impl Active {
     /// The file that shows this state; a function of the state alone.
     pub fn render(&self) -> RunState {
-        let mut tasks = TaskLists::default();
-        for (position, planned) in self.plan().tasks.iter().enumerate() {
-            tasks.of_mut(self.status(position)).push(planned.id.clone());
+        let (mut tasks, mut stated) = (TaskLists::default(), Vec::new());
+        for task in self.listed() {
+            let id = TaskId::known(task.id);
+            let named: Vec<TaskId> = task.stated().map(TaskId::known).collect();
+            if !named.is_empty() {
+                stated.push((id.clone(), named));
+            }
+            tasks.of_mut(task.status).push(id);
         }
-        let stated = self.plan().tasks.iter().filter(|task| !task.stated().is_empty());
+        let dependencies = Ordered::of_distinct(stated);
+        RunState { tasks, dependencies, ..self.render_around(true) }
+    }
+
+    /// The file with empty lists wherever it lists tasks.
+    pub fn render_without_tasks(&self) -> RunState {
+        self.render_around(false)
+    }
+
+    /// The tasks as the file lists them, from the graph alone: no task itself is looked at.
+    pub fn listed(&self) -> impl Iterator<Item = ListedTask<'_>> {
+        let graph = &self.graph;
+        (0..graph.task_count()).map(move |position| ListedTask {
+            id: graph.id_text(position),
+            status: graph.status(position),
+            position,
+            graph,
+        })
+    }
+
+    /// The ids of one phase's tasks, as they stand in the file.
+    pub fn listed_in(&self, phase: u32) -> impl Iterator<Item = &str> {
+        self.graph.tasks_of(phase).iter().map(|position| self.graph.id_text(*position as usize))
+    }
+
+    /// Everything but the lists of tasks and what they depend on.
+    fn render_around(&self, has_lists: bool) -> RunState {
         let count = |status| self.count(status) as u64;
         RunState {
             version: "2.0".into(),
@@ -198,14 +229,12 @@ impl Active {
                 started_at: self.started_at().into(),
                 last_updated: self.updated_at().into(),
             },
-            tasks,
-            dependencies: Ordered::of_distinct(
-                stated.map(|task| (task.id.clone(), task.stated().to_vec())),
-            ),
+            tasks: TaskLists::default(),
+            dependencies: Ordered::default(),
             checkpoints: self
                 .phases()
                 .filter_map(|(number, stage)| {
-                    Some((format!("phase_{number}"), self.checkpoint(number, stage)?))
+                    Some((format!("phase_{number}"), self.checkpoint(number, stage, has_lists)?))
                 })
                 .collect(),
             metrics: Metrics {
@@ -222,7 +251,12 @@ impl Active {
         }
     }
 
-    fn checkpoint(&self, number: u32, stage: &PhaseStage) -> Option<PhaseCheckpoint> {
+    fn checkpoint(
+        &self,
+        number: u32,
+        stage: &PhaseStage,
+        has_lists: bool,
+    ) -> Option<PhaseCheckpoint> {
         let progress = self.progress(number);
         let so_far = Some(format!("{}/{}", progress.completed, progress.total));
         match stage {
@@ -240,7 +274,10 @@ impl Active {
                     started_at: Some((*since).into()),
                     completed_at: is_complete.then_some((*at).into()),
                     tasks_count: u32::try_from(progress.total).ok(),
-                    tasks: Some(self.phase_tasks(number)),
+                    tasks: Some(match has_lists {
+                        true => self.listed_in(number).map(TaskId::known).collect(),
+                        false => Vec::new(),
+                    }),
                     progress: if is_complete { None } else { so_far },
                     merged: Some(merge_commit.is_some() || *merged_elsewhere),
                     merge_commit: merge_commit
@@ -250,10 +287,22 @@ impl Active {
             }
         }
     }
+}
 
-    fn phase_tasks(&self, number: u32) -> Vec<TaskId> {
-        let positions = self.graph.tasks_of(number).iter();
-        positions.map(|position| self.plan().tasks[*position as usize].id.clone()).collect()
+/// A task as the file lists it.
+#[derive(Debug)]
+pub struct ListedTask<'a> {
+    pub id: &'a str,
+    pub status: TaskStatus,
+    position: usize,
+    graph: &'a Graph,
+}
+
+impl<'a> ListedTask<'a> {
+    /// The ids that it names as its dependencies.
+    pub fn stated(&self) -> impl Iterator<Item = &'a str> {
+        let graph = self.graph;
+        graph.stated(self.position).map(move |at| graph.id_text(at))
     }
 }
 

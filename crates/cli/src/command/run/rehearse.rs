@@ -101,7 +101,7 @@ pub(crate) fn configuration(run: &str) -> String {
 /// The same graph without anything that would really be run.
 fn stand_in(mut plan: Plan) -> Plan {
     plan.source = None;
-    for task in Arc::make_mut(&mut plan.tasks) {
+    for task in Arc::make_mut(&mut plan.tasks).iter_mut() {
         let body = task.details.take().map(|details| details.body).unwrap_or_default();
         let agent = Some(STAND_IN.into());
         task.details = Some(Box::new(Details { body, agent, ..Details::default() }));

@@ -9,6 +9,7 @@ use super::{
 use crate::document::Document as _;
 use crate::{
     actor::Actor,
+    image::{Codec, Image, PartKey},
     machine::{Cause, Decision, Machine as _, Rejected},
     run::{RunState, translate},
 };
@@ -18,6 +19,7 @@ use proptest::{
     strategy::ValueTree as _,
     test_runner::{RngSeed, TestRunner},
 };
+use serde::{Serialize, de::DeserializeOwned};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
@@ -27,6 +29,41 @@ use std::{
 struct Step {
     command: Command,
     result: Result<Decision<Event>, Rejected>,
+}
+
+/// The parts of an image as a file would keep them.
+#[derive(Default)]
+struct KeptParts {
+    parts: BTreeMap<PartKey, Vec<u8>>,
+}
+
+impl KeptParts {
+    /// Takes over what has changed, and reads the run again from what is kept.
+    fn renew(&mut self, run: &mut Run) -> Run {
+        let taken = run.take_image::<Text>(self.parts.is_empty()).unwrap();
+        if taken.is_whole {
+            self.parts.clear();
+        }
+        self.parts.extend(taken.parts);
+        let (mut bytes, mut ranges) = (Vec::new(), BTreeMap::new());
+        for (key, part) in &self.parts {
+            ranges.insert(*key, bytes.len()..bytes.len() + part.len());
+            bytes.extend_from_slice(part);
+        }
+        Run::of_image::<Text>(&Image::new(bytes, ranges).unwrap()).unwrap()
+    }
+}
+
+struct Text;
+
+impl Codec for Text {
+    fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+        serde_json::to_vec(value).unwrap()
+    }
+
+    fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+        serde_json::from_slice(bytes).ok()
+    }
 }
 
 type Look<'a> = &'a mut dyn FnMut(&Walk, &Step) -> Result<(), TestCaseError>;
@@ -93,6 +130,34 @@ proptest! {
             active.ready().map(|view| view.planned.id.clone()).collect::<Vec<_>>()
         };
         prop_assert_eq!(order(run.active().unwrap()), order(walk.active()));
+    }
+
+    /// An image of which only the changed parts are taken says the same as the state, whenever it
+    /// is taken, and a run goes on from it as if nothing had happened.
+    #[test]
+    fn an_image_is_the_state(
+        plan in plans(), settings in settings(), moves in moves(),
+        takes in prop::collection::vec(select(vec![false, false, true]), 1..20),
+    ) {
+        let walk = walk_through(plan, settings, moves, &mut |_, _| Ok(()))?;
+        let (mut run, mut kept) = (Run::start(), KeptParts::default());
+        for ((event, at), take) in walk.journal.iter().zip(takes.iter().cycle()) {
+            run.apply(event, *at);
+            if *take {
+                let read = kept.renew(&mut run);
+                prop_assert_eq!(stored(&read), stored(&run));
+                let (read, was) = (read.active().unwrap(), run.active().unwrap());
+                prop_assert_eq!(read.render(), was.render());
+                prop_assert_eq!(read.summary(), was.summary());
+                let order = |active: &Active| {
+                    active.ready().map(|view| view.planned.id.clone()).collect::<Vec<_>>()
+                };
+                prop_assert_eq!(order(read), order(was));
+                run = kept.renew(&mut run);
+            }
+        }
+        prop_assert_eq!(stored(&run), stored(&walk.run));
+        prop_assert_eq!(run.active().unwrap().render(), walk.active().render());
     }
 
     /// Pending, ready and blocked are what their definitions say; every task is in one list; the
@@ -326,7 +391,7 @@ fn place(active: &Active, id: &TaskId) -> usize {
 fn edit(active: &Active, base: &RunState, edits: &[(prop::sample::Index, TaskStatus)]) -> RunState {
     let mut tasks = base.tasks.clone();
     for (at, status) in edits {
-        let id = &at.get(&active.plan().tasks).id;
+        let id = &active.plan().tasks[at.index(active.plan().tasks.len())].id;
         for list in [
             &mut tasks.pending,
             &mut tasks.ready,

@@ -207,7 +207,7 @@ pub(super) fn forward(walk: &Walk, at: prop::sample::Index) -> Option<(Actor, Co
 }
 
 fn verb_command(active: &Active, verb: Verb, at: prop::sample::Index) -> (Actor, Command) {
-    let task = at.get(&active.plan().tasks);
+    let task = &active.plan().tasks[at.index(active.plan().tasks.len())];
     let (id, phase) = (task.id.clone(), task.phase);
     let attempts = active.task(&id).map_or(0, |view| view.attempts);
     let failure = |class| Failure {

@@ -262,7 +262,7 @@ fn written(mut sketches: Vec<Sketch>) -> (String, Plan) {
             details: (details != Details::default()).then(|| Box::new(details)),
         });
     }
-    plan.tasks = Arc::new(tasks);
+    plan.tasks = Arc::new(tasks.into());
     (text, plan)
 }
 

@@ -7,6 +7,7 @@ pub mod documents;
 pub mod error;
 pub mod file;
 pub mod hash;
+pub mod image;
 pub mod journal;
 pub mod lock;
 pub mod parse;

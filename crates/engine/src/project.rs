@@ -14,7 +14,9 @@ use crate::{
     gate,
     home::Home,
     host,
-    ledger::{Ledger, Loaded, MachineCommand, Work, inbox_stream, run_stream, workflow_stream},
+    ledger::{
+        ImagePlace, Ledger, Loaded, MachineCommand, Work, inbox_stream, run_stream, workflow_stream,
+    },
     machines::MACHINES,
     notify::Wanted,
     remains,
@@ -307,7 +309,7 @@ impl Project {
     fn open_journal(&mut self) -> Result<(), EngineError> {
         match self.journals.open(Mode::ReadWrite) {
             Ok(journal) => {
-                self.journal = Some(journal);
+                self.take_journal(journal);
                 remains::clear(self);
             }
             Err(StoreError::Missing { .. }) => self.setup.refuse_vanished()?,
@@ -333,7 +335,7 @@ impl Project {
         {
             self.notice(format!("this project is not in your list of projects: {error}"));
         }
-        self.journal = Some(journal);
+        self.take_journal(journal);
         Ok(())
     }
 
@@ -344,6 +346,17 @@ impl Project {
     ) -> Result<Option<&Loaded<M>>, EngineError> {
         let Some(journal) = &mut self.journal else { return Ok(None) };
         Ok(Some(self.ledger.get::<M>(&journal.view()?, stream)?))
+    }
+
+    fn take_journal(&mut self, journal: Journal) {
+        self.ledger.keep_images_at(ImagePlace::new(&self.setup.place.state, journal.id()));
+        self.journal = Some(journal);
+    }
+
+    /// Keeps images of large machines that have had so many events since the last ones.
+    pub(crate) fn keep_images(&mut self, after: u64) {
+        let Some(Ok(view)) = self.journal.as_mut().map(Journal::view) else { return };
+        self.ledger.keep_images(&view, after);
     }
 
     /// The workflow's stream of this work tree.
@@ -416,6 +429,7 @@ impl Project {
         host::poke(&self.setup.place);
         windows::render(self)?;
         summary::keep(self);
+        self.keep_images(1);
         if commands.iter().any(|it| it.is_for::<Workflow>()) {
             gate::renew_record(self);
         }

@@ -8,45 +8,34 @@ use crate::{
     agent::{self, Meter, heard_in},
     error::EngineError,
     execute::log_path,
-    ledger::run_stream,
+    ledger::{StateKey, run_stream},
     project::Project,
 };
 use serde::{Deserialize, Serialize};
 use waypost_model::{
     layout,
     run::{Run, RunSummary, TaskStatus, TaskSummary, Usage},
-    time::Time,
 };
 use waypost_store::{StoreError, file, journal::View};
 
 /// The shape of what is kept; raised whenever the same words come to mean something else.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Writing more than this after each commit would cost more than a later look saves.
 const SIZE_MAX: u64 = 512 << 10;
 
 /// With more ready tasks than this only the summary is kept.
-const READY_MAX: usize = 500;
+const READY_MAX: usize = 64;
 
 /// A run in brief, and the entry after which it holds.
 #[derive(Debug, Serialize, Deserialize)]
 struct Brief {
-    key: Key,
+    format: u32,
+    key: StateKey,
     /// None if no run has begun.
     summary: Option<RunSummary>,
     /// None if there are too many.
     ready: Option<Vec<TaskSummary>>,
-}
-
-/// The last entry of a run. With its time in it, the same entry of a journal that was restored
-/// from a backup and has gone another way since is another one.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Key {
-    format: u32,
-    journal: String,
-    head: u64,
-    seq: u64,
-    at: Time,
 }
 
 /// How the run of this repository stands; none if none has begun.
@@ -95,8 +84,9 @@ fn load(project: &mut Project) -> Result<Option<Brief>, EngineError> {
     let Ok(Some(bytes)) = file::read_bounded(&path, SIZE_MAX) else { return Ok(None) };
     let Ok(brief) = serde_json::from_slice::<Brief>(&bytes) else { return Ok(None) };
     let id = journal.id().to_owned();
-    let present = key(&journal.view()?, id)?;
-    Ok(Some(brief).filter(|brief| Some(&brief.key) == present.as_ref()))
+    let present = key(&journal.view()?, &id)?;
+    let holds = |brief: &Brief| brief.format == FORMAT && Some(&brief.key) == present.as_ref();
+    Ok(Some(brief).filter(holds))
 }
 
 /// Keeps the present state; whatever stands against it only costs time later.
@@ -114,10 +104,11 @@ fn brief(project: &mut Project) -> Result<Option<Brief>, StoreError> {
     let Project { journal: Some(journal), ledger, .. } = project else { return Ok(None) };
     let id = journal.id().to_owned();
     let view = journal.view()?;
-    let Some(key) = key(&view, id)? else { return Ok(None) };
+    let Some(key) = key(&view, &id)? else { return Ok(None) };
     let active = ledger.get::<Run>(&view, &run_stream())?.state.active();
     let ready = active.filter(|active| active.count(TaskStatus::Ready) <= READY_MAX);
     Ok(Some(Brief {
+        format: FORMAT,
         key,
         summary: active.map(|active| active.summary()),
         ready: ready.map(|active| active.ready_summaries()),
@@ -125,14 +116,9 @@ fn brief(project: &mut Project) -> Result<Option<Brief>, StoreError> {
 }
 
 /// The key of the present state; none before the first entry.
-fn key(view: &View<'_>, journal: String) -> Result<Option<Key>, StoreError> {
+fn key(view: &View<'_>, journal: &str) -> Result<Option<StateKey>, StoreError> {
     let stream = run_stream();
-    let head = view.head(&stream)?;
-    if head == 0 {
-        return Ok(None);
-    }
-    let last = view.events(&stream, head - 1, 1)?;
-    Ok(last.first().map(|it| Key { format: FORMAT, journal, head, seq: it.seq, at: it.at }))
+    StateKey::at(view, journal, (&stream, view.head(&stream)?))
 }
 
 #[cfg(test)]

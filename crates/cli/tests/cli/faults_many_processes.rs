@@ -79,6 +79,11 @@ fn faults_a_run_loses_nothing_to_many_processes() {
             writeln!(tasks, "- [ ] T0.{}: Task", process * steps + step + 1).unwrap();
         }
     }
+    // So many that the run has an image, to which all processes add.
+    tasks += "\n## Phase 1: Later\n\n";
+    for number in 1..=300 {
+        writeln!(tasks, "- [ ] T1.{number}: Task").unwrap();
+    }
     project.write("TASKS.md", &tasks);
     at_once(|process, step| {
         let id = format!("T0.{}", process * steps + step + 1);
@@ -100,6 +105,12 @@ fn faults_a_run_loses_nothing_to_many_processes() {
     assert_eq!((listed("completed"), listed("failed")), (Some(all - failed), Some(failed)));
     assert_eq!(window["metrics"]["completed_count"], Value::from(all - failed));
     check_sound(&project);
+    let with_image = (project.json("run status"), project.must("run status --all").stdout);
+    for cache in ["run.image", "run.summary"] {
+        std::fs::remove_file(project.journal().join(cache)).unwrap();
+    }
+    let without = (project.json("run status"), project.must("run status --all").stdout);
+    assert_eq!(with_image, without, "the image says what the journal says");
 }
 
 #[test]

@@ -85,6 +85,8 @@ const PLACES: &[Place] = &[
         Owner::Ours,
     ),
     place(".git/waypost/run.summary", "status", Owner::Ours),
+    place(".git/waypost/run.image", "run done T1.1", Owner::Ours),
+    place(".git/waypost/tasks.stamp", "run done T1.1", Owner::Ours),
     place(LISTED, "status", Owner::Theirs),
     place(".git", "status", Owner::Theirs),
 ];

@@ -22,7 +22,7 @@ use crate::{
     error::EngineError,
     guest::{Attended, Guest, Waits, woken},
     isolation,
-    ledger::MachineCommand,
+    ledger::{HOST_INTERVAL, MachineCommand},
     notify,
     project::Project,
     summary, windows,
@@ -605,6 +605,7 @@ impl Executor<'_> {
             Err(error) => return Err(error),
         };
         summary::keep(project);
+        project.keep_images(HOST_INTERVAL);
         project.back_up_if_due();
         for notice in project.take_notices() {
             self.say(Happening::Remark(notice));

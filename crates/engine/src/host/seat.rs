@@ -8,7 +8,7 @@ use super::{
 use crate::{
     conflict::decide_again_if_moved,
     error::{EngineError, Problem},
-    ledger::Work,
+    ledger::{HOST_INTERVAL, Work},
     notify::Courier,
     outbox::Timers,
     project::Project,
@@ -155,6 +155,7 @@ impl Seat {
         // A window that cannot be shown now is shown at the next load.
         self.is_shown = windows::render(&mut self.project).is_ok();
         summary::keep(&mut self.project);
+        self.project.keep_images(HOST_INTERVAL);
         let end = self.project.clock.now();
         self.next_rendering = end.plus(RENDER_INTERVAL.max(end.since(start) * RENDER_SHARE));
     }

@@ -1,5 +1,6 @@
 //! One machine in memory: its state, its place in the journal, and what it has decided.
 
+use super::image::{ImagePlace, KnownImage};
 use crate::error::EngineError;
 use std::{any::Any, fmt};
 use waypost_model::{
@@ -22,13 +23,15 @@ const FOLLOW_UPS_MAX: usize = 100_000;
 /// A machine's state with its place in the journal.
 #[derive(Debug)]
 pub(crate) struct Loaded<M> {
-    stream: StreamName,
+    pub(super) stream: StreamName,
     pub(crate) state: M,
     /// How many events are in `state`.
     pub(crate) head: u64,
-    snapshot_at: u64,
+    pub(super) snapshot_at: u64,
     /// The transaction in which it was last brought up to date.
     pub(super) turn: u64,
+    /// The image that is kept of it, as far as we know.
+    pub(super) image: Option<KnownImage>,
 }
 
 /// A machine of any kind, as the ledger holds it.
@@ -37,6 +40,9 @@ pub(super) trait AnyLoaded: Any + fmt::Debug + Send {
 
     /// Takes a snapshot when enough has come together since the last one.
     fn snapshot_if_due(&mut self, tx: &mut Transaction<'_>) -> Result<(), StoreError>;
+
+    /// Keeps an image when so many events have come since the last one.
+    fn keep_image(&mut self, place: &ImagePlace, view: &View<'_>, after: u64);
 }
 
 /// An event that is applied but not recorded yet.
@@ -57,7 +63,28 @@ pub(super) struct Handled {
 }
 
 impl<M: Machine> Loaded<M> {
-    pub(super) fn load(view: &View<'_>, stream: &StreamName) -> Result<Self, StoreError> {
+    pub(super) fn load(
+        view: &View<'_>,
+        stream: &StreamName,
+        images: Option<&ImagePlace>,
+    ) -> Result<Self, StoreError> {
+        let kept = images.map(|images| images.load(view, stream)).transpose()?.flatten();
+        let mut loaded = match kept {
+            Some((state, image)) => Self {
+                stream: stream.clone(),
+                state,
+                head: image.head,
+                snapshot_at: image.snapshot_at,
+                turn: 0,
+                image: Some(image),
+            },
+            None => Self::of_snapshot(view, stream)?,
+        };
+        loaded.catch_up(view)?;
+        Ok(loaded)
+    }
+
+    fn of_snapshot(view: &View<'_>, stream: &StreamName) -> Result<Self, StoreError> {
         let (state, head) = match view.snapshot(stream)? {
             // A snapshot in a format of before is only a cache: the events are still there.
             Some(snapshot) if snapshot.format == M::FORMAT => {
@@ -68,10 +95,7 @@ impl<M: Machine> Loaded<M> {
             }
             _ => (M::start(), 0),
         };
-        let stream = stream.clone();
-        let mut loaded = Self { stream, state, head, snapshot_at: head, turn: 0 };
-        loaded.catch_up(view)?;
-        Ok(loaded)
+        Ok(Self { stream: stream.clone(), state, head, snapshot_at: head, turn: 0, image: None })
     }
 
     /// Applies what others have recorded since.
@@ -145,6 +169,10 @@ impl<M: Machine> AnyLoaded for Loaded<M> {
         tx.save_state(&self.stream, (self.head, M::FORMAT), &self.state)?;
         self.snapshot_at = self.head;
         Ok(())
+    }
+
+    fn keep_image(&mut self, place: &ImagePlace, view: &View<'_>, after: u64) {
+        place.keep(view, self, after);
     }
 }
 

@@ -6,10 +6,12 @@
 //! of its stream.
 
 mod command;
+mod image;
 mod loaded;
 mod work;
 
 pub use command::MachineCommand;
+pub(crate) use image::{HOST_INTERVAL, ImagePlace, StateKey};
 pub(crate) use loaded::{Loaded, decode};
 pub(crate) use work::Work;
 
@@ -30,6 +32,8 @@ pub(crate) struct Ledger {
     /// The kinds of machines that there are.
     kinds: &'static [MachineKind],
     loaded: BTreeMap<StreamName, Box<dyn AnyLoaded>>,
+    /// Where images of large ones are kept, if they are.
+    images: Option<ImagePlace>,
     /// Counts transactions: what was brought up to date in the present one cannot be moved by others.
     turn: u64,
     /// Which notices are wanted.
@@ -42,7 +46,26 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn new(kinds: &'static [MachineKind], wanted: Wanted) -> Self {
-        Self { kinds, loaded: BTreeMap::new(), turn: 0, wanted, notices_queued: 0, timers_set: 0 }
+        Self {
+            kinds,
+            loaded: BTreeMap::new(),
+            images: None,
+            turn: 0,
+            wanted,
+            notices_queued: 0,
+            timers_set: 0,
+        }
+    }
+
+    /// From here on images are read and kept there.
+    pub(crate) fn keep_images_at(&mut self, place: ImagePlace) {
+        self.images = Some(place);
+    }
+
+    /// Keeps images of what is loaded and has had so many events since the last ones.
+    pub(crate) fn keep_images(&mut self, view: &View<'_>, after: u64) {
+        let Some(place) = &self.images else { return };
+        self.loaded.values_mut().for_each(|loaded| loaded.keep_image(place, view, after));
     }
 
     pub(crate) fn kinds(&self) -> &'static [MachineKind] {
@@ -97,7 +120,7 @@ impl Ledger {
         if is_fresh {
             let is_registered = self.kinds.iter().any(|kind| kind.is_of::<M>());
             assert!(is_registered, "machines of kind {} are not registered", M::KIND);
-            let loaded = Loaded::<M>::load(view, stream)?;
+            let loaded = Loaded::<M>::load(view, stream, self.images.as_ref())?;
             self.loaded.insert(stream.clone(), Box::new(loaded));
         }
         let held: &mut dyn Any = self.loaded.get_mut(stream).expect("it is there").as_mut();

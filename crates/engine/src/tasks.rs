@@ -1,5 +1,7 @@
 //! Finding and reading TASKS.md, and keeping a run in step with it.
 
+mod fingerprint;
+
 use crate::{
     adopt,
     error::{EngineError, Problem},
@@ -315,10 +317,9 @@ fn changed_tasks(
     let Some(path) = tasks_path(project, file, how)? else { return Ok(None) };
     let Some(active) = project.run()?.active() else { return Ok(None) };
     let (source, is_over) = (active.plan().source.clone(), active.is_over());
-    let has_changed = match file::read_bounded(&path, FILE_SIZE_MAX) {
-        Ok(Some(bytes)) => source.is_none_or(|source| {
-            source.hash != hash::sha256_hex(&bytes) || source.path != shown_path(project, &path)
-        }),
+    let has_changed = match fingerprint::of(project, &path) {
+        Ok(Some(hash)) => source
+            .is_none_or(|source| source.hash != hash || source.path != shown_path(project, &path)),
         // The run's own file that is gone or cannot be read leaves the run as it is; one that was
         // named does not.
         Ok(None) | Err(_) => file.is_some(),

@@ -17,8 +17,7 @@ use crate::{
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::{
-    io::Write as _,
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 use waypost_model::{layout, time::Time};
@@ -29,6 +28,10 @@ const RENDERINGS_KEPT: usize = 32;
 const HASHES_KEPT: usize = 10_000;
 /// A line of the hashes' file: 64 digits and a line end.
 const HASH_LINE_LENGTH: usize = 65;
+/// Lines that are made at once, for hashes to come.
+const FREE_LINES: usize = 256;
+/// A line in which there is no hash yet.
+const FREE_LINE: &str = "----------------------------------------------------------------";
 /// Refused files that are kept, of all windows together.
 const REFUSED_KEPT: usize = 100;
 /// More than any state file.
@@ -164,33 +167,67 @@ impl WindowArchive {
         let bytes = file::read_bounded(&self.hashes_path(), max)?.unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         // A line that a crash cut short names nothing.
-        let whole = text.lines().filter(|line| line.len() + 1 == HASH_LINE_LENGTH);
+        let whole =
+            text.lines().filter(|line| line.len() + 1 == HASH_LINE_LENGTH && *line != FREE_LINE);
         Ok(whole.map(str::to_owned).collect())
     }
 
-    /// Appends, durably.
+    /// Notes a hash, durably: in a line that is there already, because a file that grows takes ten
+    /// times as long to sync.
     fn note_hash(&self, hash: &str) -> Result<(), StoreError> {
         let path = self.hashes_path();
+        let line_length = HASH_LINE_LENGTH as u64;
         let size = Mark::of(&path)?.map_or(0, |mark| mark.size);
-        let is_whole = size % HASH_LINE_LENGTH as u64 == 0;
-        if size >= (HASHES_KEPT * HASH_LINE_LENGTH) as u64 || !is_whole {
-            let hashes = self.hashes()?;
-            let kept = hashes.len().min(HASHES_KEPT / 5 * 4);
-            let newest = hashes[hashes.len() - kept..].join("\n") + "\n";
-            let newest = if kept == 0 { "" } else { &newest };
-            file::replace(&path, newest.as_bytes(), file::PRIVATE)?;
+        let mut at = None;
+        if size % line_length == 0 {
+            at = free_line(&path, size / line_length)?;
         }
-        // Whatever else stands there is refused before it is opened.
-        file::regular_stat(&path)?;
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let mut options = std::fs::OpenOptions::new();
-        options.append(true).create(true).mode(file::PRIVATE);
-        options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
-        let mut file = options.open(&path).map_err(|e| StoreError::file("open", &path, e))?;
-        let line = format!("{hash}\n");
-        let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
-        written.map_err(|e| StoreError::file("write", &path, e))
+        let lines = match at {
+            Some(_) => size / line_length,
+            None => self.make_room()?,
+        };
+        let at = at.unwrap_or(lines - FREE_LINES as u64);
+        let failed = |e| StoreError::file("write", &path, e);
+        let file = open_hashes(&path)?;
+        file.write_all_at(format!("{hash}\n").as_bytes(), at * line_length).map_err(failed)?;
+        file.sync_data().map_err(failed)
     }
+
+    /// Adds free lines behind the newest hashes; says how many lines there are then.
+    fn make_room(&self) -> Result<u64, StoreError> {
+        let mut lines = self.hashes()?;
+        if lines.len() >= HASHES_KEPT {
+            lines.drain(..lines.len() - HASHES_KEPT / 5 * 4);
+        }
+        lines.extend(std::iter::repeat_n(FREE_LINE.to_owned(), FREE_LINES));
+        let text = lines.join("\n") + "\n";
+        file::replace(&self.hashes_path(), text.as_bytes(), file::PRIVATE)?;
+        Ok(lines.len() as u64)
+    }
+}
+
+/// The first free line among the last ones, as long as there are so many; none if all are taken.
+fn free_line(path: &Path, lines: u64) -> Result<Option<u64>, StoreError> {
+    let first = lines.saturating_sub(FREE_LINES as u64);
+    let mut bytes = vec![0; usize::try_from(lines - first).unwrap_or(0) * HASH_LINE_LENGTH];
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let read = open_hashes(path)?.read_exact_at(&mut bytes, first * HASH_LINE_LENGTH as u64);
+    read.map_err(|e| StoreError::file("read", path, e))?;
+    let mut found = bytes.chunks_exact(HASH_LINE_LENGTH).zip(first..);
+    let is_free = |line: &[u8]| line.strip_suffix(b"\n") == Some(FREE_LINE.as_bytes());
+    Ok(found.find(|(line, _)| is_free(line)).map(|(_, at)| at))
+}
+
+fn open_hashes(path: &Path) -> Result<std::fs::File, StoreError> {
+    // Whatever else stands there is refused before it is opened.
+    file::regular_stat(path)?;
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true).write(true);
+    options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+    options.open(path).map_err(|e| StoreError::file("open", path, e))
 }
 
 /// Forgets the renderings of a journal that another one has taken the place of; their hashes stay

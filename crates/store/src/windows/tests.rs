@@ -37,6 +37,27 @@ fn the_newest_renderings_are_kept_and_all_are_remembered() {
 }
 
 #[test]
+fn room_for_hashes_is_made_for_many_at_once() {
+    let (_folder, _, archive) = archive();
+    let kept: Vec<KeptRendering> =
+        (0..600).map(|it| keep(&archive, it, &it.to_le_bytes())).collect();
+    let lines = fs::metadata(archive.hashes_path()).unwrap().len() / HASH_LINE_LENGTH as u64;
+    assert_eq!(lines, 3 * FREE_LINES as u64);
+    assert_eq!(archive.hashes().unwrap().len(), 600);
+    assert!(kept.iter().all(|it| archive.contains(&it.hash).unwrap()));
+    assert!(!archive.contains(FREE_LINE).unwrap());
+    // A program that only adds lines finds and leaves what it expects.
+    let mut text = fs::read_to_string(archive.hashes_path()).unwrap();
+    text.push_str(&hash::sha256_hex(b"added"));
+    text.push('\n');
+    fs::write(archive.hashes_path(), &text).unwrap();
+    keep(&archive, 601, b"after");
+    let known = [b"added".as_slice(), b"after"].map(hash::sha256_hex);
+    assert!(known.iter().all(|hash| archive.contains(hash).unwrap()));
+    assert_eq!(fs::metadata(archive.hashes_path()).unwrap().len(), text.len() as u64);
+}
+
+#[test]
 fn keeping_the_same_rendering_twice_changes_nothing() {
     let (_folder, _, archive) = archive();
     let first = keep(&archive, 7, b"same");

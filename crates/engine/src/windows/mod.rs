@@ -6,6 +6,7 @@
 
 mod edit;
 mod run;
+mod run_text;
 mod window;
 mod workflow;
 
@@ -32,7 +33,6 @@ use waypost_store::{
     hash,
     journal::Journals,
     lock::{Owner, SeedLock, SeedRequest},
-    parse,
     windows::{KeptRendering, WindowArchive, WindowStamp},
 };
 
@@ -74,6 +74,15 @@ impl WindowFile {
     ) -> Result<Option<(u64, W::Document)>, EngineError> {
         let Some(loaded) = project.machine::<W::Machine>(&self.stream)? else { return Ok(None) };
         Ok(W::render(&loaded.state).map(|document| (loaded.head, document)))
+    }
+
+    /// What the file should say, and after how many events; nothing before the first.
+    fn text<W: MachineWindow>(
+        &self,
+        project: &mut Project,
+    ) -> Result<Option<(u64, String)>, EngineError> {
+        let Some(loaded) = project.machine::<W::Machine>(&self.stream)? else { return Ok(None) };
+        Ok(W::render_text(&loaded.state).map(|text| (loaded.head, text)))
     }
 
     /// Its path as the user knows it.
@@ -208,10 +217,8 @@ fn sync_locked<W: MachineWindow>(
         project.notice(format!("{} was gone and is shown again", window.shown(project)));
     }
     for _ in 0..ROUNDS_MAX {
-        let Some((version, document)) = window.document::<W>(project)? else { return Ok(()) };
-        let bytes = parse::render(&document).into_bytes();
-        // A rendering can be large: what is not needed any more goes before more comes.
-        drop(document);
+        let Some((version, text)) = window.text::<W>(project)? else { return Ok(()) };
+        let bytes = text.into_bytes();
         let kept = KeptRendering::of(version, &bytes);
         let previous = found.replace(kept.hash.clone());
         if previous.as_ref() == Some(&kept.hash) && Mark::of(path)?.is_some() {

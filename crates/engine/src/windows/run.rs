@@ -1,6 +1,9 @@
 //! `.claude/orchestrate-state.json`, one per repository, in the main work tree.
 
-use super::window::{MachineWindow, Translation};
+use super::{
+    run_text,
+    window::{MachineWindow, Translation},
+};
 use crate::{error::EngineError, ledger::run_stream, project::Project};
 use std::path::{Path, PathBuf};
 use waypost_model::{
@@ -26,6 +29,10 @@ impl MachineWindow for RunWindow {
 
     fn render(machine: &Run) -> Option<RunState> {
         machine.active().map(run::Active::render)
+    }
+
+    fn render_text(machine: &Run) -> Option<String> {
+        machine.active().map(run_text::text_of)
     }
 
     fn difference(one: &RunState, other: &RunState) -> usize {

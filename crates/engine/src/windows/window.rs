@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use waypost_model::{
     answer::Answer, document::Document, id::StreamName, machine::Machine, machine::Rejected,
 };
+use waypost_store::parse;
 
 /// The command of the machine that a window shows.
 pub(crate) type CommandOf<W> = <<W as MachineWindow>::Machine as Machine>::Command;
@@ -29,6 +30,11 @@ pub(crate) trait MachineWindow: 'static {
 
     /// What the file should show; nothing before the machine has anything to show.
     fn render(machine: &Self::Machine) -> Option<Self::Document>;
+
+    /// The same as text.
+    fn render_text(machine: &Self::Machine) -> Option<String> {
+        Self::render(machine).map(|document| parse::render(&document))
+    }
 
     /// How much two documents differ.
     fn difference(one: &Self::Document, other: &Self::Document) -> usize;

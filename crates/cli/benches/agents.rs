@@ -1,0 +1,168 @@
+//! What agents cost that wait: the memory of all processes for each, and how often the host wakes.
+//!
+//! Prints one JSON object per measurement on stdout and all else on stderr. The agents are scripted ones,
+//! which wait for a file as a real one waits for its model. The memory is what each process has for
+//! itself alone (`Pss`), so that what they share counts once. `WAYPOST_BENCH_QUICK=1` makes it
+//! small enough to see that it works.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a benchmark measures time, starts processes and prints"
+)]
+
+use serde_json::json;
+use std::{
+    env,
+    fmt::Write as _,
+    fs,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// How long the host is watched while all of them wait.
+const WATCHED: Duration = Duration::from_secs(20);
+
+/// How long agents may take to start.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+fn main() {
+    let is_quick = env::var_os("WAYPOST_BENCH_QUICK").is_some();
+    let (counts, watched): (&[usize], Duration) =
+        if is_quick { (&[2, 4], Duration::from_secs(1)) } else { (&[1, 200, 1_000], WATCHED) };
+    for count in counts {
+        let site = Site::begin(*count);
+        let start = Instant::now();
+        let mut host = site.start();
+        site.wait_for_agents(*count, &mut host);
+        eprintln!("{count} agents are there after {:.1} s", start.elapsed().as_secs_f64());
+        // What they say when they start is over.
+        thread::sleep(Duration::from_secs(2));
+        let before = wakes(host.id());
+        thread::sleep(watched);
+        let woken = (wakes(host.id()) - before) as f64 / watched.as_secs_f64();
+        let name = |what: &str| format!("{what}, {count} agents that wait");
+        let each = *count as f64;
+        report(&name("memory of the host"), kilobytes(host.id()), "KB");
+        let (keepers, agents) = site.others(host.id());
+        report(&name("memory of a keeper"), keepers / each, "KB");
+        report(&name("memory of an agent"), agents / each, "KB");
+        report(&name("wake-ups of the host in a second"), woken, "1/s");
+        fs::write(site.path("go"), "").unwrap();
+        assert!(host.wait().unwrap().success());
+    }
+}
+
+/// A project with so many tasks for one agent.
+struct Site {
+    folder: TempDir,
+    home: TempDir,
+}
+
+impl Site {
+    fn begin(count: usize) -> Self {
+        let folder = || tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let site = Self { folder: folder(), home: folder() };
+        for part in ["objects", "refs"] {
+            fs::create_dir_all(site.path(".git").join(part)).unwrap();
+        }
+        fs::write(site.path(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        let mut tasks = String::from("# Bench\n\n## Phase 1: All\n\n");
+        for task in 1..=count {
+            writeln!(tasks, "- [ ] T1.{task}: Wait\n  - agent: alice\n  - depends: none").unwrap();
+        }
+        fs::write(site.path("TASKS.md"), tasks).unwrap();
+        let wait = "touch at.{task}; while ! test -e go; do sleep 1; done";
+        let steps =
+            json!([{"run": wait}, {"write": {"file": "{task}.txt", "text": "x"}}, {"done": "x"}]);
+        let script = json!({"version": 1, "default": [{"steps": steps}]});
+        fs::write(site.home.path().join("script.json"), script.to_string()).unwrap();
+        let config = format!(
+            "[run]\nmax_agents = {count}\n[agents.alice]\nadapter = \"claude\"\ncommand = [\"{}\", \
+             \"sim\", \"agent\", \"--speak\", \"claude\", \"--script\", \"{}\", \"--sessions\", \
+             \"{}\", \"--\"]\n",
+            env!("CARGO_BIN_EXE_waypost"),
+            site.home.path().join("script.json").display(),
+            site.home.path().join("sessions").display()
+        );
+        let folder = site.home.path().join(".config/waypost");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("config.toml"), config).unwrap();
+        site
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn start(&self) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_waypost"));
+        let line = ["run", "--quiet", "--no-budget", "--max-parallel", "0"];
+        command.args(line).current_dir(self.folder.path()).env("HOME", self.home.path());
+        command.env("WAYPOST_RUN_ISOLATION", "none");
+        command.env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
+        command.spawn().unwrap()
+    }
+
+    fn wait_for_agents(&self, count: usize, host: &mut Child) {
+        let start = Instant::now();
+        loop {
+            let names = fs::read_dir(self.folder.path()).unwrap().flatten();
+            let there =
+                names.filter(|it| it.file_name().to_string_lossy().starts_with("at.")).count();
+            if there == count {
+                return;
+            }
+            assert!(host.try_wait().unwrap().is_none(), "the run is over, {there} agents started");
+            assert!(start.elapsed() < PATIENCE, "{there} of {count} agents are there");
+            thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    /// The memory of all keepers, and of all agents.
+    fn others(&self, host: u32) -> (f64, f64) {
+        let entries = fs::read_dir("/proc").unwrap().flatten();
+        let pids = entries.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
+        let (mut keepers, mut agents) = (0.0, 0.0);
+        let here = self.home.path().display().to_string();
+        for pid in pids.filter(|pid| *pid != host) {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let is_ours = String::from_utf8_lossy(&environment).contains(&here);
+            if line.contains(" keeper") && is_ours {
+                keepers += kilobytes(pid);
+            } else if line.contains(" sim agent ") && line.contains(&here) {
+                agents += kilobytes(pid);
+            }
+        }
+        (keepers, agents)
+    }
+}
+
+/// How often the process has waited for something and been woken, all threads together.
+fn wakes(pid: u32) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let counts = threads.filter_map(|it| {
+        let text = fs::read_to_string(it.path().join("status")).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        line.trim().parse::<u64>().ok()
+    });
+    counts.sum()
+}
+
+/// The memory of a process; what it shares counts as its share.
+fn kilobytes(pid: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0.0)
+}
+
+fn report(name: &str, ours: f64, unit: &str) {
+    println!("{}", json!({"name": name, "ours": ours, "unit": unit}));
+}

@@ -203,7 +203,7 @@ mod tests {
             &["journal"],
             Err(
                 "there is no benchmark `jornal`; there are: journal, keeper, engine, host, cli, hook, \
-                 run, trees",
+                 run, agents, trees",
             ),
         );
         check_selected(

@@ -186,7 +186,15 @@ fn read_project_layer(path: &Path, personal: &Personal<'_>) -> Result<Option<Tab
 
 /// A layer, and the bytes that it was read from.
 fn read_layer_from(path: &Path, file: &Path) -> Result<Option<(Table, Vec<u8>)>, EngineError> {
-    let Some(bytes) = file::read_bounded(file, FILE_SIZE_MAX)? else { return Ok(None) };
+    let bytes = match file::read_bounded(file, FILE_SIZE_MAX) {
+        // Which of their files it is about would not be told.
+        Err(error) if file != path => {
+            let message = format!("{} is a link that leads to no settings", path.display());
+            return Err(Problem::new(error.code(), message).because(error).into());
+        }
+        read => read?,
+    };
+    let Some(bytes) = bytes else { return Ok(None) };
     parse::parse::<Config>(&bytes).map_err(|findings| invalid(path, &bytes, findings))?;
     let text = String::from_utf8_lossy(&bytes);
     let layer = text.parse().expect("what was just read as TOML is TOML");

@@ -50,8 +50,8 @@ impl ImageEnd {
 
 /// Reads the image at `path`; none if there is none that could be used.
 pub fn read(path: &Path) -> Result<Option<ReadImage>, StoreError> {
-    let Some(bytes) = file::read_bounded(path, SIZE_MAX)? else { return Ok(None) };
-    Ok(understand(bytes))
+    let bytes = file::read_beginning_with(path, MAGIC, SIZE_MAX)?;
+    Ok(bytes.and_then(understand))
 }
 
 fn understand(bytes: Vec<u8>) -> Option<ReadImage> {

@@ -28,6 +28,7 @@ use std::{
     fmt,
     fs::File,
     io::{self, Read as _},
+    os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
 };
 use temp::Temp;
@@ -121,6 +122,20 @@ pub fn read_bounded(path: &Path, max: u64) -> Result<Option<Vec<u8>>, StoreError
     match open_regular(path)? {
         Some(file) => read_open(&file, path, max).map(Some),
         None => Ok(None),
+    }
+}
+
+/// As `read_bounded`, of a file that begins with these bytes; any other is not read.
+pub(crate) fn read_beginning_with(
+    path: &Path,
+    start: &[u8],
+    max: u64,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let Some(file) = open_regular(path)? else { return Ok(None) };
+    let mut found = vec![0; start.len()];
+    match file.read_exact_at(&mut found, 0) {
+        Ok(()) if found == start => read_open(&file, path, max).map(Some),
+        _ => Ok(None),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What agents cost that wait: the memory of all processes for each, and how often the host wakes.
 //!
 //! Prints one JSON object per measurement on stdout and all else on stderr. The agents are scripted ones,
-//! which wait for a file as a real one waits for its model. The memory is what each process has for
+//! which say nothing for ten minutes, as a real one that waits for its model. The memory is what each process has for
 //! itself alone (`Pss`), so that what they share counts once. `WAYPOST_BENCH_QUICK=1` makes it
 //! small enough to see that it works.
 #![expect(
@@ -52,8 +52,8 @@ fn main() {
         report(&name("memory of a keeper"), keepers / each, "KB");
         report(&name("memory of an agent"), agents / each, "KB");
         report(&name("wake-ups of the host in a second"), woken, "1/s");
-        fs::write(site.path("go"), "").unwrap();
-        assert!(host.wait().unwrap().success());
+        assert!(site.waypost(&["run", "stop", "--now"]).status().unwrap().success());
+        host.wait().unwrap();
     }
 }
 
@@ -76,9 +76,7 @@ impl Site {
             writeln!(tasks, "- [ ] T1.{task}: Wait\n  - agent: alice\n  - depends: none").unwrap();
         }
         fs::write(site.path("TASKS.md"), tasks).unwrap();
-        let wait = "touch at.{task}; while ! test -e go; do sleep 1; done";
-        let steps =
-            json!([{"run": wait}, {"write": {"file": "{task}.txt", "text": "x"}}, {"done": "x"}]);
+        let steps = json!([{"run": "touch at.{task}"}, {"wait_ms": 600_000}, {"done": "x"}]);
         let script = json!({"version": 1, "default": [{"steps": steps}]});
         fs::write(site.home.path().join("script.json"), script.to_string()).unwrap();
         let config = format!(
@@ -100,13 +98,16 @@ impl Site {
     }
 
     fn start(&self) -> Child {
+        self.waypost(&["run", "--quiet", "--no-budget", "--max-parallel", "0"]).spawn().unwrap()
+    }
+
+    fn waypost(&self, line: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_waypost"));
-        let line = ["run", "--quiet", "--no-budget", "--max-parallel", "0"];
         command.args(line).current_dir(self.folder.path()).env("HOME", self.home.path());
         command.env("WAYPOST_RUN_ISOLATION", "none");
         command.env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
-        command.spawn().unwrap()
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
     }
 
     fn wait_for_agents(&self, count: usize, host: &mut Child) {

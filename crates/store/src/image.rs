@@ -18,6 +18,9 @@ const MAGIC: &[u8; 16] = b"state image v 1\n";
 /// Length of the body, its checksum, length of the key, number of parts.
 const HEADER_SIZE: usize = 24;
 
+/// Where in a header the checksum stands.
+const CHECKSUM_AT: usize = 8;
+
 /// Kind, number and length of a part.
 const ENTRY_SIZE: usize = 12;
 
@@ -38,6 +41,10 @@ pub struct ReadImage {
 pub struct ImageEnd {
     /// Where its first record ends, which has all parts.
     whole: u64,
+    /// Where its last record begins.
+    last: u64,
+    /// The checksum of that one. Two images of a run may well be of the same length.
+    checksum: u64,
     end: u64,
 }
 
@@ -59,18 +66,18 @@ fn understand(bytes: Vec<u8>) -> Option<ReadImage> {
         return None;
     }
     let mut parts = BTreeMap::new();
-    let (mut at, mut whole, mut key) = (MAGIC.len(), 0, None);
+    let mut at = MAGIC.len();
+    let mut found: Option<(Range<usize>, ImageEnd)> = None;
     while let Some(record) = Record::find(&bytes, at) {
-        key = Some(record.key);
+        let (last, end, checksum) = (at as u64, record.end as u64, record.checksum);
+        let whole = found.map_or(end, |(_, before)| before.whole);
+        found = Some((record.key, ImageEnd { whole, last, checksum, end }));
         parts.extend(record.parts);
         at = record.end;
-        if whole == 0 {
-            whole = at as u64;
-        }
     }
-    let key = bytes[key?].to_vec();
-    let image = Image::new(bytes, parts)?;
-    Some(ReadImage { key, image, end: ImageEnd { whole, end: at as u64 } })
+    let (key, end) = found?;
+    let key = bytes[key].to_vec();
+    Some(ReadImage { key, image: Image::new(bytes, parts)?, end })
 }
 
 /// Puts an image with these parts in the place of what is there.
@@ -79,15 +86,15 @@ pub fn replace(
     key: &[u8],
     parts: &[(PartKey, Vec<u8>)],
 ) -> Result<ImageEnd, StoreError> {
-    let mut bytes = MAGIC.to_vec();
-    bytes.extend(record(key, parts));
+    let (record, checksum) = record(key, parts);
+    let bytes = [MAGIC.as_slice(), &record].concat();
     file::replace_volatile(path, &bytes, file::PRIVATE)?;
-    let end = bytes.len() as u64;
-    Ok(ImageEnd { whole: end, end })
+    let (last, end) = (MAGIC.len() as u64, bytes.len() as u64);
+    Ok(ImageEnd { whole: end, last, checksum, end })
 }
 
-/// Adds parts to an image that ends where it is known to end; none if it does not any more, or
-/// another process writes to it just now.
+/// Adds parts to an image that ends as it is known to end; none if it does not any more, or another
+/// process writes to it just now.
 pub fn add(
     path: &Path,
     known: ImageEnd,
@@ -97,18 +104,24 @@ pub fn add(
     let Some(lock) = FileLock::try_acquire(path)? else { return Ok(None) };
     let failed = |error| StoreError::file("write", path, error);
     let length = lock.file().metadata().map_err(failed)?.len();
-    if length != known.end {
+    let mut header = [0; HEADER_SIZE];
+    if length != known.end
+        || lock.file().read_exact_at(&mut header, known.last).is_err()
+        || number_64(&header, CHECKSUM_AT) != Some(known.checksum)
+    {
         return Ok(None);
     }
-    let bytes = record(key, parts);
-    lock.file().write_all_at(&bytes, known.end).map_err(failed)?;
-    Ok(Some(ImageEnd { end: known.end + bytes.len() as u64, ..known }))
+    let (record, checksum) = record(key, parts);
+    lock.file().write_all_at(&record, known.end).map_err(failed)?;
+    let end = known.end + record.len() as u64;
+    Ok(Some(ImageEnd { last: known.end, checksum, end, ..known }))
 }
 
 /// Where the pieces of a record are.
 struct Record {
     key: Range<usize>,
     parts: Vec<(PartKey, Range<usize>)>,
+    checksum: u64,
     end: usize,
 }
 
@@ -122,7 +135,8 @@ impl Record {
         let start = at + HEADER_SIZE;
         let end = start.checked_add(body_length)?;
         let body = bytes.get(start..end)?;
-        if checksum(body) != number_64(header, 8)? {
+        let checksum = checksum(body);
+        if checksum != number_64(header, CHECKSUM_AT)? {
             return None;
         }
         let mut next = key_length.checked_add(count.checked_mul(ENTRY_SIZE)?)?;
@@ -134,11 +148,17 @@ impl Record {
             parts.push((key, start + next..start + behind));
             next = behind;
         }
-        (next == body_length).then_some(Self { key: start..start + key_length, parts, end })
+        (next == body_length).then_some(Self {
+            key: start..start + key_length,
+            parts,
+            checksum,
+            end,
+        })
     }
 }
 
-fn record(key: &[u8], parts: &[(PartKey, Vec<u8>)]) -> Vec<u8> {
+/// A record, and its checksum.
+fn record(key: &[u8], parts: &[(PartKey, Vec<u8>)]) -> (Vec<u8>, u64) {
     let mut body = key.to_vec();
     for (part, bytes) in parts {
         for number in [part.kind, part.number, length(bytes)] {
@@ -147,13 +167,14 @@ fn record(key: &[u8], parts: &[(PartKey, Vec<u8>)]) -> Vec<u8> {
     }
     parts.iter().for_each(|(_, bytes)| body.extend_from_slice(bytes));
     let count = u32::try_from(parts.len()).expect("an image has fewer than 2^32 parts");
+    let checksum = checksum(&body);
     let mut record = Vec::with_capacity(HEADER_SIZE + body.len());
     record.extend_from_slice(&(body.len() as u64).to_le_bytes());
-    record.extend_from_slice(&checksum(&body).to_le_bytes());
+    record.extend_from_slice(&checksum.to_le_bytes());
     record.extend_from_slice(&length(key).to_le_bytes());
     record.extend_from_slice(&count.to_le_bytes());
     record.extend(body);
-    record
+    (record, checksum)
 }
 
 fn length(bytes: &[u8]) -> u32 {
@@ -224,6 +245,18 @@ mod tests {
         add(&path, known, b"k2", &[part(1, 0, "two")]).unwrap().unwrap();
         assert_eq!(add(&path, known, b"k3", &[part(1, 0, "three")]).unwrap(), None);
         assert_eq!(text(&read(&path).unwrap().unwrap(), 1, 0), "two");
+    }
+
+    #[test]
+    fn nothing_is_added_to_another_image_of_the_same_length() {
+        let (_folder, path) = place();
+        let known = replace(&path, b"k1", &[part(1, 0, "one"), part(2, 0, "x")]).unwrap();
+        let other = replace(&path, b"k3", &[part(1, 0, "two"), part(2, 0, "y")]).unwrap();
+        assert_eq!(known.end, other.end);
+        assert_eq!(add(&path, known, b"k2", &[part(1, 0, "old")]).unwrap(), None);
+        let found = read(&path).unwrap().unwrap();
+        assert_eq!((found.key.as_slice(), text(&found, 1, 0)), (&b"k3"[..], "two".to_owned()));
+        assert!(add(&path, other, b"k4", &[part(1, 0, "new")]).unwrap().is_some());
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub(super) enum What {
     /// Every task from one id to another with the same beginning.
     Range(TaskId, TaskId),
     Phase(u32),
+    /// A phase with a dotted number, such as `3.2`; only spec-kit's files have some.
+    Part(String),
 }
 
 /// Why a dependency text cannot be understood.
@@ -114,9 +116,12 @@ impl DependsScan<'_, '_> {
         self.at += length;
         match number {
             Number::Whole(number) => self.want(What::Phase(number), span),
-            Number::Fraction(_) | Number::TooLarge => {
-                self.statement.faults.push((span, DependsFault::PhaseNumber));
+            Number::Fraction(_) => {
+                let text = &self.slice.text()[self.at - length..self.at];
+                let label = text.trim_matches(|c: char| !c.is_ascii_digit());
+                self.want(What::Part(label.to_owned()), span);
             }
+            Number::TooLarge => self.statement.faults.push((span, DependsFault::PhaseNumber)),
         }
     }
 

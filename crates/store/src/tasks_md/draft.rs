@@ -34,6 +34,12 @@ pub(super) struct Draft {
     pub(super) details: Box<Details>,
     /// What it waits for; `None` when nothing was stated.
     pub(super) wanted: Option<Few<Wanted>>,
+    /// How many headings that are no tasks stand above it.
+    pub(super) heading: usize,
+    /// Whether it has a tag of spec-kit's.
+    pub(super) tagged: bool,
+    /// The group of tasks that it waits for besides, by its place among all groups.
+    pub(super) follows: Option<u32>,
     /// The parts of the source that are its own text.
     pub(super) body: Few<Range<usize>>,
     /// Where the part that is being read starts.
@@ -82,6 +88,9 @@ impl Draft {
             priority: Priority::default(),
             details: Box::default(),
             wanted: None,
+            heading: 0,
+            tagged: false,
+            follows: None,
             body: Few::default(),
             body_from: 0,
             stated: 0,

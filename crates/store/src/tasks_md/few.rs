@@ -28,6 +28,15 @@ impl<T> Few<T> {
     }
 }
 
+impl<T> IntoIterator for Few<T> {
+    type Item = T;
+    type IntoIter = std::iter::Chain<std::option::IntoIter<T>, std::vec::IntoIter<T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.first.into_iter().chain(self.rest)
+    }
+}
+
 impl<T> Default for Few<T> {
     fn default() -> Self {
         Self { first: None, rest: Vec::new() }

@@ -29,6 +29,10 @@ const DASHES: [char; 3] = ['-', '–', '—'];
 /// What joins two ids into a range or a list.
 const JOINTS: [char; 13] = ['~', '∼', '〜', '～', '→', '>', '+', '&', '/', ',', '，', '、', ' '];
 
+/// How much may stand between brackets that are taken for a box with another mark, as `[-]`, `[~]`
+/// or `[wip]`; what is longer is a text.
+const MARK_LENGTH_MAX: usize = 4;
+
 /// What a heading may say besides the project's name; the longer of two that start alike first.
 const LIST_WORDS: [&str; 6] =
     ["tasks.md", "task list", "tasks", "태스크 목록", "태스크", "작업 목록"];
@@ -104,6 +108,25 @@ pub(super) enum Number {
     /// `0.5`: phases are whole, so the part behind the point is left out.
     Fraction(u32),
     TooLarge,
+}
+
+/// A heading that names a phase by its number.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct PhaseHeading<'t> {
+    pub(super) number: Number,
+    /// The number as it stands there, such as `3.10`.
+    pub(super) label: &'t str,
+    /// Empty where there is none.
+    pub(super) name: &'t str,
+}
+
+/// A line with an id that is clearly meant as a task, and is none.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unread {
+    pub(super) id: TaskId,
+    pub(super) id_range: Range<usize>,
+    /// What stands between brackets in front of the id; nothing if the id itself does.
+    pub(super) mark: Option<String>,
 }
 
 impl Head {
@@ -337,10 +360,34 @@ impl<'l> LinePosition<'l> {
     }
 }
 
-/// Reads a heading such as `Phase 1: name`; the name is empty where there is none.
-pub(super) fn phase_heading(text: &str) -> Option<(Number, &str)> {
+/// Finds an id behind brackets that are no box of ours, as in `[-] T1.3`, or in brackets itself.
+pub(super) fn unread(line: &Line) -> Option<Unread> {
+    let mut cursor = LinePosition { line, at: 0 };
+    Marks::default().take(&mut cursor);
+    if cursor.line.is_code(cursor.at) {
+        return None;
+    }
+    let (inside, behind) = cursor.rest().strip_prefix('[')?.split_once(']')?;
+    let start = cursor.at + 1;
+    let (word, at, mark) = match ids::classify(inside) {
+        Word::Id(_) => (inside, start, None),
+        _ if inside.chars().count() <= MARK_LENGTH_MAX => {
+            let behind = behind.trim_start();
+            let at = line.text().len() - behind.len();
+            (&behind[..ids::word_length(behind)], at, Some(inside.to_owned()))
+        }
+        _ => return None,
+    };
+    let Word::Id(id) = ids::classify(word) else { return None };
+    Some(Unread { id, id_range: at..at + word.len(), mark })
+}
+
+/// Reads a heading such as `Phase 1: name`.
+pub(super) fn phase_heading(text: &str) -> Option<PhaseHeading<'_>> {
     let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
     let (number, length) = phase_number(text)?;
+    let is_digit = |c: char| c.is_ascii_digit();
+    let label = text[..length].trim_matches(|c: char| !is_digit(c));
     let name = &text[length..];
     if name.starts_with(char::is_alphanumeric) {
         return None;
@@ -348,7 +395,12 @@ pub(super) fn phase_heading(text: &str) -> Option<(Number, &str)> {
     let name = name.trim_start_matches(|c: char| {
         c.is_whitespace() || COLONS.contains(&c) || DASHES.contains(&c) || ".,|".contains(c)
     });
-    Some((number, name.trim_end_matches([CHECK, EMOJI_STYLE, ' '])))
+    Some(PhaseHeading { number, label, name: bare_name(name) })
+}
+
+/// A heading's text without the mark that says that all below it is completed.
+pub(super) fn bare_name(text: &str) -> &str {
+    text.trim_end_matches([CHECK, EMOJI_STYLE, ' '])
 }
 
 /// Reads `Phase 1`, `페이즈 1`, `단계 1` or `1단계` at the start of `text`, and says how long it is.
@@ -375,10 +427,12 @@ fn after_phase_word(text: &str) -> Option<&str> {
 fn decimal(text: &str) -> Option<(Number, &str)> {
     let (whole, rest) = digits(text)?;
     let number = whole.parse().ok();
-    match rest.strip_prefix('.').and_then(digits) {
-        Some((_, rest)) => Some((number.map_or(Number::TooLarge, Number::Fraction), rest)),
-        None => Some((number.map_or(Number::TooLarge, Number::Whole), rest)),
+    let mut behind = rest;
+    while let Some((_, rest)) = behind.strip_prefix('.').and_then(digits) {
+        behind = rest;
     }
+    let kind = if behind.len() < rest.len() { Number::Fraction } else { Number::Whole };
+    Some((number.map_or(Number::TooLarge, kind), behind))
 }
 
 fn digits(text: &str) -> Option<(&str, &str)> {

@@ -4,14 +4,13 @@ use super::{
     draft::Draft,
     findings::{Findings, LineStarts, PARSE_FAIL, TOO_LARGE},
     ids::ID_FORMS,
-    resolve::{self, Resolved},
+    mention,
+    resolve::{self, Named, Resolved},
     source::{BYTE_ORDER_MARK, Source},
+    spec_kit,
     walk::{self, Walked},
 };
-use std::{
-    collections::{HashMap, HashSet},
-    ops::Range,
-};
+use std::{collections::HashMap, ops::Range};
 use waypost_model::{
     diagnostic::Diagnostic,
     id::TaskId,
@@ -45,13 +44,15 @@ pub fn read(text: &str, fallback_project: &str) -> Result<TasksFile, Vec<Diagnos
     let source = source.text();
     let mut walked = walk::walk(source);
     warn_of_mark(text, &mut walked.findings);
-    warn_of_mentions(&mut walked);
+    mention::warn(&mut walked);
+    let groups = spec_kit::order(&mut walked);
     if walked.drafts.is_empty() && !walked.findings.have_errors() {
         walked.findings.add(0..0, no_task());
     }
     let starts = LineStarts::new(source);
     let Walked { drafts, graphs, findings, .. } = &mut walked;
-    let depends = resolve::resolve(drafts, graphs, findings, |resolved| resolved.depends);
+    let named = Named { graphs, groups: &groups };
+    let depends = resolve::resolve(drafts, &named, findings, |resolved| resolved.depends);
     let project = walked.project.take().filter(|name| !name.is_empty());
     let project = project.unwrap_or_else(|| fallback_project.to_owned());
     let tasks = planned(walked.drafts, depends, source, &starts, &mut walked.findings);
@@ -72,20 +73,6 @@ fn warn_of_mark(text: &str, findings: &mut Findings) {
         let warning =
             Diagnostic::warning("byte_order_mark", "the file starts with a byte order mark");
         findings.add(0..0, warning.hint("save it as UTF-8 without one"));
-    }
-}
-
-/// Says which lines inside a task look like tasks and are not run.
-fn warn_of_mentions(walked: &mut Walked) {
-    if walked.mentions.is_empty() {
-        return;
-    }
-    let known: HashSet<&str> = walked.drafts.iter().map(|draft| draft.id.as_str()).collect();
-    for mention in walked.mentions.iter().filter(|mention| !known.contains(mention.id.as_str())) {
-        let message =
-            format!("{} stands inside another task without a box; it will not be run", mention.id);
-        let warning = Diagnostic::warning("no_box", message).path(mention.id.as_str());
-        walked.findings.add(mention.span.clone(), warning.hint("write it as `- [ ] ID: title`"));
     }
 }
 
@@ -126,8 +113,11 @@ fn planned(
 /// Adds what a plan complains about. Where that stands is looked up by reading the text again,
 /// because a sound plan has no use for it.
 fn add_faults(faults: &[PlanError], source: &str, starts: &LineStarts, findings: &mut Findings) {
-    let Walked { mut drafts, graphs, .. } = walk::walk(source);
-    let resolved = resolve::resolve(&mut drafts, &graphs, &mut Findings::default(), |it| it);
+    let mut walked = walk::walk(source);
+    let groups = spec_kit::order(&mut walked);
+    let Walked { mut drafts, graphs, .. } = walked;
+    let named = Named { graphs: &graphs, groups: &groups };
+    let resolved = resolve::resolve(&mut drafts, &named, &mut Findings::default(), |it| it);
     let places = Places::new(&drafts, &resolved, starts);
     for fault in faults {
         findings.add(places.of(fault), diagnostic(fault));

@@ -1,7 +1,7 @@
 //! Looks up what dependencies and graphs name among all tasks of the file.
 
 use super::{
-    depends::{DEPENDS_FORMS, Wanted, What},
+    depends::{DEPENDS_FORMS, DependsFault, Wanted, What},
     draft::Draft,
     few::Few,
     findings::{Findings, MISSING_DEP, PARSE_FAIL, TOO_LARGE},
@@ -43,12 +43,19 @@ impl Resolved {
     }
 }
 
+/// What orders tasks besides what they state themselves.
+pub(super) struct Named<'d> {
+    pub(super) graphs: &'d [Graph],
+    /// Groups of tasks, by their places, that others follow.
+    pub(super) groups: &'d [Vec<usize>],
+}
+
 /// Turns names into dependencies, one entry for each draft, of which `keep` keeps what is needed.
 ///
 /// What the drafts want is taken from them, so that each text gives way to what it means.
 pub(super) fn resolve<T>(
     drafts: &mut [Draft],
-    graphs: &[Graph],
+    named: &Named<'_>,
     findings: &mut Findings,
     keep: impl Fn(Resolved) -> T,
 ) -> Vec<T> {
@@ -63,9 +70,10 @@ pub(super) fn resolve<T>(
         last_seen: vec![usize::MAX; drafts.len()],
         spelled_out: 0,
         hints: 0,
+        groups: named.groups,
         findings,
     };
-    for graph in graphs {
+    for graph in named.graphs {
         resolver.graph(graph);
     }
     wanted.into_iter().enumerate().map(|(at, wanted)| keep(resolver.task(at, wanted))).collect()
@@ -127,6 +135,7 @@ struct Resolver<'d> {
     last_seen: Vec<usize>,
     spelled_out: usize,
     hints: usize,
+    groups: &'d [Vec<usize>],
     findings: &'d mut Findings,
 }
 
@@ -134,7 +143,9 @@ impl Resolver<'_> {
     /// Gathers the dependencies of one task in the order in which they are stated.
     fn task(&mut self, at: usize, wanted: Option<Few<Wanted>>) -> Resolved {
         let incoming = self.incoming.remove(&at).unwrap_or_default();
-        if incoming.is_empty() && self.means_phase_before(at, wanted.as_ref()) {
+        let follows = self.drafts[at].follows;
+        if incoming.is_empty() && follows.is_none() && self.means_phase_before(at, wanted.as_ref())
+        {
             return Resolved { depends: Depends::PhaseBefore, spans: Vec::new() };
         }
         let mut edges = Vec::new();
@@ -148,10 +159,23 @@ impl Resolver<'_> {
             edges.retain(|edge| edge.to != at);
         }
         edges.extend(incoming);
+        if let Some(group) = follows {
+            self.follow(at, group, &mut edges);
+        }
         edges.retain(|edge| std::mem::replace(&mut self.last_seen[edge.to], at) != at);
         let ids = edges.iter().map(|edge| self.drafts[edge.to].id.clone()).collect();
         let spans = edges.into_iter().map(|edge| edge.span).collect();
         Resolved { depends: Depends::On(ids), spans }
+    }
+
+    /// Makes the task wait for a whole group; every other task of its own group does the same, so
+    /// that large groups multiply.
+    fn follow(&mut self, at: usize, group: u32, edges: &mut Vec<Edge>) {
+        let groups = self.groups;
+        let (group, span) = (&groups[group as usize], &self.drafts[at].id_span);
+        if group.len() == 1 || self.may_spell_out(group.len(), span) {
+            edges.extend(group.iter().map(|&to| Edge { to, span: span.clone() }));
+        }
     }
 
     /// Whether nothing is stated, or exactly what holds then: the phase right before.
@@ -181,6 +205,13 @@ impl Resolver<'_> {
                 }
                 None => self.phase_missing(at, *phase, span),
             },
+            What::Part(_) => {
+                let error = Diagnostic::error(PARSE_FAIL, DependsFault::PhaseNumber.message())
+                    .path(format!("{}.depends", self.drafts[at].id))
+                    .expected(DEPENDS_FORMS)
+                    .hint("name the tasks by their ids, or write `depends: none`");
+                self.findings.add(span.clone(), error);
+            }
             What::Range(from, to) => {
                 let ends = (self.find(at, from, span), self.find(at, to, span));
                 if let (Some(from), Some(to)) = ends {
@@ -224,7 +255,7 @@ impl Resolver<'_> {
         self.spelled_out = self.spelled_out.saturating_add(count);
         let is_full = self.spelled_out > LINKS_MAX;
         if is_full && !was_full {
-            let message = "phases, ranges and graphs make too many dependencies";
+            let message = "phases, ranges, graphs and [P] tasks make too many dependencies";
             let error = Diagnostic::error(TOO_LARGE, message)
                 .expected(format!("at most {LINKS_MAX} in one file"))
                 .hint("leave the dependency out where it is the whole phase before");

@@ -9,6 +9,7 @@ mod graphs;
 mod properties;
 mod reference;
 mod scale;
+mod spec_kit;
 mod ticking;
 
 use super::{TasksFile, read};

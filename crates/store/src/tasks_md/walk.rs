@@ -9,11 +9,13 @@ use super::{
     draft::{Draft, FieldReading, Strength, Tick},
     field::{self, Field, Labelled, Standing, Unknown},
     findings::{Findings, PARSE_FAIL, shorten},
-    form::{self, Division, Head, Marks, Number, Prefix, Subject, Title},
+    form::{self, Division, Head, Marks, Number, PhaseHeading, Prefix, Subject, Title, Unread},
     ids::{self, ID_FORMS},
     line::{Line, Origin, Slice},
+    mention::{Mention, MentionKind},
     mermaid::Graph,
     outline::{self, Block, Item},
+    spec_kit::Heading,
     title,
 };
 use std::{
@@ -43,16 +45,11 @@ pub(super) struct Walked {
     /// The first heading of level 1 that is no phase, without words such as "Tasks:".
     pub(super) project: Option<String>,
     pub(super) graphs: Vec<Graph>,
-    /// Items inside a task that look like tasks themselves.
+    /// Headings that are no tasks, in the order of the text.
+    pub(super) headings: Vec<Heading>,
+    /// What looks like a task and is none.
     pub(super) mentions: Vec<Mention>,
     pub(super) findings: Findings,
-}
-
-/// An id at the start of an item without a box, inside the text of a task.
-#[derive(Debug)]
-pub(super) struct Mention {
-    pub(super) id: TaskId,
-    pub(super) span: Range<usize>,
 }
 
 /// Reads a text as far as it can be read without knowing all of its ids.
@@ -190,21 +187,33 @@ impl Walk<'_> {
                 self.close_heading(span.start);
                 return self.refuse_several(line, word);
             }
-            Subject::Malformed { .. } | Subject::Several(_) | Subject::Other => {}
+            Subject::Malformed { .. } | Subject::Several(_) | Subject::Other => {
+                if let Some(unread) = form::unread(line) {
+                    self.close_heading(span.start);
+                    return self.mention_unread(unread, line);
+                }
+            }
         }
         while self.sections.last().is_some_and(|section| section.level >= level) {
             self.sections.pop();
         }
-        if let Some((number, name)) = form::phase_heading(&line.text()[start..]) {
+        let text = line.span(start..line.text().len());
+        if let Some(PhaseHeading { number, label, name }) =
+            form::phase_heading(&line.text()[start..])
+        {
             self.close_heading(span.start);
-            let phase = self.phase_number(number, line.span(start..line.text().len()));
+            let phase = self.phase_number(number, &text);
             let name = title::tidy(name);
+            let heading = Heading::numbered(level, number, label, name.clone());
+            self.out.headings.push(heading.at(text));
             if !name.is_empty() {
                 self.out.phases.entry(phase).or_insert(name);
             }
             self.sections.push(Section { level, phase });
             return;
         }
+        let name = title::tidy(form::bare_name(&line.text()[start..]));
+        self.out.headings.push(Heading::plain(level, name).at(text));
         self.other_heading(level, line, span.start);
         if self.open.is_none() && marks.tick_box.is_some() {
             self.warn_without_id(line, start);
@@ -244,12 +253,14 @@ impl Walk<'_> {
             }
             Subject::Task(title) => match strength_without_box(&title, &marks) {
                 Some(Strength::Listed) if is_owned => {
-                    let span = line.span(title.id_range);
-                    self.out.mentions.push(Mention { id: title.id, span });
+                    self.mention(title.id, line.span(title.id_range), MentionKind::NoBox);
                 }
                 Some(strength) if !is_owned => {
                     return self
                         .item_task(item, owner, |walk| walk.define(marks, title, lines, strength));
+                }
+                None if title.division == Division::End && !is_owned => {
+                    self.mention(title.id, line.span(title.id_range), MentionKind::NoTitle);
                 }
                 _ => {}
             },
@@ -263,8 +274,19 @@ impl Walk<'_> {
                 self.refuse_several(line, word);
                 return self.blocks(rest, TextOwner::Unread);
             }
-            _ if has_box && !is_owned && self.depth == 1 => self.warn_without_id(line, start),
-            Subject::Malformed { .. } | Subject::Several(_) | Subject::Other => {}
+            Subject::Malformed { word, meant: true } if !is_owned => {
+                self.warn_of_malformed(line, word);
+            }
+            subject => {
+                if self.unread_item(item, owner, line) {
+                    return;
+                }
+                if has_box && !is_owned && self.depth == 1 {
+                    self.warn_without_id(line, start);
+                } else if let (Subject::Several(word), false) = (subject, is_owned) {
+                    self.mention_several(line, word);
+                }
+            }
         }
         if !has_box && self.text_depth == 0 {
             self.standing = Standing::Item;
@@ -273,6 +295,40 @@ impl Walk<'_> {
         self.text_depth += 1;
         self.blocks(&rest[usize::from(below == Below::Taken)..], owner);
         self.text_depth -= 1;
+    }
+
+    /// Takes note of an item that is meant as a task in a form that is none, with all that is in it;
+    /// says whether it is one. In a task's text, an id in brackets is more likely to refer to another.
+    fn unread_item(&mut self, item: &Item, owner: TextOwner, line: &Line) -> bool {
+        let is_owned = self.draft_of(owner).is_some();
+        let unread = form::unread(line).filter(|unread| unread.mark.is_some() || !is_owned);
+        let Some(unread) = unread else { return false };
+        self.end_owner(owner, item.span.start);
+        self.mention_unread(unread, line);
+        self.blocks(item.parts().1, TextOwner::Unread);
+        if let TextOwner::Task(parent) = owner {
+            self.out.drafts[parent].body_from = item.span.end;
+        }
+        true
+    }
+
+    fn mention_unread(&mut self, unread: Unread, line: &Line) {
+        let Unread { id, id_range, mark } = unread;
+        let kind = mark.map_or(MentionKind::Brackets, MentionKind::OtherBox);
+        self.mention(id, line.span(id_range), kind);
+    }
+
+    /// Takes note of the first of several ids; where they are tasks of the file nothing is lost.
+    fn mention_several(&mut self, line: &Line, word: Range<usize>) {
+        let text = &line.text()[word.clone()];
+        let first = ids::split_range(text).map(|(first, _)| first).or_else(|| text.parse().ok());
+        if let Some(id) = first {
+            self.mention(id, line.span(word), MentionKind::Several);
+        }
+    }
+
+    fn mention(&mut self, id: TaskId, span: Range<usize>, kind: MentionKind) {
+        self.out.mentions.push(Mention { id, span, kind });
     }
 
     /// Reads an item that is a task; `define` adds it.
@@ -320,6 +376,8 @@ impl Walk<'_> {
         let remark = title::depends_remark(&mut draft, &title, lines, &mut reading);
         draft.title = title::text(&title, line, &remark);
         (draft.phase, draft.ticked, draft.strength) = (phase, ticked, strength);
+        draft.heading = self.out.headings.len();
+        draft.tagged = title.parallel || title.story.is_some();
         draft.details.parallel = title.parallel;
         draft.details.story = title.story.map(Into::into);
         draft.body_from = lines[remark.wrapped].end();
@@ -338,7 +396,8 @@ impl Walk<'_> {
         let section = self.sections.last().map(|section| section.phase);
         let prefix = prefix.map(|prefix| {
             let span = line.span(prefix.range.clone());
-            (self.phase_number(prefix.number, span.clone()), span)
+            self.warn_of_fraction(prefix.number, &span);
+            (self.phase_number(prefix.number, &span), span)
         });
         if let (Some(section), Some((stated, span))) = (section, &prefix)
             && section != *stated
@@ -352,25 +411,23 @@ impl Walk<'_> {
             (Some(section), ..) => section,
             (None, Some((stated, _)), _) => stated,
             (None, None, Some(own)) => own.unwrap_or(PHASE_DEFAULT),
-            (None, None, None) => self.phase_number(Number::TooLarge, id_span.clone()),
+            (None, None, None) => self.phase_number(Number::TooLarge, id_span),
         }
     }
 
-    fn phase_number(&mut self, number: Number, span: Range<usize>) -> u32 {
+    fn phase_number(&mut self, number: Number, span: &Range<usize>) -> u32 {
         match number {
-            Number::Whole(number) => number,
-            Number::Fraction(number) => {
-                let message = format!("phases have whole numbers; this is read as phase {number}");
-                self.out.findings.add(span, Diagnostic::warning("phase_fraction", message));
-                number
-            }
+            Number::Whole(number) | Number::Fraction(number) => number,
             Number::TooLarge => {
-                let error = Diagnostic::error(PARSE_FAIL, "this phase number is too large")
-                    .expected(format!("a number up to {}", u32::MAX))
-                    .hint("number the phases from 0 or 1");
-                self.out.findings.add(span, error);
+                self.out.findings.add(span.clone(), phase_too_large());
                 0
             }
+        }
+    }
+
+    fn warn_of_fraction(&mut self, number: Number, span: &Range<usize>) {
+        if let Number::Fraction(number) = number {
+            self.out.findings.add(span.clone(), phase_fraction(number));
         }
     }
 
@@ -423,13 +480,32 @@ impl Walk<'_> {
     }
 
     fn table(&mut self, rows: &[Vec<Line>], owner: TextOwner) {
-        let Some(draft) = self.draft_of(owner) else { return };
+        let draft = self.draft_of(owner);
         for row in rows {
-            let [label, value] = row.as_slice() else { continue };
-            let quoted = label.is_code(0);
-            let Some(field) = Field::of_label(label.text()).filter(|_| !quoted) else { continue };
-            let span = label.span(0..label.text().len());
-            self.set(draft, field, span, &[Slice::after(value, 0, Origin::Cell)]);
+            if let (Some(draft), [label, value]) = (draft, row.as_slice())
+                && let Some(field) = Field::of_label(label.text()).filter(|_| !label.is_code(0))
+            {
+                let span = label.span(0..label.text().len());
+                self.set(draft, field, span, &[Slice::after(value, 0, Origin::Cell)]);
+            } else {
+                self.mention_row(row);
+            }
+        }
+    }
+
+    /// Takes note of a row that starts with an id, as tables of tasks do; a number, a box or a
+    /// symbol may stand in front.
+    fn mention_row(&mut self, row: &[Line]) {
+        for cell in row.iter().take(2) {
+            let Head { subject, start, .. } = Head::read(cell, None);
+            if let Subject::Task(title) = subject
+                && title.division != Division::Quoted
+            {
+                return self.mention(title.id, cell.span(title.id_range), MentionKind::Row);
+            }
+            if cell.text()[start..].contains(char::is_alphabetic) {
+                return;
+            }
         }
     }
 
@@ -481,6 +557,15 @@ impl Walk<'_> {
         self.out.findings.add(line.span(word), error);
     }
 
+    /// Without a box it may be a text about something else, so it is no error.
+    fn warn_of_malformed(&mut self, line: &Line, word: Range<usize>) {
+        let text = shorten(&line.text()[word.clone()]);
+        let message = format!("`{text}` is not a task id; it will not be run");
+        let warning = Diagnostic::warning("no_id", message).expected(ID_FORMS);
+        let hint = "write the id, then `:` and the title, as in `T1.3: title`";
+        self.out.findings.add(line.span(word), warning.hint(hint));
+    }
+
     fn refuse_several(&mut self, line: &Line, word: Range<usize>) {
         let error = Diagnostic::error(PARSE_FAIL, "a task has one id")
             .expected(ID_FORMS)
@@ -498,6 +583,18 @@ impl Walk<'_> {
         let hint = "put an id in front of it, or nest it under a task";
         self.out.findings.add(line.span(start..line.text().len()), warning.hint(hint));
     }
+}
+
+/// Says how a number that is not whole is read.
+pub(super) fn phase_fraction(number: u32) -> Diagnostic {
+    let message = format!("phases have whole numbers; this is read as phase {number}");
+    Diagnostic::warning("phase_fraction", message)
+}
+
+pub(super) fn phase_too_large() -> Diagnostic {
+    Diagnostic::error(PARSE_FAIL, "this phase number is too large")
+        .expected(format!("a number up to {}", u32::MAX))
+        .hint("number the phases from 0 or 1")
 }
 
 /// How surely an item is a task that has no box; `None` when it is none.

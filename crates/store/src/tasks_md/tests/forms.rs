@@ -134,7 +134,7 @@ fn spec_kit_tags_are_taken_off_the_title() {
     "#);
     insta::assert_snapshot!(tasks("- [ ] T001 [US2] [P]: a [WIP] b\n- [ ] T002 [Story] c (later)"), @r"
     T001 @1 [ ] a [WIP] b <- phase before
-    T002 @1 [ ] [Story] c (later) <- phase before
+    T002 @1 [ ] [Story] c (later) <- [T001]
     ");
 }
 

@@ -10,7 +10,7 @@ use waypost_model::{
 };
 
 /// Pieces of which task lists are made, so that random texts reach every branch.
-const PIECES: [&str; 72] = [
+const PIECES: [&str; 76] = [
     "\n",
     "\n",
     "\n",
@@ -30,6 +30,8 @@ const PIECES: [&str; 72] = [
     "[ ] ",
     "[x] ",
     "[] ",
+    "[-] ",
+    "[T1.1] ",
     "✅",
     " ✅",
     "\u{fe0f}",
@@ -56,6 +58,8 @@ const PIECES: [&str; 72] = [
     "Phase 2, ",
     "## Phase 1: A\n",
     "## 2단계: 나\n",
+    "## Phase 1.2: B\n",
+    "## Polish\n",
     "**",
     "*",
     "_",

@@ -61,7 +61,7 @@ fn what_one_word_multiplies_is_counted() {
 
     (900..1_000).for_each(|number| writeln!(text, "{}", waiting(number)).unwrap());
     insta::assert_snapshot!(faults(&text), @r"
-    2012:29+7 error too_large [] phases, ranges and graphs make too many dependencies
+    2012:29+7 error too_large [] phases, ranges, graphs and [P] tasks make too many dependencies
       expected: at most 1000000 in one file
       hint: leave the dependency out where it is the whole phase before
     ");

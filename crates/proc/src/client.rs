@@ -9,7 +9,7 @@ use crate::{
     open_files,
     place::Place,
     process::Identity,
-    spec::{INPUT_SIZE_MAX, Report, Spec, Stop},
+    spec::{INPUT_SIZE_MAX, Lease, Report, Spec, Stop},
     wire::{self, Lines, Request, VERSION, Welcome},
 };
 use rustix::{
@@ -59,6 +59,7 @@ pub struct Keeper {
     /// The keeper's process if it was started here, to take it away when it has ended.
     process: Mutex<Option<Child>>,
     nudges: bool,
+    leases: bool,
 }
 
 impl Keeper {
@@ -103,15 +104,17 @@ impl Keeper {
             reading: Mutex::new(Lines::default()),
             process: Mutex::new(None),
             nudges: false,
+            leases: false,
         };
-        let hello = Request::Hello { version: VERSION, from: 0, nudges: true };
+        let hello = Request::Hello { version: VERSION, from: 0, nudges: true, leases: true };
         keeper.send(&wire::line(&hello))?;
-        keeper.nudges = keeper.read_past()?;
+        let welcome = keeper.read_past()?;
+        (keeper.nudges, keeper.leases) = (welcome.nudges, welcome.leases);
         Ok(Some(keeper))
     }
 
-    /// Says whether the keeper tells when a child has said something.
-    fn read_past(&self) -> Result<bool, ProcError> {
+    /// Reads all that has happened by now, and says what the keeper can do.
+    fn read_past(&self) -> Result<Welcome, ProcError> {
         let deadline = clock::now() + ANSWER_PATIENCE;
         let mut lines = lock(&self.reading);
         let welcome = loop {
@@ -127,7 +130,7 @@ impl Keeper {
         while (lines.waiting() as u64) < welcome.spool {
             self.receive(&mut lines, deadline)?;
         }
-        Ok(welcome.nudges)
+        Ok(welcome)
     }
 
     pub fn id(&self) -> &str {
@@ -188,6 +191,15 @@ impl Keeper {
     /// Closes a child's input behind all that was said.
     pub fn hang_up(&self, id: &str) -> Result<(), ProcError> {
         self.send(&wire::line(&Request::HangUp { id: id.to_owned() }))
+    }
+
+    /// Says what a child may do from now on without a further word. Nothing happens where another
+    /// version started the keeper, which knows no leases; nor if the child has ended.
+    pub fn renew(&self, id: &str, lease: Lease) -> Result<(), ProcError> {
+        match self.leases {
+            true => self.send(&wire::line(&Request::Renew { id: id.to_owned(), lease })),
+            false => Ok(()),
+        }
     }
 
     /// Everything that has come, in order; waits up to `timeout` if nothing has.

@@ -12,6 +12,8 @@
 //!   the start time that was seen.
 //! - An end that was not seen is never made up. A keeper that is killed may lose one.
 //! - Memory does not grow with output; what a log may not keep is counted.
+//! - A child may have a lease ([`Lease`]): what it may do without a further word of an engine. Its
+//!   keeper holds it to that, with no engine alive. A keeper whose folder is gone ends what it keeps.
 //! - A child may be spoken with ([`Talk`]). What was said to it reaches it if the keeper lives, and
 //!   what it says stands whole in a file: both outlive the engine.
 //!
@@ -40,9 +42,9 @@ pub use client::Keeper;
 pub use error::ProcError;
 pub use found::{Dead, Found, find, is_any_left, look_again};
 pub use keeper::serve;
-pub use open_files::{limit_open_files, raise_open_files};
+pub use open_files::{limit_open_files, open_files_max, raise_open_files};
 pub use process::Identity;
 pub use spec::{
-    CHILD_VARIABLE, Ended, How, INPUT_SIZE_MAX, KEEPER_VARIABLE, Limits, Program, Refusal, Report,
-    Spec, Stop, Talk,
+    CHILD_VARIABLE, Ended, How, INPUT_SIZE_MAX, KEEPER_VARIABLE, Lease, Limits, Program, Refusal,
+    Report, Spec, Stop, Talk,
 };

@@ -25,6 +25,11 @@ pub fn raise_open_files() {
     }
 }
 
+/// How many files this process may open.
+pub fn open_files_max() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
 /// Gives a process that was just started the limit that is usual. It cannot be set before without
 /// code that runs between fork and exec.
 pub fn limit_open_files(child: &Child) {

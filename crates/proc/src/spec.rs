@@ -87,6 +87,26 @@ pub struct Limits {
     /// then a pause freezes also what signals would miss. Making one is work at every start.
     #[serde(default)]
     pub cgroup: bool,
+    /// What holds until the engine says otherwise; `None`: it needs no engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Lease>,
+}
+
+/// What a child may do from now on without a further word of its engine. Each word takes the place
+/// of the one before. All of it is measured while the machine is awake, pauses not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// How long it goes on; then it is stopped ([`Stop::Lapsed`]).
+    pub span: Duration,
+    /// Whether it is over as soon as no engine is connected.
+    #[serde(default)]
+    pub is_tied: bool,
+    /// What is left of its time; `None`: no limit, or one that stands still.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Duration>,
+    /// How long it may be silent, as in [`Limits::stall`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall: Option<Duration>,
 }
 
 impl Default for Limits {
@@ -99,6 +119,7 @@ impl Default for Limits {
             open_files: None,
             processes: None,
             cgroup: false,
+            lease: None,
         }
     }
 }
@@ -117,6 +138,8 @@ pub enum Stop {
     Flooded,
     /// It left more than [`INPUT_SIZE_MAX`] of what was said to it unread.
     Deaf,
+    /// No engine has renewed its [`Lease`], or the folder of its keeper is gone.
+    Lapsed,
 }
 
 /// What a keeper tells, in the order in which it happened.
@@ -172,6 +195,19 @@ pub struct Ended {
     /// Processes that not even SIGKILL ended in time: another user's, or stuck in the kernel.
     #[serde(default)]
     pub survivors: u32,
+    /// Whether it was stopped because it had no engine any more ([`Stop::Lapsed`]). Engines that do
+    /// not know this word see one that was stopped.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub lapsed: bool,
+    /// How much of its stream was there when it was stopped: what it says after that may be due to
+    /// the end of what it has started. `None`: it ended by itself, or is not spoken with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_at: Option<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// What ended a child's first process.
@@ -192,7 +228,7 @@ pub enum How {
 impl From<Stop> for How {
     fn from(why: Stop) -> Self {
         match why {
-            Stop::Asked => Self::Stopped,
+            Stop::Asked | Stop::Lapsed => Self::Stopped,
             Stop::TimedOut => Self::TimedOut,
             Stop::Stalled => Self::Stalled,
             Stop::Flooded => Self::Flooded,

@@ -6,7 +6,7 @@
 //! for it is sent an empty line whenever a child that is spoken with has said something: what it
 //! said is in its stream, and the line says nothing but that it is worth a look.
 
-use crate::{error::ProcError, octets, spec::Spec, spec::Stop};
+use crate::{error::ProcError, octets, spec::Lease, spec::Spec, spec::Stop};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 pub(crate) const VERSION: u32 = 2;
@@ -26,6 +26,9 @@ pub(crate) enum Request {
         /// Whether it wants an empty line whenever a child has said something.
         #[serde(default)]
         nudges: bool,
+        /// Whether it renews leases; where it does not, there are none from now on.
+        #[serde(default)]
+        leases: bool,
     },
     /// How many children may run at once; 0: any number.
     Slots(usize),
@@ -51,6 +54,11 @@ pub(crate) enum Request {
     HangUp {
         id: String,
     },
+    /// Only to a keeper that knows it: see [`Welcome::leases`].
+    Renew {
+        id: String,
+        lease: Lease,
+    },
 }
 
 /// The keeper's first line.
@@ -62,6 +70,9 @@ pub(crate) struct Welcome {
     /// Whether it tells that a child has said something; those before did not.
     #[serde(default)]
     pub(crate) nudges: bool,
+    /// Whether it knows leases; those before did not.
+    #[serde(default)]
+    pub(crate) leases: bool,
 }
 
 pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
@@ -150,6 +161,8 @@ mod tests {
             left: 0,
             forced: false,
             survivors: 0,
+            lapsed: false,
+            stopped_at: None,
         };
         Report::Ended { id: "T1.3#2".into(), ended }
     }

@@ -6,7 +6,7 @@ use crate::{
     cgroup::Group,
     clock,
     process::{self, Identity, Process},
-    spec::{Ended, How, Limits, Spec, Stop},
+    spec::{Ended, How, Lease, Limits, Spec, Stop},
 };
 use rustix::{io::Errno, process::Signal};
 use std::{
@@ -39,11 +39,15 @@ pub(super) struct Child {
     /// `None`: it has none, and its tree is all that is known of it.
     group: Option<Group>,
     limits: Limits,
+    /// When its lease was last renewed.
+    renewed: Instant,
     started: Instant,
     /// When it last wrote or was told something.
     heard: Instant,
     exit: Option<(How, Instant)>,
     why: Option<Stop>,
+    /// How much of its stream was there when it was stopped.
+    stopped_at: Option<u64>,
     pub(super) phase: Phase,
     pause: Pause,
     paused: Duration,
@@ -122,11 +126,13 @@ impl Child {
             group,
             capture: Capture::new(spec.log, spec.limits.log_size),
             limits: spec.limits,
+            renewed: now,
             id: spec.id,
             started: now,
             heard: now,
             exit: None,
             why: None,
+            stopped_at: None,
             phase: Phase::Running,
             pause: Pause::No,
             paused: Duration::ZERO,
@@ -252,7 +258,10 @@ impl Child {
     /// Begins to stop it; what it is stopped for first counts.
     pub(super) fn stop(&mut self, why: Stop, now: Instant) {
         if let Phase::Running | Phase::Draining { .. } = self.phase {
-            self.why = self.why.or_else(|| self.exit.is_none().then_some(why));
+            if self.exit.is_none() && self.why.is_none() {
+                self.why = Some(why);
+                self.stopped_at = self.speech.as_ref().map(|speech| speech.counts().0);
+            }
             self.begin_to_stop(now);
         }
     }
@@ -277,8 +286,29 @@ impl Child {
             let time = now - since;
             self.paused += time;
             self.heard += time;
+            self.renewed += time;
             self.pause = Pause::Over;
         }
+    }
+
+    /// What it may do without a further word from now on.
+    pub(super) fn renew(&mut self, lease: Lease, now: Instant) {
+        // While its silence did not count, it had not begun.
+        if self.limits.lease.is_none_or(|before| before.stall.is_none()) {
+            self.heard = now;
+        }
+        self.limits.lease = Some(lease);
+        self.renewed = now;
+    }
+
+    /// Its engine is one that knows no leases, and would not renew any.
+    pub(super) fn forget_lease(&mut self) {
+        self.limits.lease = None;
+    }
+
+    /// Whether it has to go when no engine is connected.
+    pub(super) fn is_tied(&self) -> bool {
+        self.limits.lease.is_some_and(|lease| lease.is_tied)
     }
 
     /// Looks after it, given what is alive of its tree.
@@ -385,21 +415,32 @@ impl Child {
             Pause::Begun { .. } | Pause::Complete { .. } => None,
             _ if is_past(self.time_deadline()) => Some(Stop::TimedOut),
             _ if is_past(self.stall_deadline()) => Some(Stop::Stalled),
+            _ if is_past(self.lease_deadline()) => Some(Stop::Lapsed),
             _ => None,
         }
     }
 
     /// When the first of its limits is reached, if nothing changes.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.time_deadline().into_iter().chain(self.stall_deadline()).min()
+        let limits = self.time_deadline().into_iter().chain(self.stall_deadline());
+        limits.chain(self.lease_deadline()).min()
     }
 
     fn time_deadline(&self) -> Option<Instant> {
-        Some(clock::after(self.started, self.limits.time?.saturating_add(self.paused)))
+        let own = self.limits.time.map(|time| time.saturating_add(self.paused));
+        let own = own.map(|time| clock::after(self.started, time));
+        let left = self.limits.lease.and_then(|lease| lease.time);
+        own.into_iter().chain(left.map(|time| clock::after(self.renewed, time))).min()
     }
 
     fn stall_deadline(&self) -> Option<Instant> {
-        Some(clock::after(self.heard, self.limits.stall?))
+        let leased = self.limits.lease.and_then(|lease| lease.stall);
+        let stall = self.limits.stall.into_iter().chain(leased).min()?;
+        Some(clock::after(self.heard, stall))
+    }
+
+    fn lease_deadline(&self) -> Option<Instant> {
+        Some(clock::after(self.renewed, self.limits.lease?.span))
     }
 
     /// Tells its end, and what is to be removed.
@@ -418,6 +459,8 @@ impl Child {
             left: self.left,
             forced: self.forced,
             survivors: self.survivors,
+            lapsed: why == Some(Stop::Lapsed),
+            stopped_at: self.stopped_at,
         };
         (self.id, ended, self.group)
     }

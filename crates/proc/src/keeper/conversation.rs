@@ -42,7 +42,7 @@ impl Keeping {
                     if place::check_peer(&stream).is_err() {
                         continue;
                     }
-                    self.make_room();
+                    self.make_room(now);
                     let number = self.number();
                     let flags = EventFlags::IN | EventFlags::OUT | EventFlags::ET;
                     let data = Source::Connection(number).data();
@@ -63,13 +63,13 @@ impl Keeping {
     }
 
     /// The client that has been silent for longest goes first.
-    fn make_room(&mut self) {
+    fn make_room(&mut self, now: Instant) {
         let engine = self.engine;
         let silent = self.connections.keys().copied().filter(|number| Some(*number) != engine);
         if self.connections.len() >= CONNECTIONS_MAX
             && let Some(oldest) = silent.min()
         {
-            self.hang_up(oldest);
+            self.hang_up(oldest, now);
         }
     }
 
@@ -92,19 +92,22 @@ impl Keeping {
             let received = connection.receive();
             for request in received.requests {
                 match request {
-                    Request::Hello { version, from, nudges } => {
+                    Request::Hello { version, from, nudges, leases } => {
                         self.replace_engine(number, version, now);
                         self.welcome(number, version, from);
                         self.wants_nudges = nudges;
+                        if version == VERSION && !leases {
+                            self.children.values_mut().for_each(Child::forget_lease);
+                        }
                     }
-                    _ if self.engine != Some(number) => return self.hang_up(number),
+                    _ if self.engine != Some(number) => return self.hang_up(number, now),
                     request => self.serve(request, now),
                 }
             }
             match received.after {
                 After::More => {}
                 After::Silence => return,
-                After::Over => return self.hang_up(number),
+                After::Over => return self.hang_up(number, now),
             }
         }
     }
@@ -114,20 +117,23 @@ impl Keeping {
     fn replace_engine(&mut self, number: u64, version: u32, now: Instant) {
         let earlier = self.engine.filter(|earlier| *earlier != number && version == VERSION);
         if let Some(earlier) = earlier {
-            self.hear_out(earlier, now);
+            // What ends with its engine goes on with the next one.
+            self.converse(earlier, now);
+            self.connections.remove(&earlier);
+            self.withdraw_all();
         }
     }
 
     /// Hangs up on an engine, but not before all is read that it has said.
     fn hear_out(&mut self, number: u64, now: Instant) {
         self.converse(number, now);
-        self.hang_up(number);
+        self.hang_up(number, now);
     }
 
     fn welcome(&mut self, number: u64, version: u32, from: u64) {
         let welcome = {
             let spool = self.spool.length();
-            wire::line(&Welcome { version: VERSION, spool, nudges: true })
+            wire::line(&Welcome { version: VERSION, spool, nudges: true, leases: true })
         };
         let Some(connection) = self.connections.get_mut(&number) else { return };
         // One that speaks another version is told so, and nothing else.
@@ -139,16 +145,33 @@ impl Keeping {
         }
     }
 
-    /// Without an engine nothing new is started; what runs goes on.
-    fn hang_up(&mut self, number: u64) {
+    /// Without an engine nothing new is started; what runs goes on, unless it is tied to one.
+    fn hang_up(&mut self, number: u64, now: Instant) {
         self.connections.remove(&number);
         if self.engine == Some(number) {
-            self.engine = None;
-            self.queued.clear();
-            for spec in std::mem::take(&mut self.queue) {
-                self.refuse(spec.id, Refusal::Withdrawn);
+            self.withdraw_all();
+            for child in self.children.values_mut().filter(|child| child.is_tied()) {
+                child.stop(Stop::Lapsed, now);
             }
+            self.wake_at(now);
         }
+    }
+
+    /// There is no engine: what was not started is not.
+    fn withdraw_all(&mut self) {
+        self.engine = None;
+        self.queued.clear();
+        for spec in std::mem::take(&mut self.queue) {
+            self.refuse(spec.id, Refusal::Withdrawn);
+        }
+    }
+
+    /// The folder of this keeper is gone: no engine will ever find what it keeps.
+    pub(super) fn give_up(&mut self, now: Instant) {
+        self.connections.clear();
+        self.withdraw_all();
+        self.children.values_mut().for_each(|child| child.stop(Stop::Lapsed, now));
+        self.wake_at(now);
     }
 
     pub(super) fn tell(&mut self, now: Instant) {
@@ -207,6 +230,10 @@ impl Keeping {
             Request::HangUp { id } => match self.waiting(&id).and_then(|spec| spec.talk.as_mut()) {
                 Some(talk) => talk.is_all = true,
                 None => self.change(&id, now, |child, _| child.hang_up()),
+            },
+            Request::Renew { id, lease } => match self.waiting(&id) {
+                Some(spec) => spec.limits.lease = Some(lease),
+                None => self.change(&id, now, |child, now| child.renew(lease, now)),
             },
         }
     }

@@ -24,11 +24,13 @@ use rustix::{
         Timespec,
         epoll::{self, CreateFlags, Event, EventData, EventFlags},
     },
+    fs::fstat,
     io::Errno,
     process::{Pid, PidfdFlags, Resource, Rlimit, WaitOptions, WaitStatus, pidfd_open, prlimit},
 };
 use std::{
     collections::{HashMap, HashSet, VecDeque},
+    fs::File,
     io,
     os::{fd::OwnedFd, unix::net::UnixListener},
     time::{Duration, Instant},
@@ -123,6 +125,11 @@ pub(super) struct Keeping {
     pub(super) untold: Vec<u8>,
     pub(super) tell_at: Option<Instant>,
     files: Files,
+    /// Held for as long as it lives; without a name when its folder is gone.
+    lock: File,
+    is_gone: bool,
+    /// When it is looked for next.
+    folder_at: Instant,
     home: Option<Home>,
     /// Groups of children that are gone, with a process in them that no signal has ended yet.
     groups: Vec<Group>,
@@ -170,6 +177,9 @@ impl Keeping {
             untold: Vec::new(),
             tell_at: None,
             files: means.files,
+            lock: means.lock,
+            is_gone: false,
+            folder_at: clock::now(),
             home: means.home,
             groups: Vec::new(),
             strays: HashMap::new(),
@@ -204,6 +214,7 @@ impl Keeping {
                     Source::End => has_ended = true,
                 }
             }
+            self.look_for_folder(now);
             if has_ended {
                 last_reap = now;
                 self.is_reap_due = false;
@@ -221,6 +232,20 @@ impl Keeping {
             if self.is_over(now) {
                 return Ok(());
             }
+        }
+    }
+
+    /// Notices that the folder of this keeper was removed, with the project most likely. One that
+    /// was moved keeps its files, and those who hold them.
+    fn look_for_folder(&mut self, now: Instant) {
+        if self.is_gone || now < self.folder_at {
+            return;
+        }
+        self.folder_at = now + TURN_MAX;
+        // Where it cannot be told, it is there.
+        self.is_gone = fstat(&self.lock).is_ok_and(|found| found.st_nlink == 0);
+        if self.is_gone {
+            self.give_up(now);
         }
     }
 
@@ -244,9 +269,8 @@ impl Keeping {
         let is_free = self.connections.is_empty() && self.children.is_empty();
         let was_wanted = self.had_engine || now >= self.born + FIRST_WAIT;
         is_free
-            && was_wanted
+            && (was_wanted && self.spool.is_written() || self.is_gone)
             && self.strays.is_empty()
-            && self.spool.is_written()
             && !self.has_orphans
             && self.groups.is_empty()
     }
@@ -407,9 +431,8 @@ impl Keeping {
     /// Reads no more from a child whose stream the disk does not take: its pipe fills up, and it
     /// waits as it would for any slow reader.
     fn hold_if_stuck(&mut self, key: Key) -> bool {
-        let Some(child) = self.children.get(&key).filter(|child| child.is_stuck()) else {
-            return false;
-        };
+        let child = self.children.get(&key).filter(|child| child.is_stuck() && !self.is_gone);
+        let Some(child) = child else { return false };
         if self.stuck.insert(key)
             && let Some(pipe) = child.speech.as_ref().and_then(|speech| speech.pipe.as_ref())
         {

@@ -33,7 +33,7 @@ pub fn serve(folder: &Path) -> Result<(), ProcError> {
     let spool = Spool::create(&place.spool())?;
     let listener = place.listen()?;
     let files = raise_limits();
-    let means = Means { spool, files, home };
+    let means = Means { spool, files, lock, home };
     let keeping = Keeping::new(place.id, listener, means)?;
     tell_ready();
     keeping.run()
@@ -44,6 +44,8 @@ pub fn serve(folder: &Path) -> Result<(), ProcError> {
 struct Means {
     spool: Spool,
     files: Files,
+    /// What proves that it lives.
+    lock: File,
     /// `None`: there are no control groups here.
     home: Option<Home>,
 }

@@ -6,6 +6,7 @@
 
 mod adoption;
 mod freezer;
+mod lease;
 mod limits;
 mod output;
 mod running;

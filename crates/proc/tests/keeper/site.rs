@@ -166,7 +166,7 @@ pub(crate) fn run(keeper: &Keeper, spec: Spec) -> Ended {
     end(keeper, &id)
 }
 
-/// An end without anything unusual; the duration is what it is.
+/// An end without anything unusual; the duration is what it is, and so is how much had been said.
 pub(crate) fn plain(how: How, tail: &[u8], ended: &Ended) -> Ended {
     Ended {
         how,
@@ -177,5 +177,7 @@ pub(crate) fn plain(how: How, tail: &[u8], ended: &Ended) -> Ended {
         left: 0,
         forced: false,
         survivors: 0,
+        lapsed: false,
+        stopped_at: ended.stopped_at,
     }
 }

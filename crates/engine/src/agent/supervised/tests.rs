@@ -78,6 +78,8 @@ fn how(how: How) -> ProcessEnd {
         left: 0,
         forced: false,
         survivors: 0,
+        lapsed: false,
+        stopped_at: None,
     })
 }
 

@@ -82,6 +82,8 @@ fn ended(how: How, tail: &str) -> LifeInput {
         left: 0,
         forced: false,
         survivors: 0,
+        lapsed: false,
+        stopped_at: None,
     })
 }
 

@@ -104,6 +104,8 @@ pub(super) fn ended(name: &str, how: How) -> Report {
             left: 0,
             forced,
             survivors: 0,
+            lapsed: false,
+            stopped_at: None,
         },
     }
 }

@@ -113,6 +113,9 @@ pub struct RunConfig {
     pub timeout_seconds: u64,
     /// How long a model agent may say nothing, in seconds; 0 is no limit.
     pub stall_seconds: u64,
+    /// How long a model agent goes on without an engine, in seconds that the machine is awake; 0: it
+    /// ends with its engine. The next engine goes on in its conversation. Commands go on.
+    pub unattended_seconds: u64,
     /// How long running tasks have to finish after SIGTERM or `run stop`, in seconds.
     pub stop_grace_seconds: u64,
     /// The line by which an agent says in ralph mode that its task is complete.
@@ -190,6 +193,7 @@ impl Default for RunConfig {
             task_budget_usd: 0.0,
             timeout_seconds: 0,
             stall_seconds: 1_800,
+            unattended_seconds: 600,
             stop_grace_seconds: 30,
             completion_promise: "TASK_DONE".to_owned(),
             reviewer: String::new(),

@@ -47,6 +47,7 @@ mod sessions;
 mod sim;
 mod sim_agent;
 mod terminal;
+mod unattended;
 mod unavailable;
 mod windows;
 mod wiring;

@@ -294,7 +294,7 @@ fn order(
         attempt: 1,
         message: "Do what you are told to do.".to_owned(),
         again: String::new(),
-        bounds: Bounds { time: Some(PATIENCE), ..Bounds::default() },
+        bounds: Bounds { time: Some(PATIENCE), unattended: Some(PATIENCE), ..Bounds::default() },
     }
 }
 

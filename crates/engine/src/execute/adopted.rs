@@ -103,7 +103,7 @@ fn adopt(project: &mut Project, keeper: Keeper, adopted: &mut Adopted) -> Result
         return Ok(keeper.close()?);
     };
     let AttemptAtWork { attempt, agent, counted, since, told, bounds, before } = known;
-    let allowance = Allowance { meter: Meter::new(counted), bounds };
+    let allowance = Allowance { meter: Meter::new(counted), bounds, share: None };
     let known = Adoption { id: name, agent, log: &attempt.log, told, since };
     let agent = Supervised::adopt((keeper, reports), known, allowance, now)?;
     adopted.tasks.insert(attempt.id.clone());

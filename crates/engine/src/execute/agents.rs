@@ -13,10 +13,10 @@ use super::{
     workplace::Workplace,
 };
 use crate::{
-    accounts,
     agent::{
         self, Agent, AgentEnd, Allowance, Asking, Bounds, Call, Circumstances, Halt, Heard, Meter,
         Purse, Slots, Supervised, agents_folder, heard_in, inherited, new_uuid, out_of_money,
+        text_questions,
     },
     error::EngineError,
     init,
@@ -28,16 +28,16 @@ use crate::{
 use std::{path::PathBuf, time::Duration};
 use waypost_agent::{
     launch::{Conversation, Order, Prompts},
+    protocol::Signal,
     stream::Why,
 };
 use waypost_model::{
     actor::Actor,
-    config,
     id::TaskId,
     layout,
     permission::Grant,
     retry::FailureClass,
-    run::{self, Account, Budget, Failure, Prompt, Trail},
+    run::{self, Account, Failure, Prompt, Trail},
     time::Time,
 };
 use waypost_proc::ProcError;
@@ -59,6 +59,8 @@ struct Assignment {
     afresh: String,
     model: Option<String>,
     bounds: Bounds,
+    /// What all agents may still spend.
+    share: Option<u64>,
     budget_cents: Option<u64>,
 }
 
@@ -174,6 +176,7 @@ impl Executor<'_> {
             afresh,
             model,
             bounds,
+            share: left,
             budget_cents,
         }))
     }
@@ -245,7 +248,8 @@ impl Executor<'_> {
             log: attempt.log.clone(),
             afresh: given.afresh.clone(),
         };
-        let allowance = Allowance { meter: given.meter.clone(), bounds: given.bounds };
+        let (meter, bounds, share) = (given.meter.clone(), given.bounds, given.share);
+        let allowance = Allowance { meter, bounds, share };
         Supervised::start(&agents_folder(&state), &self.options.keeper, call, allowance, now)
     }
 
@@ -257,6 +261,9 @@ impl Executor<'_> {
         now: Time,
     ) -> Result<(), EngineError> {
         let slots = Slots::of(project);
+        if !ids.is_empty() {
+            self.find_share(project)?;
+        }
         for id in ids {
             let Some(mut worker) = self.workers.remove(&id) else { continue };
             worker.agent.look(now)?;
@@ -271,6 +278,7 @@ impl Executor<'_> {
                     self.attend_questions(project, &mut worker, now)?;
                 }
             }
+            worker.agent.life.set_share(self.share);
             worker.agent.attend(now)?;
             if !worker.waits() {
                 // One that was taken over has none yet; it works all the same.
@@ -438,13 +446,14 @@ impl Executor<'_> {
         self.note_name(project, &attempt, &ended.agent, &ended.heard)?;
         ended.heard.tool_calls += self.earlier_tool_calls(project, &attempt, &ended);
         let parked_before = self.parked_before(project, &ended.agent.name)?;
+        let unanswered = self.unanswered(project, &attempt, &ended)?;
         let Some(active) = project.run()?.active() else { return Ok(()) };
         let by = Circumstances { work: attempt.id.as_str(), parked_before, now };
         let case =
             Case { attempt: &attempt, settings: active.settings(), ended: &ended, by, has_changed };
-        let verdict = case.verdict();
+        let verdict = if unanswered.is_some() { Verdict::Interrupted } else { case.verdict() };
         let AgentEnd { agent, heard, meter, .. } = &ended;
-        let mut with = Vec::new();
+        let mut with = unanswered.unwrap_or_default();
         if heard.end.as_ref().is_some_and(|end| end.why == Why::Done) {
             with.extend(self.got_through(project, &agent.name)?);
         }
@@ -469,6 +478,46 @@ impl Executor<'_> {
         Ok(())
     }
 
+    /// What is to be asked for an agent that ended its turn with questions, and its process before
+    /// it heard the answers; none: it has not. It goes on in its conversation with them.
+    fn unanswered(
+        &mut self,
+        project: &mut Project,
+        attempt: &Attempt,
+        ended: &AgentEnd,
+    ) -> Result<Option<Vec<run::Command>>, EngineError> {
+        let (id, number) = (attempt.id.clone(), attempt.number);
+        let AgentEnd { agent, heard, .. } = ended;
+        let wanted = text_questions(&heard.signals);
+        let has_fared = heard.signals.iter().any(|signal| match signal {
+            Signal::Done { task } | Signal::Failed { task, .. } => task == id.as_str(),
+            _ => false,
+        });
+        let is_done = heard.end.as_ref().is_some_and(|end| end.why == Why::Done);
+        if wanted.is_empty() || has_fared || !is_done || ended.stopped_for().is_some() {
+            return Ok(None);
+        }
+        let trail = self.trail(project, &id)?;
+        let asking = Asking {
+            work: &id,
+            folder: &attempt.folder,
+            trail: trail.as_ref(),
+            grants: &Grant::ALL,
+            may_go_on: false,
+        };
+        let is_new =
+            |prompt: &Prompt| trail.as_ref().is_none_or(|it| !it.asked.contains(&prompt.key));
+        let open = asking.open_text(&wanted, &agent.name);
+        let open = open.into_iter().filter(|(prompt, _)| is_new(prompt));
+        let ask = |(prompt, question)| run::Command::Ask {
+            id: id.clone(),
+            attempt: number,
+            prompt,
+            question,
+        };
+        Ok(Some(open.map(ask).collect()))
+    }
+
     /// How many tools were used in this conversation before its present process: one that goes on
     /// where it was interrupted may have nothing left to do.
     fn earlier_tool_calls(&self, project: &Project, attempt: &Attempt, ended: &AgentEnd) -> u32 {
@@ -483,103 +532,12 @@ impl Executor<'_> {
     }
 
     /// What is to be recorded and is not yet.
-    fn unrecorded(&self) -> impl Iterator<Item = &run::Command> {
+    pub(super) fn unrecorded(&self) -> impl Iterator<Item = &run::Command> {
         let coming = self.inputs.iter().flat_map(|input| match input {
             Input::Concluded(concluded) => concluded.with.as_slice(),
             _ => &[],
         });
         self.core.unrecorded().iter().chain(coming)
-    }
-
-    /// What is left of what agents may spend, in millionths of a dollar; none: no limit.
-    pub(super) fn money_left(&mut self, project: &mut Project) -> Result<Option<u64>, EngineError> {
-        let (run, day) = self.purses(project)?;
-        Ok(run.into_iter().chain(day).min())
-    }
-
-    /// What is left of what the run and its phase may spend, and of what all agents may today.
-    fn purses(&mut self, project: &mut Project) -> Result<(Option<u64>, Option<u64>), EngineError> {
-        let phase_cents = config::cents(project.configuration().values.run.phase_budget_usd);
-        let working: u64 = self.workers.values().map(|worker| worker.spent().cost_micros).sum();
-        // What has ended and is not recorded yet was spent, too.
-        let ended = self.unrecorded().map(|command| match command {
-            run::Command::Account { account, .. } => account.usage.cost_micros,
-            _ => 0,
-        });
-        let working = working.saturating_add(ended.sum());
-        let now = project.clock.now();
-        let day = accounts::day_left(project, now)?.map(|left| left.saturating_sub(working));
-        let Some(active) = project.run()?.active() else { return Ok((None, day)) };
-        let left = |cents: u64, spent: u64| {
-            cents.saturating_mul(10_000).saturating_sub(spent.saturating_add(working))
-        };
-        let run = match active.settings().budget {
-            Budget::Cents(cents) => Some(left(cents, active.usage().cost_micros)),
-            Budget::Unset | Budget::Unlimited => None,
-        };
-        let phase = phase_cents.map(|cents| {
-            let current = active.current_phase();
-            let of_phase = active.tasks().filter(|view| view.planned.phase == current);
-            let spent = of_phase.filter_map(|view| view.trail).map(|it| it.usage.cost_micros).sum();
-            left(cents, spent)
-        });
-        Ok((run.into_iter().chain(phase).min(), day))
-    }
-
-    /// Ends all agents when the run may not spend more, or all agents may not today.
-    pub(super) fn keep_budget(&mut self, project: &mut Project) -> Result<(), EngineError> {
-        let now = project.clock.now();
-        let purse = match self.purses(project)? {
-            (Some(0), _) if !self.is_out_of_money => {
-                self.is_out_of_money = true;
-                self.say(Happening::Note("the budget is used up".into()));
-                Purse::Run
-            }
-            (_, Some(0)) => {
-                let next = now.next_day();
-                if self.said.insert(format!("day {next}")) {
-                    let text = format!("the budget of the day is used up; it goes on at {next}");
-                    self.say(Happening::Note(text));
-                }
-                Purse::Day
-            }
-            _ => return Ok(()),
-        };
-        // One that is done already costs nothing more.
-        let is_busy = |worker: &&mut Worker| worker.agent.life.heard().end.is_none();
-        let mut busy = self.workers.values_mut().filter(is_busy);
-        busy.try_for_each(|worker| worker.interrupt(Halt::Budget(purse), now))
-    }
-
-    /// How many more agents may start: by our own count, and by that of the machine. Those that wait
-    /// for a person count in neither.
-    pub(super) fn agents_free(
-        &mut self,
-        project: &Project,
-        busy: usize,
-    ) -> Result<usize, EngineError> {
-        let limit = project.configuration().values.run.max_agents as usize;
-        let coming = self.core.lives().filter(|it| it.wants_agent() && !it.is_with_agent());
-        let claimed = coming.count();
-        let wanted = limit.saturating_sub(busy + claimed);
-        if self.is_out_of_money || wanted == 0 {
-            return Ok(0);
-        }
-        let free = Slots::of(project).free(wanted + claimed)?;
-        Ok(free.saturating_sub(claimed).min(wanted))
-    }
-
-    /// Whether another agent may work.
-    fn has_room(&mut self, project: &mut Project) -> Result<bool, EngineError> {
-        let limit = project.configuration().values.run.max_agents as usize;
-        let slots = match project.run_seen()?.active().map_or(0, |it| it.settings().max_parallel) {
-            0 => usize::MAX,
-            slots => slots as usize,
-        };
-        let busy = self.workers.values().filter(|worker| !worker.waits()).count();
-        let lives = || self.core.lives().filter(|life| !life.is_with_agent());
-        let coming = lives().filter(|life| life.wants_agent()).count();
-        Ok(busy + coming < limit && busy + lives().count() < slots)
     }
 
     pub(super) fn commit(

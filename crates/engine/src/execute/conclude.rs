@@ -139,10 +139,10 @@ impl Case<'_> {
     }
 
     fn failed(&self, text: String, class: FailureClass, resumes: bool) -> Verdict {
-        let AgentEnd { heard, end, halt, .. } = self.ended;
+        let AgentEnd { heard, end, .. } = self.ended;
         let signature = match end {
             // What we did to it is the same whatever it said.
-            _ if halt.is_some() => signature(&text, ""),
+            _ if self.ended.stopped_for().is_some() => signature(&text, ""),
             ProcessEnd::Ended(ended) => {
                 signature(&how(ended.how), &format!("{}\n{text}", heard.text))
             }

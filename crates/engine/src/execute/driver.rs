@@ -87,6 +87,8 @@ pub(crate) struct Executor<'a> {
     /// Until when agents of a name are not started, and why.
     pub(super) limited: Limited,
     pub(super) is_out_of_money: bool,
+    /// What each agent at work may spend of what all of them may, in millionths of a dollar.
+    pub(super) share: Option<u64>,
     /// What the dearest request of an agent cost so far, in millionths of a dollar.
     pub(super) request_micros: u64,
     /// Whether any task is for an agent; none: the plan may have changed.
@@ -155,6 +157,7 @@ impl<'a> Executor<'a> {
             remains: Vec::new(),
             limited: Limited::new(),
             is_out_of_money: false,
+            share: None,
             request_micros: 0,
             has_agents: None,
             said: BTreeSet::new(),

@@ -24,6 +24,7 @@ mod driver;
 mod git_work;
 mod held;
 mod life;
+mod means;
 mod news;
 mod recover;
 mod showing;

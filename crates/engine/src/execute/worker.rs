@@ -5,7 +5,10 @@ use crate::{
     agent::{Bounds, Halt, Purse, Slot, Slots, Supervised},
     error::EngineError,
 };
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 use waypost_model::{
     config::{self, RunConfig},
     run::{TaskView, Usage},
@@ -34,6 +37,7 @@ pub(super) fn bounds(attempt: &Attempt, view: &TaskView<'_>, config: &RunConfig)
         stall: Bounds::seconds(config.stall_seconds),
         micros: money_left(view, config),
         purse: Purse::Work,
+        unattended: Some(Duration::from_secs(config.unattended_seconds)),
     }
 }
 

@@ -370,7 +370,7 @@ impl Job {
             (work, _) => (work, Purse::Work),
         };
         let bounds = Bounds { micros, purse, ..self.order.bounds };
-        Ok(Allowance { meter: Meter::new(self.record.counted), bounds })
+        Ok(Allowance { meter: Meter::new(self.record.counted), bounds, share: None })
     }
 
     /// Starts a process, in the conversation that is named or in a new one, once there is a slot.
@@ -701,6 +701,7 @@ pub(crate) fn job_bounds(setup: &ProjectSetup) -> Bounds {
         stall: Bounds::seconds(run.stall_seconds),
         micros: config::cents(run.task_budget_usd).map(|cents| cents.saturating_mul(10_000)),
         purse: Purse::Work,
+        unattended: Some(Duration::from_secs(run.unattended_seconds)),
     }
 }
 

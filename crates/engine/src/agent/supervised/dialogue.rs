@@ -9,7 +9,7 @@ use waypost_agent::{
     answer::{self, Answer},
     stream::{Ask, Reader},
 };
-use waypost_proc::Stop;
+use waypost_proc::{Lease, Stop};
 
 /// Something to be done to an agent's process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub(crate) enum Act {
     HangUp,
     /// End it and all that it started; after its grace by force.
     Stop(Stop),
+    /// Say what it may do without a further word.
+    Renew(Lease),
 }
 
 /// What an agent is told first.
@@ -206,6 +208,10 @@ impl Dialogue {
 
     pub(crate) fn stop(&mut self, why: Stop) {
         self.acts.push(Act::Stop(why));
+    }
+
+    pub(crate) fn renew(&mut self, lease: Lease) {
+        self.acts.push(Act::Renew(lease));
     }
 }
 

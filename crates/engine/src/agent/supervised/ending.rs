@@ -83,6 +83,9 @@ pub(crate) struct AgentEnd {
     pub(crate) meter: Meter,
     pub(crate) end: ProcessEnd,
     pub(crate) halt: Option<Halt>,
+    /// Whether its keeper stopped it in the middle of a turn, by no word of an engine: what it said
+    /// after that counts for nothing.
+    pub(crate) is_cut: bool,
     /// Why it was not started at all.
     pub(crate) held: Option<Parked>,
 }
@@ -132,7 +135,7 @@ impl AgentEnd {
     pub(crate) fn never_started(agent: Agent, held: Option<Parked>) -> Self {
         let end = ProcessEnd::Refused(Refusal::Withdrawn);
         let (heard, meter) = (Heard::default(), Meter::default());
-        Self { agent, heard, meter, end, halt: None, held }
+        Self { agent, heard, meter, end, halt: None, is_cut: false, held }
     }
 
     /// Why it did not come to a good end; none: its program reports success.
@@ -147,13 +150,31 @@ impl AgentEnd {
         held.or_else(|| self.by_us(by)).or_else(|| self.by_refusal())
     }
 
+    /// Why it was ended before its work was done: by an engine, or by its keeper while there was
+    /// none.
+    pub(crate) fn stopped_for(&self) -> Option<Halt> {
+        if self.halt.is_some() || !self.is_cut {
+            return self.halt;
+        }
+        let ProcessEnd::Ended(ended) = &self.end else { return None };
+        match ended.how {
+            _ if ended.lapsed => Some(Halt::Given),
+            // It waited for an answer that no engine could give.
+            How::TimedOut | How::Stalled if !self.heard.asks.is_empty() => Some(Halt::Given),
+            How::TimedOut => Some(Halt::TimedOut),
+            How::Stalled => Some(Halt::Stalled),
+            _ => None,
+        }
+    }
+
     fn by_us(&self, by: &Circumstances<'_>) -> Option<Trouble> {
+        let halt = self.stopped_for()?;
         // It had no chance: its program was waiting for the service.
-        if let (Halt::TimedOut | Halt::Stalled, Some(trouble)) = (self.halt?, self.heard.retrying) {
+        if let (Halt::TimedOut | Halt::Stalled, Some(trouble)) = (halt, self.heard.retrying) {
             let parked = self.unavailable(trouble, "its service does not answer", by);
             return Some(Trouble::Parked(parked));
         }
-        Some(match self.halt? {
+        Some(match halt {
             Halt::Given => Trouble::Interrupted,
             Halt::Budget(purse) => Trouble::Parked(out_of_money(&self.agent.name, purse, by.now)),
             Halt::TimedOut => transient("it timed out", false),
@@ -205,7 +226,8 @@ impl AgentEnd {
     /// Its program reports success, and its process ended otherwise.
     fn ended_badly(&self) -> Option<Trouble> {
         let ProcessEnd::Ended(ended) = &self.end else { return None };
-        if matches!(ended.how, How::Exited(0) | How::Stopped) {
+        // One that has done its work and is not told to go ends by a limit at last.
+        if matches!(ended.how, How::Exited(0) | How::Stopped | How::TimedOut | How::Stalled) {
             return None;
         }
         let tail = String::from_utf8_lossy(&ended.tail);

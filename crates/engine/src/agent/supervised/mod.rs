@@ -6,6 +6,7 @@
 
 mod dialogue;
 mod ending;
+mod lease;
 mod process;
 mod supervision;
 #[cfg(test)]
@@ -15,14 +16,15 @@ use super::{Agent, Meter};
 use crate::{error::EngineError, guest::Waits};
 pub(crate) use dialogue::Told;
 pub(crate) use ending::{AgentEnd, Circumstances, Halt, ProcessEnd, Purse, Trouble, out_of_money};
-use process::AgentProcess;
+use process::{AgentProcess, heard_until};
 pub(crate) use process::{
     Call, Remains, Stream, agents_folder, bury, end_child, heard_in, inherited, stream_path,
 };
 use std::{ffi::OsString, os::fd::AsFd as _, path::Path};
 pub(crate) use supervision::{Bounds, Supervision};
+use waypost_agent::{Adapter, stream::Why};
 use waypost_model::time::Time;
-use waypost_proc::{Keeper, Report};
+use waypost_proc::{How, Keeper, Report};
 
 /// An agent's process, and what is known and decided of it.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub(crate) struct Allowance {
     /// Counts from what its conversation has used up before.
     pub(crate) meter: Meter,
     pub(crate) bounds: Bounds,
+    /// What it may spend of a purse that it shares; none: no limit.
+    pub(crate) share: Option<u64>,
 }
 
 /// An agent that works already, as the one who takes it over knows it.
@@ -61,9 +65,12 @@ impl Supervised {
         now: Time,
     ) -> Result<Self, EngineError> {
         let agent = call.agent.clone();
-        let (process, dialogue) = AgentProcess::start(folder, keeper, call)?;
-        let Allowance { meter, bounds } = allowance;
-        let life = Supervision::new(agent, dialogue, meter, bounds, (now, now));
+        let Allowance { meter, bounds, share } = allowance;
+        let lease = bounds.first_lease(share);
+        let (process, dialogue) = AgentProcess::start(folder, keeper, call, lease)?;
+        let mut life = Supervision::new(agent, dialogue, meter, bounds, (now, now));
+        life.set_share(share);
+        life.is_leased(now);
         Ok(Self { process, life })
     }
 
@@ -77,8 +84,9 @@ impl Supervised {
         let Adoption { id, agent, log, told, since } = known;
         let said_in = (log, agent.adapter);
         let (process, dialogue) = AgentProcess::adopt(id, keeper, said_in, told)?;
-        let Allowance { meter, bounds } = allowance;
-        let life = Supervision::new(agent, dialogue, meter, bounds, (since, now));
+        let Allowance { meter, bounds, share } = allowance;
+        let mut life = Supervision::new(agent, dialogue, meter, bounds, (since, now));
+        life.set_share(share);
         Ok(Self { process, life })
     }
 
@@ -93,7 +101,7 @@ impl Supervised {
         let end = self.process.end().cloned();
         // One that floods leaves time for the others, until it has ended.
         loop {
-            let bytes = self.process.read()?;
+            let Some(bytes) = self.process.read()? else { return Ok(false) };
             if !bytes.is_empty() {
                 self.life.hear(&bytes, now);
             }
@@ -132,8 +140,11 @@ impl Supervised {
 
     /// Takes leave of it once it is over: how it ended, and what is left of it.
     pub(crate) fn close(self) -> Result<(AgentEnd, Remains), EngineError> {
+        let adapter = self.life.agent.adapter;
+        let stream = self.process.stream().to_owned();
         let (end, remains) = self.process.close()?;
-        Ok((self.life.close(end), remains))
+        let is_cut = is_cut(&stream, adapter, &end);
+        Ok((AgentEnd { is_cut, ..self.life.close(end) }, remains))
     }
 }
 
@@ -141,5 +152,17 @@ impl Supervised {
 pub(crate) fn end_unseen(agent: Agent, log: &Path, mut meter: Meter, end: ProcessEnd) -> AgentEnd {
     let heard = heard_in(log, agent.adapter);
     meter.read(&heard.tally, &agent);
-    AgentEnd { agent, heard, meter, end, halt: None, held: None }
+    let is_cut = is_cut(&stream_path(log, agent.adapter), agent.adapter, &end);
+    AgentEnd { agent, heard, meter, end, halt: None, is_cut, held: None }
+}
+
+/// Whether a process was in the middle of a turn when its keeper stopped it. One that had ended its
+/// turn by then waited for a word that no engine said.
+fn is_cut(stream: &Path, adapter: Adapter, end: &ProcessEnd) -> bool {
+    let ProcessEnd::Ended(ended) = end else { return false };
+    let is_by_keeper = ended.lapsed || matches!(ended.how, How::TimedOut | How::Stalled);
+    ended.stopped_at.filter(|_| is_by_keeper).is_some_and(|size| {
+        let heard = heard_until(stream, adapter, size);
+        heard.end.is_none_or(|end| end.why == Why::Cut)
+    })
 }

@@ -12,6 +12,7 @@ use crate::{
     environment::Environment,
     error::{EngineError, Problem},
 };
+use rustix::io::Errno;
 use std::{
     ffi::OsString,
     fs::File,
@@ -27,7 +28,8 @@ use waypost_agent::{
 };
 use waypost_model::{code::Code, layout};
 use waypost_proc::{
-    Dead, Ended, Found, Keeper, Limits, ProcError, Program, Report, Spec, Stop, Talk, look_again,
+    Dead, Ended, Found, Keeper, Lease, Limits, ProcError, Program, Report, Spec, Stop, Talk,
+    look_again,
 };
 
 /// How much an agent may say in one process: more than any that does something useful.
@@ -60,37 +62,35 @@ pub(crate) struct Call<'a> {
     pub(crate) afresh: String,
 }
 
-/// The file with what the agent says.
+/// The file with what the agent says. It is not kept open: there may be as many agents as files.
 #[derive(Debug)]
 pub(crate) struct Stream {
     path: PathBuf,
-    file: Option<File>,
+    /// How much was read.
+    at: u64,
 }
 
 impl Stream {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, file: None }
+        Self { path, at: 0 }
     }
 
     /// What has come since the last look.
     pub(crate) fn read(&mut self) -> io::Result<Vec<u8>> {
-        if self.file.is_none() {
-            self.file = match File::open(&self.path) {
-                Ok(file) => Some(file),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-                Err(error) => return Err(error),
-            };
-        }
-        let Some(file) = &mut self.file else { return Ok(Vec::new()) };
+        self.read_at_most(LOOK_SIZE_MAX)
+    }
+
+    fn read_at_most(&mut self, size: u64) -> io::Result<Vec<u8>> {
+        let mut file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
         let mut bytes = Vec::new();
-        let at = file.stream_position()?;
-        match file.take(LOOK_SIZE_MAX).read_to_end(&mut bytes) {
-            Ok(_) => Ok(bytes),
-            Err(error) => {
-                file.seek(SeekFrom::Start(at))?;
-                Err(error)
-            }
-        }
+        file.seek(SeekFrom::Start(self.at))?;
+        file.take(size.min(LOOK_SIZE_MAX)).read_to_end(&mut bytes)?;
+        self.at += bytes.len() as u64;
+        Ok(bytes)
     }
 }
 
@@ -108,6 +108,8 @@ pub(super) struct AgentProcess {
     end: Option<ProcessEnd>,
     /// Whether there may be more to read than was taken at the last look.
     has_more: bool,
+    /// Whether it could not be read at the last look, for want of a file.
+    is_put_off: bool,
 }
 
 impl AgentProcess {
@@ -117,6 +119,7 @@ impl AgentProcess {
         folder: &Path,
         keeper: &[OsString],
         call: Call<'_>,
+        lease: Option<Lease>,
     ) -> Result<(Self, Dialogue), EngineError> {
         let adapter = call.agent.adapter;
         let plan = adapter.launch(call.order);
@@ -137,7 +140,7 @@ impl AgentProcess {
             folder: call.folder,
             environment,
             log: call.log,
-            limits: Limits { cgroup: true, ..Limits::default() },
+            limits: Limits { cgroup: true, lease, ..Limits::default() },
             talk: Some(talk),
         };
         keeper.spawn(vec![spec])?;
@@ -161,7 +164,13 @@ impl AgentProcess {
         process.note(reports);
         let mut failed = None;
         let said = std::iter::from_fn(|| match process.read() {
-            Ok(bytes) => (!bytes.is_empty()).then_some(bytes),
+            Ok(Some(bytes)) => (!bytes.is_empty()).then_some(bytes),
+            Ok(None) => {
+                let text = "no more files can be opened to hear an agent that is at work";
+                let problem = Problem::new(Code::AgentSilent, text);
+                failed = Some(problem.hint("raise the limit of open files (ulimit -n)").into());
+                None
+            }
             Err(error) => {
                 failed = Some(error);
                 None
@@ -172,17 +181,22 @@ impl AgentProcess {
     }
 
     fn new(id: String, keeper: Keeper, stream: Stream) -> Self {
-        Self { id, keeper, stream, end: None, has_more: false }
+        Self { id, keeper, stream, end: None, has_more: false, is_put_off: false }
+    }
+
+    /// Where all that it says stands.
+    pub(super) fn stream(&self) -> &Path {
+        &self.stream.path
     }
 
     /// Whether there may be something to read, or its end has come.
     pub(super) fn has_news(&mut self) -> Result<bool, EngineError> {
-        Ok(self.has_more() || self.hear_keeper()?)
+        Ok(self.has_more() || self.hear_keeper()? || self.is_put_off)
     }
 
     /// Whether there may be more to hear, without anything that would tell of it.
     pub(super) fn has_more(&self) -> bool {
-        self.has_more || self.end.is_some()
+        !self.is_put_off && (self.has_more || self.end.is_some())
     }
 
     /// How it ended. All that it said is in its stream then: what is read after that is all.
@@ -217,16 +231,22 @@ impl AgentProcess {
         }
     }
 
-    /// The next piece of what it says; empty: there is no more by now.
-    pub(super) fn read(&mut self) -> Result<Vec<u8>, EngineError> {
-        let bytes = self.stream.read().map_err(|error| {
+    /// The next piece of what it says; empty: there is no more by now. None: no more files can be
+    /// opened, and it is read later.
+    pub(super) fn read(&mut self) -> Result<Option<Vec<u8>>, EngineError> {
+        let read = self.stream.read();
+        self.is_put_off = read.as_ref().is_err_and(is_shortage);
+        if self.is_put_off {
+            return Ok(None);
+        }
+        let bytes = read.map_err(|error| {
             let message = format!("cannot read {}", self.stream.path.display());
             Problem::new(Code::AgentSilent, message)
                 .hint("repeat the command when the disk is well")
                 .because(error)
         })?;
         self.has_more = bytes.len() as u64 == LOOK_SIZE_MAX;
-        Ok(bytes)
+        Ok(Some(bytes))
     }
 
     /// Does to the process what is to be done. A keeper that is gone is noticed at the next look.
@@ -238,6 +258,7 @@ impl AgentProcess {
             }
             Act::HangUp => self.keeper.hang_up(&self.id),
             Act::Stop(why) => self.keeper.stop(&self.id, why),
+            Act::Renew(lease) => self.keeper.renew(&self.id, lease),
         };
         match done {
             Err(ProcError::Gone { .. }) | Ok(()) => Ok(()),
@@ -318,16 +339,27 @@ pub(crate) fn end_child(
 
 /// What a whole stream says, of a process that is gone.
 pub(crate) fn heard_in(log: &Path, adapter: Adapter) -> Heard {
+    heard_until(&stream_path(log, adapter), adapter, u64::MAX)
+}
+
+/// What the first `size` bytes of a stream say.
+pub(super) fn heard_until(path: &Path, adapter: Adapter, size: u64) -> Heard {
     let mut reader = Reader::new(adapter);
     let mut heard = Heard::default();
-    let mut stream = Stream::new(stream_path(log, adapter));
-    while let Ok(bytes) = stream.read()
+    let mut stream = Stream::new(path.to_owned());
+    while let Ok(bytes) = stream.read_at_most(size - stream.at)
         && !bytes.is_empty()
     {
         reader.read(&bytes).into_iter().for_each(|said| heard.take(said));
     }
     reader.finish().into_iter().for_each(|said| heard.take(said));
     heard
+}
+
+/// Whether a file cannot be opened now that can be later.
+fn is_shortage(error: &io::Error) -> bool {
+    let short = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+    error.raw_os_error().is_some_and(|code| short.iter().any(|it| it.raw_os_error() == code))
 }
 
 /// The first input as bytes. Closed behind it, it is plain text; else every line has its break.

@@ -7,12 +7,13 @@
 use super::{
     dialogue::{Act, Dialogue},
     ending::{AgentEnd, Halt, ProcessEnd, Purse},
+    lease::{Renewal, Spending},
 };
 use crate::agent::{Agent, Heard, Meter};
 use std::time::Duration;
 use waypost_agent::{answer::Answer, stream::Ask};
 use waypost_model::{run::Usage, time::Time};
-use waypost_proc::Stop;
+use waypost_proc::{Lease, Stop};
 
 /// How long a program may take to end after its turn is done.
 pub(super) const FAREWELL: Duration = Duration::from_secs(10);
@@ -27,12 +28,23 @@ pub(crate) struct Bounds {
     pub(crate) micros: Option<u64>,
     /// Whose money that is.
     pub(crate) purse: Purse,
+    /// How long it may go on without an engine; 0: it ends with its engine, none: as long as it
+    /// takes.
+    pub(crate) unattended: Option<Duration>,
 }
 
 impl Bounds {
     /// From so many seconds; 0 is no limit.
     pub(crate) fn seconds(seconds: u64) -> Option<Duration> {
         (seconds > 0).then(|| Duration::from_secs(seconds))
+    }
+
+    /// What a process may do before its engine has heard of it.
+    pub(super) fn first_lease(&self, share: Option<u64>) -> Option<Lease> {
+        let left_micros = self.micros.into_iter().chain(share).min();
+        let pace = Spending { left_micros, ..Spending::default() };
+        let lease = pace.lease(self.unattended)?;
+        Some(Lease { time: self.time, stall: self.stall, ..lease })
     }
 }
 
@@ -53,6 +65,9 @@ pub(crate) struct Supervision {
     /// When it is stopped if it does not end by itself.
     stop_at: Option<Time>,
     end: Option<ProcessEnd>,
+    /// What it may spend of a purse that it shares, in millionths of a dollar; none: no limit.
+    share: Option<u64>,
+    renewal: Renewal,
 }
 
 impl Supervision {
@@ -76,9 +91,16 @@ impl Supervision {
             halt: None,
             stop_at: None,
             end: None,
+            share: None,
+            renewal: Renewal::default(),
         };
         supervision.read_meter();
         supervision
+    }
+
+    /// Its keeper was given its first lease when it was started.
+    pub(super) fn is_leased(&mut self, now: Time) {
+        self.renewal = Renewal::told(self.bounds.first_lease(self.share), now);
     }
 
     fn read_meter(&mut self) {
@@ -137,6 +159,12 @@ impl Supervision {
         for time in times.into_iter().chain(others) {
             *time = Time::from_millis(time.millis().saturating_add(by));
         }
+        self.renewal.shift(by);
+    }
+
+    /// What it may spend of a purse that it shares with others.
+    pub(crate) fn set_share(&mut self, micros: Option<u64>) {
+        self.share = micros;
     }
 
     /// Notes whether it waits for a person.
@@ -216,9 +244,13 @@ impl Supervision {
             // The turn was interrupted, and its program has counted what it cost.
             self.dismiss(now);
         }
-        if !self.is_bounded() {
-            return;
+        if self.is_bounded() {
+            self.keep_limits(now);
         }
+        self.renew(now);
+    }
+
+    fn keep_limits(&mut self, now: Time) {
         let is_past = |time: Option<Time>| time.is_some_and(|time| now >= time);
         if self.bounds.micros.is_some_and(|micros| self.spent().cost_micros >= micros) {
             self.interrupt(Halt::Budget(self.bounds.purse), now);
@@ -227,6 +259,34 @@ impl Supervision {
         } else if is_past(self.is_stalled_at()) {
             self.halt(Halt::Stalled);
         }
+    }
+
+    /// Says how long it may go on without a further word, if its keeper has to be told that.
+    fn renew(&mut self, now: Time) {
+        if self.is_over() {
+            return;
+        }
+        if let Some(lease) = self.lease(now)
+            && self.renewal.renew(lease, now)
+        {
+            self.dialogue.renew(lease);
+        }
+    }
+
+    fn lease(&self, now: Time) -> Option<Lease> {
+        if !self.is_bounded() {
+            // It costs nothing now, or is about to go: limits of its own stand still.
+            let lease = Spending::default().lease(self.bounds.unattended)?;
+            let span = if self.waits() { lease.span } else { lease.span.min(FAREWELL * 2) };
+            return Some(Lease { span, ..lease });
+        }
+        let spent_micros = self.spent().cost_micros;
+        let own = self.bounds.micros.map(|micros| micros.saturating_sub(spent_micros));
+        let worked = now.since(self.since).saturating_sub(self.waited);
+        let left_micros = own.into_iter().chain(self.share).min();
+        let lease = Spending { spent_micros, worked, left_micros }.lease(self.bounds.unattended)?;
+        let time = self.time_is_up().map(|at| at.since(now));
+        Some(Lease { time, stall: self.bounds.stall, ..lease })
     }
 
     /// Whether its limits count now.
@@ -245,12 +305,15 @@ impl Supervision {
     /// When it has to be looked after at the latest, if nothing comes before.
     pub(crate) fn due(&self) -> Option<Time> {
         let bounds = [self.time_is_up(), self.is_stalled_at()].into_iter().flatten();
-        bounds.filter(|_| self.is_bounded()).chain(self.stop_at).min()
+        let bounds = bounds.filter(|_| self.is_bounded());
+        let renewal = self.renewal.due().filter(|_| !self.is_over());
+        bounds.chain(self.stop_at).chain(renewal).min()
     }
 
     /// How it ended; `end` is what became of its process.
     pub(crate) fn close(self, end: ProcessEnd) -> AgentEnd {
         let Self { agent, dialogue, meter, halt, .. } = self;
-        AgentEnd { agent, heard: dialogue.heard, meter, end, halt, held: None }
+        let heard = dialogue.heard;
+        AgentEnd { agent, heard, meter, end, halt, is_cut: false, held: None }
     }
 }

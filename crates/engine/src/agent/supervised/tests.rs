@@ -352,3 +352,63 @@ fn a_clock_that_jumps_moves_its_times_along() {
     life.keep_bounds(after(10_000));
     assert_eq!(life.take_acts(), []);
 }
+
+/// By its keeper, in the middle of a turn or after it; no engine was there.
+#[test]
+fn one_that_its_keeper_stopped_is_judged_by_what_it_said_before() {
+    let lapsed = || {
+        let mut end = how(How::Stopped);
+        if let ProcessEnd::Ended(ended) = &mut end {
+            ended.lapsed = true;
+        }
+        end
+    };
+    let table = [
+        (vec![SESSION], lapsed(), true, Some(Trouble::Interrupted)),
+        // What it says while it is being ended is not its result.
+        (vec![SESSION, DONE], lapsed(), true, Some(Trouble::Interrupted)),
+        (vec![SESSION, DONE], lapsed(), false, None),
+        (vec![SESSION], how(How::TimedOut), true, failed("it timed out", false)),
+        (vec![SESSION, DONE], how(How::TimedOut), false, None),
+        (vec![SESSION], how(How::Stalled), true, failed("it said nothing for too long", true)),
+        // It waited for an answer that no engine could give.
+        (vec![SESSION, ASK], how(How::Stalled), true, Some(Trouble::Interrupted)),
+    ];
+    for (said, end, is_cut, want) in table {
+        let mut life = started(Bounds::default());
+        said.iter().for_each(|text| life.hear(&line(text), START));
+        let end = AgentEnd { is_cut, ..ended(life, end) };
+        assert_eq!(trouble(&end), want, "{said:?} {end:?}");
+    }
+}
+
+#[test]
+fn a_lease_is_renewed_while_it_works_and_its_limits_stand_still_while_it_waits() {
+    let bounds = Bounds { unattended: Some(Duration::from_secs(600)), ..minutes(60, 30) };
+    let mut life = started(bounds);
+    let renewed = |life: &mut Supervision| match life.take_acts()[..] {
+        [Act::Renew(lease)] => Some((lease.span, lease.time, lease.stall)),
+        [] => None,
+        ref acts => panic!("{acts:?}"),
+    };
+    let minutes = |count: u64| Duration::from_secs(count * 60);
+    life.keep_bounds(after(60));
+    let want = (minutes(10), Some(minutes(59)), Some(minutes(30)));
+    assert_eq!(renewed(&mut life), Some(want));
+    assert_eq!(life.due(), Some(after(60 + 200)));
+    life.keep_bounds(after(120));
+    assert_eq!(renewed(&mut life), None);
+    life.set_waits(true, after(130));
+    life.keep_bounds(after(130));
+    assert_eq!(renewed(&mut life), Some((minutes(10), None, None)));
+    life.set_waits(false, after(190));
+    life.keep_bounds(after(190));
+    assert_eq!(
+        renewed(&mut life).and_then(|it| it.1),
+        Some(minutes(60) - Duration::from_secs(130))
+    );
+    // There is a limit of money now, and no pace is known yet.
+    life.set_share(Some(1));
+    life.keep_bounds(after(191));
+    assert_eq!(renewed(&mut life).map(|it| it.0), Some(Duration::from_secs(15)));
+}

@@ -396,6 +396,8 @@ fn only_so_many_agents_work_at_once() {
     assert_eq!(ran.code, 0, "{ran}");
     let results = bodies(&project, "attempt_accounted");
     assert_eq!(results.len(), 3, "{results:?}");
+    let said = "2 more tasks wait for an agent: 1 at work, and max_agents is 1";
+    assert_eq!(ran.stderr.matches(said).count(), 1, "{ran}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     agent::{
         self, Agent, AgentEnd, Allowance, Asking, Bounds, Call, Circumstances, Halt, Heard, Meter,
-        Purse, Slots, Supervised, agents_folder, heard_in, inherited, new_uuid, out_of_money,
+        Purse, Supervised, agents_folder, heard_in, inherited, new_uuid, out_of_money,
         text_questions,
     },
     error::EngineError,
@@ -86,7 +86,7 @@ impl Executor<'_> {
             self.tell_verdict(&attempt, Verdict::Parked(parked), Vec::new());
             return Ok(());
         }
-        let Some(slot) = Slots::of(project).take()? else {
+        let Some(slot) = self.slots.take()? else {
             let parked = no_room(now.plus(NO_ROOM), SLOTS_TAKEN.to_owned());
             self.tell_verdict(&attempt, Verdict::Parked(parked), Vec::new());
             return Ok(());
@@ -260,7 +260,6 @@ impl Executor<'_> {
         ids: Vec<TaskId>,
         now: Time,
     ) -> Result<(), EngineError> {
-        let slots = Slots::of(project);
         if !ids.is_empty() {
             self.find_share(project)?;
         }
@@ -282,7 +281,7 @@ impl Executor<'_> {
             worker.agent.attend(now)?;
             if !worker.waits() {
                 // One that was taken over has none yet; it works all the same.
-                worker.take_slot(&slots)?;
+                worker.take_slot(&self.slots)?;
             }
             self.workers.insert(id, worker);
         }
@@ -370,7 +369,7 @@ impl Executor<'_> {
         let trail = self.trail(project, &worker.attempt.id)?;
         // Others may have taken the slot of one that waited.
         let may_go_on =
-            !worker.waits() || self.has_room(project)? && worker.take_slot(&Slots::of(project))?;
+            !worker.waits() || self.has_room(project)? && worker.take_slot(&self.slots)?;
         let Worker { attempt, agent, is_held, slot, .. } = worker;
         let (id, number) = (attempt.id.clone(), attempt.number);
         let asking = Asking {

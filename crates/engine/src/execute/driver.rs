@@ -16,7 +16,7 @@ use super::{
     workplace::Site,
 };
 use crate::{
-    agent::{Halt, Remains},
+    agent::{Halt, Remains, Slots},
     bell::Bell,
     boxes,
     error::EngineError,
@@ -84,6 +84,8 @@ pub(crate) struct Executor<'a> {
     pub(super) workers: BTreeMap<TaskId, Worker>,
     /// What is left of agents whose end is not recorded yet.
     pub(super) remains: Vec<Remains>,
+    /// How many agents may work on this machine.
+    pub(super) slots: Slots,
     /// Until when agents of a name are not started, and why.
     pub(super) limited: Limited,
     pub(super) is_out_of_money: bool,
@@ -155,6 +157,7 @@ impl<'a> Executor<'a> {
             news: NewsReader::after(told),
             workers: BTreeMap::new(),
             remains: Vec::new(),
+            slots: Slots::of(project),
             limited: Limited::new(),
             is_out_of_money: false,
             share: None,
@@ -424,6 +427,9 @@ impl Executor<'_> {
             true => self.agents_free(project, busy)?,
             false => 0,
         };
+        if free == 0 && busy > 0 && !self.is_out_of_money {
+            self.say_full(project, busy)?;
+        }
         let most = self.core.lives().filter(|life| life.wants_agent()).count() + free;
         let is_out_of_money = self.is_out_of_money;
         let allowance = AgentLimits { most, limited: self.limited.clone(), is_out_of_money };

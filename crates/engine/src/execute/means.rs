@@ -1,16 +1,23 @@
-//! What there is for agents: money, and slots of this machine.
+//! What there is for agents: money, slots of this machine, and files that this process may open.
 
-use super::{Executor, Happening, worker::Worker};
+use super::{Executor, Happening, attempt::TaskWork, worker::Worker};
 use crate::{
     accounts,
-    agent::{Halt, Purse, Slots},
+    agent::{Halt, Purse},
     error::EngineError,
     project::Project,
 };
 use waypost_model::{
     config,
-    run::{self, Budget},
+    run::{self, Budget, TaskView},
 };
+use waypost_proc::open_files_max;
+
+/// What this process has open for each agent: the way to its keeper.
+const FILES_PER_AGENT: u64 = 1;
+
+/// What it has open beside that: the journal, git, and pipes of what is being started.
+const FILES_RESERVED: u64 = 128;
 
 impl Executor<'_> {
     /// What is left of what agents may spend, in millionths of a dollar; none: no limit.
@@ -91,11 +98,49 @@ impl Executor<'_> {
         let coming = self.core.lives().filter(|it| it.wants_agent() && !it.is_with_agent());
         let claimed = coming.count();
         let wanted = limit.saturating_sub(busy + claimed);
+        let wanted = wanted.min(files_for_agents().saturating_sub(self.workers.len() + claimed));
         if self.is_out_of_money || wanted == 0 {
             return Ok(0);
         }
-        let free = Slots::of(project).free(wanted + claimed)?;
+        let free = self.slots.free(wanted + claimed)?;
         Ok(free.saturating_sub(claimed).min(wanted))
+    }
+
+    /// Says once that there are tasks which wait for nothing but an agent.
+    pub(super) fn say_full(
+        &mut self,
+        project: &mut Project,
+        busy: usize,
+    ) -> Result<(), EngineError> {
+        const KEY: &str = "max_agents";
+        let limit = project.configuration().values.run.max_agents as usize;
+        let now = project.clock.now();
+        let Some(active) = project.run_seen()?.active().filter(|_| !self.said.contains(KEY)) else {
+            return Ok(());
+        };
+        let is_held = |view: &TaskView<'_>| match TaskWork::of(view.planned, active.settings()) {
+            TaskWork::Agent(agent) => {
+                let is_due = view.not_before().is_none_or(|time| time <= now);
+                is_due && !view.waits_for_person() && !self.limited.contains_key(agent)
+            }
+            TaskWork::Command(_) | TaskWork::Nobody(_) => false,
+        };
+        let count = active.ready().filter(is_held).count();
+        if count == 0 {
+            return Ok(());
+        }
+        let files = files_for_agents();
+        let why = match () {
+            () if busy >= limit => format!("{busy} at work, and max_agents is {limit}"),
+            () if self.workers.len() >= files => format!(
+                "this process may open files for {files} agents, and max_agents is {limit}; raise \
+                 the limit of open files (ulimit -n)"
+            ),
+            () => format!("as many as may work on this machine, and max_agents is {limit}"),
+        };
+        self.said.insert(KEY.to_owned());
+        self.say(Happening::Note(format!("{count} more tasks wait for an agent: {why}")));
+        Ok(())
     }
 
     /// Whether another agent may work.
@@ -110,4 +155,10 @@ impl Executor<'_> {
         let coming = lives().filter(|life| life.wants_agent()).count();
         Ok(busy + coming < limit && busy + lives().count() < slots)
     }
+}
+
+/// How many agents this process may open files for; one at least, which perhaps has to wait for some.
+fn files_for_agents() -> usize {
+    let most = open_files_max().saturating_sub(FILES_RESERVED) / FILES_PER_AGENT;
+    usize::try_from(most).unwrap_or(usize::MAX).max(1)
 }

@@ -9,6 +9,7 @@ use super::{
     git_work::GitWork,
     held::Limited,
     life::Life,
+    losses::{Loss, Losses},
     news::{NewsReader, RunNews, Starts},
     recover::{self, Recovered},
     showing::Showing,
@@ -60,17 +61,15 @@ const AGENTS_INTERVAL: Duration = Duration::from_secs(1);
 /// A wake-up that is so late was not delayed by work: a host wakes each second.
 const JUMP_MIN: Duration = Duration::from_secs(60);
 
-/// How many keepers may die on one execution before something is wrong with the machine.
-const KEEPERS_MAX: usize = 20;
-
 pub(crate) struct Executor<'a> {
     pub(super) core: Core,
     /// What the core has not heard yet.
     pub(super) inputs: VecDeque<Input>,
     keeper: Keeper,
-    /// How many keepers have died, and whether the present one has.
-    keepers_lost: usize,
+    /// Whether the present keeper has died, and when the next one is started.
     is_keeper_lost: bool,
+    keeper_at: Option<Time>,
+    losses: Losses,
     /// Keepers that died: forgotten when what they told is recorded.
     dead: Vec<Dead>,
     /// Git's threads, where tasks have work trees.
@@ -110,7 +109,7 @@ pub(crate) struct Executor<'a> {
     /// When all agents are looked at next.
     agents_at: Time,
     /// When the core wants to be asked again.
-    wakes_at: Option<Time>,
+    pub(super) wakes_at: Option<Time>,
     /// Whether the core has to be asked what follows from a command of its own.
     has_commanded: bool,
     end: Option<RunEnd>,
@@ -147,8 +146,9 @@ impl<'a> Executor<'a> {
             core: Core::new(setup),
             inputs: VecDeque::new(),
             keeper: recovered.keeper,
-            keepers_lost: 0,
             is_keeper_lost: false,
+            keeper_at: None,
+            losses: Losses::default(),
             dead: recovered.dead,
             git,
             site,
@@ -232,7 +232,11 @@ impl Guest for Executor<'_> {
     type End = RunEnd;
 
     fn waits<'a>(&'a self, waits: &mut Waits<'a>) {
-        waits.readable(self.keeper.as_fd());
+        // The end of one that is gone would be readable all the time.
+        match self.keeper_at.filter(|_| self.is_keeper_lost) {
+            Some(time) => waits.until(time),
+            None => waits.readable(self.keeper.as_fd()),
+        }
         if let Some(git) = &self.git {
             waits.readable(git.bell());
         }
@@ -379,7 +383,7 @@ impl Executor<'_> {
             self.tell_of_agents(project)?;
             self.has_commanded = false;
             self.hear(project, Input::Now, now)?;
-            if self.is_keeper_lost {
+            if self.is_keeper_lost && self.is_keeper_due(now) {
                 self.change_keeper(project, now)?;
             } else if self.core.unrecorded().is_empty() && !self.has_commanded {
                 // What they told is recorded, or is being dealt with.
@@ -388,13 +392,27 @@ impl Executor<'_> {
         }
     }
 
+    /// Whether the keeper that has died is replaced now. A run that is to end does not wait for that.
+    fn is_keeper_due(&mut self, now: Time) -> bool {
+        if let Some(time) = self.keeper_at {
+            return now >= time || self.core.wish() != Wish::GoOn;
+        }
+        let Loss { wait, burst } = self.losses.note(now);
+        let text = match burst {
+            None => "the keeper has died; going on".to_owned(),
+            Some(count) => format!(
+                "{count} keepers have died within ten minutes; the next one is started in {} s",
+                wait.as_secs()
+            ),
+        };
+        self.say(Happening::Note(text));
+        self.keeper_at = Some(now.plus(wait));
+        wait.is_zero()
+    }
+
     /// Goes on when a keeper dies, with a new one and what the old one has left.
     fn change_keeper(&mut self, project: &mut Project, now: Time) -> Result<(), EngineError> {
-        self.keepers_lost += 1;
-        if self.keepers_lost > KEEPERS_MAX {
-            return Err(ProcError::Gone { id: self.keeper.id().to_owned() }.into());
-        }
-        self.say(Happening::Note("the keeper has died; going on".into()));
+        self.keeper_at = None;
         // Those that died before and are not recorded yet are looked at again: while they are held
         // here, each seems to be a keeper that does not answer.
         self.dead.clear();
@@ -405,6 +423,11 @@ impl Executor<'_> {
         let Recovered { keeper, survey, dead } = match recovered {
             // The next one may die while it is taken over.
             Err(EngineError::Proc(ProcError::Gone { .. })) => return Ok(()),
+            // The machine has nothing left for it, most likely.
+            Err(EngineError::Proc(error @ ProcError::Start { .. })) => {
+                self.say(Happening::Note(format!("no keeper could be started: {error}")));
+                return Ok(());
+            }
             recovered => recovered?,
         };
         self.keeper = keeper;

@@ -1,4 +1,6 @@
-//! What agents cost that wait: the memory of all processes for each, and how often the host wakes.
+//! What agents cost that wait for their model: the memory of all processes for each, and how often the
+//! host wakes. And what a host with many agents at work needs beside many more that wait for a person, where
+//! a process may open 1,024 files and no more.
 //!
 //! Prints one JSON object per measurement on stdout and all else on stderr. The agents are scripted ones,
 //! which say nothing for ten minutes, as a real one that waits for its model. The memory is what each process has for
@@ -34,8 +36,10 @@ fn main() {
     let is_quick = env::var_os("WAYPOST_BENCH_QUICK").is_some();
     let (counts, watched): (&[usize], Duration) =
         if is_quick { (&[2, 4], Duration::from_secs(1)) } else { (&[1, 200, 1_000], WATCHED) };
+    let (working, asking) = if is_quick { (4, 12) } else { (500, 2_000) };
+    at_work_and_waiting(working, asking);
     for count in counts {
-        let site = Site::begin(*count);
+        let site = Site::begin(*count, 0);
         let start = Instant::now();
         let mut host = site.start();
         site.wait_for_agents(*count, &mut host);
@@ -57,14 +61,36 @@ fn main() {
     }
 }
 
-/// A project with so many tasks for one agent.
+/// So many agents at work, after so many others have asked a person for something.
+fn at_work_and_waiting(working: usize, asking: usize) {
+    let site = Site::begin(working, asking);
+    let start = Instant::now();
+    let mut host = site.start_with_few_files();
+    site.wait_for_agents(working, &mut host);
+    let took = start.elapsed().as_secs_f64();
+    let asked = site.asked();
+    assert_eq!(asked, asking, "questions in the inbox");
+    let name = |what: &str| format!("{what}, {working} agents at work, {asking} waiting");
+    report(&name("until all are there"), took, "s");
+    report(&name("open files of the host"), open_files(host.id()) as f64, "files");
+    report(&name("memory of the host"), kilobytes(host.id()), "KB");
+    report(&name("most memory of the host"), peak_kilobytes(host.id()), "KB");
+    let (keepers, agents) = site.others(host.id());
+    report(&name("memory of all others"), keepers + agents, "KB");
+    report(&name("processes"), site.processes(host.id()) as f64, "processes");
+    assert!(site.waypost(&["run", "stop", "--now"]).status().unwrap().success());
+    host.wait().unwrap();
+}
+
+/// A project with tasks for one agent.
 struct Site {
     folder: TempDir,
     home: TempDir,
 }
 
 impl Site {
-    fn begin(count: usize) -> Self {
+    /// So many tasks that wait for their model, and so many before them that ask a person.
+    fn begin(count: usize, asking: usize) -> Self {
         let folder = || tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let site = Self { folder: folder(), home: folder() };
         for part in ["objects", "refs"] {
@@ -72,12 +98,19 @@ impl Site {
         }
         fs::write(site.path(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         let mut tasks = String::from("# Bench\n\n## Phase 1: All\n\n");
-        for task in 1..=count {
+        let steps = json!([{"run": "touch at.{task}"}, {"wait_ms": 600_000}, {"done": "x"}]);
+        let ask = json!([
+            {"permission": {"tool": "Bash", "input": "publish {task}"}}, {"done": "x"}
+        ]);
+        let mut scripts = json!({});
+        for task in 1..=asking + count {
             writeln!(tasks, "- [ ] T1.{task}: Wait\n  - agent: alice\n  - depends: none").unwrap();
+            if task <= asking {
+                scripts[format!("T1.{task}")] = json!([{"steps": ask}]);
+            }
         }
         fs::write(site.path("TASKS.md"), tasks).unwrap();
-        let steps = json!([{"run": "touch at.{task}"}, {"wait_ms": 600_000}, {"done": "x"}]);
-        let script = json!({"version": 1, "default": [{"steps": steps}]});
+        let script = json!({"version": 1, "default": [{"steps": steps}], "tasks": scripts});
         fs::write(site.home.path().join("script.json"), script.to_string()).unwrap();
         let config = format!(
             "[run]\nmax_agents = {count}\n[agents.alice]\nadapter = \"claude\"\ncommand = [\"{}\", \
@@ -101,9 +134,30 @@ impl Site {
         self.waypost(&["run", "--quiet", "--no-budget", "--max-parallel", "0"]).spawn().unwrap()
     }
 
+    /// A host that may open as many files as a shell has by default, and cannot raise that.
+    fn start_with_few_files(&self) -> Child {
+        let mut command = self.command("sh");
+        command.args(["-c", "ulimit -n 1024; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_waypost")]);
+        command.args(["run", "--quiet", "--no-budget", "--max-parallel", "0"]).spawn().unwrap()
+    }
+
+    /// How many questions wait for a person.
+    fn asked(&self) -> usize {
+        let output = self.waypost(&["inbox", "--json"]).stdout(Stdio::piped()).output().unwrap();
+        let inbox: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let list = inbox.as_array().or_else(|| inbox["entries"].as_array());
+        list.map_or(0, Vec::len)
+    }
+
     fn waypost(&self, line: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_waypost"));
-        command.args(line).current_dir(self.folder.path()).env("HOME", self.home.path());
+        let mut command = self.command(env!("CARGO_BIN_EXE_waypost"));
+        command.args(line);
+        command
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.folder.path()).env("HOME", self.home.path());
         command.env("WAYPOST_RUN_ISOLATION", "none");
         command.env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -125,13 +179,21 @@ impl Site {
         }
     }
 
+    /// How many processes there are beside the host.
+    fn processes(&self, host: u32) -> usize {
+        let here = self.home.path().display().to_string();
+        let is_ours = |pid: &u32| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            *pid != host && String::from_utf8_lossy(&environment).contains(&here)
+        };
+        pids().filter(is_ours).count()
+    }
+
     /// The memory of all keepers, and of all agents.
     fn others(&self, host: u32) -> (f64, f64) {
-        let entries = fs::read_dir("/proc").unwrap().flatten();
-        let pids = entries.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
         let (mut keepers, mut agents) = (0.0, 0.0);
         let here = self.home.path().display().to_string();
-        for pid in pids.filter(|pid| *pid != host) {
+        for pid in pids().filter(|pid| *pid != host) {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let line = String::from_utf8_lossy(&line).replace('\0', " ");
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -144,6 +206,15 @@ impl Site {
         }
         (keepers, agents)
     }
+}
+
+fn pids() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok())
+}
+
+fn open_files(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
 }
 
 /// How often the process has waited for something and been woken, all threads together.
@@ -161,6 +232,13 @@ fn wakes(pid: u32) -> u64 {
 fn kilobytes(pid: u32) -> f64 {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0.0)
+}
+
+/// The most memory that a process has had.
+fn peak_kilobytes(pid: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0.0)
 }
 

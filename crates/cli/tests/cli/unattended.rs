@@ -3,11 +3,11 @@
 use crate::{
     agents::{bodies, left, one, tasks, with},
     execute::{begin, keepers, kill, status, wait_for},
-    harness::{Project, USER_CONFIG},
+    harness::{BINARY, Project, USER_CONFIG},
     terminal::no_person_is_here,
 };
 use serde_json::{Value, json};
-use std::fs;
+use std::{fs, process::Stdio};
 
 /// Starts a run, waits until a file is there, and kills the engine.
 fn forsake(project: &Project, line: &str, file: &str) {
@@ -181,4 +181,49 @@ fn nothing_of_a_project_lives_on_that_was_deleted() {
     assert!(left(&project).len() > 2);
     fs::remove_dir_all(&project.root).unwrap();
     wait_for("everything to end", || left(&project).is_empty());
+}
+
+/// Thirty agents that wait for a person, and twenty at work, where so many processes of an agent could not
+/// be kept: those that wait have ended, and come back in their conversations.
+#[test]
+fn many_agents_wait_and_many_work_where_few_files_can_be_opened() {
+    if no_person_is_here() {
+        return;
+    }
+    let ids: Vec<String> = (1..=50).map(|number| format!("T1.{number}")).collect();
+    let (asking, working) = ids.split_at(30);
+    let ask = json!([
+        {"permission": {"tool": "Bash", "input": "publish {task}"}},
+        {"run": "touch published.{task}"},
+        {"done": "published"}
+    ]);
+    let work = json!([
+        {"run": "touch at.{task}; until test -e go; do sleep 0.1; done"}, {"done": "worked"}
+    ]);
+    let scripts: Value = asking.iter().map(|id| (id.clone(), json!([{ "steps": ask }]))).collect();
+    let script = json!({"version": 1, "default": [{"steps": work}], "tasks": scripts});
+    let project = with(&tasks(&ids.iter().map(String::as_str).collect::<Vec<_>>()), &script);
+    configure(&project, "max_agents = 20");
+    let mut run = project.command("sh", &project.root);
+    run.args(["-c", "ulimit -n 160; exec \"$@\"", "sh", BINARY, "run", "--no-budget"]);
+    let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let there = || working.iter().filter(|id| project.path(&format!("at.{id}")).exists()).count();
+    wait_for("twenty agents at work", || there() == working.len());
+    let inbox = project.json("inbox");
+    assert_eq!(inbox.as_array().unwrap().len(), asking.len());
+    let agents = || left(&project).into_iter().filter(|pid| is_agent(*pid)).count();
+    wait_for("those that wait to end", || agents() <= working.len() + 8);
+    // One is answered while all others work or wait.
+    let first = inbox[0]["id"].as_str().unwrap();
+    let title = inbox[0]["title"].as_str().unwrap();
+    let id = asking.iter().find(|id| title.contains(&format!("publish {id}"))).unwrap();
+    project.person_must(&format!("inbox answer {first} allow"));
+    project.write("go", "");
+    wait_for("the answer", || project.path(&format!("published.{id}")).exists());
+    wait_for("the run to end", || run.try_wait().unwrap().is_some());
+    let counts = &project.json("run status")["counts"];
+    assert_eq!(counts["completed"], working.len() + 1, "{counts}");
+    assert_eq!(counts["failed"], 0, "{counts}");
+    assert_eq!(bodies(&project, "attempt_engaged").len(), ids.len(), "each has one conversation");
+    assert!(left(&project).is_empty());
 }

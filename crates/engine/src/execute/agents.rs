@@ -285,6 +285,7 @@ impl Executor<'_> {
             }
             self.workers.insert(id, worker);
         }
+        self.end_waiting(now)?;
         self.keep_budget(project)?;
         let workers = std::mem::take(&mut self.workers);
         for life in workers.values().map(|worker| &worker.agent.life) {

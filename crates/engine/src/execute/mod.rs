@@ -24,6 +24,7 @@ mod driver;
 mod git_work;
 mod held;
 mod life;
+mod lingering;
 mod losses;
 mod means;
 mod news;

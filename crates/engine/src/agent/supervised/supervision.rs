@@ -127,6 +127,11 @@ impl Supervision {
         self.waits_since.is_some()
     }
 
+    /// Since when it waits for a person, if it does.
+    pub(crate) fn waits_since(&self) -> Option<Time> {
+        self.waits_since
+    }
+
     /// Whether its process has ended, and all that it said was heard.
     pub(crate) fn is_over(&self) -> bool {
         self.end.is_some()

@@ -5,7 +5,7 @@
 //! would have them. Nothing but the boxes changes. A file that says something else about its tasks
 //! than the run knows is being edited, and is left alone: the next phase's end ticks it.
 
-use crate::{error::EngineError, project::Project};
+use crate::{error::EngineError, project::Project, tasks};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use waypost_model::{
@@ -19,9 +19,6 @@ use waypost_store::{
     lock::FileLock,
     tasks_md,
 };
-
-/// The largest TASKS.md that is ticked; a larger one was never read.
-const FILE_SIZE_MAX: u64 = 10 << 20;
 
 /// Much more than a stamp has.
 const STAMP_SIZE_MAX: u64 = 4 << 10;
@@ -80,6 +77,8 @@ pub(crate) fn tick(project: &mut Project) -> Result<(), EngineError> {
 fn try_to_tick(project: &mut Project, name: &str) -> Result<bool, EngineError> {
     let path = project.root().join(name);
     let state = project.place().state.clone();
+    // A larger one was never read.
+    let size_max = tasks::size_max(project);
     let stamp_path = state.join(layout::state::BOXES_STAMP);
     let Some(active) = project.run_seen()?.active() else { return Ok(true) };
     let done = completed(active);
@@ -89,7 +88,7 @@ fn try_to_tick(project: &mut Project, name: &str) -> Result<bool, EngineError> {
         return Ok(true);
     }
     // A file that is gone or cannot be read has no boxes; the command that needs it says so.
-    let Ok(Some(bytes)) = file::read_bounded(&path, FILE_SIZE_MAX) else { return Ok(true) };
+    let Ok(Some(bytes)) = file::read_bounded(&path, size_max) else { return Ok(true) };
     let Ok(text) = str::from_utf8(&bytes) else { return Ok(true) };
     let ticked = tasks_md::tick(text, &done);
     if ticked == text && (done.is_empty() || file::leftovers(&path)?.is_empty()) {

@@ -1,6 +1,7 @@
 //! What the tasks of a run have changed: shown, taken out again, and compared with what git has.
 
 use crate::{error::EngineError, isolation, project::Project, worktrees::trees_of};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use waypost_git::{PhaseBranch, Reverted, Stamp, merge, tree};
 use waypost_model::{
     code::Code,
@@ -99,13 +100,17 @@ pub fn merged_tasks(
         return Ok(Vec::new());
     };
     let brought = merge::brought(&trees_of(project)?, &target)?;
+    let mut by_task: HashMap<&str, Vec<&merge::Brought>> = HashMap::new();
+    for it in &brought {
+        by_task.entry(&it.task).or_default().push(it);
+    }
     let is_its = |task: &run::PlannedTask, subject: &str| {
         let (id, title) = (task.id.clone(), task.title.clone());
         Stamp { id, attempt: 0, title }.subject() == subject
     };
     let evidence = |task: &run::PlannedTask| {
-        let mut of_task = brought.iter().filter(|it| it.task == task.id.as_str());
-        let found = of_task.find(|it| is_its(task, &it.subject))?;
+        let of_task = by_task.get(task.id.as_str())?;
+        let found = of_task.iter().find(|it| is_its(task, &it.subject))?;
         Some((task.id.clone(), Evidence::Merged { commit: found.commit.clone() }))
     };
     Ok(plan.tasks.iter().filter_map(evidence).collect())
@@ -153,10 +158,19 @@ fn stale_among(project: &mut Project, claims: Vec<Claim>) -> Result<Vec<String>,
         return Ok(Vec::new());
     }
     let trees = trees_of(project)?;
+    let mut by_branch: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for claim in &claims {
+        by_branch.entry(&claim.branch).or_default().push(&claim.commit);
+    }
+    let mut lacking: HashSet<(&str, &str)> = HashSet::new();
+    for (branch, commits) in by_branch {
+        let missing = merge::missing_from(&trees, branch, &commits)?;
+        lacking.extend(missing.into_iter().map(|commit| (branch, commit)));
+    }
     let mut findings = Vec::new();
-    for Claim { what, branch, commit } in claims {
-        if !trees.is_in(&commit, &format!("refs/heads/{branch}"))? {
-            let commit = commit.get(..7).unwrap_or(&commit);
+    for Claim { what, branch, commit } in &claims {
+        if lacking.contains(&(branch.as_str(), commit.as_str())) {
+            let commit = commit.get(..7).unwrap_or(commit);
             findings.push(format!(
                 "{what} was merged by {commit}, which {branch} does not have: its evidence is \
                  stale"

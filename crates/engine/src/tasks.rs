@@ -22,13 +22,10 @@ use waypost_model::{
     next::{NextStep, Remark},
     run::{self, Active, Earlier, Plan, PlanSource, Run, TaskStatus},
 };
-use waypost_store::{file, hash, tasks_md};
+use waypost_store::{StoreError, file, hash, tasks_md};
 
 /// Where TASKS.md is looked for, in this order.
 const USUAL_PLACES: [&str; 3] = ["docs/planning/06-tasks.md", "docs/planning/TASKS.md", "TASKS.md"];
-
-/// The largest TASKS.md that is read.
-const FILE_SIZE_MAX: u64 = 10 << 20;
 
 /// What is to become of the run that is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,7 +102,7 @@ pub fn read(project: &Project, file: Option<&Path>) -> Result<TasksSource, Engin
                 .hint("write one, or name the file with `--tasks FILE`")
         })?,
     };
-    let bytes = file::read_bounded(&path, FILE_SIZE_MAX)?.ok_or_else(|| no_such_file(&path))?;
+    let bytes = read_bytes(project, &path)?.ok_or_else(|| no_such_file(&path))?;
     let root = project.root();
     let fallback = root.file_name().map_or_else(|| "project".into(), |name| name.to_string_lossy());
     let read = tasks_md::read(&String::from_utf8_lossy(&bytes), &fallback)
@@ -114,6 +111,23 @@ pub fn read(project: &Project, file: Option<&Path>) -> Result<TasksSource, Engin
     let mut plan = read.plan;
     plan.source = Some(PlanSource { path: shown, hash: hash::sha256_hex(&bytes) });
     Ok(TasksSource { path, plan, warnings: read.warnings })
+}
+
+/// The largest TASKS.md that is read, in bytes.
+pub(crate) fn size_max(project: &Project) -> u64 {
+    project.configuration().values.run.tasks_max_mb << 20
+}
+
+/// The file's bytes, if they are no more than the configuration allows; none if there is none.
+fn read_bytes(project: &Project, path: &Path) -> Result<Option<Vec<u8>>, EngineError> {
+    match file::read_bounded(path, size_max(project)) {
+        Err(error @ StoreError::TooLarge { max, .. }) => {
+            let message = format!("{} has more than {} MiB", path.display(), max >> 20);
+            let hint = "raise `run.tasks_max_mb` in waypost.toml (up to 64), or split the file";
+            Err(Problem::new(Code::TooLarge, message).hint(hint).because(error).into())
+        }
+        read => Ok(read?),
+    }
 }
 
 fn find(project: &Project) -> Option<PathBuf> {
@@ -439,8 +453,8 @@ impl PlanChange {
 }
 
 /// Refuses a file that was named and cannot be read, whatever a run would do with it.
-pub fn refuse_unreadable(file: &Path) -> Result<(), EngineError> {
-    match file::read_bounded(file, FILE_SIZE_MAX)? {
+pub fn refuse_unreadable(project: &Project, file: &Path) -> Result<(), EngineError> {
+    match read_bytes(project, file)? {
         Some(_) => Ok(()),
         None => Err(no_such_file(file).into()),
     }

@@ -7,6 +7,7 @@ use crate::{
 use std::path::Path;
 use waypost_model::{
     code::Code,
+    config::RunConfig,
     diagnostic::{Diagnostic, Severity},
     document::Kind,
     layout,
@@ -63,10 +64,18 @@ fn validate_kind(kind: Kind, path: &Path, bytes: &[u8]) -> Vec<Diagnostic> {
 }
 
 fn validate_tasks(bytes: &[u8]) -> Vec<Diagnostic> {
-    match tasks_md::read(&String::from_utf8_lossy(bytes), "project") {
+    let mut findings = match tasks_md::read(&String::from_utf8_lossy(bytes), "project") {
         Ok(read) => read.warnings,
         Err(findings) => findings,
+    };
+    // Which project a file belongs to is not known here, and with it no setting.
+    let usual_mb = RunConfig::default().tasks_max_mb;
+    if bytes.len() as u64 > usual_mb << 20 {
+        let message = format!("the file has more than {usual_mb} MiB");
+        let hint = "a run reads it where `run.tasks_max_mb` in waypost.toml allows it";
+        findings.insert(0, Diagnostic::warning("large_file", message).hint(hint));
     }
+    findings
 }
 
 fn unknown_kind(path: &Path) -> EngineError {

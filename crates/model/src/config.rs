@@ -18,6 +18,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The largest `run.tasks_max_mb`: what is larger could be read, and its boxes could not be ticked.
+const TASKS_MAX_MB: u64 = 64;
+
 /// More dollars than a person means.
 const MONEY_MAX: f64 = 1_000_000.0;
 
@@ -130,6 +133,8 @@ pub struct RunConfig {
     pub isolation: IsolationChoice,
     /// What has to pass in a phase's work tree before its work is merged.
     pub checks: Vec<String>,
+    /// The largest TASKS.md that is read, in MiB: 1 to 64.
+    pub tasks_max_mb: u64,
     /// A Slack webhook, or `env:NAME` to take it from the environment; empty: none. Not from the
     /// project's file: see `[notify]`.
     pub slack_webhook_url: String,
@@ -200,6 +205,8 @@ impl Default for RunConfig {
             environment: Vec::new(),
             isolation: IsolationChoice::Auto,
             checks: Vec::new(),
+            // 100,000 tasks with a paragraph each fit; what is longer is rarely a task list.
+            tasks_max_mb: 10,
             slack_webhook_url: String::new(),
         }
     }
@@ -233,6 +240,10 @@ impl Document for Config {
         findings.extend(
             wrong.map(|(path, value)| out_of_range(path, "0 to 1000000", value.to_string())),
         );
+        let size = self.run.tasks_max_mb;
+        if !(1..=TASKS_MAX_MB).contains(&size) {
+            findings.push(out_of_range("run.tasks_max_mb", "1 to 64", size.to_string()));
+        }
         findings.extend(self.worktree.check());
         findings.extend(self.agents.iter().flat_map(|(name, agent)| agent.check(name)));
         findings

@@ -266,3 +266,28 @@ fn a_project_whose_path_is_no_text_is_refused_in_one_sentence() {
     let ran: Ran = project.command("sh", &folder).args(["-c", &command]).output().unwrap().into();
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran}");
 }
+
+#[test]
+fn how_large_a_task_list_may_be_is_a_setting() {
+    let project = Project::git();
+    let note = "x".repeat(1 << 20);
+    let task = "- [ ] T1.1: One\n  - run: `true`\n";
+    project.write("TASKS.md", &format!("# Tasks: shop\n\n{note}\n\n## Phase 1: One\n\n{task}"));
+    project.write("waypost.toml", "[run]\ntasks_max_mb = 1\n");
+    for line in ["run", "run TASKS.md", "run --dry-run", "run --verify"] {
+        let ran = project.run(line);
+        assert_eq!(ran.code, 2, "{line}: {ran}");
+        assert!(ran.stderr.contains("TASKS.md has more than 1 MiB"), "{ran}");
+        assert!(ran.stderr.contains("run.tasks_max_mb"), "{ran}");
+    }
+    project.write("waypost.toml", "[run]\ntasks_max_mb = 2\n");
+    assert_eq!(value(&project, "run.tasks_max_mb").0, json!(2));
+    let ran = project.run("run --isolation none");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(project.read("TASKS.md").ends_with("- [x] T1.1: One\n  - run: `true`\n"));
+    for refused in [0, 65] {
+        project.write("waypost.toml", &format!("[run]\ntasks_max_mb = {refused}\n"));
+        let ran = project.run("run status");
+        assert!(ran.code == 2 && ran.stderr.contains("1 to 64"), "{ran}");
+    }
+}

@@ -3,12 +3,11 @@
 //! Every command of an agent asks whether the plan has changed, and the plan of a large run takes longer
 //! to read than the rest of the command.
 
-use crate::project::Project;
+use crate::{error::EngineError, project::Project};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use waypost_model::layout;
 use waypost_store::{
-    StoreError,
     file::{self, Mark},
     hash,
 };
@@ -28,7 +27,7 @@ struct TasksStamp {
 }
 
 /// The hash of the file at `path`; none if there is none.
-pub(super) fn of(project: &Project, path: &Path) -> Result<Option<String>, StoreError> {
+pub(super) fn of(project: &Project, path: &Path) -> Result<Option<String>, EngineError> {
     let Some(mark) = Mark::of(path)? else { return Ok(None) };
     let stamp_path = project.setup.place.state.join(layout::state::TASKS_STAMP);
     let kept = file::read_bounded(&stamp_path, STAMP_SIZE_MAX).ok().flatten();
@@ -36,7 +35,7 @@ pub(super) fn of(project: &Project, path: &Path) -> Result<Option<String>, Store
     if let Some(stamp) = kept.filter(|stamp| stamp.mark == mark) {
         return Ok(Some(stamp.hash));
     }
-    let Some(bytes) = file::read_bounded(path, super::FILE_SIZE_MAX)? else { return Ok(None) };
+    let Some(bytes) = super::read_bytes(project, path)? else { return Ok(None) };
     let hash = hash::sha256_hex(&bytes);
     let now = i128::from(project.clock.now().millis()) * 1_000_000;
     let is_settled = now - mark.mtime_ns.max(mark.ctime_ns) > RECENT_NS;

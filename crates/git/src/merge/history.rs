@@ -2,11 +2,15 @@
 
 use super::{EVIDENCE, PHASE, REVERTS, TASK, land::subject};
 use crate::{error::GitError, tree::Trees};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use waypost_model::time::Time;
 
 /// How a difference is shown, whatever the repository's configuration says.
 const PLAINLY: [&str; 3] = ["diff", "--no-ext-diff", "--no-textconv"];
+
+/// How many commits are looked for in a branch by a process each: fewer than make a walk over all of a
+/// long history worthwhile.
+const SINGLE_LOOKS_MAX: usize = 4;
 
 /// A commit that brought the work of a task into a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +64,31 @@ pub fn landed_phase(
         (fields.next()? == wanted).then(|| Landed { commit: commit.to_owned(), at })
     };
     Ok(listed.lines().find_map(read))
+}
+
+/// Which of `commits` a branch does not have; all of them if there is no such branch.
+///
+/// A few are looked for one by one, because each look ends where it is found. More of them cost one walk
+/// over the branch, however many they are: a process for each would be a walk for each.
+pub fn missing_from<'c>(
+    trees: &Trees,
+    branch: &str,
+    commits: &[&'c str],
+) -> Result<Vec<&'c str>, GitError> {
+    let head = format!("refs/heads/{branch}");
+    let mut missing = Vec::new();
+    if commits.len() <= SINGLE_LOOKS_MAX {
+        for commit in commits {
+            if !trees.is_in(commit, &head)? {
+                missing.push(*commit);
+            }
+        }
+        return Ok(missing);
+    }
+    let listed = trees.git()?.try_text(&["rev-list", &head, "--"])?.unwrap_or_default();
+    let found: HashSet<&str> = listed.lines().collect();
+    missing.extend(commits.iter().copied().filter(|commit| !found.contains(commit)));
+    Ok(missing)
 }
 
 /// Everything that tasks have brought into a branch and that was not taken out again.

@@ -17,9 +17,9 @@ use waypost_model::{
     run::{Depends, Details, Plan, PlanError, PlannedTask},
 };
 
-/// The longest file that is read. 100,000 tasks with a paragraph each fit; what is longer is not a
-/// task list.
-const TEXT_MAX: usize = 10 * 1024 * 1024;
+/// The longest text that is read, whatever a project's setting allows: ticks are put into a file
+/// of at most this size.
+const TEXT_MAX: usize = 64 * 1024 * 1024;
 
 /// A TASKS.md that can be run.
 #[derive(Clone, Debug, PartialEq)]

@@ -19,6 +19,7 @@ use crate::{
 };
 use clap::ValueEnum;
 use std::{
+    collections::HashSet,
     env,
     io::{self, IsTerminal as _},
     path::{Path, PathBuf},
@@ -225,7 +226,7 @@ pub(super) fn run(
         return Err(misspelt.error().hint("a file has a `/` in its name or ends in `.md`"));
     }
     let file = args.file.as_ref().map(|path| context.path(path));
-    file.as_deref().map(tasks::refuse_unreadable).transpose()?;
+    file.as_deref().map(|file| tasks::refuse_unreadable(&project, file)).transpose()?;
     let file = file.as_deref().or(tasks);
     if args.dry_run {
         return dry_run(context, &mut project, file, args.format);
@@ -670,8 +671,8 @@ fn differences(plan: &run::Plan, active: &Active) -> Vec<String> {
             }
         }
     }
-    let is_known = |id: &_| plan.tasks.iter().any(|task| task.id == *id);
-    let gone = active.tasks().filter(|view| !is_known(&view.planned.id));
+    let known: HashSet<&TaskId> = plan.tasks.iter().map(|task| &task.id).collect();
+    let gone = active.tasks().filter(|view| !known.contains(&view.planned.id));
     findings
         .extend(gone.map(|view| format!("{} is in the run and not in TASKS.md", view.planned.id)));
     findings

@@ -175,7 +175,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
     let mut project = open(context)?;
     let tasks = args.tasks.as_ref().map(|path| context.path(path));
     let tasks = tasks.as_deref();
-    tasks.map(tasks::refuse_unreadable).transpose()?;
+    tasks.map(|file| tasks::refuse_unreadable(&project, file)).transpose()?;
     let Some(action) = &args.action else {
         return execute::run(context, project, &args.execute, tasks);
     };

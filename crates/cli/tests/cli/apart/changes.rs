@@ -151,6 +151,31 @@ fn evidence_is_stale_when_its_commit_is_gone() {
     assert_eq!(project.run("run --verify").code, 0);
 }
 
+/// How many processes of git `run --verify` starts in a run of so many tasks.
+fn git_calls_to_verify(count: usize) -> usize {
+    let step = |number| format!("run: `echo {number} > {number}.txt`");
+    let tasks: Vec<String> =
+        (0..count).map(|number| task(&format!("T1.{number}"), &[&step(number)])).collect();
+    let project = with(&ground(&tasks));
+    ends_well(&project, RUN);
+    let calls = project.base().join("calls");
+    let path = "PATH=/usr/local/bin:/usr/bin:/bin";
+    let git = format!("echo call >> '{}'\n{path} exec git \"$@\"", calls.display());
+    project.program("git", &git);
+    let found = project.run("run --verify");
+    assert_eq!((found.code, found.stdout.as_str()), (0, ""), "{found}");
+    let made = fs::read_to_string(&calls).unwrap().lines().count();
+    project.git_command("reset -q --hard HEAD~1");
+    let found = project.run("run --verify");
+    assert_eq!(found.stdout.matches("its evidence is stale").count(), count + 1, "{found}");
+    made
+}
+
+#[test]
+fn comparing_with_git_costs_the_same_calls_whatever_the_number_of_tasks() {
+    assert_eq!(git_calls_to_verify(6), git_calls_to_verify(12));
+}
+
 #[test]
 fn the_state_is_rebuilt_from_the_commits() {
     if no_person_is_here() {

@@ -1,6 +1,7 @@
 //! Finding and reading TASKS.md, and keeping a run in step with it.
 
 mod fingerprint;
+mod live;
 
 use crate::{
     adopt,
@@ -10,6 +11,7 @@ use crate::{
     project::Project,
     session::check_start,
 };
+pub(crate) use live::{LiveTasks, TasksEdit, left_over};
 use std::{
     collections::HashSet,
     path::{Path, PathBuf},
@@ -278,7 +280,10 @@ fn with_plan(
     how: (Onward, By),
 ) -> Result<Vec<MachineCommand>, EngineError> {
     let first = begin_or_replan(project, file, how)?;
-    Ok(first.into_iter().chain(commands.iter().cloned()).map(MachineCommand::run).collect())
+    // What an engine had to ask about the file is decided by what is done with it now.
+    let settled = (!first.is_empty()).then(live::settle);
+    let commands = first.into_iter().chain(commands.iter().cloned()).map(MachineCommand::run);
+    Ok(commands.chain(settled).collect())
 }
 
 fn begin_or_replan(

@@ -46,6 +46,7 @@ mod review;
 mod sessions;
 mod sim;
 mod sim_agent;
+mod tasks_at_work;
 mod terminal;
 mod unattended;
 mod unavailable;

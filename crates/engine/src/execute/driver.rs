@@ -25,8 +25,11 @@ use crate::{
     isolation,
     ledger::{HOST_INTERVAL, MachineCommand},
     notify,
+    preflight::Preflight,
     project::Project,
-    summary, windows,
+    summary,
+    tasks::{LiveTasks, TasksEdit, left_over},
+    windows,
     worktrees::{Reclaim, reclaim, trees_of},
 };
 use std::{
@@ -112,6 +115,7 @@ pub(crate) struct Executor<'a> {
     pub(super) wakes_at: Option<Time>,
     /// Whether the core has to be asked what follows from a command of its own.
     has_commanded: bool,
+    tasks: LiveTasks,
     end: Option<RunEnd>,
 }
 
@@ -175,6 +179,7 @@ impl<'a> Executor<'a> {
             agents_at: now,
             wakes_at: None,
             has_commanded: false,
+            tasks: LiveTasks::default(),
             end: None,
         };
         executor.audience.ring_when_wished(Arc::new(move || bell.ring()));
@@ -268,7 +273,7 @@ impl Executor<'_> {
         if wish != self.core.wish() {
             self.inputs.push_back(Input::Wish(wish));
         }
-        let is_changed = self.hear_others(project, now)?;
+        let is_changed = self.hear_others(project, now)? | self.follow_tasks(project, now)?;
         let agents = self.agents_to_look_at(is_changed, now);
         self.has_news |= is_changed || !agents.is_empty() || !self.inputs.is_empty();
         self.drain(project, now)?;
@@ -287,6 +292,9 @@ impl Executor<'_> {
                 boxes::tick(project)?;
                 self.show(project)?;
                 self.tell_recorded(project)?;
+                if let Some(word) = left_over(project)? {
+                    self.say(Happening::Remark(word));
+                }
                 Ok(Attended::Over(end))
             }
         }
@@ -375,6 +383,51 @@ impl Executor<'_> {
         self.inputs.push_back(Input::Changed);
         self.tell_recorded(project)?;
         Ok(true)
+    }
+
+    /// Takes up an edit of TASKS.md, or says why not. Says whether the run has changed by it.
+    ///
+    /// Not while the end of a phase is under way: git is at work on what the phase was then.
+    fn follow_tasks(&mut self, project: &mut Project, now: Time) -> Result<bool, EngineError> {
+        if self.core.is_ending_phase() || self.core.wish() != Wish::GoOn {
+            return Ok(false);
+        }
+        let edit = self.tasks.look(project, now)?;
+        let again = self.tasks.again_at().into_iter().chain(self.wakes_at).min();
+        self.wakes_at = again;
+        let Some(mut edit) = edit else { return Ok(false) };
+        let mut is_changed = !edit.replan.is_empty();
+        if is_changed && let Err(error) = self.replan(project, &edit) {
+            let why = match error {
+                EngineError::Rejected(_) | EngineError::Problem(_) | EngineError::Git(_) => error,
+                error => return Err(error),
+            };
+            let name = project.run_seen()?.active().and_then(|it| it.plan().source.clone());
+            let name = name.map_or_else(String::new, |source| source.path);
+            edit = self.tasks.refused(&name, &why.to_string()).unwrap_or_default();
+            is_changed = false;
+        }
+        if !edit.inbox.is_empty() {
+            project.commit_each(&Actor::Waypost, &edit.inbox, |_| Vec::new())?;
+        }
+        edit.words.into_iter().for_each(|word| self.say(Happening::Remark(word)));
+        if is_changed {
+            self.showing.change();
+            self.has_agents = None;
+            self.find_limits(project, now)?;
+            self.inputs.push_back(Input::Changed);
+            self.tell_recorded(project)?;
+        }
+        Ok(is_changed)
+    }
+
+    /// Goes on with another plan, if a run with it could be worked on.
+    fn replan(&mut self, project: &mut Project, edit: &TasksEdit) -> Result<(), EngineError> {
+        let mut preflight = Preflight::of(project, self.options.phase)?;
+        preflight.look_ahead(project, &edit.replan)?;
+        let notices = project.commit_if(&edit.replan, |run| preflight.check(run))?;
+        notices.into_iter().for_each(|notice| project.notice(notice));
+        Ok(())
     }
 
     /// Has the core follow from everything that was heard, until there is nothing more to record.

@@ -1,6 +1,7 @@
 //! The run: TASKS.md as a graph of tasks that are worked on phase by phase.
 
 mod apart;
+mod at_work;
 mod graph;
 mod image;
 mod machine;
@@ -24,6 +25,7 @@ mod words;
 mod tests;
 
 pub use apart::TREES;
+pub use at_work::PlanAtWork;
 pub use parked::{ParkCause, Parked, TRY_AGAIN};
 pub use plan::{Depends, Details, Plan, PlanError, PlanSource, PlannedTask, Priority};
 pub use sequence::{Before, Earlier, RunBrief};

@@ -82,6 +82,11 @@ impl Phases {
 }
 
 impl Core {
+    /// Whether checks or git work on the end of a phase.
+    pub(in crate::execute) fn is_ending_phase(&self) -> bool {
+        self.phases.ending.is_some()
+    }
+
     pub(super) fn give(&mut self, job: GitJob) {
         self.phases.under_way += 1;
         self.want(Output::Git(job));

@@ -5,6 +5,7 @@
 //! itself is decided too.
 
 mod apart;
+mod at_work;
 mod matrix;
 mod notices;
 mod phases;

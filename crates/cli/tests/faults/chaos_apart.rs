@@ -7,7 +7,7 @@
 use crate::{
     chaos::{self, PATIENCE},
     process,
-    repository::{Deed, Repository, Task, Way},
+    repository::{Deed, Hands, Repository, Task, Way},
     sample::{self, Random},
     site::{Site, WAYPOST},
 };
@@ -34,18 +34,42 @@ const SMALL: Scale = Scale { tasks_per_phase: 7, phases: 2, kills: 5, life_max_m
 #[test]
 fn a_run_apart_survives_the_death_of_its_engine_its_keeper_and_git() {
     let scale = if sample::is_full() { FULL } else { SMALL };
-    survives(&scale, Way::Attempts);
+    survives(&scale, Way::Attempts, Hands::Commands);
 }
 
 #[test]
 fn a_run_in_one_tree_for_each_phase_survives_the_same() {
     let full = Scale { tasks_per_phase: 20, phases: 3, ..FULL };
     let scale = if sample::is_full() { full } else { SMALL };
-    survives(&scale, Way::Phases);
+    survives(&scale, Way::Phases, Hands::Commands);
 }
 
-fn survives(scale: &Scale, way: Way) {
-    let repository = Repository::new(plan(scale, way), way);
+/// Agents take longer than commands, and have a keeper each.
+const AGENTS_FULL: Scale = Scale { tasks_per_phase: 40, phases: 5, kills: 60, life_max_ms: 8_000 };
+const AGENTS_SMALL: Scale = Scale { tasks_per_phase: 4, phases: 2, kills: 4, life_max_ms: 3_000 };
+
+#[test]
+fn a_run_of_agents_in_the_project_survives_the_same() {
+    agents_survive(Way::Project);
+}
+
+#[test]
+fn a_run_of_agents_in_trees_of_their_own_survives_the_same() {
+    agents_survive(Way::Attempts);
+}
+
+#[test]
+fn a_run_of_agents_in_the_trees_of_phases_survives_the_same() {
+    agents_survive(Way::Phases);
+}
+
+fn agents_survive(way: Way) {
+    let scale = if sample::is_full() { AGENTS_FULL } else { AGENTS_SMALL };
+    survives(&scale, way, Hands::Agents);
+}
+
+fn survives(scale: &Scale, way: Way, hands: Hands) {
+    let repository = Repository::new(plan(scale, way), way, hands);
     let site = &repository.site;
     let mut random = Random::new();
     let mut settled: BTreeMap<String, usize> = BTreeMap::new();
@@ -91,7 +115,8 @@ fn survives(scale: &Scale, way: Way) {
     repository.assert_whole();
     let seconds = start.elapsed().as_secs();
     let (tasks, kills) = (repository.tasks.len(), scale.kills);
-    let told = format!("{tasks} tasks apart ({way:?}), {kills} kills, {struck:?}, {seconds} s");
+    let told =
+        format!("{tasks} tasks ({way:?}, {hands:?}), {kills} kills, {struck:?}, {seconds} s");
     process::say(&format!("{told}, {}", sample::described()));
     assert!(struck.underway * 2 >= kills, "those by progress find it under way: {struck:?}");
 }
@@ -99,7 +124,7 @@ fn survives(scale: &Scale, way: Way) {
 #[test]
 fn a_run_apart_goes_on_when_its_keeper_dies_again_and_again() {
     let scale = Scale { tasks_per_phase: 9, phases: 1, ..SMALL };
-    let repository = Repository::new(plan(&scale, Way::Attempts), Way::Attempts);
+    let repository = Repository::new(plan(&scale, Way::Attempts), Way::Attempts, Hands::Commands);
     let site = &repository.site;
     // The check at the phase's end waits for its keeper's death the first time.
     let (mark, path) = (site.outside("checked"), site.path("waypost.toml"));
@@ -165,7 +190,7 @@ fn plan(scale: &Scale, way: Way) -> Vec<Task> {
             let id = format!("T{phase}.{number}");
             let deed = match deeds[(number - 1) % deeds.len()] {
                 // What an attempt has committed in a tree that others share stays there.
-                Deed::Commits if way == Way::Phases => Deed::Writes,
+                Deed::Commits if way != Way::Attempts => Deed::Writes,
                 deed => deed,
             };
             tasks.push(Task { id, phase, deed, depends });
@@ -177,7 +202,7 @@ fn plan(scale: &Scale, way: Way) -> Vec<Task> {
 fn begin(site: &Site, way: Way) -> Child {
     let mut command = site.command(WAYPOST);
     command.args(["run", "--resume", "--isolation", way.isolation(), "--max-parallel", "4"]);
-    command.args(["--retry-limit", "100"]);
+    command.args(["--retry-limit", "100", "--no-budget"]);
     let said = fs::File::create(site.outside("said")).unwrap();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
     command.spawn().unwrap()

@@ -7,7 +7,7 @@
 
 use crate::{
     process::{self, Ended},
-    repository::{Deed, Repository, Task, Way},
+    repository::{Deed, Hands, Repository, Task, Way},
     sample,
     site::WAYPOST,
     tracer,
@@ -125,7 +125,11 @@ fn try_all(what: &str, points: &[Point], traced: &str) {
 fn repository() -> Repository {
     let task =
         |number: usize, deed| Task { id: format!("T1.{number}"), phase: 1, deed, depends: None };
-    Repository::new(vec![task(1, Deed::Proves), task(2, Deed::Commits)], Way::Attempts)
+    Repository::new(
+        vec![task(1, Deed::Proves), task(2, Deed::Commits)],
+        Way::Attempts,
+        Hands::Commands,
+    )
 }
 
 fn calls_of_a_whole_run() -> usize {

@@ -6,7 +6,7 @@
 use crate::{
     chaos,
     process::{self, Ended},
-    site::Site,
+    site::{Site, WAYPOST},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,15 +18,27 @@ use std::{
 /// Where tasks work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
+    /// In the project's folder itself.
+    Project,
     /// Each attempt in a tree of its own.
     Attempts,
     /// All tasks of a phase in one tree.
     Phases,
 }
 
+/// Who works on tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hands {
+    Commands,
+    /// Scripted agents, which go on in their conversations when they were cut off: what they do may
+    /// be done twice.
+    Agents,
+}
+
 impl Way {
     pub(crate) fn isolation(self) -> &'static str {
         match self {
+            Self::Project => "none",
             Self::Attempts => "task",
             Self::Phases => "phase",
         }
@@ -36,7 +48,7 @@ impl Way {
     fn parents(self) -> usize {
         match self {
             Self::Attempts => 2,
-            Self::Phases => 1,
+            Self::Phases | Self::Project => 1,
         }
     }
 }
@@ -79,11 +91,22 @@ impl Task {
 
     /// Counts itself outside, and does what it does. The real git is called by its path: one that
     /// stands in its place in the tests is not for tasks.
-    fn command(&self, counts: &Path) -> String {
+    fn command(&self, counts: &Path, hands: Hands) -> String {
         let Self { id, phase, deed, .. } = self;
         let counts = counts.display();
         let git = "/usr/bin/git -c user.name=Agent -c user.email=agent@example.com";
         let act = match deed {
+            Deed::Writes | Deed::Proves if hands == Hands::Agents => {
+                format!("mkdir -p own; echo {id} > own/{id}; sleep 0.1")
+            }
+            Deed::Commits if hands == Hands::Agents => format!(
+                "mkdir -p own more && echo {id} > own/{id} && {git} add own && \
+                 {{ {git} diff --cached --quiet || {git} commit -qm \"Work of {id}\"; }} && \
+                 echo {id} > more/{id}"
+            ),
+            Deed::Shares if hands == Hands::Agents => {
+                format!("sleep 0.05; grep -qx {id} shared-{phase} || echo {id} >> shared-{phase}")
+            }
             Deed::Writes | Deed::Proves => {
                 format!("mkdir -p own; echo {id} >> own/{id}; sleep 0.03")
             }
@@ -112,14 +135,18 @@ pub(crate) struct Repository {
     pub(crate) tasks: Vec<Task>,
     phases: usize,
     way: Way,
+    hands: Hands,
 }
 
 impl Repository {
-    pub(crate) fn new(tasks: Vec<Task>, way: Way) -> Self {
+    pub(crate) fn new(tasks: Vec<Task>, way: Way, hands: Hands) -> Self {
         let site = Site::new();
         let phases = tasks.iter().map(|task| task.phase).max().unwrap();
         fs::create_dir(site.outside("counts")).unwrap();
-        let this = Self { site, tasks, phases, way };
+        let this = Self { site, tasks, phases, way, hands };
+        if hands == Hands::Agents {
+            this.write_script();
+        }
         let write = |name: &str, text: &str| fs::write(this.site.path(name), text).unwrap();
         write("TASKS.md", &this.tasks_md());
         write("waypost.toml", "[run]\nchecks = [\"test ! -e broken\", \"ls shared-*\"]\n");
@@ -132,6 +159,31 @@ impl Repository {
         this
     }
 
+    /// An agent that does for each task what its command would do.
+    fn write_script(&self) {
+        let counts = self.site.outside("counts");
+        let steps = |task: &Task| {
+            let command = task.command(&counts, self.hands);
+            let steps = serde_json::json!([{"steps": [{"run": command}, {"done": "did it"}]}]);
+            (task.id.clone(), steps)
+        };
+        let tasks: BTreeMap<String, serde_json::Value> = self.tasks.iter().map(steps).collect();
+        let script = serde_json::json!({"version": 1, "tasks": tasks});
+        let path = self.site.outside("script.json");
+        fs::write(&path, script.to_string()).unwrap();
+        let sessions = self.site.outside("sessions");
+        let words = ["sim", "agent", "--speak", "claude", "--script"];
+        let mut command = vec![WAYPOST.to_owned()];
+        command.extend(words.map(str::to_owned));
+        command.extend([path.display().to_string(), "--sessions".to_owned()]);
+        command.extend([sessions.display().to_string(), "--".to_owned()]);
+        let folder = self.site.home().join(".config/waypost");
+        fs::create_dir_all(&folder).unwrap();
+        let command = serde_json::json!(command);
+        let config = format!("[agents.robot]\nadapter = \"claude\"\ncommand = {command}\n");
+        fs::write(folder.join("config.toml"), config).unwrap();
+    }
+
     fn tasks_md(&self) -> String {
         let mut text = String::from("# Apart\n");
         let counts = self.site.outside("counts");
@@ -140,7 +192,13 @@ impl Repository {
             for task in self.tasks.iter().filter(|task| task.phase == phase) {
                 let depends = task.depends.as_deref().unwrap_or("none");
                 writeln!(text, "- [ ] {}: Work\n  - depends: {depends}", task.id).unwrap();
-                writeln!(text, "  - run: `{}`", task.command(&counts)).unwrap();
+                match self.hands {
+                    Hands::Commands => {
+                        let command = task.command(&counts, self.hands);
+                        writeln!(text, "  - run: `{command}`").unwrap();
+                    }
+                    Hands::Agents => writeln!(text, "  - agent: robot").unwrap(),
+                }
                 if task.deed == Deed::Proves {
                     writeln!(text, "  - verify: `grep -qx {0} own/{0}`", task.id).unwrap();
                 }
@@ -181,6 +239,9 @@ impl Repository {
         self.assert_safe();
         chaos::assert_completed_once(&self.site, self.tasks.len());
         chaos::assert_no_process_left(&self.site);
+        if self.way == Way::Project {
+            return self.assert_done_here();
+        }
         let merged = self.merges();
         assert_eq!(self.told_merges().into_keys().collect::<Vec<_>>(), phases(self.phases));
         assert_eq!(merged.keys().copied().collect::<Vec<_>>(), phases(self.phases));
@@ -190,6 +251,26 @@ impl Repository {
         self.assert_nothing_orphaned();
         self.assert_clean();
         self.assert_snapshots();
+        self.assert_sound();
+    }
+
+    /// Everything was done in the project's folder, and nothing was committed.
+    fn assert_done_here(&self) {
+        assert_eq!(self.git(&["log", "--format=%s", "--all"]), "Begin\n");
+        for task in &self.tasks {
+            for file in task.files() {
+                let text = fs::read_to_string(self.site.path(&file)).unwrap();
+                let count = text.lines().filter(|line| *line == task.id).count();
+                assert_eq!(count, 1, "{} in {file}: {text}", task.id);
+            }
+        }
+        let wanted = self.tasks_md().replace("- [ ]", "- [x]");
+        assert_eq!(fs::read_to_string(self.site.path("TASKS.md")).unwrap(), wanted);
+        self.assert_nothing_orphaned();
+        self.assert_sound();
+    }
+
+    fn assert_sound(&self) {
         let fsck = self.try_git(&["fsck", "--connectivity-only", "--no-dangling"]);
         assert_eq!((fsck.code, &*fsck.stdout), (Some(0), ""), "{fsck:#?}");
     }
@@ -225,11 +306,14 @@ impl Repository {
     /// The target has every task's change once, by one commit that says so.
     fn assert_changes(&self) {
         let mut joined: BTreeMap<String, usize> = BTreeMap::new();
-        let format = "--format=%P%x09%(trailers:key=Waypost-Task,valueonly,separator=%x20)";
+        let format = "--format=%H%x09%P%x09%(trailers:key=Waypost-Task,valueonly,separator=%x20)";
         let with = ["log", "--grep=^Waypost-Evidence: ", format, "main"];
         for line in self.git(&with).lines() {
-            let (parents, task) = line.split_once('\t').unwrap();
+            let [commit, parents, task] = line.splitn(3, '\t').collect::<Vec<_>>()[..] else {
+                panic!("{line}");
+            };
             assert_eq!(parents.split(' ').count(), self.way.parents(), "{task}: {parents}");
+            self.assert_own(task.trim(), commit);
             *joined.entry(task.trim().to_owned()).or_insert(0) += 1;
         }
         let changing = self.tasks.iter().filter(|task| task.deed != Deed::Nothing);
@@ -243,6 +327,14 @@ impl Repository {
                 assert_eq!(fs::read_to_string(self.site.path(&file)).unwrap(), text, "{file}");
             }
         }
+    }
+
+    /// A commit brought what its task is to do, and nothing of another one.
+    fn assert_own(&self, id: &str, commit: &str) {
+        let own = self.tasks.iter().find(|task| task.id == id).unwrap().files();
+        let brought = self.git(&["diff", "--name-only", &format!("{commit}^1"), commit]);
+        let brought: BTreeSet<&str> = brought.lines().collect();
+        assert_eq!(brought, own.iter().map(String::as_str).collect(), "{id}");
     }
 
     fn assert_boxes(&self) {

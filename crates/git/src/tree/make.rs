@@ -72,6 +72,7 @@ pub fn make(trees: &Trees, name: &str, base: &str) -> Result<MadeTree, GitError>
     }
     let record = trees.record(name)?;
     let record = record.ok_or_else(|| Absence::Record { name: name.to_owned() })?;
+    make_full(&record)?;
     let git = trees.git_of(&record, &path)?;
     if let Err(error) = git.text(&["reset", "--hard", "--quiet"]) {
         if !matches!(error, GitError::Killed { .. }) {
@@ -245,6 +246,23 @@ fn add_tree(trees: &Trees, name: &str, base: &str) -> Result<(), GitError> {
         false => [&start[..], &[name, name]].concat(),
     };
     git.text(&arguments).map(drop)
+}
+
+/// Has a tree hold all files, also where the user's checkout has only some: git gives its choice to new
+/// trees, and what an earlier task made outside of it would not be there. An agent's own git finds the
+/// same.
+fn make_full(record: &TreeRecord) -> Result<(), GitError> {
+    let chosen = record.folder.join("info/sparse-checkout");
+    if chosen.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let own = record.folder.join("config.worktree");
+    if own.symlink_metadata().is_ok() {
+        let path = own.to_string_lossy();
+        let git = Git::at(&record.folder);
+        git.text(&["config", "--file", &path, "core.sparseCheckout", "false"])?;
+    }
+    Ok(file::remove(&chosen)?)
 }
 
 /// Puts in what the project says that a tree needs beside what git has put there.

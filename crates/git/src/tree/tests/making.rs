@@ -244,3 +244,34 @@ fn shared_folders_are_links_that_git_does_not_see() {
     settle(&trees);
     assert!(repository.root.join("node_modules/p").exists());
 }
+
+/// A user who has checked out only a part of the project.
+#[test]
+fn a_tree_has_all_files_also_where_the_checkout_has_not() {
+    for cone in ["--cone", "--no-cone"] {
+        let repository = Repository::new();
+        repository.write("docs/a.md", "a");
+        repository.write("src/x.rs", "x");
+        repository.git("add -A");
+        repository.git("commit -q -m more");
+        repository.git(&format!("sparse-checkout set {cone} src"));
+        assert!(!repository.root.join("docs").exists());
+        let (trees, path) = repository.made();
+        write(&path.join("docs/made.md"), "made");
+        git(&path, "add docs/made.md");
+        git(&path, "commit -q -m made");
+        let next = "worktree/phase-1-cart--T1.2-1";
+        make(&trees, next, NAME).unwrap();
+        let next = repository.root.join(next);
+        for name in ["docs/a.md", "docs/made.md", "src/x.rs"] {
+            assert!(next.join(name).exists(), "{cone}: {name}");
+        }
+        // Their git does not hide them again.
+        git(&next, "checkout -q HEAD~1");
+        git(&next, "checkout -q -");
+        assert!(next.join("docs/made.md").exists(), "{cone}");
+        assert_eq!(git(&next, "status --porcelain"), "");
+        assert!(!repository.root.join("docs").exists(), "the checkout stays as it is");
+        assert_eq!(repository.git("status --porcelain"), "");
+    }
+}

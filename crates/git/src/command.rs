@@ -6,7 +6,8 @@
 //! has them set. Programs that the repository's own configuration names (`foreign`) have to be read
 //! from there first; callers that write files or merge do that.
 //!
-//! No data goes to git through its input: that is nothing, or a lock (`hold`).
+//! Git's input is nothing, or a lock (`hold`); or a file, for a git that moves no ref and may be left
+//! behind by an engine that dies.
 
 pub mod exclude;
 mod foreign;
@@ -19,13 +20,14 @@ pub use hold::Hold;
 use crate::error::GitError;
 use std::{
     ffi::{OsStr, OsString},
+    fs::File,
     os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
 
-/// Settings that keep git from running programs, whatever is configured.
-const QUIET: [&str; 11] = [
+/// Settings that keep git from running programs and from failing early, whatever is configured.
+const QUIET: [&str; 13] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "protocol.ext.allow=never",
@@ -37,6 +39,9 @@ const QUIET: [&str; 11] = [
     "merge.verifySignatures=false",
     "credential.helper=",
     "submodule.recurse=false",
+    // The user's `git gc` locks each ref in turn, and all packed ones together: that is waited for.
+    "core.filesRefLockTimeout=10000",
+    "core.packedRefsTimeout=10000",
 ];
 
 /// Variables to the same end. No protocol is allowed: nothing here speaks to another repository,
@@ -85,6 +90,7 @@ pub struct Git {
     overrides: Vec<(String, String)>,
     variables: Vec<(&'static str, OsString)>,
     hold: Option<Hold>,
+    input: Option<PathBuf>,
 }
 
 impl Git {
@@ -95,6 +101,7 @@ impl Git {
             overrides: Vec::new(),
             variables: Vec::new(),
             hold: None,
+            input: None,
         }
     }
 
@@ -118,6 +125,12 @@ impl Git {
     /// Holds a lock as long as any process lives that is started from here.
     pub fn under(mut self, hold: &Hold) -> Self {
         self.hold = Some(hold.clone());
+        self
+    }
+
+    /// Gives it a file to read instead of the lock; not for what moves a ref.
+    pub(crate) fn reading(mut self, file: &Path) -> Self {
+        self.input = Some(file.to_owned());
         self
     }
 
@@ -197,9 +210,13 @@ impl Git {
             command.env(format!("GIT_CONFIG_VALUE_{number}"), value);
         }
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
-        command.stdin(match &self.hold {
-            Some(hold) => hold.input()?,
-            None => Stdio::null(),
+        command.stdin(match (&self.input, &self.hold) {
+            (Some(path), _) => {
+                let opened = File::open(path);
+                opened.map_err(|error| GitError::file("read", path, error))?.into()
+            }
+            (None, Some(hold)) => hold.input()?,
+            (None, None) => Stdio::null(),
         });
         #[cfg(test)]
         crate::tree::end_if_cut(crate::tree::Moment::Before);

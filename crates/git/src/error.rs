@@ -78,6 +78,8 @@ pub enum Hindrance {
         "{name} has changes that are not committed: {files}; commit them there, or take them back"
     )]
     Uncommitted { name: String, files: String },
+    #[error("another git has deleted what was just written, again and again")]
+    Clearing,
 }
 
 /// What is missing.
@@ -163,6 +165,39 @@ impl GitError {
             if said.contains("failed to read") && said.contains("/worktrees/"))
     }
 
+    /// Whether git did not find what was written before: another git has cleared up meanwhile. Then the
+    /// same can be done again.
+    pub fn is_lost(&self) -> bool {
+        const WORDS: [&str; 17] = [
+            "bad object",
+            "bad tree object",
+            "invalid object",
+            "invalid sha1 pointer",
+            "Error building trees",
+            "could not parse",
+            "Could not read",
+            "could not read",
+            "unable to read",
+            "unable to find",
+            "unable to rename",
+            "nonexistent object",
+            "not a valid object",
+            "Invalid symmetric difference",
+            "is not a valid 'tree' object",
+            "missing object",
+            "cannot be accessed",
+        ];
+        match self {
+            Self::Failed { said, .. } => {
+                // Also the file into which git was about to write an object.
+                let is_swept = said.contains("No such file or directory");
+                is_swept || WORDS.iter().any(|words| said.contains(words))
+            }
+            Self::Held(Hindrance::Clearing) => true,
+            _ => false,
+        }
+    }
+
     /// What programs match on.
     pub fn code(&self) -> Code {
         match self {
@@ -227,7 +262,7 @@ impl Hindrance {
             Self::ForeignFolder { .. } | Self::Replaced { .. } => Remedy::MoveAwayOrDelete,
             Self::ForeignTree { name, .. } => Remedy::RemoveTree { name: name.clone() },
             Self::Changing { .. } => Remedy::EndWriters,
-            Self::Moving { .. } => Remedy::ResumeRun,
+            Self::Moving { .. } | Self::Clearing => Remedy::ResumeRun,
             Self::Uncommitted { .. } => return None,
         })
     }

@@ -10,6 +10,7 @@ mod command;
 mod content;
 mod error;
 pub mod merge;
+pub mod packs;
 pub mod tree;
 mod trees;
 

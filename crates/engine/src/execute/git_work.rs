@@ -11,18 +11,21 @@ use std::{
     os::fd::{AsFd as _, BorrowedFd},
     sync::{
         Arc, Mutex, PoisonError,
-        mpsc::{Receiver, Sender, channel},
+        mpsc::{Receiver, Sender, TryRecvError, channel},
     },
     thread,
 };
 use waypost_git::{
     Absence, Committed, GitError, Join, Land, Landing, Occupant, PhaseBranch, Retirement, Stamp,
-    Trees, merge, tree,
+    Trees, merge, packs, tree,
 };
 use waypost_model::id::TaskId;
 
 /// How many jobs that move no branch are done at once.
 const HANDS: usize = 4;
+
+/// After so many jobs without a pause packs are looked after all the same.
+const JOBS_BETWEEN: usize = 64;
 
 /// How often something is done again because git was killed.
 const KILLS_MAX: usize = 3;
@@ -171,13 +174,32 @@ impl GitWork {
 }
 
 fn work(trees: &Trees, jobs: &Mutex<Receiver<GitJob>>, tell: &Sender<GitResult>, bell: &Bell) {
-    loop {
-        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(job) = job else { return };
+    for number in 1_usize.. {
+        let job = next_job(trees, jobs, number);
+        let Some(job) = job else { return };
         if tell.send(perform(trees, job)).is_err() {
             return;
         }
         bell.ring();
+    }
+}
+
+/// Waits for a job. When there is none yet, and from time to time otherwise, small packs of objects
+/// become larger ones first.
+fn next_job(trees: &Trees, jobs: &Mutex<Receiver<GitJob>>, number: usize) -> Option<GitJob> {
+    let next = match jobs.try_lock() {
+        Ok(jobs) => jobs.try_recv(),
+        // Another hand waits for one already.
+        Err(_) => Err(TryRecvError::Empty),
+    };
+    if next.is_err() || number.is_multiple_of(JOBS_BETWEEN) {
+        // It is tried again after the next job, and harms no one undone.
+        let _later = packs::tidy(trees);
+    }
+    match next {
+        Ok(job) => Some(job),
+        Err(TryRecvError::Disconnected) => None,
+        Err(TryRecvError::Empty) => jobs.lock().unwrap_or_else(PoisonError::into_inner).recv().ok(),
     }
 }
 
@@ -190,7 +212,7 @@ fn again<T>(trees: &Trees, act: impl Fn() -> Result<T, GitError>) -> Result<T, E
             Err(error) => error,
         };
         let released = tree::release_locks(trees)?;
-        if released == 0 && !matches!(error, GitError::Killed { .. }) {
+        if released == 0 && !matches!(error, GitError::Killed { .. }) && !error.is_lost() {
             return Err(error.into());
         }
     }

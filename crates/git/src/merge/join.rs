@@ -4,7 +4,8 @@ use super::{ATTEMPT, EVIDENCE, PhaseBranch, TASK, TRIES, TrialMerge, try_merge};
 use crate::{
     command::{self, Git},
     error::{Absence, GitError, Hindrance},
-    tree::{Trees, stage},
+    packs,
+    tree::{Trees, base_of, rebuild, stage},
 };
 use std::collections::BTreeMap;
 use waypost_model::{id::TaskId, text::plain};
@@ -74,15 +75,31 @@ pub fn commit_attempt(
         return Ok(Committed::Gone);
     }
     let git = trees.git_in(&path)?.durable();
-    stage(trees, name)?;
-    commit_staged(&git, &stamp.message(None), &[])?;
+    let base = base_of(trees, name)?;
+    packs::until_whole(
+        || {
+            stage(trees, name)?;
+            commit_staged(&git, &stamp.message(None), &[])?;
+            committed_at(trees, &git, phase)
+        },
+        || rebuild(&git, &base),
+    )
+}
+
+/// What is committed in an attempt's own work tree, whole.
+fn committed_at(trees: &Trees, git: &Git, phase: &PhaseBranch) -> Result<Committed, GitError> {
     let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
     let since = format!("{}...{commit}", phase.head());
     let listed = git.output(&["diff", "--name-only", "--no-renames", "-z", &since])?;
     if !listed.status.success() {
+        let error = command::failure("diff", &listed);
+        if error.is_lost() {
+            return Err(error);
+        }
         let why = "its work tree is at a commit that has nothing to do with its phase";
         return Ok(Committed::Astray(why.to_owned()));
     }
+    packs::secure(trees, &commit, &[&phase.head()])?.release()?;
     Ok(Committed::At { commit, changed: paths(&listed.stdout) })
 }
 
@@ -102,7 +119,17 @@ pub fn join(
     stamp: &Stamp,
     evidence: &str,
 ) -> Result<Join, GitError> {
-    let git = trees.git()?.durable();
+    packs::until_whole(|| join_whole(trees, phase, commit, stamp, evidence), || Ok(()))
+}
+
+fn join_whole(
+    trees: &Trees,
+    phase: &PhaseBranch,
+    commit: &str,
+    stamp: &Stamp,
+    evidence: &str,
+) -> Result<Join, GitError> {
+    let git = trees.git()?;
     let message = stamp.message(Some(evidence));
     let reason = format!("waypost: join {}", stamp.id);
     for _ in 0..TRIES {
@@ -131,8 +158,10 @@ pub fn join(
         }
         let parents = ["commit-tree", &tree, "-p", tip, "-p", commit, "-m", &message];
         let merged = git.text(&parents)?;
+        let kept = packs::secure(trees, &merged, &[tip, commit])?;
         let update = ["update-ref", "-m", &reason, &phase.head(), &merged, tip];
-        if git.try_text(&update)?.is_some() {
+        if git.clone().durable().try_text(&update)?.is_some() {
+            kept.release()?;
             return Ok(Join::Done { commit: merged });
         }
     }

@@ -7,7 +7,12 @@ use super::{
     join::one_line,
     name_some, try_merge,
 };
-use crate::{command::Git, error::GitError, tree::Trees};
+use crate::{
+    command::Git,
+    error::GitError,
+    packs::{self, KeptPack},
+    tree::Trees,
+};
 use waypost_model::{
     id::TaskId,
     run::{Active, TaskStatus, TaskView},
@@ -103,8 +108,9 @@ pub fn land(trees: &Trees, landing: &Landing) -> Result<Land, GitError> {
                 phase.name
             )));
         }
-        let (new, leaves_boxes) = match merged(trees, &git, landing, &old, tip)? {
-            Merged::Commit { commit, leaves_boxes } => (commit, leaves_boxes),
+        let merge = || merged(trees, &git, landing, &old, tip);
+        let (new, leaves_boxes, kept) = match packs::until_whole(merge, || Ok(()))? {
+            Merged::Commit { commit, leaves_boxes, kept } => (commit, leaves_boxes, kept),
             Merged::Same => return Ok(Land::Nothing),
             Merged::Conflict(files) => {
                 return Ok(Land::Held(format!(
@@ -119,6 +125,7 @@ pub fn land(trees: &Trees, landing: &Landing) -> Result<Land, GitError> {
         let reason = format!("waypost: merge phase {}", phase.number);
         match advance(trees, &phase.target, (&old, &new), &reason)? {
             Moved::Done if trees.is_in(&new, &target_head)? => {
+                kept.release()?;
                 return Ok(Land::Done { commit: new, leaves_boxes });
             }
             Moved::Done | Moved::Elsewhere => {}
@@ -181,7 +188,9 @@ fn merged(
         arguments.extend(["-p", tip]);
     }
     arguments.extend(["-m", &message]);
-    Ok(Merged::Commit { commit: git.text(&arguments)?, leaves_boxes })
+    let commit = git.text(&arguments)?;
+    let kept = packs::secure(trees, &commit, &[old, tip])?;
+    Ok(Merged::Commit { commit, leaves_boxes, kept })
 }
 
 /// The tree with other boxes, where it has TASKS.md. One that is being edited in a checkout of
@@ -261,6 +270,8 @@ enum Merged {
     Commit {
         commit: String,
         leaves_boxes: bool,
+        /// What it brings, until a branch has it.
+        kept: KeptPack,
     },
     /// Nothing would change.
     Same,

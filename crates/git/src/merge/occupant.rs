@@ -19,7 +19,11 @@ use super::{
 use crate::{
     command::Git,
     error::GitError,
-    tree::{Leftovers, Trees, keep_leftovers, known, restore_paths, stage_among_others, take_out},
+    packs,
+    tree::{
+        Leftovers, Trees, keep_leftovers, known, rebuild, restore_paths, stage_among_others,
+        take_out,
+    },
 };
 use waypost_model::declared;
 
@@ -181,7 +185,7 @@ pub fn commit_shared(
     needs_change: bool,
     evidence: &str,
 ) -> Result<Committed, GitError> {
-    let Occupant { phase, stamp, files, is_alone } = occupant;
+    let phase = &occupant.phase;
     let path = trees.path(&phase.name);
     if !path.join(".git").exists() {
         return Ok(Committed::Gone);
@@ -194,9 +198,24 @@ pub fn commit_shared(
     let begun = trees.commit_of(&occupant.begun())?;
     let begun = begun.or(trees.commit_of(&phase.marker())?).unwrap_or_default();
     let before = newest_joined(trees, phase, &begun)?;
+    packs::until_whole(
+        || commit_on(trees, &git, occupant, &before, (needs_change, evidence)),
+        || rebuild(&git, &before),
+    )
+}
+
+/// Commits on top of `before`, the newest that is joined.
+fn commit_on(
+    trees: &Trees,
+    git: &Git,
+    occupant: &Occupant,
+    before: &str,
+    (needs_change, evidence): (bool, &str),
+) -> Result<Committed, GitError> {
+    let Occupant { phase, stamp, files, is_alone } = occupant;
     let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
     let diff = ["diff", "--name-only", "--no-renames", "--no-ext-diff", "-z"];
-    if !trees.is_in(&before, &head)? {
+    if !trees.is_in(before, &head)? {
         let why = format!("it has taken commits of others out of {}", phase.name);
         return Ok(Committed::Astray(why));
     }
@@ -204,35 +223,37 @@ pub fn commit_shared(
         // A git that was killed has committed it before.
         let since = format!("{head}^");
         let changed = join::paths(&git.bytes(&[&diff[..], &[&since, &head]].concat())?);
+        packs::secure(trees, &head, &[&since])?.release()?;
         return Ok(Committed::At { commit: head, changed });
     }
-    let by_itself = join::paths(&git.bytes(&[&diff[..], &[&before, &head]].concat())?);
+    let by_itself = join::paths(&git.bytes(&[&diff[..], &[before, &head]].concat())?);
     if !by_itself.iter().all(|path| declared::include(files, path)) {
-        take_back_commits(trees, &git, occupant, &before)?;
+        take_back_commits(trees, git, occupant, before)?;
     }
     let declared: Vec<&str> = files.iter().map(String::as_str).collect();
-    let found = known(&git, &declared)?;
+    let found = known(git, &declared)?;
     if files.is_empty() || !found.is_empty() {
         stage_among_others(trees, &phase.name, &found)?;
     }
     let changed = match files.is_empty() || !found.is_empty() {
         true => {
-            let staged = [&diff[..], &["--cached", &before, "--"], &found].concat();
+            let staged = [&diff[..], &["--cached", before, "--"], &found].concat();
             join::paths(&git.bytes(&staged)?)
         }
         false => Vec::new(),
     };
     let task = (stamp.id.as_str(), &**files);
     if declared::proves_nothing(task, needs_change, &changed).is_some() {
-        return Ok(Committed::At { commit: before, changed });
+        return Ok(Committed::At { commit: before.to_owned(), changed });
     }
     let message = stamp.message(Some(evidence));
     let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
-    if !join::commit_staged(&git, &message, &found)? && head != before {
+    if !join::commit_staged(git, &message, &found)? && head != before {
         // It has committed by itself; this says whose work that was.
         git.text(&["commit", "--quiet", "--no-verify", "--allow-empty", "-m", &message])?;
     }
     let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
+    packs::secure(trees, &commit, &[before])?.release()?;
     if *is_alone {
         let (name, why) = (occupant.name(), "beyond what it declared");
         take_out(trees, &Leftovers { name: &name, ..Leftovers::of(&phase.name, &commit, why) })?;

@@ -7,7 +7,7 @@ use super::{
     land::{TickedBoxes, with_boxes},
     name_some, try_merge,
 };
-use crate::{error::GitError, tree::Trees};
+use crate::{command::Git, error::GitError, packs, tree::Trees};
 use waypost_model::id::TaskId;
 use waypost_store::tasks_md;
 
@@ -44,28 +44,51 @@ pub fn revert(
         if !done.is_empty() {
             return Ok(Reverted::Done { commit: done });
         }
-        let before = format!("{commit}^1");
-        let tree = match try_merge(&git, &old, &before, Some(commit))? {
-            TrialMerge::Clean(tree) => tree,
-            TrialMerge::Conflict(files) => {
-                return Ok(Reverted::Held(format!(
-                    "what came after {id} has changed the same files: {}",
-                    name_some(&files)
-                )));
-            }
-        };
-        let untick = |text: &str| tasks_md::untick(text, std::slice::from_ref(id));
-        let tree = match with_boxes(trees, &git, &tree, (branch, tasks_file), untick)? {
-            TickedBoxes::Done(unticked) => unticked,
-            TickedBoxes::Same | TickedBoxes::Edited => tree,
-        };
         let message = format!("Revert {id}\n\n{trailer}\n{TASK}-Reverted: {id}\n");
-        let new = git.text(&["commit-tree", &tree, "-p", &old, "-m", &message])?;
+        let make = || {
+            let tree = match without(trees, &git, (&old, branch), commit, (id, tasks_file))? {
+                Ok(tree) => tree,
+                Err(why) => return Ok(Err(why)),
+            };
+            let new = git.text(&["commit-tree", &tree, "-p", &old, "-m", &message])?;
+            let kept = packs::secure(trees, &new, &[&old])?;
+            Ok(Ok((new, kept)))
+        };
+        let (new, kept) = match packs::until_whole(make, || Ok(()))? {
+            Ok(made) => made,
+            Err(why) => return Ok(Reverted::Held(why)),
+        };
         match advance(trees, branch, (&old, &new), &format!("waypost: revert {id}"))? {
-            Moved::Done => return Ok(Reverted::Done { commit: new }),
+            Moved::Done => {
+                kept.release()?;
+                return Ok(Reverted::Done { commit: new });
+            }
             Moved::Elsewhere => {}
             Moved::Held(why) => return Ok(Reverted::Held(why)),
         }
     }
     Ok(Reverted::Held(format!("{branch} is being moved all the time")))
+}
+
+/// The files of a branch without what `commit` brought, as one tree; or why that cannot be.
+fn without(
+    trees: &Trees,
+    git: &Git,
+    (old, branch): (&str, &str),
+    commit: &str,
+    (id, tasks_file): (&TaskId, Option<&str>),
+) -> Result<Result<String, String>, GitError> {
+    let before = format!("{commit}^1");
+    let tree = match try_merge(git, old, &before, Some(commit))? {
+        TrialMerge::Clean(tree) => tree,
+        TrialMerge::Conflict(files) => {
+            let files = name_some(&files);
+            return Ok(Err(format!("what came after {id} has changed the same files: {files}")));
+        }
+    };
+    let untick = |text: &str| tasks_md::untick(text, std::slice::from_ref(id));
+    Ok(Ok(match with_boxes(trees, git, &tree, (branch, tasks_file), untick)? {
+        TickedBoxes::Done(unticked) => unticked,
+        TickedBoxes::Same | TickedBoxes::Edited => tree,
+    }))
 }

@@ -8,7 +8,7 @@ use super::{
     Trees,
     inspection::{InspectedTree, Inspection, inspect_files, only_here_beyond},
     name,
-    snapshot::{keep, reader, record_left},
+    snapshot::{Closeness, keep, reader, record_left, until_kept},
     staging::{ready, uncover},
 };
 use crate::{command::Git, error::GitError};
@@ -131,9 +131,20 @@ pub(crate) fn keep_leftovers(
     name::check(leaving.name)?;
     let (trees, _turn) = trees.turn(leaving.tree)?;
     let shared = ready(&trees, leaving.tree)?;
-    let mut seen = inspect_files(&trees, &shared)?;
+    until_kept(&trees, &shared, |closeness| {
+        keep_once(&trees, &shared, leaving, (has_commits, closeness))
+    })
+}
+
+fn keep_once(
+    trees: &Trees,
+    shared: &InspectedTree,
+    leaving: &Leftovers<'_>,
+    (has_commits, closeness): (bool, Closeness),
+) -> Result<Option<String>, GitError> {
+    let mut seen = inspect_files(trees, shared)?;
     if seen.has_blinkers {
-        uncover(&trees, &shared)?;
+        uncover(trees, shared)?;
     }
     let is_own = leaving.name != leaving.tree;
     let ahead = seen.commit.clone().filter(|commit| commit != leaving.base);
@@ -142,7 +153,7 @@ pub(crate) fn keep_leftovers(
     }
     if has_commits {
         let heads = shared.record.heads(trees.common(), leaving.tree)?;
-        seen.lost = only_here_beyond(&trees, leaving.tree, &heads, Some(leaving.base))?;
+        seen.lost = only_here_beyond(trees, leaving.tree, &heads, Some(leaving.base))?;
         seen.lost.extend(ahead);
         seen.lost.sort();
         seen.lost.dedup();
@@ -155,10 +166,10 @@ pub(crate) fn keep_leftovers(
         seen.branch = Some(leaving.name.to_owned());
     }
     seen.own_branch = seen.commit.clone();
-    let subject = InspectedTree { name: leaving.name.to_owned(), ..shared };
+    let subject = InspectedTree { name: leaving.name.to_owned(), ..shared.clone() };
     match leaving.only {
-        None => Ok(keep(&trees, &subject, &seen, leaving.why)?.reference),
-        Some(files) => keep_some(&trees, &subject, &seen, (leaving, files)),
+        None => Ok(keep(trees, &subject, &seen, (leaving.why, closeness))?.reference),
+        Some(files) => keep_some(trees, &subject, &seen, (leaving, files)),
     }
 }
 

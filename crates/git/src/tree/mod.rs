@@ -18,6 +18,7 @@ mod inspection;
 mod leftovers;
 mod list;
 mod locks;
+mod lost_objects;
 mod make;
 pub mod name;
 mod nested;
@@ -37,9 +38,10 @@ pub use list::{
     Snapshot, TreeEntry, earlier, list, list_snapshots, lone_branches, names, size, traces,
 };
 pub use locks::{begin_work, end_work, release_locks};
+pub(crate) use lost_objects::{base_of, rebuild};
 pub(crate) use make::foresee;
 pub use make::{MadeTree, make};
-pub use prune::{PruneOrder, Pruned, free_bytes, has_space, prune};
+pub use prune::{PruneOrder, Pruned, delete_snapshot, free_bytes, has_space, prune, snapshot_size};
 pub(crate) use record::TreeRecord;
 pub use retire::{Retirement, retire, retire_with_strays};
 pub(crate) use snapshot::known;

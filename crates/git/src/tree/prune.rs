@@ -3,7 +3,7 @@
 
 use super::{
     Trees,
-    list::{TreeEntry, list, list_snapshots, lone_branches},
+    list::{Snapshot, TreeEntry, list, list_snapshots, lone_branches},
     retire::{Retirement, retire, retire_with_strays},
     trash::{settle, sweep},
 };
@@ -106,17 +106,26 @@ fn delete_snapshots(
     now: Time,
     pruned: &mut Pruned,
 ) -> Result<(), GitError> {
-    let git = trees.git()?;
     for snapshot in list_snapshots(trees)? {
-        if now.since(snapshot.at) < limit {
-            continue;
-        }
-        let delete = ["update-ref", "-d", &snapshot.reference, &snapshot.commit];
-        if git.try_text(&delete)?.is_some() {
+        if now.since(snapshot.at) >= limit && delete_snapshot(trees, &snapshot)? {
             pruned.deleted.push(snapshot.reference);
         }
     }
     Ok(())
+}
+
+/// Deletes a snapshot, unless it is another one by now. Says whether it is gone.
+pub fn delete_snapshot(trees: &Trees, snapshot: &Snapshot) -> Result<bool, GitError> {
+    let delete = ["update-ref", "-d", &snapshot.reference, &snapshot.commit];
+    Ok(trees.git()?.try_text(&delete)?.is_some())
+}
+
+/// What a snapshot takes on the disk that no branch and no tag has.
+pub fn snapshot_size(trees: &Trees, snapshot: &Snapshot) -> Result<u64, GitError> {
+    let walk = ["rev-list", "--objects", "--disk-usage", &snapshot.commit];
+    let others = ["--not", "--branches", "--remotes", "--tags"];
+    let printed = trees.git()?.try_text(&[&walk[..], &others].concat())?;
+    Ok(printed.and_then(|printed| printed.parse().ok()).unwrap_or_default())
 }
 
 /// Whether the disk has room for another tree.

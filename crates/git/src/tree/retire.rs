@@ -6,7 +6,7 @@ use super::{
     make::{TreeCondition, clear_remains, condition, guard_folder},
     name, nested, processes,
     record::{TreeMark, TreeRecord, TreeStage},
-    snapshot::{is_still, keep, keep_commits, refill},
+    snapshot::{Closeness, is_still, keep, keep_commits, refill, until_kept},
     trash::{delete_soon, fresh_trash, move_from_trash, move_to_trash, trash_path},
 };
 use crate::error::{GitError, Hindrance};
@@ -100,7 +100,9 @@ fn take_away(
         back()?;
         return Ok(Retirement::InUse { processes });
     }
-    match secure(trees, subject, why, strays) {
+    let secured =
+        until_kept(trees, subject, |closeness| secure(trees, subject, (why, closeness), strays));
+    match secured {
         Ok(Secured::Safe { snapshot, branch }) => {
             let leaving = TreeStage::Leaving { trash, branch };
             let mark = TreeMark { stage: leaving, ..mark.clone() };
@@ -120,7 +122,7 @@ fn take_away(
 fn secure(
     trees: &Trees,
     subject: &InspectedTree,
-    why: &str,
+    (why, closeness): (&str, Closeness),
     strays: Strays,
 ) -> Result<Secured, GitError> {
     for _ in 0..LOOKS_MAX {
@@ -134,7 +136,7 @@ fn secure(
         if !seen.has_something_to_lose() {
             return Ok(Secured::Safe { snapshot: None, branch });
         }
-        let kept = keep(trees, subject, &seen, why)?;
+        let kept = keep(trees, subject, &seen, (why, closeness))?;
         if is_still(trees, subject, &seen, &kept)? {
             return Ok(Secured::Safe { snapshot: kept.reference, branch });
         }

@@ -9,6 +9,7 @@ use super::{
     Trees,
     index::{self, IndexFile},
     inspection::{InspectedTree, Inspection, OWN, inspect},
+    lost_objects::rebuild_head,
     make::{TreeCondition, condition, remake, unusable},
     name,
     nested::{self, Nested},
@@ -16,8 +17,10 @@ use super::{
 use crate::{
     command::Git,
     error::{Absence, GitError, Mistake},
+    packs,
 };
 use std::{
+    cell::Cell,
     ffi::OsStr,
     fs,
     io::Write as _,
@@ -59,11 +62,37 @@ pub fn take_snapshot(trees: &Trees, name: &str, why: &str) -> Result<Option<Stri
         return Err(no_tree(name));
     };
     let subject = InspectedTree { name: name.to_owned(), record, mark, folder: trees.path(name) };
-    let seen = inspect(&trees, &subject)?;
-    if !seen.has_something_to_lose() {
-        return Ok(None);
-    }
-    Ok(keep(&trees, &subject, &seen, why)?.reference)
+    until_kept(&trees, &subject, |closeness| {
+        let seen = inspect(&trees, &subject)?;
+        if !seen.has_something_to_lose() {
+            return Ok(None);
+        }
+        Ok(keep(&trees, &subject, &seen, (why, closeness))?.reference)
+    })
+}
+
+/// How a tree is read for a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Closeness {
+    /// What git knows to be unchanged is taken from its index.
+    Quick,
+    /// Every file is read and written again: objects that the index names may be gone.
+    Close,
+}
+
+/// Keeps something of a tree until no other git has taken it apart meanwhile.
+pub(super) fn until_kept<T>(
+    trees: &Trees,
+    subject: &InspectedTree,
+    keep: impl Fn(Closeness) -> Result<T, GitError>,
+) -> Result<T, GitError> {
+    let closeness = Cell::new(Closeness::Quick);
+    let rebuild = || {
+        closeness.set(Closeness::Close);
+        let git = trees.git_of(&subject.record, &subject.folder)?;
+        rebuild_head(&git, &subject.mark.base).map(drop)
+    };
+    packs::until_whole(|| keep(closeness.get()), rebuild)
 }
 
 /// Makes a snapshot of what was seen, and makes sure that it is whole.
@@ -71,10 +100,10 @@ pub(super) fn keep(
     trees: &Trees,
     subject: &InspectedTree,
     seen: &Inspection,
-    why: &str,
+    (why, closeness): (&str, Closeness),
 ) -> Result<KeptSnapshot, GitError> {
     let InspectedTree { name, mark, .. } = subject;
-    let work = reader(trees, subject, seen)?;
+    let work = TreeReader { closeness, ..reader(trees, subject, seen)? };
     let files = work.files()?;
     let index = work.index(&files)?;
     let is_as_head = match &seen.commit {
@@ -154,7 +183,7 @@ pub(super) fn reader<'a>(
 ) -> Result<TreeReader<'a>, GitError> {
     let git = trees.git_of(&subject.record, &subject.folder)?.durable();
     let scratch = scratch_of(trees, &subject.name)?;
-    Ok(TreeReader { git, scratch, seen, subject })
+    Ok(TreeReader { git, scratch, seen, subject, closeness: Closeness::Quick })
 }
 
 /// A folder for git to work in, for the thread that has the turn of the tree.
@@ -189,14 +218,17 @@ fn record_snapshot(
     let mut arguments = vec!["commit-tree", files, "-m", message];
     arguments.extend(parents.iter().flat_map(|parent| ["-p", parent]));
     let commit = git.text(&arguments)?;
-    // All of it is there, as far as no other tree has it already.
-    let own = format!("--exclude={name}");
-    let others = ["--not", &own, "--branches", "--remotes", "--tags"];
-    let walk = ["rev-list", "--objects", "--quiet", &commit];
-    git.text(&[&walk[..], &others].concat())?;
+    // All of it is there, as far as no branch has it that stays.
+    let heads =
+        git.text(&["for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/heads"])?;
+    let heads = heads.lines().filter_map(|line| line.split_once(' '));
+    let others = heads.filter(|(_, branch)| name::attempt(branch).is_none() && *branch != name);
+    let others: Vec<&str> = others.map(|(commit, _)| commit).collect();
+    let kept = packs::secure(trees, &commit, &others)?;
     let reference = format!("{below}/{}", newest.unwrap_or(0) + 1);
     let nothing = "0".repeat(commit.len());
     git.text(&["update-ref", &reference, &commit, &nothing])?;
+    kept.release()?;
     match git.text(&["rev-parse", "--verify", &reference])? == commit {
         true => Ok(reference),
         false => Err(Absence::Snapshot { reference }.into()),
@@ -250,6 +282,7 @@ pub(super) struct TreeReader<'a> {
     scratch: TreeScratch,
     seen: &'a Inspection,
     subject: &'a InspectedTree,
+    closeness: Closeness,
 }
 
 impl TreeReader<'_> {
@@ -259,7 +292,7 @@ impl TreeReader<'_> {
         let own = self.scratch.0.join("files");
         let git = self.git.clone().variable("GIT_INDEX_FILE", &*own);
         let index = record.index()?;
-        let copy = index.and_then(|index| {
+        let copy = index.filter(|_| self.closeness == Closeness::Quick).and_then(|index| {
             let copy = index::without_blinkers(&index.bytes, self.subject.oid_length(), folder)?;
             Some((index, copy))
         });
@@ -372,8 +405,15 @@ impl TreeReader<'_> {
             // An index that git cannot read has nothing that could be brought back.
             return Ok("head".into());
         };
-        if unmerged.is_empty() && git.text(&["write-tree"])? == files {
-            return Ok("tree".into());
+        if unmerged.is_empty() {
+            match git.text(&["write-tree"]) {
+                Ok(staged) if staged == files => return Ok("tree".into()),
+                // What is staged is gone for good.
+                Err(error) if error.is_lost() && self.closeness == Closeness::Close => {
+                    return Ok("head".into());
+                }
+                staged => staged?,
+            };
         }
         self.set_stages_aside(&git, &unmerged)?;
         let copy = self.scratch.0.join("copy");

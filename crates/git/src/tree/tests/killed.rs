@@ -33,6 +33,9 @@ pub(crate) enum Moment {
 /// Called around every call of git in tests: ends the thread's work in the call that does not
 /// return, as a kill would.
 pub(crate) fn end_if_cut(moment: Moment) {
+    if moment == Moment::Before {
+        super::cleared::go_on();
+    }
     let is_cut = LEFT.with(|left| match left.get() {
         Some((0, at)) => at == moment,
         Some((count, at)) if moment == Moment::After => {

@@ -1,11 +1,13 @@
 //! Work trees in real repositories.
 
 use crate::tree::make;
+mod cleared;
 mod hostile;
 mod killed;
 mod leftovers;
 mod listing;
 mod making;
+mod packing;
 mod removal;
 mod undoing;
 

@@ -4,6 +4,7 @@
 //! a person does in the middle of a run is done by the task itself, so that nothing depends on time.
 
 mod changes;
+mod clearing;
 mod disk;
 mod ends;
 mod evidence;

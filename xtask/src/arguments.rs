@@ -2,7 +2,7 @@
 //!
 //! Written by hand: ten commands with a handful of flags do not pay for an argument parser.
 
-use crate::bench::Effort;
+use crate::bench::{Effort, soak};
 use crate::check::Tests;
 use crate::generate::Mode;
 use crate::stress;
@@ -17,6 +17,8 @@ usage: cargo xtask COMMAND
   tidy                      the repository's own rules: layers, headers, file lengths, words
   gen [--check]             write the generated files, or compare them with what is there
   bench [NAME...] [--quick] measure against the alternatives; a slow result is not a failure
+  bench soak [--minutes N]  a run at one task a second for half an hour, or N minutes: does memory or
+                            disk grow?
   faults [--seed N]         the fault suites in full
   dist [--to FOLDER]        the programs as they are given away: small, static, quick to start
   e2e                       the tests with the real agent programs; npm installs them into target/
@@ -32,6 +34,7 @@ pub(crate) enum Task {
     Tidy,
     Generate(Mode),
     Bench { names: Vec<String>, effort: Effort },
+    Soak { minutes: u32 },
     Faults { seed: Option<u64> },
     Dist { to: Option<String> },
     EndToEnd,
@@ -55,6 +58,11 @@ impl Task {
             ("tidy", []) => Ok(Self::Tidy),
             ("gen", []) => Ok(Self::Generate(Mode::Write)),
             ("gen", ["--check"]) => Ok(Self::Generate(Mode::Check)),
+            ("bench", ["soak"]) => Ok(Self::Soak { minutes: soak::MINUTES }),
+            ("bench", ["soak", "--minutes", minutes]) => match minutes.parse() {
+                Ok(minutes) if minutes > 0 => Ok(Self::Soak { minutes }),
+                _ => Err(format!("`{minutes}` is not a number of minutes")),
+            },
             ("bench", rest) => bench(rest),
             ("faults", []) => Ok(Self::Faults { seed: None }),
             ("faults", ["--seed", seed]) => match seed.parse() {
@@ -117,6 +125,8 @@ mod tests {
             "bench --quick journal",
             Ok(Task::Bench { names: owned(&["journal"]), effort: Effort::Quick }),
         );
+        check("bench soak", Ok(Task::Soak { minutes: 30 }));
+        check("bench soak --minutes 5", Ok(Task::Soak { minutes: 5 }));
         check("faults", Ok(Task::Faults { seed: None }));
         check("faults --seed 42", Ok(Task::Faults { seed: Some(42) }));
         check("dist", Ok(Task::Dist { to: None }));
@@ -132,6 +142,7 @@ mod tests {
         check("gen --check now", Err("`gen` does not take `--check now`"));
         check("test --release", Err("`test` does not take `--release`"));
         check("bench --slow", Err("`bench` does not take `--slow`"));
+        check("bench soak --minutes 0", Err("`0` is not a number of minutes"));
         check("stress none", Err("`none` is not a number of rounds"));
         check("e2e codex", Err("`e2e` does not take `codex`"));
         check("faults --seed", Err("`faults` does not take `--seed`"));

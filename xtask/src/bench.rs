@@ -10,6 +10,7 @@
 //! it has to say goes to its standard error.
 
 mod measurement;
+pub(crate) mod soak;
 
 use std::path::{Path, PathBuf};
 

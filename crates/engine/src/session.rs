@@ -199,7 +199,8 @@ pub(crate) fn finish_apart(
     };
     let (commit, evidence) = match place.is_own() {
         true => {
-            let own = merge::commit_attempt(&place.trees, &place.name, &place.phase, &place.stamp)?;
+            let Place { trees, name, phase, stamp, files, .. } = &place;
+            let own = merge::commit_attempt(trees, name, phase, stamp, files)?;
             let (commit, changed) = place.proven(own)?;
             place.verify(echo)?;
             let evidence = evidence(Some(commit.clone()));
@@ -337,10 +338,13 @@ impl Place {
     fn proven(&self, committed: Committed) -> Result<(String, bool), EngineError> {
         let failed = |message: String| Problem::new(Code::NothingProven, message).into();
         match committed {
-            Committed::At { commit, changed } => {
+            Committed::At { commit, changed, ignored } => {
                 let task = (self.stamp.id.as_str(), self.files.as_slice());
                 match declared::proves_nothing(task, false, &changed) {
-                    Some(why) => Err(failed(why)),
+                    Some(why) => {
+                        let told = ignored.told().map(|told| format!("; {told}"));
+                        Err(failed(format!("{why}{}", told.unwrap_or_default())))
+                    }
                     None => Ok((commit, !changed.is_empty())),
                 }
             }
@@ -383,6 +387,7 @@ impl Place {
         if !changed {
             return Ok(None);
         }
+        tree::keep_outputs(&self.trees, &self.name)?;
         match merge::join(&self.trees, &self.phase, commit, &self.stamp, &evidence.to_string())? {
             Join::Done { commit } => Ok(Some(commit)),
             Join::Nothing => Ok(None),

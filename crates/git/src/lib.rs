@@ -20,5 +20,5 @@ pub use error::{Absence, GitError, Hindrance, Mistake, Refusal, Remedy};
 pub use merge::{
     Committed, Join, Land, Landing, Occupant, Outlook, PhaseBranch, Reverted, Stamp, name_some,
 };
-pub use tree::{PruneOrder, Pruned, Retirement, TreeEntry, name, size};
+pub use tree::{IgnoredOutputs, PruneOrder, Pruned, Retirement, TreeEntry, name, size};
 pub use trees::{Trees, TreesPlace};

@@ -6,9 +6,15 @@
 //! the executor waits for the rest. Should it be killed, the jobs' git processes hold a lock that
 //! the next engine waits for.
 
+use super::attempt::log_path;
 use crate::{bell::Bell, error::EngineError};
 use std::{
-    os::fd::{AsFd as _, BorrowedFd},
+    fs::OpenOptions,
+    io::Write as _,
+    os::{
+        fd::{AsFd as _, BorrowedFd},
+        unix::fs::OpenOptionsExt as _,
+    },
     sync::{
         Arc, Mutex, PoisonError,
         mpsc::{Receiver, Sender, TryRecvError, channel},
@@ -20,6 +26,7 @@ use waypost_git::{
     Trees, merge, packs, tree,
 };
 use waypost_model::id::TaskId;
+use waypost_store::file;
 
 /// How many jobs that move no branch are done at once.
 const HANDS: usize = 4;
@@ -56,6 +63,8 @@ pub(super) enum GitJob {
         name: String,
         phase: PhaseBranch,
         stamp: Stamp,
+        /// The files that it declares.
+        files: Vec<String>,
     },
     /// Commit what an attempt did in the work tree of its phase.
     CommitShared {
@@ -233,13 +242,16 @@ fn perform(trees: &Trees, job: GitJob) -> GitResult {
             let left = again(trees, || merge::leave(trees, &occupant, &why));
             GitResult::Left { id: occupant.stamp.id, left }
         }
-        GitJob::Commit { id, name, phase, stamp } => {
-            let committed = again(trees, || merge::commit_attempt(trees, &name, &phase, &stamp));
+        GitJob::Commit { id, name, phase, stamp, files } => {
+            let commit = || merge::commit_attempt(trees, &name, &phase, &stamp, &files);
+            let committed = again(trees, commit);
+            note_outputs(trees, &stamp, &committed);
             GitResult::Committed { id, committed }
         }
         GitJob::CommitShared { occupant, needs_change, evidence } => {
             let commit = || merge::commit_shared(trees, &occupant, needs_change, &evidence);
             let committed = again(trees, commit);
+            note_outputs(trees, &occupant.stamp, &committed);
             GitResult::Committed { id: occupant.stamp.id, committed }
         }
         GitJob::Join { id, joining } => {
@@ -273,6 +285,20 @@ fn perform(trees: &Trees, job: GitJob) -> GitResult {
             GitResult::Closed(again(trees, || merge::close_phase(trees, &phase)))
         }
     }
+}
+
+/// Says in an attempt's log what of its outputs goes with its tree: that is where a person looks who
+/// misses them later.
+fn note_outputs(trees: &Trees, stamp: &Stamp, committed: &Result<Committed, EngineError>) {
+    let Ok(Committed::At { ignored, .. }) = committed else { return };
+    let Some(told) = ignored.told() else { return };
+    let log = log_path(trees.state(), &stamp.id, stamp.attempt);
+    let Some(folder) = log.parent() else { return };
+    // It is said to those who watch as well, so the work goes on without it.
+    let _unsaid = file::make_private_folder(folder).map(|()| {
+        let opened = OpenOptions::new().append(true).create(true).mode(file::PRIVATE).open(&log);
+        opened.and_then(|mut log| writeln!(log, "waypost: {told}"))
+    });
 }
 
 /// Makes the work tree of an attempt, and retires those of earlier attempts at its task.
@@ -324,5 +350,7 @@ fn join(trees: &Trees, joining: &Joining) -> Result<Join, GitError> {
             return Ok(Join::Unclean { files });
         }
     }
+    // Before its end is recorded: what begins after it finds what it made.
+    tree::keep_outputs(trees, name)?;
     merge::join(trees, phase, commit, stamp, evidence)
 }

@@ -452,10 +452,11 @@ impl Life {
     /// What it did is committed, or cannot be.
     fn committed(&mut self, committed: Committed) -> Step {
         match committed {
-            Committed::At { commit, changed } => {
+            Committed::At { commit, changed, ignored } => {
                 let task = (self.attempt.id.as_str(), &*self.attempt.files);
                 if let Some(why) = proves_nothing(task, self.needs_change, &changed) {
-                    return self.fail(FailureClass::Validation, &why);
+                    let told = ignored.told().map(|told| format!("; {told}")).unwrap_or_default();
+                    return self.fail(FailureClass::Validation, &format!("{why}{told}"));
                 }
                 self.commit = Some((commit, Some(!changed.is_empty())));
                 self.next()

@@ -5,7 +5,7 @@ use crate::{
     command::{self, Git},
     error::{Absence, GitError, Hindrance},
     packs,
-    tree::{Trees, base_of, rebuild, stage},
+    tree::{IgnoredOutputs, Trees, base_of, ignored_outputs, rebuild, stage},
 };
 use std::collections::BTreeMap;
 use waypost_model::{id::TaskId, text::plain};
@@ -41,8 +41,9 @@ pub(super) fn one_line(text: &str) -> String {
 /// What an attempt has left, committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Committed {
-    /// The commit, and the files in which it differs from where it began.
-    At { commit: String, changed: Vec<String> },
+    /// The commit, the files in which it differs from where it began and those that are kept beside it,
+    /// and what of its outputs git ignores.
+    At { commit: String, changed: Vec<String>, ignored: IgnoredOutputs },
     /// Its work tree is not there any more.
     Gone,
     /// Its work tree has something that cannot be joined; why.
@@ -63,12 +64,13 @@ pub enum Join {
 }
 
 /// Commits everything that an attempt left in its own work tree; what it committed by itself
-/// counts, too.
+/// counts, too. The task declares `files`.
 pub fn commit_attempt(
     trees: &Trees,
     name: &str,
     phase: &PhaseBranch,
     stamp: &Stamp,
+    files: &[String],
 ) -> Result<Committed, GitError> {
     let path = trees.path(name);
     if !path.join(".git").exists() {
@@ -83,7 +85,21 @@ pub fn commit_attempt(
             committed_at(trees, &git, phase)
         },
         || rebuild(&git, &base),
-    )
+    )?
+    .with_outputs(ignored_outputs(trees, name, files)?)
+}
+
+impl Committed {
+    /// With outputs that git ignores: what is kept of them counts as changed.
+    pub(super) fn with_outputs(self, outputs: IgnoredOutputs) -> Result<Self, GitError> {
+        Ok(match self {
+            Self::At { commit, mut changed, .. } => {
+                changed.extend(outputs.kept.iter().cloned());
+                Self::At { commit, changed, ignored: outputs }
+            }
+            other => other,
+        })
+    }
 }
 
 /// What is committed in an attempt's own work tree, whole.
@@ -100,7 +116,8 @@ fn committed_at(trees: &Trees, git: &Git, phase: &PhaseBranch) -> Result<Committ
         return Ok(Committed::Astray(why.to_owned()));
     }
     packs::secure(trees, &commit, &[&phase.head()])?.release()?;
-    Ok(Committed::At { commit, changed: paths(&listed.stdout) })
+    let (changed, ignored) = (paths(&listed.stdout), IgnoredOutputs::default());
+    Ok(Committed::At { commit, changed, ignored })
 }
 
 /// Which files differ between a work tree and a commit, ignored and new ones aside: what was

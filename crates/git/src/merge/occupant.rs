@@ -21,8 +21,8 @@ use crate::{
     error::GitError,
     packs,
     tree::{
-        Leftovers, Trees, keep_leftovers, known, rebuild, restore_paths, stage_among_others,
-        take_out,
+        Leftovers, Trees, ignored_outputs, keep_leftovers, keep_outputs, known, rebuild,
+        restore_paths, stage_among_others, take_out,
     },
 };
 use waypost_model::declared;
@@ -213,6 +213,7 @@ fn commit_on(
     (needs_change, evidence): (bool, &str),
 ) -> Result<Committed, GitError> {
     let Occupant { phase, stamp, files, is_alone } = occupant;
+    let ignored = ignored_outputs(trees, &phase.name, files)?;
     let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
     let diff = ["diff", "--name-only", "--no-renames", "--no-ext-diff", "-z"];
     if !trees.is_in(before, &head)? {
@@ -224,7 +225,7 @@ fn commit_on(
         let since = format!("{head}^");
         let changed = join::paths(&git.bytes(&[&diff[..], &[&since, &head]].concat())?);
         packs::secure(trees, &head, &[&since])?.release()?;
-        return Ok(Committed::At { commit: head, changed });
+        return Ok(Committed::At { commit: head, changed, ignored });
     }
     let by_itself = join::paths(&git.bytes(&[&diff[..], &[before, &head]].concat())?);
     if !by_itself.iter().all(|path| declared::include(files, path)) {
@@ -235,21 +236,26 @@ fn commit_on(
     if files.is_empty() || !found.is_empty() {
         stage_among_others(trees, &phase.name, &found)?;
     }
-    let changed = match files.is_empty() || !found.is_empty() {
+    let mut changed = match files.is_empty() || !found.is_empty() {
         true => {
             let staged = [&diff[..], &["--cached", before, "--"], &found].concat();
             join::paths(&git.bytes(&staged)?)
         }
         false => Vec::new(),
     };
+    // What is kept beside the commit proves as much as what is in it.
+    let kept = ignored.kept.iter().filter(|file| declared::include(files, file));
+    changed.extend(kept.cloned());
     let task = (stamp.id.as_str(), &**files);
     if declared::proves_nothing(task, needs_change, &changed).is_some() {
-        return Ok(Committed::At { commit: before.to_owned(), changed });
+        return Ok(Committed::At { commit: before.to_owned(), changed, ignored });
     }
+    keep_outputs(trees, &phase.name)?;
     let message = stamp.message(Some(evidence));
     let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
-    if !join::commit_staged(git, &message, &found)? && head != before {
-        // It has committed by itself; this says whose work that was.
+    let is_beside = head != before || !ignored.kept.is_empty();
+    if !join::commit_staged(git, &message, &found)? && is_beside {
+        // It has committed by itself, or what it made is kept beside; this says whose work that was.
         git.text(&["commit", "--quiet", "--no-verify", "--allow-empty", "-m", &message])?;
     }
     let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
@@ -260,7 +266,7 @@ fn commit_on(
     }
     trees.forget_ref(&occupant.left())?;
     trees.forget_ref(&occupant.begun())?;
-    Ok(Committed::At { commit, changed })
+    Ok(Committed::At { commit, changed, ignored })
 }
 
 /// The newest commit of the phase that is not an attempt's own: what was joined since `begun`,

@@ -7,12 +7,12 @@
 use super::{Trees, make::unusable};
 use crate::error::{GitError, Mistake};
 use rustix::{
-    fs::{Mode, OFlags},
+    fs::{AtFlags, Mode, OFlags},
     io::Errno,
 };
 use std::{
     collections::BTreeSet,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs::File,
     io,
     os::{
@@ -35,25 +35,37 @@ pub(super) fn copy(trees: &Trees, tree: &Path) -> Result<(), GitError> {
     if !trees.source().join(FILE).symlink_metadata().is_ok_and(|found| found.is_file()) {
         return Ok(());
     }
-    let from = open_folder(trees.source()).map_err(|e| unusable(trees.source(), e.into()))?;
-    let to = open_folder(tree).map_err(|e| unusable(tree, e.into()))?;
-    for path in wanted(trees)? {
-        copy_file(&from, &to, &path).map_err(|error| unusable(&tree.join(&path), error))?;
+    let from = format!("--exclude-from={FILE}");
+    for path in ignored_among(trees, trees.source(), FILE, &[from])? {
+        copy_one(trees.source(), tree, &path, Existing::Stay)
+            .map_err(|error| unusable(&tree.join(&path), error))?;
     }
     Ok(())
 }
 
-/// What `.worktreeinclude` matches and git ignores, below the root.
-fn wanted(trees: &Trees) -> Result<Vec<PathBuf>, GitError> {
-    let git = trees.git_in(trees.source())?;
-    let from = format!("--exclude-from={FILE}");
+/// What becomes of a file that stands where one is to be copied to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Existing {
+    Stay,
+    Replace,
+}
+
+/// What git ignores in a work tree and the given patterns match, which `origin` has.
+pub(super) fn ignored_among(
+    trees: &Trees,
+    folder: &Path,
+    origin: &'static str,
+    patterns: &[String],
+) -> Result<Vec<PathBuf>, GitError> {
+    let git = trees.git_in(folder)?;
     let others = ["ls-files", "-z", "--others", "--ignored"];
     let away = ["--", ".", ":(exclude,top)worktree", ":(exclude,top).waypost"];
-    let listed = git.bytes(&[&others[..], &[&from], &away].concat())?;
+    let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
+    let listed = git.bytes(&[&others[..], &patterns, &away].concat())?;
     let matched: Vec<&str> = split(&listed).filter_map(|path| str::from_utf8(path).ok()).collect();
     if matched.len() > FILES_MAX {
         let count = matched.len();
-        return Err(Mistake::TooManyFiles { file: FILE, count, max: FILES_MAX }.into());
+        return Err(Mistake::TooManyFiles { file: origin, count, max: FILES_MAX }.into());
     }
     let literal = git.variable("GIT_LITERAL_PATHSPECS", "1");
     let mut ignored = BTreeSet::new();
@@ -65,14 +77,15 @@ fn wanted(trees: &Trees) -> Result<Vec<PathBuf>, GitError> {
     Ok(ignored.into_iter().collect())
 }
 
-fn split(listed: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn split(listed: &[u8]) -> impl Iterator<Item = &[u8]> {
     listed.split(|byte| *byte == 0).filter(|path| !path.is_empty())
 }
 
-/// Copies one regular file with its permissions.
-fn copy_file(from: &OwnedFd, to: &OwnedFd, path: &Path) -> io::Result<()> {
+/// Copies one regular file with its permissions to the same path below another folder.
+pub(super) fn copy_one(from: &Path, to: &Path, path: &Path, existing: Existing) -> io::Result<()> {
     let Some(name) = path.file_name() else { return Ok(()) };
-    let (Some(from), Some(to)) = (descend(from, path, false)?, descend(to, path, true)?) else {
+    let (from, to) = (open_folder(from)?, open_folder(to)?);
+    let (Some(from), Some(to)) = (descend(&from, path, false)?, descend(&to, path, true)?) else {
         return Ok(());
     };
     let reading = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -89,11 +102,33 @@ fn copy_file(from: &OwnedFd, to: &OwnedFd, path: &Path) -> io::Result<()> {
     let mode = Mode::from_raw_mode(stat.st_mode & 0o777);
     let writing =
         OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    if existing == Existing::Replace {
+        return replace(&source, &to, name, (writing, mode));
+    }
     match rustix::fs::openat(&to, name, writing, mode) {
         Ok(target) => io::copy(&mut &source, &mut File::from(target)).map(drop),
         Err(Errno::EXIST) => Ok(()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Puts a file in the place of another one in one step. What is no regular file stays.
+fn replace(
+    source: &File,
+    to: &OwnedFd,
+    name: &OsStr,
+    (writing, mode): (OFlags, Mode),
+) -> io::Result<()> {
+    let there = rustix::fs::statat(to, name, AtFlags::SYMLINK_NOFOLLOW);
+    if there.is_ok_and(|stat| !rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file()) {
+        return Ok(());
+    }
+    let aside = OsString::from(format!(".waypost-{}", std::process::id()));
+    // What a process of the same number has left.
+    let _none = rustix::fs::unlinkat(to, &aside, AtFlags::empty());
+    let target = rustix::fs::openat(to, &aside, writing, mode)?;
+    io::copy(&mut &*source, &mut File::from(target))?;
+    Ok(rustix::fs::renameat(to, &aside, to, name)?)
 }
 
 /// The folder that a path's last part is in, without following links; none if there is a link.

@@ -3,7 +3,7 @@
 use super::{
     Trees, copied_files,
     inspection::only_here,
-    name,
+    name, outputs,
     record::{self, REASON, TreeMark, TreeRecord, TreeStage},
     retire::{finish_removal, forget_record},
     shared_folders,
@@ -268,6 +268,7 @@ fn make_full(record: &TreeRecord) -> Result<(), GitError> {
 /// Puts in what the project says that a tree needs beside what git has put there.
 pub(super) fn furnish(trees: &Trees, path: &Path) -> Result<(), GitError> {
     copied_files::copy(trees, path)?;
+    outputs::give(trees, path)?;
     shared_folders::link(trees, path)
 }
 

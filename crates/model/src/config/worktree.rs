@@ -14,6 +14,9 @@ pub struct WorktreeConfig {
     /// Folders of the project that every work tree shares, such as `node_modules`: a link leads to
     /// them.
     pub share: Vec<String>,
+    /// Files that a task leaves and git ignores, as patterns of `.gitignore`: they are copied into the
+    /// project's folder when the task's work is joined, and every new work tree begins with them.
+    pub keep: Vec<String>,
     /// After so many days the work tree of a failed task is removed, its work kept in a snapshot; 0 is never.
     pub keep_days: u32,
     /// After so many days a snapshot may be deleted; 0 is never.
@@ -27,6 +30,7 @@ impl Default for WorktreeConfig {
         Self {
             setup: String::new(),
             share: Vec::new(),
+            keep: Vec::new(),
             keep_days: 7,
             snapshot_days: 30,
             min_free_mb: 1_024,
@@ -40,7 +44,7 @@ impl WorktreeConfig {
         Some(self.setup.trim()).filter(|setup| !setup.is_empty())
     }
 
-    /// Findings about folders that cannot be shared.
+    /// Findings about folders that cannot be shared, and patterns that match nothing.
     pub(super) fn check(&self) -> Vec<Diagnostic> {
         let wrong = self.share.iter().filter(|folder| !is_plain(folder));
         let finding = |folder: &String| {
@@ -48,7 +52,14 @@ impl WorktreeConfig {
                 .path("worktree.share")
                 .expected("folders below the project, such as node_modules")
         };
-        wrong.map(finding).collect()
+        let is_odd =
+            |pattern: &&String| pattern.trim().is_empty() || pattern.contains(char::is_control);
+        let odd = |pattern: &String| {
+            Diagnostic::error("out_of_range", format!("`worktree.keep` has `{pattern}`"))
+                .path("worktree.keep")
+                .expected("patterns as in .gitignore, such as /dist/")
+        };
+        wrong.map(finding).chain(self.keep.iter().filter(is_odd).map(odd)).collect()
     }
 }
 

@@ -10,6 +10,7 @@ mod ends;
 mod evidence;
 mod hostile;
 mod moved;
+mod outputs;
 mod places;
 mod shared;
 mod target;

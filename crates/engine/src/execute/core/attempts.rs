@@ -25,7 +25,7 @@ use std::{
     rc::Rc,
     time::Duration,
 };
-use waypost_git::Occupant;
+use waypost_git::{Committed, Occupant};
 use waypost_model::{
     id::TaskId,
     run::{self, Run, TaskStatus},
@@ -402,7 +402,8 @@ impl Core {
                 GitJob::Join { id, joining }
             }
             (Workplace::OwnTree { phase, name }, _) => {
-                GitJob::Commit { id, name: name.clone(), phase: phase.clone(), stamp }
+                let (phase, files) = (phase.clone(), attempt.files.clone());
+                GitJob::Commit { id, name: name.clone(), phase, stamp, files }
             }
             (Workplace::PhaseTree { phase }, step) => {
                 let is_other = |(other, life): (&TaskId, &Life)| {
@@ -447,6 +448,11 @@ impl Core {
                 self.advance(&id, LifeInput::Left, run);
             }
             GitResult::Committed { id, committed } => {
+                if let Ok(Committed::At { ignored, .. }) = &committed
+                    && let Some(text) = ignored.told()
+                {
+                    self.note(format!("{id}: {text}"));
+                }
                 self.advance(&id, committed.map_or_else(failed, LifeInput::Committed), run);
             }
             GitResult::Joined { id, join } => {

@@ -100,7 +100,7 @@ fn inputs() -> Vec<(&'static str, LifeInput)> {
     let found = |found| I::Found(found);
     let committed = |changed: &[&str]| {
         let changed = changed.iter().map(ToString::to_string).collect();
-        I::Committed(Committed::At { commit: text("c0ffee"), changed })
+        I::Committed(Committed::At { commit: text("c0ffee"), changed, ignored: Default::default() })
     };
     let failed = Failure { text: text("it gave up"), ..Failure::default() };
     let files = || vec![text("a.txt")];

@@ -176,7 +176,7 @@ fn work_apart(repository: &Repository) {
 }
 
 fn committed(trees: &Trees) -> Result<String, GitError> {
-    match commit_attempt(trees, NAME, &phase(false), &stamp())? {
+    match commit_attempt(trees, NAME, &phase(false), &stamp(), &[])? {
         Committed::At { commit, .. } => Ok(commit),
         other => panic!("{other:?}"),
     }
@@ -224,7 +224,7 @@ fn work_is_joined_and_landed_beside_a_clearing() {
             write(&repository.root.join(other).join("other.txt"), "other\n");
             let stamp = Stamp { id: "T1.2".parse().unwrap(), ..stamp() };
             let Committed::At { commit, .. } =
-                commit_attempt(&trees, other, &phase(false), &stamp).unwrap()
+                commit_attempt(&trees, other, &phase(false), &stamp, &[]).unwrap()
             else {
                 panic!("not committed")
             };

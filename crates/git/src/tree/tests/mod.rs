@@ -7,6 +7,7 @@ mod killed;
 mod leftovers;
 mod listing;
 mod making;
+mod outputs;
 mod packing;
 mod removal;
 mod undoing;

@@ -21,7 +21,7 @@ fn work(repository: &Repository, trees: &Trees, number: usize) {
     let name = format!("{PHASE}--T1.{number}-1");
     make(trees, &name, PHASE).unwrap();
     write(&repository.root.join(&name).join(format!("deep/{number}.txt")), &number.to_string());
-    let committed = commit_attempt(trees, &name, &phase(), &stamp).unwrap();
+    let committed = commit_attempt(trees, &name, &phase(), &stamp, &[]).unwrap();
     let Committed::At { commit, .. } = committed else { panic!("{committed:?}") };
     let joined = join(trees, &phase(), &commit, &stamp, "done").unwrap();
     assert!(matches!(joined, Join::Done { .. }), "{joined:?}");

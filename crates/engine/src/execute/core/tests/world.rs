@@ -17,7 +17,7 @@ use std::{
     rc::Rc,
     time::Duration,
 };
-use waypost_git::{Committed, Join, Land, Retirement};
+use waypost_git::{Committed, IgnoredOutputs, Join, Land, Retirement};
 use waypost_model::{
     actor::Actor,
     id::TaskId,
@@ -335,13 +335,21 @@ impl World {
             GitJob::Commit { id, stamp, .. } => {
                 self.committed.insert(at(&stamp));
                 let commit = commit_of(&at(&stamp));
-                let committed = Ok(Committed::At { commit, changed: changed() });
+                let committed = Ok(Committed::At {
+                    commit,
+                    changed: changed(),
+                    ignored: IgnoredOutputs::default(),
+                });
                 GitResult::Committed { id, committed }
             }
             GitJob::CommitShared { occupant, .. } => {
                 let key = at(&occupant.stamp);
                 self.joined.insert(key.clone(), commit_of(&key));
-                let committed = Ok(Committed::At { commit: commit_of(&key), changed: changed() });
+                let committed = Ok(Committed::At {
+                    commit: commit_of(&key),
+                    changed: changed(),
+                    ignored: IgnoredOutputs::default(),
+                });
                 GitResult::Committed { id: key.0, committed }
             }
             GitJob::Join { id, joining } => {

@@ -1,5 +1,7 @@
 //! Looking a project over: what is wrong, what to do, and what can be fixed without loss.
 
+mod retention;
+
 use crate::{
     agent::{self, GateHealth},
     attendance,
@@ -54,6 +56,8 @@ pub enum Repair {
     RestoreJournal,
     /// Keep Waypost's files out of git's sight.
     Exclude,
+    /// Delete what is beyond `[retention]`.
+    Reduce,
 }
 
 /// Looks the project over, or fixes what `--fix` allows and looks again.
@@ -82,6 +86,7 @@ impl<'a> Doctor<'a> {
         findings.extend(self.examine_exclude());
         findings.extend(self.examine_hooks());
         findings.extend(self.examine_windows(is_sound));
+        findings.extend(retention::examine(self));
         findings
     }
 
@@ -89,6 +94,7 @@ impl<'a> Doctor<'a> {
     pub fn repair(&self, repair: &Repair) -> Result<String, EngineError> {
         match repair {
             Repair::RestoreJournal => self.restore_journal(),
+            Repair::Reduce => retention::reduce(self),
             Repair::Exclude => {
                 // Without its journal the project is fixed all the same.
                 if let Ok(mut project) = Project::open_unreconciled(self.start, self.actor.clone())

@@ -38,6 +38,7 @@ mod preflight;
 mod project;
 mod ralph;
 mod remains;
+mod retention;
 mod review;
 pub mod runs;
 mod scratch;

@@ -2,10 +2,12 @@
 
 mod agent;
 mod notify;
+mod retention;
 mod worktree;
 
 pub use agent::{AgentAccess, AgentConfig, PROGRAM_KEYS};
 pub use notify::{NotifyConfig, PERSONAL_KEYS, REDACTED, SECRET_KEYS, WebhookConfig, reference};
+pub use retention::RetentionConfig;
 pub use worktree::WorktreeConfig;
 
 use crate::{
@@ -34,6 +36,8 @@ pub struct Config {
     pub run: RunConfig,
     /// The work trees in which they are worked on.
     pub worktree: WorktreeConfig,
+    /// How much is kept of what piles up.
+    pub retention: RetentionConfig,
     /// The programs that work on them, by name.
     pub agents: BTreeMap<String, AgentConfig>,
     /// What a person is told who is not looking, and where.

@@ -26,6 +26,7 @@ pub mod notice;
 pub mod ordered;
 pub mod paged;
 pub mod permission;
+pub mod retention;
 pub mod retry;
 pub mod run;
 pub mod text;

@@ -29,7 +29,7 @@ pub use canary::{
 pub(crate) use canary::{obstacles, registered_at};
 pub(crate) use heard::Heard;
 pub use job::Onlooker;
-pub(crate) use job::{HookSource, Job, JobEnd, JobOrder, job_bounds};
+pub(crate) use job::{HookSource, Job, JobEnd, JobOrder, is_job_open, job_bounds};
 pub(crate) use meter::{Meter, Tally};
 pub(crate) use name::new_uuid;
 pub use profile::{Agent, Installed, installed, named, names};

@@ -12,6 +12,7 @@ use crate::{
     notify::Courier,
     outbox::Timers,
     project::Project,
+    retention::Retention,
     summary, windows,
 };
 use std::time::Duration;
@@ -36,6 +37,7 @@ pub(super) struct Seat {
     next_rendering: Time,
     courier: Courier,
     timers: Timers,
+    retention: Retention,
     subscribers: Subscribers,
     /// The journal as it was when commits of others were last looked for.
     seen_version: Option<u64>,
@@ -44,7 +46,7 @@ pub(super) struct Seat {
 impl Seat {
     pub(super) fn new(project: Project, owner: Owner) -> Self {
         let now = project.clock.now();
-        let courier = Courier::new(&project);
+        let (courier, retention) = (Courier::new(&project), Retention::new(&project));
         Self {
             seen_version: project.journal_version(),
             project,
@@ -55,6 +57,7 @@ impl Seat {
             next_rendering: now,
             courier,
             timers: Timers::default(),
+            retention,
             subscribers: Subscribers::none(),
         }
     }
@@ -129,6 +132,7 @@ impl Seat {
         self.seen_version = version;
         self.subscribers.tell(&mut self.project);
         self.courier.attend(&mut self.project, now);
+        self.retention.attend(&mut self.project, now);
         if !self.is_shown && !self.has_run && now >= self.next_rendering {
             self.show();
         }

@@ -677,6 +677,16 @@ fn stream(project: &Project, name: &str) -> StreamName {
     StreamName::of(job::Job::KIND, Some(&name)).expect("a job has a name")
 }
 
+/// Whether the job of a folder is not over, or cannot be told. A folder is named by its work tree and
+/// its job, with a dot in between that either of them may have, too.
+pub(crate) fn is_job_open(project: &mut Project, folder: &str) -> bool {
+    folder.match_indices('.').any(|(at, _)| {
+        let name = format!("{}/{}", &folder[..at], &folder[at + 1..]);
+        let Ok(stream) = StreamName::of(job::Job::KIND, Some(&name)) else { return false };
+        recorded(project, &stream).map_or(true, |job| job.begun().is_some())
+    })
+}
+
 fn recorded<'a>(
     project: &'a mut Project,
     stream: &StreamName,

@@ -14,7 +14,7 @@ fn tasks() -> String {
             0 => format!("T1.{}", number - 1),
             _ => "none".to_owned(),
         };
-        let own = if number % 4 == 0 { "; git add -A; git commit -qm own" } else { "" };
+        let own = if number.is_multiple_of(4) { "; git add -A; git commit -qm own" } else { "" };
         format!(
             "- [ ] T1.{number}: Do {number}\n  - depends: {depends}\n  - run: `mkdir -p d{number}; \
              echo {number} > d{number}/made.txt{own}`\n  - verify: `test -e d{number}/made.txt`\n"

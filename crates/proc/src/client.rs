@@ -415,3 +415,36 @@ fn read_word(mut output: impl io::Read + AsFd) -> Vec<u8> {
     }
     word
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead as _, BufReader};
+
+    /// A keeper of a version that knew no leases hangs up at a word that it does not know.
+    #[test]
+    fn nothing_is_said_of_leases_to_a_keeper_that_does_not_know_them() {
+        for (knows, want) in [(false, vec!["stop"]), (true, vec!["renew", "stop"])] {
+            let folder = tempfile::tempdir().unwrap();
+            let place = Place::create(folder.path()).unwrap();
+            let listener = place.listen().unwrap();
+            let keeper = thread::spawn(move || {
+                let (stream, _) = listener.accept().unwrap();
+                let mut lines = BufReader::new(&stream).lines().map(Result::unwrap);
+                let hello = lines.next().unwrap();
+                assert!(hello.starts_with("{\"hello\":"), "{hello}");
+                let more = if knows { ",\"leases\":true" } else { "" };
+                let welcome = format!("{{\"version\":{VERSION},\"spool\":0{more}}}\n");
+                (&stream).write_all(welcome.as_bytes()).unwrap();
+                lines.map(|line| line.split('"').nth(1).unwrap().to_owned()).collect::<Vec<_>>()
+            });
+            let engine = Keeper::connect(&place).unwrap().unwrap();
+            let span = Duration::from_secs(1);
+            let lease = Lease { span, is_tied: false, time: None, stall: None };
+            engine.renew("T1", lease).unwrap();
+            engine.stop("T1", Stop::Asked).unwrap();
+            drop(engine);
+            assert_eq!(keeper.join().unwrap(), want);
+        }
+    }
+}

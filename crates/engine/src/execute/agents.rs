@@ -72,6 +72,8 @@ impl Executor<'_> {
         attempt: Attempt,
     ) -> Result<(), EngineError> {
         let now = project.clock.now();
+        // Starting hundreds takes longer than the shortest leases.
+        self.workers.values_mut().try_for_each(|worker| worker.agent.renew(now))?;
         let TaskWork::Agent(name) = &attempt.work else { return Ok(()) };
         let agent = match agent::named(&project.setup, name) {
             Ok(agent) => agent,

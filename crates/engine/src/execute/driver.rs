@@ -61,6 +61,9 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// an agent that another version started does not tell it.
 const AGENTS_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How many agents are started before everything is looked at again: each takes tens of milliseconds.
+const STARTS_MAX: usize = 16;
+
 /// A wake-up that is so late was not delayed by work: a host wakes each second.
 const JUMP_MIN: Duration = Duration::from_secs(60);
 
@@ -100,8 +103,9 @@ pub(crate) struct Executor<'a> {
     /// What was said once about agents' costs.
     pub(super) said: BTreeSet<String>,
     pub(super) showing: Showing,
-    /// What the core was last told that agents may do.
+    /// What the core was last told that agents may do, and whether more may be started than that.
     allowance: AgentLimits,
+    are_more_free: bool,
     /// Rung by the audience when its wish has changed.
     bell: Bell,
     /// When it was last attended to.
@@ -171,6 +175,7 @@ impl<'a> Executor<'a> {
             // The first look comes before there is a child; the second shows the run.
             showing: Showing::from(now.plus(Duration::from_millis(1))),
             allowance: AgentLimits::default(),
+            are_more_free: false,
             bell: bell.clone(),
             attended_at: now,
             // The first look is at once: who watches has to see that it is at work.
@@ -506,6 +511,8 @@ impl Executor<'_> {
         if free == 0 && busy > 0 && !self.is_out_of_money {
             self.say_full(project, busy)?;
         }
+        self.are_more_free = free > STARTS_MAX;
+        let free = free.min(STARTS_MAX);
         let most = self.core.lives().filter(|life| life.wants_agent()).count() + free;
         let is_out_of_money = self.is_out_of_money;
         let allowance = AgentLimits { most, limited: self.limited.clone(), is_out_of_money };
@@ -609,6 +616,9 @@ impl Executor<'_> {
         self.remains.drain(..).try_for_each(Remains::forget)?;
         self.tell_recorded(project)?;
         let refused = refused.into_iter().map(|refused| refused.message).collect();
+        if self.are_more_free && !claims.is_empty() {
+            self.wakes_at = Some(now);
+        }
         self.inputs.push_back(Input::Recorded { claims, refused });
         Ok(())
     }

@@ -98,7 +98,8 @@ impl Executor<'_> {
         let coming = self.core.lives().filter(|it| it.wants_agent() && !it.is_with_agent());
         let claimed = coming.count();
         let wanted = limit.saturating_sub(busy + claimed);
-        let wanted = wanted.min(files_for_agents().saturating_sub(self.workers.len() + claimed));
+        let open = self.workers.len() + self.remains.len();
+        let wanted = wanted.min(files_for_agents().saturating_sub(open + claimed));
         if self.is_out_of_money || wanted == 0 {
             return Ok(0);
         }
@@ -132,7 +133,7 @@ impl Executor<'_> {
         let files = files_for_agents();
         let why = match () {
             () if busy >= limit => format!("{busy} at work, and max_agents is {limit}"),
-            () if self.workers.len() >= files => format!(
+            () if self.workers.len() + self.remains.len() >= files => format!(
                 "this process may open files for {files} agents, and max_agents is {limit}; raise \
                  the limit of open files (ulimit -n)"
             ),

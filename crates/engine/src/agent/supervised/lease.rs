@@ -9,7 +9,7 @@ use waypost_model::time::Time;
 use waypost_proc::Lease;
 
 /// The shortest lease: an engine that has much to do is late by less.
-const SPAN_MIN: Duration = Duration::from_secs(2);
+const SPAN_MIN: Duration = Duration::from_secs(5);
 
 /// The first lease of an agent that has a budget and whose pace is not known: about as long as a
 /// request takes.
@@ -123,7 +123,7 @@ mod tests {
         check(10, 60, Some(50), ten_minutes, Some((300, false)));
         check(10, 60, Some(5_000), ten_minutes, Some((600, false)));
         check(10, 60, Some(1), ten_minutes, Some((6, false)));
-        check(10, 60, Some(0), ten_minutes, Some((2, false)));
+        check(10, 60, Some(0), ten_minutes, Some((5, false)));
         check(10, 60, Some(0), Some(seconds(1)), Some((1, false)));
         check(10, 60, None, Some(Duration::ZERO), Some((60, true)));
         check(10, 60, Some(1), Some(Duration::ZERO), Some((6, true)));

@@ -122,6 +122,12 @@ impl Supervised {
         self.perform()
     }
 
+    /// Renews its lease, if that is due.
+    pub(crate) fn renew(&mut self, now: Time) -> Result<(), EngineError> {
+        self.life.renew(now);
+        self.perform()
+    }
+
     /// Does to its process what was decided.
     pub(crate) fn perform(&mut self) -> Result<(), EngineError> {
         self.life.take_acts().into_iter().try_for_each(|act| self.process.perform(act))

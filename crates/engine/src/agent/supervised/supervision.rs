@@ -267,7 +267,7 @@ impl Supervision {
     }
 
     /// Says how long it may go on without a further word, if its keeper has to be told that.
-    fn renew(&mut self, now: Time) {
+    pub(crate) fn renew(&mut self, now: Time) {
         if self.is_over() {
             return;
         }

@@ -348,6 +348,16 @@ impl Project {
         Ok(Some(self.ledger.get::<M>(&journal.view()?, stream)?))
     }
 
+    /// One machine as it stood after so many events; none where there are fewer.
+    pub(crate) fn machine_at<M: Machine>(
+        &mut self,
+        stream: &StreamName,
+        head: u64,
+    ) -> Result<Option<M>, EngineError> {
+        let Some(journal) = &mut self.journal else { return Ok(None) };
+        Ok(Loaded::<M>::at(&journal.view()?, stream, head)?)
+    }
+
     fn take_journal(&mut self, journal: Journal) {
         self.ledger.keep_images_at(ImagePlace::new(&self.setup.place.state, journal.id()));
         self.journal = Some(journal);

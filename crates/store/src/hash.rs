@@ -13,9 +13,12 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 
 /// The first 16 digits: enough to name a file after something, not to prove anything.
 pub(crate) fn short_hex(bytes: &[u8]) -> String {
-    let mut hex = sha256_hex(bytes);
-    hex.truncate(16);
-    hex
+    shortened(&sha256_hex(bytes))
+}
+
+/// The same of a hash that is known.
+pub(crate) fn shortened(hex: &str) -> String {
+    hex.chars().take(16).collect()
 }
 
 #[cfg(test)]

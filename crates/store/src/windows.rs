@@ -1,15 +1,16 @@
 //! What is kept of a window, in bytes: earlier renderings, refused edits, and how we left the file.
 //!
-//! A rendering is kept before it is put in place, so a file that equals one of ours is always
-//! known as such. The newest renderings are kept whole, because an edit is understood by its
-//! difference from one of them; of the older ones only the hashes are.
+//! A rendering is announced before it is put in place, so a file that equals one of ours is always
+//! known as such. When the next one takes its place, the file itself moves in here: nothing is written
+//! twice. The newest renderings are kept whole, because an edit is understood by its difference from
+//! one of them; of the older ones only the hashes are. Each can be made again from the journal.
 //!
 //! Deliberately not here: what a rendering means, and when to make one. Callers of one window
 //! take turns under its lock.
 
 use crate::{
     error::StoreError,
-    file::{self, Mark, make_private_folder},
+    file::{self, Mark, Untouched, make_private_folder},
     hash,
     lock::FileLock,
     place::Place,
@@ -81,13 +82,18 @@ impl WindowArchive {
         FileLock::acquire(&self.shelf.join(format!("{}.lock", self.name)))
     }
 
-    /// Keeps a rendering that is about to be put in place.
+    /// Notes a rendering that is about to be put in place, without its bytes.
+    pub fn announce(&self, rendering: &KeptRendering) -> Result<(), StoreError> {
+        self.keep(rendering, &[])
+    }
+
+    /// Keeps a rendering with its bytes.
     pub fn keep(&self, rendering: &KeptRendering, bytes: &[u8]) -> Result<(), StoreError> {
         make_private_folder(&self.folder())?;
         let path = self.path_of(rendering);
         if file::stat(&path)?.is_none() {
-            // Its bytes may be lost in a power cut, and an edit is then compared with others. Its hash
-            // may not: what shows a known state is never taken for an edit.
+            // Its bytes may be lost in a power cut; they can be made again. Its hash may not: what shows
+            // a known state is never taken for an edit.
             file::replace_volatile(&path, bytes, file::PRIVATE)?;
             self.note_hash(&rendering.hash)?;
             for old in self.kept()?.iter().skip(RENDERINGS_KEPT) {
@@ -97,16 +103,28 @@ impl WindowArchive {
         Ok(())
     }
 
+    /// Takes in the file that showed a rendering until now, and gives it a second name if one is wanted.
+    pub fn take_in(
+        &self,
+        rendering: &KeptRendering,
+        shown: Untouched,
+        second: Option<&Path>,
+    ) -> Result<(), StoreError> {
+        let path = self.path_of(rendering);
+        shown.move_to(&path)?;
+        second.map_or(Ok(()), |second| file::link_volatile(&path, second, RENDERING_SIZE_MAX))
+    }
+
     /// The renderings that can be loaded, newest first.
     pub fn kept(&self) -> Result<Vec<KeptRendering>, StoreError> {
         let names = file::list(&self.folder())?;
         Ok(names.iter().rev().filter_map(|name| KeptRendering::from_file_name(name)).collect())
     }
 
-    /// Loads a kept rendering; one that is damaged or gone is as if it had never been kept.
+    /// Loads a kept rendering; none if it is still shown, damaged or gone.
     pub fn load(&self, rendering: &KeptRendering) -> Result<Option<Vec<u8>>, StoreError> {
         let bytes = file::read_bounded(&self.path_of(rendering), RENDERING_SIZE_MAX)?;
-        Ok(bytes.filter(|bytes| hash::sha256_hex(bytes) == rendering.hash))
+        Ok(bytes.filter(|bytes| rendering.is_of(bytes)))
     }
 
     /// Whether something with this hash was ever rendered here, as far as is remembered.
@@ -251,6 +269,11 @@ impl KeptRendering {
     /// `bytes` as they show that version.
     pub fn of(version: u64, bytes: &[u8]) -> Self {
         Self { version, hash: hash::sha256_hex(bytes) }
+    }
+
+    /// Whether these are its bytes.
+    pub fn is_of(&self, bytes: &[u8]) -> bool {
+        hash::sha256_hex(bytes) == self.hash
     }
 
     fn from_file_name(name: &str) -> Option<Self> {

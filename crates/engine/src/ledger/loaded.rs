@@ -84,6 +84,30 @@ impl<M: Machine> Loaded<M> {
         Ok(loaded)
     }
 
+    /// The state after so many events; none if there are fewer.
+    pub(crate) fn at(
+        view: &View<'_>,
+        stream: &StreamName,
+        head: u64,
+    ) -> Result<Option<M>, StoreError> {
+        if view.head(stream)? < head {
+            return Ok(None);
+        }
+        let newest = Self::of_snapshot(view, stream)?;
+        let (mut state, seen) = match newest.head <= head {
+            true => (newest.state, newest.head),
+            false => (M::start(), 0),
+        };
+        // States that are asked for are not far back: what comes behind is soon passed over.
+        view.for_each_event(stream, seen, |entry| {
+            if entry.stream_seq <= head {
+                state.apply(&decode::<M>(&entry)?, entry.at);
+            }
+            Ok::<(), StoreError>(())
+        })?;
+        Ok(Some(state))
+    }
+
     fn of_snapshot(view: &View<'_>, stream: &StreamName) -> Result<Self, StoreError> {
         let (state, head) = match view.snapshot(stream)? {
             // A snapshot in a format of before is only a cache: the events are still there.

@@ -19,14 +19,13 @@ use waypost_model::{
     answer::Answer,
     code::Code,
     diagnostic::Diagnostic,
-    document::Document,
     id::StreamName,
     inbox::{self, Question, QuestionKind, Topic},
     layout,
     machine::{Cause, Rejected},
     next::{NextStep, Remark},
 };
-use waypost_store::{StoreError, file, hash, parse, windows::WindowArchive};
+use waypost_store::{file, hash, parse};
 
 /// How many findings about a file are told; more do not help.
 const REASONS_MAX: usize = 3;
@@ -93,7 +92,7 @@ pub(super) fn consider<W: MachineWindow>(
     }
     let edited = match parse::parse::<W::Document>(bytes) {
         Ok(parsed) => parsed.value,
-        Err(_) if is_torn(archive, &present, bytes)? => {
+        Err(_) if is_torn::<W>(project, window, &present, bytes)? => {
             project.notice(format!("{path} was empty or cut short and is shown again"));
             return Ok(());
         }
@@ -104,7 +103,7 @@ pub(super) fn consider<W: MachineWindow>(
             return refuse(project, window, bytes, &reasons);
         }
     };
-    let base = base_of::<W>(archive, &edited)?.unwrap_or_else(|| present.clone());
+    let base = base_of::<W>(project, window, &edited)?.unwrap_or_else(|| present.clone());
     match translate::<W>(project, stream, &base, &edited)? {
         Err(reasons) => refuse(project, window, bytes, &reasons),
         Ok(commands) if commands.is_empty() => {
@@ -138,18 +137,19 @@ pub(super) fn consider<W: MachineWindow>(
 
 /// Whether `bytes` are what a power cut may leave of a rendering, which is not synced: nothing, or its
 /// beginning, with zeros after it.
-fn is_torn<D: Document>(
-    archive: &WindowArchive,
-    present: &D,
+fn is_torn<W: MachineWindow>(
+    project: &mut Project,
+    window: &WindowFile,
+    present: &W::Document,
     bytes: &[u8],
-) -> Result<bool, StoreError> {
+) -> Result<bool, EngineError> {
     let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     let rest = &bytes[..end];
     if rest.is_empty() || parse::render(present).as_bytes().starts_with(rest) {
         return Ok(true);
     }
-    for kept in archive.kept()? {
-        if archive.load(&kept)?.is_some_and(|whole| whole.starts_with(rest)) {
+    for kept in window.archive.kept()? {
+        if window.rendering::<W>(project, &kept)?.is_some_and(|whole| whole.starts_with(rest)) {
             return Ok(true);
         }
     }
@@ -192,12 +192,13 @@ fn reason(finding: &Diagnostic) -> String {
 
 /// The rendering with the smallest difference, the newest on a tie.
 fn base_of<W: MachineWindow>(
-    archive: &WindowArchive,
+    project: &mut Project,
+    window: &WindowFile,
     edited: &W::Document,
-) -> Result<Option<W::Document>, StoreError> {
+) -> Result<Option<W::Document>, EngineError> {
     let mut best: Option<(usize, W::Document)> = None;
-    for kept in archive.kept()? {
-        let Some(bytes) = archive.load(&kept)? else { continue };
+    for kept in window.archive.kept()? {
+        let Some(bytes) = window.rendering::<W>(project, &kept)? else { continue };
         let Ok(parsed) = parse::parse::<W::Document>(&bytes) else { continue };
         let difference = W::difference(&parsed.value, edited);
         if best.as_ref().is_none_or(|(least, _)| difference < *least) {

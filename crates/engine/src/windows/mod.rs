@@ -85,6 +85,20 @@ impl WindowFile {
         Ok(W::render_text(&loaded.state).map(|text| (loaded.head, text)))
     }
 
+    /// An earlier rendering: as it is kept, else made again from the journal.
+    fn rendering<W: MachineWindow>(
+        &self,
+        project: &mut Project,
+        kept: &KeptRendering,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        if let Some(bytes) = self.archive.load(kept)? {
+            return Ok(Some(bytes));
+        }
+        let then = project.machine_at::<W::Machine>(&self.stream, kept.version)?;
+        let text = then.and_then(|machine| W::render_text(&machine));
+        Ok(text.map(String::into_bytes).filter(|bytes| kept.is_of(bytes)))
+    }
+
     /// Its path as the user knows it.
     fn shown(&self, project: &Project) -> String {
         shown(project, &self.path)
@@ -212,27 +226,30 @@ fn sync_locked<W: MachineWindow>(
         drop(leftover.discard());
     }
     file::sweep(path)?;
-    let (mut found, mut mark) = found_hash::<W>(project, window)?;
-    if found.is_none() && !archive.kept()?.is_empty() {
+    let mut found = found::<W>(project, window)?;
+    if matches!(found, Found::Nothing) && !archive.kept()?.is_empty() {
         project.notice(format!("{} was gone and is shown again", window.shown(project)));
     }
     for _ in 0..ROUNDS_MAX {
         let Some((version, text)) = window.text::<W>(project)? else { return Ok(()) };
         let bytes = text.into_bytes();
         let kept = KeptRendering::of(version, &bytes);
-        let previous = found.replace(kept.hash.clone());
-        if previous.as_ref() == Some(&kept.hash) && Mark::of(path)?.is_some() {
+        let hash = kept.hash.clone();
+        if found.hash() == Some(&hash) && Mark::of(path)?.is_some() {
             remove_dead_lock::<W>(project, path)?;
             return Ok(restamp(archive, path, kept, &bytes)?);
         }
-        archive.keep(&kept, &bytes)?;
-        let shown = put::<W>(project, path, &bytes, mark.as_ref())?;
+        archive.announce(&kept)?;
+        let shown = put::<W>(project, path, (&bytes, &hash), found.mark())?;
         drop(bytes);
-        let has_landed = put_away::<W>(project, window, shown.displaced, previous)?;
+        let has_landed = put_away::<W>(project, window, shown.displaced, &found)?;
         // The stamp comes last: after a death before it, everything is looked at again.
-        mark = shown.mark;
-        if let Some(mark) = mark {
-            archive.stamp(&WindowStamp { version, hash: kept.hash, mark })?;
+        found = match shown.mark {
+            Some(mark) => Found::AsLeft(WindowStamp { version, hash, mark }),
+            None => Found::Touched { hash },
+        };
+        if let Found::AsLeft(stamp) = &found {
+            archive.stamp(stamp)?;
         }
         if !has_landed || window.head(project)? == version {
             return Ok(());
@@ -241,65 +258,92 @@ fn sync_locked<W: MachineWindow>(
     Ok(())
 }
 
+/// The file as it stands there, after what was done to it is taken up.
+enum Found {
+    Nothing,
+    /// As a rendering was left.
+    AsLeft(WindowStamp),
+    Touched {
+        hash: String,
+    },
+}
+
+impl Found {
+    fn hash(&self) -> Option<&String> {
+        match self {
+            Self::Nothing => None,
+            Self::AsLeft(WindowStamp { hash, .. }) | Self::Touched { hash } => Some(hash),
+        }
+    }
+
+    fn mark(&self) -> Option<&Mark> {
+        match self {
+            Self::AsLeft(stamp) => Some(&stamp.mark),
+            Self::Nothing | Self::Touched { .. } => None,
+        }
+    }
+}
+
 /// Deals with the file that a rendering has taken the place of; says whether an edit had landed in
 /// it since it was looked at.
 fn put_away<W: MachineWindow>(
     project: &mut Project,
     window: &WindowFile,
     displaced: Option<Aside>,
-    expected: Option<String>,
+    expected: &Found,
 ) -> Result<bool, EngineError> {
     let backup = W::backup(&window.path);
-    match (displaced, &backup) {
-        (None, None) => Ok(false),
-        (None, Some(backup)) => {
-            keep_backup(&window.archive, backup)?;
-            Ok(false)
+    let has_landed = match (displaced, expected) {
+        (Some(Aside::Expected(before)), Found::AsLeft(stamp)) => {
+            let kept = KeptRendering { version: stamp.version, hash: stamp.hash.clone() };
+            window.archive.take_in(&kept, before, backup.as_deref())?;
+            return Ok(false);
         }
-        (Some(Aside::Expected(before)), Some(backup)) => {
-            before.move_to(backup)?;
-            Ok(false)
-        }
-        (Some(Aside::Expected(before)), None) => {
+        (Some(Aside::Expected(before)), Found::Nothing | Found::Touched { .. }) => {
             before.discard();
-            Ok(false)
+            false
         }
-        (Some(Aside::Other(displaced)), backup) => {
-            let has_landed = expected != Some(hash::sha256_hex(displaced.bytes()));
+        (Some(Aside::Other(displaced)), _) => {
+            let has_landed = expected.hash() != Some(&hash::sha256_hex(displaced.bytes()));
             if has_landed {
                 consider::<W>(project, window, displaced.bytes())?;
             }
             drop(displaced.discard());
-            if let Some(backup) = backup {
-                keep_backup(&window.archive, backup)?;
-            }
-            Ok(has_landed)
+            has_landed
         }
+        (None, _) => false,
+    };
+    match backup {
+        Some(backup) => keep_backup::<W>(project, window, &backup)?,
+        None => {}
     }
+    Ok(has_landed)
 }
 
 /// Makes the backup of the rendering before the present one, which is not what stood in its place.
-fn keep_backup(archive: &WindowArchive, backup: &Path) -> Result<(), StoreError> {
-    let Some(before) = archive.kept()?.into_iter().nth(1) else { return Ok(()) };
-    match archive.load(&before)? {
-        Some(bytes) => file::replace_volatile(backup, &bytes, file::SHARED),
+fn keep_backup<W: MachineWindow>(
+    project: &mut Project,
+    window: &WindowFile,
+    backup: &Path,
+) -> Result<(), EngineError> {
+    let Some(before) = window.archive.kept()?.into_iter().nth(1) else { return Ok(()) };
+    match window.rendering::<W>(project, &before)? {
+        Some(bytes) => Ok(file::replace_volatile(backup, &bytes, file::SHARED)?),
         None => Ok(()),
     }
 }
 
-/// The hash of the file as it stands there, after what was done to it is taken up, and its mark if it
-/// is as it was left.
-fn found_hash<W: MachineWindow>(
+fn found<W: MachineWindow>(
     project: &mut Project,
     window: &WindowFile,
-) -> Result<(Option<String>, Option<Mark>), EngineError> {
+) -> Result<Found, EngineError> {
     let WindowFile { archive, path, .. } = window;
     if let Some(stamp) = archive.untouched(path)? {
-        return Ok((Some(stamp.hash), Some(stamp.mark)));
+        return Ok(Found::AsLeft(stamp));
     }
-    let Some(bytes) = file::read_bounded(path, WINDOW_SIZE_MAX)? else { return Ok((None, None)) };
+    let Some(bytes) = file::read_bounded(path, WINDOW_SIZE_MAX)? else { return Ok(Found::Nothing) };
     consider::<W>(project, window, &bytes)?;
-    Ok((Some(hash::sha256_hex(&bytes)), None))
+    Ok(Found::Touched { hash: hash::sha256_hex(&bytes) })
 }
 
 /// Refuses a journal that has fewer events than were shown: its log was removed, or an older one
@@ -342,10 +386,12 @@ fn restamp(
 fn put<W: MachineWindow>(
     project: &mut Project,
     path: &Path,
-    bytes: &[u8],
+    rendering: (&[u8], &str),
     expected: Option<&Mark>,
 ) -> Result<Shown, EngineError> {
-    let Some(lock_path) = W::seed_lock(path) else { return Ok(file::show(path, bytes, expected)?) };
+    let Some(lock_path) = W::seed_lock(path) else {
+        return Ok(file::show(path, rendering, expected)?);
+    };
     let (clock, start) = (project.clock, project.clock.now());
     let patience = if project.is_hurried { Duration::ZERO } else { SEED_LOCK_PATIENCE };
     let owner = Owner::this_process("waypost", start);
@@ -359,7 +405,7 @@ fn put<W: MachineWindow>(
         Some(clock.now()).filter(|now| now.since(start) < patience)
     };
     let lock = SeedLock::acquire(&request, &mut wait)?;
-    let mut shown = file::show(path, bytes, expected)?;
+    let mut shown = file::show(path, rendering, expected)?;
     let taken_over = lock.taken_over().map(str::to_owned);
     drop(lock);
     if Mark::of(&lock_path)?.is_some() {
@@ -392,3 +438,6 @@ fn remove_dead_lock<W: MachineWindow>(project: &Project, path: &Path) -> Result<
 fn shown(project: &Project, path: &Path) -> String {
     path.strip_prefix(project.root()).unwrap_or(path).display().to_string()
 }
+
+#[cfg(test)]
+mod tests;

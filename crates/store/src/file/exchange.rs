@@ -10,8 +10,8 @@
 //! microseconds between those two steps is lost there, one that writes in place is not.
 
 use super::{
-    Mark, SHARED, list, make_parent, open_regular, parent, read_open, regular_stat, remove,
-    sync_parent,
+    Mark, PRIVATE, SHARED, list, make_parent, open_regular, parent, read_bounded, read_open,
+    regular_stat, remove, replace_volatile, sync_parent,
     temp::{Temp, fresh_name, place_new, prefix},
 };
 use crate::{error::StoreError, hash};
@@ -64,10 +64,18 @@ pub enum Aside {
 pub struct Untouched(PathBuf);
 
 impl Untouched {
-    /// Gives it another name, in place of what stands there.
+    /// Gives it another name, in place of what stands there; on another file system it is copied.
     pub fn move_to(self, to: &Path) -> Result<(), StoreError> {
         regular_stat(to)?;
-        rustix::fs::rename(&self.0, to).map_err(|e| StoreError::file("rename to", to, e))
+        match rustix::fs::rename(&self.0, to) {
+            Err(Errno::XDEV) => {
+                let bytes = read_bounded(&self.0, DISPLACED_SIZE_MAX)?.unwrap_or_default();
+                replace_volatile(to, &bytes, PRIVATE)?;
+                self.discard();
+                Ok(())
+            }
+            moved => moved.map_err(|e| StoreError::file("rename to", to, e)),
+        }
     }
 
     /// Removes it. If it cannot be removed it is found again as a leftover, which is harmless.
@@ -139,15 +147,22 @@ pub fn exchange(path: &Path, bytes: &[u8]) -> Result<Exchanged, StoreError> {
 }
 
 pub(super) fn exchange_by(path: &Path, bytes: &[u8], way: Way) -> Result<Exchanged, StoreError> {
-    let (held, mark) = trade(path, bytes, way, Lasting::Durable)?;
+    let content = Content { bytes, name: hash::short_hex(bytes) };
+    let (held, mark) = trade(path, &content, way, Lasting::Durable)?;
     let displaced = held.map(|held| load_or_put_back(held, path, bytes)).transpose()?;
     Ok(Exchanged { displaced, mark })
 }
 
 /// Puts a rendering at `path`, which can be made again: after a power cut it may be empty or cut
-/// short. A file there that has the mark `expected` is not read.
-pub fn show(path: &Path, bytes: &[u8], expected: Option<&Mark>) -> Result<Shown, StoreError> {
-    let (held, mark) = trade(path, bytes, Way::Exchange, Lasting::Volatile)?;
+/// short. A file there that has the mark `expected` is not read. The caller knows the hash of the
+/// bytes, which takes as long to find out as writing them.
+pub fn show(
+    path: &Path,
+    (bytes, hash): (&[u8], &str),
+    expected: Option<&Mark>,
+) -> Result<Shown, StoreError> {
+    let content = Content { bytes, name: hash::shortened(hash) };
+    let (held, mark) = trade(path, &content, Way::Exchange, Lasting::Volatile)?;
     let Some(held) = held else { return Ok(Shown { displaced: None, mark }) };
     let is_expected = match (Mark::of(&held)?, expected) {
         (Some(found), Some(expected)) => found.is_same_content(expected),
@@ -167,17 +182,29 @@ enum Lasting {
     Volatile,
 }
 
-/// Puts `bytes` at `path`; returns where the file that stood there is now, and our own file's mark
+/// What is put in place, and what it is called while it is on its way.
+struct Content<'a> {
+    bytes: &'a [u8],
+    name: String,
+}
+
+impl Content<'_> {
+    fn swap_name(&self, path: &Path) -> PathBuf {
+        fresh_name(path, &format!("{SWAP}{}", self.name))
+    }
+}
+
+/// Puts the content at `path`; returns where the file that stood there is now, and our own file's mark
 /// unless it was edited already.
 fn trade(
     path: &Path,
-    bytes: &[u8],
+    content: &Content<'_>,
     way: Way,
     lasting: Lasting,
 ) -> Result<(Option<PathBuf>, Option<Mark>), StoreError> {
     make_parent(path)?;
     let old = regular_stat(path)?;
-    let mut temp = Temp::written(path, bytes, SHARED)?;
+    let mut temp = Temp::written(path, content.bytes, SHARED)?;
     if let Some(old) = &old {
         if u64::try_from(old.st_size).unwrap_or(0) > DISPLACED_SIZE_MAX {
             return Err(StoreError::TooLarge { path: path.to_owned(), max: DISPLACED_SIZE_MAX });
@@ -188,9 +215,9 @@ fn trade(
     if lasting == Lasting::Durable {
         temp.sync()?;
     }
-    temp.enter_exchange(swap_name(path, bytes))?;
+    temp.enter_exchange(content.swap_name(path))?;
     let swap = temp.path().to_owned();
-    let held = put(&swap, path, bytes, way).map_err(|e| StoreError::file("replace", path, e))?;
+    let held = put(&swap, path, content, way).map_err(|e| StoreError::file("replace", path, e))?;
     temp.disarm();
     if lasting == Lasting::Durable {
         sync_parent(path)?;
@@ -265,16 +292,17 @@ fn temporaries(path: &Path) -> Result<Vec<(PathBuf, Option<String>)>, StoreError
     Ok(found.collect())
 }
 
-fn swap_name(path: &Path, bytes: &[u8]) -> PathBuf {
-    fresh_name(path, &format!("{SWAP}{}", hash::short_hex(bytes)))
-}
-
 /// Puts `swap` at `path`; returns where the file that stood there is now.
-fn put(swap: &Path, path: &Path, bytes: &[u8], mut way: Way) -> Result<Option<PathBuf>, Errno> {
+fn put(
+    swap: &Path,
+    path: &Path,
+    content: &Content<'_>,
+    mut way: Way,
+) -> Result<Option<PathBuf>, Errno> {
     for _ in 0..PUT_ATTEMPTS {
         let aside = match way {
             Way::Exchange => swap.to_owned(),
-            Way::Link | Way::Rename => swap_name(path, bytes),
+            Way::Link | Way::Rename => content.swap_name(path),
         };
         let traded = match way {
             Way::Exchange => rustix::fs::renameat_with(CWD, swap, CWD, path, RenameFlags::EXCHANGE),

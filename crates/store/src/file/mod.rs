@@ -28,7 +28,6 @@ use std::{
     fmt,
     fs::File,
     io::{self, Read as _},
-    os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
 };
 use temp::Temp;
@@ -125,20 +124,6 @@ pub fn read_bounded(path: &Path, max: u64) -> Result<Option<Vec<u8>>, StoreError
     }
 }
 
-/// As `read_bounded`, of a file that begins with these bytes; any other is not read.
-pub(crate) fn read_beginning_with(
-    path: &Path,
-    start: &[u8],
-    max: u64,
-) -> Result<Option<Vec<u8>>, StoreError> {
-    let Some(file) = open_regular(path)? else { return Ok(None) };
-    let mut found = vec![0; start.len()];
-    match file.read_exact_at(&mut found, 0) {
-        Ok(()) if found == start => read_open(&file, path, max).map(Some),
-        _ => Ok(None),
-    }
-}
-
 /// The way from `path` over symbolic links to what it stands for: `path` first, the last is no link.
 ///
 /// For settings of a person's own, which may be kept elsewhere and linked to. All other readers refuse
@@ -190,6 +175,26 @@ pub fn replace_volatile(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Stor
     make_parent(path)?;
     regular_stat(path)?;
     Temp::written(path, bytes, mode)?.rename_to(path)
+}
+
+/// Gives the file at `from` a second name, in place of what stands there; where the file system has no
+/// second names it is copied. Who writes into one of them changes both.
+pub fn link_volatile(from: &Path, to: &Path, max: u64) -> Result<(), StoreError> {
+    make_parent(to)?;
+    regular_stat(to)?;
+    let beside = temp::fresh_name(to, "new");
+    match rustix::fs::link(from, &beside) {
+        Ok(()) => {
+            let renamed = rustix::fs::rename(&beside, to);
+            // Between two names of one file a rename does nothing, and both stay.
+            remove(&beside)?;
+            renamed.map_err(|e| StoreError::file("rename to", to, e))
+        }
+        Err(_) => match read_bounded(from, max)? {
+            Some(bytes) => replace_volatile(to, &bytes, SHARED),
+            None => Ok(()),
+        },
+    }
 }
 
 /// Puts `bytes` at `path` in one step if nothing stands there; `false`: something does.
@@ -352,7 +357,7 @@ fn refuse_special(stat: &Stat, path: &Path) -> Result<(), StoreError> {
 }
 
 /// Opens for reading what is a regular file; looks at it first, so that no device is opened.
-fn open_regular(path: &Path) -> Result<Option<File>, StoreError> {
+pub(crate) fn open_regular(path: &Path) -> Result<Option<File>, StoreError> {
     if regular_stat(path)?.is_none() {
         return Ok(None);
     }

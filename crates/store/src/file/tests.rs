@@ -224,24 +224,42 @@ fn a_mark_tells_even_the_quickest_edit() {
     }
 }
 
+fn show_at(path: &Path, bytes: &[u8], expected: Option<&Mark>) -> Shown {
+    show(path, (bytes, &crate::hash::sha256_hex(bytes)), expected).unwrap()
+}
+
+#[test]
+fn a_second_name_takes_the_place_of_what_is_there() {
+    let folder = folder();
+    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+    fs::write(&one, "first").unwrap();
+    fs::write(&two, "other").unwrap();
+    // The second time both are names of one file already.
+    for _ in 0..2 {
+        link_volatile(&one, &two, 100).unwrap();
+        assert_eq!(fs::read(&two).unwrap(), b"first");
+        assert_eq!(names(folder.path()), ["one", "two"]);
+    }
+}
+
 #[test]
 fn only_the_file_that_was_left_there_is_taken_unread() {
     let folder = folder();
     let (path, backup) = (folder.path().join("file"), folder.path().join("file.bak"));
-    let left = show(&path, b"one", None).unwrap().mark;
-    let shown = show(&path, b"two", left.as_ref()).unwrap();
+    let left = show_at(&path, b"one", None).mark;
+    let shown = show_at(&path, b"two", left.as_ref());
     let Some(Aside::Expected(before)) = shown.displaced else { panic!("{shown:?}") };
     before.move_to(&backup).unwrap();
     assert_eq!(fs::read(&backup).unwrap(), b"one");
     // In the same tick of the clock, in place, and of the same length.
     fs::write(&path, "TWO").unwrap();
-    let edited = show(&path, b"six", shown.mark.as_ref()).unwrap();
+    let edited = show_at(&path, b"six", shown.mark.as_ref());
     let Some(Aside::Other(edit)) = edited.displaced else { panic!("{edited:?}") };
     assert_eq!(edit.discard(), b"TWO");
     // Another file that was put there.
     fs::write(&backup, "SIX").unwrap();
     fs::rename(&backup, &path).unwrap();
-    let replaced = show(&path, b"ten", edited.mark.as_ref()).unwrap();
+    let replaced = show_at(&path, b"ten", edited.mark.as_ref());
     let Some(Aside::Other(other)) = replaced.displaced else { panic!("{replaced:?}") };
     assert_eq!(other.discard(), b"SIX");
     assert_eq!(names(folder.path()), ["file"]);

@@ -1,10 +1,10 @@
 //! The image of a state: its parts as bytes, so that a process reads only those that it needs.
 //!
-//! An image is a cache. What is kept of it beside a journal is checked as a whole when it is
-//! opened; a part becomes a value when it is first looked at.
+//! An image is a cache. What is kept of it beside a journal says for which state it holds; a part is
+//! read, and becomes a value, when it is first looked at.
 
 use serde::{Serialize, de::DeserializeOwned};
-use std::{collections::BTreeMap, ops::Deref, ops::Range, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 /// How values become bytes and bytes values.
 pub trait Codec {
@@ -14,6 +14,9 @@ pub trait Codec {
     fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T>;
 }
 
+/// What is counted over the values of a part, so that it need not be read for that.
+pub type Counts = [u64; 3];
+
 /// Names one part: what kind of part it is to its machine, and which one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PartKey {
@@ -21,55 +24,89 @@ pub struct PartKey {
     pub number: u32,
 }
 
+/// A part as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub key: PartKey,
+    pub counts: Counts,
+    pub bytes: Vec<u8>,
+}
+
 /// Parts that were taken from a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenParts {
     /// Whether these are all there are; otherwise those that have changed since the last time.
     pub is_whole: bool,
-    pub parts: Vec<(PartKey, Vec<u8>)>,
+    pub parts: Vec<Part>,
 }
 
-/// An image as it was read.
-#[derive(Clone, Debug, Default)]
+/// Where a part that was written can be read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartPlace {
+    pub at: u64,
+    pub length: usize,
+    pub checksum: u64,
+    pub counts: Counts,
+}
+
+/// What holds the bytes of parts.
+pub trait PartFile: fmt::Debug + Send + Sync {
+    /// None if these are not the bytes that were written.
+    fn read(&self, place: &PartPlace) -> Option<Vec<u8>>;
+
+    /// Ends a process that relies on a part which is not as it was written any more, after it has
+    /// made sure that the next one does not.
+    fn lost(&self) -> !;
+}
+
+/// An image that can be read.
+#[derive(Clone, Debug)]
 pub struct Image {
-    bytes: Arc<Vec<u8>>,
-    parts: BTreeMap<PartKey, Range<usize>>,
+    file: Arc<dyn PartFile>,
+    parts: BTreeMap<PartKey, PartPlace>,
 }
 
 impl Image {
-    /// Of these bytes, in which each part has its range.
-    pub fn new(bytes: Vec<u8>, parts: BTreeMap<PartKey, Range<usize>>) -> Option<Self> {
-        let is_inside = |range: &Range<usize>| range.start <= range.end && range.end <= bytes.len();
-        parts.values().all(is_inside).then(|| Self { bytes: Arc::new(bytes), parts })
+    pub fn new(file: Arc<dyn PartFile>, parts: BTreeMap<PartKey, PartPlace>) -> Self {
+        Self { file, parts }
     }
 
-    pub fn part(&self, kind: u32, number: u32) -> Option<PartBytes> {
-        let range = self.parts.get(&PartKey { kind, number })?.clone();
-        Some(PartBytes { all: Arc::clone(&self.bytes), range })
+    /// The bytes of a part; none if there is no such part, or it is not as it was written.
+    pub fn part(&self, kind: u32, number: u32) -> Option<Vec<u8>> {
+        self.file.read(self.parts.get(&PartKey { kind, number })?)
+    }
+
+    /// Whether every part is as it was written.
+    pub fn is_sound(&self) -> bool {
+        self.parts.values().all(|place| self.file.read(place).is_some())
+    }
+
+    /// A part that is read when it is looked at.
+    pub(crate) fn later(&self, kind: u32, number: u32) -> Option<LaterPart> {
+        let place = *self.parts.get(&PartKey { kind, number })?;
+        Some(LaterPart { file: Arc::clone(&self.file), place })
     }
 }
 
-/// The bytes of one part, or of a piece of it.
+/// A part that has not been read yet.
 #[derive(Clone, Debug)]
-pub struct PartBytes {
-    all: Arc<Vec<u8>>,
-    range: Range<usize>,
+pub(crate) struct LaterPart {
+    file: Arc<dyn PartFile>,
+    place: PartPlace,
 }
 
-impl PartBytes {
-    /// The first `count` bytes, and those behind them; none if there are fewer.
-    pub(crate) fn split_first(&self, count: usize) -> Option<(Self, Self)> {
-        let middle = self.range.start.checked_add(count).filter(|at| *at <= self.range.end)?;
-        let piece = |range| Self { all: Arc::clone(&self.all), range };
-        Some((piece(self.range.start..middle), piece(middle..self.range.end)))
+impl LaterPart {
+    pub(crate) fn counts(&self) -> Counts {
+        self.place.counts
     }
-}
 
-impl Deref for PartBytes {
-    type Target = [u8];
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.file.read(&self.place).unwrap_or_else(|| self.file.lost())
+    }
 
-    fn deref(&self) -> &[u8] {
-        &self.all[self.range.clone()]
+    /// The value that `read` makes of its bytes.
+    pub(crate) fn value<T>(&self, read: impl Fn(&[u8]) -> Option<T>) -> T {
+        read(&self.bytes()).unwrap_or_else(|| self.file.lost())
     }
 }
 

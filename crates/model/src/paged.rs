@@ -3,16 +3,13 @@
 //! A command looks at a few tasks of a run that may have a hundred thousand. What an image keeps
 //! comes as bytes, and becomes values page by page, as they are asked for.
 
-use crate::image::{Codec, PartBytes};
+use crate::image::{Codec, Counts, LaterPart};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 use std::{fmt, iter::repeat_n, ops::Index, sync::OnceLock};
 
 /// How many values a page has: one page is read in the time of a few system calls. In tests a few
 /// values make several pages.
 const PAGE_SIZE: usize = if cfg!(test) { 3 } else { 64 };
-
-/// What is counted over a list without looking at its values.
-pub(crate) type Counts = [u64; 3];
 
 /// What a value adds to the counts of its list.
 pub trait Counted {
@@ -36,14 +33,13 @@ struct Page<T> {
 }
 
 struct KeptPage<T> {
-    bytes: PartBytes,
-    counts: Counts,
+    part: LaterPart,
     read: fn(&[u8]) -> Option<Vec<T>>,
 }
 
 impl<T> Clone for KeptPage<T> {
     fn clone(&self) -> Self {
-        Self { bytes: self.bytes.clone(), counts: self.counts, read: self.read }
+        Self { part: self.part.clone(), read: self.read }
     }
 }
 
@@ -55,7 +51,7 @@ impl<T> Page<T> {
     fn values(&self) -> &Vec<T> {
         self.values.get_or_init(|| {
             let kept = self.kept.as_ref().expect("a page is read or kept");
-            (kept.read)(&kept.bytes).expect("an image is checked when it is opened")
+            kept.part.value(kept.read)
         })
     }
 
@@ -124,7 +120,7 @@ impl<T: Counted> Paged<T> {
 impl<T: Counted> Page<T> {
     fn counts(&self) -> Counts {
         match &self.kept {
-            Some(kept) => kept.counts,
+            Some(kept) => kept.part.counts(),
             None => self.values().iter().map(Counted::counts).fold(Counts::default(), add),
         }
     }
@@ -137,52 +133,49 @@ fn add(one: Counts, other: Counts) -> Counts {
 impl<T: Counted + Serialize + DeserializeOwned> Paged<T> {
     /// The pages as an image keeps them, with their numbers: all of them, or those that have
     /// changed since they were taken last.
-    pub(crate) fn take_pages<C: Codec>(&mut self, all: bool) -> Vec<(u32, Vec<u8>)> {
+    pub(crate) fn take_pages<C: Codec>(&mut self, all: bool) -> Vec<(u32, TakenPage)> {
         let wanted = self.pages.iter_mut().zip(0..).filter(|(page, _)| all || page.is_changed);
-        wanted.map(|(page, number)| (number, page.take::<C>())).collect()
+        let take = |page: &mut Page<T>| {
+            page.is_changed = false;
+            page.encode::<C>()
+        };
+        wanted.map(|(page, number)| (number, take(page))).collect()
     }
 
     /// All pages as an image keeps them, with their numbers.
-    pub(crate) fn pages<C: Codec>(&self) -> Vec<(u32, Vec<u8>)> {
+    pub(crate) fn pages<C: Codec>(&self) -> Vec<(u32, TakenPage)> {
         self.pages.iter().zip(0..).map(|(page, number)| (number, page.encode::<C>())).collect()
     }
 
-    /// A list of `len` values whose pages are kept; none if one is missing or has no counts.
+    /// A list of `len` values whose pages are kept; none if one is missing.
     pub(crate) fn kept<C: Codec>(
         len: usize,
-        mut page: impl FnMut(u32) -> Option<PartBytes>,
+        mut page: impl FnMut(u32) -> Option<LaterPart>,
     ) -> Option<Self> {
         let count = u32::try_from(len.div_ceil(PAGE_SIZE)).ok()?;
-        let pages = (0..count).map(|number| Page::kept::<C>(page(number)?));
+        let pages = (0..count).map(|number| Some(Page::kept::<C>(page(number)?)));
         Some(Self { len, pages: pages.collect::<Option<_>>()? })
     }
 }
 
+/// A page as an image keeps it.
+pub(crate) struct TakenPage {
+    pub(crate) counts: Counts,
+    pub(crate) bytes: Vec<u8>,
+}
+
 impl<T: Counted + Serialize + DeserializeOwned> Page<T> {
-    fn take<C: Codec>(&mut self) -> Vec<u8> {
-        self.is_changed = false;
-        self.encode::<C>()
+    fn encode<C: Codec>(&self) -> TakenPage {
+        let bytes = match &self.kept {
+            Some(kept) => kept.part.bytes(),
+            None => C::encode(self.values()),
+        };
+        TakenPage { counts: self.counts(), bytes }
     }
 
-    fn encode<C: Codec>(&self) -> Vec<u8> {
-        let counts = self.counts();
-        let mut bytes: Vec<u8> = counts.iter().flat_map(|count| count.to_le_bytes()).collect();
-        match &self.kept {
-            Some(kept) => bytes.extend_from_slice(&kept.bytes),
-            None => bytes.extend(C::encode(self.values())),
-        }
-        bytes
-    }
-
-    fn kept<C: Codec>(bytes: PartBytes) -> Option<Self> {
-        let (mut counts, mut rest) = (Counts::default(), bytes);
-        for count in &mut counts {
-            let (number, behind) = rest.split_first(size_of::<u64>())?;
-            *count = u64::from_le_bytes(number.as_ref().try_into().ok()?);
-            rest = behind;
-        }
-        let kept = KeptPage { bytes: rest, counts, read: C::decode::<Vec<T>> };
-        Some(Self { values: OnceLock::new(), kept: Some(kept), is_changed: false })
+    fn kept<C: Codec>(part: LaterPart) -> Self {
+        let kept = KeptPage { part, read: C::decode::<Vec<T>> };
+        Self { values: OnceLock::new(), kept: Some(kept), is_changed: false }
     }
 }
 

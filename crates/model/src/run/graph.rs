@@ -7,7 +7,7 @@
 
 use crate::{
     id::TaskId,
-    image::{NumberReader, NumberWriter, PartBytes},
+    image::{NumberReader, NumberWriter},
     run::{Depends, Plan, Priority, TaskStatus, positions::Positions, state::Progress},
 };
 use std::{
@@ -443,7 +443,7 @@ impl Graph {
     /// Reads what was written; none if it is not what was.
     pub(super) fn read(
         fixed: &[u8],
-        mut nodes: impl FnMut(u32) -> Option<PartBytes>,
+        mut nodes: impl FnMut(u32) -> Option<Vec<u8>>,
     ) -> Option<Self> {
         let mut from = NumberReader::new(fixed);
         let (task_count, node_count) = (from.number()? as usize, from.number()? as usize);

@@ -6,8 +6,8 @@
 
 use crate::{
     id::TaskId,
-    image::{Codec, Image, PartKey, TakenParts},
-    paged::Paged,
+    image::{Codec, Counts, Image, Part, PartKey, TakenParts},
+    paged::{Paged, TakenPage},
     run::{
         Active, PhaseStage, Plan, PlanSource, PlannedTask, Settings,
         graph::Graph,
@@ -57,19 +57,16 @@ impl Active {
         let is_whole = all || self.is_new;
         self.is_new = false;
         let Self { core, graph, .. } = self;
-        let mut parts = vec![(PartKey { kind: HEAD, number: 0 }, C::encode(&core.head()))];
-        let mut add = |kind, pages: Vec<(u32, Vec<u8>)>| {
-            let pages = pages.into_iter();
-            parts.extend(pages.map(|(number, bytes)| (PartKey { kind, number }, bytes)));
-        };
+        let mut parts = vec![plain(HEAD, 0, C::encode(&core.head()))];
         if is_whole {
             let earlier = C::encode(&(&core.away, &core.past, &core.earlier));
-            add(EARLIER, vec![(0, earlier)]);
-            add(GRAPH, vec![(0, graph.write())]);
-            add(PLANNED, core.plan.tasks.pages::<C>());
+            parts.push(plain(EARLIER, 0, earlier));
+            parts.push(plain(GRAPH, 0, graph.write()));
+            parts.extend(core.plan.tasks.pages::<C>().into_iter().map(|it| page(PLANNED, it)));
         }
-        add(NODES, graph.take_nodes(is_whole));
-        add(TASKS, core.tasks.take_pages::<C>(is_whole));
+        let nodes = graph.take_nodes(is_whole).into_iter();
+        parts.extend(nodes.map(|(number, bytes)| plain(NODES, number, bytes)));
+        parts.extend(core.tasks.take_pages::<C>(is_whole).into_iter().map(|it| page(TASKS, it)));
         TakenParts { is_whole, parts }
     }
 
@@ -80,8 +77,8 @@ impl Active {
         let fixed = image.part(GRAPH, 0)?;
         let mut graph = Graph::read(&fixed, |number| image.part(NODES, number))?;
         let count = head.task_count;
-        let planned = Paged::kept::<C>(count, |number| image.part(PLANNED, number))?;
-        let tasks = Paged::kept::<C>(count, |number| image.part(TASKS, number))?;
+        let planned = Paged::kept::<C>(count, |number| image.later(PLANNED, number))?;
+        let tasks = Paged::kept::<C>(count, |number| image.later(TASKS, number))?;
         if graph.task_count() != count {
             return None;
         }
@@ -89,6 +86,16 @@ impl Active {
         graph.set_current(core.current_phase, core.current_is_open());
         Some(Self { core, graph, is_new: false })
     }
+}
+
+/// A part over which nothing is counted.
+fn plain(kind: u32, number: u32, bytes: Vec<u8>) -> Part {
+    Part { key: PartKey { kind, number }, counts: Counts::default(), bytes }
+}
+
+fn page(kind: u32, (number, page): (u32, TakenPage)) -> Part {
+    let TakenPage { counts, bytes } = page;
+    Part { key: PartKey { kind, number }, counts, bytes }
 }
 
 impl Core {

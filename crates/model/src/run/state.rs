@@ -7,8 +7,9 @@
 use crate::{
     evidence::Evidence,
     id::TaskId,
+    image::Counts,
     machine::{Asked, Machine as _, Rejected},
-    paged::{Counted, Counts, Paged},
+    paged::{Counted, Paged},
     run::{
         Command, Plan, PlannedTask,
         graph::{Graph, Standing},

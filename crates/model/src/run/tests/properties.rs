@@ -9,7 +9,7 @@ use super::{
 use crate::document::Document as _;
 use crate::{
     actor::Actor,
-    image::{Codec, Image, PartKey},
+    image::{Codec, Image, Part, PartFile, PartKey, PartPlace},
     machine::{Cause, Decision, Machine as _, Rejected},
     run::{RunState, translate},
 };
@@ -23,6 +23,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
 };
 
 /// What can be said of a step: who did what, and what became of it.
@@ -34,7 +35,21 @@ struct Step {
 /// The parts of an image as a file would keep them.
 #[derive(Default)]
 struct KeptParts {
-    parts: BTreeMap<PartKey, Vec<u8>>,
+    parts: BTreeMap<PartKey, Part>,
+}
+
+#[derive(Debug)]
+struct Held(Vec<u8>);
+
+impl PartFile for Held {
+    fn read(&self, place: &PartPlace) -> Option<Vec<u8>> {
+        let start = usize::try_from(place.at).unwrap();
+        Some(self.0[start..start + place.length].to_vec())
+    }
+
+    fn lost(&self) -> ! {
+        panic!("what is held is not lost")
+    }
 }
 
 impl KeptParts {
@@ -44,13 +59,15 @@ impl KeptParts {
         if taken.is_whole {
             self.parts.clear();
         }
-        self.parts.extend(taken.parts);
-        let (mut bytes, mut ranges) = (Vec::new(), BTreeMap::new());
+        self.parts.extend(taken.parts.into_iter().map(|part| (part.key, part)));
+        let (mut bytes, mut places) = (Vec::new(), BTreeMap::new());
         for (key, part) in &self.parts {
-            ranges.insert(*key, bytes.len()..bytes.len() + part.len());
-            bytes.extend_from_slice(part);
+            let (at, length) = (bytes.len() as u64, part.bytes.len());
+            places.insert(*key, PartPlace { at, length, checksum: 0, counts: part.counts });
+            bytes.extend_from_slice(&part.bytes);
         }
-        Run::of_image::<Text>(&Image::new(bytes, ranges).unwrap()).unwrap()
+        let image = Image::new(Arc::new(Held(bytes)), places);
+        Run::of_image::<Text>(&image).unwrap()
     }
 }
 

@@ -6,65 +6,62 @@
 use waypost_model::run::{Active, PhaseStage, TaskStatus};
 use waypost_store::parse;
 
+/// About as many bytes as a task takes up in the file: twice its id, and what it depends on.
+const TASK_SIZE: usize = 72;
+
 /// The same text as of the document that `Active::render` makes.
 pub(super) fn text_of(active: &Active) -> String {
     let frame = parse::render(&active.render_without_tasks());
-    let mut lists: [String; 6] = Default::default();
-    let mut dependencies = String::new();
-    for task in active.listed() {
-        add(&mut lists[place(task.status)], task.id, "\n      \"");
-        for (id, at) in task.stated().zip(0..) {
-            if at == 0 {
-                add(&mut dependencies, task.id, "\n    \"");
-                dependencies.push_str(": [");
-            } else {
-                dependencies.push(',');
-            }
-            dependencies.push_str("\n      \"");
-            dependencies.push_str(id);
-            dependencies.push('"');
-        }
-        if task.stated().next().is_some() {
-            dependencies.push_str("\n    ]");
-        }
-    }
-    let mut filling = Filling { frame: &frame, text: String::with_capacity(frame.len()) };
+    let size = frame.len() + active.listed().len() * TASK_SIZE;
+    let mut filling = Filling { frame: &frame, text: String::with_capacity(size) };
     for status in TaskStatus::ALL {
-        filling.fill(&format!("\"{status}\": []"), &closed(&lists[place(status)], 4), "[]");
+        let is_any = active.count(status) > 0;
+        let tasks = active.listed().filter(|task| is_any && task.status() == status);
+        filling
+            .fill(&format!("\"{status}\": []"), "[]", |text| list(text, tasks.map(|it| it.id), 4));
     }
-    if !dependencies.is_empty() {
-        filling.fill("\"dependencies\": {}", &format!("{{{dependencies}\n  }}"), "{}");
-    }
+    filling.fill("\"dependencies\": {}", "{}", |text| dependencies(text, active));
     for (number, stage) in active.phases() {
         if matches!(stage, PhaseStage::Closed { .. }) {
-            let mut ids = String::new();
-            active.listed_in(number).for_each(|id| add(&mut ids, id, "\n        \""));
-            filling.fill("\"tasks\": []", &closed(&ids, 6), "[]");
+            filling.fill("\"tasks\": []", "[]", |text| list(text, active.listed_in(number), 6));
         }
     }
     filling.text + filling.frame
 }
 
-fn place(status: TaskStatus) -> usize {
-    TaskStatus::ALL.iter().position(|it| *it == status).unwrap_or(0)
+/// A list of ids, whose brackets are indented so far. Ids need no escapes.
+fn list<'a>(text: &mut String, ids: impl Iterator<Item = &'a str>, indent: usize) {
+    let spaces = "          ";
+    let mut separator = '[';
+    for id in ids {
+        text.push(separator);
+        text.push('\n');
+        text.push_str(&spaces[..indent + 2]);
+        text.push('"');
+        text.push_str(id);
+        text.push('"');
+        separator = ',';
+    }
+    if separator == '[' {
+        text.push_str("[]");
+    } else {
+        text.push('\n');
+        text.push_str(&spaces[..indent]);
+        text.push(']');
+    }
 }
 
-/// Adds an id to what stands between brackets. Ids need no escapes.
-fn add(list: &mut String, id: &str, before: &str) {
-    if !list.is_empty() {
-        list.push(',');
+fn dependencies(text: &mut String, active: &Active) {
+    let mut separator = '{';
+    for task in active.listed().filter(|task| task.stated().next().is_some()) {
+        text.push(separator);
+        text.push_str("\n    \"");
+        text.push_str(task.id);
+        text.push_str("\": ");
+        list(text, task.stated(), 4);
+        separator = ',';
     }
-    list.push_str(before);
-    list.push_str(id);
-    list.push('"');
-}
-
-/// A list with its brackets.
-fn closed(inside: &str, indent: usize) -> String {
-    match inside {
-        "" => "[]".to_owned(),
-        _ => format!("[{inside}\n{:indent$}]", ""),
-    }
+    text.push_str(if separator == '{' { "{}" } else { "\n  }" });
 }
 
 /// A text that is filled from its beginning on.
@@ -75,13 +72,13 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    /// Puts `value` in the place of the empty one at the end of `mark`, where that comes next.
-    /// Quotes inside of texts are escaped, so a mark is never found in one.
-    fn fill(&mut self, mark: &str, value: &str, empty: &str) {
+    /// Puts what `write` writes in the place of the empty value at the end of `mark`, where that comes
+    /// next. Quotes inside of texts are escaped, so a mark is never found in one.
+    fn fill(&mut self, mark: &str, empty: &str, write: impl FnOnce(&mut String)) {
         let Some(at) = self.frame.find(mark) else { return };
         let end = at + mark.len();
         self.text.push_str(&self.frame[..end - empty.len()]);
-        self.text.push_str(value);
+        write(&mut self.text);
         self.frame = &self.frame[end..];
     }
 }

@@ -189,7 +189,7 @@ impl Active {
             if !named.is_empty() {
                 stated.push((id.clone(), named));
             }
-            tasks.of_mut(task.status).push(id);
+            tasks.of_mut(task.status()).push(id);
         }
         let dependencies = Ordered::of_distinct(stated);
         RunState { tasks, dependencies, ..self.render_around(true) }
@@ -201,11 +201,10 @@ impl Active {
     }
 
     /// The tasks as the file lists them, from the graph alone: no task itself is looked at.
-    pub fn listed(&self) -> impl Iterator<Item = ListedTask<'_>> {
+    pub fn listed(&self) -> impl ExactSizeIterator<Item = ListedTask<'_>> {
         let graph = &self.graph;
         (0..graph.task_count()).map(move |position| ListedTask {
             id: graph.id_text(position),
-            status: graph.status(position),
             position,
             graph,
         })
@@ -293,12 +292,15 @@ impl Active {
 #[derive(Debug)]
 pub struct ListedTask<'a> {
     pub id: &'a str,
-    pub status: TaskStatus,
     position: usize,
     graph: &'a Graph,
 }
 
 impl<'a> ListedTask<'a> {
+    pub fn status(&self) -> TaskStatus {
+        self.graph.status(self.position)
+    }
+
     /// The ids that it names as its dependencies.
     pub fn stated(&self) -> impl Iterator<Item = &'a str> {
         let graph = self.graph;

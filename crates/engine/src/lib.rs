@@ -30,6 +30,7 @@ pub mod init;
 pub mod isolation;
 mod ledger;
 mod machines;
+pub mod mentions;
 pub mod notify;
 pub mod open;
 mod outbox;

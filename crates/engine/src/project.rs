@@ -603,8 +603,11 @@ impl Project {
         let view = journal.view()?;
         let mut newest = VecDeque::new();
         let mut end = view.end()?;
+        // An entry may be a plan of megabytes: at first not many more are read than are wanted.
+        let mut at_once = limit;
         while newest.len() < limit {
-            let page = view.feed_until(end, LOG_PAGE)?;
+            at_once = at_once.saturating_mul(2).min(LOG_PAGE);
+            let page = view.feed_until(end, at_once)?;
             let Some(first) = page.first() else { break };
             end = first.cursor_before();
             for entry in page.into_iter().rev().filter(&wanted).take(limit - newest.len()) {

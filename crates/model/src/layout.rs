@@ -62,6 +62,8 @@ pub mod state {
 
     /// Ends the name of a machine's image, which begins with its stream's.
     pub const IMAGE_SUFFIX: &str = ".image";
+    /// Which entries of the journal are about what.
+    pub const MENTIONS: &str = "mentions.db";
     /// The run in brief.
     pub const RUN_SUMMARY: &str = "run.summary";
     /// What a run in the background says.

@@ -10,6 +10,7 @@ pub mod hash;
 pub mod image;
 pub mod journal;
 pub mod lock;
+pub mod mentions;
 pub mod parse;
 pub mod permits;
 pub mod place;

@@ -7,9 +7,15 @@ use crate::{
     error::CliError,
     output::{CYAN, DIM, styled},
 };
-use serde_json::Value;
-use std::{fmt::Write as _, process::ExitCode, time::Duration};
-use waypost_engine::{BadCursor, Cursor, Follower, Project, Recorded};
+use serde_json::{Value, value::RawValue};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+    fmt::Write as _,
+    process::ExitCode,
+    time::Duration,
+};
+use waypost_engine::{BadCursor, Cursor, Follower, Project, Recorded, mentions};
 use waypost_model::{
     code::Code,
     verdict::{Verdict, VerdictOutcome},
@@ -17,6 +23,9 @@ use waypost_model::{
 
 /// How often a followed log is looked at where the system does not tell of commits.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The stream of what the hook answered.
+const VERDICTS: &str = "verdicts";
 
 /// Fields of an event that are too long for a line.
 const LONG_FIELDS: [&str; 4] = ["plan", "contract", "feature", "settings"];
@@ -54,9 +63,11 @@ pub(crate) struct LogArgs {
 
 pub(crate) fn run(context: &Context, args: &LogArgs) -> Result<ExitCode, CliError> {
     let mut project = open(context)?;
+    let is_refusal =
+        |entry: &Recorded| entry.stream.as_str() == VERDICTS && entry.kind == "refused";
     let wanted = |entry: &Recorded| {
-        let is_refusal = entry.stream.as_str() == "verdicts" && entry.kind == "refused";
-        (is_refusal || !args.refused) && args.id.as_ref().is_none_or(|id| is_about(entry, id))
+        (is_refusal(entry) || !args.refused)
+            && args.id.as_ref().is_none_or(|id| mentions::is_about(entry, id))
     };
     if let Some(after) = &args.after {
         let after = after.parse().map_err(|error: BadCursor| {
@@ -68,7 +79,15 @@ pub(crate) fn run(context: &Context, args: &LogArgs) -> Result<ExitCode, CliErro
     }
     let mut last = Cursor::START;
     let limit = if args.all { usize::MAX } else { args.limit };
-    for entry in project.log(limit, wanted)? {
+    let entries = match &args.id {
+        Some(id) => mentions::entries_about(&mut project, id, limit, wanted)?,
+        None if args.refused => {
+            let verdicts = VERDICTS.parse().expect("it is the name of a stream");
+            mentions::entries_of_stream(&mut project, &verdicts, limit, wanted)?
+        }
+        None => project.log(limit, wanted)?,
+    };
+    for entry in entries {
         last = entry.cursor();
         print(context, &entry)?;
     }
@@ -107,25 +126,26 @@ fn read_on(
     }
 }
 
-/// Whether an entry belongs to the stream or names the id; `run:T1.3` asks for both.
-fn is_about(entry: &Recorded, id: &str) -> bool {
-    let body = body(entry);
-    let names = |id: &str| {
-        ["id", "gate", "phase"].iter().any(|field| match &body[*field] {
-            Value::String(text) => text == id,
-            Value::Number(number) => number.to_string() == id,
-            _ => false,
-        })
-    };
-    let stream = entry.stream.as_str();
-    let in_part = |part: &str, id: &str| stream.split(':').next() == Some(part) && names(id);
-    stream == id || names(id) || id.split_once(':').is_some_and(|(part, id)| in_part(part, id))
+/// What an event says: `{"task_started": {…}}` without the word that is its kind, as it is written.
+fn raw_body(entry: &Recorded) -> Option<&RawValue> {
+    let event: HashMap<Cow<'_, str>, &RawValue> = serde_json::from_str(&entry.body).ok()?;
+    event.get(entry.kind.as_str()).copied()
 }
 
-/// What an event says: `{"task_started": {…}}` without the word that is its kind.
-fn body(entry: &Recorded) -> Value {
-    let mut event = serde_json::from_str(&entry.body).unwrap_or(Value::Null);
-    event.get_mut(&entry.kind).map_or(Value::Null, Value::take)
+/// The same with objects in its long fields left out: a plan may have a hundred thousand tasks.
+fn short_body(entry: &Recorded) -> Value {
+    let raw = raw_body(entry).map_or("null", RawValue::get);
+    let fields: Option<BTreeMap<String, &RawValue>> = serde_json::from_str(raw).ok();
+    let Some(fields) = fields else { return serde_json::from_str(raw).unwrap_or(Value::Null) };
+    let short = |(name, raw): (String, &RawValue)| {
+        let is_long = LONG_FIELDS.contains(&name.as_str()) && raw.get().starts_with('{');
+        let value = match is_long {
+            true => Value::Object(serde_json::Map::new()),
+            false => serde_json::from_str(raw.get()).unwrap_or(Value::Null),
+        };
+        (name, value)
+    };
+    Value::Object(fields.into_iter().map(short).collect())
 }
 
 fn print(context: &Context, entry: &Recorded) -> Result<(), CliError> {
@@ -138,12 +158,12 @@ fn print(context: &Context, entry: &Recorded) -> Result<(), CliError> {
             at: entry.at.to_string(),
             actor: &entry.actor,
             kind: &entry.kind,
-            body: body(entry),
+            body: raw_body(entry),
         })?);
     }
     let number = styled(DIM, format!("{:>6} {}", entry.seq, entry.at));
     let kind = styled(CYAN, &entry.kind);
-    let body = body(entry);
+    let body = short_body(entry);
     if let Ok(verdict) = serde_json::from_value::<Verdict>(body.clone()) {
         let number = styled(DIM, format!("{:>6} {}", entry.seq, verdict.at));
         return Ok(context.out.line(format!(

@@ -4,7 +4,7 @@ use super::run::RunReport;
 use crate::spelling::{self, Step};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use std::path::Path;
 use waypost_engine::{Cursor, Happening, Recorded, RunNews};
 use waypost_model::{
@@ -34,7 +34,8 @@ pub(crate) struct LogLine<'a> {
     /// The event's word.
     pub(crate) kind: &'a str,
     /// What it says; its keys are the event's.
-    pub(crate) body: Value,
+    #[schemars(with = "Value")]
+    pub(crate) body: Option<&'a RawValue>,
 }
 
 /// A line about a run that is watched.

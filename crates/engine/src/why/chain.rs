@@ -165,7 +165,7 @@ impl<'a> Chain<'a> {
         if let Some(parked) = view.parked(now) {
             drafts.push(self.parked(parked, id, who));
         } else if let Some(agent) = agent_of(view.planned, self.active.settings()) {
-            let mut others = self.active.tasks().filter_map(|it| Some((it, it.parked(now)?)));
+            let mut others = self.active.parked().filter_map(|it| Some((it, it.parked(now)?)));
             let same = |(_, parked): &(TaskView<'_>, &Parked)| parked.agent == agent;
             if let Some((other, parked)) = others.find(same) {
                 let other = &other.planned.id;
@@ -237,8 +237,7 @@ impl<'a> Chain<'a> {
                 "all slots are taken: {running} in progress, and max_parallel is {limit}"
             )));
         }
-        let works = self.active.tasks().filter(|it| it.status == TaskStatus::InProgress);
-        let works: Vec<TaskView<'_>> = works.collect();
+        let works: Vec<TaskView<'_>> = self.active.tasks_with(TaskStatus::InProgress).collect();
         let agent = agent_of(view.planned, settings);
         let agents = works.iter().filter(|it| agent_of(it.planned, settings).is_some()).count();
         if agent.is_some() && self.around.max_agents > 0 && agents >= self.around.max_agents {
@@ -354,10 +353,10 @@ impl<'a> Chain<'a> {
                 drafts.extend(self.entry(current));
             }
             _ => {
-                let open = self.active.tasks().filter(|it| {
-                    it.planned.phase == current
-                        && matches!(it.status, TaskStatus::InProgress | TaskStatus::Ready)
-                });
+                let is_open = |it: &TaskView<'_>| {
+                    matches!(it.status, TaskStatus::InProgress | TaskStatus::Ready)
+                };
+                let open = self.active.unfinished_in(current).filter(is_open);
                 if let Some(next) = open.min_by_key(|it| nearness(it.status)) {
                     drafts.extend(self.explain(&next, next.planned.id.as_str()));
                 }
@@ -385,7 +384,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// What a task depends on: what its file names, else the whole phase before.
+    /// What a task depends on: what its file names, else what is not completed of the phase before.
     fn wanted(&self, view: &TaskView<'_>) -> Vec<TaskView<'a>> {
         match &view.planned.depends {
             Depends::On(ids) => ids.iter().filter_map(|id| self.active.task(id)).collect(),
@@ -394,7 +393,7 @@ impl<'a> Chain<'a> {
                 let Some((before, _)) = phases.range(..view.planned.phase).next_back() else {
                     return Vec::new();
                 };
-                self.active.tasks().filter(|it| it.planned.phase == *before).collect()
+                self.active.unfinished_in(*before).collect()
             }
         }
     }

@@ -10,10 +10,10 @@ use crate::{
     attendance, changes,
     error::{EngineError, Problem},
     ledger::{inbox_stream, run_stream},
+    mentions,
     project::Project,
 };
 use chain::{About, Around, Chain, Draft};
-use serde_json::Value;
 use waypost_model::{code::Code, id::TaskId, next::NextStep, run::TaskStatus};
 use waypost_store::journal::Recorded;
 
@@ -77,19 +77,17 @@ fn around(project: &mut Project) -> Result<Around, EngineError> {
     })
 }
 
-/// Looks up the events, all in one pass over the journal from its end.
+/// Looks up the event behind each reason: the newest of its kind.
 fn with_events(project: &mut Project, drafts: Vec<Draft>) -> Result<Vec<Reason>, EngineError> {
-    let mut wanted: Vec<About> = Vec::new();
+    let mut found: Vec<(About, Option<Recorded>)> = Vec::new();
     for about in drafts.iter().filter_map(|draft| draft.about.clone()) {
-        if !wanted.contains(&about) {
-            wanted.push(about);
+        if !found.iter().any(|(known, _)| *known == about) {
+            let newest = mentions::newest_about(project, &about.name(), |it| is_about(it, &about))?;
+            found.push((about, newest));
         }
     }
-    let found = log_matching(project, &wanted)?;
-    let event_of = |about: &About| {
-        let at = wanted.iter().position(|it| it == about)?;
-        found.iter().find(|(index, _)| *index == at).map(|(_, event)| event.clone())
-    };
+    let event_of =
+        |about: &About| found.iter().find(|(it, _)| it == about).and_then(|(_, it)| it.clone());
     let reasons = drafts.into_iter().map(|draft| Reason {
         event: draft.about.as_ref().and_then(event_of),
         text: draft.text,
@@ -98,37 +96,22 @@ fn with_events(project: &mut Project, drafts: Vec<Draft>) -> Result<Vec<Reason>,
     Ok(reasons.collect())
 }
 
-/// The newest event for each of these, with its index.
-fn log_matching(
-    project: &mut Project,
-    wanted: &[About],
-) -> Result<Vec<(usize, Recorded)>, EngineError> {
-    let found = std::cell::RefCell::new(Vec::<usize>::new());
-    let is_first = |entry: &Recorded| {
-        let mut found = found.borrow_mut();
-        let index = (0..wanted.len())
-            .find(|index| !found.contains(index) && is_about(entry, &wanted[*index]));
-        found.extend(index);
-        index.is_some()
-    };
-    // The newest come first to the filter, and last in what it lets through.
-    let entries = project.log(wanted.len(), is_first)?;
-    Ok(found.into_inner().into_iter().zip(entries.into_iter().rev()).collect())
-}
-
+/// Whether an entry that names it is of the right kind.
 fn is_about(entry: &Recorded, about: &About) -> bool {
     let (stream, kinds) = match about {
         About::Task(_, kinds) | About::Phase(_, kinds) => (run_stream(), *kinds),
         About::Entry(_) => (inbox_stream(), &["asked", "reworded"][..]),
     };
-    if entry.stream != stream || !kinds.contains(&entry.kind.as_str()) {
-        return false;
-    }
-    let body: Value = serde_json::from_str(&entry.body).unwrap_or_default();
-    let body = &body[&entry.kind];
-    match about {
-        About::Task(id, _) => body["id"].as_str() == Some(id.as_str()),
-        About::Phase(phase, _) => body["phase"].as_u64() == Some(u64::from(*phase)),
-        About::Entry(id) => body["id"].as_str() == Some(id.as_str()),
+    entry.stream == stream && kinds.contains(&entry.kind.as_str())
+}
+
+impl About {
+    /// The name under which its events are found.
+    fn name(&self) -> String {
+        match self {
+            Self::Task(id, _) => id.to_string(),
+            Self::Phase(phase, _) => phase.to_string(),
+            Self::Entry(id) => id.to_string(),
+        }
     }
 }

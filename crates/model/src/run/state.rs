@@ -476,6 +476,20 @@ impl Active {
         (0..self.core.tasks.len()).map(|position| self.view(position))
     }
 
+    /// The tasks of a phase that are not completed; the others are not looked at.
+    pub fn unfinished_in(&self, phase: u32) -> impl Iterator<Item = TaskView<'_>> {
+        let tasks = self.graph.tasks_of(phase).iter().map(|position| *position as usize);
+        let unfinished = tasks.filter(|at| self.graph.status(*at) != TaskStatus::Completed);
+        unfinished.map(|position| self.view(position))
+    }
+
+    /// The tasks that are parked, or were and have not been started since.
+    pub fn parked(&self) -> impl Iterator<Item = TaskView<'_>> {
+        let pages = self.graph.ready().filter(|at| self.core.tasks.counts_around(*at)[2] > 0);
+        let tasks = pages.map(|position| self.view(position));
+        tasks.filter(|view| view.trail.is_some_and(|trail| trail.parked.is_some()))
+    }
+
     pub fn task(&self, id: &TaskId) -> Option<TaskView<'_>> {
         self.graph.position(id).map(|position| self.view(position))
     }

@@ -188,10 +188,7 @@ impl Active {
     }
 
     fn parked_summaries(&self) -> Vec<TaskSummary> {
-        let is_parked = |view: &TaskView<'_>| view.trail.is_some_and(|it| it.parked.is_some());
-        let pages = self.graph.ready().filter(|at| self.core.tasks.counts_around(*at)[2] > 0);
-        let parked = pages.map(|position| self.view(position)).filter(is_parked);
-        parked.map(|view| self.summarize(&view)).collect()
+        self.parked().map(|view| self.summarize(&view)).collect()
     }
 
     fn all_with(&self, status: TaskStatus) -> Vec<TaskSummary> {

@@ -52,6 +52,7 @@ const BENCHES: &[Bench] = &[
     // Measured as it is given away, because how it is linked is half of what it costs.
     Bench { name: "hook", package: "waypost", folder: "crates/cli" },
     Bench { name: "run", package: "waypost", folder: "crates/cli" },
+    Bench { name: "scale", package: "waypost", folder: "crates/cli" },
     Bench { name: "agents", package: "waypost", folder: "crates/cli" },
     Bench { name: "trees", package: "waypost", folder: "crates/cli" },
 ];

@@ -51,6 +51,12 @@ const NEEDS: &[Need] = &[
         lost: "reading our `--json` output with jq, and the shell loop that we are measured against",
     },
     Need {
+        program: "time",
+        package: "time",
+        purposes: &[Purpose::Bench],
+        lost: "the peak memory of single commands",
+    },
+    Need {
         program: "script",
         package: "bsdutils",
         purposes: &[Purpose::Tests],

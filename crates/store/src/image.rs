@@ -193,7 +193,7 @@ impl Record {
             file.read_exact_at(&mut front[read..], at + read as u64).ok()?;
         }
         let checksum = checksum(&front[HEADER_SIZE..table.end]);
-        let parts = places(&front, table.clone(), at, end)?;
+        let parts = places(&front, table, at, end)?;
         let is_whole = Some(checksum) == number_64(&front, CHECKSUM_AT);
         let key = front[HEADER_SIZE..start].to_vec();
         is_whole.then_some(Self { key, parts, checksum, end })

@@ -313,9 +313,8 @@ fn put_away<W: MachineWindow>(
         }
         (None, _) => false,
     };
-    match backup {
-        Some(backup) => keep_backup::<W>(project, window, &backup)?,
-        None => {}
+    if let Some(backup) = backup {
+        keep_backup::<W>(project, window, &backup)?;
     }
     Ok(has_landed)
 }

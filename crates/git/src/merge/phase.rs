@@ -180,15 +180,20 @@ pub fn sync_phase(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
 /// Takes away the branch and the work tree of a phase that has landed, or that has nothing.
 pub fn close_phase(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
     retire(trees, &phase.name, "the phase is over")?;
-    for name in [phase.head(), phase.marker()] {
-        for _ in 0..TRIES {
-            let Some(commit) = trees.commit_of(&name)? else { break };
-            if trees.git()?.try_text(&["update-ref", "-d", &name, &commit])?.is_some() {
-                break;
-            }
+    remove_ref(trees, &phase.head())?;
+    forget_occupants(trees, phase)?;
+    // The last to go, because by it an engine that comes after a crash finds what is left.
+    remove_ref(trees, &phase.marker())
+}
+
+fn remove_ref(trees: &Trees, name: &str) -> Result<(), GitError> {
+    for _ in 0..TRIES {
+        let Some(commit) = trees.commit_of(name)? else { break };
+        if trees.git()?.try_text(&["update-ref", "-d", name, &commit])?.is_some() {
+            break;
         }
     }
-    forget_occupants(trees, phase)
+    Ok(())
 }
 
 /// Whether nothing was joined to a phase yet.

@@ -6,7 +6,7 @@
 use super::{NAME, Repository, git, write};
 use crate::{
     error::GitError,
-    merge::{Occupant, PhaseBranch, Stamp, enter, leave, open_phase},
+    merge::{Occupant, PhaseBranch, Stamp, close_phase, enter, has_phase, leave, open_phase},
     tree::{Retirement, Trees, bring_back, make, retire, settle, sweep},
 };
 use std::{
@@ -205,6 +205,23 @@ fn going_on_in_a_shared_tree_goes_on() {
             assert_eq!(fs::read_to_string(path.join("a.txt")).unwrap(), "worked on\n");
             assert_eq!(fs::read_to_string(path.join("new.txt")).unwrap(), "new");
             assert_eq!(git(&path, "rev-parse HEAD"), repository.head());
+        },
+    );
+}
+
+/// Closes the phase if there is something of it, as an engine does that comes after a crash.
+#[test]
+fn closing_a_shared_phase_goes_on() {
+    check(
+        enter_and_work,
+        |trees| match has_phase(trees, &occupant(1).phase)? {
+            true => close_phase(trees, &occupant(1).phase),
+            false => Ok(()),
+        },
+        |repository| {
+            let refs = "for-each-ref refs/heads/worktree refs/waypost/phases refs/waypost/shared";
+            assert_eq!(repository.git(refs), "");
+            assert!(!repository.root.join(PHASE).exists());
         },
     );
 }

@@ -55,7 +55,8 @@ pub(crate) fn hindrance(project: &mut Project, agent: &str) -> Result<Option<Par
     let now = project.clock.now();
     let held = current(project)?.held(agent, now).cloned();
     if let Some(accounts::AccountHold { until, cause, why, in_a_row }) = held {
-        return Ok(Some(Parked { until, cause, why, agent: agent.to_owned(), in_a_row }));
+        let agent = agent.to_owned();
+        return Ok(Some(Parked { until, cause, why, agent, in_a_row, trouble: None }));
     }
     let is_used_up = day_left(project, now)? == Some(0);
     Ok(is_used_up.then(|| out_of_money(agent, Purse::Day, now)))

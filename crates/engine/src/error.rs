@@ -3,15 +3,19 @@
 //! Every error has a code, which says what can be done about it and decides the exit code. What
 //! leads on is a value that the faces spell; the causes stay behind it as a chain.
 
+use rustix::io::Errno;
 use std::{
     error::Error,
-    fmt,
+    fmt, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 use waypost_git::GitError;
-use waypost_model::{code::Code, diagnostic::Diagnostic, machine::Rejected, next::NextStep};
-use waypost_store::{StoreError, lock::Owner};
+use waypost_model::{
+    code::Code, diagnostic::Diagnostic, machine::Rejected, next::NextStep, trouble::Trouble,
+};
+use waypost_proc::ProcError;
+use waypost_store::{StoreError, lock::Owner, trouble_of};
 
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -26,7 +30,7 @@ pub enum EngineError {
     Runs { owner: Box<Owner> },
     /// The processes of tasks cannot be kept.
     #[error(transparent)]
-    Proc(#[from] waypost_proc::ProcError),
+    Proc(#[from] ProcError),
     /// A file that a person or an agent wrote cannot be used as it is.
     #[error("{} is not valid", .0.path.display())]
     Invalid(Box<InvalidFile>),
@@ -159,6 +163,29 @@ impl EngineError {
         }
     }
 
+    /// The trouble of the machine behind it, if there is one: Waypost cannot work, no task is to
+    /// blame, and the same may work another time.
+    pub fn trouble(&self) -> Option<Trouble> {
+        let own = match self {
+            Self::Store(error) => error.trouble(),
+            Self::Git(error) => error.trouble(),
+            Self::Proc(ProcError::Start { detail, .. }) => Trouble::of_words(detail),
+            _ => None,
+        };
+        let mut behind = (self as &dyn Error).source();
+        let mut found = own;
+        while let (None, Some(cause)) = (found, behind) {
+            let of_system = cause.downcast_ref::<Errno>().map(|it| io::Error::from(*it));
+            found = match cause.downcast_ref::<io::Error>() {
+                Some(error) => trouble_of(error),
+                None => of_system.as_ref().and_then(trouble_of),
+            };
+            found = found.or_else(|| cause.downcast_ref::<StoreError>()?.trouble());
+            behind = cause.source();
+        }
+        found
+    }
+
     /// What leads on, the most useful first; any one of them.
     pub fn next_steps(&self) -> Vec<NextStep> {
         match self {
@@ -201,7 +228,6 @@ pub fn with_causes(error: &dyn Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
 
     #[test]
     fn a_problem_keeps_what_is_behind_it() {
@@ -215,6 +241,39 @@ mod tests {
                 "the journal could not be written: no space left to write /x: no storage space"
             );
             assert_eq!(error.code(), Code::DiskFull);
+            assert_eq!(error.trouble(), Some(Trouble::NoSpace));
+        }
+    }
+
+    #[test]
+    fn troubles_of_the_machine_are_told_from_other_failures() {
+        let file = |errno: Errno| {
+            let (action, path, source) = ("write", "/x".into(), errno.into());
+            EngineError::from(StoreError::File { action, path, source })
+        };
+        let failed = |said: &str| {
+            let (command, said) = ("commit".to_owned(), said.to_owned());
+            EngineError::from(GitError::Failed { command, said })
+        };
+        let branch = waypost_git::Absence::Branch { name: "phase-1".into() };
+        let table = [
+            (file(Errno::IO), Some(Trouble::DiskError)),
+            (file(Errno::ROFS), Some(Trouble::ReadOnly)),
+            (file(Errno::MFILE), Some(Trouble::NoFiles)),
+            (file(Errno::ACCESS), None),
+            (failed("fatal: No space left on device"), Some(Trouble::NoSpace)),
+            (failed("fatal: pathspec 'a' did not match"), None),
+            (GitError::Killed { command: "add".into() }.into(), Some(Trouble::GitDied)),
+            (GitError::from(branch).into(), Some(Trouble::Repository)),
+            (
+                GitError::Unavailable { source: Errno::AGAIN.into() }.into(),
+                Some(Trouble::NoProcesses),
+            ),
+            (Problem::system("cannot make an event", Errno::MFILE).into(), Some(Trouble::NoFiles)),
+            (Problem::new(Code::Bug, "something else").into(), None),
+        ];
+        for (error, want) in table {
+            assert_eq!(error.trouble(), want, "{}", with_causes(&error));
         }
     }
 }

@@ -23,6 +23,7 @@ pub mod evidence;
 mod execute;
 mod fence;
 pub mod gate;
+mod ground;
 mod guest;
 mod home;
 pub mod host;

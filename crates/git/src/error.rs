@@ -7,8 +7,8 @@ use std::{
     io,
     path::{Path, PathBuf},
 };
-use waypost_model::code::Code;
-use waypost_store::StoreError;
+use waypost_model::{code::Code, trouble::Trouble};
+use waypost_store::{StoreError, trouble_of};
 
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -220,6 +220,21 @@ impl GitError {
                 Mistake::FilterName { .. } => Code::FilterUnknown,
                 Mistake::NotText { .. } => Code::NotText,
             },
+        }
+    }
+
+    /// The trouble of the machine or of the repository behind it, if there is one: then the same may
+    /// work another time, and no task is to blame.
+    pub fn trouble(&self) -> Option<Trouble> {
+        match self {
+            Self::Store(error) => error.trouble(),
+            Self::File { source, .. } | Self::Unavailable { source } => trouble_of(source),
+            Self::Killed { .. } => Some(Trouble::GitDied),
+            Self::Failed { said, .. } => Trouble::of_words(said),
+            Self::Missing(
+                Absence::Branch { .. } | Absence::Record { .. } | Absence::Shown { .. },
+            ) => Some(Trouble::Repository),
+            Self::Refused(_) | Self::Held(_) | Self::Missing(_) | Self::BadInput(_) => None,
         }
     }
 

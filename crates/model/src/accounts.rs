@@ -134,7 +134,7 @@ impl Machine for Accounts {
                 Some(Event::Spent { day, agent, micros: *micros })
             }
             Command::Hold { parked } if parked.cause.holds_agent() => {
-                let Parked { until, cause, why, agent, in_a_row } = parked.clone();
+                let Parked { until, cause, why, agent, in_a_row, .. } = parked.clone();
                 let held = AccountHold { until, cause, why, in_a_row };
                 (!self.is_known(&agent, &held)).then_some(Event::Held { agent, held })
             }
@@ -204,7 +204,7 @@ mod tests {
     fn hold(cause: ParkCause, until: i64, in_a_row: u32) -> Command {
         let until = Some(Time::from_millis(until));
         let (why, agent) = ("a limit".into(), "claude".into());
-        Command::Hold { parked: Parked { until, cause, why, agent, in_a_row } }
+        Command::Hold { parked: Parked { until, cause, why, agent, in_a_row, trouble: None } }
     }
 
     #[test]
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!((held(&accounts, 150), accounts.in_a_row("claude")), (None, 0));
         // What holds one task alone holds no account.
         assert_eq!(decide(&mut accounts, &hold(ParkCause::Budget, 900, 1), 150), []);
-        assert_eq!(decide(&mut accounts, &hold(ParkCause::NoRoom, 900, 1), 150), []);
+        assert_eq!(decide(&mut accounts, &hold(ParkCause::Infrastructure, 900, 1), 150), []);
     }
 
     command_variants!(Command: Spend, Hold, Wake);

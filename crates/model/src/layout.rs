@@ -68,6 +68,8 @@ pub mod state {
     pub const RUN_SUMMARY: &str = "run.summary";
     /// What a run in the background says.
     pub const RUN_LOG: &str = "run.log";
+    /// Written and removed, to see whether the disk takes it.
+    pub const PROBE: &str = "probe";
     /// Outputs of attempts.
     pub const LOGS: &str = "logs";
     pub const KEEPERS: &str = "keepers";

@@ -31,5 +31,6 @@ pub mod retry;
 pub mod run;
 pub mod text;
 pub mod time;
+pub mod trouble;
 pub mod verdict;
 pub mod workflow;

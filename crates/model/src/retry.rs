@@ -33,6 +33,8 @@ pub enum Scope {
     Delivery,
     /// An agent that met a usage limit without being told when it ends.
     RateLimit,
+    /// A trouble of the machine that Waypost works on.
+    Infrastructure,
 }
 
 /// Why something failed, as far as it matters for what comes next.
@@ -108,6 +110,8 @@ impl Policy {
             Scope::Gate | Scope::Phase => Self::new(2, 1, 30),
             Scope::Delivery => Self::new(u32::MAX, 5, 1_800).jitter(25),
             Scope::RateLimit => Self::new(u32::MAX, 60, 3_600).jitter(10),
+            // A look costs little, and a run that could go on waits for it.
+            Scope::Infrastructure => Self::new(u32::MAX, 2, 10),
         }
     }
 

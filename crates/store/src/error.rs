@@ -3,11 +3,12 @@
 //! No type of the database library appears here: the same errors will come from PostgreSQL.
 
 use crate::{file::FileKind, journal::Cursor, lock::Owner};
+use rustix::io::Errno;
 use std::{
     io,
     path::{Path, PathBuf},
 };
-use waypost_model::{code::Code, id::StreamName, next::NextStep};
+use waypost_model::{code::Code, id::StreamName, next::NextStep, trouble::Trouble};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -94,6 +95,17 @@ impl StoreError {
         }
     }
 
+    /// The trouble of the machine behind it, if there is one: then it may work another time.
+    pub fn trouble(&self) -> Option<Trouble> {
+        match self {
+            Self::Full { .. } => Some(Trouble::NoSpace),
+            Self::File { source, .. } => trouble_of(source),
+            Self::CommitUnknown { cause } => cause.trouble(),
+            Self::Database { detail, .. } => Trouble::of_words(detail),
+            _ => None,
+        }
+    }
+
     /// What leads on, where a step of ours does.
     pub fn next_step(&self) -> Option<NextStep> {
         match self {
@@ -143,6 +155,43 @@ impl StoreError {
     pub(crate) fn corrupt(path: &Path, detail: impl Into<String>) -> Self {
         Self::Corrupt { path: path.to_owned(), detail: detail.into() }
     }
+}
+
+/// Which trouble of the machine an error of the operating system or the database is.
+pub fn trouble_of(error: &io::Error) -> Option<Trouble> {
+    if let Some(code) = error.raw_os_error() {
+        return trouble_of_code(code);
+    }
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(Trouble::NoSpace),
+        io::ErrorKind::ReadOnlyFilesystem => Some(Trouble::ReadOnly),
+        io::ErrorKind::OutOfMemory => Some(Trouble::NoMemory),
+        _ => {
+            let inner = error.get_ref()?.downcast_ref::<rusqlite::Error>()?;
+            match inner.sqlite_error_code()? {
+                rusqlite::ErrorCode::SystemIoFailure | rusqlite::ErrorCode::CannotOpen => {
+                    Some(Trouble::DiskError)
+                }
+                rusqlite::ErrorCode::ReadOnly => Some(Trouble::ReadOnly),
+                rusqlite::ErrorCode::OutOfMemory => Some(Trouble::NoMemory),
+                _ => None,
+            }
+        }
+    }
+}
+
+fn trouble_of_code(code: i32) -> Option<Trouble> {
+    let troubles = [
+        (Errno::NOSPC, Trouble::NoSpace),
+        (Errno::DQUOT, Trouble::NoSpace),
+        (Errno::ROFS, Trouble::ReadOnly),
+        (Errno::IO, Trouble::DiskError),
+        (Errno::AGAIN, Trouble::NoProcesses),
+        (Errno::MFILE, Trouble::NoFiles),
+        (Errno::NFILE, Trouble::NoFiles),
+        (Errno::NOMEM, Trouble::NoMemory),
+    ];
+    troubles.into_iter().find(|(errno, _)| errno.raw_os_error() == code).map(|(_, it)| it)
 }
 
 fn held_by(holder: Option<&Owner>) -> String {

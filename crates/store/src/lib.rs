@@ -19,4 +19,4 @@ pub mod socket;
 pub mod tasks_md;
 pub mod windows;
 
-pub use error::StoreError;
+pub use error::{StoreError, trouble_of};

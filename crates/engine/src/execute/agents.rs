@@ -18,7 +18,7 @@ use crate::{
         Purse, Supervised, agents_folder, heard_in, inherited, new_uuid, out_of_money,
         text_questions,
     },
-    error::EngineError,
+    error::{EngineError, with_causes},
     init,
     ledger::MachineCommand,
     permits,
@@ -33,12 +33,14 @@ use waypost_agent::{
 };
 use waypost_model::{
     actor::Actor,
+    code::Code,
     id::TaskId,
     layout,
     permission::Grant,
     retry::FailureClass,
-    run::{self, Account, Failure, Prompt, Trail},
+    run::{self, Account, Failure, Parked, Prompt, Trail},
     time::Time,
+    trouble::Trouble,
 };
 use waypost_proc::ProcError;
 use waypost_store::file;
@@ -65,8 +67,24 @@ struct Assignment {
 }
 
 impl Executor<'_> {
-    /// Puts an agent to work on an attempt.
+    /// Puts an agent to work on an attempt. Where the machine is in trouble, the attempt waits.
     pub(super) fn engage(
+        &mut self,
+        project: &mut Project,
+        attempt: Attempt,
+    ) -> Result<(), EngineError> {
+        let (id, now) = (attempt.id.clone(), project.clock.now());
+        let engaged = self.try_to_engage(project, attempt.clone());
+        let Err(error) = engaged else { return Ok(()) };
+        // What could not be recorded has to be looked at first, and what runs already is adopted.
+        let is_unsure = error.code() == Code::OutcomeUnknown || self.workers.contains_key(&id);
+        let Some(trouble) = error.trouble().filter(|_| !is_unsure) else { return Err(error) };
+        let parked = Parked::troubled(trouble, with_causes(&error), (now, 1));
+        self.tell_verdict(&attempt, Verdict::Parked(parked), Vec::new());
+        Ok(())
+    }
+
+    fn try_to_engage(
         &mut self,
         project: &mut Project,
         attempt: Attempt,
@@ -111,8 +129,10 @@ impl Executor<'_> {
                 return Ok(());
             }
             Err(EngineError::Proc(error)) => {
-                let why = format!("no room for its agent: {error}");
-                let parked = no_room(now.plus(NO_ROOM), why);
+                let error = EngineError::from(error);
+                let trouble = error.trouble().unwrap_or(Trouble::NoProcesses);
+                let why = format!("no room for its agent: {}", with_causes(&error));
+                let parked = Parked::troubled(trouble, why, (now, 1));
                 self.tell_verdict(&attempt, Verdict::Parked(parked), Vec::new());
                 return Ok(());
             }

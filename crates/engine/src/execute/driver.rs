@@ -21,6 +21,7 @@ use crate::{
     bell::Bell,
     boxes,
     error::EngineError,
+    ground::Ground,
     guest::{Attended, Guest, Waits, woken},
     isolation,
     ledger::{HOST_INTERVAL, MachineCommand},
@@ -46,6 +47,7 @@ use waypost_model::{
     id::TaskId,
     run::{self, Isolation, PhaseStage},
     time::Time,
+    trouble::Trouble,
 };
 use waypost_proc::{Dead, Keeper, ProcError, Stop};
 use waypost_store::{StoreError, journal::Cursor};
@@ -81,6 +83,7 @@ pub(crate) struct Executor<'a> {
     /// Git's threads, where tasks have work trees.
     git: Option<GitWork>,
     site: Rc<Site>,
+    pub(super) ground: Ground,
     pub(super) options: RunOptions,
     pub(super) audience: Box<dyn Audience + 'a>,
     /// Reads the journal for it.
@@ -160,6 +163,7 @@ impl<'a> Executor<'a> {
             dead: recovered.dead,
             git,
             site,
+            ground: Ground::of(project),
             options,
             audience,
             news: NewsReader::after(told),
@@ -278,6 +282,7 @@ impl Executor<'_> {
         if wish != self.core.wish() {
             self.inputs.push_back(Input::Wish(wish));
         }
+        self.inputs.extend(self.ground.look().map(|(it, why)| Input::Troubled(it, why)));
         let is_changed = self.hear_others(project, now)? | self.follow_tasks(project, now)?;
         let agents = self.agents_to_look_at(is_changed, now);
         self.has_news |= is_changed || !agents.is_empty() || !self.inputs.is_empty();
@@ -323,6 +328,7 @@ impl Executor<'_> {
         let now = project.clock.now();
         self.try_accounts(project)?;
         self.try_budgets(project)?;
+        self.try_troubles(project)?;
         self.find_limits(project, now)?;
         let running = adopted.workers.iter().map(|worker| &worker.attempt);
         let attempts = running.chain(adopted.endings.iter().map(|ending| &ending.attempt));
@@ -553,6 +559,10 @@ impl Executor<'_> {
                 let has_helped = self.reclaim(project, Reclaim::Need)?;
                 self.inputs.push_back(Input::Reclaimed { id, has_helped });
             }
+            Output::Probe(trouble) => {
+                let is_gone = self.probe(project, trouble)?;
+                self.inputs.push_back(Input::Probed { trouble, is_gone });
+            }
             Output::FindTrees => {
                 let found = match (&self.git, project.run()?.active()) {
                     (Some(git), Some(active)) => recover::find_trees(&git.trees, active)?,
@@ -571,6 +581,8 @@ impl Executor<'_> {
                 self.has_commanded = true;
             }
             Output::Say(word) => self.say(word),
+            // It wants to be asked now.
+            Output::WakeAt(time) if time <= now => self.has_commanded = true,
             Output::WakeAt(time) => {
                 self.wakes_at = Some(self.wakes_at.map_or(time, |at| at.min(time)));
             }
@@ -654,6 +666,16 @@ impl Executor<'_> {
             self.say(Happening::Note(format!("{name} is removed{kept}")));
         }
         Ok(!pruned.removed.is_empty() || pruned.swept > 0)
+    }
+
+    /// Whether a trouble is gone. Work trees that are not worked in make space.
+    fn probe(&mut self, project: &mut Project, trouble: Trouble) -> Result<bool, EngineError> {
+        if self.ground.is_clear_of(trouble) {
+            return Ok(true);
+        }
+        Ok(trouble == Trouble::NoSpace
+            && self.reclaim(project, Reclaim::Need)?
+            && self.ground.is_clear_of(trouble))
     }
 
     /// A clock that was set, or a machine that slept: nothing has worked or waited meanwhile.

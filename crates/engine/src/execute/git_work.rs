@@ -7,7 +7,10 @@
 //! the next engine waits for.
 
 use super::attempt::log_path;
-use crate::{bell::Bell, error::EngineError};
+use crate::{
+    bell::Bell,
+    error::{EngineError, with_causes},
+};
 use std::{
     fs::OpenOptions,
     io::Write as _,
@@ -25,7 +28,7 @@ use waypost_git::{
     Absence, Committed, GitError, Join, Land, Landing, Occupant, PhaseBranch, Retirement, Stamp,
     Trees, merge, packs, tree,
 };
-use waypost_model::id::TaskId;
+use waypost_model::{id::TaskId, trouble::Trouble};
 use waypost_store::file;
 
 /// How many jobs that move no branch are done at once.
@@ -115,6 +118,41 @@ pub(super) enum GitResult {
     Landed { phase: u32, land: Result<Land, EngineError> },
     HandedOver { phase: u32, why: String, handed: Result<(), EngineError> },
     Closed(Result<(), EngineError>),
+}
+
+impl GitResult {
+    /// The trouble of the machine that it met: at which attempt, which one, and why.
+    pub(super) fn trouble(&self) -> Option<(Option<TaskId>, Trouble, String)> {
+        let (id, error) = match self {
+            Self::Made { id, made } => (Some(id), made.as_ref().err()),
+            Self::Left { id, left } => (Some(id), left.as_ref().err()),
+            Self::Committed { id, committed } => (Some(id), committed.as_ref().err()),
+            Self::Joined { id, join } => (Some(id), join.as_ref().err()),
+            Self::Retired { retired, .. } => (None, retired.as_ref().err()),
+            Self::Opened { base, .. } => (None, base.as_ref().err()),
+            Self::Landed { land, .. } => (None, land.as_ref().err()),
+            Self::Synced(done) | Self::Closed(done) => (None, done.as_ref().err()),
+            Self::Settled { settled: done, .. } | Self::HandedOver { handed: done, .. } => {
+                (None, done.as_ref().err())
+            }
+        };
+        let error = error?;
+        Some((id.cloned(), error.trouble()?, with_causes(error)))
+    }
+
+    /// Whether it shows that the machine lets git work.
+    pub(super) fn is_done(&self) -> bool {
+        match self {
+            Self::Made { made, .. } => matches!(made, Ok(Made::New | Made::Kept { .. })),
+            Self::Committed { committed, .. } => committed.is_ok(),
+            Self::Joined { join, .. } => join.is_ok(),
+            Self::Opened { base, .. } => base.is_ok(),
+            Self::Landed { land, .. } => land.is_ok(),
+            Self::Synced(done) | Self::Left { left: done, .. } => done.is_ok(),
+            Self::Settled { settled: done, .. } => done.is_ok(),
+            Self::Retired { .. } | Self::HandedOver { .. } | Self::Closed(_) => false,
+        }
+    }
 }
 
 /// What became of making a work tree.

@@ -2,10 +2,10 @@
 //! room, and people.
 
 use super::{Executor, is_agents, worker::money_left};
-use crate::{accounts, error::EngineError, project::Project};
+use crate::{accounts, error::EngineError, ledger::run_stream, project::Project};
 use std::collections::{BTreeMap, BTreeSet};
 use waypost_model::{
-    run::{Command, ParkCause, Parked, TaskView},
+    run::{Command, ParkCause, Parked, RunTopic, TaskView},
     time::Time,
 };
 
@@ -47,6 +47,26 @@ impl Executor<'_> {
         agents.extend(parked.filter(|it| is_tried(it.cause)).map(|it| it.agent.clone()));
         let commands = agents.into_iter().map(|agent| Command::WakeAccount { agent });
         match commands.collect::<Vec<_>>() {
+            commands if commands.is_empty() => Ok(()),
+            commands => self.commit(project, commands),
+        }
+    }
+
+    /// What another engine could not do because the machine was in trouble is tried again.
+    pub(super) fn try_troubles(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        let mut found = BTreeSet::new();
+        for entry in project.inbox()?.open() {
+            if let Some((stream, topic)) = entry.question.subject.read()
+                && stream == run_stream()
+                && let Some(RunTopic::Trouble(trouble)) = RunTopic::read(&topic)
+            {
+                found.insert(trouble);
+            }
+        }
+        let Some(active) = project.run()?.active() else { return Ok(()) };
+        found.extend(active.tasks().filter_map(|view| view.trail?.parked.as_ref()?.trouble));
+        match found.into_iter().map(|trouble| Command::WakeTrouble { trouble }).collect::<Vec<_>>()
+        {
             commands if commands.is_empty() => Ok(()),
             commands => self.commit(project, commands),
         }
@@ -144,6 +164,6 @@ impl Executor<'_> {
 
 /// How a task waits that the machine has no room for.
 pub(super) fn no_room(until: Time, why: String) -> Parked {
-    let (cause, until) = (ParkCause::NoRoom, Some(until));
-    Parked { until, cause, why, agent: String::new(), in_a_row: 1 }
+    let (cause, until) = (ParkCause::Infrastructure, Some(until));
+    Parked { until, cause, why, agent: String::new(), in_a_row: 1, trouble: None }
 }

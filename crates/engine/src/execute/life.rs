@@ -69,6 +69,8 @@ pub(super) enum LifeInput {
     Joined(Join),
     /// Git could not do what it was asked for; why.
     GitFailed(String),
+    /// The run is to end before git could do what it was asked for.
+    GivenUp,
     /// What it left is out of the work tree that it shared.
     Left,
 }
@@ -171,7 +173,8 @@ impl Life {
             (Stage::Placing | Stage::Committing | Stage::Joining, I::GitFailed(text)) => {
                 self.fail(FailureClass::Transient, &text)
             }
-            (Stage::Leaving, I::Left) => {
+            (Stage::Committing | Stage::Joining, I::GivenUp) => over(self.attempt.interrupt()),
+            (Stage::Leaving, I::Left | I::GivenUp | I::GitFailed(_)) => {
                 self.stage = Stage::Over;
                 return Step::Over(self.end.take().map(Box::new));
             }
@@ -200,6 +203,23 @@ impl Life {
         self.attempt.has_agent()
             && matches!(self.stage, Claimed | Placing | SettingUp | Working)
             && !self.is_waiting
+    }
+
+    /// Whether its work tree is being made.
+    pub(super) fn is_placing(&self) -> bool {
+        self.stage == Stage::Placing
+    }
+
+    /// What git is at work for.
+    pub(super) fn git_step(&self) -> Option<Step> {
+        match self.stage {
+            Stage::Placing => Some(Step::Place),
+            Stage::Committing => Some(Step::Commit),
+            Stage::Joining => Some(Step::Join),
+            Stage::Leaving => Some(Step::Leave { why: why_over(self.end.as_ref()) }),
+            Stage::Claimed | Stage::SettingUp | Stage::Working => None,
+            Stage::Verifying(_) | Stage::Over => None,
+        }
     }
 
     /// What the keeper calls its present child.
@@ -291,11 +311,7 @@ impl Life {
             self.stage = Stage::Over;
             return Step::Over(end.map(Box::new));
         }
-        let why = match &end {
-            Some(Command::Fail { failure, .. }) => failure.text.clone(),
-            Some(Command::Park { parked, .. }) => parked.why.clone(),
-            _ => "it was interrupted".to_owned(),
-        };
+        let why = why_over(end.as_ref());
         self.stage = Stage::Leaving;
         self.end = end;
         Step::Leave { why }
@@ -503,6 +519,15 @@ impl Life {
 /// It is over, and this is to be recorded.
 fn over(end: Command) -> Step {
     Step::Over(Some(Box::new(end)))
+}
+
+/// Why an attempt is over.
+fn why_over(end: Option<&Command>) -> String {
+    match end {
+        Some(Command::Fail { failure, .. }) => failure.text.clone(),
+        Some(Command::Park { parked, .. }) => parked.why.clone(),
+        _ => "it was interrupted".to_owned(),
+    }
 }
 
 fn is_done(end: Option<&Command>) -> bool {

@@ -46,6 +46,8 @@ pub(super) struct Around {
     /// Whether as many agents work on this machine as may.
     pub(super) is_machine_full: bool,
     /// Whether agents have spent what they may today.
+    /// What trouble the disks are in.
+    pub(super) trouble: Option<String>,
     pub(super) is_day_used_up: bool,
 }
 
@@ -139,6 +141,8 @@ impl<'a> Chain<'a> {
         let id = &view.planned.id;
         let mut drafts = person(view, who);
         drafts.extend(self.delays(view, who));
+        let trouble = self.around.trouble.as_ref();
+        drafts.extend(trouble.map(|it| Draft::new(format!("nothing new is begun: {it}"))));
         drafts.extend(self.money(view, who));
         drafts.extend(self.slots(view, who));
         drafts.extend(self.entry(self.active.current_phase()));
@@ -196,7 +200,7 @@ impl<'a> Chain<'a> {
             cause if cause.is_unavailable() => NextStep::ShowInbox,
             _ => NextStep::RetryTask { id: id.clone() },
         };
-        let mut text = format!("{who} waits {time}: {cause}: {why}");
+        let mut text = format!("{who} waits {time}: {}: {why}", parked.cause_in_words());
         if cause.is_unavailable() {
             let _infallible = write!(text, " ({})", cause.advice(agent));
         }

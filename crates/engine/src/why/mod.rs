@@ -9,6 +9,7 @@ use crate::{
     agent::Slots,
     attendance, changes,
     error::{EngineError, Problem},
+    ground::Ground,
     ledger::{inbox_stream, run_stream},
     mentions,
     project::Project,
@@ -73,6 +74,7 @@ fn around(project: &mut Project) -> Result<Around, EngineError> {
         inbox: open.map(|it| (it.question.subject.clone(), it.id.clone())).collect(),
         max_agents: project.configuration().values.run.max_agents as usize,
         is_machine_full: Slots::of(project).free(1)? == 0,
+        trouble: Ground::of(project).look().map(|(trouble, why)| format!("{trouble}: {why}")),
         is_day_used_up: accounts::day_left(project, now)? == Some(0),
     })
 }

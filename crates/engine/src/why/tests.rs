@@ -69,7 +69,7 @@ fn fail(name: &str, class: FailureClass) -> [Command; 2] {
 fn park(name: &str, cause: ParkCause) -> [Command; 2] {
     let until = (cause != ParkCause::SignIn).then(|| Time::from_millis(60_000));
     let (why, agent) = ("it said so".to_owned(), "codex".to_owned());
-    let parked = Parked { until, cause, why, agent, in_a_row: 1 };
+    let parked = Parked { until, cause, why, agent, in_a_row: 1, trouble: None };
     [start(name), Command::Park { id: id(name), attempt: 1, parked }]
 }
 
@@ -192,7 +192,8 @@ fn limits_questions_slots_and_money_are_told() {
     let text = told(Settings::default(), &[&park("T1.3", ParkCause::Limit)], &working(), "T1.4");
     assert!(text.starts_with("ready, held\nit waits for codex as T1.3 does\nT1.3 waits"), "{text}");
     assert!(text.contains("<T1.3 attempt_parked>"), "{text}");
-    let text = told(Settings::default(), &[&park("T1.3", ParkCause::NoRoom)], &working(), "T1.3");
+    let text =
+        told(Settings::default(), &[&park("T1.3", ParkCause::Infrastructure)], &working(), "T1.3");
     assert!(text.contains("no room on this machine: it said so <T1.3 attempt_parked>"), "{text}");
     let text = told(Settings::default(), &[&park("T1.3", ParkCause::SignIn)], &working(), "T1.3");
     assert!(text.contains("it waits until a person has done something: not signed in"), "{text}");

@@ -139,6 +139,7 @@ impl Active {
                 | Command::Account { .. }
                 | Command::Park { .. }
                 | Command::WakeTask { .. }
+                | Command::ReportTrouble { .. }
                 | Command::Ask { .. }
         );
         if is_ours && *asked.by != Actor::Waypost {
@@ -177,6 +178,8 @@ impl Active {
             Command::Park { id, attempt, parked } => self.park(id, *attempt, parked),
             Command::WakeAccount { agent } => self.wake_account(agent, asked.by),
             Command::WakeTask { id } => self.wake_task(id),
+            Command::ReportTrouble { trouble, why } => self.report_trouble(*trouble, why),
+            Command::WakeTrouble { trouble } => self.wake_trouble(*trouble, asked.by),
             Command::Ask { id, attempt, prompt, question } => {
                 self.ask(id, *attempt, prompt, question)
             }

@@ -1,8 +1,9 @@
-//! Tasks that wait for something that is not their fault: a limit, an outage, a sign-in, money, room.
+//! Tasks that wait for something that is not their fault: a limit, an outage, a sign-in, money, the machine.
 //!
 //! A parked task has not failed and spends no retry. Where its agent's service cannot be used, the
 //! inbox has one entry for the account, however many tasks wait for it; an answer to that entry, or
-//! an agent of the account that gets through, wakes all of them.
+//! an agent of the account that gets through, wakes all of them. The same holds for a trouble of the
+//! machine: it is asked for when it does not pass quickly, and wakes all that wait when it is gone.
 
 use crate::{
     accounts,
@@ -12,6 +13,7 @@ use crate::{
     machine::{Decision, Effect, Rejected},
     run::{Active, Event, RunTopic, TaskStatus, TaskView},
     time::Time,
+    trouble::Trouble,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -32,6 +34,9 @@ pub struct Parked {
     pub agent: String,
     /// How often in a row.
     pub in_a_row: u32,
+    /// Which trouble of the machine it is, where the cause is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<Trouble>,
 }
 
 /// What a parked task waits for.
@@ -62,8 +67,10 @@ pub enum ParkCause {
     Credit,
     /// The task, its phase or the run has spent what it may.
     Budget,
-    /// The machine has no room: processes, memory or disk.
-    NoRoom,
+    /// The machine has no room for it, or Waypost's own work is in trouble; `trouble` says which. The
+    /// word is older than the other half of that.
+    #[serde(rename = "no_room")]
+    Infrastructure,
 }
 
 impl ParkCause {
@@ -74,7 +81,7 @@ impl ParkCause {
             Self::SignIn => "sign_in",
             Self::Credit => "credit",
             Self::Budget => "budget",
-            Self::NoRoom => "no_room",
+            Self::Infrastructure => "no_room",
         }
     }
 
@@ -96,7 +103,7 @@ impl ParkCause {
     /// What a person can do about it.
     pub fn advice(self, agent: &str) -> String {
         match self {
-            Self::Limit | Self::NoRoom => "wait; it goes on by itself".to_owned(),
+            Self::Limit | Self::Infrastructure => "wait; it goes on by itself".to_owned(),
             Self::Outage => format!(
                 "wait, or check the network and the status page of {agent}'s service; it is tried \
                  again by itself"
@@ -116,7 +123,7 @@ impl fmt::Display for ParkCause {
             Self::SignIn => "not signed in",
             Self::Credit => "no credit",
             Self::Budget => "budget used up",
-            Self::NoRoom => "no room on this machine",
+            Self::Infrastructure => "no room on this machine",
         })
     }
 }
@@ -125,6 +132,23 @@ impl fmt::Display for ParkCause {
 pub const TRY_AGAIN: &str = "try again";
 
 impl Parked {
+    /// For a trouble of the machine, until a time at which it may be gone.
+    pub fn troubled(trouble: Trouble, why: String, (until, in_a_row): (Time, u32)) -> Self {
+        Self {
+            until: Some(until),
+            cause: ParkCause::Infrastructure,
+            why,
+            agent: String::new(),
+            in_a_row,
+            trouble: Some(trouble),
+        }
+    }
+
+    /// The cause in words, as exactly as it is known.
+    pub fn cause_in_words(&self) -> String {
+        self.trouble.map_or_else(|| self.cause.to_string(), |trouble| trouble.to_string())
+    }
+
     /// Whether it still holds its task.
     pub fn holds(&self, now: Time) -> bool {
         self.until.is_none_or(|until| until > now)
@@ -145,6 +169,22 @@ impl Parked {
             choices: vec![TRY_AGAIN.to_owned()],
             next: Vec::new(),
         }
+    }
+}
+
+/// What the inbox asks for when the machine is in trouble.
+fn troubled_question(trouble: Trouble, why: &str) -> Question<Topic> {
+    Question {
+        kind: QuestionKind::Unavailable,
+        subject: RunTopic::Trouble(trouble).into(),
+        title: format!("the run waits: {trouble}"),
+        text: format!(
+            "Nothing can be started: {why}\nWhat to do: {}.\nIt goes on by itself when that is \
+             gone; `{TRY_AGAIN}` tries it at once. No retry was spent.",
+            trouble.advice()
+        ),
+        choices: vec![TRY_AGAIN.to_owned()],
+        next: Vec::new(),
     }
 }
 
@@ -192,6 +232,33 @@ impl Active {
         let ids = self.tasks().filter(waits).map(|view| view.planned.id.clone());
         let woken = Effect::Account(accounts::Command::Wake { agent: agent.to_owned() });
         Ok(Decision::events(ids.map(|id| Event::TaskWoken { id })).with(woken))
+    }
+
+    /// The machine is in trouble, and a first wait has not helped: a person is asked.
+    pub(super) fn report_trouble(
+        &self,
+        trouble: Trouble,
+        why: &str,
+    ) -> Result<Decision<Event>, Rejected> {
+        Ok(Decision::nothing().with(Effect::Ask(troubled_question(trouble, why))))
+    }
+
+    /// A trouble of the machine is gone, or a person says so: what waits for that waits no longer.
+    pub(super) fn wake_trouble(
+        &self,
+        trouble: Trouble,
+        by: &Actor,
+    ) -> Result<Decision<Event>, Rejected> {
+        if *by != Actor::Waypost && !by.is_person() {
+            return Err(Rejected::reserved("saying that a trouble of the machine is gone"));
+        }
+        let waits = |view: &TaskView<'_>| {
+            let parked = view.trail.and_then(|trail| trail.parked.as_ref());
+            parked.is_some_and(|parked| parked.trouble == Some(trouble))
+        };
+        let ids = self.tasks().filter(waits).map(|view| view.planned.id.clone());
+        let settle = Effect::Settle { topic: RunTopic::Trouble(trouble).into() };
+        Ok(Decision::events(ids.map(|id| Event::TaskWoken { id })).with(settle))
     }
 
     /// A delayed task is wanted now. If it waits for an account, so may all others that do.

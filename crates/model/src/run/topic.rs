@@ -6,6 +6,7 @@ use crate::{
     inbox::Topic,
     permission::Grant,
     run::{Command, Run},
+    trouble::Trouble,
 };
 
 /// What a question of a run is about.
@@ -17,6 +18,8 @@ pub enum RunTopic {
     Phase(u32),
     /// The account of an agent.
     Account(String),
+    /// A trouble of the machine.
+    Trouble(Trouble),
 }
 
 impl RunTopic {
@@ -29,6 +32,7 @@ impl RunTopic {
             }
             "phase" => rest.parse().ok().map(Self::Phase),
             "account" => Some(Self::Account(rest.to_owned())),
+            "trouble" => Trouble::from_word(rest).map(Self::Trouble),
             _ => None,
         }
     }
@@ -40,6 +44,7 @@ impl From<RunTopic> for Topic {
             RunTopic::Task { id, key } => format!("task/{id}/{key}"),
             RunTopic::Phase(phase) => format!("phase/{phase}"),
             RunTopic::Account(agent) => format!("account/{agent}"),
+            RunTopic::Trouble(trouble) => format!("trouble/{}", trouble.word()),
         })
     }
 }
@@ -51,6 +56,9 @@ impl Run {
                 Consequence::command(Command::ApprovePhase { phase })
             }
             Some(RunTopic::Account(agent)) => Consequence::command(Command::WakeAccount { agent }),
+            Some(RunTopic::Trouble(trouble)) => {
+                Consequence::command(Command::WakeTrouble { trouble })
+            }
             Some(RunTopic::Task { id, key }) => {
                 let permit = self.permit_of(&id, &key, answer.text);
                 let text = answer.text.to_owned();

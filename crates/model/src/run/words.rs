@@ -12,6 +12,7 @@ use crate::{
         trail::{Account, Conversation, Prompt},
     },
     time::Time,
+    trouble::Trouble,
 };
 use serde::{Deserialize, Serialize};
 
@@ -115,6 +116,16 @@ pub enum Command {
     /// says: the tasks that were parked because of it go on.
     WakeAccount {
         agent: String,
+    },
+    /// By Waypost: the machine is in trouble, and that does not pass by itself at once.
+    ReportTrouble {
+        trouble: Trouble,
+        why: String,
+    },
+    /// A trouble of the machine is gone, as was found out or as a person says: the tasks that were
+    /// parked because of it go on.
+    WakeTrouble {
+        trouble: Trouble,
     },
     /// By Waypost: what the task was parked for does not hold it any more.
     WakeTask {

@@ -119,7 +119,7 @@ pub(crate) struct Circumstances<'a> {
 pub(crate) fn out_of_money(agent: &str, purse: Purse, now: Time) -> Parked {
     let until = (purse == Purse::Day).then(|| now.next_day());
     let (agent, why) = (agent.to_owned(), purse.used_up().to_owned());
-    Parked { until, cause: ParkCause::Budget, why, agent, in_a_row: 1 }
+    Parked { until, cause: ParkCause::Budget, why, agent, in_a_row: 1, trouble: None }
 }
 
 fn failed(text: impl Into<String>, class: FailureClass, resumes: bool) -> Trouble {
@@ -280,7 +280,8 @@ impl AgentEnd {
             why => why,
         };
         let (agent, in_a_row) = (self.agent.name.clone(), by.parked_before + 1);
-        Parked { until: Some(until), cause: ParkCause::Limit, why, agent, in_a_row }
+        let (until, cause) = (Some(until), ParkCause::Limit);
+        Parked { until, cause, why, agent, in_a_row, trouble: None }
     }
 
     /// Its service cannot be used, which is no fault of the work.
@@ -295,7 +296,8 @@ impl AgentEnd {
             why => why,
         };
         let (agent, in_a_row) = (self.agent.name.clone(), by.parked_before + 1);
-        Parked { until: Some(by.now.plus(by.delay())), cause, why, agent, in_a_row }
+        let until = Some(by.now.plus(by.delay()));
+        Parked { until, cause, why, agent, in_a_row, trouble: None }
     }
 }
 

@@ -7,13 +7,13 @@ use super::{
         claims::{Claims, Room},
         conclude::Verdict,
         git_work::{GitJob, GitResult, Joining, Made},
-        held::no_room,
         life::{Life, LifeInput, Others, Stage, Step},
         recover::read_name,
         workplace::{Site, Workplace},
     },
     ends::Recording,
     phases::Phases,
+    troubles::Troubles,
     words::{AgentLimits, Concluded, Input, Output},
 };
 use crate::{
@@ -28,22 +28,17 @@ use std::{
 use waypost_git::{Committed, Occupant};
 use waypost_model::{
     id::TaskId,
-    run::{self, Run, TaskStatus},
+    run::{self, Parked, Run, TaskStatus},
     time::Time,
+    trouble::Trouble,
 };
-use waypost_proc::{Refusal, Report};
+use waypost_proc::{How, Refusal, Report};
 
 /// The most tasks that are claimed ahead of free slots.
 const AHEAD_MAX: usize = 128;
 
 /// The time for which ends are counted to find out how fast tasks end.
 const PACE_INTERVAL: Duration = Duration::from_millis(100);
-
-/// How long a task waits when the disk has no room for its work tree.
-const NO_SPACE: Duration = Duration::from_secs(30);
-
-/// How long a task waits when the machine has no process, memory or file left for it.
-const NO_ROOM: Duration = Duration::from_secs(5);
 
 /// What a core is told of the place and of its order when it is made.
 #[derive(Debug, Default)]
@@ -73,6 +68,7 @@ pub(in crate::execute) struct Core {
     /// Ends that are being recorded.
     pub(super) recording: Recording,
     pub(super) phases: Phases,
+    pub(super) troubles: Troubles,
     pub(super) allowance: AgentLimits,
     pub(super) wish: Wish,
     /// How the run ended, while git still removes what it left.
@@ -124,6 +120,7 @@ impl Core {
             strays: BTreeSet::new(),
             ended: Vec::new(),
             recording: Recording::default(),
+            troubles: Troubles::default(),
             allowance: AgentLimits::default(),
             wish: Wish::GoOn,
             end: None,
@@ -141,10 +138,13 @@ impl Core {
             Input::Report(report) => self.report(report, run, now),
             Input::KeeperLost => self.keeper_lost(),
             Input::Surveyed(survey) => self.surveyed(survey, run, now),
-            Input::Git(result) => self.git(result, run),
+            Input::Git(result) => self.git(result, run, now),
             Input::Reclaimed { id, has_helped } => {
-                let wait = if has_helped { Duration::ZERO } else { NO_SPACE };
-                let parked = no_room(now.plus(wait), "the disk is nearly full".to_owned());
+                let why = "the disk is nearly full".to_owned();
+                let parked = match has_helped {
+                    true => Parked::troubled(Trouble::NoSpace, why, (now, 1)),
+                    false => self.meet(Trouble::NoSpace, why, now),
+                };
                 self.advance(&id, LifeInput::NoRoom(parked), run);
             }
             Input::TreesFound(found) => {
@@ -159,8 +159,13 @@ impl Core {
             Input::Concluded(concluded) => self.concluded(*concluded, run, now),
             Input::Allowed(allowance) => self.allowance = allowance,
             Input::Recorded { claims, refused } => self.recorded(&claims, refused, run, now),
-            Input::Changed => self.stop_what_is_not_ours(run),
-            Input::Wish(wish) => self.take_wish(wish),
+            Input::Changed => {
+                self.stop_what_is_not_ours(run);
+                self.hasten_probes(now);
+            }
+            Input::Troubled(trouble, why) => drop(self.meet(trouble, why, now)),
+            Input::Probed { trouble, is_gone } => self.probed(trouble, is_gone, run, now),
+            Input::Wish(wish) => self.take_wish(wish, run),
             Input::Now => self.settle(run, now),
         }
         std::mem::take(&mut self.outputs)
@@ -182,6 +187,9 @@ impl Core {
     /// The most urgent of the ready tasks that there is room for.
     pub(in crate::execute) fn claims(&self, run: &Run, now: Time) -> Claims {
         match (&self.end, self.wish) {
+            (None, Wish::GoOn) if self.is_troubled() => {
+                Claims { ids: Vec::new(), next: self.next_probe() }
+            }
             (None, Wish::GoOn) => self.room(run, now).claims(run, |id| self.has_process(id)),
             _ => Claims::default(),
         }
@@ -209,6 +217,7 @@ impl Core {
             self.slots_told = slots;
             self.want(Output::SetSlots(slots));
         }
+        self.attend_troubles(now);
         let is_due = !self.ended.is_empty() || !self.claims(run, now).ids.is_empty();
         match is_due && self.end.is_none() {
             true => self.record(run),
@@ -301,16 +310,28 @@ impl Core {
             self.strays.remove(report.id());
         }
         if self.is_check(report.id()) {
-            return self.check_reported(report, run);
+            return self.check_reported(report, run, now);
         }
         // A child whose attempt has gone on, or is over, changes nothing.
         let Some(id) = self.life_of(report.id()) else { return };
         match report {
-            Report::Started { .. } => self.started(&id, now),
-            Report::Ended { ended, .. } => self.advance(&id, LifeInput::Ended(ended), run),
+            Report::Started { .. } => {
+                self.started(&id, now);
+                self.has_worked(run, |trouble| !trouble.is_git());
+            }
+            Report::Ended { ended, .. } => {
+                // On a disk that takes nothing, nothing can be done well.
+                let has_failed = !matches!(ended.how, How::Exited(0) | How::Stopped);
+                let input = match self.disk_trouble().filter(|_| has_failed) {
+                    Some(parked) => LifeInput::NoRoom(parked),
+                    None => LifeInput::Ended(ended),
+                };
+                self.advance(&id, input, run);
+            }
             // The machine has nothing left for it now; asking again at once would find the same.
             Report::Refused { why: Refusal::Busy { detail }, .. } => {
-                let parked = no_room(now.plus(NO_ROOM), detail);
+                let trouble = Trouble::of_words(&detail).unwrap_or(Trouble::NoProcesses);
+                let parked = self.meet(trouble, detail, now);
                 self.advance(&id, LifeInput::NoRoom(parked), run);
             }
             Report::Refused { why, .. } => self.advance(&id, LifeInput::Refused(why), run),
@@ -344,6 +365,13 @@ impl Core {
 
     fn concluded(&mut self, concluded: Concluded, run: &Run, now: Time) {
         let Concluded { id, attempt, verdict, with } = concluded;
+        let verdict = match (verdict, self.disk_trouble()) {
+            (Verdict::Failed(_), Some(parked)) => Verdict::Parked(parked),
+            (Verdict::Parked(Parked { trouble: Some(trouble), why, .. }), _) => {
+                Verdict::Parked(self.meet(trouble, why, now))
+            }
+            (verdict, _) => verdict,
+        };
         self.ended.extend(with);
         let life = self.lives.get_mut(&id).filter(|life| life.attempt.number == attempt);
         if let Some(life) = life {
@@ -376,6 +404,13 @@ impl Core {
             }
         };
         self.want(output);
+    }
+
+    /// Gives the git work of an attempt away once more.
+    pub(super) fn give_git_again(&mut self, id: &TaskId) {
+        if let Some(step) = self.lives.get(id).and_then(Life::git_step) {
+            self.give_to_git(id, step);
+        }
     }
 
     /// Gives the git work of an attempt away.
@@ -428,9 +463,17 @@ impl Core {
         self.give(job);
     }
 
-    fn git(&mut self, result: GitResult, run: &Run) {
+    fn git(&mut self, result: GitResult, run: &Run, now: Time) {
         self.phases.under_way = self.phases.under_way.saturating_sub(1);
         let failed = |error: EngineError| LifeInput::GitFailed(error.to_string());
+        match result.trouble() {
+            Some((Some(id), trouble, why)) => {
+                return self.git_met(&id, trouble, why, (run, now));
+            }
+            Some((None, trouble, why)) => drop(self.meet(trouble, why, now)),
+            None if result.is_done() => self.has_worked(run, |_| true),
+            None => {}
+        }
         match result {
             GitResult::Made { id, made: Ok(Made::NoSpace) } => self.want(Output::Reclaim(id)),
             GitResult::Made { id, made } => {
@@ -463,9 +506,10 @@ impl Core {
         }
     }
 
-    fn take_wish(&mut self, wish: Wish) {
+    fn take_wish(&mut self, wish: Wish, run: &Run) {
         if wish > self.wish {
             self.wish = wish;
+            self.give_up_held(run);
             self.keep_to_wish();
         }
     }

@@ -11,6 +11,7 @@ mod phases;
 mod recovery;
 #[cfg(test)]
 mod tests;
+mod troubles;
 mod words;
 
 pub(super) use attempts::{Core, Setup};

@@ -21,6 +21,7 @@ use waypost_model::{
     layout,
     run::{self, EndStep, PhaseStage, Run, TaskStatus},
     time::Time,
+    trouble::Trouble,
 };
 use waypost_proc::{Ended, How, Limits, Program, Refusal, Report, Spec};
 
@@ -94,7 +95,8 @@ impl Core {
 
     /// What phases need now.
     pub(super) fn attend_phases(&mut self, run: &Run, now: Time) {
-        let Some(active) = run.active().filter(|_| self.phases.has_trees) else { return };
+        let is_wanted = self.phases.has_trees && !self.is_troubled();
+        let Some(active) = run.active().filter(|_| is_wanted) else { return };
         let number = active.current_phase();
         let Some(phase) = PhaseBranch::of(active, number) else { return };
         let is_wanted = self.wish == Wish::GoOn;
@@ -147,6 +149,7 @@ impl Core {
             GitResult::Opened { phase, base } => {
                 self.phases.opening = None;
                 match base {
+                    Err(error) if error.trouble().is_some() => {}
                     Ok(commit) => self.want(Output::Command(vec![run::Command::BasePhase {
                         phase: phase.number,
                         commit,
@@ -155,9 +158,18 @@ impl Core {
                 }
             }
             GitResult::Synced(done) | GitResult::Closed(done) => {
+                self.phases.is_behind |=
+                    done.as_ref().is_err_and(|error| error.trouble().is_some());
                 done.err().into_iter().for_each(|error| self.note(error.to_string()));
             }
             GitResult::Settled { settled: Ok(()), .. } => self.check_phase(run),
+            // It ends from the start when the trouble is gone.
+            GitResult::Settled { settled: Err(error), .. }
+            | GitResult::Landed { land: Err(error), .. }
+                if error.trouble().is_some() =>
+            {
+                self.phases.ending = None;
+            }
             GitResult::Settled { phase, settled: Err(error) } => {
                 self.hold_phase(phase, format!("{error}."), run);
             }
@@ -209,7 +221,7 @@ impl Core {
     }
 
     /// A check has ended, or could not be started.
-    pub(super) fn check_reported(&mut self, report: Report, run: &Run) {
+    pub(super) fn check_reported(&mut self, report: Report, run: &Run, now: Time) {
         let Some(ending) = &mut self.phases.ending else { return };
         let (phase, at) = (ending.phase, ending.started.saturating_sub(1));
         let is_over = !matches!(report, Report::Started { .. });
@@ -224,9 +236,18 @@ impl Core {
                 self.phases.ending = None;
                 return;
             }
+            // On a disk that takes nothing, nothing can be done well.
+            Report::Ended { .. } if self.disk_trouble().is_some() => {
+                self.phases.ending = None;
+                return;
+            }
+            Report::Refused { why: Refusal::Busy { detail }, .. } => {
+                self.phases.ending = None;
+                let trouble = Trouble::of_words(&detail).unwrap_or(Trouble::NoProcesses);
+                return drop(self.meet(trouble, detail, now));
+            }
             Report::Ended { ended, .. } => reason(ended.how, &String::from_utf8_lossy(&ended.tail)),
-            Report::Refused { why: Refusal::Busy { detail }, .. }
-            | Report::Refused { why: Refusal::Impossible { detail }, .. } => detail,
+            Report::Refused { why: Refusal::Impossible { detail }, .. } => detail,
         };
         let command = self.setup.site.checks.get(at).cloned().unwrap_or_default();
         let Some(active) = run.active() else { return };

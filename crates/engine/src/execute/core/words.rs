@@ -12,6 +12,7 @@ use waypost_model::{
     id::TaskId,
     run::{self, ParkCause},
     time::Time,
+    trouble::Trouble,
 };
 use waypost_proc::{Report, Spec};
 
@@ -44,6 +45,10 @@ pub(crate) enum Input {
     Recorded { claims: Vec<TaskId>, refused: Vec<String> },
     /// Commits of others have changed the run.
     Changed,
+    /// The machine was found to be in trouble; why.
+    Troubled(Trouble, String),
+    /// What a look at a trouble has shown.
+    Probed { trouble: Trouble, is_gone: bool },
     /// What the audience wants.
     Wish(Wish),
     /// All that has happened was told: what follows from it?
@@ -63,6 +68,8 @@ pub(crate) enum Output {
     Git(GitJob),
     /// Clear away work trees that are not worked in, because there is no room for this task's.
     Reclaim(TaskId),
+    /// Look whether a trouble is gone.
+    Probe(Trouble),
     /// Look which work trees and branches are there.
     FindTrees,
     /// Put the agent of an attempt to work.

@@ -96,6 +96,7 @@ fn inputs() -> Vec<(&'static str, LifeInput)> {
         why: text("it has to wait"),
         agent: String::new(),
         in_a_row: 1,
+        trouble: None,
     };
     let found = |found| I::Found(found);
     let committed = |changed: &[&str]| {
@@ -116,7 +117,7 @@ fn inputs() -> Vec<(&'static str, LifeInput)> {
         ("found: lost", found(Whereabouts::Lost)),
         ("a new tree", I::Placed { is_new: true }),
         ("a kept tree", I::Placed { is_new: false }),
-        ("no room", I::NoRoom(parked(ParkCause::NoRoom))),
+        ("no room", I::NoRoom(parked(ParkCause::Infrastructure))),
         ("exit 0", ended(How::Exited(0), "")),
         ("exit 0, saying FAIL", ended(How::Exited(0), "FAIL:T1:no network\n")),
         ("exit 3", ended(How::Exited(3), "no such file\n")),
@@ -140,6 +141,7 @@ fn inputs() -> Vec<(&'static str, LifeInput)> {
         ("conflict", I::Joined(Join::Conflict { files: files() })),
         ("changed by its checks", I::Joined(Join::Unclean { files: files() })),
         ("git failed", I::GitFailed(text("index.lock"))),
+        ("given up", I::GivenUp),
         ("left", I::Left),
     ]
 }

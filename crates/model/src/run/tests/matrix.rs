@@ -13,8 +13,8 @@ use crate::{
 
 command_variants!(
     Command: Begin, BeginNew, Adopt, Replan, Rebuild, Resume, Configure, Start, Claim, Done, Fail,
-    Interrupt, Retry, Skip, Satisfy, Revert, Engage, Account, Park, WakeAccount, WakeTask, Ask,
-    Answer, TakeOver, HandBack, Follow, BasePhase, JoinAgain, PhaseJoined, ApprovePhase
+    Interrupt, Retry, Skip, Satisfy, Revert, Engage, Account, Park, WakeAccount, WakeTask,
+    ReportTrouble, WakeTrouble, Ask, Answer, TakeOver, HandBack, Follow, BasePhase, JoinAgain, PhaseJoined, ApprovePhase
 );
 
 /// One task of each status, and one that waits for its next try.
@@ -64,7 +64,7 @@ fn tasks_matrix() -> Matrix {
 }
 
 /// What agents left at a task, and the way to it.
-const TRAILS: [(&str, &str); 10] = [
+const TRAILS: [(&str, &str); 11] = [
     ("started, without an agent", ""),
     ("its agent at work", "waypost: engage T1 1 c1"),
     ("its agent asks", "waypost: engage T1 1 c1; waypost: ask T1 1 k1 p1"),
@@ -75,12 +75,13 @@ const TRAILS: [(&str, &str); 10] = [
     ("parked until a limit ends", "waypost: engage T1 1 c1; waypost: park T1 1 500"),
     ("held by an account", "waypost: engage T1 1 c1; waypost: hold T1 1 sign_in claude"),
     ("held by a budget", "waypost: engage T1 1 c1; waypost: hold T1 1 budget claude"),
+    ("held by a trouble of the machine", "waypost: trouble T1 1 no_space"),
     ("taken over by a person", "waypost: engage T1 1 c1; person: take T1"),
     ("failed, to be tried again", "waypost: engage T1 1 c1; fail T1"),
     ("completed by its agent", "waypost: engage T1 1 c1; waypost: account T1 10; done T1"),
 ];
 
-const TRAIL_COMMANDS: [&str; 22] = [
+const TRAIL_COMMANDS: [&str; 28] = [
     "engage T1 1 c2",
     "waypost: engage T1 1 c2",
     "waypost: engage T1 9 c2",
@@ -94,6 +95,12 @@ const TRAIL_COMMANDS: [&str; 22] = [
     "wake account claude",
     "waypost: wake account claude",
     "person: wake account claude",
+    "waypost: trouble T1 1 no_files",
+    "report no_space",
+    "waypost: report no_space",
+    "wake trouble no_space",
+    "waypost: wake trouble no_space",
+    "person: wake trouble no_space",
     "ask T1 1 k2",
     "waypost: ask T1 1 k2",
     "waypost: ask T1 1 k1 p1",

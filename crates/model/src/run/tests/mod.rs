@@ -34,6 +34,7 @@ use crate::{
     notice::Notice,
     retry::FailureClass,
     time::Time,
+    trouble::Trouble,
 };
 use std::{collections::BTreeMap, time::Duration};
 
@@ -329,6 +330,19 @@ fn agent_command(words: &[&str]) -> Command {
             let parked = Parked { agent: (*agent).to_owned(), ..parked(cause, until) };
             Command::Park { id: id(name), attempt: number.parse().unwrap(), parked }
         }
+        ["trouble", name, number, word] => {
+            let trouble = Trouble::from_word(word).unwrap();
+            let (why, until) = ("it says so".to_owned(), Time::from_millis(500_000));
+            let parked = Parked::troubled(trouble, why, (until, 1));
+            Command::Park { id: id(name), attempt: number.parse().unwrap(), parked }
+        }
+        ["report", word] => {
+            let (trouble, why) = (Trouble::from_word(word).unwrap(), "it says so".to_owned());
+            Command::ReportTrouble { trouble, why }
+        }
+        ["wake", "trouble", word] => {
+            Command::WakeTrouble { trouble: Trouble::from_word(word).unwrap() }
+        }
         ["wake", "account", agent] => Command::WakeAccount { agent: (*agent).to_owned() },
         ["wake", name] => Command::WakeTask { id: id(name) },
         ["ask", name, number, key, permit @ ..] => Command::Ask {
@@ -351,7 +365,8 @@ fn agent_command(words: &[&str]) -> Command {
 }
 
 fn parked(cause: ParkCause, until: Option<Time>) -> Parked {
-    Parked { until, cause, why: "limit".into(), agent: "claude".into(), in_a_row: 1 }
+    let (why, agent) = ("limit".into(), "claude".into());
+    Parked { until, cause, why, agent, in_a_row: 1, trouble: None }
 }
 
 fn attempt(words: &[&str]) -> Option<u32> {

@@ -7,7 +7,10 @@
 use super::world::{Row, Who, World, ended, id};
 use crate::execute::{RunEnd, Wish, conclude::Verdict};
 use std::time::Duration;
-use waypost_model::run::{Command, Isolation, ParkCause, TaskStatus};
+use waypost_model::{
+    run::{Command, Isolation, ParkCause, TaskStatus},
+    trouble::Trouble,
+};
 use waypost_proc::{How, Refusal};
 
 const ONE: &[Row<'_>] = &[("T1", 1, &[], Who::Command)];
@@ -188,13 +191,14 @@ fn no_room_is_told_as_what_it_is_and_tried_again_later() {
     world.settle();
     let active = world.run.active().unwrap();
     let parked = active.task(&id("T1")).unwrap().parked(world.now).unwrap();
-    assert_eq!((parked.cause, parked.in_a_row), (ParkCause::NoRoom, 1));
-    world.now = world.now.plus(Duration::from_secs(4));
+    assert_eq!((parked.cause, parked.in_a_row), (ParkCause::Infrastructure, 1));
+    assert_eq!(parked.trouble, Some(Trouble::NoProcesses));
+    world.now = world.now.plus(Duration::from_secs(1));
     world.settle();
     assert_eq!(world.log, ["start T1#1"]);
     world.now = world.now.plus(Duration::from_secs(1));
     world.settle();
-    assert_eq!(world.log, ["start T1#1", "start T1#2"]);
+    assert_eq!(world.log, ["start T1#1", "probe no_processes", "start T1#2"]);
 }
 
 #[test]

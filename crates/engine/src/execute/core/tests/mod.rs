@@ -3,4 +3,5 @@
 
 mod faults;
 mod properties;
+mod troubles;
 mod world;

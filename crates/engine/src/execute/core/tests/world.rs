@@ -27,6 +27,7 @@ use waypost_model::{
         TaskStatus,
     },
     time::Time,
+    trouble::Trouble,
 };
 use waypost_proc::{Ended, How, Refusal, Report};
 
@@ -77,6 +78,8 @@ pub(super) struct World {
     agents_ended: Vec<(TaskId, u32, Verdict)>,
     pub(super) halted: BTreeSet<TaskId>,
     pub(super) over: Option<RunEnd>,
+    /// What the machine is in trouble with.
+    pub(super) troubles: BTreeSet<Trouble>,
     wakes_at: Option<Time>,
     completions: BTreeMap<TaskId, usize>,
     /// The engine dies before the deed after so many.
@@ -156,6 +159,7 @@ impl World {
             agents_ended: Vec::new(),
             halted: BTreeSet::new(),
             over: None,
+            troubles: BTreeSet::new(),
             wakes_at: None,
             completions: BTreeMap::new(),
             dies_after: None,
@@ -321,6 +325,50 @@ impl World {
         self.inputs.push_back(Input::Git(result));
     }
 
+    /// Git meets a trouble in the first of what it was given.
+    pub(super) fn fail_git(&mut self, error: EngineError) {
+        let Some(job) = self.git.pop_front() else { return };
+        let result = match job {
+            GitJob::Make { id, .. } => GitResult::Made { id, made: Err(error) },
+            GitJob::Prepare { occupant, .. } => {
+                GitResult::Made { id: occupant.stamp.id, made: Err(error) }
+            }
+            GitJob::Leave { occupant, .. } => {
+                GitResult::Left { id: occupant.stamp.id, left: Err(error) }
+            }
+            GitJob::Commit { id, .. } => GitResult::Committed { id, committed: Err(error) },
+            GitJob::CommitShared { occupant, .. } => {
+                GitResult::Committed { id: occupant.stamp.id, committed: Err(error) }
+            }
+            GitJob::Join { id, .. } => GitResult::Joined { id, join: Err(error) },
+            GitJob::Retire { name, .. } => GitResult::Retired { name, retired: Err(error) },
+            GitJob::OpenPhase(phase) => GitResult::Opened { phase, base: Err(error) },
+            GitJob::SyncPhase(_) => GitResult::Synced(Err(error)),
+            GitJob::SettlePhase(phase) => {
+                GitResult::Settled { phase: phase.number, settled: Err(error) }
+            }
+            GitJob::Land(landing) => {
+                GitResult::Landed { phase: landing.phase.number, land: Err(error) }
+            }
+            GitJob::HandOver(phase, why) => {
+                GitResult::HandedOver { phase: phase.number, why, handed: Err(error) }
+            }
+            GitJob::ClosePhase(_) => GitResult::Closed(Err(error)),
+        };
+        self.inputs.push_back(Input::Git(result));
+    }
+
+    /// The driver has found the machine in trouble.
+    pub(super) fn find_trouble(&mut self, trouble: Trouble) {
+        self.troubles.insert(trouble);
+        self.hear(Input::Troubled(trouble, "it was looked at".into()));
+    }
+
+    /// How often the task has failed.
+    pub(super) fn retries(&self, task: &str) -> u32 {
+        self.run.active().unwrap().task(&id(task)).unwrap().retries
+    }
+
     fn do_git(&mut self, job: GitJob) -> GitResult {
         let at = |stamp: &waypost_git::Stamp| (stamp.id.clone(), stamp.attempt);
         let changed = || vec!["a.txt".to_owned()];
@@ -457,6 +505,11 @@ impl World {
             Output::Reclaim(id) => {
                 self.inputs.push_back(Input::Reclaimed { id, has_helped: false });
             }
+            Output::Probe(trouble) => {
+                self.log.push(format!("probe {}", trouble.word()));
+                let is_gone = !self.troubles.contains(&trouble);
+                self.inputs.push_back(Input::Probed { trouble, is_gone });
+            }
             Output::FindTrees => self.inputs.push_back(Input::TreesFound(TreesFound::default())),
             Output::Engage(attempt) => {
                 self.log.push(format!("engage {}", attempt.name()));
@@ -484,11 +537,21 @@ impl World {
             }
             Output::Command(commands) => {
                 for command in commands {
+                    match &command {
+                        Command::ReportTrouble { trouble, .. } => {
+                            self.log.push(format!("ask {}", trouble.word()));
+                        }
+                        Command::WakeTrouble { trouble } => {
+                            self.log.push(format!("wake {}", trouble.word()));
+                        }
+                        _ => {}
+                    }
                     self.decide(&command, &Actor::Waypost);
                 }
                 self.has_commanded = true;
             }
             Output::Say(_) => {}
+            Output::WakeAt(time) if time <= self.now => self.has_commanded = true,
             Output::WakeAt(time) => {
                 self.wakes_at = Some(self.wakes_at.map_or(time, |at| at.min(time)));
             }

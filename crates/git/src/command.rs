@@ -69,6 +69,34 @@ const LOOKING: [&str; 4] = ["status", "diff", "diff-index", "diff-files"];
 /// Makes what is written survive a power cut, with one flush for many objects.
 const DURABLE: [&str; 2] = ["core.fsync=committed", "core.fsyncMethod=batch"];
 
+/// Commands that change nothing but which objects there are: one that was killed is started again.
+const REPEATABLE: [&str; 21] = [
+    "--version",
+    "cat-file",
+    "check-attr",
+    "check-ignore",
+    "commit-tree",
+    "config",
+    "diff",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "for-each-ref",
+    "log",
+    "ls-files",
+    "ls-tree",
+    "merge-base",
+    "merge-tree",
+    "rev-list",
+    "rev-parse",
+    "show",
+    "show-ref",
+    "status",
+];
+
+/// How often such a command is started before it counts as killed.
+const STARTS_MAX: usize = 3;
+
 /// The oldest git with which work can be merged: `merge-tree --write-tree` came with it.
 pub const VERSION_MIN: (u32, u32) = (2, 38);
 
@@ -186,8 +214,23 @@ impl Git {
         self.start(&QUIET, arguments)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the one place that starts git")]
     fn start(&self, quiet: &[&str], arguments: &[&str]) -> Result<Output, GitError> {
+        let first = arguments.first().copied().unwrap_or_default();
+        // `git config` writes with two values, and reads with `--get`.
+        let is_repeatable = REPEATABLE.contains(&first)
+            && (first != "config" || arguments.iter().any(|it| it.starts_with("--get")));
+        let starts = if is_repeatable { STARTS_MAX } else { 1 };
+        for _ in 1..starts {
+            match self.start_once(quiet, arguments) {
+                Err(GitError::Killed { .. }) => {}
+                ended => return ended,
+            }
+        }
+        self.start_once(quiet, arguments)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the one place that starts git")]
+    fn start_once(&self, quiet: &[&str], arguments: &[&str]) -> Result<Output, GitError> {
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_git(name)) {
             command.env_remove(name);

@@ -27,6 +27,8 @@ enum Fault {
     Torn(usize),
     /// Git alone is killed so.
     Alone(usize),
+    /// Git alone is killed before it has done anything.
+    Unborn,
 }
 
 impl Fault {
@@ -35,11 +37,11 @@ impl Fault {
     }
 
     fn kills_engine(self) -> bool {
-        !matches!(self, Self::Alone(_))
+        !matches!(self, Self::Alone(_) | Self::Unborn)
     }
 }
 
-const FAULTS: [Fault; 7] = [
+const FAULTS: [Fault; 8] = [
     Fault::Late,
     Fault::Never,
     Fault::After,
@@ -47,6 +49,7 @@ const FAULTS: [Fault; 7] = [
     Fault::Torn(2),
     Fault::Alone(1),
     Fault::Alone(3),
+    Fault::Unborn,
 ];
 
 /// Calls by which git makes its work seen.
@@ -151,6 +154,10 @@ fn check(call: Call, fault: Fault, traced: &str) {
         struck.split(' ').skip_while(|word| *word == "-c" || word.contains('=')).collect();
     println!("{call:?}, {fault:?}: {first:#?} at git {}", command.join(" "));
     repository.assert_safe();
+    if !fault.kills_engine() {
+        // A run does not end because a child of ours died once.
+        assert_eq!(first.code, Some(0), "{first:#?}");
+    }
     let again = run(&repository, Call::None, fault, traced);
     println!("taken up: {again:#?}");
     again.expect_code(0);
@@ -191,6 +198,7 @@ fn script(bin: &Path, call: Call, fault: Fault, traced: &str) -> String {
         Fault::After => "/usr/bin/git \"$@\"; kill -9 $PPID".to_owned(),
         Fault::Torn(at) => format!("{}; kill -9 $PPID", torn(at)),
         Fault::Alone(at) => format!("exec {}", torn(at)),
+        Fault::Unborn => "kill -9 $$".to_owned(),
     };
     let is_meant = match call {
         Call::None => "false".to_owned(),

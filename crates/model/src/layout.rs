@@ -67,6 +67,7 @@ pub mod state {
     /// The run in brief.
     pub const RUN_SUMMARY: &str = "run.summary";
     /// What a run in the background says.
+    pub const RESERVE: &str = "journal.reserve";
     pub const RUN_LOG: &str = "run.log";
     /// Written and removed, to see whether the disk takes it.
     pub const PROBE: &str = "probe";

@@ -15,6 +15,7 @@ pub mod parse;
 pub mod permits;
 pub mod place;
 pub mod projects;
+pub mod reserve;
 pub mod socket;
 pub mod tasks_md;
 pub mod windows;

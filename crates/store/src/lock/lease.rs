@@ -30,6 +30,8 @@ pub struct EngineLease {
     held: Box<dyn HeldLease>,
     owner: Owner,
     folder: PathBuf,
+    /// The engine that had it before and did not give it back.
+    left_by: Option<Owner>,
 }
 
 /// What a store keeps for the holder of a lease; dropped, it gives the lease back.
@@ -53,7 +55,7 @@ impl EngineLease {
     }
 
     pub(crate) fn over(held: Box<dyn HeldLease>, owner: &Owner, folder: &Path) -> Self {
-        Self { held, owner: owner.clone(), folder: folder.to_owned() }
+        Self { held, owner: owner.clone(), folder: folder.to_owned(), left_by: None }
     }
 
     /// Whether a second engine cannot start.
@@ -64,6 +66,12 @@ impl EngineLease {
     /// The process that holds it, as others are told.
     pub fn owner(&self) -> &Owner {
         &self.owner
+    }
+
+    /// The engine that had it before and has ended without giving it back: it was killed, or the
+    /// machine went down with it.
+    pub fn left_by(&self) -> Option<&Owner> {
+        self.left_by.as_ref()
     }
 
     /// The folder of everything that is kept beside the journal.
@@ -84,8 +92,10 @@ impl FileLease {
         let path = path_in(folder);
         for _ in 0..PROBE_ATTEMPTS {
             if let Some(lock) = FileLock::try_acquire(&path)? {
+                let left_by = read_owner(&path)?;
                 write_owner(&lock, owner)?;
-                return Ok(EngineLease::over(Box::new(Self { lock }), owner, folder));
+                let lease = EngineLease::over(Box::new(Self { lock }), owner, folder);
+                return Ok(EngineLease { left_by, ..lease });
             }
             // A process that only looks shares the lock for an instant; an engine does not share.
             if FileLock::try_acquire_shared(&path)?.is_none() {
@@ -112,6 +122,14 @@ impl HeldLease for FileLease {
     /// A second engine could start once the lock's file is removed under us.
     fn still_holds(&self) -> bool {
         self.lock.still_holds()
+    }
+}
+
+impl Drop for FileLease {
+    /// Without a name in it, it was given back.
+    fn drop(&mut self) {
+        // A name that stays only makes the next engine look.
+        let _stays = self.lock.file().set_len(0);
     }
 }
 

@@ -74,7 +74,13 @@ impl Ground {
         }
     }
 
-    fn takes_a_file(&self) -> bool {
+    /// Whether there is a project to work on at all.
+    pub(crate) fn is_there(&self) -> bool {
+        !matches!(stat(&self.state), Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR))
+    }
+
+    /// Whether something can be written beside the journal, however little is free.
+    pub(crate) fn takes_a_file(&self) -> bool {
         let probe = self.state.join(layout::state::PROBE);
         let written = file::replace(&probe, &[0; PROBE_SIZE], file::PRIVATE);
         // What is left of a try that failed is replaced by the next one.

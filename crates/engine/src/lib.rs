@@ -67,7 +67,7 @@ pub use environment::Environment;
 pub use error::{EngineError, InvalidFile, Problem, with_causes};
 pub use evidence::GateClaim;
 pub use execute::{
-    AgentView, Audience, Doing, Happening, Ring, RunEnd, RunNews, RunOptions, Running, Wish,
+    AgentView, Audience, Doing, Happening, Ring, RunEnd, RunNews, RunOptions, Running, Voice, Wish,
 };
 pub use home::Home;
 pub use host::{Follower, Handle, Happened, Host, News, RunWatch, Stopping, Subscription};

@@ -49,11 +49,25 @@ pub enum NoticeKind {
     NeedsYou,
     /// Nothing is left to do.
     AllDone,
+    /// A run stands still because of the machine, or goes on after that.
+    RunStalled,
+    /// A run in the background has ended before its tasks.
+    RunStopped,
+    /// The engine of a run has died, as another process has found.
+    EngineLost,
 }
 
 impl NoticeKind {
-    pub const ALL: [Self; 5] =
-        [Self::Start, Self::TaskFailed, Self::PhaseDone, Self::NeedsYou, Self::AllDone];
+    pub const ALL: [Self; 8] = [
+        Self::Start,
+        Self::TaskFailed,
+        Self::PhaseDone,
+        Self::NeedsYou,
+        Self::AllDone,
+        Self::RunStalled,
+        Self::RunStopped,
+        Self::EngineLost,
+    ];
 
     /// The kind's word on the wire, the same as serde's.
     pub fn word(self) -> &'static str {
@@ -63,6 +77,9 @@ impl NoticeKind {
             Self::PhaseDone => "phase_done",
             Self::NeedsYou => "needs_you",
             Self::AllDone => "all_done",
+            Self::RunStalled => "run_stalled",
+            Self::RunStopped => "run_stopped",
+            Self::EngineLost => "engine_lost",
         }
     }
 }

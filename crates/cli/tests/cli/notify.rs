@@ -198,7 +198,7 @@ fn a_notice_survives_the_death_of_the_run_that_was_to_send_it() {
     project.write("go", "");
     host.answer_all(Answer::Status(200));
     project.must("run --resume");
-    assert_eq!(kinds(&host), ["start", "start", "phase_done", "all_done"]);
+    assert_eq!(kinds(&host), ["start", "start", "engine_lost", "phase_done", "all_done"]);
     let ids: Vec<String> =
         host.requests().iter().map(|it| it.headers["webhook-id"].clone()).collect();
     assert_eq!(ids[0], ids[1]);

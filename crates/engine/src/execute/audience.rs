@@ -88,6 +88,9 @@ pub enum Wish {
 /// Wakes the engine of a run, from any thread.
 pub type Ring = Arc<dyn Fn() + Send + Sync>;
 
+/// Says something to a person, from any thread.
+pub type Voice = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// A process that watches a run.
 pub trait Audience {
     /// Something has happened: it is in the journal, or the host says it.
@@ -106,6 +109,11 @@ pub trait Audience {
 
     /// Takes what to ring when the wish has changed; else that is found within a second.
     fn ring_when_wished(&mut self, _ring: Ring) {}
+
+    /// Reaches a person from any thread, while the one that tells may hang.
+    fn voice(&self) -> Option<Voice> {
+        None
+    }
 }
 
 /// An audience that is looked at from outside as well: it is told in the host's own thread.
@@ -133,6 +141,10 @@ impl<A: Audience> Audience for Arc<Mutex<A>> {
     fn ring_when_wished(&mut self, ring: Ring) {
         locked(self).ring_when_wished(ring);
     }
+
+    fn voice(&self) -> Option<Voice> {
+        locked(self).voice()
+    }
 }
 
 impl<A: Audience + ?Sized> Audience for Box<A> {
@@ -158,6 +170,10 @@ impl<A: Audience + ?Sized> Audience for Box<A> {
 
     fn ring_when_wished(&mut self, ring: Ring) {
         (**self).ring_when_wished(ring);
+    }
+
+    fn voice(&self) -> Option<Voice> {
+        (**self).voice()
     }
 }
 

@@ -201,6 +201,16 @@ impl<'a> Executor<'a> {
         Ok(executor)
     }
 
+    /// The audience was told everything up to here.
+    pub(crate) fn told(&self) -> Cursor {
+        self.news.seen()
+    }
+
+    /// Why nothing new is begun, if the machine is in trouble.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.core.trouble_in_words()
+    }
+
     /// Lets go of what served it, once it is over.
     pub(crate) fn finish(self) -> Result<(), EngineError> {
         if let Some(git) = self.git {
@@ -719,6 +729,8 @@ impl Executor<'_> {
             Ok(()) => true,
             // Another tool holds the file's lock; tasks do not wait for that.
             Err(EngineError::Store(StoreError::Busy { .. })) => false,
+            // It is shown when there is room for it.
+            Err(error) if error.trouble().is_some() => false,
             Err(error) => return Err(error),
         };
         summary::keep(project);

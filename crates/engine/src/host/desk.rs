@@ -2,6 +2,7 @@
 
 use super::{
     guests::{Admission, GuestList, Guests},
+    pulse::Pulse,
     seat::Seat,
 };
 use crate::{
@@ -45,6 +46,8 @@ pub(super) struct Desk {
     /// Wakes the host's own thread.
     bell: Bell,
     pub(super) guests: Arc<GuestList>,
+    /// Tells another thread that this one lives.
+    pub(super) pulse: Arc<Pulse>,
     /// Wakes it when another process commits.
     changes: Changes,
 }
@@ -85,7 +88,7 @@ impl Desk {
     pub(super) fn new(seat: Seat) -> Result<Self, EngineError> {
         let (bell, changes) = (Bell::new()?, Changes::of(seat.project.place()));
         let (queue, seat, guests) = (Mutex::default(), Mutex::new(Some(seat)), Arc::default());
-        Ok(Self { queue, seat, bell, guests, changes })
+        Ok(Self { queue, seat, bell, guests, pulse: Arc::default(), changes })
     }
 
     pub(super) fn command(&self, actor: Actor, commands: Vec<MachineCommand>) -> Reply {
@@ -162,6 +165,7 @@ impl Desk {
     pub(super) fn carry(&self) -> Option<Project> {
         let mut guests = Guests::new(&self.guests);
         loop {
+            self.pulse.beat();
             let (admissions, is_closing) = {
                 let mut queue = locked(&self.queue);
                 queue.is_closed = queue.is_closing && guests.is_empty();

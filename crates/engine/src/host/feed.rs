@@ -8,7 +8,7 @@ use crate::{
     attendance::Haste,
     bell::Bell,
     clock::Clock,
-    execute::{Audience, Ring, RunNews, Running, Wish},
+    execute::{Audience, Ring, RunNews, Running, Voice, Wish},
 };
 use std::{
     collections::VecDeque,
@@ -296,6 +296,10 @@ impl Audience for Broadcast {
         if let Some(own) = &mut self.own {
             own.ring_when_wished(ring);
         }
+    }
+
+    fn voice(&self) -> Option<Voice> {
+        self.own.as_ref().and_then(|own| own.voice())
     }
 }
 

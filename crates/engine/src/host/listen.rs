@@ -6,9 +6,11 @@
 
 use super::{
     desk::Desk,
+    enduring::EnduringRun,
     feed::{Broadcast, Feed, WatcherQueue},
     guests::{Admission, Left},
     protocol::{self, Answer, Failure, GuestKind, HandOver, HostState, Refusal, Request},
+    pulse::Pulse,
     run::Visiting,
 };
 use crate::{
@@ -17,7 +19,7 @@ use crate::{
     bell::Bell,
     environment::Environment,
     error::{EngineError, Problem},
-    execute::{Executor, RunEnd},
+    execute::RunEnd,
     guest::Waits,
     project::Project,
     spelling::Spelling,
@@ -196,7 +198,8 @@ impl Reception {
         // From here on nothing is missed.
         let mut watched = Watched::new(0, Arc::clone(&feed));
         let (tell, told) = sync_channel(1);
-        let admission = admission(project, &run, &feed, tell).handed_over_by(actor);
+        let pulse = Arc::clone(&self.desk.pulse);
+        let admission = admission(project, &run, (&feed, pulse), tell).handed_over_by(actor);
         if self.desk.admit(admission.told_to(&feed)).is_err() {
             return refuse(&mut peer, Refusal::Closing);
         }
@@ -216,7 +219,7 @@ impl Reception {
 fn admission(
     project: Project,
     run: &HandOver,
-    feed: &Arc<Feed>,
+    (feed, pulse): (&Arc<Feed>, Arc<Pulse>),
     tell: SyncSender<Result<(), EngineError>>,
 ) -> Admission {
     let (options, place) = (run.options.clone(), project.setup.place.clone());
@@ -227,14 +230,14 @@ fn admission(
         let began = Visiting::begin(project, |project| {
             // Those who watch know by themselves what they were told; in the host it is told to none.
             let told = project.journal_end()?;
-            Executor::begin(project, options, (Box::new(audience), told))
+            EnduringRun::begin(project, options, (Box::new(audience), told), pulse)
         })?;
         // The client may be gone; the run goes on.
         let _gone = begun.send(Ok(()));
         Ok(began)
     };
     let (feed, options) = (Arc::clone(feed), run.options.clone());
-    let leave = move |left: Left<Visiting<Executor<'static>>>| match left {
+    let leave = move |left: Left<Visiting<EnduringRun>>| match left {
         Left::Over(visiting, end) => feed.end(last_word(visiting.guest.finish().map(|()| end))),
         Left::Failed(error) => {
             feed.end(Answer::Failed { failure: Failure::of(&error) });

@@ -14,25 +14,35 @@
 
 mod client;
 mod desk;
+mod enduring;
 mod events;
 mod feed;
 mod guests;
 mod job;
 mod listen;
 mod protocol;
+mod pulse;
 mod run;
 mod seat;
 #[cfg(test)]
 mod tests;
 mod watch;
 
-use crate::{attendance, error::EngineError, ledger::MachineCommand, outbox, project::Project};
+use crate::{
+    attendance,
+    error::EngineError,
+    ledger::MachineCommand,
+    notify::{self, Messenger},
+    outbox,
+    project::Project,
+};
 pub use client::Stopping;
 pub(crate) use client::{Stopped, poke, state};
 use desk::{Desk, Reply};
 pub use events::{Follower, Happened, News, Subscription};
 pub(crate) use job::work;
 use listen::Listening;
+use pulse::Attendant;
 pub use run::execute;
 use seat::Seat;
 use std::{
@@ -54,6 +64,7 @@ pub struct Host {
     handle: Handle,
     owner: Option<JoinHandle<Option<Project>>>,
     listening: Option<Listening>,
+    attendant: Option<Attendant>,
     lease: EngineLease,
 }
 
@@ -78,14 +89,18 @@ impl Host {
         let now = project.clock.now();
         outbox::settle_obsolete(project.ensure_journal()?, now)?;
         raise_open_files();
+        notify::tell_lost_engine(&mut project, &lease)?;
+        let messenger = Messenger::of(&mut project);
         let (place, spelling) = (project.setup.place.clone(), project.spelling);
         let programs = project.setup.programs.clone();
         let desk = Arc::new(Desk::new(Seat::new(project, lease.owner().clone()))?);
         let listening = Listening::begin(&lease, place, spelling, programs, Arc::clone(&desk))?;
+        let attendant = Attendant::begin(&desk.pulse, messenger);
         let own = Arc::clone(&desk);
         let owner = thread::spawn(move || own.carry());
         let handle = Handle { desk };
-        Ok(Self { handle, owner: Some(owner), listening: Some(listening), lease })
+        let (owner, listening, attendant) = (Some(owner), Some(listening), Some(attendant));
+        Ok(Self { handle, owner, listening, attendant, lease })
     }
 
     pub fn handle(&self) -> Handle {
@@ -104,6 +119,7 @@ impl Host {
         if let Some(listening) = self.listening.take() {
             listening.end();
         }
+        self.attendant.take().into_iter().for_each(Attendant::end);
         debug_assert!(self.lease.still_holds(), "the lease is held until the end");
         match ended? {
             Ok(project) => project,

@@ -2,6 +2,7 @@
 
 use super::{
     Handle, Host, desk,
+    enduring::EnduringRun,
     feed::{Broadcast, Feed},
     guests::{Admission, Left},
     listen::last_word,
@@ -11,7 +12,7 @@ use super::{
 use crate::{
     attendance::{self, EngineClaim, RUNS},
     error::EngineError,
-    execute::{Audience, Executor, Happening, RunEnd, RunNews, RunOptions, Wish},
+    execute::{Audience, Happening, RunEnd, RunNews, RunOptions, Wish},
     guest::{Attended, Guest, Waits},
     project::Project,
 };
@@ -41,19 +42,19 @@ impl Handle {
         (audience, told): (Box<dyn Audience + Send>, Cursor),
     ) -> Result<RunEnd, EngineError> {
         let feed = Arc::new(Feed::new(self.desk.bell()));
-        let own = Arc::clone(&feed);
+        let (own, pulse) = (Arc::clone(&feed), Arc::clone(&self.desk.pulse));
         let begin = move |project: &mut Project| {
             let audience = Broadcast::new(Some(audience), own, project.setup.stop_grace());
-            Executor::begin(project, options, (Box::new(audience), told))
+            EnduringRun::begin(project, options, (Box::new(audience), told), pulse)
         };
         let (tell, told) = sync_channel(1);
         let watched = Arc::clone(&feed);
-        let leave = move |left: Left<Executor<'static>>| {
+        let leave = move |left: Left<EnduringRun>| {
             let ended = match left {
-                Left::Over(executor, end) => executor.finish().map(|()| end),
+                Left::Over(run, end) => run.finish().map(|()| end),
                 Left::Failed(error) => Err(error),
-                Left::LetGo(executor) => {
-                    executor.let_go();
+                Left::LetGo(run) => {
+                    run.let_go();
                     Err(desk::closed())
                 }
             };

@@ -72,6 +72,10 @@ impl Ledger {
         self.kinds
     }
 
+    pub(crate) fn wanted(&self) -> &Wanted {
+        &self.wanted
+    }
+
     pub(crate) fn notices_queued(&self) -> u64 {
         self.notices_queued
     }

@@ -154,6 +154,23 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
+    /// Puts a notice into the outbox that no machine has decided.
+    pub(crate) fn announce(&mut self, notice: &Notice) -> Result<(), StoreError> {
+        let (stream, kind) = (run_stream(), "notify");
+        let stream_seq = self.tx.head(&stream)?;
+        let Self { ledger, tx, .. } = self;
+        for target in ledger.wanted.targets_of(notice.kind) {
+            let key = format!("engine/{}/{}@{target}", notice.kind, notice.at.millis());
+            let (target, notice) = (target.clone(), notice.clone());
+            let parcel = Parcel { target, notice, attempts: 0, why: String::new() };
+            let body = serde_json::to_string(&parcel).expect("notices are plain data");
+            let (stream, body, due) = (&stream, &body, None);
+            tx.queue(&[NewEffect { key: &key, stream, stream_seq, kind, body, due }])?;
+            ledger.notices_queued += 1;
+        }
+        Ok(())
+    }
+
     /// Makes everything durable.
     pub(crate) fn commit(self) -> Result<(), StoreError> {
         let Self { ledger, mut tx, fresh, state, .. } = self;

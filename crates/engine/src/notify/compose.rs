@@ -103,6 +103,9 @@ impl Message {
             NoticeKind::PhaseDone => ("3", "package"),
             NoticeKind::NeedsYou => ("4", "raised_hand"),
             NoticeKind::AllDone => ("3", "checkered_flag"),
+            NoticeKind::RunStalled => ("4", "warning"),
+            NoticeKind::RunStopped => ("4", "stop_button"),
+            NoticeKind::EngineLost => ("4", "skull"),
         };
         let mut headers = vec![
             ("content-type", "text/plain; charset=utf-8".to_owned()),

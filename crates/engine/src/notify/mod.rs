@@ -9,6 +9,7 @@
 
 mod compose;
 mod deliver;
+mod messenger;
 mod redact;
 mod send;
 mod target;
@@ -17,11 +18,13 @@ mod target;
 mod tests;
 
 pub(crate) use deliver::{Courier, Parcel};
+pub(crate) use messenger::Messenger;
 
 use crate::{
-    attendance::{EngineClaim, claim_engine},
+    attendance::{EngineClaim, claim_engine, is_run},
     error::EngineError,
     host,
+    ledger::Work,
     outbox::Timers,
     project::Project,
 };
@@ -31,11 +34,13 @@ use send::{Outcome, client, send};
 use std::{collections::BTreeMap, time::Duration};
 use target::targets;
 use waypost_model::{
+    actor::Actor,
     config::{self, Config},
+    next::NextStep,
     notice::{Notice, NoticeKind},
     run,
 };
-use waypost_store::journal::Changes;
+use waypost_store::{journal::Changes, lock::EngineLease};
 
 /// How long the host may take to send what is due; what is left then waits as ever.
 const HOST_PATIENCE: Duration = Duration::from_secs(5);
@@ -64,6 +69,36 @@ impl Wanted {
     pub(crate) fn targets_of(&self, kind: NoticeKind) -> &[String] {
         if self.kinds.contains(&kind) { &self.targets } else { &[] }
     }
+}
+
+/// Puts a notice into the outbox that follows from no command: it is about the engine itself.
+pub(crate) fn announce(project: &mut Project, notice: &Notice) -> Result<(), EngineError> {
+    let now = project.clock.now();
+    let Project { journal, ledger, .. } = project;
+    let Some(journal) = journal else { return Ok(()) };
+    if ledger.wanted().targets_of(notice.kind).is_empty() {
+        return Ok(());
+    }
+    let mut work = Work::begin(ledger, journal, &Actor::Waypost, now)?;
+    work.announce(notice)?;
+    Ok(work.commit()?)
+}
+
+/// Tells that the engine of a run has died, if this one is the first to come after it.
+pub(crate) fn tell_lost_engine(
+    project: &mut Project,
+    lease: &EngineLease,
+) -> Result<(), EngineError> {
+    let Some(lost) = lease.left_by().filter(|owner| is_run(owner)) else { return Ok(()) };
+    if project.run()?.active().is_none_or(|active| active.is_over()) {
+        return Ok(());
+    }
+    let title =
+        format!("the engine of the run has died: process {}, since {}", lost.pid, lost.since);
+    let notice = Notice::new(NoticeKind::EngineLost, title, project.clock.now())
+        .text("It was killed, or the machine went down. What was recorded is there.")
+        .next(NextStep::ResumeRun);
+    announce(project, &notice)
 }
 
 /// What waits for one target.
@@ -129,7 +164,8 @@ pub fn send_due(project: &mut Project) -> Result<(), EngineError> {
         return Ok(());
     }
     match claim_engine(project, "notify")? {
-        EngineClaim::Ours(_lease) => {
+        EngineClaim::Ours(lease) => {
+            tell_lost_engine(project, &lease)?;
             // A reminder that is due becomes a notice.
             let now = project.clock.now();
             Timers::default().attend(project, now);

@@ -3,7 +3,7 @@
 //! Whatever a host answers, only the status and `Retry-After` are looked at: its words are foreign
 //! and could hold what was sent. Errors are told in our own words, without the address.
 
-use super::compose::Post;
+use super::{compose::Post, target::Hidden};
 use jiff::fmt::rfc2822;
 use std::{io, time::Duration};
 use ureq::{Agent, Error};
@@ -69,6 +69,16 @@ pub(crate) fn send(client: &Agent, post: &Post, now: Time) -> Outcome {
         }
         Err(error) => failure(&error),
     }
+}
+
+/// Calls an address only so that it was called; what it answers does not matter.
+pub(crate) fn knock(client: &Agent, address: &Hidden, is_loopback: bool) {
+    let mut request = client.get(&address.0);
+    if is_loopback {
+        request = request.config().proxy(None).build();
+    }
+    // One that was not heard is followed by the next.
+    let _unheard = request.call();
 }
 
 /// How long it is until a date of HTTP.

@@ -80,6 +80,15 @@ pub(crate) fn targets(config: &Config) -> Vec<Target> {
     found
 }
 
+/// The address that wants to hear that an engine lives.
+pub(crate) fn heartbeat(config: &Config) -> Option<Target> {
+    let address = Hidden(config.notify.heartbeat.trim().to_owned());
+    let (name, key) = ("heartbeat".to_owned(), "notify.heartbeat".to_owned());
+    let (channel, secret) = (Channel::Webhook, Hidden::default());
+    let allow_plain = config.notify.allow_plain;
+    (!address.0.is_empty()).then_some(Target { name, key, channel, address, secret, allow_plain })
+}
+
 impl Target {
     /// Finds the address and the secret; the error says in words why that is not possible, without
     /// either of them.

@@ -115,6 +115,9 @@ fn each_kind_has_its_switch_and_nothing_is_wanted_without_a_target() {
     assert_eq!(silent(|it| it.notify_on_phase_done = false), [NoticeKind::PhaseDone]);
     assert_eq!(silent(|it| it.notify_on_needs_you = false), [NoticeKind::NeedsYou]);
     assert_eq!(silent(|it| it.notify_on_all_done = false), [NoticeKind::AllDone]);
+    assert_eq!(silent(|it| it.notify_on_run_stalled = false), [NoticeKind::RunStalled]);
+    assert_eq!(silent(|it| it.notify_on_run_stopped = false), [NoticeKind::RunStopped]);
+    assert_eq!(silent(|it| it.notify_on_engine_lost = false), [NoticeKind::EngineLost]);
 }
 
 mod rows {

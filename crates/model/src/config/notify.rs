@@ -10,17 +10,23 @@ use serde::{Deserialize, Serialize};
 /// Keys about notices that a repository cannot set: who can change a repository could otherwise read
 /// along, have a variable of the environment sent to a place of their choice, or have notices sent
 /// unencrypted.
-pub const PERSONAL_KEYS: [&str; 5] = [
+pub const PERSONAL_KEYS: [&str; 6] = [
     "notify.webhooks",
     "notify.ntfy",
     "notify.ntfy_token",
+    "notify.heartbeat",
     "notify.allow_plain",
     "run.slack_webhook_url",
 ];
 
 /// Keys that hold an address or a secret: a program that knows it can send messages.
-pub const SECRET_KEYS: [&str; 4] =
-    ["notify.webhooks", "notify.ntfy", "notify.ntfy_token", "run.slack_webhook_url"];
+pub const SECRET_KEYS: [&str; 5] = [
+    "notify.webhooks",
+    "notify.ntfy",
+    "notify.ntfy_token",
+    "notify.heartbeat",
+    "run.slack_webhook_url",
+];
 
 /// What is shown in place of a secret.
 pub const REDACTED: &str = "(redacted)";
@@ -42,12 +48,25 @@ pub struct NotifyConfig {
     pub notify_on_needs_you: bool,
     /// A run is over.
     pub notify_on_all_done: bool,
+    /// A run stands still because of the machine, or goes on after that.
+    pub notify_on_run_stalled: bool,
+    /// A run in the background has ended before its tasks.
+    pub notify_on_run_stopped: bool,
+    /// The engine of a run has died.
+    pub notify_on_engine_lost: bool,
+    /// For how many seconds a run stands still before that is told.
+    pub stalled_after_seconds: u64,
     /// Places that get notices as JSON, signed as Standard Webhooks are.
     pub webhooks: Vec<WebhookConfig>,
     /// The address of a topic of ntfy, or `env:NAME` to take it from the environment; empty: none.
     pub ntfy: String,
     /// A token for that topic, or `env:NAME`; empty: none.
     pub ntfy_token: String,
+    /// An address that is called while an engine works, for a service that misses the calls; or
+    /// `env:NAME`; empty: none.
+    pub heartbeat: String,
+    /// How often it is called, in seconds.
+    pub heartbeat_seconds: u64,
     /// Send to `http://` addresses of other machines too.
     pub allow_plain: bool,
 }
@@ -72,9 +91,15 @@ impl Default for NotifyConfig {
             notify_on_phase_done: true,
             notify_on_needs_you: true,
             notify_on_all_done: true,
+            notify_on_run_stalled: true,
+            notify_on_run_stopped: true,
+            notify_on_engine_lost: true,
+            stalled_after_seconds: 10,
             webhooks: Vec::new(),
             ntfy: String::new(),
             ntfy_token: String::new(),
+            heartbeat: String::new(),
+            heartbeat_seconds: 60,
             allow_plain: false,
         }
     }
@@ -88,6 +113,9 @@ impl NotifyConfig {
             NoticeKind::PhaseDone => self.notify_on_phase_done,
             NoticeKind::NeedsYou => self.notify_on_needs_you,
             NoticeKind::AllDone => self.notify_on_all_done,
+            NoticeKind::RunStalled => self.notify_on_run_stalled,
+            NoticeKind::RunStopped => self.notify_on_run_stopped,
+            NoticeKind::EngineLost => self.notify_on_engine_lost,
         }
     }
 }

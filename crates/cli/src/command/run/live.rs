@@ -21,7 +21,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use waypost_engine::{Audience, Happening, Haste, Ring, RunLog, RunNews, Running, Wish};
+use waypost_engine::{Audience, Happening, Haste, Ring, RunLog, RunNews, Running, Voice, Wish};
 use waypost_model::{id::TaskId, run::Active, time::Time};
 
 /// How often a picture is drawn while nothing happens.
@@ -246,6 +246,11 @@ impl Audience for Live {
 
     fn ring_when_wished(&mut self, ring: Ring) {
         self.requests.ring_when_asked(ring);
+    }
+
+    /// Past what is drawn: a picture that is spoilt is better than silence.
+    fn voice(&self) -> Option<Voice> {
+        Some(Arc::new(|text: &str| say(&format!("{} {text}", styled(YELLOW, "note:")))))
     }
 
     fn wish(&mut self) -> Wish {

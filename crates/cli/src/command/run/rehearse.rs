@@ -91,6 +91,9 @@ notify_on_task_failed = false
 notify_on_phase_done = false
 notify_on_needs_you = false
 notify_on_all_done = false
+notify_on_run_stalled = false
+notify_on_run_stopped = false
+notify_on_engine_lost = false
 ";
 
 /// The configuration of a project in which everything is played.

@@ -3,7 +3,12 @@
 //! Ctrl-C lets running tasks finish, and a second one stops them. A person who is not there to press it
 //! twice (SIGTERM, a closed terminal, `run stop`) is obeyed in the same two steps, the second when
 //! the grace is over.
+//!
+//! Signals are heard by a thread of their own. When a run that is to stop does not even look at what is
+//! wished, because a disk or the system holds it, that thread ends the process: what runs is in the hands
+//! of keepers, and the journal has what was recorded.
 
+use crate::{error::Kind, output::say};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2},
     iterator::Signals,
@@ -24,6 +29,12 @@ const FINISH: usize = 1;
 /// What runs is stopped.
 const STOP: usize = 2;
 
+/// How long a run that is to stop may look at nothing: longer than its end waits for anything.
+const DEAF_MAX: Duration = Duration::from_secs(10);
+
+/// How often is looked whether it has.
+const DEAF_LOOK: Duration = Duration::from_millis(100);
+
 /// The requests that have come in.
 #[derive(Clone, Default)]
 pub(super) struct Requests(Arc<Shared>);
@@ -31,6 +42,8 @@ pub(super) struct Requests(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     level: AtomicUsize,
+    /// How often the run has looked at it.
+    looks: AtomicUsize,
     /// Rung when the level has changed.
     ring: Mutex<Option<Ring>>,
     /// The first signal; it decides how the program ends.
@@ -43,7 +56,14 @@ impl Requests {
         let requests = Self::default();
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2])?;
         let heard = requests.clone();
-        thread::spawn(move || signals.forever().for_each(|signal| heard.take(signal, grace)));
+        thread::spawn(move || {
+            for signal in signals.forever() {
+                heard.take(signal, grace);
+                if heard.0.level.load(Ordering::SeqCst) == STOP {
+                    heard.clone().end_if_deaf();
+                }
+            }
+        });
         Ok(requests)
     }
 
@@ -82,8 +102,27 @@ impl Requests {
         ring.iter().for_each(|ring| ring());
     }
 
+    /// Ends the process if the run does not look at what is wished for. It is told again by each look.
+    fn end_if_deaf(self) {
+        thread::spawn(move || {
+            let (mut looks, mut deaf) = (self.0.looks.load(Ordering::SeqCst), Duration::ZERO);
+            while deaf < DEAF_MAX {
+                thread::sleep(DEAF_LOOK);
+                let now = self.0.looks.load(Ordering::SeqCst);
+                deaf = if now == looks { deaf + DEAF_LOOK } else { Duration::ZERO };
+                looks = now;
+            }
+            say(
+                "the engine does not answer, so it is ended here; what runs is kept, and `waypost run \
+                 --resume` goes on with it",
+            );
+            leave(self.exit_code().unwrap_or(Kind::Unfinished as u8));
+        });
+    }
+
     /// How urgent it is: 0 if no end was asked for, 1 to finish, 2 to stop.
     pub(super) fn level(&self) -> usize {
+        self.0.looks.fetch_add(1, Ordering::SeqCst);
         self.0.level.load(Ordering::SeqCst).min(STOP)
     }
 
@@ -100,6 +139,12 @@ impl Requests {
             signal => u8::try_from(128 + signal).ok(),
         }
     }
+}
+
+/// Ends the process at once.
+#[expect(clippy::exit, reason = "no other thread can be relied on to come to its end")]
+fn leave(code: u8) -> ! {
+    std::process::exit(i32::from(code))
 }
 
 #[cfg(test)]

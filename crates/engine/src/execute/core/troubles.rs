@@ -103,6 +103,13 @@ impl Core {
         self.troubles.stands()
     }
 
+    /// Why nothing new is begun.
+    pub(in crate::execute) fn trouble_in_words(&self) -> Option<String> {
+        let standing = |it: &&StandingTrouble| it.until.is_some() || it.is_looked_at;
+        let mut all = self.troubles.all.iter().filter(|(_, it)| standing(it));
+        all.next().map(|(trouble, it)| format!("{trouble}: {}", it.why))
+    }
+
     /// When a trouble is looked at next.
     pub(super) fn next_probe(&self) -> Option<Time> {
         self.troubles.next()

@@ -38,7 +38,7 @@ fn a_read_only_disk_is_reported_and_changes_nothing() {
 }
 
 /// Runs one ignored test of this program where it may mount.
-fn run_inside(test: &str) {
+pub(crate) fn run_inside(test: &str) {
     let folder = tempfile::tempdir().unwrap();
     let mut probe = Command::new("unshare");
     probe.args(["-Urm", "mount", "-t", "tmpfs", "-o", DISK, "none"]).arg(folder.path());
@@ -65,7 +65,7 @@ fn run_inside(test: &str) {
     say(said.trim_end());
 }
 
-fn is_inside() -> bool {
+pub(crate) fn is_inside() -> bool {
     env::var_os(INSIDE).is_some()
 }
 
@@ -84,7 +84,7 @@ fn inside_a_small_disk() {
 
 fn fill_up(scenario: &Scenario) -> Vec<String> {
     let site = scenario.site();
-    let _disk = Disk::over(site.root());
+    let _disk = Disk::over(site.root(), DISK);
     let left: Vec<u64> = sample::sample(&LEFT, 5, |_| "left");
     let mut tally: BTreeMap<String, usize> = BTreeMap::new();
     let mut failures = Vec::new();
@@ -113,12 +113,13 @@ fn with_space(scenario: &Scenario, site: &Site, left: u64) -> Verdict {
 }
 
 /// A small file system over a folder; taken away before the folder is.
-struct Disk(PathBuf);
+pub(crate) struct Disk(PathBuf);
 
 impl Disk {
-    fn over(folder: PathBuf) -> Self {
+    pub(crate) fn over(folder: PathBuf, options: &str) -> Self {
         let mut mount = Command::new("mount");
-        process::run(mount.args(["-t", "tmpfs", "-o", DISK, "none"]).arg(&folder)).expect_code(0);
+        process::run(mount.args(["-t", "tmpfs", "-o", options, "none"]).arg(&folder))
+            .expect_code(0);
         Self(folder)
     }
 }
@@ -131,7 +132,7 @@ impl Drop for Disk {
 }
 
 /// Writes until nothing goes any more, then gives `left` bytes back.
-fn fill(path: &Path, left: u64) {
+pub(crate) fn fill(path: &Path, left: u64) {
     let mut file = fs::File::create(path).unwrap();
     let chunk = [0_u8; 4096];
     while file.write_all(&chunk).is_ok() {}
@@ -147,7 +148,7 @@ fn inside_a_read_only_disk() {
     }
     let site = Site::after(scenario::IMPLEMENT);
     site.save();
-    let _disk = Disk::over(site.root());
+    let _disk = Disk::over(site.root(), DISK);
     site.put_back();
     site.waypost(&["status"]).expect_code(0);
     let before = site.files();

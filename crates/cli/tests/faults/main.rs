@@ -21,6 +21,7 @@ mod git_calls;
 mod hostile;
 mod judge;
 mod killed;
+mod outage;
 mod process;
 mod repository;
 mod sample;

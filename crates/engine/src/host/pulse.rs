@@ -120,7 +120,7 @@ fn attend(pulse: &Pulse, messenger: &Messenger) {
         let vitals = pulse.vitals();
         let waited = pulse.is_over.wait_timeout_while(vitals, TICK, |it| !it.has_ended);
         let (mut vitals, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let mut acts: Vec<Act> = vitals.notices.drain(..).map(Act::Tell).collect();
+        let mut acts: Vec<PulseAct> = vitals.notices.drain(..).map(PulseAct::Tell).collect();
         let has_ended = vitals.has_ended;
         if !has_ended {
             acts.extend(chart.tick(vitals.beats, vitals.stalled.as_deref(), messenger.now()));
@@ -128,9 +128,9 @@ fn attend(pulse: &Pulse, messenger: &Messenger) {
         drop(vitals);
         for act in acts {
             match act {
-                Act::Say(text) => pulse.say(&text),
-                Act::Tell(notice) => undelivered.push((notice, messenger.targets(), 0)),
-                Act::Beat => messenger.beat(),
+                PulseAct::Say(text) => pulse.say(&text),
+                PulseAct::Tell(notice) => undelivered.push((notice, messenger.targets(), 0)),
+                PulseAct::Beat => messenger.beat(),
             }
         }
         for (notice, targets, wait) in &mut undelivered {
@@ -149,7 +149,7 @@ fn attend(pulse: &Pulse, messenger: &Messenger) {
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Act {
+enum PulseAct {
     Say(String),
     Tell(Notice),
     Beat,
@@ -174,19 +174,19 @@ impl Chart {
         Self { stall_ticks, heartbeat_ticks, beats: 0, silent, stalled, is_told, since_heartbeat }
     }
 
-    fn tick(&mut self, beats: u64, stalled: Option<&str>, now: Time) -> Vec<Act> {
+    fn tick(&mut self, beats: u64, stalled: Option<&str>, now: Time) -> Vec<PulseAct> {
         let mut acts = Vec::new();
         let was_silent = self.silent >= SILENT_TICKS;
         self.silent = if beats == self.beats { self.silent.saturating_add(1) } else { 0 };
         self.beats = beats;
         let is_silent = self.silent >= SILENT_TICKS;
         if is_silent && !was_silent {
-            acts.push(Act::Say(format!(
+            acts.push(PulseAct::Say(format!(
                 "the engine does not move: it waits for a disk or for the system since {SILENT_TICKS} s"
             )));
         }
         if was_silent && !is_silent {
-            acts.push(Act::Say("the engine moves again".to_owned()));
+            acts.push(PulseAct::Say("the engine moves again".to_owned()));
         }
         let hangs =
             is_silent.then_some("the engine does not move: it waits for a disk or the system");
@@ -194,7 +194,7 @@ impl Chart {
             Some(why) => {
                 self.stalled = self.stalled.saturating_add(1);
                 if self.stalled >= self.stall_ticks && !std::mem::replace(&mut self.is_told, true) {
-                    acts.push(Act::Tell(
+                    acts.push(PulseAct::Tell(
                         Notice::new(NoticeKind::RunStalled, "the run stands still", now)
                             .text(format!("{why}\nIt goes on by itself when that is gone."))
                             .next(NextStep::ShowRun),
@@ -204,7 +204,7 @@ impl Chart {
             None => {
                 self.stalled = 0;
                 if std::mem::take(&mut self.is_told) {
-                    acts.push(Act::Tell(Notice::new(
+                    acts.push(PulseAct::Tell(Notice::new(
                         NoticeKind::RunStalled,
                         "the run goes on",
                         now,
@@ -215,7 +215,7 @@ impl Chart {
         self.since_heartbeat = self.since_heartbeat.saturating_add(1);
         if self.heartbeat_ticks.is_some_and(|ticks| self.since_heartbeat >= ticks) && !is_silent {
             self.since_heartbeat = 0;
-            acts.push(Act::Beat);
+            acts.push(PulseAct::Beat);
         }
         acts
     }
@@ -229,10 +229,10 @@ mod tests {
 
     /// What is done at each tick, in a few words.
     fn told(chart: &mut Chart, ticks: &[(u64, Option<&str>)]) -> Vec<String> {
-        let word = |act: Act| match act {
-            Act::Say(text) => format!("say {text}"),
-            Act::Tell(notice) => format!("tell {}: {}", notice.title, notice.text),
-            Act::Beat => "beat".to_owned(),
+        let word = |act: PulseAct| match act {
+            PulseAct::Say(text) => format!("say {text}"),
+            PulseAct::Tell(notice) => format!("tell {}: {}", notice.title, notice.text),
+            PulseAct::Beat => "beat".to_owned(),
         };
         let mut said = Vec::new();
         for (at, (beats, stalled)) in ticks.iter().enumerate() {

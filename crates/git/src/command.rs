@@ -97,6 +97,9 @@ const REPEATABLE: [&str; 21] = [
 /// How often such a command is started before it counts as killed.
 const STARTS_MAX: usize = 3;
 
+/// The same, with the index: that of a person's checkout cannot be made again from a branch.
+const DURABLE_WITH_INDEX: [&str; 2] = ["core.fsync=added", "core.fsyncMethod=batch"];
+
 /// The oldest git with which work can be merged: `merge-tree --write-tree` came with it.
 pub const VERSION_MIN: (u32, u32) = (2, 38);
 
@@ -165,6 +168,11 @@ impl Git {
     /// Commits, objects and refs are on disk when a command returns.
     pub fn durable(self) -> Self {
         DURABLE.into_iter().fold(self, Self::setting)
+    }
+
+    /// As `durable`, and so is the index.
+    pub fn durable_with_index(self) -> Self {
+        DURABLE_WITH_INDEX.into_iter().fold(self, Self::setting)
     }
 
     /// What a setting of the user or the repository says; reading one runs nothing.

@@ -8,6 +8,7 @@
 
 mod command;
 mod content;
+mod durable;
 mod error;
 pub mod merge;
 pub mod packs;

@@ -5,12 +5,13 @@
 //! are.
 
 use super::{
-    cut_move::{forget_move, note_move},
+    cut_move::{end_move, forget_move, note_move},
     join::paths,
     obstructions::{in_the_way, read_raw},
 };
 use crate::{
     command::{self, Git},
+    durable::sync_ref,
     error::GitError,
     tree::Trees,
 };
@@ -44,9 +45,12 @@ pub(super) fn advance(
     let Some(folder) = checkout_of(trees, branch)? else {
         let head = format!("refs/heads/{branch}");
         let moved = git.try_text(&["update-ref", "-m", reason, &head, new, old])?;
-        return Ok(if moved.is_some() { Moved::Done } else { Moved::Elsewhere });
+        if moved.is_none() {
+            return Ok(Moved::Elsewhere);
+        }
+        return sync_ref(trees, &head).map(|()| Moved::Done);
     };
-    let here = trees.git_in(&folder)?.durable();
+    let here = trees.git_in(&folder)?.durable_with_index();
     let changed = paths(&here.bytes(&["diff", "--name-only", "--no-renames", "-z", old, new])?);
     if let Some(why) = held_files(&here, &folder, &changed)? {
         return Ok(Moved::Held(why));
@@ -64,10 +68,10 @@ pub(super) fn advance(
     let merge = [&merge[..], &["--no-verify", new]].concat();
     note_move(trees, &folder, (old, new))?;
     let output = here.variable("GIT_REFLOG_ACTION", reason).output(&merge)?;
-    forget_move(trees)?;
     if output.status.success() {
-        return Ok(Moved::Done);
+        return end_move(trees, &folder, &changed).map(|()| Moved::Done);
     }
+    forget_move(trees)?;
     let now = trees.commit_of(&format!("refs/heads/{branch}"))?;
     if now.as_deref() != Some(old) {
         return Ok(Moved::Elsewhere);

@@ -1,14 +1,19 @@
-//! A checkout in which git was killed while it moved a branch.
+//! A checkout in which git was killed while it moved a branch, or which lost its power after that.
 //!
 //! Git writes one file after another, then the index, then the branch. Killed in between it leaves
-//! files that no person has edited and that look as if one had. So every move is noted before it
-//! begins. What a move that was cut off has left is taken back from that note: each file that has
-//! what the move was to write, or a beginning of it, or nothing, was clean before. Everything else is
-//! a person's own and stays.
+//! files that no person has edited and that look as if one had; and a power cut takes away what was
+//! written last, though the branch has moved. So every move is noted before it begins, until all of
+//! it is synced. What a move that was cut off has left is settled from that note, to where the branch
+//! is: each file that has what the move was to write or to replace, or a beginning of it, or nothing,
+//! was clean before. Everything else is a person's own and stays.
 
-use super::obstructions::{Change, Changes, NOTHING, SUBMODULE, file_above, read_raw};
+use super::{
+    join::paths,
+    obstructions::{Change, Changes, NOTHING, SUBMODULE, file_above, read_raw},
+};
 use crate::{
     command::{Git, is_safe_ref},
+    durable::sync_files,
     error::GitError,
     tree::{Trees, restore_paths},
 };
@@ -42,21 +47,36 @@ pub(super) fn note_move(
     Ok(file::replace(&trees.state().join(NOTE), &note, file::PRIVATE)?)
 }
 
-/// The move has come to its end.
-pub(super) fn forget_move(trees: &Trees) -> Result<(), GitError> {
-    Ok(file::remove(&trees.state().join(NOTE))?)
+/// The move has come to its end; what it has written is synced first.
+pub(super) fn end_move(trees: &Trees, folder: &Path, changed: &[String]) -> Result<(), GitError> {
+    let files: Vec<PathBuf> = changed.iter().map(|path| folder.join(path)).collect();
+    sync_files(folder, &files)?;
+    forget_move(trees)
 }
 
-/// Takes back what a move that was cut off has left.
-pub(super) fn undo_move(trees: &Trees) -> Result<(), GitError> {
+/// Nothing of a move is left, or none of it was done.
+pub(super) fn forget_move(trees: &Trees) -> Result<(), GitError> {
+    Ok(file::remove_durably(&trees.state().join(NOTE))?)
+}
+
+/// Settles what a move that was cut off has left: takes it back where the branch has not moved, and
+/// makes it whole where it has.
+pub fn settle_move(trees: &Trees) -> Result<(), GitError> {
     let note = file::read_bounded(&trees.state().join(NOTE), NOTE_MAX)?;
     let Some(cut) = note.and_then(|note| CutMove::parse(&note)) else { return Ok(()) };
-    if let Ok(git) = trees.git_in(&cut.folder)
-        && git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?.as_ref() == Some(&cut.old)
-    {
-        cut.undo(trees, &git.durable())?;
+    let Ok(git) = trees.git_in(&cut.folder) else { return forget_move(trees) };
+    let git = git.durable_with_index();
+    let head = git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?.unwrap_or_default();
+    // One that has come to the new commit is whole when the way back to the old one is undone.
+    let cut = match head == cut.new {
+        true => CutMove { folder: cut.folder, old: cut.new, new: cut.old },
+        false => cut,
+    };
+    if head != cut.old {
+        return forget_move(trees);
     }
-    forget_move(trees)
+    let settled = cut.undo(trees, &git)?;
+    end_move(trees, &cut.folder, &settled)
 }
 
 impl CutMove {
@@ -69,7 +89,8 @@ impl CutMove {
         Some(Self { folder, old, new })
     }
 
-    fn undo(&self, trees: &Trees, git: &Git) -> Result<(), GitError> {
+    /// Brings every file to the old commit that is not a person's own; says which were touched.
+    fn undo(&self, trees: &Trees, git: &Git) -> Result<Vec<String>, GitError> {
         let Self { folder, old, new } = self;
         let tree = ["diff-tree", "-r", "-z", "--raw", "--no-renames", old, new];
         let changes = read_raw(&git.bytes(&tree)?);
@@ -107,7 +128,7 @@ impl CutMove {
         for path in to_remove {
             file::remove(&folder.join(OsStr::from_bytes(path)))?;
         }
-        Ok(())
+        Ok(paths(&to_restore))
     }
 
     fn place(&self, path: &[u8]) -> PathBuf {
@@ -206,9 +227,9 @@ mod tests {
             let trees = trees_of(&this.root, &WorktreeConfig::default());
             note_move(&trees, &this.root, (&this.old, &this.new)).unwrap();
             left(&this);
-            undo_move(&trees).unwrap();
+            settle_move(&trees).unwrap();
             // Once more there is nothing to take back.
-            undo_move(&trees).unwrap();
+            settle_move(&trees).unwrap();
             assert_eq!(fs::read_to_string(this.root.join("users")).unwrap(), "edited\n");
             let status = this.git("status --porcelain --untracked-files=all");
             status.lines().map(str::to_owned).filter(|line| line != " M users").collect()
@@ -224,7 +245,7 @@ mod tests {
             fs::write(this.root.join(".git/info/exclude"), "c\n").unwrap();
             note_move(&trees, &this.root, (&this.old, &this.new)).unwrap();
             this.write(&[("c", left)]);
-            undo_move(&trees).unwrap();
+            settle_move(&trees).unwrap();
             look(&this)
         }
     }
@@ -251,6 +272,34 @@ mod tests {
     }
 
     #[test]
+    fn whatever_a_power_cut_took_from_a_checkout_that_had_moved_is_put_back() {
+        let moved = |it: &Checkout| drop(it.git(&format!("merge -q --ff-only {}", it.new)));
+        let check = |files: &[(&str, &str)]| {
+            let status = Checkout::after(|it| {
+                moved(it);
+                it.write(files);
+            });
+            assert_eq!(status, CLEAN, "{files:?}");
+        };
+        check(&[]);
+        check(&[("a", "")]);
+        check(&[("a", "new, lo"), ("c", ""), ("d/e", "")]);
+        check(&[("a", "old a\n"), ("b", "old b\n")]);
+        let gone = |it: &Checkout| {
+            moved(it);
+            fs::remove_file(it.root.join("a")).unwrap();
+            fs::remove_dir_all(it.root.join("d")).unwrap();
+        };
+        assert_eq!(Checkout::after(gone), CLEAN, "names that were not written");
+        let old_index = |it: &Checkout| {
+            let index = fs::read(it.root.join(".git/index")).unwrap();
+            moved(it);
+            fs::write(it.root.join(".git/index"), index).unwrap();
+        };
+        assert_eq!(Checkout::after(old_index), CLEAN, "the index is the old one");
+    }
+
+    #[test]
     fn what_git_ignores_is_taken_back_as_well() {
         for (left, is_gone) in [("new c\n", true), ("new", true), ("mine\n", false)] {
             let there = |it: &Checkout| it.root.join("c").exists();
@@ -270,7 +319,7 @@ mod tests {
         let trees = trees_of(&this.root, &WorktreeConfig::default());
         note_move(&trees, &this.root, (&old, &new)).unwrap();
         fs::write(&odd, "od").unwrap();
-        undo_move(&trees).unwrap();
+        settle_move(&trees).unwrap();
         assert!(!odd.exists());
     }
 
@@ -287,7 +336,7 @@ mod tests {
         assert_eq!(Checkout::after(staged), ["MM a"]);
         let moved = |it: &Checkout| {
             it.git(&format!("merge -q --ff-only {}", it.new));
-            it.write(&[("a", "")]);
+            it.write(&[("a", "mine\n")]);
         };
         assert_eq!(Checkout::after(moved), [" M a"], "the move had come to its end");
     }

@@ -3,6 +3,7 @@
 use super::{ATTEMPT, EVIDENCE, PhaseBranch, TASK, TRIES, TrialMerge, try_merge};
 use crate::{
     command::{self, Git},
+    durable::{sync_objects, sync_ref},
     error::{Absence, GitError, Hindrance},
     packs,
     tree::{IgnoredOutputs, Trees, base_of, ignored_outputs, rebuild, stage},
@@ -173,12 +174,14 @@ fn join_whole(
                 None => Join::Nothing,
             });
         }
+        sync_objects(trees, &git, commit, &[tip])?;
         let parents = ["commit-tree", &tree, "-p", tip, "-p", commit, "-m", &message];
         let merged = git.text(&parents)?;
         let kept = packs::secure(trees, &merged, &[tip, commit])?;
         let update = ["update-ref", "-m", &reason, &phase.head(), &merged, tip];
         if git.clone().durable().try_text(&update)?.is_some() {
             kept.release()?;
+            sync_ref(trees, &phase.head())?;
             return Ok(Join::Done { commit: merged });
         }
     }

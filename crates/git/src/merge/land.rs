@@ -3,7 +3,7 @@
 use super::{
     PHASE, PhaseBranch, TRIES, TrialMerge,
     advance::{Moved, advance, checkout_of},
-    cut_move::undo_move,
+    cut_move::settle_move,
     join::one_line,
     name_some, try_merge,
 };
@@ -68,7 +68,7 @@ pub enum Land {
 
 /// Merges a phase into its target, once; what has landed already is found again.
 pub fn land(trees: &Trees, landing: &Landing) -> Result<Land, GitError> {
-    undo_move(trees)?;
+    settle_move(trees)?;
     let phase = &landing.phase;
     let (head, target_head) = (phase.head(), phase.target_head());
     let Some(tip) = trees.commit_of(&head)? else {

@@ -17,6 +17,7 @@ mod outlook;
 mod phase;
 mod revert;
 
+pub use cut_move::settle_move;
 pub use history::{Brought, brought, diff_of_commit, diff_since, landed_phase, missing_from};
 pub use join::{Committed, Join, Stamp, changed_since, commit_attempt, is_committed, join, joined};
 pub use land::{Land, Landing, land};

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     command::Git,
+    durable::{sync_objects, sync_ref},
     error::GitError,
     packs,
     tree::{
@@ -260,6 +261,8 @@ fn commit_on(
     }
     let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
     packs::secure(trees, &commit, &[before])?.release()?;
+    sync_objects(trees, &git, &commit, &[before])?;
+    sync_ref(trees, &phase.head())?;
     if *is_alone {
         let (name, why) = (occupant.name(), "beyond what it declared");
         take_out(trees, &Leftovers { name: &name, ..Leftovers::of(&phase.name, &commit, why) })?;

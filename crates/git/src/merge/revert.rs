@@ -3,7 +3,7 @@
 use super::{
     REVERTS, TASK, TRIES, TrialMerge,
     advance::{Moved, advance},
-    cut_move::undo_move,
+    cut_move::settle_move,
     land::{TickedBoxes, with_boxes},
     name_some, try_merge,
 };
@@ -27,7 +27,7 @@ pub fn revert(
     commit: &str,
     (id, tasks_file): (&TaskId, Option<&str>),
 ) -> Result<Reverted, GitError> {
-    undo_move(trees)?;
+    settle_move(trees)?;
     let head = format!("refs/heads/{branch}");
     let git = trees.git()?.durable();
     let trailer = format!("{REVERTS}: {commit}");

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     command::Git,
+    durable::sync_objects,
     error::{Absence, GitError, Mistake},
     packs,
 };
@@ -225,6 +226,7 @@ fn record_snapshot(
     let others = heads.filter(|(_, branch)| name::attempt(branch).is_none() && *branch != name);
     let others: Vec<&str> = others.map(|(commit, _)| commit).collect();
     let kept = packs::secure(trees, &commit, &others)?;
+    sync_objects(trees, &git, &commit, &others)?;
     let reference = format!("{below}/{}", newest.unwrap_or(0) + 1);
     let nothing = "0".repeat(commit.len());
     git.text(&["update-ref", &reference, &commit, &nothing])?;

@@ -10,6 +10,7 @@ mod command;
 mod content;
 mod durable;
 mod error;
+pub mod mend;
 pub mod merge;
 pub mod packs;
 pub mod tree;

@@ -6,7 +6,9 @@ use crate::{
     durable::{sync_objects, sync_ref},
     error::{Absence, GitError, Hindrance},
     packs,
-    tree::{IgnoredOutputs, Trees, base_of, ignored_outputs, rebuild, stage},
+    tree::{
+        IgnoredOutputs, Leftovers, Trees, base_of, ignored_outputs, rebuild, stage, take_out,
+    },
 };
 use std::collections::BTreeMap;
 use waypost_model::{id::TaskId, text::plain};
@@ -226,6 +228,15 @@ pub fn is_committed(trees: &Trees, name: &str, stamp: &Stamp) -> Result<bool, Gi
     let (task, attempt) = found.split_once('\t').unwrap_or_default();
     let is_its = task.trim() == stamp.id.as_str();
     Ok(is_its && attempt.trim() == stamp.attempt.to_string())
+}
+
+/// Brings the work tree of an attempt back to what was committed of it, to be verified again. What
+/// its verification has changed is kept; what a power cut has taken from its files comes back.
+pub fn put_back(trees: &Trees, name: &str) -> Result<(), GitError> {
+    let git = trees.git_in(&trees.path(name))?;
+    let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
+    let why = "changed since it was committed";
+    take_out(trees, &Leftovers::of(name, &head, why)).map(drop)
 }
 
 /// Commits what is staged, or of that only `files`. Says whether there was anything.

@@ -19,13 +19,16 @@ mod revert;
 
 pub use cut_move::settle_move;
 pub use history::{Brought, brought, diff_of_commit, diff_since, landed_phase, missing_from};
-pub use join::{Committed, Join, Stamp, changed_since, commit_attempt, is_committed, join, joined};
+pub use join::{
+    Committed, Join, Stamp, changed_since, commit_attempt, is_committed, join, joined, put_back,
+};
 pub use land::{Land, Landing, land};
+pub(crate) use occupant::refs as occupant_refs;
 pub use occupant::{Occupant, commit_shared, enter, leave};
 pub use outlook::Outlook;
 pub use phase::{
-    PhaseBranch, clear_phase, close_phase, hand_over, has_phase, is_untouched, open_phase,
-    settle_phase, sync_phase, take_back,
+    PhaseBranch, clear_phase, clear_strays, close_phase, hand_over, has_phase, is_untouched,
+    open_phase, settle_phase, sync_phase, take_back,
 };
 pub use revert::{Reverted, revert};
 

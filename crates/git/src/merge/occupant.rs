@@ -32,7 +32,7 @@ use waypost_model::declared;
 const REFS: &str = "refs/waypost/shared";
 
 /// Why something is kept that no attempt has left.
-const STRAY: &str = "left in the phase's work tree";
+pub(super) const STRAY: &str = "left in the phase's work tree";
 
 /// An attempt in the work tree of its phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,8 @@ pub(super) fn handed(phase: &PhaseBranch) -> String {
     format!("{}/handed", refs(phase))
 }
 
-fn refs(phase: &PhaseBranch) -> String {
+/// Where refs about attempts in the tree of a phase are.
+pub(crate) fn refs(phase: &PhaseBranch) -> String {
     format!("{REFS}/{}", phase.number)
 }
 

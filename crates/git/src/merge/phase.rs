@@ -7,11 +7,11 @@ use super::{
     TRIES,
     join::paths,
     name_some,
-    occupant::{forget_occupants, handed, is_astray},
+    occupant::{STRAY, forget_occupants, handed, is_astray},
 };
 use crate::{
     error::{Absence, GitError, Hindrance, Refusal},
-    tree::{Leftovers, Trees, make, retire, take_out, take_snapshot},
+    tree::{Leftovers, Trees, make, processes::in_folder, retire, take_out, take_snapshot},
 };
 use waypost_model::run::{Active, Isolation};
 
@@ -40,7 +40,7 @@ impl PhaseBranch {
         Some(Self { number, name, target: settings.target.clone()?, is_shared })
     }
 
-    pub(super) fn head(&self) -> String {
+    pub(crate) fn head(&self) -> String {
         format!("refs/heads/{}", self.name)
     }
 
@@ -49,7 +49,7 @@ impl PhaseBranch {
     }
 
     /// Says that the branch is ours, and which commit it was made from.
-    pub(super) fn marker(&self) -> String {
+    pub(crate) fn marker(&self) -> String {
         format!("refs/waypost/phases/{}", self.number)
     }
 }
@@ -114,8 +114,34 @@ pub fn clear_phase(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
     };
     let base = base.ok_or_else(|| Absence::Branch { name: phase.name.clone() })?;
     let branch = is_astray.then_some(&*phase.name);
-    let why = "left in the phase's work tree";
-    take_out(trees, &Leftovers { branch, ..Leftovers::of(&phase.name, &base, why) }).map(drop)
+    take_out(trees, &Leftovers { branch, ..Leftovers::of(&phase.name, &base, STRAY) }).map(drop)
+}
+
+/// Takes out of a shared work tree what no attempt has left that is in progress, after an engine that
+/// has died: a power cut leaves files without what was committed of them. `others` are the files that
+/// those attempts have declared. Nothing is done while a process or a person is at work in it.
+pub fn clear_strays(trees: &Trees, phase: &PhaseBranch, others: &[String]) -> Result<(), GitError> {
+    let path = trees.path(&phase.name);
+    if !phase.is_shared
+        || !path.join(".git").exists()
+        || !in_folder(&path).is_empty()
+        || is_handed_over(trees, phase)?
+    {
+        return Ok(());
+    }
+    if others.is_empty() {
+        return clear_phase(trees, phase);
+    }
+    let git = trees.git_in(&path)?;
+    if is_astray(&git, phase)? {
+        return Ok(());
+    }
+    let head = git.text(&["rev-parse", "--verify", "HEAD"])?;
+    let all_but = others.iter().map(|file| format!(":(exclude,top){file}"));
+    let files: Vec<String> = [".".to_owned()].into_iter().chain(all_but).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let stray = Leftovers { only: Some(&files), ..Leftovers::of(&phase.name, &head, STRAY) };
+    take_out(trees, &stray).map(drop)
 }
 
 /// Leaves the phase's work tree to a person: clean, and on the phase's branch, so that what is

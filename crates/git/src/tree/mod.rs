@@ -23,7 +23,7 @@ mod make;
 pub mod name;
 mod nested;
 mod outputs;
-mod processes;
+pub(crate) mod processes;
 mod prune;
 mod record;
 mod retire;
@@ -44,7 +44,7 @@ pub(crate) use make::foresee;
 pub use make::{MadeTree, make};
 pub use outputs::{IgnoredOutputs, ignored_outputs, keep_outputs};
 pub use prune::{PruneOrder, Pruned, delete_snapshot, free_bytes, has_space, prune, snapshot_size};
-pub(crate) use record::TreeRecord;
+pub(crate) use record::{MARK, REASON, TreeMark, TreeRecord, TreeStage};
 pub use retire::{Retirement, retire, retire_with_strays};
 pub(crate) use snapshot::known;
 pub use snapshot::take_snapshot;
@@ -55,7 +55,7 @@ pub use trash::{settle, sweep};
 pub use crate::trees::{Trees, TreesPlace};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 #[cfg(test)]
 pub(crate) use tests::{Moment, end_if_cut, trees_of};

@@ -5,7 +5,7 @@
 use std::{fs, path::Path};
 
 /// The processes in a folder, this one aside, each with the name of its program.
-pub(super) fn in_folder(folder: &Path) -> Vec<(u32, String)> {
+pub(crate) fn in_folder(folder: &Path) -> Vec<(u32, String)> {
     let own = std::process::id();
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok) {

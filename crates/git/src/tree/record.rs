@@ -15,9 +15,9 @@ use waypost_model::time::Time;
 use waypost_store::file;
 
 /// The name of our mark.
-const MARK: &str = "waypost";
+pub(crate) const MARK: &str = "waypost";
 /// What git's lock on a tree of ours says first.
-pub(super) const REASON: &str = "waypost: ";
+pub(crate) const REASON: &str = "waypost: ";
 /// Files here are a line or a few; what is larger is not git's.
 const SIZE_MAX: u64 = 64 << 10;
 /// A log grows by a line with each commit.
@@ -33,16 +33,16 @@ pub(crate) struct TreeRecord {
 
 /// Our mark in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TreeMark {
-    pub(super) made: Time,
+pub(crate) struct TreeMark {
+    pub(crate) made: Time,
     /// The commit that the tree began with.
-    pub(super) base: String,
-    pub(super) stage: TreeStage,
+    pub(crate) base: String,
+    pub(crate) stage: TreeStage,
 }
 
 /// Where a tree is in its life.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum TreeStage {
+pub(crate) enum TreeStage {
     /// An attempt may work in it.
     Ready,
     /// Its folder had vanished and is being filled again.
@@ -87,7 +87,7 @@ impl TreeRecord {
     }
 
     /// The tree that this is about.
-    pub(super) fn path(&self) -> Result<Option<PathBuf>, GitError> {
+    pub(crate) fn path(&self) -> Result<Option<PathBuf>, GitError> {
         let Some(text) = self.read("gitdir", SIZE_MAX)? else { return Ok(None) };
         let text = text.trim_ascii_end().to_vec();
         let dot_git = self.folder.join(std::ffi::OsString::from_vec(text));
@@ -95,12 +95,12 @@ impl TreeRecord {
     }
 
     /// Whether git's lock on the tree is ours.
-    pub(super) fn is_locked_by_us(&self) -> bool {
+    pub(crate) fn is_locked_by_us(&self) -> bool {
         let reason = self.read("locked", SIZE_MAX).ok().flatten().unwrap_or_default();
         reason.starts_with(REASON.as_bytes())
     }
 
-    pub(super) fn mark(&self) -> Result<Option<TreeMark>, GitError> {
+    pub(crate) fn mark(&self) -> Result<Option<TreeMark>, GitError> {
         let text = self.read(MARK, SIZE_MAX)?;
         Ok(text.and_then(|text| TreeMark::parse(&String::from_utf8_lossy(&text))))
     }
@@ -119,7 +119,7 @@ impl TreeRecord {
         Ok(bytes.zip(written.ok()).map(|(bytes, written)| IndexFile { bytes, written }))
     }
 
-    pub(super) fn index_path(&self) -> PathBuf {
+    pub(crate) fn index_path(&self) -> PathBuf {
         self.folder.join("index")
     }
 

@@ -26,16 +26,16 @@ use waypost_model::{config::WorktreeConfig, time::Time};
 use waypost_store::place::Place;
 
 /// A repository with one commit; gone when dropped.
-pub(super) struct Repository {
+pub(crate) struct Repository {
     _folder: TempDir,
-    pub(super) root: PathBuf,
-    pub(super) config: WorktreeConfig,
+    pub(crate) root: PathBuf,
+    pub(crate) config: WorktreeConfig,
 }
 
 pub(super) const NAME: &str = "worktree/phase-1-cart--T1.1-1";
 
 impl Repository {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap().join("shop");
         fs::create_dir(&root).unwrap();
@@ -52,15 +52,15 @@ impl Repository {
         repository
     }
 
-    pub(super) fn trees(&self) -> Trees {
+    pub(crate) fn trees(&self) -> Trees {
         trees_of(&self.root, &self.config)
     }
 
-    pub(super) fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         write(&self.root.join(name), text);
     }
 
-    pub(super) fn git(&self, line: &str) -> String {
+    pub(crate) fn git(&self, line: &str) -> String {
         git(&self.root, line)
     }
 
@@ -123,14 +123,14 @@ pub(super) fn conflict(repository: &Repository, path: &Path) {
     assert!(std::panic::catch_unwind(|| git(path, "merge -q main")).is_err());
 }
 
-pub(super) fn write(path: &Path, text: &str) {
+pub(crate) fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::io::Write::write_all(&mut fs::File::create(path).unwrap(), text.as_bytes()).unwrap();
 }
 
 /// The user's or an agent's git.
 #[expect(clippy::disallowed_methods, reason = "a test plays the user")]
-pub(super) fn git(folder: &Path, line: &str) -> String {
+pub(crate) fn git(folder: &Path, line: &str) -> String {
     let mut command = Command::new("git");
     // It would go on in the background, inside the tree.
     command.args(["-c", "maintenance.auto=false"]);
@@ -138,6 +138,7 @@ pub(super) fn git(folder: &Path, line: &str) -> String {
     command.current_dir(folder).env("GIT_CONFIG_GLOBAL", "/dev/null");
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "git {line}\n{said}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "git {line}\n{said}{printed}");
     String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
 }

@@ -4,6 +4,7 @@
 
 use crate::bench::{Effort, soak};
 use crate::check::Tests;
+use crate::faults::Suite;
 use crate::generate::Mode;
 use crate::stress;
 
@@ -19,7 +20,7 @@ usage: cargo xtask COMMAND
   bench [NAME...] [--quick] measure against the alternatives; a slow result is not a failure
   bench soak [--minutes N]  a run at one task a second for half an hour, or N minutes: does memory or
                             disk grow?
-  faults [--seed N]         the fault suites in full
+  faults [power] [--seed N] the fault suites in full, or the power cuts of them alone
   dist [--to FOLDER]        the programs as they are given away: small, static, quick to start
   e2e                       the tests with the real agent programs; npm installs them into target/
   help                      this text";
@@ -35,7 +36,7 @@ pub(crate) enum Task {
     Generate(Mode),
     Bench { names: Vec<String>, effort: Effort },
     Soak { minutes: u32 },
-    Faults { seed: Option<u64> },
+    Faults { suite: Suite, seed: Option<u64> },
     Dist { to: Option<String> },
     EndToEnd,
 }
@@ -64,15 +65,12 @@ impl Task {
                 _ => Err(format!("`{minutes}` is not a number of minutes")),
             },
             ("bench", rest) => bench(rest),
-            ("faults", []) => Ok(Self::Faults { seed: None }),
-            ("faults", ["--seed", seed]) => match seed.parse() {
-                Ok(seed) => Ok(Self::Faults { seed: Some(seed) }),
-                Err(_) => Err(format!("`{seed}` is not a seed: a whole number is")),
-            },
+            ("faults", ["power", rest @ ..]) => faults(Suite::Power, rest),
+            ("faults", rest) => faults(Suite::All, rest),
             ("dist", []) => Ok(Self::Dist { to: None }),
             ("dist", ["--to", folder]) => Ok(Self::Dist { to: Some((*folder).to_owned()) }),
             ("e2e", []) => Ok(Self::EndToEnd),
-            ("check" | "stress" | "tidy" | "gen" | "faults" | "dist" | "e2e", rest) => {
+            ("check" | "stress" | "tidy" | "gen" | "dist" | "e2e", rest) => {
                 Err(format!("`{command}` does not take `{}`", rest.join(" ")))
             }
             _ => Err(format!("there is no command `{command}`")),
@@ -84,6 +82,17 @@ fn bench(rest: &[&str]) -> Result<Task, String> {
     let (flags, rest): (Vec<&str>, Vec<&str>) = rest.iter().partition(|word| **word == "--quick");
     let effort = if flags.is_empty() { Effort::Full } else { Effort::Quick };
     Ok(Task::Bench { names: names("bench", &rest)?, effort })
+}
+
+fn faults(suite: Suite, rest: &[&str]) -> Result<Task, String> {
+    match rest {
+        [] => Ok(Task::Faults { suite, seed: None }),
+        ["--seed", seed] => match seed.parse() {
+            Ok(seed) => Ok(Task::Faults { suite, seed: Some(seed) }),
+            Err(_) => Err(format!("`{seed}` is not a seed: a whole number is")),
+        },
+        rest => Err(format!("`faults` does not take `{}`", rest.join(" "))),
+    }
 }
 
 fn names(command: &str, words: &[&str]) -> Result<Vec<String>, String> {
@@ -127,8 +136,10 @@ mod tests {
         );
         check("bench soak", Ok(Task::Soak { minutes: 30 }));
         check("bench soak --minutes 5", Ok(Task::Soak { minutes: 5 }));
-        check("faults", Ok(Task::Faults { seed: None }));
-        check("faults --seed 42", Ok(Task::Faults { seed: Some(42) }));
+        check("faults", Ok(Task::Faults { suite: Suite::All, seed: None }));
+        check("faults --seed 42", Ok(Task::Faults { suite: Suite::All, seed: Some(42) }));
+        check("faults power", Ok(Task::Faults { suite: Suite::Power, seed: None }));
+        check("faults power --seed 7", Ok(Task::Faults { suite: Suite::Power, seed: Some(7) }));
         check("dist", Ok(Task::Dist { to: None }));
         check("dist --to bin", Ok(Task::Dist { to: Some("bin".into()) }));
         check("e2e", Ok(Task::EndToEnd));

@@ -9,9 +9,17 @@ use crate::command_line::CommandLine;
 use crate::install::{self, Purpose};
 use crate::test::Runner;
 
-pub(crate) fn run(seed: Option<u64>) -> Result<()> {
+/// Which of the suites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Suite {
+    All,
+    /// A disk that is shut down without a flush.
+    Power,
+}
+
+pub(crate) fn run(suite: Suite, seed: Option<u64>) -> Result<()> {
     install::ensure(Purpose::Faults)?;
-    for line in lines(Runner::find(), seed) {
+    for line in lines(Runner::find(), suite, seed) {
         println!("running {line}");
         line.run()?;
     }
@@ -19,7 +27,7 @@ pub(crate) fn run(seed: Option<u64>) -> Result<()> {
 }
 
 /// The suites are the test binary `faults`, in `cli` what is called `faults_…`, and the keeper's.
-fn lines(runner: Runner, seed: Option<u64>) -> Vec<CommandLine> {
+fn lines(runner: Runner, suite: Suite, seed: Option<u64>) -> Vec<CommandLine> {
     let line = |words: &str| {
         let line = CommandLine::cargo(words).variable("WAYPOST_FAULTS", "full");
         match seed {
@@ -27,14 +35,24 @@ fn lines(runner: Runner, seed: Option<u64>) -> Vec<CommandLine> {
             None => line,
         }
     };
-    match runner {
+    match (suite, runner) {
+        (Suite::Power, Runner::Nextest) => {
+            vec![line("nextest run --profile faults --package waypost --test faults").with([
+                "-E",
+                "test(/^power::/)",
+                "--no-capture",
+            ])]
+        }
+        (Suite::Power, Runner::Cargo) => {
+            vec![line("test --package waypost --test faults power:: -- --nocapture")]
+        }
         // The profile has a longer patience: one test walks through hundreds of kill points.
-        Runner::Nextest => vec![
+        (Suite::All, Runner::Nextest) => vec![
             line("nextest run --profile faults --package waypost --test faults --test cli")
                 .with(["-E", "binary(faults) + test(faults_)"]),
             line("nextest run --profile faults --package waypost-proc --test keeper"),
         ],
-        Runner::Cargo => vec![
+        (Suite::All, Runner::Cargo) => vec![
             line("test --package waypost --test faults"),
             line("test --package waypost --test cli faults_"),
             line("test --package waypost-proc --test keeper"),
@@ -49,7 +67,7 @@ mod tests {
     #[test]
     fn the_suites_run_in_full_with_the_seed_that_was_asked_for() {
         let shown = |runner, seed| -> Vec<String> {
-            lines(runner, seed).iter().map(ToString::to_string).collect()
+            lines(runner, Suite::All, seed).iter().map(ToString::to_string).collect()
         };
         let nextest = shown(Runner::Nextest, None);
         assert_eq!(nextest.len(), 2);
@@ -66,5 +84,14 @@ mod tests {
                  --test keeper",
             ]
         );
+    }
+
+    #[test]
+    fn power_cuts_run_alone() {
+        for runner in [Runner::Nextest, Runner::Cargo] {
+            let shown = lines(runner, Suite::Power, None);
+            assert_eq!(shown.len(), 1);
+            assert!(shown[0].to_string().contains("power::"), "{}", shown[0]);
+        }
     }
 }

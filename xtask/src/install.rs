@@ -75,6 +75,18 @@ const NEEDS: &[Need] = &[
         lost: "locks held by another program, and full disks (`unshare`)",
     },
     Need {
+        program: "perl",
+        package: "perl-base",
+        purposes: &[Purpose::Tests, Purpose::Faults],
+        lost: "power cuts",
+    },
+    Need {
+        program: "mkfs.ext4",
+        package: "e2fsprogs",
+        purposes: &[Purpose::Tests, Purpose::Faults],
+        lost: "power cuts",
+    },
+    Need {
         program: "make",
         package: "make",
         purposes: &[Purpose::Tests, Purpose::Bench],

@@ -62,7 +62,7 @@ fn perform(task: Task) -> anyhow::Result<()> {
         Task::Generate(mode) => generate::run(mode),
         Task::Bench { names, effort } => bench::run(&names, effort),
         Task::Soak { minutes } => bench::soak::run(minutes),
-        Task::Faults { seed } => faults::run(seed),
+        Task::Faults { suite, seed } => faults::run(suite, seed),
         Task::Dist { to } => dist::run(to.as_deref()),
         Task::EndToEnd => e2e::run(),
     }

@@ -31,6 +31,7 @@ pub mod init;
 pub mod isolation;
 mod ledger;
 mod machines;
+mod mending;
 pub mod mentions;
 pub mod notify;
 pub mod open;

@@ -7,6 +7,7 @@ use crate::{
     adopt,
     error::{EngineError, Problem},
     ledger::MachineCommand,
+    mending,
     preflight::{Preflight, outlook_after},
     project::Project,
     session::check_start,
@@ -227,6 +228,7 @@ pub fn take_up_run(
     phase: Option<u32>,
     onward: Onward,
 ) -> Result<(), EngineError> {
+    mending::mend_if_idle(project)?;
     let mut preflight = Preflight::of(project, phase)?;
     let commands = with_plan(project, &commands, file, (onward, By::Engine))?;
     preflight.look_ahead(project, &commands)?;

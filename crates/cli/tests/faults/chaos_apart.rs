@@ -20,12 +20,19 @@ use std::{
 };
 
 /// How much is done.
-struct Scale {
+pub(crate) struct Scale {
     tasks_per_phase: usize,
     phases: usize,
     kills: usize,
     /// The longest time until the next kill.
     life_max_ms: u64,
+}
+
+impl Scale {
+    /// A plan of this size, for others that do something else to its run.
+    pub(crate) fn of(tasks_per_phase: usize, phases: usize) -> Self {
+        Self { tasks_per_phase, phases, ..SMALL }
+    }
 }
 
 const FULL: Scale = Scale { tasks_per_phase: 60, phases: 5, kills: 40, life_max_ms: 5_000 };
@@ -170,7 +177,7 @@ struct Struck {
     gits: usize,
 }
 
-fn plan(scale: &Scale, way: Way) -> Vec<Task> {
+pub(crate) fn plan(scale: &Scale, way: Way) -> Vec<Task> {
     let deeds = [
         Deed::Writes,
         Deed::Proves,

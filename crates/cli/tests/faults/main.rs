@@ -22,6 +22,7 @@ mod hostile;
 mod judge;
 mod killed;
 mod outage;
+mod power;
 mod process;
 mod repository;
 mod sample;

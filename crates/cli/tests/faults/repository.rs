@@ -140,7 +140,11 @@ pub(crate) struct Repository {
 
 impl Repository {
     pub(crate) fn new(tasks: Vec<Task>, way: Way, hands: Hands) -> Self {
-        let site = Site::new();
+        Self::on(Site::new(), tasks, way, hands)
+    }
+
+    /// The same on a site that stands already.
+    pub(crate) fn on(site: Site, tasks: Vec<Task>, way: Way, hands: Hands) -> Self {
         let phases = tasks.iter().map(|task| task.phase).max().unwrap();
         fs::create_dir(site.outside("counts")).unwrap();
         let this = Self { site, tasks, phases, way, hands };
@@ -271,8 +275,10 @@ impl Repository {
     }
 
     fn assert_sound(&self) {
-        let fsck = self.try_git(&["fsck", "--connectivity-only", "--no-dangling"]);
-        assert_eq!((fsck.code, &*fsck.stdout), (Some(0), ""), "{fsck:#?}");
+        for how in [&["--connectivity-only"][..], &[]] {
+            let fsck = self.try_git(&[&["fsck", "--no-dangling"], how].concat());
+            assert_eq!((fsck.code, &*fsck.stdout), (Some(0), ""), "{fsck:#?}");
+        }
     }
 
     /// The phases that the window says are merged, with their commits.

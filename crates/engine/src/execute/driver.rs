@@ -25,7 +25,7 @@ use crate::{
     guest::{Attended, Guest, Waits, woken},
     isolation,
     ledger::{HOST_INTERVAL, MachineCommand},
-    notify,
+    mending, notify,
     preflight::Preflight,
     project::Project,
     summary,
@@ -41,11 +41,15 @@ use std::{
     thread,
     time::Duration,
 };
-use waypost_git::{Hold, PhaseBranch, merge, tree};
+use waypost_git::{
+    Hold, PhaseBranch,
+    mend::{self, Damage},
+    merge, tree,
+};
 use waypost_model::{
     actor::Actor,
     id::TaskId,
-    run::{self, Isolation, PhaseStage},
+    run::{self, Active, Isolation, PhaseStage, TaskStatus},
     time::Time,
     trouble::Trouble,
 };
@@ -137,7 +141,7 @@ impl<'a> Executor<'a> {
         if let Some(decided) = isolation::decide_place(project)? {
             project.commit(&[MachineCommand::run(decided)])?;
         }
-        let git = open_git(project)?;
+        let (git, rebuilt) = open_git(project)?.unzip();
         let site = Site::of(project);
         let adopted = adopted::adopt_agents(project)?;
         let trees = git.as_ref().map(|git| &git.trees);
@@ -191,6 +195,9 @@ impl<'a> Executor<'a> {
             tasks: LiveTasks::default(),
             end: None,
         };
+        for damage in rebuilt.into_iter().flatten() {
+            executor.say(Happening::Note(mending::in_a_line(&damage)));
+        }
         executor.audience.ring_when_wished(Arc::new(move || bell.ring()));
         // A run that is asked to end before it has begun claims nothing, and stops what it finds.
         let wish = executor.audience.wish();
@@ -230,8 +237,8 @@ impl<'a> Executor<'a> {
     }
 }
 
-/// Git for the work trees of a run; none where the project folder itself is worked in.
-fn open_git(project: &mut Project) -> Result<Option<GitWork>, EngineError> {
+/// Git for the work trees of a run; none where the project folder itself is worked in. What an engine, a git or the power left damaged is rebuilt first; what that was.
+fn open_git(project: &mut Project) -> Result<Option<(GitWork, Vec<Damage>)>, EngineError> {
     let isolation = project.run()?.active().map(|active| active.settings().isolation);
     if !isolation.is_some_and(Isolation::has_trees) {
         return Ok(None);
@@ -240,7 +247,9 @@ fn open_git(project: &mut Project) -> Result<Option<GitWork>, EngineError> {
     let hold = Hold::acquire(&project.setup.place.state)?;
     let trees = trees_of(project)?.held(hold);
     tree::begin_work(&trees)?;
+    let rebuilt = mend::mend(&trees, &mending::recorded(project)?)?;
     tree::sweep(&trees)?;
+    merge::settle_move(&trees)?;
     let open = project.run()?.active().and_then(|active| {
         let number = active.current_phase();
         let is_open = matches!(active.phase(number), Some(PhaseStage::Open { .. }));
@@ -248,8 +257,22 @@ fn open_git(project: &mut Project) -> Result<Option<GitWork>, EngineError> {
     });
     if let Some(phase) = open {
         merge::take_back(&trees, &phase)?;
+        let others = project.run()?.active().and_then(|active| declared(active, phase.number));
+        others.map_or(Ok(()), |others| merge::clear_strays(&trees, &phase, &others))?;
     }
-    GitWork::open(trees).map(Some)
+    Ok(Some((GitWork::open(trees)?, rebuilt)))
+}
+
+/// The files that attempts in progress have declared; none: one of them has the tree for itself, and
+/// everything there is its own.
+fn declared(active: &Active, phase: u32) -> Option<Vec<String>> {
+    let at_work = active.tasks_with(TaskStatus::InProgress);
+    let mut files = Vec::new();
+    for view in at_work.filter(|view| view.planned.phase == phase) {
+        let declared = view.planned.details.as_deref().map(|it| &it.files);
+        files.extend(declared.filter(|files| !files.is_empty())?.iter().cloned());
+    }
+    Some(files)
 }
 
 impl Guest for Executor<'_> {

@@ -147,6 +147,7 @@ fn ask_git(
                 Some(GitTrace::Joined { commit: commit.clone(), work: None })
             }
             (None, Some(name), None) if merge::is_committed(trees, name, &attempt.stamp)? => {
+                merge::put_back(trees, name)?;
                 Some(GitTrace::Committed)
             }
             (None, _, None) => None,

@@ -1,0 +1,196 @@
+//! Power cuts: a real ext4 on a loop device is shut down without a flush, at random moments of a real
+//! run, and mounted again. What the program had not synced is gone then, as on a machine that loses
+//! its power: files that were made have no bytes, and files that were replaced have their old ones.
+//!
+//! `waypost run --resume` alone has to go on each time, as often as it takes.
+
+use crate::{
+    chaos::{self, PATIENCE},
+    chaos_apart,
+    process::{self, say},
+    repository::{Hands, Repository, Way},
+    sample::{self, Random},
+    site::{Site, WAYPOST},
+};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The disk's size: sparse, and enough for a run's trees and its journal.
+const DISK_SIZE: u64 = 4 << 30;
+
+/// Shuts a file system down as a power cut would: nothing that waits is written any more. The number
+/// is `EXT4_IOC_SHUTDOWN`, and 2 says that not even the file system's own log is.
+const CUT: &str = "open(my $f, '<', $ARGV[0]) or die \"open: $!\"; my $how = pack('I', 2); \
+                   ioctl($f, 0x8004587d, $how) or die \"ioctl: $!\";";
+
+/// How much is done.
+struct Scale {
+    tasks_per_phase: usize,
+    phases: usize,
+    cuts: usize,
+    /// The longest time until the next cut. The kernel writes by itself after five seconds.
+    life_max_ms: u64,
+}
+
+const FULL: Scale = Scale { tasks_per_phase: 40, phases: 4, cuts: 20, life_max_ms: 7_000 };
+const SMALL: Scale = Scale { tasks_per_phase: 7, phases: 2, cuts: 3, life_max_ms: 2_500 };
+
+/// How long it is waited for processes to let go of a disk.
+const LOOK: Duration = Duration::from_millis(20);
+const LOOKS_MAX: usize = 500;
+
+#[test]
+fn serial_a_run_goes_on_after_power_cuts() {
+    goes_on(None);
+}
+
+#[test]
+fn serial_a_run_in_one_tree_for_each_phase_goes_on_after_power_cuts() {
+    goes_on(Some(Way::Phases));
+}
+
+#[test]
+fn serial_a_run_apart_goes_on_after_power_cuts() {
+    goes_on(Some(Way::Attempts));
+}
+
+/// Cuts the power again and again; `None`: tasks work in the project folder itself.
+fn goes_on(way: Option<Way>) {
+    let mut scale = if sample::is_full() { FULL } else { SMALL };
+    if way.is_none() {
+        // Without trees to make, tasks are done ten times as fast.
+        scale.tasks_per_phase *= 5;
+        scale.life_max_ms /= 10;
+    }
+    let site = Site::new();
+    let disk = match Disk::over(&site) {
+        Ok(disk) => disk,
+        Err(why) => return say(&format!("SKIPPED: power cuts ({way:?}): {why}")),
+    };
+    let plan = chaos_apart::plan(
+        &chaos_apart::Scale::of(scale.tasks_per_phase, scale.phases),
+        way.unwrap_or(Way::Phases),
+    );
+    let repository = Repository::on(site, plan, way.unwrap_or(Way::Phases), Hands::Commands);
+    let site = &repository.site;
+    // Let go of before the folder that it is over.
+    let disk = disk;
+    process::run(Command::new("sync").arg("-f").arg(site.root())).expect_code(0);
+    let (mut random, start) = (Random::new(), Instant::now());
+    let mut settled: BTreeMap<String, usize> = BTreeMap::new();
+    let mut underway = 0;
+    for cut in 0..scale.cuts {
+        let mut engine = begin(site, way);
+        thread::sleep(Duration::from_millis(random.next() % scale.life_max_ms));
+        let ended = engine.try_wait().unwrap();
+        assert!(ended.is_none_or(|ended| ended.success()), "cut {cut}: {ended:?}: {}", said(site));
+        underway += usize::from(ended.is_none());
+        disk.cut(site);
+        engine.wait().unwrap();
+        chaos::note_settled(site, &mut settled, cut);
+    }
+    let mut last = begin(site, way);
+    let status = process::wait(&mut last, PATIENCE).expect("the run comes to its end");
+    assert!(status.success(), "{status}: {}", said(site));
+    chaos::note_settled(site, &mut settled, scale.cuts);
+    match way {
+        Some(_) => repository.assert_whole(),
+        None => {
+            chaos::assert_completed_once(site, repository.tasks.len());
+            chaos::assert_no_process_left(site);
+        }
+    }
+    let (tasks, cuts, seconds) = (repository.tasks.len(), scale.cuts, start.elapsed().as_secs());
+    let told = format!("{tasks} tasks ({way:?}), {cuts} power cuts, {underway} under way");
+    say(&format!("{told}, {seconds} s, {}", sample::described()));
+    assert!(underway * 2 >= cuts, "most cuts find it under way: {underway} of {cuts}");
+}
+
+fn begin(site: &Site, way: Option<Way>) -> Child {
+    let isolation = way.map_or("none", Way::isolation);
+    let mut command = site.command(WAYPOST);
+    command.args(["run", "--resume", "--isolation", isolation, "--max-parallel", "4"]);
+    command.args(["--retry-limit", "100"]);
+    let said = fs::File::create(site.outside("said")).unwrap();
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+    command.spawn().unwrap()
+}
+
+/// What the last engine said.
+fn said(site: &Site) -> String {
+    fs::read_to_string(site.outside("said")).unwrap()
+}
+
+/// An ext4 in a file, over the root of a site.
+struct Disk {
+    root: PathBuf,
+    image: PathBuf,
+}
+
+impl Disk {
+    /// Puts the site on a disk of its own, or says why that cannot be done here.
+    fn over(site: &Site) -> Result<Self, String> {
+        let try_run = |command: &mut Command| match command.output() {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+            Err(error) => Err(format!("{command:?}: {error}")),
+        };
+        let image = site.outside("disk");
+        fs::File::create(&image).and_then(|file| file.set_len(DISK_SIZE)).unwrap();
+        try_run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image))?;
+        site.save();
+        let disk = Self { root: site.root(), image };
+        try_run(&mut disk.mount())?;
+        site.put_back();
+        // Whether it can be cut is found out before anything depends on it.
+        try_run(Command::new("sync").arg("-f").arg(&disk.root))?;
+        try_run(&mut cut(&disk.root))?;
+        disk.mount_again(site);
+        Ok(disk)
+    }
+
+    fn mount(&self) -> Command {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "ext4", "-o", "loop"]).arg(&self.image).arg(&self.root);
+        mount
+    }
+
+    /// Cuts the power: nothing more is written, all processes are gone, and the disk comes back.
+    fn cut(&self, site: &Site) {
+        process::run(&mut cut(&self.root)).expect_code(0);
+        self.mount_again(site);
+    }
+
+    fn mount_again(&self, site: &Site) {
+        let mut looks = 0;
+        loop {
+            chaos::ours(site).into_iter().for_each(|(pid, _)| chaos::kill_process(pid));
+            if Command::new("umount").arg(&self.root).output().unwrap().status.success() {
+                break;
+            }
+            looks += 1;
+            assert!(looks < LOOKS_MAX, "the disk is in use: {:#?}", chaos::ours(site));
+            thread::sleep(LOOK);
+        }
+        process::run(&mut self.mount()).expect_code(0);
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // What still uses it keeps it until it ends.
+        let _stays = Command::new("umount").arg("-l").arg(&self.root).output();
+    }
+}
+
+fn cut(root: &Path) -> Command {
+    let mut perl = Command::new("perl");
+    perl.args(["-e", CUT]).arg(root);
+    perl
+}

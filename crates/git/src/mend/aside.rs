@@ -2,7 +2,7 @@
 
 use super::Mender;
 use crate::error::GitError;
-use std::path::Path;
+use std::{fs, path::Path};
 use waypost_store::file;
 
 /// Below the journal's folder, with the time of the mending.
@@ -20,6 +20,13 @@ impl Mender<'_> {
         let place = places.find(|place| place.symlink_metadata().is_err());
         let place = place.expect("there are more times than files");
         file::make_private_folder(place.parent().unwrap_or(&folder))?;
-        Ok(file::rename(path, &place)?)
+        match file::rename(path, &place) {
+            // The repository may be on another disk than its work trees.
+            Err(_) if path.is_file() => {
+                fs::copy(path, &place).map_err(|error| GitError::file("copy", path, error))?;
+                Ok(file::remove(path)?)
+            }
+            moved => Ok(moved?),
+        }
     }
 }

@@ -39,11 +39,12 @@ impl Mender<'_> {
 
 /// Whether git can read its index, and has every object that was staged.
 fn is_readable(git: &Git) -> Result<bool, GitError> {
-    let head = git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD^{tree}"])?;
-    // Before a first commit there is nothing to compare with, or to read again.
-    let Some(head) = head else { return Ok(true) };
-    let staged = ["diff-index", "--cached", "--raw", "-z", "--no-renames", &head, "--"];
-    let Some(listed) = git.try_bytes(&staged)? else { return Ok(false) };
+    let staged = ["diff-index", "--cached", "--raw", "-z", "--no-renames", "HEAD", "--"];
+    let Some(listed) = git.try_bytes(&staged)? else {
+        // Before a first commit there is nothing to compare with, or to read again.
+        let head = git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD^{tree}"])?;
+        return Ok(head.is_none());
+    };
     let listed = String::from_utf8_lossy(&listed);
     // `:OLDMODE NEWMODE OLD NEW STATUS`; what is deleted or a submodule has no object here.
     let object = |field: &str| {

@@ -27,6 +27,7 @@ use crate::{
     error::GitError,
     tree::{Trees, release_locks},
 };
+use std::collections::BTreeSet;
 
 /// Something that does not verify.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,11 +70,13 @@ struct Mender<'a> {
     recorded: &'a RecordedWork,
     act: Act,
     found: Vec<Damage>,
+    /// Refs of ours of which everything is there.
+    whole: BTreeSet<String>,
 }
 
 impl<'a> Mender<'a> {
     fn new(trees: &'a Trees, recorded: &'a RecordedWork, act: Act) -> Self {
-        Self { trees, recorded, act, found: Vec::new() }
+        Self { trees, recorded, act, found: Vec::new(), whole: BTreeSet::new() }
     }
 
     /// In this order: each needs what comes before it.
@@ -83,6 +86,9 @@ impl<'a> Mender<'a> {
         }
         self.look_at_objects()?;
         self.look_at_refs()?;
+        if self.act == Act::Look {
+            self.look_at_landed()?;
+        }
         self.look_at_trees()?;
         self.look_at_checkout()?;
         Ok(self.found)

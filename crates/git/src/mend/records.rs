@@ -183,11 +183,14 @@ impl Mender<'_> {
     /// The commit that a tree is at, and its index.
     fn look_at_tree_head(&mut self, tree: &SuspectTree) -> Result<(), GitError> {
         let git = self.trees.git_of(&tree.record, &tree.path)?;
-        let head = git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?;
-        let is_whole = match &head {
-            Some(head) => self.is_whole(head)?,
-            None => false,
-        };
+        let text = read(&tree.record.folder.join("HEAD"));
+        let text = String::from_utf8_lossy(&text);
+        let branch = text.trim_end().strip_prefix("ref: ");
+        let is_whole = branch.is_some_and(|branch| self.whole.contains(branch))
+            || match git.try_text(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])? {
+                Some(head) => self.is_whole(&head)?,
+                None => false,
+            };
         if !is_whole && !self.find_head(tree)? {
             return Ok(());
         }

@@ -27,7 +27,9 @@ impl Mender<'_> {
             }
         }
         for (name, oid) in self.own_refs()? {
-            if !self.is_whole(&oid)? {
+            if self.is_whole(&oid)? {
+                self.whole.insert(name);
+            } else {
                 let path = self.trees.common().join(&name);
                 broken.insert(name, path);
             }
@@ -42,8 +44,9 @@ impl Mender<'_> {
         Ok(())
     }
 
-    /// All refs of ours that say something, with what they say. None, where all of it is whole.
-    fn own_refs(&self) -> Result<Vec<(String, String)>, GitError> {
+    /// Refs of ours that say something, with what they say, and that may lack something. Those that do
+    /// not are noted.
+    fn own_refs(&mut self) -> Result<Vec<(String, String)>, GitError> {
         let places = ["refs/heads/worktree", "refs/waypost"];
         let format = "--format=%(refname) %(objectname)";
         let listed = self.trees.git()?.text(&[&["for-each-ref", format][..], &places].concat())?;
@@ -52,13 +55,32 @@ impl Mender<'_> {
             Some((name.to_owned(), oid.to_owned()))
         };
         let found: Vec<(String, String)> = listed.lines().filter_map(read).collect();
+        let mut doubtful = Vec::new();
         for some in found.chunks(AT_ONCE) {
             let oids: Vec<&str> = some.iter().map(|(_, oid)| &**oid).collect();
-            if !self.are_whole(&oids)? {
-                return Ok(found);
+            match self.are_whole(&oids)? {
+                true => self.whole.extend(some.iter().map(|(name, _)| name.clone())),
+                false => doubtful.extend_from_slice(some),
             }
         }
-        Ok(Vec::new())
+        Ok(doubtful)
+    }
+
+    /// What phases have brought into the target, as far as that still has it: a person may have taken
+    /// it out on purpose.
+    pub(super) fn look_at_landed(&mut self) -> Result<(), GitError> {
+        let git = self.trees.git()?;
+        for commit in &self.recorded.landed {
+            if self.trees.commit_of(commit)?.is_none() {
+                continue;
+            }
+            let before = format!("{commit}^1");
+            let walk = ["rev-list", "--objects", "--quiet", commit, "--not", &before];
+            if git.try_text(&walk)?.is_none() {
+                self.lost_commit("the work of a phase that was merged", commit);
+            }
+        }
+        Ok(())
     }
 
     /// Whether everything that a commit has is there.

@@ -9,11 +9,15 @@ use crate::{
     error::{EngineError, Problem},
     home::Home,
     init::{self, HookHealth, examine_hooks},
-    project::{Project, ProjectSetup},
+    mending::{self, Examination},
+    project::{ANOTHER, Project, ProjectSetup},
 };
 use std::path::Path;
 use waypost_agent::{Product, settings::Registered};
-use waypost_git::{self as git, Git};
+use waypost_git::{
+    self as git, Git,
+    mend::{Cure, Damage},
+};
 use waypost_model::{actor::Actor, code::Code, machine::Rejected, next::NextStep};
 use waypost_store::{
     StoreError,
@@ -58,6 +62,8 @@ pub enum Repair {
     Exclude,
     /// Delete what is beyond `[retention]`.
     Reduce,
+    /// Rebuild work trees, refs and indexes from the journal and from what git has.
+    Repository,
 }
 
 /// Looks the project over, or fixes what `--fix` allows and looks again.
@@ -83,6 +89,7 @@ impl<'a> Doctor<'a> {
         findings.push(self.examine_config());
         findings.push(self.examine_engine());
         findings.extend(self.examine_git());
+        findings.extend(self.examine_repository());
         findings.extend(self.examine_exclude());
         findings.extend(self.examine_hooks());
         findings.extend(self.examine_windows(is_sound));
@@ -95,6 +102,11 @@ impl<'a> Doctor<'a> {
         match repair {
             Repair::RestoreJournal => self.restore_journal(),
             Repair::Reduce => retention::reduce(self),
+            Repair::Repository => {
+                let mut project = Project::open_unreconciled(self.start, self.actor.clone())?;
+                project.refuse_stale()?;
+                mending::mend_now(&mut project)
+            }
             Repair::Exclude => {
                 // Without its journal the project is fixed all the same.
                 if let Ok(mut project) = Project::open_unreconciled(self.start, self.actor.clone())
@@ -161,6 +173,9 @@ impl<'a> Doctor<'a> {
     fn missing_journal(&self) -> Finding {
         let projects = self.home.state.as_deref().map(Projects::below);
         let known = projects.and_then(|projects| projects.recall(&self.place).ok().flatten());
+        if known.as_ref().is_some_and(|known| known.is_of_another(&self.place)) {
+            return Finding::note("journal", ANOTHER).next(NextStep::Register);
+        }
         if known.is_none() {
             return Finding::note("journal", "there is none yet").next(NextStep::Register);
         }
@@ -232,6 +247,40 @@ impl<'a> Doctor<'a> {
             let text = format!("version {said} is too old: runs in work trees need {needed}");
             Finding::bad("git", text).remedy("update git, or work with `run.isolation = \"none\"`")
         })
+    }
+
+    /// Trees, refs, indexes and recorded commits against the journal. An engine that is at work looks
+    /// after them itself.
+    fn examine_repository(&self) -> Vec<Finding> {
+        const SUBJECT: &str = "repository";
+        if self.place.git_common.is_none() {
+            return Vec::new();
+        }
+        // Why it cannot be opened is said elsewhere.
+        let project = Project::open_unreconciled(self.start, self.actor.clone());
+        let Ok(mut project) = project else { return Vec::new() };
+        let found = match mending::examine(&mut project) {
+            Ok(Examination::Damaged(found)) => found,
+            Ok(Examination::Whole { commits }) => {
+                let text =
+                    format!("work trees and branches are whole; recorded commits: {commits}");
+                return vec![Finding::good(SUBJECT, text)];
+            }
+            Ok(Examination::Unneeded) => return Vec::new(),
+            Ok(Examination::AtWork) => {
+                let text = "not looked at while git of an engine is at work";
+                return vec![Finding::note(SUBJECT, text)];
+            }
+            Err(error) => return vec![Finding::bad(SUBJECT, error.to_string())],
+        };
+        let finding = |damage: Damage| match damage.cure {
+            Cure::Rebuilt(how) => {
+                let finding = Finding::bad(SUBJECT, damage.what).remedy(how);
+                Finding { repair: Some(Repair::Repository), ..finding.next(NextStep::Repair) }
+            }
+            Cure::Lost(remedy) => Finding::bad(SUBJECT, damage.what).remedy(remedy),
+        };
+        found.into_iter().map(finding).collect()
     }
 
     fn has_lost_engine(&self) -> bool {

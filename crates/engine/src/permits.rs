@@ -37,6 +37,12 @@ pub(crate) fn keep(project: &Project, id: &str, what: &str) -> Result<(), Engine
     Ok(list.add(id, what, (name, &at), project.root())?)
 }
 
+/// Takes back everything: it was allowed for another repository, which stood at this path.
+pub(crate) fn forget(setup: &ProjectSetup) -> Result<(), EngineError> {
+    let Some(permits) = current(setup) else { return Ok(()) };
+    Ok(permits.list()?.iter().try_for_each(|permit| permits.remove(&permit.id))?)
+}
+
 /// Takes back a permission, named by the beginning of its id. Returns what it was for.
 pub fn revoke(setup: &ProjectSetup, start: &str) -> Result<Permit, EngineError> {
     let found = list(setup)?;

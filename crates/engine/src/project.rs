@@ -19,7 +19,7 @@ use crate::{
     },
     machines::MACHINES,
     notify::Wanted,
-    remains,
+    permits, remains,
     spelling::{self, Spelling},
     summary,
     tasks::TasksSource,
@@ -57,6 +57,10 @@ const BACKUP_INTERVAL: Duration = Duration::from_secs(24 * 3_600);
 
 /// Up to this size a backup takes a fraction of a second.
 const BACKUP_SIZE_MAX: u64 = 32 << 20;
+
+/// What is said where a repository was made again.
+pub(crate) const ANOTHER: &str = "this repository was made again: it is another one than that whose \
+                                  journal was here, and nothing of that is taken over";
 
 /// How many entries are read at once when the log is searched.
 pub(crate) const LOG_PAGE: usize = 1_000;
@@ -184,6 +188,12 @@ impl ProjectSetup {
         self.home.state.as_ref().map(|state| state.join(layout::user_state::PROJECTS))
     }
 
+    /// Whether the user's list has a journal of another repository, which stood at this path.
+    pub(crate) fn is_another_repository(&self) -> bool {
+        let known = self.projects().and_then(|it| it.recall(&self.place).ok().flatten());
+        known.is_some_and(|known| known.is_of_another(&self.place))
+    }
+
     /// Refuses to go on where the user's list says that the project has had a journal.
     pub(crate) fn refuse_vanished(&self) -> Result<(), EngineError> {
         match self.projects().map(|projects| projects.missing(&self.place)) {
@@ -309,13 +319,27 @@ impl Project {
     fn open_journal(&mut self) -> Result<(), EngineError> {
         match self.journals.open(Mode::ReadWrite) {
             Ok(journal) => {
+                self.follow_move(journal.id());
                 self.take_journal(journal);
                 remains::clear(self);
             }
-            Err(StoreError::Missing { .. }) => self.setup.refuse_vanished()?,
+            Err(StoreError::Missing { .. }) => {
+                self.setup.refuse_vanished()?;
+                if self.setup.is_another_repository() {
+                    self.notice(ANOTHER);
+                }
+            }
             Err(error) => return Err(error.into()),
         }
         Ok(())
+    }
+
+    /// A project may have been moved since it was noted that it has a journal: then it is missed at
+    /// its new place as well. The list is a safety net; that it cannot be written was said once.
+    fn follow_move(&self, journal_id: &str) {
+        if let Some(projects) = self.setup.projects() {
+            let _not_noted = projects.remember(&self.setup.place, journal_id);
+        }
     }
 
     /// Makes the journal if there is none, and notes that this project has one.
@@ -329,6 +353,10 @@ impl Project {
 
     pub(crate) fn create_journal(&mut self) -> Result<(), EngineError> {
         let birth = Birth { journal_id: fresh_id(), at: self.clock.now() };
+        if self.setup.is_another_repository() {
+            // What a person has allowed was for the old one.
+            permits::forget(&self.setup)?;
+        }
         let journal = self.journals.open(Mode::Create(&birth))?;
         if let Some(projects) = self.setup.projects()
             && let Err(error) = projects.remember(&self.setup.place, journal.id())

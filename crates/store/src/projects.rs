@@ -11,8 +11,9 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
-    os::unix::ffi::OsStrExt as _,
+    os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
     path::{Path, PathBuf},
+    time::UNIX_EPOCH,
 };
 use waypost_model::layout;
 
@@ -32,6 +33,18 @@ pub struct Remembered {
     /// The folder of the journal.
     pub path: PathBuf,
     pub journal_id: String,
+    /// Which repository it was in, as long as the file system tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    repository: Option<String>,
+}
+
+impl Remembered {
+    /// Whether `place` is another repository than the one that had the journal: made again at the same
+    /// path, so that the journal went with the old one.
+    pub fn is_of_another(&self, place: &Place) -> bool {
+        let now = identity(place);
+        self.repository.is_some() && now.is_some() && self.repository != now
+    }
 }
 
 impl Projects {
@@ -43,7 +56,8 @@ impl Projects {
     /// Notes that `place` has a journal; writes only what is not known yet.
     pub fn remember(&self, place: &Place, journal_id: &str) -> Result<(), StoreError> {
         let path = place.state.clone();
-        let entry = Remembered { version: ENTRY_VERSION, path, journal_id: journal_id.to_owned() };
+        let (journal_id, repository) = (journal_id.to_owned(), identity(place));
+        let entry = Remembered { version: ENTRY_VERSION, path, journal_id, repository };
         if self.recall(place)?.as_ref() == Some(&entry) {
             return Ok(());
         }
@@ -68,10 +82,14 @@ impl Projects {
         file::remove(&self.path_of(place))
     }
 
-    /// What it means that `place` has no journal: it never had one, or it has vanished.
+    /// What it means that `place` has no journal: it never had one, or it has vanished. One that went
+    /// with its whole repository is not missed in another.
     pub fn missing(&self, place: &Place) -> StoreError {
         match self.recall(place) {
             Ok(None) => StoreError::Missing { path: place.state.clone() },
+            Ok(Some(known)) if known.is_of_another(place) => {
+                StoreError::Missing { path: place.state.clone() }
+            }
             Ok(Some(known)) => {
                 StoreError::Vanished { project: place.root.clone(), journal_id: known.journal_id }
             }
@@ -83,6 +101,14 @@ impl Projects {
         let name = hash::short_hex(place.state.as_os_str().as_bytes());
         self.folder.join(format!("{name}.json"))
     }
+}
+
+/// Tells a repository from another one that was made later at the same path: the file system's number of
+/// its folder, and when that was made.
+fn identity(place: &Place) -> Option<String> {
+    let found = place.git_common.as_ref()?.symlink_metadata().ok()?;
+    let made = found.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(format!("{}-{}", found.ino(), made.as_nanos()))
 }
 
 #[cfg(test)]
@@ -106,13 +132,43 @@ mod tests {
         projects.remember(&one, "j1").unwrap();
         assert_eq!(projects.missing(&one).to_string(), "the journal of /one has vanished");
         assert_eq!(projects.missing(&other).to_string(), "/other/.waypost does not exist");
-        let known = Remembered { version: 1, path: one.state.clone(), journal_id: "j2".into() };
+        let (path, journal_id) = (one.state.clone(), "j2".into());
+        let known = Remembered { version: 1, path, journal_id, repository: None };
         projects.remember(&one, "j2").unwrap();
         assert_eq!(projects.recall(&one).unwrap(), Some(known));
+
+        // An entry of an earlier version says nothing of the repository.
+        let text = r#"{"version":1,"path":"/one/.waypost","journal_id":"j2"}"#;
+        std::fs::write(projects.path_of(&one), text).unwrap();
+        assert!(!projects.recall(&one).unwrap().unwrap().is_of_another(&one));
 
         std::fs::write(projects.path_of(&one), "{").unwrap();
         assert!(matches!(projects.missing(&one), StoreError::Corrupt { .. }));
         projects.forget(&one).unwrap();
         assert_eq!(projects.recall(&one).unwrap(), None);
+    }
+
+    #[test]
+    fn a_repository_that_was_made_again_is_another() {
+        let home = tempfile::tempdir().unwrap();
+        let (projects, git) = (Projects::below(home.path()), home.path().join("shop/.git"));
+        let place = Place {
+            root: home.path().join("shop"),
+            git_common: Some(git.clone()),
+            state: git.join("waypost"),
+            tree: TreeName::main(),
+        };
+        std::fs::create_dir_all(&git).unwrap();
+        projects.remember(&place, "j1").unwrap();
+        let known = projects.recall(&place).unwrap().unwrap();
+        assert!(!known.is_of_another(&place));
+        assert!(matches!(projects.missing(&place), StoreError::Vanished { .. }));
+        std::fs::remove_dir_all(&git).unwrap();
+        std::fs::create_dir_all(&git).unwrap();
+        // Some file systems do not tell when a folder was made: there it is not known.
+        if known.repository.is_some() {
+            assert!(known.is_of_another(&place));
+            assert!(matches!(projects.missing(&place), StoreError::Missing { .. }));
+        }
     }
 }

@@ -12,8 +12,9 @@ use waypost_engine::{Doctor, Finding, Health, identify};
 
 /// Look the project over and say what to do
 ///
-/// Checks the journal entry by entry, the windows, the configuration, git, and whether agent programs
-/// ask their hooks here. Exits 1 if something is wrong.
+/// Checks the journal entry by entry, the windows, the configuration, git, work trees, branches and
+/// every recorded commit against the journal, and whether agent programs ask their hooks here. Exits
+/// 1 if something is wrong.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorArgs {
     /// Fix what can be fixed without loss
@@ -25,7 +26,10 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<ExitCode, CliE
     let doctor = Doctor::new(&context.directory, identify())?;
     let mut findings = doctor.examine();
     if args.fix {
-        for repair in findings.iter().filter_map(|finding| finding.repair.as_ref()) {
+        let mut repairs: Vec<_> = findings.iter().filter_map(|it| it.repair.as_ref()).collect();
+        // One repair may be for many findings.
+        repairs.dedup();
+        for repair in repairs {
             let done = doctor.repair(repair)?;
             context.out.note(format!("{} {done}", styled(GREEN, "fixed:")));
         }

@@ -42,6 +42,7 @@ mod output;
 mod permissions;
 mod printed;
 mod ralph;
+mod repository;
 mod retention;
 mod review;
 mod sessions;

@@ -6,9 +6,7 @@ use crate::{
     durable::{sync_objects, sync_ref},
     error::{Absence, GitError, Hindrance},
     packs,
-    tree::{
-        IgnoredOutputs, Leftovers, Trees, base_of, ignored_outputs, rebuild, stage, take_out,
-    },
+    tree::{IgnoredOutputs, Leftovers, Trees, base_of, ignored_outputs, rebuild, stage, take_out},
 };
 use std::collections::BTreeMap;
 use waypost_model::{id::TaskId, text::plain};

@@ -275,6 +275,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests play the part of other programs")]
 mod tests {
     use super::*;
     use std::fs;

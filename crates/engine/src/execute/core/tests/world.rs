@@ -483,6 +483,22 @@ impl World {
         }
     }
 
+    fn command(&mut self, commands: Vec<Command>) {
+        for command in commands {
+            match &command {
+                Command::ReportTrouble { trouble, .. } => {
+                    self.log.push(format!("ask {}", trouble.word()));
+                }
+                Command::WakeTrouble { trouble } => {
+                    self.log.push(format!("wake {}", trouble.word()));
+                }
+                _ => {}
+            }
+            self.decide(&command, &Actor::Waypost);
+        }
+        self.has_commanded = true;
+    }
+
     fn perform(&mut self, output: Output) {
         match output {
             Output::Start(specs) => {
@@ -535,21 +551,7 @@ impl World {
                 }
                 self.inputs.push_back(Input::Recorded { claims, refused });
             }
-            Output::Command(commands) => {
-                for command in commands {
-                    match &command {
-                        Command::ReportTrouble { trouble, .. } => {
-                            self.log.push(format!("ask {}", trouble.word()));
-                        }
-                        Command::WakeTrouble { trouble } => {
-                            self.log.push(format!("wake {}", trouble.word()));
-                        }
-                        _ => {}
-                    }
-                    self.decide(&command, &Actor::Waypost);
-                }
-                self.has_commanded = true;
-            }
+            Output::Command(commands) => self.command(commands),
             Output::Say(_) => {}
             Output::WakeAt(time) if time <= self.now => self.has_commanded = true,
             Output::WakeAt(time) => {

@@ -41,7 +41,7 @@ impl Site {
         write(&path.join("first"), "T1.1\n");
         let done = stamp("T1.1");
         let crate::merge::Committed::At { commit, .. } =
-            commit_attempt(&trees, &first, &branch, &done).unwrap()
+            commit_attempt(&trees, &first, &branch, &done, &[]).unwrap()
         else {
             panic!("it is committed")
         };

@@ -262,7 +262,7 @@ fn commit_on(
     }
     let commit = git.text(&["rev-parse", "--verify", "HEAD"])?;
     packs::secure(trees, &commit, &[before])?.release()?;
-    sync_objects(trees, &git, &commit, &[before])?;
+    sync_objects(trees, git, &commit, &[before])?;
     sync_ref(trees, &phase.head())?;
     if *is_alone {
         let (name, why) = (occupant.name(), "beyond what it declared");

@@ -483,7 +483,7 @@ impl World {
         }
     }
 
-    fn command(&mut self, commands: Vec<Command>) {
+    fn decide_all(&mut self, commands: Vec<Command>) {
         for command in commands {
             match &command {
                 Command::ReportTrouble { trouble, .. } => {
@@ -551,7 +551,7 @@ impl World {
                 }
                 self.inputs.push_back(Input::Recorded { claims, refused });
             }
-            Output::Command(commands) => self.command(commands),
+            Output::Command(commands) => self.decide_all(commands),
             Output::Say(_) => {}
             Output::WakeAt(time) if time <= self.now => self.has_commanded = true,
             Output::WakeAt(time) => {

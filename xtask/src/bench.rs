@@ -205,7 +205,7 @@ mod tests {
             &["journal"],
             Err(
                 "there is no benchmark `jornal`; there are: journal, keeper, engine, host, cli, hook, \
-                 run, agents, trees",
+                 run, scale, agents, trees",
             ),
         );
         check_selected(

@@ -246,10 +246,10 @@ mod tests {
         };
         assert_eq!(
             names(Purpose::Tests),
-            ["git", "strace", "jq", "script", "tmux", "flock", "make"]
+            ["git", "strace", "jq", "script", "tmux", "flock", "perl", "mkfs.ext4", "make"]
         );
-        assert_eq!(names(Purpose::Bench), ["git", "jq", "flock", "make", "ninja"]);
-        assert_eq!(names(Purpose::Faults), ["git", "strace", "flock"]);
+        assert_eq!(names(Purpose::Bench), ["git", "jq", "time", "flock", "make", "ninja"]);
+        assert_eq!(names(Purpose::Faults), ["git", "strace", "flock", "perl", "mkfs.ext4"]);
         assert_eq!(names(Purpose::EndToEnd), ["git", "npm"]);
         assert_eq!(missing(Purpose::Tests, |_| true), Vec::<&Need>::new());
     }

@@ -173,14 +173,17 @@ impl<'a> Doctor<'a> {
     fn missing_journal(&self) -> Finding {
         let projects = self.home.state.as_deref().map(Projects::below);
         let known = projects.and_then(|projects| projects.recall(&self.place).ok().flatten());
-        if known.as_ref().is_some_and(|known| known.is_of_another(&self.place)) {
-            return Finding::note("journal", ANOTHER).next(NextStep::Register);
-        }
-        if known.is_none() {
+        let Some(known) = known else {
             return Finding::note("journal", "there is none yet").next(NextStep::Register);
-        }
+        };
         let text = "this project had a journal, and it has vanished; everything is closed";
-        self.with_backup(Finding::bad("journal", text))
+        match known.is_of_another(&self.place) {
+            true => {
+                let text = format!("{text} until a person gives a command. {ANOTHER}");
+                self.with_backup(Finding::bad("journal", text).next(NextStep::Register))
+            }
+            false => self.with_backup(Finding::bad("journal", text)),
+        }
     }
 
     fn with_backup(&self, finding: Finding) -> Finding {

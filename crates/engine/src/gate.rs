@@ -26,7 +26,7 @@ pub fn open_to_judge(start: &Path) -> Result<Project, EngineError> {
     let mut project = Project::find(start, unknown)?;
     match project.journals.open(Mode::ReadOnly) {
         Ok(journal) => project.journal = Some(journal),
-        Err(StoreError::Missing { .. }) => project.setup.refuse_vanished()?,
+        Err(StoreError::Missing { .. }) => project.setup.refuse_vanished(&project.caller.actor)?,
         Err(error) => return Err(error.into()),
     }
     Ok(project)

@@ -194,10 +194,17 @@ impl ProjectSetup {
         known.is_some_and(|known| known.is_of_another(&self.place))
     }
 
-    /// Refuses to go on where the user's list says that the project has had a journal.
-    pub(crate) fn refuse_vanished(&self) -> Result<(), EngineError> {
+    /// Refuses to go on where the user's list says that the project has had a journal. In a repository
+    /// that was made again a person may begin again; for an agent, which could have made it again to be
+    /// rid of a gate, everything stays closed.
+    pub(crate) fn refuse_vanished(&self, actor: &Actor) -> Result<(), EngineError> {
         match self.projects().map(|projects| projects.missing(&self.place)) {
             None | Some(StoreError::Missing { .. }) => Ok(()),
+            Some(StoreError::Vanished { .. })
+                if actor.is_person() && self.is_another_repository() =>
+            {
+                Ok(())
+            }
             Some(error) => Err(error.into()),
         }
     }
@@ -324,7 +331,7 @@ impl Project {
                 remains::clear(self);
             }
             Err(StoreError::Missing { .. }) => {
-                self.setup.refuse_vanished()?;
+                self.setup.refuse_vanished(&self.caller.actor)?;
                 if self.setup.is_another_repository() {
                     self.notice(ANOTHER);
                 }
@@ -345,7 +352,7 @@ impl Project {
     /// Makes the journal if there is none, and notes that this project has one.
     pub fn ensure_journal(&mut self) -> Result<&mut Journal, EngineError> {
         if self.journal.is_none() {
-            self.setup.refuse_vanished()?;
+            self.setup.refuse_vanished(&self.caller.actor)?;
             self.create_journal()?;
         }
         Ok(self.journal.as_mut().expect("it was just made"))

@@ -82,14 +82,10 @@ impl Projects {
         file::remove(&self.path_of(place))
     }
 
-    /// What it means that `place` has no journal: it never had one, or it has vanished. One that went
-    /// with its whole repository is not missed in another.
+    /// What it means that `place` has no journal: it never had one, or it has vanished.
     pub fn missing(&self, place: &Place) -> StoreError {
         match self.recall(place) {
             Ok(None) => StoreError::Missing { path: place.state.clone() },
-            Ok(Some(known)) if known.is_of_another(place) => {
-                StoreError::Missing { path: place.state.clone() }
-            }
             Ok(Some(known)) => {
                 StoreError::Vanished { project: place.root.clone(), journal_id: known.journal_id }
             }
@@ -168,7 +164,6 @@ mod tests {
         // Some file systems do not tell when a folder was made: there it is not known.
         if known.repository.is_some() {
             assert!(known.is_of_another(&place));
-            assert!(matches!(projects.missing(&place), StoreError::Missing { .. }));
         }
     }
 }

@@ -109,7 +109,9 @@ fn goes_on(way: Option<Way>) {
     let (tasks, cuts, seconds) = (repository.tasks.len(), scale.cuts, start.elapsed().as_secs());
     let told = format!("{tasks} tasks ({way:?}), {cuts} power cuts, {underway} under way");
     say(&format!("{told}, {seconds} s, {}", sample::described()));
-    assert!(underway * 2 >= cuts, "most cuts find it under way: {underway} of {cuts}");
+    // A small run may be over before its first cut on a machine with nothing else to do.
+    let is_fair = !sample::is_full() || underway * 2 >= cuts;
+    assert!(is_fair, "most cuts find it under way: {underway} of {cuts}");
 }
 
 fn begin(site: &Site, way: Option<Way>) -> Child {

@@ -124,6 +124,9 @@ fn attend(pulse: &Pulse, messenger: &Messenger) {
         let has_ended = vitals.has_ended;
         if !has_ended {
             acts.extend(chart.tick(vitals.beats, vitals.stalled.as_deref(), messenger.now()));
+        } else if vitals.stalled.is_none() {
+            // What was left to do may have taken less than a tick.
+            acts.extend(chart.goes_on(messenger.now()));
         }
         drop(vitals);
         for act in acts {
@@ -174,6 +177,12 @@ impl Chart {
         Self { stall_ticks, heartbeat_ticks, beats: 0, silent, stalled, is_told, since_heartbeat }
     }
 
+    /// Tells that the run goes on if it was told that it does not.
+    fn goes_on(&mut self, now: Time) -> Option<PulseAct> {
+        let notice = || Notice::new(NoticeKind::RunStalled, "the run goes on", now);
+        std::mem::take(&mut self.is_told).then(|| PulseAct::Tell(notice()))
+    }
+
     fn tick(&mut self, beats: u64, stalled: Option<&str>, now: Time) -> Vec<PulseAct> {
         let mut acts = Vec::new();
         let was_silent = self.silent >= SILENT_TICKS;
@@ -203,13 +212,7 @@ impl Chart {
             }
             None => {
                 self.stalled = 0;
-                if std::mem::take(&mut self.is_told) {
-                    acts.push(PulseAct::Tell(Notice::new(
-                        NoticeKind::RunStalled,
-                        "the run goes on",
-                        now,
-                    )));
-                }
+                acts.extend(self.goes_on(now));
             }
         }
         self.since_heartbeat = self.since_heartbeat.saturating_add(1);

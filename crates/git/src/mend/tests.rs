@@ -1,6 +1,8 @@
 //! Damage of every kind, one at a time, in a repository with a phase under way: it is found, rebuilt,
 //! and then there is nothing more to find.
 
+#![expect(clippy::disallowed_methods, reason = "tests play the part of other programs")]
+
 use super::{Cure, Damage, RecordedPhase, RecordedWork, examine, mend};
 use crate::{
     merge::{Join, PhaseBranch, Stamp, commit_attempt, join, open_phase},
@@ -13,6 +15,7 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 const PHASE: &str = "worktree/phase-1-cart";
@@ -95,6 +98,22 @@ impl Site {
         drop(fs::File::create(self.path(name)).unwrap());
     }
 
+    /// Takes every object out of its pack.
+    fn unpack(&self) {
+        let packs = self.path(".git/objects/pack");
+        for entry in fs::read_dir(&packs).unwrap() {
+            let path = entry.unwrap().path();
+            let aside = self.path(".git").join(path.file_name().unwrap());
+            fs::rename(&path, &aside).unwrap();
+            if aside.extension().is_some_and(|it| it == "pack") {
+                let mut unpack = Command::new("git");
+                unpack.args(["unpack-objects", "-q"]).current_dir(&self.repository.root);
+                unpack.stdin(fs::File::open(&aside).unwrap());
+                assert!(unpack.status().unwrap().success());
+            }
+        }
+    }
+
     fn remove(&self, name: &str) {
         match self.path(name) {
             path if path.is_dir() => fs::remove_dir_all(path).unwrap(),
@@ -127,9 +146,8 @@ impl Site {
 }
 
 /// Copies a folder with the dates of its files.
-#[expect(clippy::disallowed_methods, reason = "a test copies as people do")]
 fn copy(from: &Path, to: &Path) {
-    let copied = std::process::Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
+    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
     assert!(copied.success());
 }
 
@@ -252,6 +270,7 @@ fn empty_object(site: &Site, oid: &str) {
 fn recorded_work_that_is_gone_is_named_with_what_to_do() {
     let site = Site::new();
     let name = format!(".git/objects/{}/{}", &site.joined[..2], &site.joined[2..]);
+    site.unpack();
     site.remove(&name);
     let found = mend(&site.trees(), &site.recorded).unwrap();
     let lost: Vec<&Damage> =

@@ -97,9 +97,14 @@ impl FileLease {
                 let lease = EngineLease::over(Box::new(Self { lock }), owner, folder);
                 return Ok(EngineLease { left_by, ..lease });
             }
-            // A process that only looks shares the lock for an instant; an engine does not share.
-            if FileLock::try_acquire_shared(&path)?.is_none() {
-                break;
+            // A process that only looks shares the lock for an instant; an engine does not share. One
+            // without a name is about to write it, or to let go.
+            let owner = match FileLock::try_acquire_shared(&path)? {
+                Some(_) => None,
+                None => read_owner(&path)?,
+            };
+            if owner.is_some() {
+                return Err(StoreError::engine_busy(owner));
             }
             std::thread::yield_now();
         }
@@ -108,13 +113,17 @@ impl FileLease {
 
     pub(crate) fn holder(folder: &Path) -> Result<Option<Owner>, StoreError> {
         let path = path_in(folder);
-        if file::stat(&path)?.is_none() || FileLock::try_acquire_shared(&path)?.is_some() {
-            return Ok(None);
+        for _ in 0..PROBE_ATTEMPTS {
+            if file::stat(&path)?.is_none() || FileLock::try_acquire_shared(&path)?.is_some() {
+                return Ok(None);
+            }
+            if let Some(owner) = read_owner(&path)? {
+                return Ok(Some(owner));
+            }
+            // It is about to write its name, or to let go.
+            std::thread::yield_now();
         }
-        match read_owner(&path)? {
-            Some(owner) => Ok(Some(owner)),
-            None => Err(super::busy(&path)),
-        }
+        Err(super::busy(&path))
     }
 }
 

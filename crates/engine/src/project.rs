@@ -330,15 +330,27 @@ impl Project {
                 self.take_journal(journal);
                 remains::clear(self);
             }
-            Err(StoreError::Missing { .. }) => {
-                self.setup.refuse_vanished(&self.caller.actor)?;
-                if self.setup.is_another_repository() {
-                    self.notice(ANOTHER);
-                }
-            }
+            Err(StoreError::Missing { .. }) => match self.appeared()? {
+                Some(journal) => self.take_journal(journal),
+                None if self.setup.is_another_repository() => self.notice(ANOTHER),
+                None => {}
+            },
             Err(error) => return Err(error.into()),
         }
         Ok(())
+    }
+
+    /// The journal that another process has made since it was looked for. Without one, a journal that
+    /// the user's list knows has vanished.
+    fn appeared(&self) -> Result<Option<Journal>, EngineError> {
+        let Err(vanished) = self.setup.refuse_vanished(&self.caller.actor) else {
+            return Ok(None);
+        };
+        match self.journals.open(Mode::ReadWrite) {
+            Ok(journal) => Ok(Some(journal)),
+            Err(StoreError::Missing { .. }) => Err(vanished),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// A project may have been moved since it was noted that it has a journal: then it is missed at
@@ -352,8 +364,10 @@ impl Project {
     /// Makes the journal if there is none, and notes that this project has one.
     pub fn ensure_journal(&mut self) -> Result<&mut Journal, EngineError> {
         if self.journal.is_none() {
-            self.setup.refuse_vanished(&self.caller.actor)?;
-            self.create_journal()?;
+            match self.appeared()? {
+                Some(journal) => self.take_journal(journal),
+                None => self.create_journal()?,
+            }
         }
         Ok(self.journal.as_mut().expect("it was just made"))
     }
@@ -670,4 +684,22 @@ impl Project {
 fn fresh_id() -> String {
     let part = || RandomState::new().hash_one(std::process::id());
     format!("{:016x}{:016x}", part(), part())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_that_another_process_has_just_made_has_not_vanished() {
+        let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let find = || {
+            let mut project = Project::find(folder.path(), Actor::Waypost).unwrap();
+            project.setup.home = Home { config: None, state: Some(home.path().to_owned()) };
+            project
+        };
+        let (mut one, mut other) = (find(), find());
+        let made = other.ensure_journal().unwrap().id().to_owned();
+        assert_eq!(one.ensure_journal().unwrap().id(), made);
+    }
 }

@@ -97,7 +97,7 @@ fn check_adopted(agent: Agent) {
     assert!(!agents.is_empty());
     engine.kill();
     let engine = stage.begin("run --resume");
-    engine.wait_until_it_hears("T1.1");
+    engine.wait_until_it_leads();
     assert_eq!(stage.agents("T1.1"), agents);
     stage.site.write("go", "");
     let ran = engine.end();

@@ -353,19 +353,14 @@ impl Engine {
         fs::read_to_string(&self.said).unwrap_or_default()
     }
 
-    /// Waits until it listens to the first agent of a task or of a job.
+    /// Waits until it is the engine, which takes over what it finds at work.
     #[track_caller]
-    pub(crate) fn wait_until_it_hears(&self, task: &str) {
-        let start = format!("{task}/1.");
-        let is_stream = |path: PathBuf| {
-            path.to_string_lossy().contains(&start)
-                && path.extension().is_some_and(|it| it == "jsonl")
-        };
+    pub(crate) fn wait_until_it_leads(&self) {
         let files = format!("/proc/{}/fd", self.child.id());
         wait_for("the new engine", || {
             let files = fs::read_dir(&files).ok()?.flatten();
             let mut files = files.filter_map(|file| fs::read_link(file.path()).ok());
-            files.any(is_stream).then_some(())
+            files.any(|path| path.ends_with("engine.lock")).then_some(())
         });
     }
 

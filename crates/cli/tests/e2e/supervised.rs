@@ -171,7 +171,7 @@ fn check_killed_review(agent: Agent) {
     assert!(!agents.is_empty());
     engine.kill();
     let engine = stage.begin("develop review");
-    engine.wait_until_it_leads());
+    engine.wait_until_it_leads();
     assert_eq!(stage.agents_with("WAYPOST_ATTEMPT=1"), agents);
     assert_eq!(stage.requests(GATE).len(), 2, "nothing was said twice: {}", engine.said());
     engine.kill();

@@ -2,7 +2,7 @@
 //!
 //! The names are a contract: `waypost schema NAME`, the schemas' file names and their ids use them.
 
-use crate::diagnostic::Diagnostic;
+use crate::{diagnostic::Diagnostic, layout};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -23,6 +23,7 @@ pub enum Kind {
     Task,
     Agent,
     Transition,
+    TaskType,
     TaskState,
     TaskHistory,
     SharedContext,
@@ -52,13 +53,14 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema {
 }
 
 impl Kind {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::WorkflowState,
         Self::CheckpointContract,
         Self::RunState,
         Self::Task,
         Self::Agent,
         Self::Transition,
+        Self::TaskType,
         Self::TaskState,
         Self::TaskHistory,
         Self::SharedContext,
@@ -83,6 +85,7 @@ impl Kind {
             Self::Task => "task",
             Self::Agent => "agent",
             Self::Transition => "transition",
+            Self::TaskType => "task-type",
             Self::TaskState => "task-state",
             Self::TaskHistory => "task-history",
             Self::SharedContext => "shared-context",
@@ -113,6 +116,7 @@ impl Kind {
             Self::Task => "Server: the state of one task",
             Self::Agent => "Server: the state of the agent of one task",
             Self::Transition => "Server: one record of the transition log",
+            Self::TaskType => "Server: a type of tasks, task-types/NAME.toml",
             Self::TaskState => "Memory: the current task and those that wait",
             Self::TaskHistory => "Memory: tasks that have ended",
             Self::SharedContext => "Memory: what all agents share",
@@ -151,7 +155,7 @@ impl Kind {
             | Self::TestContract
             | Self::TestResult
             | Self::Knowledge => Syntax::Yaml,
-            Self::Config => Syntax::Toml,
+            Self::TaskType | Self::Config => Syntax::Toml,
         }
     }
 
@@ -170,6 +174,7 @@ impl Kind {
             }
             ("backup", _) if above == "memory" => Self::of_backup(name),
             ("waypost", "config.toml") => Some(Self::Config),
+            (layout::TASK_TYPES, _) if name.ends_with(".toml") => Some(Self::TaskType),
             _ => Self::of_name(name),
         }
     }
@@ -237,6 +242,9 @@ mod tests {
             ("checkpoint-contract.yaml", "checkpoint-contract"),
             ("waypost.toml", "config"),
             ("/home/me/.config/waypost/config.toml", "config"),
+            ("task-types/create_app.toml", "task-type"),
+            ("task-types/README.md", "-"),
+            ("create_app.toml", "-"),
             ("state.json", "-"),
             ("task.yaml", "-"),
             ("config.toml", "-"),

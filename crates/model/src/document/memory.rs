@@ -199,7 +199,7 @@ pub struct Issue {
 }
 
 /// Something that a task produced.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Artifact {
     /// What it is.
@@ -360,6 +360,47 @@ pub struct AgentMemory {
     /// When this file was last written.
     #[serde(default)]
     pub last_updated: Option<Stamp>,
+}
+
+impl MemoryTaskStatus {
+    /// The word in the file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Paused => "paused",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl StepStatus {
+    /// The word in the file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Escalated => "escalated",
+        }
+    }
+}
+
+impl TaskResult {
+    pub const ALL: [Self; 4] = [Self::Success, Self::Failure, Self::Partial, Self::Cancelled];
+
+    /// The word in the file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failure => "failure",
+            Self::Partial => "partial",
+            Self::Cancelled => "cancelled",
+        }
+    }
 }
 
 impl Document for TaskState {

@@ -9,6 +9,7 @@ pub mod knowledge;
 pub mod memory;
 pub mod server;
 pub mod session;
+pub mod task_type;
 
 mod check;
 mod fields;

@@ -5,7 +5,7 @@
 
 use crate::{
     id::StreamName,
-    inbox::{Question, Topic},
+    inbox::{Question, Reply, Topic},
 };
 
 /// An answer on its way to the machine that asked.
@@ -16,13 +16,16 @@ pub struct Answer<'a> {
     /// What it asked about.
     pub topic: &'a Topic,
     pub question: &'a Question,
-    /// Where there are choices, one of them, in the words in which it was offered.
+    /// What was said. A verb that stands for a choice is told as that choice.
+    pub reply: &'a Reply,
+    /// The reply as a text: where there are choices, one of them, in the words in which it was
+    /// offered.
     pub text: &'a str,
 }
 
 impl Answer<'_> {
     pub fn is(&self, word: &str) -> bool {
-        self.text.eq_ignore_ascii_case(word)
+        matches!(self.reply, Reply::Answer(text) if text.eq_ignore_ascii_case(word))
     }
 }
 

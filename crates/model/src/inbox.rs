@@ -8,78 +8,41 @@
 use crate::{
     actor::Actor,
     code::Code,
-    id::{EntryId, StreamName},
+    id::EntryId,
     machine::{Asked, Decision, Machine, Rejected},
-    next::{self, NextStep},
+    next::NextStep,
     time::Time,
 };
 use serde::{Deserialize, Serialize};
 
+mod closed;
+mod comment;
+mod deadline;
+mod material;
+mod question;
 mod reminder;
+mod reply;
 mod subject;
 #[cfg(test)]
 mod tests;
 
+pub use closed::{ClosedEntry, Closing};
+pub use comment::{BadComment, LineComment};
+pub use material::{
+    DIFF_BYTES_MAX, Material, PhaseReview, REMARK_BYTES_MAX, REVIEW_LINES_MAX, ReviewedDiff,
+    ReviewedFile, VerificationFinding, WantedKind, WantedValue,
+};
+pub use question::{OPTIONAL_WAIT, Otherwise, Question, QuestionKind};
+pub use reply::{COMMENTS_MAX, REPLY_BYTES_MAX, Reply, ReplyVerb};
 pub use subject::{Subject, Topic};
-
-/// What is asked, before it has an id. A machine only says the topic; which machine it is, is added
-/// on the way to the inbox.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question<S = Subject> {
-    pub kind: QuestionKind,
-    /// What it is about. Asking again about the same subject replaces the text.
-    pub subject: S,
-    /// One line for the list.
-    pub title: String,
-    /// Everything a person needs in order to answer.
-    pub text: String,
-    /// The answers that mean something; empty: any text.
-    pub choices: Vec<String>,
-    /// What leads on beside an answer, or after it.
-    #[serde(
-        default,
-        deserialize_with = "next::known_steps",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub next: Vec<NextStep>,
-}
-
-impl Question<Topic> {
-    /// The question of the machine whose stream this is.
-    pub fn asked_by(self, stream: &StreamName) -> Question {
-        let Self { kind, subject, title, text, choices, next } = self;
-        let subject = Subject::of(stream, &subject);
-        Question { kind, subject, title, text, choices, next }
-    }
-}
-
-/// Why a person is needed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum QuestionKind {
-    /// A checkpoint is out of retries.
-    Escalation,
-    /// A gate wants a person's word.
-    Gate,
-    /// A phase has ended and the run waits to go on.
-    PhaseEnd,
-    /// An edit of a window waits for a person to take it over.
-    WaitingEdit,
-    /// An edit of a window was refused; nothing but attention is asked for.
-    RefusedEdit,
-    /// An agent wants to do something that it may not do without being allowed to.
-    Permission,
-    /// An agent wants to know something.
-    AgentQuestion,
-    /// An agent's account cannot be used: the service, the sign-in or the credit.
-    Unavailable,
-}
 
 /// What waits for a person; what was answered is in the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inbox {
     asked: u32,
     open: Vec<Entry>,
+    /// The last entries that are over, so that a person who comes late is told what became of them.
+    closed: closed::Closed,
 }
 
 /// One open question.
@@ -88,6 +51,11 @@ pub struct Entry {
     pub id: EntryId,
     pub since: Time,
     pub question: Question,
+    /// How often it was worded, from 1. An answer to an earlier wording is refused.
+    pub version: u32,
+    /// When its default is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Time>,
     /// How often the person was reminded of it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reminders: u32,
@@ -97,16 +65,25 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
+impl Entry {
+    fn new(id: EntryId, at: Time, question: Question) -> Self {
+        let deadline = question.deadline(at);
+        Self { id, since: at, question, version: 1, deadline, reminders: 0 }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// By a machine of ours.
     Ask(Question),
     /// By a machine of ours: it was settled elsewhere.
     Settle { subject: Subject },
-    /// By a person.
-    Answer { id: EntryId, text: String },
+    /// By a person, for this version of the entry if one is named.
+    Answer { id: EntryId, reply: Reply, version: Option<u32> },
     /// By Waypost: it has waited for long.
     Remind { id: EntryId },
+    /// By Waypost: its deadline has come.
+    TakeDefault { id: EntryId },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,7 +101,8 @@ pub enum Event {
     Answered {
         id: EntryId,
         by: Actor,
-        text: String,
+        #[serde(flatten)]
+        reply: Reply,
     },
     Settled {
         id: EntryId,
@@ -153,51 +131,91 @@ impl Inbox {
         format!("q{}", self.asked + 1).parse().expect("q and a counted number is an inbox id")
     }
 
-    fn answer(&self, id: &EntryId, text: &str, by: &Actor) -> Result<Event, Rejected> {
+    /// The open entry of this id, or what became of it.
+    pub fn find(&self, id: &EntryId) -> Result<&Entry, Rejected> {
+        if let Some(entry) = self.entry(id) {
+            return Ok(entry);
+        }
+        let number = id.as_str().trim_start_matches('q').parse::<u32>().ok();
+        if number.is_some_and(|number| number <= self.asked) {
+            let message = match self.closed.find(id) {
+                Some(closed) => format!("{id} is not waiting any more: {closed}"),
+                None => format!("{id} is not waiting any more"),
+            };
+            return Err(Rejected::outdated(Code::EntryOver, message).next(NextStep::ShowInbox));
+        }
+        let message = format!("{id} is not waiting in the inbox");
+        Err(Rejected::unknown(Code::EntryUnknown, message).next(NextStep::ShowInbox))
+    }
+
+    /// The entry that a reply is for, and the reply as the machine that asked is told it.
+    pub fn read_reply(
+        &self,
+        id: &EntryId,
+        reply: Reply,
+        version: Option<u32>,
+    ) -> Result<(&Entry, Reply), Rejected> {
+        let entry = self.find(id)?;
+        if version.is_some_and(|version| version != entry.version) {
+            return Err(entry.reworded());
+        }
+        Ok((entry, entry.read(reply)?))
+    }
+
+    fn answer(
+        &self,
+        id: &EntryId,
+        (reply, version): (&Reply, Option<u32>),
+        by: &Actor,
+    ) -> Result<Decision<Event>, Rejected> {
         if !by.is_person() {
             return Err(Rejected::reserved("answering the inbox"));
         }
-        let (_, text) = self.read_answer(id, text)?;
-        Ok(Event::Answered { id: id.clone(), by: by.clone(), text })
+        let (entry, reply) = self.read_reply(id, reply.clone(), version)?;
+        let answered = Event::Answered { id: id.clone(), by: by.clone(), reply };
+        Ok(entry.ended().into_iter().fold(Decision::events([answered]), Decision::with))
     }
 
-    /// The question that a text answers, and the answer in the question's own words.
-    pub fn read_answer(&self, id: &EntryId, text: &str) -> Result<(&Entry, String), Rejected> {
-        let Some(entry) = self.entry(id) else {
-            let message = format!("{id} is not waiting in the inbox");
-            return Err(Rejected::unknown(Code::EntryUnknown, message).next(NextStep::ShowInbox));
-        };
-        Ok((entry, pick(entry, text)?))
+    fn ask(&self, question: &Question, now: Time) -> Decision<Event> {
+        match self.about(&question.subject) {
+            Some(entry) if entry.question == *question => Decision::nothing(),
+            Some(entry) => {
+                let (id, had) = (entry.id.clone(), entry.deadline.is_some());
+                let timer = deadline::timer(&id, (question, had), now);
+                let question = question.clone();
+                let reworded = Decision::events([Event::Reworded { id, question }]);
+                timer.into_iter().fold(reworded, Decision::with)
+            }
+            None => {
+                let (id, question) = (self.next_id(), question.clone());
+                let told = reminder::first(&id, &question, now);
+                let timer = deadline::timer(&id, (&question, false), now);
+                let asked = Decision::events([Event::Asked { id, question }]);
+                told.into_iter().chain(timer).fold(asked, Decision::with)
+            }
+        }
     }
 }
 
-/// Matches an answer to the choices: exactly, then without regard to case; what is only close is
-/// suggested, not taken.
-fn pick(entry: &Entry, text: &str) -> Result<String, Rejected> {
-    let (choices, text) = (&entry.question.choices, text.trim());
-    if text.is_empty() {
-        return Err(Rejected::rule(Code::AnswerMissing, "an answer needs a text"));
+impl Inbox {
+    fn close(&mut self, id: &EntryId, how: Closing, at: Time) {
+        self.open.retain(|entry| entry.id != *id);
+        self.closed.note(ClosedEntry { id: id.clone(), how, at });
     }
-    if choices.is_empty() {
-        return Ok(text.to_owned());
+}
+
+impl Entry {
+    /// Why an answer to another version of it is refused, with what it says now.
+    fn reworded(&self) -> Rejected {
+        let Self { id, version, question, .. } = self;
+        let message = format!(
+            "{id} was reworded and has version {version} now: {}\n{}",
+            question.title,
+            question.text.trim()
+        );
+        let shown = NextStep::ShowEntry { id: id.clone() };
+        Rejected::outdated(Code::EntryReworded, message).next(shown)
     }
-    let exact = choices.iter().find(|choice| *choice == text);
-    let same = |choice: &&String| choice.to_lowercase() == text.to_lowercase();
-    if let Some(choice) = exact.or_else(|| choices.iter().find(same)) {
-        return Ok(choice.clone());
-    }
-    let close = choices.iter().find(|choice| {
-        let (choice, text) = (choice.to_lowercase(), text.to_lowercase());
-        choice.starts_with(&text) || text.starts_with(&choice)
-    });
-    let message = format!("`{text}` is not one of: {}", choices.join(", "));
-    let rejected = Rejected::rule(Code::AnswerUnknown, message);
-    Err(match close {
-        Some(choice) => {
-            rejected.next(NextStep::AnswerEntry { id: entry.id.clone(), answers: choice.clone() })
-        }
-        None => rejected,
-    })
 }
 
 impl Machine for Inbox {
@@ -205,7 +223,7 @@ impl Machine for Inbox {
     type Event = Event;
 
     const KIND: &'static str = "inbox";
-    const FORMAT: u32 = 4;
+    const FORMAT: u32 = 5;
 
     fn start() -> Self {
         Self::default()
@@ -213,32 +231,19 @@ impl Machine for Inbox {
 
     fn decide(&self, command: &Command, asked: &Asked<'_>) -> Result<Decision<Event>, Rejected> {
         Ok(match command {
-            Command::Ask(question) => match self.about(&question.subject) {
-                Some(entry) if entry.question == *question => Decision::nothing(),
-                Some(entry) => {
-                    let (id, question) = (entry.id.clone(), question.clone());
-                    Decision::events([Event::Reworded { id, question }])
-                }
-                None => {
-                    let (id, question) = (self.next_id(), question.clone());
-                    let told = reminder::first(&id, &question, asked.now);
-                    let asked = Decision::events([Event::Asked { id, question }]);
-                    told.into_iter().fold(asked, Decision::with)
-                }
-            },
+            Command::Ask(question) => self.ask(question, asked.now),
             Command::Settle { subject } => match self.about(subject) {
                 Some(entry) => {
                     let settled = Decision::events([Event::Settled { id: entry.id.clone() }]);
-                    entry.cancelled().into_iter().fold(settled, Decision::with)
+                    entry.ended().into_iter().fold(settled, Decision::with)
                 }
                 None => Decision::nothing(),
             },
-            Command::Answer { id, text } => {
-                let answered = Decision::events([self.answer(id, text, asked.by)?]);
-                let cancelled = self.entry(id).and_then(Entry::cancelled);
-                cancelled.into_iter().fold(answered, Decision::with)
+            Command::Answer { id, reply, version } => {
+                self.answer(id, (reply, *version), asked.by)?
             }
             Command::Remind { id } => self.remind(id, asked)?,
+            Command::TakeDefault { id } => self.take_default(id, asked)?,
         })
     }
 
@@ -246,17 +251,19 @@ impl Machine for Inbox {
         match event {
             Event::Asked { id, question } => {
                 self.asked += 1;
-                let (id, question) = (id.clone(), question.clone());
-                self.open.push(Entry { id, since: at, question, reminders: 0 });
+                self.open.push(Entry::new(id.clone(), at, question.clone()));
             }
             Event::Reworded { id, question } => {
                 for entry in self.open.iter_mut().filter(|entry| entry.id == *id) {
                     entry.question = question.clone();
+                    entry.version += 1;
+                    entry.deadline = question.deadline(at);
                 }
             }
-            Event::Answered { id, .. } | Event::Settled { id } => {
-                self.open.retain(|entry| entry.id != *id);
+            Event::Answered { id, by, reply } => {
+                self.close(id, Closing::Answered { by: by.clone(), verb: reply.verb() }, at);
             }
+            Event::Settled { id } => self.close(id, Closing::Settled, at),
             Event::Reminded { id } => {
                 let reminded = self.open.iter_mut().filter(|entry| entry.id == *id);
                 reminded.for_each(|entry| entry.reminders += 1);
@@ -265,7 +272,8 @@ impl Machine for Inbox {
     }
 
     fn due(&self, topic: &Topic) -> Option<Command> {
-        reminder::read(topic).map(|id| Command::Remind { id })
+        let reminder = reminder::read(topic).map(|id| Command::Remind { id });
+        reminder.or_else(|| deadline::read(topic).map(|id| Command::TakeDefault { id }))
     }
 
     fn event_kind(event: &Event) -> &'static str {

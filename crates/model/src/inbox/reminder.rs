@@ -4,7 +4,7 @@
 //! Notices are sent for every machine but the workflow, whose questions are put to a person who is
 //! there: an agent works with a person, or waits.
 
-use super::{Entry, Event, Inbox, Question, QuestionKind, Topic};
+use super::{Entry, Event, Inbox, Otherwise, Question, QuestionKind, ReplyVerb, Topic};
 use crate::{
     actor::Actor,
     code::Code,
@@ -31,9 +31,9 @@ pub(super) fn first(id: &EntryId, question: &Question, now: Time) -> Vec<Effect>
 }
 
 impl Question {
-    /// A refused edit wants to be seen, nothing more.
+    /// A refused edit and a block that cannot be read want to be seen, nothing more.
     fn is_reminded(&self) -> bool {
-        self.kind != QuestionKind::RefusedEdit
+        !matches!(self.kind, QuestionKind::RefusedEdit | QuestionKind::MalformedBlock)
     }
 
     /// Whether a person who is not looking is told of it.
@@ -43,8 +43,12 @@ impl Question {
 }
 
 impl Entry {
-    /// Ends its timer.
-    pub(super) fn cancelled(&self) -> Option<Effect> {
+    /// Ends its timers.
+    pub(super) fn ended(&self) -> Vec<Effect> {
+        self.without_reminder().into_iter().chain(self.without_deadline()).collect()
+    }
+
+    fn without_reminder(&self) -> Option<Effect> {
         let has_timer = self.question.is_told() && self.question.is_reminded();
         let is_set = has_timer && self.reminders < REMINDERS_MAX;
         is_set.then(|| Effect::CancelTimer { topic: topic(&self.id) })
@@ -91,16 +95,50 @@ fn timer(id: &EntryId, at: Time) -> Effect {
 
 /// That a machine needs a person.
 fn notice(id: &EntryId, question: &Question, at: Time) -> Option<Notice> {
-    let (_, topic) = question.subject.read().filter(|_| question.is_told())?;
-    let answers = match question.choices.is_empty() {
-        true => "TEXT".to_owned(),
-        false => question.choices.join("|"),
+    let notice = about(question, Notice::new(NoticeKind::NeedsYou, &question.title, at))?;
+    let mut text = question.text.trim().to_owned();
+    if let Some(otherwise) = &question.otherwise {
+        text = format!("{text}\n{}", otherwise.in_words(at)).trim_start().to_owned();
+    }
+    let notice = notice.text(text).next(NextStep::ShowEntry { id: id.clone() });
+    // Where choices are named, the other verbs only stand for some of them.
+    let verbs = question.verbs();
+    let told = match verbs.contains(&ReplyVerb::Answer) {
+        true => &[ReplyVerb::Answer],
+        false => verbs.as_slice(),
     };
-    let notice = Notice::new(NoticeKind::NeedsYou, &question.title, at);
-    let notice = notice
-        .text(question.text.trim())
-        .next(NextStep::ShowEntry { id: id.clone() })
-        .next(NextStep::AnswerEntry { id: id.clone(), answers });
+    Some(told.iter().map(|verb| question.step(id, *verb)).fold(notice, Notice::next))
+}
+
+/// That a default was taken because no person has answered.
+pub(super) fn default_taken(entry: &Entry, at: Time) -> Option<Effect> {
+    let Entry { id, question, .. } = entry;
+    let otherwise = question.otherwise.as_ref()?;
+    let title = format!("answered for you: {}", question.title);
+    let notice = about(question, Notice::new(NoticeKind::DefaultTaken, title, at))?;
+    let text =
+        format!("No person has answered {id} in time; taken: {}.", otherwise.reply_in_words());
+    Some(Effect::Notify(notice.text(text)))
+}
+
+impl Otherwise {
+    /// What is taken, and when.
+    fn in_words(&self, now: Time) -> String {
+        format!("Without an answer by {}: {}.", now.plus(self.wait()), self.reply_in_words())
+    }
+
+    /// What is taken, as a person would type it.
+    pub fn reply_in_words(&self) -> String {
+        match self.reply.text() {
+            "" => format!("`{}`", self.reply.verb()),
+            text => format!("`{} {text}`", self.reply.verb()),
+        }
+    }
+}
+
+/// A notice with the task or the phase that the question is about; none if no person is told of it.
+fn about(question: &Question, notice: Notice) -> Option<Notice> {
+    let (_, topic) = question.subject.read().filter(|_| question.is_told())?;
     let mut words = topic.as_str().split('/');
     Some(match (words.next(), words.next()) {
         (Some("task"), Some(task)) => Notice { task: task.parse().ok(), ..notice },

@@ -1,6 +1,8 @@
 //! What the inbox promises the machine that asks and the person who answers.
 
+mod deadlines;
 mod matrix;
+mod verbs;
 
 use super::*;
 use crate::machine::{Cause, Effect};
@@ -35,7 +37,16 @@ impl Walk {
     }
 
     fn answer(&mut self, id: &str, text: &str) -> Result<Vec<Event>, Rejected> {
-        let command = Command::Answer { id: id.parse().unwrap(), text: text.into() };
+        self.reply(id, Reply::answer(text), None)
+    }
+
+    fn reply(
+        &mut self,
+        id: &str,
+        reply: Reply,
+        version: Option<u32>,
+    ) -> Result<Vec<Event>, Rejected> {
+        let command = Command::Answer { id: id.parse().unwrap(), reply, version };
         self.give(&command, &person())
     }
 
@@ -60,14 +71,9 @@ fn about(topic: &str) -> Subject {
 }
 
 fn question(subject: &str, text: &str) -> Question {
-    Question {
-        kind: QuestionKind::Escalation,
-        subject: about(subject),
-        title: format!("about {subject}"),
-        text: text.into(),
-        choices: vec!["reopen".into(), "leave".into(), "Leave".into(), "닫기".into()],
-        next: Vec::new(),
-    }
+    let title = format!("about {subject}");
+    Question::new(QuestionKind::Escalation, about(subject), title, text)
+        .choices(["reopen", "leave", "Leave", "닫기"])
 }
 
 #[test]
@@ -128,8 +134,8 @@ fn an_answer_is_one_of_the_choices() {
         let got = walk.answer("q1", given);
         match want {
             Ok(text) => {
-                let (id, text) = ("q1".parse().unwrap(), text.to_owned());
-                assert_eq!(got, Ok(vec![Event::Answered { id, by: person(), text }]));
+                let (id, reply) = ("q1".parse().unwrap(), Reply::answer(text));
+                assert_eq!(got, Ok(vec![Event::Answered { id, by: person(), reply }]));
                 assert_eq!(walk.open(), []);
             }
             Err(next) => {
@@ -147,13 +153,14 @@ fn an_answer_is_one_of_the_choices() {
 #[test]
 fn without_choices_any_text_is_an_answer_but_none_is_not() {
     let mut walk = Walk::default();
-    let open = Question { choices: Vec::new(), ..question("a", "1") };
+    let kind = QuestionKind::AgentQuestion;
+    let open = Question { kind, choices: Vec::new(), ..question("a", "1") };
     walk.give(&Command::Ask(open), &Actor::Waypost).unwrap();
     assert_eq!(walk.answer("q1", " \n").unwrap_err().message, "an answer needs a text");
-    let (id, text) = ("q1".parse().unwrap(), "use the second one".to_owned());
+    let (id, reply) = ("q1".parse().unwrap(), Reply::answer("use the second one"));
     assert_eq!(
         walk.answer("q1", " use the second one "),
-        Ok(vec![Event::Answered { id, by: person(), text }])
+        Ok(vec![Event::Answered { id, by: person(), reply }])
     );
 }
 
@@ -161,7 +168,7 @@ fn without_choices_any_text_is_an_answer_but_none_is_not() {
 fn only_a_person_answers_and_only_what_is_open() {
     let mut walk = Walk::default();
     walk.ask("a", "1");
-    let answer = Command::Answer { id: "q1".parse().unwrap(), text: "leave".into() };
+    let answer = leave();
     let agent = Actor::Agent { id: "T1".into(), attempt: 1 };
     for by in [agent, Actor::Waypost] {
         let rejected = walk.give(&answer, &by).unwrap_err();
@@ -171,8 +178,14 @@ fn only_a_person_answers_and_only_what_is_open() {
     let message = "q2 is not waiting in the inbox";
     assert_eq!(rejected, Rejected::unknown(Code::EntryUnknown, message).next(NextStep::ShowInbox));
     walk.answer("q1", "leave").unwrap();
-    let message = "q1 is not waiting in the inbox";
-    assert_eq!(walk.answer("q1", "leave").unwrap_err().message, message);
+    let rejected = walk.answer("q1", "leave").unwrap_err();
+    let message = "q1 is not waiting any more: user:mina said `answer` at 1970-01-01T00:00:05Z";
+    let want = Rejected::outdated(Code::EntryOver, message).next(NextStep::ShowInbox);
+    assert_eq!(rejected, want);
+}
+
+fn leave() -> Command {
+    Command::Answer { id: "q1".parse().unwrap(), reply: Reply::answer("leave"), version: None }
 }
 
 /// A day after `time`.
@@ -215,16 +228,14 @@ fn a_person_who_does_not_come_is_told_again_after_a_day_and_after_two() {
     assert_eq!(effects(&mut walk, &due, &Actor::Waypost), [still]);
     // A third one is not sent, whatever asks for it.
     assert_eq!(effects(&mut walk, &due, &Actor::Waypost), [""; 0]);
-    let answer = Command::Answer { id: "q1".parse().unwrap(), text: "leave".into() };
-    assert_eq!(effects(&mut walk, &answer, &person()), [""; 0], "there is no timer any more");
+    assert_eq!(effects(&mut walk, &leave(), &person()), [""; 0], "there is no timer any more");
 }
 
 #[test]
 fn what_is_answered_or_settled_is_not_reminded_of() {
     let phase = || run_question("phase/1", QuestionKind::PhaseEnd);
-    let answer = Command::Answer { id: "q1".parse().unwrap(), text: "leave".into() };
     let settle = Command::Settle { subject: phase().subject };
-    for (command, by) in [(answer, person()), (settle, Actor::Waypost)] {
+    for (command, by) in [(leave(), person()), (settle, Actor::Waypost)] {
         let mut walk = Walk::default();
         effects(&mut walk, &Command::Ask(phase()), &Actor::Waypost);
         assert_eq!(effects(&mut walk, &command, &by), ["no timer reminder/q1"]);
@@ -243,13 +254,22 @@ fn commands() -> impl Strategy<Value = (Actor, Command)> {
     let subjects = || select(vec!["a", "b", "c"]);
     let ask = (subjects(), select(vec!["1", "2"]))
         .prop_map(|(subject, text)| Command::Ask(question(subject, text)));
-    let settle = subjects().prop_map(|it| Command::Settle { subject: about(it) });
-    let answer = (1u32..9, select(vec!["leave", "REOPEN", "maybe"])).prop_map(|(id, text)| {
-        Command::Answer { id: format!("q{id}").parse().unwrap(), text: text.into() }
+    let briefly = subjects().prop_map(|subject| {
+        let wait = std::time::Duration::from_secs(2);
+        Command::Ask(question(subject, "3").otherwise(Reply::answer("leave"), wait))
     });
+    let settle = subjects().prop_map(|it| Command::Settle { subject: about(it) });
+    let replies = ["leave", "REOPEN", "maybe"].map(Reply::answer).into_iter();
+    let replies: Vec<Reply> = replies.chain([Reply::Retry("now".into())]).collect();
+    let versions = select(vec![None, Some(1), Some(2)]);
+    let answer = (1u32..9, select(replies), versions).prop_map(|(id, reply, version)| {
+        Command::Answer { id: format!("q{id}").parse().unwrap(), reply, version }
+    });
+    let take =
+        (1u32..9).prop_map(|id| Command::TakeDefault { id: format!("q{id}").parse().unwrap() });
     let remind = (1u32..9).prop_map(|id| Command::Remind { id: format!("q{id}").parse().unwrap() });
     let by = prop_oneof![Just(person()), Just(Actor::Waypost)];
-    (by, prop_oneof![ask, settle, answer, remind])
+    (by, prop_oneof![ask, briefly, settle, answer, remind, take])
 }
 
 proptest! {

@@ -3,19 +3,19 @@
 use super::{Walk, a_day_after, effects, person, question, run_question};
 use crate::{
     actor::Actor,
-    inbox::{Command, Event, Inbox, Question, QuestionKind},
+    inbox::{Command, Event, Inbox, Question, QuestionKind, Reply},
     machine::{Asked, Machine as _},
     matrix::{Matrix, command_variants, outcome},
 };
 
-command_variants!(Command: Ask, Settle, Answer, Remind);
+command_variants!(Command: Ask, Settle, Answer, Remind, TakeDefault);
 
 fn event_line(event: &Event) -> String {
     let rest = match event {
         Event::Asked { id, question } | Event::Reworded { id, question } => {
             format!("{id} ({})", question.text)
         }
-        Event::Answered { id, text, .. } => format!("{id} {text}"),
+        Event::Answered { id, reply, .. } => format!("{id} {} {}", reply.verb(), reply.text()),
         Event::Settled { id } | Event::Reminded { id } => id.to_string(),
     };
     format!("{} {rest}", Inbox::event_kind(event))
@@ -38,6 +38,17 @@ fn states() -> Vec<(&'static str, Walk)> {
         }
         walk
     };
+    let mut reworded = walk(0);
+    let other = Question { text: "2".into(), ..asked() };
+    effects(&mut reworded, &Command::Ask(other), &Actor::Waypost);
+    let with_default = |hours: u64| {
+        let mut walk = Walk::default();
+        let wait = std::time::Duration::from_secs(24 * 3_600);
+        let question = asked().otherwise(Reply::answer("leave"), wait);
+        effects(&mut walk, &Command::Ask(question), &Actor::Waypost);
+        walk.now = walk.now.plus(std::time::Duration::from_secs(hours * 3_600));
+        walk
+    };
     let mut answered = walk(0);
     answered.answer("q1", "leave").unwrap();
     vec![
@@ -45,13 +56,22 @@ fn states() -> Vec<(&'static str, Walk)> {
         ("a question waits", walk(0)),
         ("a question waits, a person was reminded once", walk(1)),
         ("a question waits, a person was reminded twice", walk(2)),
+        ("a question waits, reworded once", reworded),
+        ("a question waits, with a default in a day", with_default(1)),
+        ("a question waits, its deadline has come", with_default(25)),
         ("the question was answered", answered),
     ]
 }
 
 fn commands() -> Vec<(&'static str, Actor, Command)> {
     let reworded = || Question { text: "2".into(), ..asked() };
-    let answer = |text: &str| Command::Answer { id: "q1".parse().unwrap(), text: text.into() };
+    let reply = |reply: Reply, version: Option<u32>| Command::Answer {
+        id: "q1".parse().unwrap(),
+        reply,
+        version,
+    };
+    let answer = |text: &str| reply(Reply::answer(text), None);
+    let take = || Command::TakeDefault { id: "q1".parse().unwrap() };
     let agent = Actor::Agent { id: "T1".into(), attempt: 1 };
     let settle = |question: Question| Command::Settle { subject: question.subject };
     let remind = || Command::Remind { id: "q1".parse().unwrap() };
@@ -64,11 +84,17 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         ("person: answer reopen", person(), answer("reopen")),
         ("person: answer RE", person(), answer("RE")),
         ("person: answer nothing", person(), answer(" ")),
+        ("person: approve", person(), reply(Reply::Approve, None)),
+        ("person: retry", person(), reply(Reply::Retry(String::new()), None)),
+        ("person: answer reopen to version 1", person(), reply(Reply::answer("reopen"), Some(1))),
         ("agent: answer reopen", agent.clone(), answer("reopen")),
         ("waypost: answer reopen", Actor::Waypost, answer("reopen")),
         ("remind", Actor::Waypost, remind()),
         ("person: remind", person(), remind()),
-        ("agent: remind", agent, remind()),
+        ("agent: remind", agent.clone(), remind()),
+        ("take default", Actor::Waypost, take()),
+        ("person: take default", person(), take()),
+        ("agent: take default", agent, take()),
     ]
 }
 

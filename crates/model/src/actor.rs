@@ -16,6 +16,10 @@ pub enum Actor {
 }
 
 impl Actor {
+    pub fn is_agent(&self) -> bool {
+        matches!(self, Self::Agent { .. })
+    }
+
     pub fn is_person(&self) -> bool {
         matches!(self, Self::User(_))
     }

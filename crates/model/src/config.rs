@@ -3,11 +3,15 @@
 mod agent;
 mod notify;
 mod retention;
+mod task;
+mod wall;
 mod worktree;
 
 pub use agent::{AgentAccess, AgentConfig, PROGRAM_KEYS};
 pub use notify::{NotifyConfig, PERSONAL_KEYS, REDACTED, SECRET_KEYS, WebhookConfig, reference};
 pub use retention::RetentionConfig;
+pub use task::{PauseConfig, TaskConfig};
+pub use wall::{McpServerConfig, WALL_KEYS, WallConfig, WallLevel};
 pub use worktree::WorktreeConfig;
 
 use crate::{
@@ -34,6 +38,10 @@ pub struct Config {
     pub workflow: WorkflowConfig,
     /// How tasks are worked on.
     pub run: RunConfig,
+    /// Tasks of the server.
+    pub task: TaskConfig,
+    /// What becomes of the process of an agent that is paused.
+    pub pause: PauseConfig,
     /// The work trees in which they are worked on.
     pub worktree: WorktreeConfig,
     /// How much is kept of what piles up.
@@ -42,6 +50,8 @@ pub struct Config {
     pub agents: BTreeMap<String, AgentConfig>,
     /// What a person is told who is not looking, and where.
     pub notify: NotifyConfig,
+    /// What the system lets an agent's processes do.
+    pub wall: WallConfig,
 }
 
 /// `[workflow]`: how a feature is held at its gates.
@@ -58,6 +68,9 @@ pub struct WorkflowConfig {
     pub design_paths: Vec<String>,
     /// Tools of other makers (MCP) that write files, by their full names.
     pub writing_tools: Vec<String>,
+    /// Tools of other makers (MCP) that no gate is about, by their full names; `*` at the end stands
+    /// for any rest. All others that do not plainly read are refused while something is closed.
+    pub free_tools: Vec<String>,
     /// Tell an agent once that a checkpoint is open when it wants to stop.
     pub hold_stop: bool,
     /// What each gate needs.
@@ -179,6 +192,7 @@ impl Default for WorkflowConfig {
             push_early: false,
             design_paths: vec!["docs/**".into(), "*.md".into()],
             writing_tools: Vec::new(),
+            free_tools: Vec::new(),
             hold_stop: true,
             gates: GatesConfig::default(),
         }
@@ -239,6 +253,7 @@ impl Document for Config {
             ("run.phase_budget_usd", self.run.phase_budget_usd),
             ("run.day_budget_usd", self.run.day_budget_usd),
             ("run.task_budget_usd", self.run.task_budget_usd),
+            ("task.budget_usd", self.task.budget_usd),
         ];
         let wrong = money.into_iter().filter(|(_, value)| !(0.0..=MONEY_MAX).contains(value));
         findings.extend(
@@ -249,6 +264,7 @@ impl Document for Config {
             findings.push(out_of_range("run.tasks_max_mb", "1 to 64", size.to_string()));
         }
         findings.extend(self.worktree.check());
+        findings.extend(self.wall.check());
         findings.extend(self.agents.iter().flat_map(|(name, agent)| agent.check(name)));
         findings
     }

@@ -121,10 +121,10 @@ impl NumberWriter {
         self.bytes.extend_from_slice(&number.to_le_bytes());
     }
 
-    pub(crate) fn numbers(&mut self, numbers: &[u32]) {
+    pub(crate) fn numbers(&mut self, numbers: &Numbers) {
         self.number(count_of(numbers.len()));
-        self.bytes.reserve(size_of_val(numbers));
-        numbers.iter().for_each(|number| self.number(*number));
+        self.bytes.reserve(numbers.len() * size_of::<u32>());
+        numbers.iter().for_each(|number| self.number(number));
     }
 
     pub(crate) fn text(&mut self, text: &[u8]) {
@@ -133,15 +133,65 @@ impl NumberWriter {
     }
 }
 
+/// A list of numbers as it was written. Of an image it is a view: a copy would cost more than what is
+/// looked at, because memory that was not used before is the dearest.
+#[derive(Clone)]
+pub(crate) struct Numbers {
+    bytes: Arc<Vec<u8>>,
+    start: usize,
+    count: usize,
+}
+
+impl Numbers {
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn at(&self, position: usize) -> u32 {
+        let start = self.start + position * size_of::<u32>();
+        let bytes =
+            self.bytes.get(start..start + size_of::<u32>()).filter(|_| position < self.count);
+        u32::from_le_bytes(bytes.and_then(|it| it.try_into().ok()).expect("the list has it"))
+    }
+
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = u32> {
+        let end = self.start + self.count * size_of::<u32>();
+        let (numbers, _) = self.bytes[self.start..end].as_chunks::<{ size_of::<u32>() }>();
+        numbers.iter().map(|number| u32::from_le_bytes(*number))
+    }
+}
+
+impl From<&[u32]> for Numbers {
+    fn from(numbers: &[u32]) -> Self {
+        let bytes = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        Self { bytes: Arc::new(bytes), start: 0, count: numbers.len() }
+    }
+}
+
+impl PartialEq for Numbers {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Numbers {}
+
+impl fmt::Debug for Numbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
 /// Reads what a `NumberWriter` has written.
 #[derive(Debug)]
 pub(crate) struct NumberReader<'a> {
+    whole: &'a Arc<Vec<u8>>,
     rest: &'a [u8],
 }
 
 impl<'a> NumberReader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes }
+    pub(crate) fn new(bytes: &'a Arc<Vec<u8>>) -> Self {
+        Self { whole: bytes, rest: bytes }
     }
 
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
@@ -155,11 +205,11 @@ impl<'a> NumberReader<'a> {
         Some(u32::from_le_bytes(bytes.try_into().ok()?))
     }
 
-    pub(crate) fn numbers(&mut self) -> Option<Vec<u32>> {
+    pub(crate) fn numbers(&mut self) -> Option<Numbers> {
         let count = self.number()? as usize;
-        let bytes = self.take(count.checked_mul(size_of::<u32>())?)?;
-        let (numbers, _) = bytes.as_chunks::<{ size_of::<u32>() }>();
-        Some(numbers.iter().map(|number| u32::from_le_bytes(*number)).collect())
+        let start = self.whole.len() - self.rest.len();
+        self.take(count.checked_mul(size_of::<u32>())?)?;
+        Some(Numbers { bytes: Arc::clone(self.whole), start, count })
     }
 
     pub(crate) fn text(&mut self) -> Option<&'a [u8]> {

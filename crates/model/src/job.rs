@@ -7,6 +7,7 @@
 use crate::{
     accounts,
     answer::{Answer, Consequence, OutsideFacts},
+    config::WallLevel,
     id::EntryId,
     inbox::{Question, Topic},
     machine::{Asked, Decision, Effect, Machine, Rejected},
@@ -58,7 +59,7 @@ impl BegunJob {
         }
         let (agent, counted) = (self.agent.clone(), self.counted);
         self.trail.conversation =
-            conversation.map(|id| Conversation { agent, id, is_open: true, counted });
+            conversation.map(|id| Conversation { agent, id, is_open: true, counted, wall: None });
     }
 }
 
@@ -109,7 +110,7 @@ pub enum Command {
     /// Takes over what an earlier version has kept in a file.
     Import { job: EarlierJob },
     /// A process is about to be started, in the conversation that is open or in a new one.
-    Engage { process: u32, conversation: Option<String>, is_new: bool },
+    Engage { process: u32, conversation: Option<String>, is_new: bool, wall: WallLevel },
     /// What a process used up, once.
     Account { process: u32, usage: Usage, counted: Usage },
     /// Its agent asks a person.
@@ -134,6 +135,9 @@ pub enum Event {
         process: u32,
         conversation: Option<String>,
         is_new: bool,
+        /// The wall that the process is behind as a whole; earlier versions did not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wall: Option<WallLevel>,
     },
     Accounted {
         process: u32,
@@ -192,8 +196,8 @@ impl Machine for Job {
             (Command::Import { job }, None) => Event::Imported { job },
             // Late or repeated: it is over, or known.
             (Command::Import { .. }, Some(_)) | (_, None) => return Ok(Decision::nothing()),
-            (Command::Engage { process, conversation, is_new }, Some(_)) => {
-                Event::Engaged { process, conversation, is_new }
+            (Command::Engage { process, conversation, is_new, wall }, Some(_)) => {
+                Event::Engaged { process, conversation, is_new, wall: Some(wall) }
             }
             (Command::Account { process, .. }, Some(job)) if process <= job.trail.accounted => {
                 return Ok(Decision::nothing());
@@ -234,8 +238,11 @@ impl Machine for Job {
             (Event::Imported { job }, begun) => *begun = Some(job.into()),
             (Event::Ended {}, begun) => *begun = None,
             (_, None) => {}
-            (Event::Engaged { process, conversation, is_new }, Some(job)) => {
+            (Event::Engaged { process, conversation, is_new, wall }, Some(job)) => {
                 job.engage(process, conversation, is_new);
+                if let Some(conversation) = &mut job.trail.conversation {
+                    conversation.wall = wall;
+                }
             }
             (Event::Accounted { process, usage, counted }, Some(job)) => {
                 job.counted = counted;
@@ -301,14 +308,8 @@ mod tests {
 
     fn ask(key: &str) -> Command {
         let prompt = Prompt { key: key.into(), ..Prompt::default() };
-        let question = Question {
-            kind: QuestionKind::AgentQuestion,
-            subject: Topic::new("any"),
-            title: "may I?".into(),
-            text: String::new(),
-            choices: Vec::new(),
-            next: Vec::new(),
-        };
+        let (kind, topic) = (QuestionKind::AgentQuestion, Topic::new("any"));
+        let question = Question::new(kind, topic, "may I?", "");
         Command::Ask { prompt, question }
     }
 
@@ -330,19 +331,28 @@ mod tests {
         assert_eq!(decide(&mut job, &account(1, 5)), Decision::nothing());
         decide(&mut job, &Command::Begin { key: "k".into(), agent: "claude".into() });
         let conversation = Some("c".to_owned());
-        decide(&mut job, &Command::Engage { process: 1, conversation, is_new: true });
+        decide(
+            &mut job,
+            &Command::Engage { process: 1, conversation, is_new: true, wall: WallLevel::A },
+        );
         let decision = decide(&mut job, &account(1, 5));
         let spent = accounts::Command::Spend { agent: "claude".into(), micros: 5 };
         assert_eq!(decision.effects, [Effect::Account(spent)]);
         assert_eq!(decide(&mut job, &account(1, 5)), Decision::nothing());
         let conversation = Some("c".to_owned());
-        decide(&mut job, &Command::Engage { process: 2, conversation, is_new: false });
+        decide(
+            &mut job,
+            &Command::Engage { process: 2, conversation, is_new: false, wall: WallLevel::A },
+        );
         decide(&mut job, &account(2, 7));
         let begun = job.begun().unwrap();
         assert_eq!((begun.trail.usage.cost_micros, begun.counted), (12, used(7)));
         assert_eq!(begun.trail.conversation.as_ref().unwrap().counted, used(7));
         assert!(!begun.is_live(2), "it is accounted for");
-        decide(&mut job, &Command::Engage { process: 3, conversation: None, is_new: true });
+        decide(
+            &mut job,
+            &Command::Engage { process: 3, conversation: None, is_new: true, wall: WallLevel::A },
+        );
         assert_eq!(job.begun().unwrap().counted, Usage::default());
     }
 
@@ -421,7 +431,8 @@ mod tests {
     fn every_command_has_an_answer_in_every_state() {
         let begin = Command::Begin { key: "k".into(), agent: "claude".into() };
         let kept = EarlierJob { key: "k".into(), agent: "claude".into(), ..EarlierJob::default() };
-        let engage = Command::Engage { process: 1, conversation: None, is_new: true };
+        let engage =
+            Command::Engage { process: 1, conversation: None, is_new: true, wall: WallLevel::A };
         let commands = [
             ("begin", begin.clone()),
             ("import", Command::Import { job: kept }),

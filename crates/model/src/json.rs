@@ -1,7 +1,11 @@
 //! Any JSON value: what the documents' open maps hold.
 //!
 //! Read strictly: no key twice in an object, and no number that would come back as another one.
-//! There is no arithmetic and no path language here; a value is kept and given back.
+//! There is no arithmetic here; a value is kept and given back. `path` finds one inside another.
+
+mod path;
+
+pub use path::{BadPath, JsonPath};
 
 use crate::ordered::Ordered;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

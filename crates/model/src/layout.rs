@@ -10,6 +10,8 @@ pub const STATE_IN_GIT: &str = "waypost";
 pub const STATE_OUTSIDE_GIT: &str = ".waypost";
 /// A project's own configuration, in its root.
 pub const CONFIGURATION: &str = "waypost.toml";
+/// A project's own types of tasks, in its root: one file for each.
+pub const TASK_TYPES: &str = "task-types";
 /// What the scripted agent does in a project, where its command line names no script.
 pub const AGENT_SCRIPT: &str = "waypost-sim.json";
 
@@ -60,10 +62,15 @@ pub mod state {
     /// Earlier contents of documents.
     pub const DOCUMENTS: &str = "documents";
 
+    /// When what is in the caches of agents was last used.
+    pub const MEMORY_CACHE: &str = "memory.cache";
+
     /// Ends the name of a machine's image, which begins with its stream's.
     pub const IMAGE_SUFFIX: &str = ".image";
     /// Which entries of the journal are about what.
     pub const MENTIONS: &str = "mentions.db";
+    /// The words of everything that can be searched.
+    pub const SEARCH: &str = "search.db";
     /// The run in brief.
     pub const RUN_SUMMARY: &str = "run.summary";
     /// What a run in the background says.
@@ -73,8 +80,24 @@ pub mod state {
     pub const PROBE: &str = "probe";
     /// Outputs of attempts.
     pub const LOGS: &str = "logs";
+    /// What git folders look like to walled calls, one folder for each call that runs.
+    pub const VIEWS: &str = "views";
+    /// What walled calls put where nothing may be put, moved out of the way.
+    pub const MISPLACED: &str = "misplaced";
+    /// Values that people gave to tasks, sealed: a folder for each task.
+    pub const VALUES: &str = "values";
     pub const KEEPERS: &str = "keepers";
     pub const AGENTS: &str = "agents";
+}
+
+/// Names in the data folder, where the workspaces of tasks are.
+pub mod data {
+    /// The data folder in the root of a project, unless it is moved elsewhere.
+    pub const FOLDER: &str = super::STATE_OUTSIDE_GIT;
+    /// Has a folder for each task, named by its id.
+    pub const WORKSPACES: &str = "workspaces";
+    /// In there: the way to the root of the project whose tasks they are.
+    pub const OWNER: &str = ".project";
 }
 
 /// Folders below `waypost` in the user's own state (`$XDG_STATE_HOME`).
@@ -83,8 +106,18 @@ pub mod user_state {
     pub const PROJECTS: &str = "waypost/projects";
     /// What a person has allowed agents for good.
     pub const PERMITS: &str = "waypost/permits";
+    /// What is known of journals outside of their folders, a file for each.
+    pub const SEALS: &str = "waypost/seals";
+    /// How far the wall reaches on this machine, and under which conditions that was found.
+    pub const LEVEL: &str = "waypost/level";
     /// Locks, one for each agent that may work at once.
     pub const SLOTS: &str = "waypost/slots";
+    /// What a person types for what opens a gate, as a hash.
+    pub const PIN: &str = "waypost/pin";
+    /// The key with which values that people give to tasks are sealed.
+    pub const VALUES_KEY: &str = "waypost/values.key";
+    /// The sockets of walled calls that run.
+    pub const CALLS: &str = "waypost/calls";
 }
 
 /// Variables of the environment, as children of Waypost find them.
@@ -105,6 +138,14 @@ pub mod variable {
     pub const OPEN_FILES: &str = "WAYPOST_OPEN_FILES";
     /// The file that a check of an agent program's gate makes if it is not held.
     pub const CANARY: &str = "WAYPOST_CANARY";
+    /// Where a process behind a wall finds the broker of its call.
+    pub const BROKER: &str = "WAYPOST_BROKER";
+    /// Set for a command that the broker runs: it may be told to read what its caller cannot.
+    pub const BROKERED: &str = "WAYPOST_BROKERED";
+    /// The level of the wall that a process is behind.
+    pub const WALL: &str = "WAYPOST_WALL";
+    /// Set for a shell call of an agent that is behind a wall as a whole.
+    pub const CALL: &str = "WAYPOST_CALL";
     /// Asks for completions instead of running a command.
     pub const COMPLETE: &str = "WAYPOST_COMPLETE";
 }
@@ -114,4 +155,9 @@ pub mod window {
     pub const WORKFLOW_FOLDER: &str = ".develop-workflow";
     pub const WORKFLOW: &str = ".develop-workflow/state.json";
     pub const RUN: &str = ".claude/orchestrate-state.json";
+    pub const MEMORY_FOLDER: &str = ".claude/memory";
+    pub const TASK_STATE: &str = ".claude/memory/task-state.json";
+    pub const TASK_HISTORY: &str = ".claude/memory/task-history.json";
+    /// Folders beside the run's window that agents write themselves.
+    pub const WRITTEN_BY_AGENTS: [&str; 2] = [MEMORY_FOLDER, ".claude/orchestrator"];
 }

@@ -9,6 +9,7 @@ use crate::{
     code::{Class, Code},
     image::{Codec, Image, TakenParts},
     inbox::{Question, Topic},
+    listing::Listing,
     next::NextStep,
     time::Time,
 };
@@ -24,6 +25,8 @@ pub trait Machine: Serialize + DeserializeOwned + fmt::Debug + Send + 'static {
     const KIND: &'static str;
     /// The format of its events and snapshots; raised when an older program could not read them.
     const FORMAT: u32;
+    /// Whether machines of its kind are listed: whenever one has changed, its row is written.
+    const IS_LISTED: bool = false;
 
     /// The state before the first event.
     fn start() -> Self;
@@ -56,6 +59,11 @@ pub trait Machine: Serialize + DeserializeOwned + fmt::Debug + Send + 'static {
         Ok(Consequence::nothing())
     }
 
+    /// How many tasks wait behind one of its questions; none if it has no tasks, or no such question.
+    fn holds(&self, _topic: &Topic) -> Option<usize> {
+        None
+    }
+
     /// What it wants to do now that the time of a timer has come; none if there is no reason any
     /// more. Decided as a command of Waypost, in the transaction that ends the timer.
     fn due(&self, _topic: &Topic) -> Option<Self::Command> {
@@ -70,6 +78,11 @@ pub trait Machine: Serialize + DeserializeOwned + fmt::Debug + Send + 'static {
 
     /// The state that an image has; none if it is no image of such a machine.
     fn of_image<C: Codec>(_image: &Image) -> Option<Self> {
+        None
+    }
+
+    /// How it stands in the list of its kind; none if it is not in it.
+    fn listing<C: Codec>(&self) -> Option<Listing> {
         None
     }
 
@@ -109,8 +122,8 @@ impl<E> Decision<E> {
     }
 }
 
-/// What follows from events and is not one. `Ask`, `Settle` and `Account` reach their machine in
-/// the same transaction; notices and timers are rows of the outbox, which the host performs.
+/// What follows from events and is not one. `Ask`, `Settle`, `Account` and `Remember` reach their
+/// machine in the same transaction; notices and timers are rows of the outbox, which the host performs.
 ///
 /// What can be told from the state at any time (a phase that waits to be joined, the earliest time
 /// of a next try) is no effect: the executor looks at the state.
@@ -122,6 +135,8 @@ pub enum Effect {
     Settle { topic: Topic },
     /// Something became of an account: the accounts are told in the same transaction.
     Account(crate::accounts::Command),
+    /// Something has ended that the memory's history gets an entry for, in the same transaction.
+    Remember(Box<crate::memory::FinishedWork>),
     /// Send a notice to a person who is not looking, if that is wanted.
     Notify(crate::notice::Notice),
     /// At this time the machine is asked what is due (`Machine::due`), once, also if no program was
@@ -155,6 +170,8 @@ pub enum Cause {
     Fenced,
     /// It comes from below an attempt that is over, whatever it is about.
     Stale,
+    /// It is about something that has changed since.
+    Outdated,
     /// It names something that does not exist.
     Unknown,
     /// It should not have been asked at all: a fault of ours.
@@ -165,7 +182,7 @@ impl Cause {
     pub fn class(self) -> Class {
         match self {
             Self::Rule | Self::Reserved => Class::Refused,
-            Self::Fenced | Self::Stale => Class::Locked,
+            Self::Fenced | Self::Stale | Self::Outdated => Class::Locked,
             Self::Unknown => Class::BadInput,
             Self::Bug => Class::Bug,
         }
@@ -193,6 +210,10 @@ impl Rejected {
 
     pub fn stale(message: impl Into<String>) -> Self {
         Self::new(Cause::Stale, Code::StaleAttempt, message)
+    }
+
+    pub fn outdated(code: Code, message: impl Into<String>) -> Self {
+        Self::new(Cause::Outdated, code, message)
     }
 
     pub fn unknown(code: Code, message: impl Into<String>) -> Self {

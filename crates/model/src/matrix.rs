@@ -77,6 +77,7 @@ fn effect_line(effect: &Effect) -> String {
         Effect::Account(Command::Spend { agent, micros }) => format!("spend {agent} {micros}"),
         Effect::Account(Command::Hold { parked }) => format!("hold account {}", parked.agent),
         Effect::Account(Command::Wake { agent }) => format!("wake account {agent}"),
+        Effect::Remember(work) => format!("remember {}", work.source),
         Effect::Notify(notice) => format!("notify {}", notice.kind),
         Effect::SetTimer { topic, at } => format!("timer {topic} at {at}"),
         Effect::CancelTimer { topic } => format!("no timer {topic}"),

@@ -5,7 +5,9 @@
 //! step; the words are stable, they are in files and in `--json`.
 
 use crate::{
+    document::ServerTaskId,
     id::{CheckpointId, EntryId, TaskId},
+    inbox::ReplyVerb,
     workflow::GateName,
 };
 use schemars::JsonSchema;
@@ -137,12 +139,49 @@ steps! {
     OpenTask "open_task" { id: TaskId = "T1.3" };
     ShowHistory "show_history" { id: TaskId = "T1.3" };
 
+    NewServedTask "new_served_task";
+    ListServedTasks "list_served_tasks";
+    ShowServedTask "show_served_task" { task: ServerTaskId = "task_abc123" };
+    EditServedTask "edit_served_task" { task: ServerTaskId = "task_abc123" };
+    SubmitServedTask "submit_served_task" { task: ServerTaskId = "task_abc123" };
+    CancelServedTask "cancel_served_task" { task: ServerTaskId = "task_abc123" };
+    ResumeServedTask "resume_served_task" { task: ServerTaskId = "task_abc123" };
+    RetryServedTask "retry_served_task" { task: ServerTaskId = "task_abc123" };
+    ListTaskCheckpoints "list_task_checkpoints" { task: ServerTaskId = "task_abc123" };
+    ExplainServedTask "explain_served_task" { task: ServerTaskId = "task_abc123" };
+    StartServer "start_server";
+    InitMemory "init_memory";
+    ShowMemory "show_memory";
+    ExamineMemory "examine_memory";
+    MendMemory "mend_memory";
+    ListMemoryBackups "list_memory_backups";
+    NewMemoryTask "new_memory_task";
+    StartMemoryTask "start_memory_task";
+    ResumeMemoryTask "resume_memory_task";
+    RecoverMemoryTask "recover_memory_task";
+    CompleteMemoryTask "complete_memory_task";
+    /// With steps left undone.
+    CompletePartially "complete_partially";
+    /// Drops what has not begun, so that other steps can be added.
+    Replan "replan";
+    AddStep "add_step";
+    ShowStep "show_step" { number: u32 = "2" };
+    StartStep "start_step" { number: u32 = "2" };
+    CompleteStep "complete_step" { number: u32 = "2" };
+    RetryStep "retry_step" { number: u32 = "2" };
+    /// By another agent.
+    RetryStepWith "retry_step_with" { number: u32 = "2" };
+    EscalateStep "escalate_step" { number: u32 = "2" };
+
     ShowInbox "show_inbox";
     ShowEntry "show_entry" { id: EntryId = "q1" };
     /// With one of these answers, separated by `|`.
     AnswerEntry "answer_entry" { id: EntryId = "q1", answers: String = "confirm" };
+    /// With another verb than `answer`.
+    ReplyToEntry "reply_to_entry" { id: EntryId = "q1", verb: ReplyVerb = "approve" };
     ListPermits "list_permits";
     RevokePermit "revoke_permit";
+    SetPin "set_pin";
 
     ListTrees "list_trees";
     RestoreTree "restore_tree" { tree: String = "p1/T1.3-2" };
@@ -264,7 +303,7 @@ macro_rules! word_pieces {
     )+};
 }
 
-word_pieces!(TaskId, CheckpointId, EntryId, u32);
+word_pieces!(TaskId, ServerTaskId, CheckpointId, EntryId, ReplyVerb, u32);
 
 impl Piece for GateName {
     fn take(rest: &mut &str) -> Result<Self, BadStep> {

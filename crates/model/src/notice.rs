@@ -47,6 +47,8 @@ pub enum NoticeKind {
     PhaseDone,
     /// Something waits in the inbox.
     NeedsYou,
+    /// A question was not answered in time, and its default was taken.
+    DefaultTaken,
     /// Nothing is left to do.
     AllDone,
     /// A run stands still because of the machine, or goes on after that.
@@ -58,11 +60,12 @@ pub enum NoticeKind {
 }
 
 impl NoticeKind {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Start,
         Self::TaskFailed,
         Self::PhaseDone,
         Self::NeedsYou,
+        Self::DefaultTaken,
         Self::AllDone,
         Self::RunStalled,
         Self::RunStopped,
@@ -76,6 +79,7 @@ impl NoticeKind {
             Self::TaskFailed => "task_failed",
             Self::PhaseDone => "phase_done",
             Self::NeedsYou => "needs_you",
+            Self::DefaultTaken => "default_taken",
             Self::AllDone => "all_done",
             Self::RunStalled => "run_stalled",
             Self::RunStopped => "run_stopped",

@@ -64,6 +64,16 @@ impl<K: Eq + Hash + Clone, V> Ordered<K, V> {
         None
     }
 
+    /// Takes an entry out; those behind it move up.
+    pub fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let at = self.position(key)?;
+        self.index.take();
+        Some(self.entries.remove(at).1)
+    }
+
     /// Adds an entry whose key is known to be new.
     fn push(&mut self, key: K, value: V) {
         if let Some(index) = self.index.get_mut() {

@@ -62,6 +62,18 @@ impl FailureClass {
         matches!(self, Self::Transient | Self::Validation)
     }
 
+    /// Our own word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Transient => "transient",
+            Self::Validation => "validation",
+            Self::Dependency => "dependency",
+            Self::Resource => "resource",
+            Self::Structural => "structural",
+            Self::Critical => "critical",
+        }
+    }
+
     /// Reads our own words and the seed's.
     pub fn from_word(word: &str) -> Option<Self> {
         Some(match word {

@@ -18,3 +18,12 @@ pub fn one_line(text: &str, length: usize) -> String {
         None => words,
     }
 }
+
+/// Keeps at most so many bytes from the beginning, whole characters only; says whether any were cut.
+pub fn cut(text: &mut String, bytes: usize) -> bool {
+    let is_longer = text.len() > bytes;
+    if is_longer {
+        text.truncate(text.floor_char_boundary(bytes));
+    }
+    is_longer
+}

@@ -28,6 +28,8 @@ pub enum Trouble {
     NoMemory,
     /// A git of ours was killed, again and again.
     GitDied,
+    /// Keepers die, one after another.
+    KeeperDied,
     /// Git cannot do what it always can: something that Waypost made is gone, damaged or locked.
     Repository,
 }
@@ -59,7 +61,7 @@ const WORDINGS: [(&str, Trouble); 22] = [
 ];
 
 impl Trouble {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::NoSpace,
         Self::NoInodes,
         Self::ReadOnly,
@@ -68,6 +70,7 @@ impl Trouble {
         Self::NoFiles,
         Self::NoMemory,
         Self::GitDied,
+        Self::KeeperDied,
         Self::Repository,
     ];
 
@@ -82,6 +85,7 @@ impl Trouble {
             Self::NoFiles => "no_files",
             Self::NoMemory => "no_memory",
             Self::GitDied => "git_died",
+            Self::KeeperDied => "keeper_died",
             Self::Repository => "repository",
         }
     }
@@ -118,6 +122,9 @@ impl Trouble {
             Self::NoFiles => "allow more open files (`ulimit -n`), or run fewer tasks at once",
             Self::NoMemory => "end programs, or run fewer tasks at once",
             Self::GitDied => "find out what kills git: the system's log, or its memory limits",
+            Self::KeeperDied => {
+                "find out what kills Waypost's keepers: the system's log, or its memory limits"
+            }
             Self::Repository => "look at the repository (`git fsck`), and have it examined",
         }
     }
@@ -134,6 +141,7 @@ impl fmt::Display for Trouble {
             Self::NoFiles => "no file can be opened",
             Self::NoMemory => "no memory",
             Self::GitDied => "git is killed",
+            Self::KeeperDied => "keepers are killed",
             Self::Repository => "the repository cannot be used",
         })
     }

@@ -18,7 +18,7 @@ pub const PROGRAM_KEYS: [&str; 2] = ["adapter", "command"];
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentConfig {
-    /// How it is spoken with: claude, codex, codex-exec or acp; empty: as the agent of this name.
+    /// How it is spoken with: claude, codex, codex-exec, acp or plain; empty: as the agent of this name.
     /// Not from the project's file.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub adapter: String,

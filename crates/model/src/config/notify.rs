@@ -46,6 +46,8 @@ pub struct NotifyConfig {
     pub notify_on_phase_done: bool,
     /// A run waits for a person.
     pub notify_on_needs_you: bool,
+    /// A question was not answered in time, and its default was taken.
+    pub notify_on_default_taken: bool,
     /// A run is over.
     pub notify_on_all_done: bool,
     /// A run stands still because of the machine, or goes on after that.
@@ -90,6 +92,7 @@ impl Default for NotifyConfig {
             notify_on_task_failed: true,
             notify_on_phase_done: true,
             notify_on_needs_you: true,
+            notify_on_default_taken: true,
             notify_on_all_done: true,
             notify_on_run_stalled: true,
             notify_on_run_stopped: true,
@@ -112,6 +115,7 @@ impl NotifyConfig {
             NoticeKind::TaskFailed => self.notify_on_task_failed,
             NoticeKind::PhaseDone => self.notify_on_phase_done,
             NoticeKind::NeedsYou => self.notify_on_needs_you,
+            NoticeKind::DefaultTaken => self.notify_on_default_taken,
             NoticeKind::AllDone => self.notify_on_all_done,
             NoticeKind::RunStalled => self.notify_on_run_stalled,
             NoticeKind::RunStopped => self.notify_on_run_stopped,

@@ -7,13 +7,14 @@
 
 use crate::{
     id::TaskId,
-    image::{NumberReader, NumberWriter},
+    image::{NumberReader, NumberWriter, Numbers},
     run::{Depends, Plan, Priority, TaskStatus, positions::Positions, state::Progress},
 };
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     ops::Range,
+    sync::Arc,
 };
 
 /// How many nodes are kept together in an image.
@@ -53,8 +54,8 @@ pub(super) struct Graph {
 /// A list of nodes for each node: that of node `i` is `targets[offsets[i]..offsets[i + 1]]`.
 #[derive(Debug, PartialEq, Eq)]
 struct Edges {
-    offsets: Vec<u32>,
-    targets: Vec<u32>,
+    offsets: Numbers,
+    targets: Numbers,
 }
 
 #[derive(Clone, Debug)]
@@ -104,13 +105,19 @@ impl Graph {
     ) -> Self {
         let task_count = phase_of.len();
         let changed = (0..nodes.len().div_ceil(NODES_TOGETHER)).collect();
-        let mut tasks_of: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for (phase, at) in phase_of.iter().zip(0..) {
-            tasks_of.entry(*phase).or_default().push(at);
+        let (mut tasks_of, mut progress) = (BTreeMap::<u32, Vec<u32>>::new(), BTreeMap::new());
+        let (mut running, mut at, current) = (0, 0, None);
+        // Tasks of a phase mostly stand together: each such run is counted at once.
+        for run in phase_of.chunk_by(|one, next| one == next) {
+            let (phase, end) = (run[0], at + run.len());
+            tasks_of.entry(phase).or_default().extend(node(at)..node(end));
+            let counted: &mut Progress = progress.entry(phase).or_default();
+            counted.total += run.len();
+            nodes[at..end].iter().for_each(|node| node.count(counted, &mut running));
+            at = end;
         }
-        let (progress, running, current) = (BTreeMap::new(), 0, None);
         let ready = BTreeSet::new();
-        let mut graph = Self {
+        Self {
             positions,
             edges,
             stated,
@@ -124,12 +131,7 @@ impl Graph {
             running,
             current,
             ready,
-        };
-        for at in 0..task_count {
-            graph.progress.entry(graph.phase_of[at]).or_default().total += 1;
-            graph.count_standing(at, graph.nodes[at].standing, usize::wrapping_add);
         }
-        graph
     }
 
     pub(super) fn task_count(&self) -> usize {
@@ -141,13 +143,13 @@ impl Graph {
     }
 
     pub(super) fn dependents(&self, position: usize) -> impl Iterator<Item = usize> {
-        let targets = self.edges.of(position).iter();
-        targets.map(|at| *at as usize).filter(|at| *at < self.task_count)
+        let targets = self.edges.of(position);
+        targets.map(|at| at as usize).filter(|at| *at < self.task_count)
     }
 
     /// What a task says that it depends on, as the file has it.
     pub(super) fn stated(&self, position: usize) -> impl Iterator<Item = usize> {
-        self.stated.of(position).iter().map(|at| *at as usize)
+        self.stated.of(position).map(|at| at as usize)
     }
 
     /// The text of a task's id.
@@ -270,7 +272,7 @@ impl Graph {
         }
         self.change(node).told = now;
         for edge in self.edges.range(node) {
-            let target = self.edges.targets[edge] as usize;
+            let target = self.edges.targets.at(edge) as usize;
             let was_blocked = self.is_blocked(target);
             let entry = self.change(target);
             if before.is_complete != now.is_complete {
@@ -347,7 +349,7 @@ fn stated(plan: &Plan, positions: &Positions) -> Edges {
         targets.extend(found);
         offsets.push(node(targets.len()));
     }
-    Edges { offsets, targets }
+    Edges::of_lists(&offsets, &targets)
 }
 
 /// All edges, from what is waited for to what waits.
@@ -357,7 +359,7 @@ fn edges(plan: &Plan, stated: &Edges, phase_nodes: &BTreeMap<u32, u32>) -> Vec<(
         edges.push((at, phase_nodes[&task.phase]));
         match &task.depends {
             Depends::On(_) => {
-                let unique: BTreeSet<u32> = stated.of(at as usize).iter().copied().collect();
+                let unique: BTreeSet<u32> = stated.of(at as usize).collect();
                 edges.extend(unique.into_iter().map(|wanted| (wanted, at)));
             }
             Depends::PhaseBefore => {
@@ -383,15 +385,19 @@ impl Edges {
             targets[fill[*from as usize] as usize] = *to;
             fill[*from as usize] += 1;
         }
-        Self { offsets, targets }
+        Self::of_lists(&offsets, &targets)
+    }
+
+    fn of_lists(offsets: &[u32], targets: &[u32]) -> Self {
+        Self { offsets: offsets.into(), targets: targets.into() }
     }
 
     fn range(&self, node: usize) -> Range<usize> {
-        self.offsets[node] as usize..self.offsets[node + 1] as usize
+        self.offsets.at(node) as usize..self.offsets.at(node + 1) as usize
     }
 
-    fn of(&self, node: usize) -> &[u32] {
-        &self.targets[self.range(node)]
+    fn of(&self, node: usize) -> impl Iterator<Item = u32> {
+        self.range(node).map(|at| self.targets.at(at))
     }
 
     fn write(&self, out: &mut NumberWriter) {
@@ -403,9 +409,9 @@ impl Edges {
     fn read(numbers: &mut NumberReader<'_>, (from, to): (usize, usize)) -> Option<Self> {
         let (offsets, targets) = (numbers.numbers()?, numbers.numbers()?);
         let is_sound = offsets.len() == from + 1
-            && offsets.is_sorted()
-            && offsets.last().is_none_or(|end| *end as usize == targets.len())
-            && targets.iter().all(|target| (*target as usize) < to);
+            && offsets.iter().is_sorted()
+            && offsets.iter().next_back().is_none_or(|end| end as usize == targets.len())
+            && targets.iter().all(|target| (target as usize) < to);
         is_sound.then_some(Self { offsets, targets })
     }
 }
@@ -420,7 +426,7 @@ impl Graph {
         self.positions.write(&mut out);
         self.edges.write(&mut out);
         self.stated.write(&mut out);
-        out.numbers(&self.phase_of);
+        out.numbers(&self.phase_of.as_slice().into());
         let priorities: Vec<u8> = self.priority_of.iter().map(|it| *it as u8).collect();
         out.text(&priorities);
         out.bytes
@@ -442,7 +448,7 @@ impl Graph {
 
     /// Reads what was written; none if it is not what was.
     pub(super) fn read(
-        fixed: &[u8],
+        fixed: &Arc<Vec<u8>>,
         mut nodes: impl FnMut(u32) -> Option<Vec<u8>>,
     ) -> Option<Self> {
         let mut from = NumberReader::new(fixed);
@@ -450,7 +456,7 @@ impl Graph {
         let positions = Positions::read(&mut from, task_count)?;
         let edges = Edges::read(&mut from, (node_count, node_count))?;
         let stated = Edges::read(&mut from, (task_count, task_count))?;
-        let phase_of = from.numbers()?;
+        let phase_of: Vec<u32> = from.numbers()?.iter().collect();
         let priority_of: Option<Vec<Priority>> =
             from.text()?.iter().map(|it| Priority::from_number(*it)).collect();
         let priority_of = priority_of?;
@@ -463,7 +469,7 @@ impl Graph {
         }
         let mut read = Vec::with_capacity(node_count);
         for number in 0..node_count.div_ceil(NODES_TOGETHER) {
-            let bytes = nodes(node(number))?;
+            let bytes = Arc::new(nodes(node(number))?);
             let mut from = NumberReader::new(&bytes);
             while !from.is_done() {
                 read.push(Node::read(&mut from)?);
@@ -479,6 +485,16 @@ impl Graph {
 }
 
 impl Node {
+    /// Counts a task among those that do as it does.
+    fn count(&self, phase: &mut Progress, running: &mut usize) {
+        match self.standing {
+            Standing::Running => *running += 1,
+            Standing::Completed => phase.completed += 1,
+            Standing::Failed => phase.failed += 1,
+            Standing::Open => phase.blocked += usize::from(self.spoiled > 0),
+        }
+    }
+
     /// Two bits for the standing, one for each thing it told, and both counts.
     fn write(&self, out: &mut NumberWriter) {
         let told = u32::from(self.told.is_complete) | u32::from(self.told.is_spoiled) << 1;

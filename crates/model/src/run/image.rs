@@ -74,7 +74,7 @@ impl Active {
     pub(super) fn of_image<C: Codec>(image: &Image) -> Option<Self> {
         let head: Head = C::decode(&image.part(HEAD, 0)?)?;
         let (away, past, earlier): EarlierParts = C::decode(&image.part(EARLIER, 0)?)?;
-        let fixed = image.part(GRAPH, 0)?;
+        let fixed = Arc::new(image.part(GRAPH, 0)?);
         let mut graph = Graph::read(&fixed, |number| image.part(NODES, number))?;
         let count = head.task_count;
         let planned = Paged::kept::<C>(count, |number| image.later(PLANNED, number))?;

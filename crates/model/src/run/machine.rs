@@ -10,6 +10,7 @@ use crate::{
     evidence::Evidence,
     id::TaskId,
     image::{Codec, Image, TakenParts},
+    inbox::Topic,
     machine::{Asked, Decision, Effect, Machine, Rejected},
     next::NextStep,
     permission::Grant,
@@ -18,6 +19,7 @@ use crate::{
         Active, Command, Depends, EndStep, Event, FailReason, Failure, Isolation, LastFailure,
         Mode, PhaseStage, Progress, Run, TaskStatus, TaskView, notices,
         planning::{adopt, begin, begin_new, completed_event},
+        remembered,
         state::{Completion, Core, Stage, Task},
     },
     time::Time,
@@ -53,7 +55,10 @@ impl Machine for Run {
         let settled: Vec<Effect> =
             active.flat_map(|active| active.settled_questions(&decision.events)).collect();
         let notices = notices::of(self.active.as_ref(), &decision.events, asked.now);
-        let effects = settled.into_iter().chain(notices.into_iter().map(Effect::Notify));
+        let remembered = remembered::of(self.active.as_ref(), &decision.events, asked.now);
+        let remembered = remembered.map(|work| Effect::Remember(Box::new(work)));
+        let notices = notices.into_iter().map(Effect::Notify);
+        let effects = settled.into_iter().chain(notices).chain(remembered);
         Ok(effects.fold(decision, Decision::with))
     }
 
@@ -116,6 +121,10 @@ impl Machine for Run {
         _facts: &F,
     ) -> Result<Consequence<Command>, F::Error> {
         Ok(self.consequence_of(answer))
+    }
+
+    fn holds(&self, topic: &Topic) -> Option<usize> {
+        self.held_by(topic)
     }
 
     fn take_image<C: Codec>(&mut self, all: bool) -> Option<TakenParts> {

@@ -3,6 +3,7 @@
 mod apart;
 mod at_work;
 mod graph;
+mod holding;
 mod image;
 mod machine;
 mod notices;
@@ -11,6 +12,7 @@ mod phases;
 mod plan;
 mod planning;
 mod positions;
+mod remembered;
 mod sequence;
 mod state;
 mod summary;

@@ -125,7 +125,7 @@ impl Active {
     }
 
     /// Whether the run is over once this phase is closed.
-    fn is_last(&self, phase: u32) -> bool {
+    pub(super) fn is_last(&self, phase: u32) -> bool {
         let is_done = |(number, stage): (u32, &PhaseStage)| {
             number == phase || matches!(stage, PhaseStage::Closed { .. })
         };

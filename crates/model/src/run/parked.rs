@@ -157,35 +157,26 @@ impl Parked {
     /// What the inbox asks for; the same for all tasks of the account.
     fn question(&self) -> Question<Topic> {
         let Self { cause, agent, why, .. } = self;
-        Question {
-            kind: QuestionKind::Unavailable,
-            subject: account(agent),
-            title: format!("{agent}: {cause}"),
-            text: format!(
-                "{agent} cannot work: {why}\nWhat to do: {}.\nThen answer `{TRY_AGAIN}`: every \
-                 task that waits for {agent} goes on at once. No retry was spent.",
-                cause.advice(agent)
-            ),
-            choices: vec![TRY_AGAIN.to_owned()],
-            next: Vec::new(),
-        }
+        let title = format!("{agent}: {cause}");
+        let text = format!(
+            "{agent} cannot work: {why}\nWhat to do: {}.\nThen answer `{TRY_AGAIN}`: every \
+             task that waits for {agent} goes on at once. No retry was spent.",
+            cause.advice(agent)
+        );
+        Question::new(QuestionKind::Unavailable, account(agent), title, text).choices([TRY_AGAIN])
     }
 }
 
 /// What the inbox asks for when the machine is in trouble.
 fn troubled_question(trouble: Trouble, why: &str) -> Question<Topic> {
-    Question {
-        kind: QuestionKind::Unavailable,
-        subject: RunTopic::Trouble(trouble).into(),
-        title: format!("the run waits: {trouble}"),
-        text: format!(
-            "Nothing can be started: {why}\nWhat to do: {}.\nIt goes on by itself when that is \
-             gone; `{TRY_AGAIN}` tries it at once. No retry was spent.",
-            trouble.advice()
-        ),
-        choices: vec![TRY_AGAIN.to_owned()],
-        next: Vec::new(),
-    }
+    let title = format!("the run waits: {trouble}");
+    let text = format!(
+        "Nothing can be started: {why}\nWhat to do: {}.\nIt goes on by itself when that is gone; \
+         `{TRY_AGAIN}` tries it at once. No retry was spent.",
+        trouble.advice()
+    );
+    let topic = RunTopic::Trouble(trouble).into();
+    Question::new(QuestionKind::Unavailable, topic, title, text).choices([TRY_AGAIN])
 }
 
 /// What an account's entry in the inbox is about.

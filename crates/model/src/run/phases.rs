@@ -154,26 +154,24 @@ impl Active {
         let Progress { total, completed, failed, blocked } = self.progress(phase);
         let name = self.core.plan.phases.get(&phase).map_or("", String::as_str);
         let counts = format!("{completed}/{total} completed, {failed} failed, {blocked} blocked");
-        let (title, text, choices, next) = match step {
-            EndStep::Approval => (
-                format!("phase {phase} ({name}) is done: go on?"),
-                format!(
+        match step {
+            EndStep::Approval => {
+                let title = format!("phase {phase} ({name}) is done: go on?");
+                let text = format!(
                     "Phase {phase} ({name}) has ended: {counts}. `continue` starts the next phase."
-                ),
-                vec!["continue".to_owned()],
-                Vec::new(),
-            ),
-            EndStep::Stopped | EndStep::Joining => (
-                format!("phase {phase} ({name}) could not be joined"),
-                format!(
+                );
+                let question = Question::new(QuestionKind::PhaseEnd, topic(phase), title, text);
+                question.choices(["continue"])
+            }
+            EndStep::Stopped | EndStep::Joining => {
+                let title = format!("phase {phase} ({name}) could not be joined");
+                let text = format!(
                     "Phase {phase} ({name}): {counts}. {reason} Fix it, then let the run go on."
-                ),
-                Vec::new(),
-                vec![NextStep::ResumeRun],
-            ),
-        };
-        let (kind, subject) = (QuestionKind::PhaseEnd, topic(phase));
-        Question { kind, subject, title, text, choices, next }
+                );
+                let question = Question::new(QuestionKind::HeldMerge, topic(phase), title, text);
+                question.next(NextStep::ResumeRun)
+            }
+        }
     }
 }
 

@@ -76,6 +76,22 @@ pub enum Priority {
 }
 
 impl Priority {
+    /// The priority's word, the same as serde's.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Normal => "normal",
+            Self::High => "high",
+            Self::Critical => "critical",
+        }
+    }
+
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Low, Self::Normal, Self::High, Self::Critical]
+            .into_iter()
+            .find(|it| it.word() == word)
+    }
+
     /// The one that `as` makes this number.
     pub(super) fn from_number(number: u8) -> Option<Self> {
         [Self::Low, Self::Normal, Self::High, Self::Critical].get(usize::from(number)).copied()

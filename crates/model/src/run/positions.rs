@@ -5,8 +5,9 @@
 
 use crate::{
     id::TaskId,
-    image::{NumberReader, NumberWriter},
+    image::{NumberReader, NumberWriter, Numbers},
 };
+use std::cmp::Ordering;
 
 /// Positions by id, and ids by position.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,9 +15,9 @@ pub(super) struct Positions {
     /// All ids, one behind another.
     text: String,
     /// Where each of them ends.
-    ends: Vec<u32>,
+    ends: Numbers,
     /// The positions, sorted by id.
-    sorted: Vec<u32>,
+    sorted: Numbers,
 }
 
 impl Positions {
@@ -27,17 +28,26 @@ impl Positions {
             ends.push(u32::try_from(text.len()).expect("the ids of a plan have less than 4 GiB"));
         }
         let count = u32::try_from(ends.len()).expect("a plan has fewer than 2^32 tasks");
-        let mut positions = Self { text, ends, sorted: Vec::new() };
+        let none: &[u32] = &[];
+        let mut positions = Self { text, ends: ends.as_slice().into(), sorted: none.into() };
         let mut sorted: Vec<u32> = (0..count).collect();
         sorted.sort_unstable_by_key(|at| positions.text_of(*at as usize));
-        positions.sorted = sorted;
+        positions.sorted = sorted.as_slice().into();
         positions
     }
 
     pub(super) fn find(&self, id: &TaskId) -> Option<usize> {
-        let found =
-            self.sorted.binary_search_by(|at| self.text_of(*at as usize).cmp(id.as_str())).ok()?;
-        Some(self.sorted[found] as usize)
+        let (mut from, mut to) = (0, self.sorted.len());
+        while from < to {
+            let middle = from + (to - from) / 2;
+            let at = self.sorted.at(middle) as usize;
+            match self.text_of(at).cmp(id.as_str()) {
+                Ordering::Less => from = middle + 1,
+                Ordering::Greater => to = middle,
+                Ordering::Equal => return Some(at),
+            }
+        }
+        None
     }
 
     /// The id of the task at a position.
@@ -47,8 +57,8 @@ impl Positions {
 
     /// The text of that id.
     pub(super) fn text_of(&self, at: usize) -> &str {
-        let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        &self.text[start..self.ends[at] as usize]
+        let start = at.checked_sub(1).map_or(0, |before| self.ends.at(before) as usize);
+        &self.text[start..self.ends.at(at) as usize]
     }
 
     pub(super) fn write(&self, out: &mut NumberWriter) {
@@ -63,9 +73,9 @@ impl Positions {
         let (ends, sorted) = (from.numbers()?, from.numbers()?);
         let is_sound = ends.len() == count
             && sorted.len() == count
-            && ends.is_sorted()
-            && ends.last().is_none_or(|end| *end as usize <= text.len())
-            && sorted.iter().all(|at| (*at as usize) < count);
+            && ends.iter().is_sorted()
+            && ends.iter().next_back().is_none_or(|end| end as usize <= text.len())
+            && sorted.iter().all(|at| (at as usize) < count);
         is_sound.then_some(Self { text, ends, sorted })
     }
 }
@@ -73,6 +83,7 @@ impl Positions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     fn check(count: usize) {
         let id = |number: usize| -> TaskId { format!("T{number}").parse().unwrap() };
@@ -80,7 +91,8 @@ mod tests {
         let positions = Positions::new(ids.iter());
         let mut written = NumberWriter::default();
         positions.write(&mut written);
-        let read = Positions::read(&mut NumberReader::new(&written.bytes), count).unwrap();
+        let bytes = Arc::new(written.bytes);
+        let read = Positions::read(&mut NumberReader::new(&bytes), count).unwrap();
         assert_eq!(read, positions);
         let found: Vec<Option<usize>> = (0..=count).map(|at| read.find(&id(at))).collect();
         let want: Vec<Option<usize>> = (0..count).map(Some).chain([None]).collect();
@@ -100,7 +112,7 @@ mod tests {
         for (at, byte) in [(0, 200), (4, 0xff), (14, 200), (26, 2)] {
             let mut bytes = written.bytes.clone();
             bytes[at] = byte;
-            let read = Positions::read(&mut NumberReader::new(&bytes), 2);
+            let read = Positions::read(&mut NumberReader::new(&Arc::new(bytes)), 2);
             assert_eq!(read, None, "byte {at}");
         }
     }

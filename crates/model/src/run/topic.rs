@@ -3,7 +3,7 @@
 use crate::{
     answer::{Answer, Consequence, GrantedPermit},
     id::TaskId,
-    inbox::Topic,
+    inbox::{Reply, Topic},
     permission::Grant,
     run::{Command, Run},
     trouble::Trouble,
@@ -54,6 +54,9 @@ impl Run {
         match RunTopic::read(answer.topic) {
             Some(RunTopic::Phase(phase)) if answer.is("continue") => {
                 Consequence::command(Command::ApprovePhase { phase })
+            }
+            Some(RunTopic::Phase(_)) if matches!(answer.reply, Reply::Retry(_)) => {
+                Consequence::command(Command::JoinAgain)
             }
             Some(RunTopic::Account(agent)) => Consequence::command(Command::WakeAccount { agent }),
             Some(RunTopic::Trouble(trouble)) => {

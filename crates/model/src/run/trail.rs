@@ -8,6 +8,7 @@ use crate::{
     accounts,
     actor::Actor,
     code::Code,
+    config::WallLevel,
     id::TaskId,
     inbox::{Question, Topic},
     machine::{Decision, Effect, Rejected},
@@ -120,6 +121,9 @@ pub struct Conversation {
     /// How much of its usage, as its program counts it, is accounted for.
     #[serde(default, skip_serializing_if = "Usage::is_nothing")]
     pub counted: Usage,
+    /// The wall that its newest process is behind as a whole; none: written by earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall: Option<WallLevel>,
 }
 
 /// Tokens and money.

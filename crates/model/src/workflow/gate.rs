@@ -93,19 +93,15 @@ impl Feature {
             [] => "Nothing else stands behind it.".to_owned(),
             pieces => format!("Behind it: {}.", pieces.join(", ")),
         };
-        let question = Question {
-            kind: QuestionKind::Gate,
-            subject: topic(gate),
-            title: format!("{gate} of `{}` waits for your word", self.name),
-            text: format!(
-                "`{}` is in {} and asks for {gate}. {behind} Look at the work, then `confirm` or \
-                 `decline`. It holds for the files as they are now; if they change first, it has \
-                 to be asked for again.",
-                self.name, self.phase
-            ),
-            choices: vec!["confirm".into(), "decline".into()],
-            next: Vec::new(),
-        };
+        let title = format!("{gate} of `{}` waits for your word", self.name);
+        let text = format!(
+            "`{}` is in {} and asks for {gate}. {behind} Look at the work, then `confirm` or \
+             `decline`. It holds for the files as they are now; if they change first, it has to be \
+             asked for again.",
+            self.name, self.phase
+        );
+        let question = Question::new(QuestionKind::Gate, topic(gate), title, text)
+            .choices(["confirm", "decline"]);
         Decision::events([Event::GateAsked { gate, evidence, tree }]).with(Effect::Ask(question))
     }
 

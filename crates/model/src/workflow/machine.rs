@@ -94,6 +94,32 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// Whether it opens something, or may, by a person's word alone.
+    pub fn opens_by_word(&self) -> bool {
+        match self {
+            Self::PassGate { claim, .. } => {
+                claim.evidence.iter().any(|it| matches!(it, Evidence::Human { .. }))
+            }
+            // Without a feature, or with one that has just begun, nothing is closed.
+            Self::ConfirmGate { .. }
+            | Self::Suspend { .. }
+            | Self::Restart { .. }
+            | Self::Adopt { .. } => true,
+            Self::Start { .. }
+            | Self::Advance { .. }
+            | Self::Back
+            | Self::SetContract { .. }
+            | Self::DeclineGate { .. }
+            | Self::ResetGate { .. }
+            | Self::GateStale { .. }
+            | Self::Review { .. }
+            | Self::Checkpoint { .. }
+            | Self::Resume => false,
+        }
+    }
+}
+
 /// What can be done with one checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckpointStep {
@@ -353,7 +379,7 @@ impl Feature {
                 }
                 Phase::Review => self.enter_implement(*strategy),
                 Phase::Implement => self.enter_pr(),
-                Phase::Pr => self.finish(),
+                Phase::Pr => self.finish(asked.now),
                 Phase::Done => Err(Rejected::rule(Code::FeatureDone, "the workflow is done")),
             },
             Command::Back => self.back(),
@@ -438,9 +464,11 @@ impl Feature {
         Ok(Decision::events([Event::PhaseEntered { phase: Phase::Pr, strategy: self.strategy }]))
     }
 
-    fn finish(&self) -> Result<Decision<Event>, Rejected> {
+    fn finish(&self, now: Time) -> Result<Decision<Event>, Rejected> {
         self.needs_gates(&GateName::ALL, "DONE")?;
-        Ok(Decision::events([Event::PhaseEntered { phase: Phase::Done, strategy: self.strategy }]))
+        let done = Event::PhaseEntered { phase: Phase::Done, strategy: self.strategy };
+        let remembered = Effect::Remember(Box::new(self.finished(now)));
+        Ok(Decision::events([done]).with(remembered))
     }
 
     fn usual_strategy(&self) -> Strategy {
@@ -581,23 +609,19 @@ impl Feature {
     }
 
     fn escalate(&self, id: CheckpointId, class: FailureClass) -> Decision<Event> {
-        let ask = self.ask_about(&id, &format!("was escalated ({})", class.as_str()));
+        let ask = self.ask_about(&id, &format!("was escalated ({})", class.as_reason()));
         Decision::events([Event::CheckpointEscalated { id, class }]).with(ask)
     }
 
     fn ask_about(&self, id: &CheckpointId, what: &str) -> Effect {
-        Effect::Ask(Question {
-            kind: QuestionKind::Escalation,
-            subject: topic_of(id),
-            title: format!("checkpoint {id} of `{}` was escalated", self.name),
-            text: format!(
-                "Checkpoint {id} of `{}` {what}. Look at it, then `reopen` it for a new round of \
-                 tries, or `leave` it as it is.",
-                self.name
-            ),
-            choices: vec!["reopen".into(), "leave".into()],
-            next: Vec::new(),
-        })
+        let title = format!("checkpoint {id} of `{}` was escalated", self.name);
+        let text = format!(
+            "Checkpoint {id} of `{}` {what}. Look at it, then `reopen` it for a new round of \
+             tries, or `leave` it as it is.",
+            self.name
+        );
+        let question = Question::new(QuestionKind::Escalation, topic_of(id), title, text);
+        Effect::Ask(question.choices(["reopen", "leave"]))
     }
 
     /// Ends a suspension, and asks again about what was escalated and left.
@@ -719,7 +743,7 @@ fn first_duplicate(ids: &[CheckpointId]) -> Option<&CheckpointId> {
 }
 
 impl FailureClass {
-    fn as_str(self) -> &'static str {
+    fn as_reason(self) -> &'static str {
         match self {
             Self::Transient => "it kept failing",
             Self::Validation => "its validation kept failing",

@@ -5,6 +5,7 @@ mod contract;
 mod gate;
 mod machine;
 mod record;
+mod remembered;
 mod requirement;
 mod review;
 mod rights;

@@ -12,7 +12,7 @@ use crate::{
 use std::fmt::Write as _;
 
 /// The first line; another format has another number.
-const TITLE: &str = "waypost gate record 2";
+const TITLE: &str = "waypost gate record 3";
 
 /// The largest record that is written or read.
 pub const RECORD_SIZE_MAX: usize = 4 << 10;
@@ -20,6 +20,8 @@ pub const RECORD_SIZE_MAX: usize = 4 << 10;
 /// What the hook needs to know of one work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateRecord {
+    /// The journal that it was compiled from.
+    pub journal: String,
     /// The files it was compiled from.
     pub watched: Vec<Watched>,
     /// How the workflow holds the agent; none while no workflow is active.
@@ -49,6 +51,8 @@ pub struct Held {
     pub design_paths: Vec<String>,
     /// Tools of other makers that write files.
     pub writing_tools: Vec<String>,
+    /// Tools of other makers that no gate is about.
+    pub free_tools: Vec<String>,
 }
 
 /// A text that is no record, or not one of this format.
@@ -65,6 +69,7 @@ impl Held {
             next: feature.next_step(),
             design_paths: Vec::new(),
             writing_tools: Vec::new(),
+            free_tools: Vec::new(),
         })
     }
 }
@@ -76,6 +81,7 @@ impl GateRecord {
         let mut line = |word: &str, rest: &str| {
             let _infallible = writeln!(text, "{word} {rest}");
         };
+        line("journal", &self.journal);
         for Watched { path, inode, content } in &self.watched {
             let number =
                 |value: Option<i128>| value.map_or_else(|| "-".to_owned(), |it| it.to_string());
@@ -95,6 +101,7 @@ impl GateRecord {
             line("next", &held.next.to_string());
             held.design_paths.iter().for_each(|path| line("design", path));
             held.writing_tools.iter().for_each(|tool| line("tool", tool));
+            held.free_tools.iter().for_each(|tool| line("free", tool));
         }
         let _infallible = writeln!(text, "sum {:016x}", sum(text.as_bytes()));
         let is_whole = text.len() <= RECORD_SIZE_MAX && Self::parse(&text).as_ref() == Ok(self);
@@ -111,7 +118,9 @@ impl GateRecord {
         if lines.next() != Some(TITLE) {
             return Err(BadRecord);
         }
-        let mut record = Self { watched: Vec::new(), held: None };
+        let journal = lines.next().and_then(|line| line.strip_prefix("journal "));
+        let journal = journal.ok_or(BadRecord)?.to_owned();
+        let mut record = Self { journal, watched: Vec::new(), held: None };
         let mut draft = Draft::default();
         for line in lines {
             let (word, rest) = line.split_once(' ').ok_or(BadRecord)?;
@@ -149,6 +158,7 @@ struct Draft {
     next: Option<NextStep>,
     design_paths: Vec<String>,
     writing_tools: Vec<String>,
+    free_tools: Vec<String>,
 }
 
 impl Draft {
@@ -163,18 +173,25 @@ impl Draft {
             "next" => self.next = Some(rest.parse().map_err(|_| BadRecord)?),
             "design" => self.design_paths.push(rest.to_owned()),
             "tool" => self.writing_tools.push(rest.to_owned()),
+            "free" => self.free_tools.push(rest.to_owned()),
             _ => return Err(BadRecord),
         }
         Ok(())
     }
 
     fn finish(self) -> Result<Option<Held>, BadRecord> {
-        let Self { phase, rights, closed, next, design_paths, writing_tools } = self;
+        let Self { phase, rights, closed, next, design_paths, writing_tools, free_tools } = self;
         match (phase, rights, closed, next) {
             (None, None, None, None) => Ok(None),
-            (Some(phase), Some(rights), Some(closed), Some(next)) => {
-                Ok(Some(Held { rights, phase, closed, next, design_paths, writing_tools }))
-            }
+            (Some(phase), Some(rights), Some(closed), Some(next)) => Ok(Some(Held {
+                rights,
+                phase,
+                closed,
+                next,
+                design_paths,
+                writing_tools,
+                free_tools,
+            })),
             _ => Err(BadRecord),
         }
     }
@@ -193,6 +210,7 @@ mod tests {
     fn record() -> GateRecord {
         let file = |path: &str, inode, content| Watched { path: path.into(), inode, content };
         GateRecord {
+            journal: "0123abcd".into(),
             watched: vec![
                 file("/p/my project/.git/waypost/journal.db", Some(7), None),
                 file("/p/.git/waypost/journal.db-wal", Some(8), Some((4_096, 1_762_000_000_123))),
@@ -205,6 +223,7 @@ mod tests {
                 next: NextStep::StartCheckpoint { id: "cp-1".parse().unwrap() },
                 design_paths: vec!["docs/**".into(), "*.md".into()],
                 writing_tools: vec!["mcp__files__write".into()],
+                free_tools: vec!["mcp__tickets__note".into()],
             }),
         }
     }

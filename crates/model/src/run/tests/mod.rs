@@ -6,6 +6,7 @@
 
 mod apart;
 mod at_work;
+mod holding;
 mod matrix;
 mod notices;
 mod phases;
@@ -185,7 +186,7 @@ impl Walk {
                 inbox::Command::Settle { subject: Subject::of(&stream(), topic) }
             }
             Effect::Notify(notice) => return self.notices.push(notice.clone()),
-            Effect::Account(_) => return,
+            Effect::Account(_) | Effect::Remember(_) => return,
             Effect::SetTimer { .. } | Effect::CancelTimer { .. } => {
                 panic!("a run sets no timers: {effect:?}")
             }
@@ -246,18 +247,12 @@ fn parse(line: &str) -> (Actor, Command) {
 
 fn conversation(agent: &str, id: &str) -> Conversation {
     let (agent, id) = (agent.to_owned(), id.to_owned());
-    Conversation { agent, id, is_open: true, counted: Usage::default() }
+    Conversation { agent, id, is_open: true, counted: Usage::default(), wall: None }
 }
 
 fn question(title: &str) -> Question<Topic> {
-    Question {
-        kind: QuestionKind::Permission,
-        subject: Topic::default(),
-        title: title.to_owned(),
-        text: title.to_owned(),
-        choices: vec!["allow".into(), "deny".into()],
-        next: Vec::new(),
-    }
+    let question = Question::new(QuestionKind::Permission, Topic::default(), title, title);
+    question.choices(["allow", "deny"])
 }
 
 /// Reads a command in the notation of these tests.

@@ -89,14 +89,9 @@ fn a_question_of_a_run_is_told_once_and_a_workflows_is_not() {
     let mut inbox = Inbox::default();
     let asked = Asked { by: &Actor::Waypost, now: Time::from_millis(7_000) };
     let mut ask = |subject: &str, text: &str| -> Vec<String> {
-        let question = Question {
-            kind: QuestionKind::AgentQuestion,
-            subject: serde_json::from_value(subject.into()).unwrap(),
-            title: "which port?".into(),
-            text: text.into(),
-            choices: vec!["80".into(), "443".into()],
-            next: Vec::new(),
-        };
+        let subject = serde_json::from_value(subject.into()).unwrap();
+        let question = Question::new(QuestionKind::AgentQuestion, subject, "which port?", text)
+            .choices(["80", "443"]);
         let decision = inbox.decide(&inbox::Command::Ask(question), &asked).unwrap();
         decision.events.iter().for_each(|event| inbox.apply(event, asked.now));
         let told = decision.effects.into_iter().map(|effect| match effect {

@@ -49,6 +49,7 @@ fn a_conversation_that_is_over_can_still_be_looked_at() {
         id: "c1".into(),
         is_open: false,
         counted: Usage::default(),
+        wall: None,
     };
     assert_eq!(trail(&walk).conversation, Some(want));
 }

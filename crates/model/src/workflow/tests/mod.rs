@@ -112,6 +112,7 @@ impl Walk {
             }
             Effect::Notify(_)
             | Effect::Account(_)
+            | Effect::Remember(_)
             | Effect::SetTimer { .. }
             | Effect::CancelTimer { .. } => return,
         };

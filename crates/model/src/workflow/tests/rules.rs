@@ -432,7 +432,11 @@ fn taking_the_work_up_again_asks_about_what_was_escalated_and_left() {
     walk.say("checkpoint start cp-1").unwrap();
     walk.say("checkpoint escalate cp-1").unwrap();
     let id = walk.inbox.open()[0].id.clone();
-    let answer = crate::inbox::Command::Answer { id, text: "leave".into() };
+    let answer = crate::inbox::Command::Answer {
+        id,
+        reply: crate::inbox::Reply::answer("leave"),
+        version: None,
+    };
     let asked = Asked { by: &person(), now: walk.now };
     for event in walk.inbox.decide(&answer, &asked).unwrap().events {
         walk.inbox.apply(&event, walk.now);

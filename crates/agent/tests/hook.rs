@@ -33,7 +33,7 @@ fn tell_event(told: &mut String, event: &Event) {
     match moment {
         Moment::BeforeTool(call) | Moment::AfterTool(call) => {
             let when = if matches!(moment, Moment::BeforeTool(_)) { "before" } else { "after" };
-            let ToolCall { id, name, fields } = call;
+            let ToolCall { id, name, fields, .. } = call;
             writeln!(told, "  {when} {name} {id:?}").unwrap();
             for (field, text) in fields {
                 writeln!(told, "    {field}: {text:?}").unwrap();
@@ -49,6 +49,7 @@ fn tell_replies(told: &mut String, event: &Event) {
         HookAnswer::Refuse("no".into()),
         HookAnswer::Context("so it is".into()),
         HookAnswer::Hold("go on".into()),
+        HookAnswer::Rewrite("walled 'x'".into()),
     ];
     for answer in answers {
         let Reply { stdout, stderr, code } = event.reply(&answer);
@@ -120,7 +121,7 @@ fn what_is_missing_or_odd_is_tolerated_where_nothing_hangs_on_it() {
         let event = event(&value).unwrap_or_else(|error| panic!("{value}: {error}"));
         assert_eq!(event.moment, want, "{value}");
     };
-    let named = |name: &str| ToolCall { id: None, name: name.into(), fields: Vec::new() };
+    let named = |name: &str| ToolCall { name: name.into(), ..ToolCall::default() };
     check(json!({ "hook_event_name": "Stop" }), Moment::Stop { is_held: None });
     check(
         json!({ "hook_event_name": "Stop", "stop_hook_active": "yes" }),
@@ -160,7 +161,8 @@ fn half_a_character_does_not_hide_the_event() {
         let event =
             read(None, text.as_bytes()).unwrap_or_else(|error| panic!("{written}: {error}"));
         let fields = vec![("command".to_owned(), want.to_owned())];
-        let call = ToolCall { id: None, name: "Bash".into(), fields };
+        let input = json!({ "command": want }).as_object().cloned().unwrap();
+        let call = ToolCall { id: None, name: "Bash".into(), fields, input };
         assert_eq!(event.moment, Moment::BeforeTool(call), "{written}");
     };
     check(r"\ud83d", "\u{fffd}");

@@ -1,7 +1,8 @@
 //! Recorded streams of the real programs, and what is understood of them.
 //!
 //! The lines under `streams/` were written by Claude Code 2.1.325, Codex 0.166.0, Gemini CLI 0.61.0
-//! and codex-acp 0.16.0 while a scripted model answered them; long lists were taken out.
+//! and codex-acp 0.16.0 while a scripted model answered them; long lists were taken out. Those of plain
+//! programs are as shells and terminals show them.
 #![expect(clippy::unwrap_used, reason = "all of this crate is tests")]
 
 use insta::assert_snapshot;
@@ -10,7 +11,8 @@ use serde_json::{Value, json};
 use std::{fmt::Write as _, fs, path::Path};
 use waypost_agent::{
     Adapter,
-    stream::{End, LINE_BYTES_MAX, Reader, Said, Why, ask},
+    protocol::{Places, Spoken},
+    stream::{End, LINE_BYTES_MAX, Placed, Reader, Said, Why, ask},
 };
 
 /// The recorded streams of an adapter by name, in order.
@@ -89,6 +91,11 @@ fn recorded_streams_of_codex_are_understood() {
 #[test]
 fn recorded_streams_of_acp_are_understood() {
     assert_snapshot!("acp", all(Adapter::ACP));
+}
+
+#[test]
+fn recorded_streams_of_plain_programs_are_understood() {
+    assert_snapshot!("plain", all(Adapter::PLAIN));
 }
 
 #[test]
@@ -364,11 +371,44 @@ proptest! {
             stream[at] = byte;
             let whole = said(adapter, &stream, usize::MAX);
             prop_assert_eq!(&said(adapter, &stream, length), &whole);
-            if adapter != Adapter::ACP {
+            // Plain text is told by messages, which have several lines.
+            if adapter != Adapter::ACP && adapter != Adapter::PLAIN {
                 let lines = stream.split(|byte| *byte == b'\n');
                 let count = lines.filter(|line| !line.trim_ascii().is_empty()).count();
                 prop_assert!(whole.len() >= count);
             }
         }
+    }
+
+    /// Wherever the pieces end, and whenever the program was quiet, each signal is said at the same place.
+    #[test]
+    fn signals_have_one_place_whenever_they_are_heard(
+        picks in prop::collection::vec(0_usize..9, 0..30),
+        length in 1_usize..40,
+        quiet in prop::collection::vec(any::<bool>(), 1..8),
+    ) {
+        let words = [
+            "=== PHASE 1 COMPLETE ===", "- a", "Documents:", "", "Some words.", "DONE:T1",
+            "[USER_QUESTION]", "question: a\n[/USER_QUESTION]", "```",
+        ];
+        let text: String = picks.iter().map(|pick| format!("{}\n", words[*pick])).collect();
+        let places = |placed: Vec<Placed>| -> Vec<(u64, String)> {
+            let mut places = Places::default();
+            let spoken: Vec<Spoken> = placed.iter().flat_map(|it| places.spoken(it)).collect();
+            let kind = |it: &Spoken| format!("{:?}", it.signal).split([' ', '(']).next().unwrap().to_owned();
+            spoken.iter().map(|it| (it.offset, kind(it))).collect()
+        };
+        let mut whole = Reader::new(Adapter::PLAIN);
+        let mut want = whole.read_placed(text.as_bytes());
+        want.extend(whole.finish_placed());
+        let (mut reader, mut got) = (Reader::new(Adapter::PLAIN), Vec::new());
+        for (piece, is_quiet) in text.as_bytes().chunks(length).zip(quiet.iter().cycle()) {
+            got.extend(reader.read_placed(piece));
+            if *is_quiet {
+                got.extend(reader.settle());
+            }
+        }
+        got.extend(reader.finish_placed());
+        prop_assert_eq!(places(got), places(want));
     }
 }

@@ -7,6 +7,7 @@ mod acp;
 mod claude;
 mod codex;
 mod gemini;
+mod plain;
 
 use crate::{
     adapter::Adapter, endpoint::Rehearsal, prices::Models, product::Product, registration::Sharing,
@@ -15,9 +16,16 @@ use crate::{
 use std::{borrow::Cow, net::SocketAddr};
 use waypost_model::layout::SettingsFile;
 
+pub use plain::MESSAGE_END;
+
 /// What Waypost brings along.
-pub static BUILT_IN: Programs =
-    Programs(Cow::Borrowed(&[&claude::PROGRAM, &codex::PROGRAM, &acp::PROGRAM, &gemini::PROGRAM]));
+pub static BUILT_IN: Programs = Programs(Cow::Borrowed(&[
+    &claude::PROGRAM,
+    &codex::PROGRAM,
+    &acp::PROGRAM,
+    &gemini::PROGRAM,
+    &plain::PROGRAM,
+]));
 
 /// The way in which our own scripted agent speaks if nothing else is wanted.
 pub const SIMULATED: Adapter = Adapter::CLAUDE;
@@ -39,8 +47,21 @@ pub struct AgentProgram {
     pub setup: Option<&'static Setup>,
     /// Settings files in a project beside those that its hook is registered in.
     pub more_settings: &'static [&'static str],
+    /// What in a project or a home tells it what to run next time: files, and folders with all in
+    /// them.
+    pub instructions: &'static [&'static str],
+    /// The folder below a home in which it writes plans for its person.
+    pub plans: Option<&'static str>,
     /// Its folder in a project, whose files tell it what to run.
     pub folder: Option<&'static str>,
+    /// What its shell calls read below the user's home; never what it signs in with.
+    pub shell_files: &'static [&'static str],
+    /// What the program itself keeps below the user's home.
+    pub own: HomeFiles,
+    /// The name by which it looks up the shell for its calls, where it can be told no other way to make them.
+    pub shell_by_name: Option<&'static str>,
+    /// Where it is told which servers of tools to start: below a project or the user's home.
+    pub server_files: &'static [&'static str],
     /// In which variable it names its conversation to the commands it runs.
     pub conversation_variable: Option<&'static str>,
     /// In which variable it tells a hook what it takes for the project.
@@ -59,10 +80,45 @@ impl AgentProgram {
         models: None,
         setup: None,
         more_settings: &[],
+        instructions: &[],
+        plans: None,
         folder: None,
+        shell_files: &[],
+        own: HomeFiles::NONE,
+        shell_by_name: None,
+        server_files: &[],
         conversation_variable: None,
         project_variable: None,
         rehearsal: None,
+    };
+}
+
+/// What a program keeps below the user's home: what it signs in with, its conversations, its settings.
+#[derive(Clone, Copy, Debug)]
+pub struct HomeFiles {
+    /// Folders that it reads and writes. A later process of it finds there what an earlier one has left.
+    pub folders: &'static [&'static str],
+    /// Folders in these with what its other processes run: each process gets empty ones of its own.
+    pub unshared: &'static [&'static str],
+    /// Files that it writes all the time and that also tell it what to run: a process works on a copy, which
+    /// goes with it. With each, what a new one holds.
+    pub copied: &'static [(&'static str, &'static str)],
+    /// Files that tell it what to run, and are not an agent's to change.
+    pub settings: &'static [&'static str],
+    /// Folders with such files, and with programs of its own.
+    pub settings_folders: &'static [&'static str],
+    /// The variable that names another place, and what that stands for: one of the folders, or the home.
+    pub moved_by: Option<(&'static str, &'static str)>,
+}
+
+impl HomeFiles {
+    pub const NONE: Self = Self {
+        folders: &[],
+        unshared: &[],
+        copied: &[],
+        settings: &[],
+        settings_folders: &[],
+        moved_by: None,
     };
 }
 
@@ -115,14 +171,18 @@ impl Programs {
         self.all().filter_map(|program| program.product)
     }
 
-    /// The files of a project in which its agent programs can be told not to ask our hook.
+    /// The files and folders of a project in which its agent programs are told what to run, and
+    /// whether to ask our hook before.
     pub fn settings_files(&self) -> Vec<SettingsFile> {
         let mut files = Vec::new();
         for program in self.all() {
             let ways = [Sharing::Private, Sharing::Shared];
             let of_hook = program.product.map(|product| ways.map(|it| product.settings_file(it)));
             let of_hook = of_hook.into_iter().flatten().map(|path| (path, true));
-            let more = program.more_settings.iter().map(|path| (*path, false));
+            let server = program.product.and_then(|product| product.server_settings());
+            let server = server.into_iter().map(|settings| settings.file);
+            let more = program.more_settings.iter().chain(program.instructions).copied();
+            let more = more.chain(server).map(|path| (path, false));
             files.extend(
                 of_hook
                     .chain(more)
@@ -154,7 +214,7 @@ mod tests {
     #[test]
     fn every_word_of_the_table_is_there_once() {
         let adapters: Vec<&str> = BUILT_IN.adapters().map(Adapter::as_str).collect();
-        assert_eq!(adapters, ["claude", "codex", "codex-exec", "acp"]);
+        assert_eq!(adapters, ["claude", "codex", "codex-exec", "acp", "plain"]);
         let products: Vec<&str> = BUILT_IN.products().map(Product::as_str).collect();
         assert_eq!(products, ["claude", "codex", "gemini"]);
         let agents: Vec<&str> = BUILT_IN.agents().map(|agent| agent.name).collect();

@@ -5,19 +5,22 @@
 //! looks like a block and is none is reported and fires nothing.
 //!
 //! Only what the agent itself says may be read here: the whole output of a plain program through
-//! a [`Scanner`], or each message of a structured stream by [`read`]. Whether a task, phase or
-//! nonce is the right one is for the reader of the signals to say.
+//! a [`Scanner`], or each message of a structured stream by [`read`]. A signal is known by its place in
+//! the stream ([`Places`]), counts if it is what was [`Expected`], and is told with those that came
+//! together with it ([`Window`]).
 
 mod block;
 mod line;
 mod scanner;
 mod signal;
+mod spoken;
 
 pub use scanner::Scanner;
 pub use signal::{
     Dependency, DependencyKind, Malformed, Problem, Question, QuestionKind, Recovery, Severity,
     Signal, in_order,
 };
+pub use spoken::{Expected, Places, Spoken, WINDOW, Window};
 
 /// The longest field, in characters.
 pub const FIELD_LENGTH_MAX: usize = 10_000;

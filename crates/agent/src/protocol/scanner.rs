@@ -108,8 +108,24 @@ impl Scanner {
         signals
     }
 
-    /// Whether every line matters.
-    fn is_reading(&self) -> bool {
+    /// Whether lists behind the end of a phase may go on.
+    pub fn is_listing(&self) -> bool {
+        matches!(self.state, State::Lists(_))
+    }
+
+    /// Whether the next line, without its end, belongs to these lists.
+    pub fn goes_on(&self, line: &[u8]) -> bool {
+        let line = clean(&line[..line.len().min(LINE_BYTES_MAX)]);
+        matches!(&self.state, State::Lists(phase) if phase.fits(line.trim_end()))
+    }
+
+    /// Whether a code fence is open.
+    pub fn is_fenced(&self) -> bool {
+        self.fence.is_some()
+    }
+
+    /// Whether every line matters: something was opened and is not complete.
+    pub fn is_reading(&self) -> bool {
         !matches!(self.state, State::Nothing)
     }
 
@@ -305,15 +321,23 @@ impl Block {
 }
 
 impl Phase {
-    /// Takes a line that belongs to the lists: `key:`, `key: value`, `- item`, or an empty one
-    /// before anything else.
-    fn take(&mut self, line: &str) -> bool {
+    /// Whether a line belongs to the lists: `key:`, `key: value`, `- item`, or an empty one before
+    /// anything else.
+    fn fits(&self, line: &str) -> bool {
         let text = line.trim();
         if text.is_empty() {
             return self.lists.is_empty();
         }
-        if self.entries == ENTRIES_MAX || marker(line).is_some() || fence(line).is_some() {
-            return false;
+        let is_entry =
+            text.starts_with("- ") || text.split_once(':').is_some_and(|(key, _)| is_key(key));
+        is_entry && self.entries < ENTRIES_MAX && marker(line).is_none() && fence(line).is_none()
+    }
+
+    /// Takes a line that belongs to the lists.
+    fn take(&mut self, line: &str) -> bool {
+        let text = line.trim();
+        if text.is_empty() || !self.fits(line) {
+            return text.is_empty() && self.lists.is_empty();
         }
         self.entries += 1;
         if let Some(item) = text.strip_prefix("- ") {
@@ -323,9 +347,7 @@ impl Phase {
             self.lists.last_mut().expect("one was just made").1.push(item.trim().to_owned());
             return true;
         }
-        let Some((key, value)) = text.split_once(':').filter(|(key, _)| is_key(key)) else {
-            return false;
-        };
+        let Some((key, value)) = text.split_once(':') else { return false };
         let value = Some(value.trim()).filter(|value| !value.is_empty());
         let values = value.map(str::to_owned).into_iter().collect();
         self.lists.push((key.trim().to_owned(), values));

@@ -35,7 +35,7 @@ pub enum Signal {
 
 impl Signal {
     /// The order in which signals that come together are dealt with.
-    fn rank(&self) -> u8 {
+    pub(super) fn rank(&self) -> u8 {
         match self {
             Self::Problem(_) => 0,
             Self::Done { .. }
@@ -53,10 +53,7 @@ impl Signal {
 /// Puts signals of one moment in order; a fatal error drops the rest.
 pub fn in_order(mut signals: Vec<Signal>) -> Vec<Signal> {
     signals.sort_by_key(Signal::rank);
-    let is_fatal = |signal: &Signal| {
-        matches!(signal, Signal::Problem(Problem { severity: Severity::Fatal, .. }))
-    };
-    if let Some(at) = signals.iter().position(is_fatal) {
+    if let Some(at) = signals.iter().position(Signal::is_fatal) {
         signals.truncate(at + 1);
     }
     signals

@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn half_a_surrogate_and_bad_bytes_do_not_hide_a_line() {
-        let line = |kept| object(&Line { kept, bytes: kept.len() });
+        let line = |kept| object(&Line { kept, bytes: kept.len(), start: 0 });
         assert_eq!(line(br#"{"a":"\ud83d"}"#), Some(json!({"a": "\u{fffd}"})));
         assert_eq!(line(b"{\"a\":\"\xff\"}"), Some(json!({"a": "\u{fffd}"})));
         assert_eq!(line(b"[1]"), None);

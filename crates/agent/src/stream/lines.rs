@@ -11,6 +11,8 @@ pub(crate) struct Lines {
     held: Vec<u8>,
     /// How long the line is, kept or not.
     bytes: usize,
+    /// Where it begins in the stream.
+    start: u64,
 }
 
 /// A line without its end.
@@ -20,6 +22,8 @@ pub(crate) struct Line<'a> {
     pub(crate) kept: &'a [u8],
     /// How long it was.
     pub(crate) bytes: usize,
+    /// Where it begins in the stream.
+    pub(crate) start: u64,
 }
 
 impl Line<'_> {
@@ -31,12 +35,16 @@ impl Line<'_> {
 impl Lines {
     pub(crate) fn push(&mut self, mut chunk: &[u8], mut each: impl FnMut(&Line<'_>)) {
         while let Some((line, rest)) = split(chunk) {
+            let start = self.start;
             if self.bytes == 0 {
-                emit(line, line.len(), &mut each);
+                self.start += line.len() as u64;
+                emit((line, line.len()), start, &mut each);
             } else {
                 self.hold(line);
                 self.finish(&mut each);
             }
+            // The break itself.
+            self.start += 1;
             chunk = rest;
         }
         self.hold(chunk);
@@ -44,8 +52,9 @@ impl Lines {
 
     /// Ends the last line, which has no line break.
     pub(crate) fn finish(&mut self, each: impl FnMut(&Line<'_>)) {
-        emit(&self.held, self.bytes, each);
+        emit((&self.held, self.bytes), self.start, each);
         self.held.clear();
+        self.start += self.bytes as u64;
         self.bytes = 0;
     }
 
@@ -56,11 +65,11 @@ impl Lines {
     }
 }
 
-fn emit(line: &[u8], bytes: usize, mut each: impl FnMut(&Line<'_>)) {
+fn emit((line, bytes): (&[u8], usize), start: u64, mut each: impl FnMut(&Line<'_>)) {
     let kept = &line[..line.len().min(LINE_BYTES_MAX)];
     match kept.strip_suffix(b"\r") {
-        Some(kept) if bytes == kept.len() + 1 => each(&Line { kept, bytes: bytes - 1 }),
-        _ => each(&Line { kept, bytes }),
+        Some(kept) if bytes == kept.len() + 1 => each(&Line { kept, bytes: bytes - 1, start }),
+        _ => each(&Line { kept, bytes, start }),
     }
 }
 

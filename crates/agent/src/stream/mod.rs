@@ -11,7 +11,7 @@ mod reader;
 mod said;
 
 pub use lines::LINE_BYTES_MAX;
-pub use reader::{LineUse, Listener, Reader, ask};
+pub use reader::{LineUse, Listener, Placed, Reader, ask};
 pub use said::{Ask, AskItem, AskKind, Choice, End, LimitStatus, Said, Usage, Why};
 
 /// The choices of a permission where the program has none of its own.

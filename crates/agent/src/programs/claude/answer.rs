@@ -1,7 +1,7 @@
 //! What is said to Claude Code, and what its permissions are for.
 
 use super::stream::ASK_TOOL;
-use crate::answer::{Answer, UNKNOWN, Unanswerable, is_allowed, reason};
+use crate::answer::{Answer, CLEAR_SECRET, UNKNOWN, Unanswerable, has_mark, is_allowed, reason};
 use crate::rpc;
 use crate::stream::{Ask, AskKind};
 use crate::want::{edit, run};
@@ -38,6 +38,10 @@ pub(super) fn answer(ask: &Ask, line: &Value, answer: &Answer) -> Result<String,
             let mut input = input.as_object().cloned().unwrap_or_default();
             input.insert("answers".to_owned(), Value::Object(answers));
             json!({"behavior": "allow", "updatedInput": input})
+        }
+        // The call would be made as it is said back, with the mark in the place of the secret.
+        answer if is_allowed(answer)? && has_mark(input) => {
+            json!({"behavior": "deny", "message": CLEAR_SECRET})
         }
         answer if is_allowed(answer)? => json!({"behavior": "allow", "updatedInput": input}),
         answer => json!({"behavior": "deny", "message": reason(answer)}),

@@ -9,12 +9,12 @@ use crate::{
     adapter::{Adapter, Capability, Dialect, GivenSettings, HookWay},
     answer::{Answer, Unanswerable},
     endpoint::{KEY, Pointed, Rehearsal},
-    hook::{EventKind, refusal_before_tool},
+    hook::{EventKind, refusal_before_tool, rewritten_input},
     launch::{Launch, Order},
     prices::{Models, price},
     product::{Hooked, Product},
-    programs::{AgentProgram, KnownAgent},
-    registration::{self, Handler, HookProgram, Sharing, Subscription},
+    programs::{AgentProgram, HomeFiles, KnownAgent},
+    registration::{self, Handler, HookProgram, ServerForm, ServerSettings, Sharing, Subscription},
     settings::{Around, Obstacle},
     setup::{Setup, SignIn},
     stream::{Ask, Listener},
@@ -32,7 +32,55 @@ pub(super) static PROGRAM: AgentProgram = AgentProgram {
     models: Some(&MODELS),
     setup: Some(&SETUP),
     more_settings: &[],
+    instructions: &[
+        ".claude/hooks",
+        ".claude/commands",
+        ".claude/agents",
+        ".claude/skills",
+        ".claude/plugins",
+        ".claude.json",
+        ".mcp.json",
+    ],
+    plans: Some(".claude/plans"),
     folder: Some(".claude"),
+    shell_files: &[
+        ".claude/CLAUDE.md",
+        ".claude/agents",
+        ".claude/commands",
+        ".claude/hooks",
+        ".claude/plugins",
+        ".claude/session-env",
+        ".claude/shell-snapshots",
+        ".claude/skills",
+        ".claude/local",
+    ],
+    own: HomeFiles {
+        folders: &[".claude"],
+        unshared: &[".claude/session-env", ".claude/shell-snapshots"],
+        // It holds the servers of tools that are started for all projects.
+        copied: &[(".claude.json", "{}\n")],
+        settings: &[
+            ".claude/CLAUDE.md",
+            ".claude/keybindings.json",
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+        ],
+        settings_folders: &[
+            ".claude/agents",
+            ".claude/commands",
+            ".claude/hooks",
+            ".claude/local",
+            ".claude/output-styles",
+            ".claude/plugins",
+            ".claude/rules",
+            ".claude/skills",
+            ".claude/workflows",
+            ".local/share/claude",
+        ],
+        moved_by: Some(("CLAUDE_CONFIG_DIR", ".claude")),
+    },
+    shell_by_name: None,
+    server_files: &[".mcp.json", ".claude.json"],
     conversation_variable: Some("CLAUDE_CODE_SESSION_ID"),
     project_variable: Some("CLAUDE_PROJECT_DIR"),
     rehearsal: Some(rehearsal),
@@ -209,6 +257,7 @@ impl Hooked for Claude {
             ("PostToolUseFailure", EventKind::AfterTool),
             ("SessionStart", EventKind::SessionStart),
             ("PreCompact", EventKind::BeforeCompaction),
+            ("ConfigChange", EventKind::SettingsChange),
             ("Stop", EventKind::Stop),
             ("SubagentStop", EventKind::SubagentStop),
         ]
@@ -231,14 +280,34 @@ impl Hooked for Claude {
         }
     }
 
+    fn server_settings(&self) -> Option<ServerSettings> {
+        Some(ServerSettings { file: ".mcp.json", form: ServerForm::Json })
+    }
+
     fn subscriptions(&self) -> &'static [Subscription] {
         &[
             ("PreToolUse", None),
             ("PostToolUse", Some("Write|Edit|MultiEdit|NotebookEdit|Bash")),
             ("SessionStart", None),
             ("PreCompact", None),
+            ("ConfigChange", None),
             ("Stop", None),
         ]
+    }
+
+    fn shell_variable(&self) -> Option<&'static str> {
+        Some("CLAUDE_CODE_SHELL_PREFIX")
+    }
+
+    fn takes_arguments(&self) -> bool {
+        true
+    }
+
+    /// Without a decision, so that its person is still asked; the question then shows our text.
+    fn rewritten(&self, event: &str, input: &Map<String, Value>, command: &str) -> Option<Value> {
+        let input = rewritten_input(input, command).filter(|_| event == "PreToolUse")?;
+        let answer = json!({ "hookEventName": event, "updatedInput": input });
+        Some(json!({ "hookSpecificOutput": answer }))
     }
 
     fn handler(&self, event: &str) -> Handler {
@@ -256,6 +325,10 @@ impl Hooked for Claude {
 
     fn plugin(&self, around: &Around<'_>) -> Option<PathBuf> {
         settings::plugin(around)
+    }
+
+    fn plugin_variable(&self) -> Option<&'static str> {
+        Some("CLAUDE_PLUGIN_ROOT")
     }
 }
 

@@ -124,7 +124,7 @@ fn hooks(words: &[String]) -> Option<Map<String, Value>> {
     if words.is_empty() {
         return None;
     }
-    let text = registration::register(Product::CODEX, None, &HookProgram { words });
+    let text = registration::register(Product::CODEX, None, &HookProgram::new(words));
     let text = text.expect("a new settings file can always be begun");
     let mut settings: Value = serde_json::from_str(&text).expect("our own settings are JSON");
     match settings["hooks"].take() {

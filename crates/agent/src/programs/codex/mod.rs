@@ -11,12 +11,12 @@ use crate::{
     adapter::{Adapter, Capability, Dialect, HookWay},
     answer::{Answer, Unanswerable},
     endpoint::{Config, KEY, Pointed, Rehearsal},
-    hook::{EventKind, refusal_before_tool},
+    hook::{EventKind, refusal_before_tool, rewritten_input},
     launch::{FirstStart, Launch, Order},
     prices::{Models, price},
     product::{Hooked, Product},
-    programs::{AgentProgram, KnownAgent},
-    registration::{Handler, Sharing, Subscription},
+    programs::{AgentProgram, HomeFiles, KnownAgent},
+    registration::{Handler, ServerForm, ServerSettings, Sharing, Subscription},
     settings::{Around, NamedVariables, Obstacle},
     setup::{Setup, SignIn},
     stream::{Ask, Listener},
@@ -37,7 +37,28 @@ pub(super) static PROGRAM: AgentProgram = AgentProgram {
     models: Some(&MODELS),
     setup: Some(&SETUP),
     more_settings: &[".codex/config.toml"],
+    instructions: &[".codex"],
     folder: Some(".codex"),
+    own: HomeFiles {
+        folders: &[".codex"],
+        unshared: &[".codex/shell_snapshots"],
+        copied: &[],
+        settings: &[
+            ".codex/AGENTS.md",
+            ".codex/AGENTS.override.md",
+            ".codex/config.toml",
+            ".codex/hooks.json",
+            ".codex/requirements.toml",
+        ],
+        settings_folders: &[
+            ".codex/agents",
+            ".codex/plugins",
+            ".codex/prompts",
+            ".codex/rules",
+            ".codex/skills",
+        ],
+        moved_by: Some(("CODEX_HOME", ".codex")),
+    },
     conversation_variable: Some("CODEX_THREAD_ID"),
     rehearsal: Some(rehearsal),
     ..AgentProgram::UNKNOWN
@@ -119,7 +140,7 @@ impl Dialect for Server {
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        &[Capability::Asks, Capability::NamesConversationFirst]
+        &[Capability::Asks, Capability::NamesConversationFirst, Capability::OwnSandbox]
     }
 
     fn hook_way(&self) -> HookWay {
@@ -194,7 +215,7 @@ impl Dialect for Exec {
     }
 
     fn capabilities(&self) -> &'static [Capability] {
-        &[Capability::EndsWithInput]
+        &[Capability::EndsWithInput, Capability::OwnSandbox]
     }
 
     fn hook_way(&self) -> HookWay {
@@ -283,6 +304,10 @@ impl Hooked for Codex {
         ".codex/hooks.json"
     }
 
+    fn server_settings(&self) -> Option<ServerSettings> {
+        Some(ServerSettings { file: ".codex/config.toml", form: ServerForm::Toml })
+    }
+
     fn subscriptions(&self) -> &'static [Subscription] {
         &[
             ("PreToolUse", None),
@@ -291,6 +316,17 @@ impl Hooked for Codex {
             ("PreCompact", None),
             ("Stop", None),
         ]
+    }
+
+    /// Without the word `allow` it runs what the model wrote, and says nothing.
+    fn rewritten(&self, event: &str, input: &Map<String, Value>, command: &str) -> Option<Value> {
+        let input = rewritten_input(input, command).filter(|_| event == "PreToolUse")?;
+        let answer = json!({
+            "hookEventName": event,
+            "permissionDecision": "allow",
+            "updatedInput": input,
+        });
+        Some(json!({ "hookSpecificOutput": answer }))
     }
 
     fn handler(&self, _event: &str) -> Handler {

@@ -8,8 +8,8 @@ use crate::{
     hook::EventKind,
     prices::{Models, price},
     product::{Hooked, Product},
-    programs::{AgentProgram, KnownAgent},
-    registration::{Handler, Sharing, Subscription},
+    programs::{AgentProgram, HomeFiles, KnownAgent},
+    registration::{Handler, ServerForm, ServerSettings, Sharing, Subscription},
     settings::{Around, Obstacle},
     setup::Setup,
     versions::Version,
@@ -23,7 +23,31 @@ pub(super) static PROGRAM: AgentProgram = AgentProgram {
     product: Some(Product::GEMINI),
     models: Some(&MODELS),
     setup: Some(&SETUP),
+    instructions: &[".gemini"],
     folder: Some(".gemini"),
+    own: HomeFiles {
+        folders: &[".gemini"],
+        unshared: &[],
+        copied: &[],
+        settings: &[
+            ".gemini/.env",
+            ".gemini/GEMINI.md",
+            ".gemini/settings.json",
+            ".gemini/trustedFolders.json",
+        ],
+        settings_folders: &[
+            ".gemini/agents",
+            ".gemini/commands",
+            ".gemini/extensions",
+            ".gemini/hooks",
+            ".gemini/policies",
+            ".gemini/skills",
+            ".gemini/tmp/bin",
+        ],
+        moved_by: Some(("GEMINI_CLI_HOME", "")),
+    },
+    // By ACP it asks no hook, so its calls cannot be rewritten.
+    shell_by_name: Some("bash"),
     project_variable: Some("GEMINI_PROJECT_DIR"),
     rehearsal: Some(rehearsal),
     ..AgentProgram::UNKNOWN
@@ -99,6 +123,10 @@ impl Hooked for Gemini {
         ".gemini/settings.json"
     }
 
+    fn server_settings(&self) -> Option<ServerSettings> {
+        Some(ServerSettings { file: ".gemini/settings.json", form: ServerForm::Json })
+    }
+
     fn subscriptions(&self) -> &'static [Subscription] {
         &[
             ("BeforeTool", None),
@@ -107,6 +135,17 @@ impl Hooked for Gemini {
             ("PreCompress", None),
             ("AfterAgent", None),
         ]
+    }
+
+    /// Its own input keeps whatever is not named here.
+    fn rewritten(&self, event: &str, _input: &Map<String, Value>, command: &str) -> Option<Value> {
+        let answer = || {
+            json!({ "hookSpecificOutput": {
+                "hookEventName": event,
+                "tool_input": { "command": command },
+            }})
+        };
+        (event == "BeforeTool").then(answer)
     }
 
     /// The timeout is in milliseconds.

@@ -6,7 +6,7 @@
 use crate::{
     answer::{Answer, Unanswerable},
     endpoint::Pointed,
-    launch::{FirstStart, Launch, Order},
+    launch::{Access, FirstStart, Launch, Order},
     prices::Models,
     product::Product,
     programs::BUILT_IN,
@@ -134,9 +134,15 @@ pub enum Capability {
     /// It asks for each edit and each command, so that what its access level allows has to be
     /// answered for it. All others are told their access level at the start.
     AsksForAll,
+    /// It knows nothing of an earlier process: what a conversation was about is said again.
+    Forgets,
+    /// It does not say which tools it uses.
+    HidesTools,
     /// It ends by itself at the limits of turns and money that it is started with. For all others
     /// the engine keeps count.
     KeepsLimits,
+    /// It holds its own commands in namespaces, unless it is unfenced; those cannot be made within others.
+    OwnSandbox,
 }
 
 /// How a program learns of our hook when we start it.
@@ -203,9 +209,24 @@ impl Adapter {
         self.has(Capability::AsksForAll)
     }
 
+    /// Whether a conversation can be taken up by another process.
+    pub fn can_resume(self) -> bool {
+        !self.has(Capability::Forgets)
+    }
+
+    /// Whether the program says which tools it uses: then one that has used none has done nothing.
+    pub fn tells_tools(self) -> bool {
+        !self.has(Capability::HidesTools)
+    }
+
     /// Whether the program itself ends at its limits of turns and money.
     pub fn keeps_limits(self) -> bool {
         self.has(Capability::KeepsLimits)
+    }
+
+    /// Whether it holds its own commands in a sandbox when it is started with this access level.
+    pub fn brings_sandbox(self, access: Access) -> bool {
+        self.has(Capability::OwnSandbox) && access != Access::Unfenced
     }
 }
 

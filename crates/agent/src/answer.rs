@@ -6,6 +6,7 @@
 use crate::adapter::Adapter;
 use crate::stream::json::parse;
 use crate::stream::{ALLOW, Ask, DENY};
+use serde_json::Value;
 
 /// What a person, or the engine in their place, answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +66,26 @@ pub fn answer(adapter: Adapter, ask: &Ask, answer: &Answer) -> Result<String, Un
 
 /// The refusal of a request that we do not know.
 pub(crate) const UNKNOWN: &str = "this client does not know the request";
+
+/// What stands in a stream in place of a secret that its keeper took out.
+pub const MARK: &str = "[redacted]";
+
+/// The refusal of a call that is said back to the program, and of which a secret was taken out.
+pub(crate) const CLEAR_SECRET: &str = "the call holds a secret in clear text, which is taken out on its way to \
+                                       the person who allows it; take the value from the environment \
+                                       variable instead";
+
+/// Whether a secret was taken out of a part of a request.
+pub(crate) fn has_mark(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(MARK),
+        Value::Array(items) => items.iter().any(has_mark),
+        Value::Object(members) => {
+            members.iter().any(|(name, member)| name.contains(MARK) || has_mark(member))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
 
 /// Whether a permission is given. The choices of a permission without own ones are ours.
 pub(crate) fn is_allowed(answer: &Answer) -> Result<bool, Unanswerable> {

@@ -5,7 +5,7 @@
 use crate::{
     hook::EventKind,
     programs::BUILT_IN,
-    registration::{Handler, Sharing, Subscription},
+    registration::{Handler, ServerSettings, Sharing, Subscription},
     settings::{Around, Obstacle},
 };
 use serde_json::{Map, Value};
@@ -45,6 +45,31 @@ pub trait Hooked: fmt::Debug + Sync + RefUnwindSafe {
     /// What the hook is registered for.
     fn subscriptions(&self) -> &'static [Subscription];
 
+    /// Where it is told of servers of tools (MCP); none where it knows none.
+    fn server_settings(&self) -> Option<ServerSettings> {
+        None
+    }
+
+    /// The variable in which it is told the program that its shell calls are wrapped in.
+    fn shell_variable(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether a hook can be registered with arguments of its own, so that no shell starts it.
+    fn takes_arguments(&self) -> bool {
+        false
+    }
+
+    /// The answer that has a shell call run as `command` instead; `input` is the call's own.
+    fn rewritten(
+        &self,
+        _event: &str,
+        _input: &Map<String, Value>,
+        _command: &str,
+    ) -> Option<Value> {
+        None
+    }
+
     /// What is said of the hook's command at an event.
     fn handler(&self, event: &str) -> Handler;
 
@@ -56,6 +81,11 @@ pub trait Hooked: fmt::Debug + Sync + RefUnwindSafe {
 
     /// The file that enables our plugin, if one does.
     fn plugin(&self, _around: &Around<'_>) -> Option<PathBuf> {
+        None
+    }
+
+    /// The variable that a hook of a plugin finds set, and no other.
+    fn plugin_variable(&self) -> Option<&'static str> {
         None
     }
 
@@ -86,6 +116,11 @@ impl Product {
 
     pub fn from_word(word: &str) -> Option<Self> {
         BUILT_IN.product(word)
+    }
+
+    /// What an event of this program's is.
+    pub fn kind_of(self, event: &str) -> Option<EventKind> {
+        self.events().iter().find(|(name, _)| *name == event).map(|(_, kind)| *kind)
     }
 }
 

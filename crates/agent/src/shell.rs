@@ -5,6 +5,11 @@ pub(crate) fn join<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
+/// Words as one text that a shell splits into the same words.
+pub fn quoted(words: &[&str]) -> String {
+    join(words.iter().copied())
+}
+
 /// A word as a shell has to read it; plain where that is the same.
 pub(crate) fn quote(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::stream;
 use insta::assert_snapshot;
-use serde_json::{Value, json};
+use serde_json::json;
 
 fn asked(adapter: Adapter, line: &Value) -> Ask {
     stream::ask(adapter, &line.to_string()).unwrap()
@@ -27,6 +27,20 @@ fn chosen(items: &[&[&str]]) -> Answer {
 
 fn lines(lines: &[String]) -> String {
     lines.join("\n")
+}
+
+#[test]
+fn a_call_that_is_said_back_is_not_made_with_a_mark_in_it() {
+    let call = |input: Value| {
+        let request = json!({"subtype": "can_use_tool", "tool_name": "Bash", "input": input});
+        let line = json!({"type": "control_request", "request_id": "r1", "request": request});
+        let answer = shown(Adapter::CLAUDE, &line, &Answer::Allow);
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        answer["response"]["response"]["behavior"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(call(json!({"command": "curl -H \"$KEY\""})), "allow");
+    assert_eq!(call(json!({"command": "curl -H [redacted]"})), "deny");
+    assert_eq!(call(json!({"deep": [{"[redacted]": 1}]})), "deny");
 }
 
 #[test]
@@ -180,6 +194,9 @@ fn messages_and_the_wish_to_stop_have_a_form_for_each_program() {
     acp
     Some("{\"id\":\"prompt-2\",\"jsonrpc\":\"2.0\",\"method\":\"session/prompt\",\"params\":{\"prompt\":[{\"text\":\"Go on,\\n\\\"please\\\"\",\"type\":\"text\"}],\"sessionId\":\"s1\"}}")
     Some("{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\",\"params\":{\"sessionId\":\"s1\"}}")
+    plain
+    Some("Go on,\n\"please\"\n=== END OF MESSAGE ===")
+    None
     "#);
     assert_eq!(interrupt(Adapter::CODEX, "s1", None, 3), None);
 }

@@ -1,10 +1,16 @@
 //! One event as all programs mean it.
 
 use crate::{product::Product, programs::BUILT_IN};
+use serde_json::{Map, Value};
 
 /// Variables in which programs tell a hook what they take for the project.
 pub fn project_variables() -> impl Iterator<Item = &'static str> {
     BUILT_IN.all().filter_map(|program| program.project_variable)
+}
+
+/// The variables in which programs are told what wraps their shell calls.
+pub(crate) fn shell_variables() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.all().filter_map(|program| program.product?.shell_variable())
 }
 
 /// What an event is, whatever a program calls it.
@@ -14,6 +20,8 @@ pub enum EventKind {
     AfterTool,
     SessionStart,
     BeforeCompaction,
+    /// The program's settings have changed; it can be kept from taking them over.
+    SettingsChange,
     Stop,
     SubagentStop,
 }
@@ -44,6 +52,8 @@ pub enum Moment {
     SessionStart { source: String },
     /// The conversation is about to be compacted: `manual` or `auto`.
     BeforeCompaction { trigger: String },
+    /// Settings have changed on the disk, of the named kind, and are about to count.
+    SettingsChange { source: String },
     /// The agent is about to end its turn; `is_held` if a hook has kept it from that before.
     Stop { is_held: Option<bool> },
     /// A subagent is about to end. `kind` is empty where a compaction ends instead of an agent.
@@ -60,4 +70,6 @@ pub struct ToolCall {
     /// The tool's input, all values as text. A list of words is one text, each word quoted for
     /// the shell; what is neither text nor such a list is JSON.
     pub fields: Vec<(String, String)>,
+    /// The input as it came, where it has a command for a shell in it.
+    pub input: Map<String, Value>,
 }

@@ -9,8 +9,10 @@ mod read;
 mod reply;
 
 pub use crate::product::Product;
+pub use crate::shell::quoted;
+pub(crate) use event::shell_variables;
 pub use event::{Event, EventKind, Moment, ToolCall, project_variables};
 pub(crate) use read::without_halves;
 pub use read::{BadEvent, INPUT_SIZE_MAX, read};
-pub(crate) use reply::refusal_before_tool;
 pub use reply::{HookAnswer, Reply, refuse_unread};
+pub(crate) use reply::{refusal_before_tool, rewritten_input};

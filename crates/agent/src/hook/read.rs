@@ -10,6 +10,9 @@ pub const INPUT_SIZE_MAX: usize = 8 << 20;
 /// The field that a tool's input gets where it is no object.
 const WHOLE_INPUT: &str = "input";
 
+/// The field of a tool's input in which all programs have the command for a shell.
+pub(super) const COMMAND: &str = "command";
+
 /// Why an event cannot be understood.
 #[derive(Debug, thiserror::Error)]
 pub enum BadEvent {
@@ -64,6 +67,7 @@ fn moment(product: Product, name: &str, fields: &Map<String, Value>) -> Result<M
         Some(EventKind::BeforeCompaction) => {
             Moment::BeforeCompaction { trigger: or_empty("trigger") }
         }
+        Some(EventKind::SettingsChange) => Moment::SettingsChange { source: or_empty("source") },
         Some(EventKind::Stop) => Moment::Stop { is_held },
         Some(EventKind::SubagentStop) => {
             Moment::SubagentStop { is_held, kind: or_empty("agent_type") }
@@ -96,7 +100,10 @@ fn tool_call(fields: &Map<String, Value>) -> Option<ToolCall> {
         Some(other) => vec![(WHOLE_INPUT.to_owned(), as_text(other))],
     };
     let id = text(fields, "tool_use_id");
-    Some(ToolCall { id, name: text(fields, "tool_name")?, fields: input })
+    // Only a shell call is ever rewritten; others may be megabytes of a file.
+    let whole = fields.get("tool_input").and_then(Value::as_object);
+    let whole = whole.filter(|input| input.contains_key(COMMAND)).cloned().unwrap_or_default();
+    Some(ToolCall { id, name: text(fields, "tool_name")?, fields: input, input: whole })
 }
 
 fn as_text(value: &Value) -> String {

@@ -2,15 +2,22 @@
 //!
 //! Codex refuses answers with keys that it does not know, so nothing is said that is not needed.
 
-use super::event::{Event, Moment};
+use super::{
+    event::{Event, Moment},
+    read::COMMAND,
+};
 use crate::product::Product;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Programs cut texts at 10,000 characters; ours end before, and say that they were cut.
 const TEXT_LENGTH_MAX: usize = 9_000;
 
 /// The exit code that every program takes for "no", with the reason on stderr.
 const BLOCKED: u8 = 2;
+
+/// Said where a shell call cannot be put behind the wall.
+const NOT_REWRITTEN: &str = "this shell call cannot be put behind the wall; run it with the usual \
+                             shell tool";
 
 /// What is answered to an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +26,8 @@ pub enum HookAnswer {
     Silent,
     /// The tool must not be used.
     Refuse(String),
+    /// The tool may be used, with this command for a shell in the place of its own.
+    Rewrite(String),
     /// Something that the model should know.
     Context(String),
     /// The agent should go on instead of ending.
@@ -60,9 +69,16 @@ impl Event {
     pub fn reply(&self, answer: &HookAnswer) -> Reply {
         match (&self.moment, answer) {
             (_, HookAnswer::Silent) => Reply::silent(),
-            (Moment::BeforeTool(_), HookAnswer::Refuse(reason) | HookAnswer::Hold(reason)) => {
-                self.refusal(&shortened(reason))
+            (
+                Moment::BeforeTool(_) | Moment::SettingsChange { .. },
+                HookAnswer::Refuse(reason) | HookAnswer::Hold(reason),
+            ) => self.refusal(&shortened(reason)),
+            (Moment::BeforeTool(call), HookAnswer::Rewrite(command)) => {
+                let answer = self.product.rewritten(&self.name, &call.input, command);
+                // A call that should be walled in and cannot be is not let through.
+                answer.map_or_else(|| Reply::blocked(NOT_REWRITTEN), |answer| Reply::json(&answer))
             }
+            (_, HookAnswer::Rewrite(_)) => Reply::silent(),
             (
                 Moment::SessionStart { .. } | Moment::AfterTool(_),
                 HookAnswer::Context(text) | HookAnswer::Refuse(text) | HookAnswer::Hold(text),
@@ -87,6 +103,13 @@ impl Event {
             None => Reply::blocked(reason),
         }
     }
+}
+
+/// The rewritten input of a shell call, all else in it as it was.
+pub(crate) fn rewritten_input(input: &Map<String, Value>, command: &str) -> Option<Value> {
+    let mut input = input.clone();
+    *input.get_mut(COMMAND)? = Value::from(command);
+    Some(Value::Object(input))
 }
 
 /// The refusal of a tool in the form that Claude Code began with and others took over.

@@ -1,6 +1,7 @@
 //! Command lines and first input, from the shortest order to the longest.
 
 use super::*;
+use crate::{registration::starter, shell::quote};
 use insta::assert_snapshot;
 use std::fmt::Write as _;
 
@@ -64,6 +65,11 @@ fn shown(adapter: Adapter, order: &Order) -> String {
         write!(text, "\n< {line}").unwrap();
     }
     write!(text, "\n{opening:?}\n").unwrap();
+    // The words before a hook are told apart, and shown nowhere else.
+    for (decides, name) in [(true, "DECIDING"), (false, "TELLING")] {
+        let words = serde_json::to_string(&quote(&starter::words(decides))).unwrap();
+        text = text.replace(&words[1..words.len() - 1], name);
+    }
     text
 }
 
@@ -189,15 +195,15 @@ fn codex_is_started_once_for_a_message_or_as_a_server() {
       sandbox_workspace_write.writable_roots=["/proj/shared", "/proj/my docs"]
       --dangerously-bypass-hook-trust
       -c
-      hooks.PostToolUse=[{hooks = [{command = "'/my tools/waypost-hook' codex", timeout = 60, type = "command"}], matcher = "Bash|apply_patch|Write|Edit"}]
+      hooks.PostToolUse=[{hooks = [{command = "/bin/sh -c TELLING '/my tools/waypost-hook' codex", timeout = 60, type = "command"}], matcher = "Bash|apply_patch|Write|Edit"}]
       -c
-      hooks.PreCompact=[{hooks = [{command = "'/my tools/waypost-hook' codex", timeout = 60, type = "command"}]}]
+      hooks.PreCompact=[{hooks = [{command = "/bin/sh -c TELLING '/my tools/waypost-hook' codex", timeout = 60, type = "command"}]}]
       -c
-      hooks.PreToolUse=[{hooks = [{command = "'/my tools/waypost-hook' codex", timeout = 60, type = "command"}]}]
+      hooks.PreToolUse=[{hooks = [{command = "/bin/sh -c DECIDING '/my tools/waypost-hook' codex", timeout = 60, type = "command"}]}]
       -c
-      hooks.SessionStart=[{hooks = [{command = "'/my tools/waypost-hook' codex", timeout = 60, type = "command"}]}]
+      hooks.SessionStart=[{hooks = [{command = "/bin/sh -c TELLING '/my tools/waypost-hook' codex", timeout = 60, type = "command"}]}]
       -c
-      hooks.Stop=[{hooks = [{command = "'/my tools/waypost-hook' codex", timeout = 60, type = "command"}]}]
+      hooks.Stop=[{hooks = [{command = "/bin/sh -c TELLING '/my tools/waypost-hook' codex", timeout = 60, type = "command"}]}]
       01a1e186
       -
     without 3
@@ -221,7 +227,7 @@ fn codex_is_started_once_for_a_message_or_as_a_server() {
     without 3
     < {"id":"initialize","jsonrpc":"2.0","method":"initialize","params":{"capabilities":{"experimentalApi":true,"requestAttestation":false},"clientInfo":{"name":"waypost","title":"Waypost","version":"0.1.0"}}}
     < {"jsonrpc":"2.0","method":"initialized","params":{}}
-    < {"id":"session","jsonrpc":"2.0","method":"thread/resume","params":{"approvalPolicy":"never","config":{"bypass_hook_trust":true,"hooks":{"PostToolUse":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}],"matcher":"Bash|apply_patch|Write|Edit"}],"PreCompact":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"PreToolUse":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"SessionStart":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"Stop":[{"hooks":[{"command":"'/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}]}},"cwd":"/proj/shop","excludeTurns":true,"model":"best","sandbox":"read-only","threadId":"01a1e186"}}
+    < {"id":"session","jsonrpc":"2.0","method":"thread/resume","params":{"approvalPolicy":"never","config":{"bypass_hook_trust":true,"hooks":{"PostToolUse":[{"hooks":[{"command":"/bin/sh -c TELLING '/my tools/waypost-hook' codex","timeout":60,"type":"command"}],"matcher":"Bash|apply_patch|Write|Edit"}],"PreCompact":[{"hooks":[{"command":"/bin/sh -c TELLING '/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"PreToolUse":[{"hooks":[{"command":"/bin/sh -c DECIDING '/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"SessionStart":[{"hooks":[{"command":"/bin/sh -c TELLING '/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}],"Stop":[{"hooks":[{"command":"/bin/sh -c TELLING '/my tools/waypost-hook' codex","timeout":60,"type":"command"}]}]}},"cwd":"/proj/shop","excludeTurns":true,"model":"best","sandbox":"read-only","threadId":"01a1e186"}}
     AfterSession
     "#);
 }
@@ -272,4 +278,17 @@ fn a_person_opens_a_conversation_in_the_programs_own_words() {
     assert_eq!(words(Adapter::CODEX, "codex").as_deref(), Some("codex resume c1"));
     assert_eq!(words(Adapter::CODEX_EXEC, "codex").as_deref(), Some("codex resume c1"));
     assert_eq!(words(Adapter::ACP, "gemini"), None);
+    assert_eq!(words(Adapter::PLAIN, "helper"), None);
+}
+
+#[test]
+fn a_plain_program_is_told_where_a_message_ends() {
+    let order =
+        Order { task: "one\n=== END OF MESSAGE ===\ntwo\n".to_owned(), ..order(&["helper"]) };
+    let launch = Adapter::PLAIN.launch(&order);
+    let want = "one\n === END OF MESSAGE ===\ntwo\n=== END OF MESSAGE ===";
+    assert_eq!((launch.program, launch.stdin), (vec!["helper".to_owned()], vec![want.to_owned()]));
+    let more = Adapter::PLAIN.message("plain", 2, "more").unwrap();
+    assert_eq!(more, "more\n=== END OF MESSAGE ===");
+    assert!(!Adapter::PLAIN.can_resume() && Adapter::CLAUDE.can_resume());
 }

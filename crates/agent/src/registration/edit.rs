@@ -1,9 +1,10 @@
 //! Putting one entry into a text and taking one out; each undoes the other to the byte.
 
 use super::{
-    entries::{Wanted, ours},
+    entries::{VARIABLES, Wanted, is_our_variable, ours},
     layout::{Layout, Shape, member},
     scan::{BadSettings, Content, Document, Item, Node, bad, comment_length, is_comment, is_space},
+    servers::{SERVER_NAME, SERVERS, is_our_server},
 };
 
 /// What a text is indented by where it does not show it.
@@ -34,29 +35,49 @@ impl Part<'_> {
     }
 }
 
-/// Puts an entry at the end of its event's list, and makes what that needs.
+/// Puts an entry in its place, and makes what that needs.
 pub(super) fn insert(text: &str, wanted: &Wanted) -> Result<String, BadSettings> {
+    match wanted {
+        Wanted::Group { event, group } => insert_group(text, event, group),
+        Wanted::Variable { name, value } => insert_variable(text, name, value),
+    }
+}
+
+/// Puts an entry at the end of its event's list.
+fn insert_group(text: &str, name: &'static str, group: &Shape) -> Result<String, BadSettings> {
     let document = Document::parse(text)?;
-    let list = |group: &Shape| Shape::Array(vec![group.clone()]);
-    let Some(root) = &document.root else {
-        let hooks = Shape::Object(vec![(wanted.event, list(&wanted.group))]);
-        return Ok(begin(text, &Part { key: Some("hooks"), value: hooks }));
-    };
+    let list = || Shape::Array(vec![group.clone()]);
+    let hooks_part = || Part { key: Some("hooks"), value: Shape::Object(vec![(name, list())]) };
+    let Some(root) = &document.root else { return Ok(begin(text, &hooks_part())) };
     let Some(hooks) = root.member("hooks") else {
-        let hooks = Shape::Object(vec![(wanted.event, list(&wanted.group))]);
-        return Ok(put(&document, root, &Part { key: Some("hooks"), value: hooks }));
+        return Ok(put(&document, root, &hooks_part()));
     };
     if !matches!(hooks.content, Content::Object(_)) {
         return Err(bad(text, hooks.start, "`hooks` is not an object"));
     }
-    let Some(event) = hooks.member(wanted.event) else {
-        let part = Part { key: Some(wanted.event), value: list(&wanted.group) };
-        return Ok(put(&document, hooks, &part));
+    let Some(event) = hooks.member(name) else {
+        return Ok(put(&document, hooks, &Part { key: Some(name), value: list() }));
     };
     if !matches!(event.content, Content::Array(_)) {
-        return Err(bad(text, event.start, format!("`hooks.{}` is not a list", wanted.event)));
+        return Err(bad(text, event.start, format!("`hooks.{name}` is not a list")));
     }
-    Ok(put(&document, event, &Part { key: None, value: wanted.group.clone() }))
+    Ok(put(&document, event, &Part { key: None, value: group.clone() }))
+}
+
+/// Puts a variable at the end of those of the settings. One of the user's own stays as it is.
+fn insert_variable(text: &str, name: &'static str, value: &str) -> Result<String, BadSettings> {
+    let document = Document::parse(text)?;
+    let whole =
+        || Part { key: Some(VARIABLES), value: Shape::Object(vec![(name, Shape::text(value))]) };
+    let Some(root) = &document.root else { return Ok(begin(text, &whole())) };
+    let Some(variables) = root.member(VARIABLES) else { return Ok(put(&document, root, &whole())) };
+    if !matches!(variables.content, Content::Object(_)) {
+        return Err(bad(text, variables.start, format!("`{VARIABLES}` is not an object")));
+    }
+    if variables.member(name).is_some() {
+        return Ok(text.to_owned());
+    }
+    Ok(put(&document, variables, &Part { key: Some(name), value: Shape::text(value) }))
 }
 
 /// Begins an object in a text that has none. The blank line at its start says that the text was
@@ -137,7 +158,14 @@ fn comments_end(text: &str, from: usize) -> usize {
 /// Takes the last entry of ours out, and what came with it.
 pub(super) fn remove_last(text: &str, document: &Document<'_>) -> Removal {
     let Some(root) = &document.root else { return Removal::Nothing };
-    let Some(path) = last_entry(root) else { return Removal::Nothing };
+    match last_entry(root) {
+        Some(path) => remove_at(text, root, &path),
+        None => Removal::Nothing,
+    }
+}
+
+/// Takes out what stands at the end of a way, and what came with it.
+fn remove_at(text: &str, root: &Node, path: &[(&Node, &Item)]) -> Removal {
     // What has nothing else in it, and was not there before us, goes as a whole.
     let is_ours = |(container, _): &&(&Node, &Item)| is_made_for_its_part(text, container);
     let gone = path.iter().rev().take_while(is_ours).count();
@@ -149,8 +177,47 @@ pub(super) fn remove_last(text: &str, document: &Document<'_>) -> Removal {
     })
 }
 
+/// Puts a server of tools at the end of those of the settings, in the place of an older one of ours. One of
+/// the user's own with the same name stays.
+pub(super) fn insert_server(text: &str, server: &Shape) -> Result<String, BadSettings> {
+    let document = Document::parse(text)?;
+    let whole =
+        || Part { key: Some(SERVERS), value: Shape::Object(vec![(SERVER_NAME, server.clone())]) };
+    let Some(root) = &document.root else { return Ok(begin(text, &whole())) };
+    let Some(servers) = root.member(SERVERS) else { return Ok(put(&document, root, &whole())) };
+    if !matches!(servers.content, Content::Object(_)) {
+        return Err(bad(text, servers.start, format!("`{SERVERS}` is not an object")));
+    }
+    if servers.member(SERVER_NAME).is_some() {
+        return Ok(text.to_owned());
+    }
+    Ok(put(&document, servers, &Part { key: Some(SERVER_NAME), value: server.clone() }))
+}
+
+/// Takes our server out, and what came with it.
+pub(super) fn remove_server(text: &str, document: &Document<'_>) -> Removal {
+    let Some(root) = &document.root else { return Removal::Nothing };
+    let path = last_with_key(root, SERVERS).and_then(|servers| {
+        let ours = last_with_key(&servers.value, SERVER_NAME)?;
+        is_our_server(&ours.value).then(|| vec![(root, servers), (&servers.value, ours)])
+    });
+    path.map_or(Removal::Nothing, |path| remove_at(text, root, &path))
+}
+
 /// The way to our last entry: each container with the part of it that leads there.
 fn last_entry(root: &Node) -> Option<Vec<(&Node, &Item)>> {
+    last_variable(root).or_else(|| last_group(root))
+}
+
+fn last_variable(root: &Node) -> Option<Vec<(&Node, &Item)>> {
+    let variables = last_with_key(root, VARIABLES)?;
+    let is_ours =
+        |item: &&Item| item.key.as_deref().is_some_and(|name| is_our_variable(name, &item.value));
+    let ours = variables.value.items().iter().rfind(is_ours)?;
+    Some(vec![(root, variables), (&variables.value, ours)])
+}
+
+fn last_group(root: &Node) -> Option<Vec<(&Node, &Item)>> {
     let hooks = last_with_key(root, "hooks")?;
     hooks.value.items().iter().rev().find_map(|event| {
         event.value.items().iter().rev().find_map(|group| {

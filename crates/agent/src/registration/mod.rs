@@ -6,20 +6,25 @@
 //! that was there and empty has a blank line before its end while our entry is in it; one that
 //! came with our entry has none and goes with it.
 //!
-//! Comments and trailing commas are kept. The command is one text, quoted for a shell: versions
-//! that know no `args` run it, and so do those that do.
+//! Comments and trailing commas are kept. Where a program can start a hook without a shell of its
+//! own it is told to: Claude Code wraps everything else in the shell that we register.
 
 mod edit;
 mod entries;
 mod layout;
 mod scan;
+mod servers;
+pub(crate) mod starter;
 
-pub use entries::{Handler, Subscription};
+pub use entries::{Handler, JOURNAL_OPTION, Ours, Subscription};
 pub use scan::BadSettings;
+pub use servers::{
+    SERVER_NAME, ServerForm, ServerSettings, register_server, registered_server, unregister_server,
+};
 
 use crate::product::Product;
 use edit::{insert, remove_last};
-use entries::{Wanted, ours, wanted};
+use entries::{VARIABLES, Wanted, is_our_variable, ours, wanted};
 use scan::{Document, Node};
 
 /// Who should have the hook: the user of this machine, or everybody who clones the repository.
@@ -33,6 +38,17 @@ pub enum Sharing {
 #[derive(Clone, Copy, Debug)]
 pub struct HookProgram<'a> {
     pub words: &'a [String],
+    /// The journal without which nothing is to be allowed; none where the settings are everybody's.
+    pub journal: Option<&'a str>,
+    /// The program that shell calls are wrapped in, where the program can be told one.
+    pub shell: Option<&'a str>,
+}
+
+impl<'a> HookProgram<'a> {
+    /// A program that is told no journal and brings no shell.
+    pub const fn new(words: &'a [String]) -> Self {
+        Self { words, journal: None, shell: None }
+    }
 }
 
 /// The settings with the hook in them, in the place of older entries of ours. Once it is there,
@@ -75,22 +91,34 @@ pub fn unregister(_product: Product, text: &str) -> Result<Option<String>, BadSe
 /// Whether every event that we need leads to a program of ours.
 pub fn is_registered(product: Product, text: &str) -> bool {
     let Ok(document) = Document::parse(text) else { return false };
-    let program = HookProgram { words: &[] };
-    wanted(product, &program).iter().all(|each| our_groups(&document, each.event).next().is_some())
+    let program = HookProgram::new(&[]);
+    wanted(product, &program).iter().all(|each| match each {
+        Wanted::Group { event, .. } => our_groups(&document, event).next().is_some(),
+        Wanted::Variable { .. } => true,
+    })
 }
 
 /// The words of the first command of ours in the settings, without the product's.
 pub fn registered_program(product: Product, text: &str) -> Option<Vec<String>> {
+    registered(product, text).map(|ours| ours.words)
+}
+
+/// The first command of ours in the settings.
+pub fn registered(_product: Product, text: &str) -> Option<Ours> {
     let document = Document::parse(text).ok()?;
     let events = document.root.as_ref()?.member("hooks")?.items();
     let mut groups = events.iter().flat_map(|event| event.value.items());
-    let mut words = groups.find_map(|group| {
+    groups.find_map(|group| {
         group.value.member("hooks")?.items().iter().find_map(|handler| ours(&handler.value))
-    })?;
-    if words.last().is_some_and(|word| word == product.as_str()) {
-        words.pop();
-    }
-    Some(words)
+    })
+}
+
+/// The shell that the settings wrap calls in, if it is ours.
+pub fn registered_shell(product: Product, text: &str) -> Option<String> {
+    let document = Document::parse(text).ok()?;
+    let name = product.shell_variable()?;
+    let value = document.root.as_ref()?.member(VARIABLES)?.member(name)?;
+    is_our_variable(name, value).then(|| value.as_text().unwrap_or_default().to_owned())
 }
 
 /// Settings as plain values, whatever comments are in them; none where they cannot be read.
@@ -100,15 +128,33 @@ pub(crate) fn value(text: &str) -> Option<serde_json::Value> {
 
 /// Whether our entries are there as they should be, once each and nowhere else.
 fn is_current(document: &Document<'_>, wanted: &[Wanted]) -> bool {
-    let is_as_wanted = |each: &Wanted| {
-        let mut groups = our_groups(document, each.event);
-        groups.next().is_some_and(|group| each.group.matches(group)) && groups.next().is_none()
+    let root = document.root.as_ref();
+    let variables = root.and_then(|root| root.member(VARIABLES));
+    let is_as_wanted = |each: &Wanted| match each {
+        Wanted::Group { event, group } => {
+            let mut groups = our_groups(document, event);
+            groups.next().is_some_and(|found| group.matches(found)) && groups.next().is_none()
+        }
+        // One of the user's own stays: then there is nothing to be done.
+        Wanted::Variable { name, value } => variables
+            .and_then(|variables| variables.member(name))
+            .is_some_and(|found| !is_our_variable(name, found) || found.as_text() == Some(value)),
     };
-    let Some(hooks) = document.root.as_ref().and_then(|root| root.member("hooks")) else {
+    let Some(hooks) = root.and_then(|root| root.member("hooks")) else {
         return false;
     };
     let found: usize = hooks.items().iter().map(|event| groups_of(&event.value).count()).sum();
-    wanted.iter().all(is_as_wanted) && found == wanted.len()
+    let groups = wanted.iter().filter(|each| matches!(each, Wanted::Group { .. })).count();
+    let is_wanted = |name: &str| {
+        wanted.iter().any(|each| matches!(each, Wanted::Variable { name: it, .. } if *it == name))
+    };
+    let is_left = variables.is_some_and(|variables| {
+        variables.items().iter().any(|item| {
+            let name = item.key.as_deref().unwrap_or_default();
+            is_our_variable(name, &item.value) && !is_wanted(name)
+        })
+    });
+    wanted.iter().all(is_as_wanted) && found == groups && !is_left
 }
 
 fn our_groups<'d>(document: &'d Document<'_>, event: &str) -> impl Iterator<Item = &'d Node> {

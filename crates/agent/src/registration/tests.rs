@@ -11,8 +11,14 @@ fn words(program: &[&str]) -> Vec<String> {
     program.iter().map(|word| (*word).to_owned()).collect()
 }
 
+/// As `init` registers it for one user.
+fn program(words: &[String]) -> HookProgram<'_> {
+    let (journal, shell) = (Some("0123abcd"), Some("/opt/bin/waypost-shell"));
+    HookProgram { words, journal, shell }
+}
+
 fn registered(product: Product, text: Option<&str>) -> Result<String, BadSettings> {
-    register(product, text, &HookProgram { words: &words(&["/opt/bin/waypost-hook"]) })
+    register(product, text, &program(&words(&["/opt/bin/waypost-hook"])))
 }
 
 /// Registers, looks, registers again, takes out again; returns the settings with the hook.
@@ -24,7 +30,7 @@ fn check(product: Product, text: &str) -> String {
     assert_eq!(registered(product, Some(&with)).unwrap(), with);
     assert_eq!(unregister(product, &with).unwrap().as_deref(), Some(text), "{with}");
     let moved = words(&["/my tools/waypost", "hook"]);
-    let other = register(product, Some(&with), &HookProgram { words: &moved }).unwrap();
+    let other = register(product, Some(&with), &HookProgram::new(&moved)).unwrap();
     assert_eq!(registered_program(product, &other), Some(moved));
     assert_eq!(unregister(product, &other).unwrap().as_deref(), Some(text), "{other}");
     with
@@ -107,7 +113,7 @@ fn settings_of_every_form_come_back_to_the_byte() {
 fn what_the_user_changes_in_between_stays_changed() {
     let before = "{\n  \"model\": \"a\",\n  \"hooks\": {\n    \"Stop\": []\n  },\n  \"z\": 1\n}\n";
     let change = |text: &str| {
-        text.replace("\"a\"", "\"b\"").replace("  \"z\": 1\n", "  \"z\": 1,\n  \"new\": [ ]\n")
+        text.replace("\"a\"", "\"b\"").replace("  \"z\": 1", "  \"new\": [ ],\n  \"z\": 1")
     };
     let with = change(&registered(Product::CLAUDE, Some(before)).unwrap());
     assert_eq!(unregister(Product::CLAUDE, &with).unwrap(), Some(change(before)));
@@ -309,6 +315,9 @@ fn without_ours(mut value: Value, before: &Value) -> Value {
     hooks.retain(|event, _| before["hooks"].get(event).is_some());
     if before.get("hooks").is_none() {
         value.as_object_mut().unwrap().remove("hooks");
+    }
+    if before.get("env").is_none() {
+        value.as_object_mut().unwrap().remove("env");
     }
     value
 }

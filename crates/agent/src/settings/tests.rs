@@ -42,7 +42,7 @@ impl Machine {
 
 fn hook(product: Product) -> String {
     let words = ["/bin/waypost-hook".to_owned()];
-    register(product, None, &HookProgram { words: &words }).unwrap()
+    register(product, None, &HookProgram::new(&words)).unwrap()
 }
 
 #[test]

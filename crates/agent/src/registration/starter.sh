@@ -1,0 +1,6 @@
+"$0" "$@"; c=$?; case $c in 0|2) exit $c;; esac
+no() { echo "waypost-hook cannot be asked (exit $c), and $1, so nothing is allowed: put waypost-hook back where it was, or a person runs \`waypost init\` in this folder" >&2; exit 2; }
+look() { [ -e "$1/journal.db" ] || [ -L "$1" ] || return 0; f=1; h=1; if [ -f "$1/gate/$2" ]; then h=; s=1; while read -r w _; do case $w in phase) h=1;; sum) s=;; esac; done <"$1/gate/$2"; h=$h$s; fi; [ -z "$h" ] || no "a workflow is active here"; }
+f=; for d in "$PWD" PROJECTS; do while [ -n "$d" ]; do if [ -f "$d/.git" ]; then read -r _ g <"$d/.git"; case $g in /*) ;; *) g=$d/$g;; esac; look "$g/../../waypost" "${g##*/}"; break; elif [ -e "$d/.git" ]; then look "$d/.git/waypost" main; break; else look "$d/.waypost" main; fi; d=${d%/*}; done; done
+case "$*" in *--journal*) [ -n "$f" ] || no "the journal of this project is gone";; esac
+for p in SHELLS; do case $p in */waypost-shell) [ -x "$p" ] || while read -r e || [ -n "$e" ]; do case $e in *\"tool_name\":\"Bash\"*) echo "$p is gone, and every command is run by it: put it back where it was, or a person takes it out of the settings of this folder (\`env\`)" >&2; exit 2;; esac; done;; esac; done; exit 0

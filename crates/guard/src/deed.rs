@@ -17,6 +17,8 @@ pub struct Deed {
     pub publishes: Option<String>,
     /// A `waypost` command that is reserved for a person.
     pub reserved: Option<String>,
+    /// A tool of another maker that does not plainly read.
+    pub foreign: Option<String>,
     /// Why it cannot be told what the call does.
     pub unknowable: Option<String>,
     /// Counted work, so that it can be shown to grow with the length of the input alone.
@@ -67,8 +69,10 @@ pub trait Look: Sync {
     fn recipe(&self, recipe: &Recipe<'_>) -> Script;
     /// Whether writing a path touches a protected file beyond those that are known by name.
     fn is_protected(&self, path: &str, reach: Reach) -> bool;
-    /// The files in which agent programs can be told not to ask us.
+    /// The files and folders in which agent programs are told what to run, and whom to ask before.
     fn agent_settings(&self) -> &[SettingsFile];
+    /// The top of the work tree that the event's folder is in, as git prints it.
+    fn top(&self) -> Option<String>;
 }
 
 /// A variable that no command can set: its value is never known. An answer of [`Look`] has it in
@@ -133,6 +137,10 @@ pub struct Context<'a> {
     pub look: &'a dyn Look,
     /// MCP tools that write files, by their full names.
     pub writing_tools: &'a [String],
+    /// MCP tools that no gate is about; `*` at the end stands for any rest.
+    pub free_tools: &'a [String],
+    /// Whether a shell call ends up behind the wall: then what scripts and recipes do is its matter.
+    pub is_walled: bool,
 }
 
 impl fmt::Debug for Context<'_> {

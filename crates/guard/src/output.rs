@@ -1,4 +1,5 @@
-//! What a command prints, where that can be read off: `echo`, `printf` and `cat <<END`.
+//! What a command prints, where that can be read off: `echo`, `printf`, `cat <<END`, and git's word for
+//! the top of the work tree.
 //!
 //! Enough to follow text into a shell or into a command's name; anything else is not known.
 
@@ -14,7 +15,7 @@ const NESTING_LIMIT: u8 = 8;
 
 /// The text that a command writes to its standard output.
 pub(crate) fn output_of(node: &Node, scope: &Scope) -> Option<String> {
-    let NodeKind::Command { words, redirects, .. } = &node.kind else { return None };
+    let NodeKind::Command { words, redirects, assignments } = &node.kind else { return None };
     if scope.nesting >= NESTING_LIMIT {
         return None;
     }
@@ -28,6 +29,9 @@ pub(crate) fn output_of(node: &Node, scope: &Scope) -> Option<String> {
             [one] => input_text(one, scope),
             _ => None,
         },
+        "git" if assignments.is_empty() && arguments == ["rev-parse", "--show-toplevel"] => {
+            scope.top.as_ref().map(|top| format!("{top}\n"))
+        }
         _ => None,
     }
 }

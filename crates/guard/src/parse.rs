@@ -22,9 +22,14 @@ const COMPOUND_LIMIT: usize = 1000;
 /// copies or drops it.
 const SEPARATOR_LIMIT: usize = 8000;
 
+/// Operators between two semicolons once arithmetic may have begun: the parser nests an expression
+/// once for each of them, and a level takes up to 15 KB unoptimised. More than any code that stands
+/// in a here-document has.
+const OPERATOR_LIMIT: usize = 4000;
+
 /// A stack with room for texts at these limits: a level of compounds takes some 8 KB unoptimised,
-/// one of lists 2 KB.
-pub(crate) const STACK: usize = 64 * 1024 * 1024;
+/// one of lists 2 KB. Only what is used of it is ever there.
+pub(crate) const STACK: usize = 128 * 1024 * 1024;
 
 /// Words that begin a compound command.
 const COMPOUNDS: &[&str] = &[
@@ -45,6 +50,7 @@ pub(crate) enum Unparsed {
 pub(crate) fn parse(text: &str) -> Result<Vec<Node>, Unparsed> {
     let is_deep = separators(text) > SEPARATOR_LIMIT
         || compounds(text) > COMPOUND_LIMIT
+        || operators(text) > OPERATOR_LIMIT
         || most_open(text) > OPEN_LIMIT
         || is_tangled(text);
     if is_deep {
@@ -59,7 +65,19 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Node>, Unparsed> {
 
 /// Whether a text may need a stack of [`STACK`] bytes.
 pub(crate) fn needs_room(text: &str) -> bool {
-    separators(text) > SHALLOW || compounds(text) > SHALLOW
+    separators(text) > SHALLOW || compounds(text) > SHALLOW || operators(text) > SHALLOW
+}
+
+/// How many operators one arithmetic expression of a text can have at most. Where one begins is not
+/// told by its letters alone: `a[…]=` and `${a:…}` hold arithmetic too. None spans a semicolon but
+/// those of `for ((…; …))`, which are three.
+fn operators(text: &str) -> usize {
+    let Some(start) = text.find(['[', '{']).into_iter().chain(text.find("((")).min() else {
+        return 0;
+    };
+    let is_operator = |c: &u8| b"!~+-*/%<>=?:,^&|[".contains(c);
+    let count = |part: &[u8]| part.iter().filter(|c| is_operator(c)).count();
+    text.as_bytes()[start..].split(|c| *c == b';').map(count).max().unwrap_or(0)
 }
 
 fn separators(text: &str) -> usize {
@@ -169,5 +187,33 @@ mod tests {
         check("${x:-`", "`}", 17, Some(Unparsed::TooDeep));
         check("`<(", ")`", 17, Some(Unparsed::TooDeep));
         check("\"`", "`\"", 30, Some(Unparsed::TooDeep));
+    }
+
+    #[test]
+    fn arithmetic_is_bounded_wherever_it_stands() {
+        for operator in ["!", "~", "-", "+ ", "1=", "1?1:", "1**", "1+", "a[", "1,", "++"] {
+            for (open, close) in [
+                ("echo $((", "))"),
+                ("((", "))"),
+                ("a[", "]=1"),
+                ("echo ${a:", "}"),
+                ("let '", "'"),
+            ] {
+                for count in [90, 1_000, 5_900, 30_000] {
+                    let text = format!("{open}{}1{close}", operator.repeat(count));
+                    // Whatever comes of it, it comes back.
+                    let room = std::thread::Builder::new().stack_size(STACK);
+                    let parsed = room.spawn(move || parse(&text).is_ok());
+                    let _either_way: bool = parsed.unwrap().join().unwrap();
+                }
+            }
+        }
+        let deep = format!("echo $(({}1))", "!".repeat(5_900));
+        assert_eq!(parse(&deep).err(), Some(Unparsed::TooDeep));
+        assert!(needs_room(&format!("echo $(({}1))", "!".repeat(200))));
+        // Code in a here-document is no expression.
+        let code =
+            "    let total = items.iter().map(|it| it.price * it.count).sum();\n".repeat(600);
+        assert!(operators(&format!("cat > x.rs <<'E'\n{code}E\n")) < SHALLOW);
     }
 }

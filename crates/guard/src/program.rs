@@ -125,6 +125,9 @@ impl Walk<'_> {
     fn repository(&mut self, name: &str, fields: &[String]) -> bool {
         let words = spoken(fields);
         let arguments = &fields[1..];
+        if (FORGES.contains(&name) || name.starts_with("git-")) && asks_for_help(arguments) {
+            return true;
+        }
         match name {
             "git" => self.git(arguments, &words),
             "hub" => self.hub(arguments, &words),
@@ -186,10 +189,9 @@ impl Walk<'_> {
             }
             "cd" | "pushd" => {
                 let target = options::positionals(arguments, &[]).first().copied().unwrap_or("~");
-                let target = if target == "-" { "\0" } else { target };
-                self.shell.folder = joined(&self.shell.folder, target);
+                self.change_folder(if target == "-" { "\0" } else { target });
             }
-            "popd" => self.shell.folder = UNKNOWN.to_string(),
+            "popd" => self.change_folder("\0"),
             "export" | "declare" | "local" | "readonly" | "typeset" => {
                 arguments.iter().for_each(|argument| self.environment(argument));
                 arguments.iter().for_each(|argument| self.assign(argument));
@@ -240,6 +242,14 @@ impl Walk<'_> {
             _ => return false,
         }
         true
+    }
+
+    fn change_folder(&mut self, target: &str) {
+        // Another folder may be in another work tree.
+        if self.shell.scope.top.as_deref() != Some(target) {
+            self.shell.scope.top = None;
+        }
+        self.shell.folder = joined(&self.shell.folder, target);
     }
 
     fn prefix(&mut self, name: &str, arguments: &[String]) -> bool {
@@ -413,7 +423,10 @@ impl Walk<'_> {
         if is_fresh {
             return self.unknowable(&format!("{path} is written by the same command that runs it"));
         }
-        if reader == Reader::Kernel && is_wrapper(&path) || !self.look_once() {
+        if self.context.is_walled || reader == Reader::Kernel && is_wrapper(&path) {
+            return;
+        }
+        if !self.look_once() {
             return;
         }
         let found = self.context.look.script(&path, reader);
@@ -440,6 +453,15 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// Whether a program is asked for its manual: its commands by name, then the question, and no option
+/// that could take the question for its value.
+fn asks_for_help(arguments: &[String]) -> bool {
+    let Some((last, commands)) = arguments.split_last() else { return false };
+    matches!(last.as_str(), "--help" | "-h")
+        && !commands.is_empty()
+        && commands.iter().all(|it| !it.starts_with('-') && !it.contains(UNKNOWN))
 }
 
 /// Whether a script of the project is one of those that only start a build or a test runner, which

@@ -24,8 +24,9 @@ const GLOB: [char; 5] = ['*', '?', '[', '{', UNKNOWN];
 
 /// Whether a path is a file descriptor or device, so that writing it changes no file.
 pub(crate) fn is_device(path: &str) -> bool {
+    let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|c| c.is_ascii_digit());
     matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty" | "/dev/zero" | "-")
-        || path.starts_with("/dev/fd/")
+        || path.strip_prefix("/dev/fd/").is_some_and(is_number)
 }
 
 /// Whether writing a path moves a branch.

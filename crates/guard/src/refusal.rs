@@ -26,6 +26,10 @@ pub struct Standing<'a> {
     pub current_branch: Option<&'a str>,
     /// Whether a path is one of the design's, which are free in DESIGN and REVIEW.
     pub is_design: &'a dyn Fn(&str) -> bool,
+    /// Whether a path is scratch, which no gate is about.
+    pub is_scratch: &'a dyn Fn(&str) -> bool,
+    /// Whether the call ends up behind the wall: then only what is plain is refused here.
+    pub is_walled: bool,
 }
 
 /// Why a tool call is refused.
@@ -47,6 +51,7 @@ pub enum Rule {
     Push,
     Commit,
     Write,
+    Tool,
     Unknowable,
 }
 
@@ -59,6 +64,7 @@ impl Rule {
             Self::Push => "push",
             Self::Commit => "commit",
             Self::Write => "write",
+            Self::Tool => "tool",
             Self::Unknowable => "unknowable",
         }
     }
@@ -80,7 +86,7 @@ pub fn refusal(deed: &Deed, standing: &Standing<'_>) -> Option<Refusal> {
     let rights = standing.rights;
     let refused =
         |rule, message| Some(Refusal { rule, message, next: Some(standing.next.clone()) });
-    if let Some(write) = deed.protected.first() {
+    if let Some(write) = deed.protected.iter().find(|write| standing.is_told(write)) {
         let (message, next) = protection(write);
         return Some(Refusal { rule: Rule::Protected, message, next });
     }
@@ -99,6 +105,18 @@ pub fn refusal(deed: &Deed, standing: &Standing<'_>) -> Option<Refusal> {
     }
     if let Some(write) = deed.writes.iter().find(|write| !standing.allows_write(write)) {
         return refused(Rule::Write, standing.closes(&write.words, Rule::Write));
+    }
+    if let Some(name) = deed.foreign.as_ref().filter(|_| rights != Rights::ALL) {
+        let message = format!(
+            "what the tool {name} does is not known, and it does not plainly read, so it is closed \
+             in phase {}; a person allows it by the line `free_tools = [\"{name}\"]` below \
+             `[workflow]` in waypost.toml",
+            standing.phase
+        );
+        return refused(Rule::Tool, message);
+    }
+    if standing.is_walled {
+        return None;
     }
     let reason = deed.unknowable.as_ref().filter(|_| rights != Rights::ALL)?;
     let message = format!(
@@ -129,7 +147,24 @@ impl Standing<'_> {
             Target::Path(path) => (self.is_design)(path),
             Target::Unknown => false,
         };
-        self.rights.write || (self.rights.write_design && is_design())
+        let is_scratch = || match &write.target {
+            Target::Path(path) => (self.is_scratch)(path),
+            Target::Unknown => false,
+        };
+        self.rights.write
+            || (self.rights.write_design && is_design())
+            || !self.is_told(write)
+            || is_scratch()
+    }
+
+    /// Whether it is told which file is written, or has to be: behind the wall, what is not told
+    /// is held there.
+    fn is_told(&self, write: &Write) -> bool {
+        let is_plain = || match &write.target {
+            Target::Path(path) => !path.contains(['*', '?', '[', '{', '…', '~']),
+            Target::Unknown => false,
+        };
+        !self.is_walled || is_plain()
     }
 
     fn closes(&self, words: &str, rule: Rule) -> String {

@@ -55,7 +55,7 @@ impl Walk<'_> {
         if texts.iter().any(|text| text.contains(UNKNOWN)) {
             return self.unknowable("which target is made is only known at run time");
         }
-        if !self.look_once() {
+        if self.context.is_walled || !self.look_once() {
             return;
         }
         let file = job.file.as_deref();

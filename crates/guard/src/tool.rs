@@ -1,9 +1,10 @@
 //! What a tool call other than a plain shell command would do, by the tool's name and fields.
 //!
 //! Knows the tools of Claude Code, Codex and Gemini CLI that write files or run commands, and the
-//! MCP tools that the configuration lists. Every other tool does nothing that a gate is about.
+//! MCP tools that the configuration lists. An MCP tool that is not listed does something unknown,
+//! unless its name plainly says that it reads. Every other tool does nothing that a gate is about.
 
-use crate::deed::{Context, Deed};
+use crate::deed::{Context, Deed, Target, Write};
 use crate::protected::joined;
 use crate::walk::{Input, Walk, judge};
 
@@ -20,6 +21,28 @@ pub const PARSED_FIELDS: &[&str] = &["command", "cmd", "chars", "input", "patch"
 /// Fields in which a patch is given.
 const PATCH_FIELDS: &[&str] = &["input", "patch", "command"];
 
+/// Tools that run a command in a shell.
+const SHELL_TOOLS: &[&str] = &[
+    "Bash",
+    "Monitor",
+    "run_shell_command",
+    "exec_command",
+    "shell",
+    "shell_command",
+    "local_shell",
+];
+
+/// Verbs with which the name of a tool begins that only reads.
+const READING_VERBS: &[&str] = &[
+    "get", "list", "read", "search", "find", "fetch", "query", "show", "view", "describe",
+    "lookup", "count",
+];
+
+/// Whether a tool runs a command in a shell.
+pub fn is_shell_tool(name: &str) -> bool {
+    SHELL_TOOLS.contains(&name)
+}
+
 /// Judges a tool call by the tool's name and the text fields of its input. A command that is given
 /// as a list of words comes as one text, each word quoted for the shell.
 pub fn judge_tool(name: &str, fields: &[(&str, &str)], context: &Context<'_>) -> Deed {
@@ -28,8 +51,7 @@ pub fn judge_tool(name: &str, fields: &[(&str, &str)], context: &Context<'_>) ->
         names.iter().find_map(find).map(|(_, text)| *text)
     };
     judge(context, |walk| match name {
-        "Bash" | "Monitor" | "run_shell_command" | "exec_command" | "shell" | "shell_command"
-        | "local_shell" => {
+        _ if is_shell_tool(name) => {
             if let Some(folder) = first(FOLDER_FIELDS) {
                 walk.shell.folder = joined("", folder);
             }
@@ -50,16 +72,73 @@ pub fn judge_tool(name: &str, fields: &[(&str, &str)], context: &Context<'_>) ->
         _ if context.writing_tools.iter().any(|tool| tool == name) => {
             walk.named_file(first(PATH_FIELDS), name);
         }
+        _ if is_foreign(name) && !is_free(name, context.free_tools) && !plainly_reads(name) => {
+            walk.deed.foreign = Some(name.to_owned());
+        }
         _ => {}
     })
+}
+
+/// Whether a tool comes from a server of another maker.
+fn is_foreign(name: &str) -> bool {
+    name.starts_with("mcp_")
+}
+
+fn is_free(name: &str, free: &[String]) -> bool {
+    free.iter().any(|tool| match tool.strip_suffix('*') {
+        // A star alone would free what no person has thought of.
+        Some(start) => start.len() > "mcp__".len() && name.starts_with(start),
+        None => tool == name,
+    })
+}
+
+/// Whether the tool's own name begins with a verb of reading, and says nothing beside it.
+fn plainly_reads(name: &str) -> bool {
+    let own = match name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
+        Some((_server, own)) => own,
+        // Others have single lines between server and tool; a server of one word is assumed.
+        None => name.strip_prefix("mcp_").and_then(|it| it.split_once('_')).map_or("", |it| it.1),
+    };
+    let mut words = own.split(|c: char| !c.is_ascii_alphanumeric()).flat_map(camel_words);
+    let first = words.next().unwrap_or_default();
+    READING_VERBS.contains(&first.as_str()) && !words.any(|word| word == "and" || word == "or")
+}
+
+/// The words of `readFile`, in small letters.
+fn camel_words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for c in text.chars() {
+        if words.is_empty() || c.is_ascii_uppercase() {
+            words.push(String::new());
+        }
+        words.last_mut().expect("there is one").push(c.to_ascii_lowercase());
+    }
+    words
 }
 
 impl Walk<'_> {
     fn named_file(&mut self, path: Option<&str>, words: &str) {
         match path {
-            Some(path) => self.write(path, words, false),
+            Some(path) => self.file(path, words),
             None => self.write_unknown(words),
         }
+    }
+
+    /// Notes a file that an agent program writes by itself. What is a stream or a process to a shell
+    /// is a way around to it.
+    fn file(&mut self, path: &str, words: &str) {
+        let lexical = joined(&self.shell.folder, path);
+        let is_within = |folder: &str| {
+            lexical
+                .strip_prefix(folder)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        if ["/dev", "/proc"].into_iter().any(is_within) || path.contains("/dev/fd") {
+            let write = Write { target: Target::Path(lexical), words: words.to_owned() };
+            self.deed.protected.push(write.clone());
+            return self.deed.writes.push(write);
+        }
+        self.write(path, words, false);
     }
 
     /// `apply_patch` as a shell command: the patch is an argument or standard input.
@@ -83,6 +162,6 @@ impl Walk<'_> {
         if paths.is_empty() {
             self.write_unknown(words);
         }
-        paths.iter().for_each(|path| self.write(path, words, false));
+        paths.iter().for_each(|path| self.file(path, words));
     }
 }

@@ -123,8 +123,9 @@ pub(crate) struct Walk<'c> {
 
 impl<'c> Walk<'c> {
     pub(crate) fn new(context: &'c Context<'c>) -> Self {
-        let shell =
-            Shell { scope: Scope::default(), folder: String::new(), input: Input::Inherited };
+        let top = context.look.top().map(Into::into);
+        let scope = Scope { top, ..Scope::default() };
+        let shell = Shell { scope, folder: String::new(), input: Input::Inherited };
         Self {
             context,
             deed: Deed::default(),
@@ -189,15 +190,23 @@ impl<'c> Walk<'c> {
         if protected::is_device(path) {
             return;
         }
+        // A folder before `..` may be a link: the disk is asked about the way as it is written.
+        let way = match path.split('/').any(|part| part == "..") {
+            true if path.starts_with(['/', '~']) || self.shell.folder.is_empty() => path.to_owned(),
+            true => format!("{}/{path}", self.shell.folder),
+            false => protected::joined(&self.shell.folder, path),
+        };
         let path = protected::joined(&self.shell.folder, path);
         if protected::is_ref(&path) {
             self.note_commit(words);
         }
         let reach = if removes { Reach::Below } else { Reach::File };
         let is_protected = self.is_protected_by_name(&path, removes)
-            || (!path.contains(UNKNOWN) && self.context.look.is_protected(&path, reach));
-        let is_unknown = path.contains(UNKNOWN);
-        let target = if is_unknown { Target::Unknown } else { Target::Path(path.clone()) };
+            || (!path.contains(UNKNOWN)
+                && (self.context.look.is_protected(&path, reach)
+                    || (way != path && self.context.look.is_protected(&way, reach))));
+        let is_unknown = path.contains(UNKNOWN) || way.contains(UNKNOWN);
+        let target = if is_unknown { Target::Unknown } else { Target::Path(way) };
         let write = Write { target, words: words.to_owned() };
         if is_protected {
             let target = Target::Path(path.replace(UNKNOWN, "…"));
@@ -289,6 +298,9 @@ impl<'c> Walk<'c> {
                 }
             }
             NodeKind::Function { name, body } => {
+                if name == "git" {
+                    self.shell.scope.top = None;
+                }
                 let bodies = self.functions.entry(name.clone()).or_default();
                 if bodies.len() >= MEANINGS {
                     return self.unknowable("one name is given many meanings");

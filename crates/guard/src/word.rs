@@ -39,6 +39,8 @@ pub(crate) struct Scope {
     /// A variable by which programs find programs, if the command sets one: a check that `waypost`
     /// runs would then be another.
     pub(crate) led: Option<Rc<str>>,
+    /// What `git rev-parse --show-toplevel` prints, as long as nothing has changed that.
+    pub(crate) top: Option<Rc<str>>,
     /// How often the command has set such a variable.
     pub(crate) choices: u32,
     /// How many outputs are being worked out inside one another.
@@ -67,6 +69,9 @@ impl Scope {
         if is_ours {
             self.choices += 1;
             self.chosen.get_or_insert_with(|| name.into());
+        }
+        if name == "PATH" || name.starts_with("GIT_") || name == "ENV" || name == "BASH_ENV" {
+            self.top = None;
         }
         if matches!(name, "PATH" | "BASH_ENV" | "ENV" | "SHELL") || name.starts_with("LD_") {
             self.choices += 1;
@@ -98,6 +103,9 @@ impl Scope {
         }
         if self.led.is_none() {
             self.led.clone_from(&other.led);
+        }
+        if self.top != other.top {
+            self.top = None;
         }
         if Rc::ptr_eq(&self.variables, &other.variables) {
             return;

@@ -64,7 +64,7 @@ struct Comparison {
 /// Compares the two; `None` if tree-sitter cannot read the text.
 fn compared(text: &str) -> Option<Comparison> {
     let tree = tree(text)?;
-    let context = Context { look: &World, writing_tools: &[] };
+    let context = Context { look: &World, writing_tools: &[], free_tools: &[], is_walled: false };
     let (deed, programs) = started_programs(text, &context);
     let seen: BTreeSet<String> = programs.into_iter().collect();
     let mut names = Vec::new();
@@ -111,7 +111,7 @@ proptest! {
 
     #[test]
     fn no_generated_command_is_missed(script in grammar::script()) {
-        let context = Context { look: &World, writing_tools: &[] };
+        let context = Context { look: &World, writing_tools: &[], free_tools: &[], is_walled: false };
         let (deed, programs) = started_programs(&script.text, &context);
         if deed.unknowable.is_none() {
             let is_missed = |name: &&String| !programs.contains(name);

@@ -15,7 +15,10 @@ use world::{World, judged, verdict};
 fn tools_are_judged_by_name_and_fields() {
     let check = |want: &str, tool: &str, fields: &[(&str, &str)]| {
         let writing_tools = ["mcp__fs__write".to_owned()];
-        let context = Context { look: &World, writing_tools: &writing_tools };
+        let free_tools = ["mcp__tickets__*".to_owned(), "mcp_notes_add".to_owned()];
+        let (look, is_walled) = (&World, false);
+        let context =
+            Context { look, writing_tools: &writing_tools, free_tools: &free_tools, is_walled };
         let deed = judge_tool(tool, fields, &context);
         assert_eq!(verdict(&deed), want, "{tool} {fields:?}");
     };
@@ -37,6 +40,37 @@ fn tools_are_judged_by_name_and_fields() {
     check("unknowable", "Bash", &[]);
     check("write", "mcp__fs__write", &[("path", "a")]);
     check("ok", "mcp__fs__read", &[("path", "a")]);
+    for tool in ["mcp__github__get_file", "mcp__x__listFiles", "mcp_github_search_code"] {
+        check("ok", tool, &[]);
+    }
+    for tool in ["mcp__tickets__close", "mcp_notes_add"] {
+        check("ok", tool, &[]);
+    }
+    for tool in [
+        "mcp__github__push_files",
+        "mcp__github__create_pull_request",
+        "mcp__shell__run",
+        "mcp__x__get_or_create",
+        "mcp__x__getter",
+        "mcp__x__",
+        "mcp__x",
+        "mcp_github_merge_pull_request",
+        "mcp_notes_add_all",
+    ] {
+        check("tool", tool, &[("path", "a")]);
+    }
+    for path in [
+        "/dev/fd/../../p/x",
+        "/dev/fd/3",
+        "/proc/self/cwd/x",
+        "/dev/./fd/3",
+        "/tmp/../proc/1/cwd/x",
+    ] {
+        check("write protected", "Write", &[("file_path", path)]);
+    }
+    check("write protected", "Write", &[("file_path", "/p/.claude/skills/ship/SKILL.md")]);
+    check("write protected", "Edit", &[("file_path", "~/.claude/commands/ship.md")]);
+    check("write", "Write", &[("file_path", "/p/.claude/memory/notes.md")]);
     check("ok", "Read", &[("file_path", "/p/.develop-workflow/state.json")]);
     check("ok", "Task", &[("prompt", "git push")]);
     let patch = "*** Begin Patch\n*** Update File: src/a.rs\n*** Move to: waypost.toml\n";
@@ -56,6 +90,8 @@ fn answer(command: &str, phase: Phase, rights: Rights, passed: usize) -> String 
         default_branch: Some("main"),
         current_branch: Some("topic"),
         is_design: &|path| path.starts_with("docs/"),
+        is_scratch: &|path| path.starts_with("/tmp/"),
+        is_walled: false,
     };
     let answer = refusal(&judged(command), &standing);
     answer.map_or_else(
@@ -117,6 +153,8 @@ fn a_default_branch_that_is_not_known_is_one_of_two() {
             default_branch: default,
             current_branch: current,
             is_design: &|_| false,
+            is_scratch: &|_| false,
+            is_walled: false,
         };
         let is_allowed = refusal(&judged(command), &standing).is_none();
         assert_eq!(is_allowed, want, "{command} of {default:?} on {current:?}");

@@ -37,11 +37,15 @@ impl Look for Disk {
     fn agent_settings(&self) -> &[SettingsFile] {
         const { &[SettingsFile { path: ".agent/hooks.json", is_known_by_name: true }] }
     }
+
+    fn top(&self) -> Option<String> {
+        Some("/top".to_owned())
+    }
 }
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
-    let deed = judge_shell(&text, &Context { look: &Disk, writing_tools: &[] });
+    let deed = judge_shell(&text, &Context { look: &Disk, writing_tools: &[], free_tools: &[], is_walled: false });
     let most = STEPS_PER_BYTE * text.len() as u64 + STEPS_MORE;
     // Scripts are short here, but each brings some steps of its own.
     assert!(deed.steps <= most + 100 * 1_000, "{} steps for {} bytes", deed.steps, text.len());

@@ -4,12 +4,14 @@ use waypost_guard::{Context, Deed, Look, Reach, Reader, Recipe, Runner, Script, 
 use waypost_model::layout::SettingsFile;
 
 /// What the agent programs of the tests read.
-const SETTINGS: [SettingsFile; 5] = [
+const SETTINGS: [SettingsFile; 7] = [
     SettingsFile { path: ".claude/settings.local.json", is_known_by_name: true },
     SettingsFile { path: ".claude/settings.json", is_known_by_name: true },
     SettingsFile { path: ".codex/hooks.json", is_known_by_name: true },
     SettingsFile { path: ".codex/config.toml", is_known_by_name: false },
     SettingsFile { path: ".gemini/settings.json", is_known_by_name: true },
+    SettingsFile { path: ".claude/skills", is_known_by_name: false },
+    SettingsFile { path: ".claude/commands", is_known_by_name: false },
 ];
 
 /// The project of the tests.
@@ -87,11 +89,16 @@ impl Look for World {
     fn agent_settings(&self) -> &[SettingsFile] {
         &SETTINGS
     }
+
+    fn top(&self) -> Option<String> {
+        Some("/p".to_owned())
+    }
 }
 
 /// The deed of a command in that project.
 pub(crate) fn judged(command: &str) -> Deed {
-    judge_shell(command, &Context { look: &World, writing_tools: &[] })
+    let context = Context { look: &World, writing_tools: &[], free_tools: &[], is_walled: false };
+    judge_shell(command, &context)
 }
 
 /// A deed in the words of `commands.txt`.
@@ -103,6 +110,7 @@ pub(crate) fn verdict(deed: &Deed) -> String {
         (!deed.pushes.is_empty(), "push"),
         (deed.publishes.is_some(), "publish"),
         (deed.reserved.is_some(), "reserved"),
+        (deed.foreign.is_some(), "tool"),
         (deed.unknowable.is_some(), "unknowable"),
     ];
     let words: Vec<&str> = words.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect();

@@ -89,6 +89,7 @@ fn spec(folder: &Path, id: String, text: &str) -> Spec {
         environment: environment(),
         limits: Limits { time: Some(PATIENCE), stall: Some(PATIENCE), ..Limits::default() },
         talk: None,
+        secrets: Vec::new(),
     }
 }
 

@@ -12,6 +12,8 @@
 //!   the start time that was seen.
 //! - An end that was not seen is never made up. A keeper that is killed may lose one.
 //! - Memory does not grow with output; what a log may not keep is counted.
+//! - What a child was given as secret ([`Spec::secrets`]) reaches no disk: the keeper takes it out of
+//!   logs, streams and reports before it writes them.
 //! - A child may have a lease ([`Lease`]): what it may do without a further word of an engine. Its
 //!   keeper holds it to that, with no engine alive. A keeper whose folder is gone ends what it keeps.
 //! - A child may be spoken with ([`Talk`]). What was said to it reaches it if the keeper lives, and

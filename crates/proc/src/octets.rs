@@ -77,6 +77,23 @@ pub(crate) mod words {
     }
 }
 
+/// Secret texts, as they are: what carries them is a socket of the user's own.
+pub(crate) mod secrets {
+    use super::{Deserialize as _, Deserializer, Serializer};
+    use waypost_redact::Secret;
+
+    pub(crate) fn serialize<S: Serializer>(value: &[Secret], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(value.iter().map(Secret::expose))
+    }
+
+    pub(crate) fn deserialize<'de, D>(from: D) -> Result<Vec<Secret>, D::Error>
+    where
+        D: Deserializer<'de>,
+    {
+        Ok(Vec::<String>::deserialize(from)?.into_iter().map(Secret::new).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,7 @@ use crate::octets;
 use serde::{Deserialize, Serialize};
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 use waypost_model::layout;
+use waypost_redact::Secret;
 
 /// The variable by which everything below a keeper can be recognised.
 pub const KEEPER_VARIABLE: &str = layout::variable::KEEPER;
@@ -32,6 +33,10 @@ pub struct Spec {
     /// How it is spoken with; `None`: its input is empty, and both outputs go to the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub talk: Option<Talk>,
+    /// What its output must not show, in any usual spelling: a mark takes its place before the first
+    /// byte is written anywhere. Keepers that do not know this word take nothing out.
+    #[serde(with = "octets::secrets", default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<Secret>,
 }
 
 /// A conversation with a child.
@@ -40,7 +45,7 @@ pub struct Spec {
 /// its stdout into a file that any process may read from the beginning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Talk {
-    /// Where stdout goes, whole and byte by byte; made before the child starts, where nothing may
+    /// Where stdout goes, whole and byte by byte but for secrets, line by line; made before the child starts, where nothing may
     /// be yet, absolute. stderr goes to the log.
     ///
     /// While the disk does not take it, the child is not read from, and its end is not told.
@@ -181,7 +186,7 @@ pub struct Ended {
     /// The last 8 KB of its output; of its stderr, if it is spoken with.
     #[serde(with = "octets::bytes", default, skip_serializing_if = "Vec::is_empty")]
     pub tail: Vec<u8>,
-    /// Bytes that it wrote, stdout and stderr together.
+    /// Bytes that it wrote, stdout and stderr together, with marks in place of secrets.
     pub output: u64,
     /// Bytes of these that neither the log nor the stream has.
     pub dropped: u64,

@@ -178,6 +178,28 @@ mod tests {
         );
     }
 
+    /// A child as the first version told of it, and as this one does.
+    const SPAWN: &str = r#"{"spawn":{"id":"T1","program":{"shell":"true"},"folder":"/","environment":[["A","b"]],"log":"/l","limits":{"time":null,"stall":null,"grace":{"secs":1,"nanos":0},"log_size":1,"open_files":null,"processes":null}"#;
+
+    #[test]
+    fn keepers_and_engines_of_other_versions_understand_each_other() {
+        let spec = |line: String| match serde_json::from_str::<Request>(&line).unwrap() {
+            Request::Spawn(spec) => *spec,
+            other => panic!("{other:?}"),
+        };
+        // An engine that knows no secrets has none.
+        let plain = spec(format!("{SPAWN}}}}}"));
+        assert_eq!(plain.secrets, []);
+        let told = String::from_utf8(line(&Request::Spawn(Box::new(plain.clone())))).unwrap();
+        assert!(!told.contains("secrets"), "{told}");
+        // A keeper leaves words alone that it does not know, as those before did with secrets.
+        assert_eq!(spec(format!("{SPAWN},\"of_a_later_version\":[1]}}}}")), plain);
+        let known = Spec { secrets: vec!["canary-4711".into()], ..plain };
+        let told = String::from_utf8(line(&Request::Spawn(Box::new(known.clone())))).unwrap();
+        assert_eq!(spec(told), known);
+        assert!(!format!("{known:?}").contains("canary-4711"));
+    }
+
     #[test]
     fn a_line_without_end_is_refused_when_it_is_too_long() {
         let mut lines = Lines::default();

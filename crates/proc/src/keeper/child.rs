@@ -15,6 +15,7 @@ use std::{
     os::fd::OwnedFd,
     time::{Duration, Instant},
 };
+use waypost_redact::Sieve;
 
 /// How long what a child left behind may take to end by itself: a `tee` has to write its last.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -33,6 +34,8 @@ pub(super) struct Child {
     pub(super) pidfd: Option<OwnedFd>,
     /// To its log; `None`: everybody has closed the other end.
     pipe: Option<PipeReader>,
+    /// What its output goes through on its way to the log.
+    sieve: Sieve,
     capture: Capture,
     /// `None`: it is not spoken with.
     pub(super) speech: Option<Speech>,
@@ -106,6 +109,7 @@ pub(super) enum Care {
 #[derive(Debug)]
 pub(super) struct Ears {
     pub(super) log: PipeReader,
+    pub(super) sieve: Sieve,
     pub(super) speech: Option<Speech>,
 }
 
@@ -122,6 +126,7 @@ impl Child {
             identity,
             pidfd: Some(pidfd),
             pipe: Some(ears.log),
+            sieve: ears.sieve,
             speech: ears.speech,
             group,
             capture: Capture::new(spec.log, spec.limits.log_size),
@@ -188,6 +193,16 @@ impl Child {
     pub(super) fn hear_all(&mut self, buffer: &mut [u8], now: Instant) {
         self.read(buffer, LAST_READS_MAX, now);
         self.listen(buffer, LAST_READS_MAX, now);
+        // A process outside of its tree may hold the pipe; what was held back is told all the same.
+        self.flush_sieve();
+        if let Some(speech) = &mut self.speech {
+            speech.flush_sieve();
+        }
+    }
+
+    fn flush_sieve(&mut self) {
+        let Self { sieve, capture, .. } = self;
+        sieve.finish(|bytes| capture.take(bytes));
     }
 
     fn listen(&mut self, buffer: &mut [u8], reads_max: usize, now: Instant) -> bool {
@@ -221,16 +236,22 @@ impl Child {
         for _ in 0..reads_max {
             let Some(pipe) = &self.pipe else { return };
             match rustix::io::read(pipe, &mut *buffer) {
-                Ok(0) => self.pipe = None,
+                Ok(0) => self.end_log(),
                 Ok(count) => {
                     self.heard = now;
-                    self.capture.take(&buffer[..count]);
+                    let Self { sieve, capture, .. } = self;
+                    sieve.push(&buffer[..count], |bytes| capture.take(bytes));
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::WOULDBLOCK) => return,
-                Err(_) => self.pipe = None,
+                Err(_) => self.end_log(),
             }
         }
+    }
+
+    fn end_log(&mut self) {
+        self.pipe = None;
+        self.flush_sieve();
     }
 
     /// Its first process has ended.

@@ -7,6 +7,7 @@ use super::{
     child::{Child, Ears, Phase},
     connection::Connection,
     family::{Key, Kinship},
+    redaction::Redaction,
     speech::Speech,
 };
 use crate::{
@@ -33,8 +34,10 @@ use std::{
     fs::File,
     io,
     os::{fd::OwnedFd, unix::net::UnixListener},
+    sync::Arc,
     time::{Duration, Instant},
 };
+use waypost_redact::{Form, Sieve};
 
 /// How long a keeper waits for the first engine.
 const FIRST_WAIT: Duration = Duration::from_secs(30);
@@ -97,6 +100,7 @@ impl Source {
 pub(super) struct Keeping {
     starter: Starter,
     births: Births,
+    redaction: Redaction,
     pub(super) epoll: OwnedFd,
     pub(super) listener: UnixListener,
     /// No engine is accepted before this; `None`: every engine is.
@@ -156,6 +160,7 @@ impl Keeping {
         Ok(Self {
             kinship: Kinship::new(&id),
             births: Births::default(),
+            redaction: Redaction::default(),
             starter: Starter::new(id).map_err(|e| ProcError::system("open /dev/null", e))?,
             epoll,
             listener,
@@ -336,14 +341,16 @@ impl Keeping {
     }
 
     /// A child's pipes, both ends; ours are watched, that of the log from later on.
-    fn pipes(&self, key: Key, spec: &Spec) -> io::Result<(Ears, Ends)> {
+    fn pipes(&mut self, key: Key, spec: &Spec) -> io::Result<(Ears, Ends)> {
         let (log, child_log) = io::pipe()?;
         rustix::io::ioctl_fionbio(&log, true)?;
         let mut ends = Ends { log: child_log, talk: None };
-        let Some(talk) = &spec.talk else { return Ok((Ears { log, speech: None }, ends)) };
-        let speech = Speech::begin(talk, &mut ends)?;
+        let searcher = self.redaction.searcher(&spec.secrets);
+        let sieve = Sieve::new(Arc::clone(&searcher), Form::Text);
+        let Some(talk) = &spec.talk else { return Ok((Ears { log, sieve, speech: None }, ends)) };
+        let speech = Speech::begin(talk, searcher, &mut ends)?;
         self.watch_speech(key, &speech).inspect_err(|_| Speech::undo(talk))?;
-        Ok((Ears { log, speech: Some(speech) }, ends))
+        Ok((Ears { log, sieve, speech: Some(speech) }, ends))
     }
 
     fn watch_speech(&self, key: Key, speech: &Speech) -> io::Result<()> {

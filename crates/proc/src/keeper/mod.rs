@@ -9,6 +9,7 @@ mod connection;
 mod conversation;
 mod family;
 mod keeping;
+mod redaction;
 mod speech;
 
 use crate::{cgroup::Home, error::ProcError, open_files, place::Place, spool::Spool};

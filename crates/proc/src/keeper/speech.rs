@@ -13,7 +13,9 @@ use std::{
     collections::VecDeque,
     fs,
     io::{self, PipeReader, PipeWriter},
+    sync::Arc,
 };
+use waypost_redact::{Form, Searcher, Sieve};
 
 #[derive(Debug)]
 pub(super) struct Speech {
@@ -25,12 +27,14 @@ pub(super) struct Speech {
     is_all: bool,
     /// The child's stdout; `None`: everybody has closed the other end.
     pub(super) pipe: Option<PipeReader>,
+    /// What its words go through on their way to the file.
+    sieve: Sieve,
     stream: Stream,
 }
 
 impl Speech {
     /// Makes the stream's file and both pipes, and puts the child's ends into `ends`.
-    pub(super) fn begin(talk: &Talk, ends: &mut Ends) -> io::Result<Self> {
+    pub(super) fn begin(talk: &Talk, searcher: Arc<Searcher>, ends: &mut Ends) -> io::Result<Self> {
         let (child_input, input) = io::pipe()?;
         let (pipe, child_output) = io::pipe()?;
         rustix::io::ioctl_fionbio(&input, true)?;
@@ -39,7 +43,9 @@ impl Speech {
         let stream = Stream::create(&talk.stream, talk.stream_size)?;
         ends.talk = Some((child_input, child_output));
         let unheard = talk.opening.iter().copied().collect();
-        Ok(Self { input: Some(input), unheard, is_all: talk.is_all, pipe: Some(pipe), stream })
+        let sieve = Sieve::new(searcher, Form::Lines);
+        let (input, pipe) = (Some(input), Some(pipe));
+        Ok(Self { input, unheard, is_all: talk.is_all, pipe, sieve, stream })
     }
 
     /// Takes the stream's file away again, for a child that was not started after all.
@@ -98,17 +104,30 @@ impl Speech {
         for _ in 0..reads_max {
             let Some(pipe) = self.pipe.as_ref().filter(|_| self.stream.is_written()) else { break };
             match rustix::io::read(pipe, &mut *buffer) {
-                Ok(0) => self.pipe = None,
+                Ok(0) => self.end(),
                 Ok(count) => {
                     has_come = true;
-                    self.stream.take(&buffer[..count]);
+                    let Self { sieve, stream, .. } = self;
+                    sieve.push(&buffer[..count], |bytes| stream.take(bytes));
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::WOULDBLOCK) => break,
-                Err(_) => self.pipe = None,
+                Err(_) => self.end(),
             }
         }
         has_come
+    }
+
+    /// Nothing more will be heard.
+    fn end(&mut self) {
+        self.pipe = None;
+        self.flush_sieve();
+    }
+
+    /// Writes what may have been the beginning of something secret, and will not be any more.
+    pub(super) fn flush_sieve(&mut self) {
+        let Self { sieve, stream, .. } = self;
+        sieve.finish(|bytes| stream.take(bytes));
     }
 
     /// Tries the disk again; says whether it has everything now.
@@ -120,7 +139,7 @@ impl Speech {
         self.stream.is_written()
     }
 
-    /// Bytes that came, and those of them that were too many.
+    /// Bytes for the stream, and those of them that were too many.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.stream.output(), self.stream.excess())
     }

@@ -151,6 +151,7 @@ fn engine(folder: &Path, token: &str) {
         log: folder.join(format!("{id}.log")),
         limits: Limits { grace: Duration::from_millis(100), ..Limits::default() },
         talk: None,
+        secrets: Vec::new(),
     };
     keeper.set_slots(2).unwrap();
     let gate = folder.join("gate").into_os_string().into_string().unwrap();

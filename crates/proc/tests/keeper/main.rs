@@ -10,6 +10,7 @@ mod lease;
 mod limits;
 mod output;
 mod running;
+mod secrets;
 mod shortage;
 mod site;
 mod talk;

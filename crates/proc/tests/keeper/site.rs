@@ -49,6 +49,7 @@ impl Site {
             log: self.log(id),
             limits: Limits { grace: Duration::from_millis(200), ..Limits::default() },
             talk: None,
+            secrets: Vec::new(),
         }
     }
 

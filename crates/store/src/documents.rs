@@ -21,6 +21,8 @@ use waypost_model::{layout, time::Time};
 
 /// Backups that are kept of one document.
 const BACKUPS_KEPT: usize = 20;
+/// How often an edit of another program may land between reading and writing.
+const ROUNDS_MAX: u32 = 20;
 /// More than any document.
 const DOCUMENT_SIZE_MAX: u64 = 64 << 20;
 
@@ -85,6 +87,56 @@ impl Document<'_> {
         Ok(Saved { hash: hash::sha256_hex(bytes), backup })
     }
 
+    /// Changes the content while no other process of ours does; nothing is written where `change`
+    /// leaves it as it is. An edit of another program that lands meanwhile is changed in its turn.
+    pub fn update<E: From<StoreError>>(
+        &self,
+        at: Time,
+        mut change: impl FnMut(Option<&[u8]>) -> Result<Vec<u8>, E>,
+    ) -> Result<Option<Saved>, E> {
+        let _turn = self.take_turn()?;
+        self.rescue_leftovers(at)?;
+        for round in 1.. {
+            let old = self.load()?;
+            let bytes = change(old.as_ref().map(|(bytes, _)| bytes.as_slice()))?;
+            let backup = match &old {
+                Some((old, _)) if *old == bytes => return Ok(None),
+                Some((old, _)) => Some(self.back_up(old, at)?),
+                None => None,
+            };
+            let expected = old.as_ref().map(|(_, hash)| hash.as_str());
+            match file::exchange_expecting(self.path, &bytes, expected) {
+                Ok(displaced) => {
+                    displaced.map(file::Displaced::discard);
+                    return Ok(Some(Saved { hash: hash::sha256_hex(&bytes), backup }));
+                }
+                Err(StoreError::Changed { .. }) if round < ROUNDS_MAX => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        unreachable!("rounds are bounded")
+    }
+
+    /// Keeps the present content among the backups; none if there is no file.
+    pub fn keep_backup(&self, at: Time) -> Result<Option<PathBuf>, StoreError> {
+        let _turn = self.take_turn()?;
+        match self.load()? {
+            Some((bytes, _)) => self.back_up(&bytes, at).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Moves a damaged file out of the way, to a name beside it.
+    pub fn put_aside(&self) -> Result<Option<PathBuf>, StoreError> {
+        let _turn = self.take_turn()?;
+        if file::stat(self.path)?.is_none() {
+            return Ok(None);
+        }
+        let name = file::name_for_damaged(self.path)?;
+        file::rename(self.path, &name)?;
+        Ok(Some(name))
+    }
+
     /// Puts the newest backup that `is_good` in place; the damaged file is kept beside it.
     pub fn restore(&self, is_good: impl Fn(&[u8]) -> bool) -> Result<Restored, StoreError> {
         let _turn = self.take_turn()?;
@@ -137,6 +189,7 @@ impl Document<'_> {
     /// After a crash inside a save: what was displaced and is in no backup becomes one.
     fn rescue_leftovers(&self, at: Time) -> Result<(), StoreError> {
         file::sweep(self.path)?;
+        file::clear_remains(self.backups);
         for left in file::leftovers(self.path)? {
             let is_kept = |path: &PathBuf| {
                 let kept = file::read_bounded(path, DOCUMENT_SIZE_MAX);

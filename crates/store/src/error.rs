@@ -31,6 +31,9 @@ pub enum StoreError {
     /// A journal is known to have existed here; nothing may be done until it is back.
     #[error("the journal of {} has vanished", project.display())]
     Vanished { project: PathBuf, journal_id: String },
+    /// A journal stands among a project's files that was never made or seen here: it came with them.
+    #[error("{} was not made on this machine: it came with the files, and is not believed", path.display())]
+    Foreign { path: PathBuf },
     #[error("cannot {action} {}", path.display())]
     File { action: &'static str, path: PathBuf, source: io::Error },
     #[error("{} is {what}, not a regular file", path.display())]
@@ -53,6 +56,9 @@ pub enum StoreError {
     Newer { found: u32, known: u32 },
     #[error("{} is damaged: {detail}", path.display())]
     Corrupt { path: PathBuf, detail: String },
+    /// What was sealed cannot be opened any more: its key is gone, or is another one.
+    #[error("the key of values that were given to tasks is lost: {}", path.display())]
+    KeyLost { path: PathBuf },
     /// A reader knows more than there is: the journal is another one, or was restored since.
     #[error("the journal does not reach to position {cursor}")]
     Ahead { cursor: Cursor },
@@ -80,6 +86,7 @@ impl StoreError {
             Self::Missing { .. } => Code::JournalMissing,
             Self::Dangling { .. } => Code::DanglingLink,
             Self::Vanished { .. } => Code::JournalVanished,
+            Self::Foreign { .. } => Code::JournalForeign,
             Self::File { .. } => Code::FileFailed,
             Self::NotRegular { .. } => Code::NotRegular,
             Self::NotText { .. } => Code::NotText,
@@ -89,6 +96,7 @@ impl StoreError {
             Self::Unsuitable { .. } => Code::JournalUnsuited,
             Self::Newer { .. } => Code::JournalNewer,
             Self::Corrupt { .. } | Self::Undecodable { .. } => Code::JournalDamaged,
+            Self::KeyLost { .. } => Code::ValueKeyLost,
             Self::Ahead { .. } => Code::JournalRestored,
             Self::Protocol { .. } => Code::HostGone,
             Self::Database { .. } => Code::JournalFailed,
@@ -109,10 +117,14 @@ impl StoreError {
     /// What leads on, where a step of ours does.
     pub fn next_step(&self) -> Option<NextStep> {
         match self {
-            Self::Vanished { .. } | Self::Corrupt { .. } | Self::Undecodable { .. } => {
-                Some(NextStep::Examine)
-            }
+            Self::Vanished { .. }
+            | Self::Corrupt { .. }
+            | Self::Undecodable { .. }
+            | Self::KeyLost { .. } => Some(NextStep::Examine),
             Self::CommitUnknown { .. } => Some(NextStep::ShowStatus),
+            Self::Foreign { path } => {
+                Some(NextStep::AdoptFile { file: path.to_string_lossy().into_owned() })
+            }
             _ => None,
         }
     }
@@ -127,6 +139,9 @@ impl StoreError {
                 Some("see how things stand before you repeat the command")
             }
             Self::Newer { .. } => Some("update waypost"),
+            Self::KeyLost { .. } => {
+                Some("bring the file back from a backup, or give the values again")
+            }
             Self::Unsuitable { .. } => Some("move the project to a local disk"),
             Self::Full { .. } => Some("make space, then repeat the command"),
             Self::NotText { .. } => Some("rename the folder, then repeat the command"),
@@ -152,7 +167,7 @@ impl StoreError {
         Self::Busy { what, holder: holder.map(Box::new) }
     }
 
-    pub(crate) fn corrupt(path: &Path, detail: impl Into<String>) -> Self {
+    pub fn corrupt(path: &Path, detail: impl Into<String>) -> Self {
         Self::Corrupt { path: path.to_owned(), detail: detail.into() }
     }
 }

@@ -1,4 +1,5 @@
-//! SHA-256, the one hash by which contents are named on disk.
+//! The hashes by which contents are named on disk: SHA-256, and BLAKE3 for what is hashed whole after
+//! every command, which takes a quarter of the time.
 
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
@@ -11,6 +12,11 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     })
 }
 
+/// The BLAKE3 of `bytes` as 64 lowercase hexadecimal digits: names renderings of windows.
+pub fn blake3_hex(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex().as_str().to_owned()
+}
+
 /// The first 16 digits: enough to name a file after something, not to prove anything.
 pub(crate) fn short_hex(bytes: &[u8]) -> String {
     shortened(&sha256_hex(bytes))
@@ -19,6 +25,11 @@ pub(crate) fn short_hex(bytes: &[u8]) -> String {
 /// The same of a hash that is known.
 pub(crate) fn shortened(hex: &str) -> String {
     hex.chars().take(16).collect()
+}
+
+/// Whether this is the short name of these bytes, by either hash: earlier versions used the other one.
+pub(crate) fn is_shortened(bytes: &[u8], name: &str) -> bool {
+    shortened(&blake3_hex(bytes)) == name || short_hex(bytes) == name
 }
 
 #[cfg(test)]
@@ -30,5 +41,7 @@ mod tests {
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(sha256_hex(b"abc"), abc);
         assert_eq!(short_hex(b"abc"), "ba7816bf8f01cfea");
+        let abc = "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85";
+        assert_eq!(blake3_hex(b"abc"), abc);
     }
 }

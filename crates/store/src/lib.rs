@@ -8,6 +8,7 @@ pub mod error;
 pub mod file;
 pub mod hash;
 pub mod image;
+pub mod import;
 pub mod journal;
 pub mod lock;
 pub mod mentions;
@@ -16,8 +17,10 @@ pub mod permits;
 pub mod place;
 pub mod projects;
 pub mod reserve;
+pub mod search;
 pub mod socket;
 pub mod tasks_md;
+pub mod vault;
 pub mod windows;
 
 pub use error::{StoreError, trouble_of};

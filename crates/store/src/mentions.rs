@@ -51,10 +51,10 @@ pub struct Mentions {
 /// Up to which entry of which journal an index goes. The time tells an entry from the one with the same
 /// number in a journal that was restored from a backup and went another way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Extent {
-    journal: String,
-    seq: u64,
-    at: i64,
+pub(crate) struct Extent {
+    pub(crate) journal: String,
+    pub(crate) seq: u64,
+    pub(crate) at: i64,
 }
 
 impl Mentions {
@@ -137,8 +137,7 @@ impl Mentions {
             let page = view.feed(after, PAGE)?;
             let Some(last) = page.last() else { return Ok(()) };
             after = last.cursor();
-            let extent =
-                Extent { journal: journal.to_owned(), seq: last.seq, at: last.at.millis() };
+            let extent = Extent::up_to(journal, last);
             let rows: Vec<(String, u64)> = page
                 .iter()
                 .flat_map(|entry| names(entry).into_iter().map(|name| (name, entry.seq)))
@@ -183,8 +182,13 @@ impl Mentions {
 }
 
 impl Extent {
+    /// Up to and with an entry.
+    pub(crate) fn up_to(journal: &str, last: &Recorded) -> Self {
+        Self { journal: journal.to_owned(), seq: last.seq, at: last.at.millis() }
+    }
+
     /// Whether the journal has the entry up to which this goes.
-    fn fits(&self, journal: &str, view: &View<'_>) -> Result<bool, StoreError> {
+    pub(crate) fn fits(&self, journal: &str, view: &View<'_>) -> Result<bool, StoreError> {
         let last = view.feed_until(Cursor::after(self.seq), 1)?;
         let is_same = |entry: &Recorded| entry.seq == self.seq && entry.at.millis() == self.at;
         Ok(self.journal == journal && last.first().is_some_and(is_same))

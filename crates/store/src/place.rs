@@ -3,6 +3,10 @@
 //! Found by reading files only: no git process is started, and neither `GIT_DIR` nor git's
 //! configuration is looked at. A submodule is a repository of its own. A bare repository has no
 //! work tree; its own folder stands for the root, so that a journal can be read there.
+//!
+//! The workspace of a task belongs to the project whose task it is, although it may be a repository
+//! of its own, and so does everything in it. The folder that has the workspaces says which project
+//! that is; no agent at work in one of them can write there.
 
 use crate::{error::StoreError, file, hash};
 use rustix::io::Errno;
@@ -20,12 +24,15 @@ const GITFILE_SIZE_MAX: u64 = 64 << 10;
 /// Tree names go into stream names, which are at most 64 bytes with their kind.
 const TREE_NAME_LENGTH_MAX: usize = 48;
 
+/// Begins the name of a workspace; no name of git's has a `~`.
+const WORKSPACE: &str = "task~";
+
 /// Where a project's things are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The top of the work tree.
     pub root: PathBuf,
-    /// The repository that all its work trees share; `None` outside git.
+    /// The repository that all work trees of the project share; `None` outside git.
     pub git_common: Option<PathBuf>,
     /// The journal's folder: shared by all work trees, out of reach of `git clean`.
     pub state: PathBuf,
@@ -48,6 +55,16 @@ impl TreeName {
         }
         if name.len() <= TREE_NAME_LENGTH_MAX {
             return Self(name.to_owned());
+        }
+        let cut = (0..=31).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
+        Self(format!("{}~{}", &name[..cut], hash::short_hex(name.as_bytes())))
+    }
+
+    /// The workspace of the task `id`.
+    fn workspace(id: &str) -> Self {
+        let name = format!("{WORKSPACE}{id}");
+        if name.len() <= TREE_NAME_LENGTH_MAX {
+            return Self(name);
         }
         let cut = (0..=31).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
         Self(format!("{}~{}", &name[..cut], hash::short_hex(name.as_bytes())))
@@ -85,6 +102,11 @@ impl Place {
     pub fn locate(start: &Path) -> Result<Self, StoreError> {
         let start = canonical(start)?;
         for folder in start.ancestors() {
+            if let Some(place) = Self::of_workspace(folder)? {
+                return Ok(place);
+            }
+        }
+        for folder in start.ancestors() {
             if let Some(place) = Self::of_repository(folder)? {
                 return Ok(place);
             }
@@ -94,8 +116,39 @@ impl Place {
         Ok(Self::outside_git(marked.unwrap_or(&start)))
     }
 
-    /// Whether Waypost made this work tree for a phase or an attempt of a run.
+    /// Whether this is the workspace of a task.
+    pub fn is_workspace(&self) -> bool {
+        self.tree.0.starts_with(WORKSPACE)
+    }
+
+    /// The repository that the files here are in: in a workspace it may be another one than the
+    /// project's.
+    pub fn repository(&self) -> Option<PathBuf> {
+        let own = self.root.join(".git");
+        match self.is_workspace() && own.is_dir() {
+            true => Some(own),
+            false => self.git_common.clone(),
+        }
+    }
+
+    /// The root of the project that this is a part of: of the repository's own work tree, where this
+    /// is a workspace, else this root.
+    pub fn project_root(&self) -> PathBuf {
+        let above = |path: &Path| path.parent().map(Path::to_owned);
+        let home = match &self.git_common {
+            _ if !self.is_workspace() => None,
+            Some(git) if git.file_name().is_some_and(|name| name == ".git") => above(git),
+            Some(git) => Some(git.clone()),
+            None => above(&self.state),
+        };
+        home.unwrap_or_else(|| self.root.clone())
+    }
+
+    /// Whether Waypost made this work tree, for a phase or an attempt of a run, or for a task.
     pub fn is_made_by_waypost(&self) -> bool {
+        if self.is_workspace() {
+            return true;
+        }
         let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
         let is_phase = name(&self.root).is_some_and(|name| name.starts_with("phase-"));
         let folder = self.root.parent().filter(|it| name(it).as_deref() == Some("worktree"));
@@ -120,6 +173,24 @@ impl Place {
     fn in_git(root: &Path, common: PathBuf, tree: TreeName) -> Self {
         let state = common.join(layout::STATE_IN_GIT);
         Self { root: root.to_owned(), git_common: Some(common), state, tree }
+    }
+
+    /// The workspace that `folder` is. One with a journal of its own is a project of its own: a file
+    /// beside it must not be able to put another one in that one's place.
+    fn of_workspace(folder: &Path) -> Result<Option<Self>, StoreError> {
+        let is_among = |it: &&Path| it.file_name() == Some(OsStr::new(layout::data::WORKSPACES));
+        let (Some(id), Some(all)) = (folder.file_name(), folder.parent().filter(is_among)) else {
+            return Ok(None);
+        };
+        let Some(way) = read_text(&all.join(layout::data::OWNER))? else { return Ok(None) };
+        let own = folder.join(".git").join(layout::STATE_IN_GIT).join(layout::state::JOURNAL);
+        if kind(&own)?.is_some() {
+            return Ok(None);
+        }
+        let root = canonical(&all.join(as_path(&way)))?;
+        let home = Self::of_repository(&root)?.unwrap_or_else(|| Self::outside_git(&root));
+        let tree = TreeName::workspace(&id.to_string_lossy());
+        Ok(Some(Self { root: folder.to_owned(), tree, ..home }))
     }
 
     fn of_repository(folder: &Path) -> Result<Option<Self>, StoreError> {

@@ -11,6 +11,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
+    fs,
     os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
     path::{Path, PathBuf},
     time::UNIX_EPOCH,
@@ -77,6 +78,16 @@ impl Projects {
         entry.map(Some).map_err(|e| StoreError::corrupt(&path, e.to_string()))
     }
 
+    /// Whether a journal of this name was ever seen, wherever it stood.
+    pub fn knows(&self, journal_id: &str) -> bool {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut known = entries.filter_map(|entry| {
+            let bytes = file::read_bounded(&entry.path(), ENTRY_SIZE_MAX).ok()??;
+            serde_json::from_slice::<Remembered>(&bytes).ok()
+        });
+        known.any(|known| known.journal_id == journal_id)
+    }
+
     /// Takes `place` off the list; a person has said that its journal is not missed.
     pub fn forget(&self, place: &Place) -> Result<(), StoreError> {
         file::remove(&self.path_of(place))
@@ -135,10 +146,10 @@ mod tests {
 
         // An entry of an earlier version says nothing of the repository.
         let text = r#"{"version":1,"path":"/one/.waypost","journal_id":"j2"}"#;
-        std::fs::write(projects.path_of(&one), text).unwrap();
+        fs::write(projects.path_of(&one), text).unwrap();
         assert!(!projects.recall(&one).unwrap().unwrap().is_of_another(&one));
 
-        std::fs::write(projects.path_of(&one), "{").unwrap();
+        fs::write(projects.path_of(&one), "{").unwrap();
         assert!(matches!(projects.missing(&one), StoreError::Corrupt { .. }));
         projects.forget(&one).unwrap();
         assert_eq!(projects.recall(&one).unwrap(), None);
@@ -154,13 +165,13 @@ mod tests {
             state: git.join("waypost"),
             tree: TreeName::main(),
         };
-        std::fs::create_dir_all(&git).unwrap();
+        fs::create_dir_all(&git).unwrap();
         projects.remember(&place, "j1").unwrap();
         let known = projects.recall(&place).unwrap().unwrap();
         assert!(!known.is_of_another(&place));
         assert!(matches!(projects.missing(&place), StoreError::Vanished { .. }));
-        std::fs::remove_dir_all(&git).unwrap();
-        std::fs::create_dir_all(&git).unwrap();
+        fs::remove_dir_all(&git).unwrap();
+        fs::create_dir_all(&git).unwrap();
         // Some file systems do not tell when a folder was made: there it is not known.
         if known.repository.is_some() {
             assert!(known.is_of_another(&place));

@@ -27,7 +27,7 @@ use waypost_model::{layout, time::Time};
 const RENDERINGS_KEPT: usize = 32;
 /// Hashes of renderings that are remembered; then the oldest fifth is forgotten at once.
 const HASHES_KEPT: usize = 10_000;
-/// A line of the hashes' file: 64 digits and a line end.
+/// A line of the hashes' file: 64 digits, of either hash, and a line end.
 const HASH_LINE_LENGTH: usize = 65;
 /// Lines that are made at once, for hashes to come.
 const FREE_LINES: usize = 256;
@@ -127,12 +127,13 @@ impl WindowArchive {
         Ok(bytes.filter(|bytes| rendering.is_of(bytes)))
     }
 
-    /// Whether something with this hash was ever rendered here, as far as is remembered.
-    pub fn contains(&self, hash: &str) -> Result<bool, StoreError> {
-        if self.kept()?.iter().any(|rendering| rendering.hash == hash) {
-            return Ok(true);
-        }
-        Ok(self.hashes()?.iter().any(|known| known == hash))
+    /// Whether these bytes were ever rendered here, as far as is remembered.
+    pub fn has_shown(&self, bytes: &[u8]) -> Result<bool, StoreError> {
+        let (mut known, kept) = (self.hashes()?, self.kept()?);
+        known.extend(kept.into_iter().map(|rendering| rendering.hash));
+        let knows = |hash: String| known.contains(&hash);
+        // Earlier versions named renderings by the other hash.
+        Ok(knows(hash::blake3_hex(bytes)) || knows(hash::sha256_hex(bytes)))
     }
 
     /// Keeps a file that was refused, and says where.
@@ -156,12 +157,16 @@ impl WindowArchive {
         file::replace_volatile(&self.stamp_path(), &text, file::PRIVATE)
     }
 
+    /// How the file was last left, whatever has become of it since.
+    pub fn last_stamp(&self) -> Result<Option<WindowStamp>, StoreError> {
+        let bytes = file::read_bounded(&self.stamp_path(), STAMP_SIZE_MAX)?.unwrap_or_default();
+        Ok(serde_json::from_slice(&bytes).ok())
+    }
+
     /// The stamp if the file at `path` is untouched since; costs one `stat` of it.
     pub fn untouched(&self, path: &Path) -> Result<Option<WindowStamp>, StoreError> {
-        let bytes = file::read_bounded(&self.stamp_path(), STAMP_SIZE_MAX)?.unwrap_or_default();
-        let stamp: Option<WindowStamp> = serde_json::from_slice(&bytes).ok();
         let now = Mark::of(path)?;
-        Ok(stamp.filter(|stamp| Some(stamp.mark) == now))
+        Ok(self.last_stamp()?.filter(|stamp| Some(stamp.mark) == now))
     }
 
     fn folder(&self) -> PathBuf {
@@ -268,12 +273,12 @@ pub fn forget_renderings(place: &Place) -> Result<(), StoreError> {
 impl KeptRendering {
     /// `bytes` as they show that version.
     pub fn of(version: u64, bytes: &[u8]) -> Self {
-        Self { version, hash: hash::sha256_hex(bytes) }
+        Self { version, hash: hash::blake3_hex(bytes) }
     }
 
-    /// Whether these are its bytes.
+    /// Whether these are its bytes. Earlier versions named them by their SHA-256.
     pub fn is_of(&self, bytes: &[u8]) -> bool {
-        hash::sha256_hex(bytes) == self.hash
+        hash::blake3_hex(bytes) == self.hash || hash::sha256_hex(bytes) == self.hash
     }
 
     fn from_file_name(name: &str) -> Option<Self> {

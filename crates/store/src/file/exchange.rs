@@ -147,7 +147,7 @@ pub fn exchange(path: &Path, bytes: &[u8]) -> Result<Exchanged, StoreError> {
 }
 
 pub(super) fn exchange_by(path: &Path, bytes: &[u8], way: Way) -> Result<Exchanged, StoreError> {
-    let content = Content { bytes, name: hash::short_hex(bytes) };
+    let content = Content { bytes, name: hash::shortened(&hash::blake3_hex(bytes)) };
     let (held, mark) = trade(path, &content, way, Lasting::Durable)?;
     let displaced = held.map(|held| load_or_put_back(held, path, bytes)).transpose()?;
     Ok(Exchanged { displaced, mark })
@@ -258,7 +258,9 @@ pub fn leftovers(path: &Path) -> Result<Vec<Displaced>, StoreError> {
     for (temp, written) in temporaries(path)? {
         let Some(written) = written else { continue };
         match Displaced::load(temp) {
-            Ok(displaced) if hash::short_hex(&displaced.bytes) != written => found.push(displaced),
+            Ok(displaced) if !hash::is_shortened(&displaced.bytes, &written) => {
+                found.push(displaced);
+            }
             Ok(_) | Err(StoreError::Missing { .. }) => {}
             Err(error) => return Err(error),
         }

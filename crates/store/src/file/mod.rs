@@ -20,7 +20,7 @@ pub use remains::clear_remains;
 
 use crate::error::StoreError;
 use rustix::{
-    fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat},
+    fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat},
     io::Errno,
 };
 use serde::{Deserialize, Serialize};
@@ -122,6 +122,25 @@ pub fn read_bounded(path: &Path, max: u64) -> Result<Option<Vec<u8>>, StoreError
         Some(file) => read_open(&file, path, max).map(Some),
         None => Ok(None),
     }
+}
+
+/// As `read_bounded`, and no link is followed anywhere on the way to the file, not even one that is put there
+/// while the way is gone.
+pub fn read_without_links(path: &Path, max: u64) -> Result<Option<Vec<u8>>, StoreError> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS;
+    let file = match rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve) {
+        Ok(fd) => File::from(fd),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::LOOP) => {
+            let what = FileKind::SymbolicLink;
+            return Err(StoreError::NotRegular { path: path.to_owned(), what });
+        }
+        Err(e) => return Err(StoreError::file("open", path, e)),
+    };
+    let stat = rustix::fs::fstat(&file).map_err(|e| StoreError::file("look at", path, e))?;
+    refuse_special(&stat, path)?;
+    read_open(&file, path, max).map(Some)
 }
 
 /// The way from `path` over symbolic links to what it stands for: `path` first, the last is no link.
@@ -267,6 +286,22 @@ pub(crate) fn copy_to_temp(from: &Path, target: &Path, mode: u32) -> Result<Path
 pub(crate) fn sync(path: &Path) -> Result<(), StoreError> {
     let file = File::open(path).map_err(|e| StoreError::file("open", path, e))?;
     file.sync_all().map_err(|e| StoreError::file("sync", path, e))
+}
+
+/// Keeps content that cannot be read beside `path`, and says where; once, however often it is found.
+pub fn keep_damaged(path: &Path, bytes: &[u8]) -> Result<PathBuf, StoreError> {
+    let prefix = with_suffix(path, ".corrupt-");
+    let prefix = prefix.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+    for name in list(parent(path))?.iter().filter(|name| name.starts_with(&prefix)) {
+        let kept = parent(path).join(name);
+        let found = read_bounded(&kept, bytes.len() as u64 + 1).ok().flatten();
+        if found.as_deref() == Some(bytes) {
+            return Ok(kept);
+        }
+    }
+    let kept = name_for_damaged(path)?;
+    replace(&kept, bytes, SHARED)?;
+    Ok(kept)
 }
 
 /// A free name beside `path` for its damaged content; the oldest beyond the limit is removed.

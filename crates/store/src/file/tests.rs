@@ -225,7 +225,7 @@ fn a_mark_tells_even_the_quickest_edit() {
 }
 
 fn show_at(path: &Path, bytes: &[u8], expected: Option<&Mark>) -> Shown {
-    show(path, (bytes, &crate::hash::sha256_hex(bytes)), expected).unwrap()
+    show(path, (bytes, &crate::hash::blake3_hex(bytes)), expected).unwrap()
 }
 
 #[test]

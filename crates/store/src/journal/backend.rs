@@ -18,6 +18,7 @@ use super::{
         Snapshot, SnapshotKey, StreamHead,
     },
     journals::{Backup, JournalFile},
+    listing::{ListedStream, ListingCount, ListingQuery, NewListing},
     open::Check,
 };
 use crate::{
@@ -135,6 +136,10 @@ pub trait Reading: Debug {
     fn next_due(&self, kind: &str) -> Result<Option<Time>, StoreError>;
 
     fn document(&self, path: &str) -> Result<Option<DocumentNote>, StoreError>;
+
+    fn listings(&self, query: &ListingQuery<'_>) -> Result<Vec<ListedStream>, StoreError>;
+
+    fn listing_counts(&self, kind: &str) -> Result<Vec<ListingCount>, StoreError>;
 }
 
 /// A transaction; the meaning of each step is told at `Transaction`. Dropped, it leaves no trace.
@@ -165,6 +170,13 @@ pub trait Writing: Debug {
     ) -> Result<(), StoreError>;
 
     fn note_document(&mut self, note: &DocumentNote) -> Result<(), StoreError>;
+
+    /// Keeps a row for a stream, or none any more.
+    fn list(
+        &mut self,
+        stream: &StreamName,
+        listing: Option<&NewListing<'_>>,
+    ) -> Result<(), StoreError>;
 
     /// Makes everything durable. After an error only the two questions below may be asked.
     fn commit(&mut self) -> Result<(), StoreError>;

@@ -19,6 +19,7 @@ pub mod backend;
 mod cursor;
 mod entry;
 mod journals;
+mod listing;
 mod memory;
 mod open;
 mod sqlite;
@@ -31,6 +32,9 @@ pub use entry::{
     Recorded, Snapshot, SnapshotKey, StreamHead,
 };
 pub use journals::{Backup, JournalFile, Journals};
+pub use listing::{
+    ListedStream, ListingCount, ListingOrder, ListingPlace, ListingQuery, NewListing,
+};
 pub use memory::{CommitFault, MemoryStore};
 pub use open::{Check, Journal};
 pub use sqlite::{Changes, SqliteStore};

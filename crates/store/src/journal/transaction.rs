@@ -3,6 +3,7 @@
 use super::{
     backend::Writing,
     entry::{Append, Appended, DocumentNote, NewEffect, Snapshot, SnapshotKey},
+    listing::NewListing,
     view::View,
 };
 use crate::error::StoreError;
@@ -124,6 +125,16 @@ impl<'a> Transaction<'a> {
     /// Notes who wrote a document, and with what content.
     pub fn note_document(&mut self, note: &DocumentNote) -> Result<(), StoreError> {
         let done = self.writing.note_document(note);
+        self.noted(done)
+    }
+
+    /// Keeps a row by which a stream is listed, or none any more.
+    pub fn list(
+        &mut self,
+        stream: &StreamName,
+        listing: Option<&NewListing<'_>>,
+    ) -> Result<(), StoreError> {
+        let done = self.writing.list(stream, listing);
         self.noted(done)
     }
 

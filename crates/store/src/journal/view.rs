@@ -4,6 +4,7 @@ use super::{
     backend::Reading,
     cursor::Cursor,
     entry::{DocumentNote, EventRef, OpenEffect, Recorded, Snapshot, StreamHead},
+    listing::{ListedStream, ListingCount, ListingQuery},
 };
 use crate::error::StoreError;
 use std::ops::ControlFlow;
@@ -146,6 +147,16 @@ impl<'a> View<'a> {
     /// When the time of the next effect of this kind comes, or came.
     pub fn next_due(&self, kind: &str) -> Result<Option<Time>, StoreError> {
         self.reading().next_due(kind)
+    }
+
+    /// The rows of streams of one kind; a stream without a row is in no list.
+    pub fn listings(&self, query: &ListingQuery<'_>) -> Result<Vec<ListedStream>, StoreError> {
+        self.reading().listings(query)
+    }
+
+    /// How many rows of a kind there are in each state, by whether they are hidden, then by state.
+    pub fn listing_counts(&self, kind: &str) -> Result<Vec<ListingCount>, StoreError> {
+        self.reading().listing_counts(kind)
     }
 
     /// The newest note about the document at `path`.

@@ -12,6 +12,7 @@ use waypost_model::document::knowledge::Knowledge;
 use waypost_model::document::memory::{AgentMemory, SharedContext, TaskHistory, TaskState};
 use waypost_model::document::server::{Agent, ServerTask, Transition};
 use waypost_model::document::session::{Session, SessionState};
+use waypost_model::document::task_type::TaskType;
 use waypost_model::document::{Document, Kind};
 use waypost_model::run::RunState;
 use waypost_model::workflow::{CheckpointContract, WorkflowState};
@@ -38,6 +39,7 @@ fn entry(kind: Kind) -> KindEntry {
         Kind::Task => KindEntry::of::<ServerTask>(),
         Kind::Agent => KindEntry::of::<Agent>(),
         Kind::Transition => KindEntry::of::<Transition>(),
+        Kind::TaskType => KindEntry::of::<TaskType>(),
         Kind::TaskState => KindEntry::of::<TaskState>(),
         Kind::TaskHistory => KindEntry::of::<TaskHistory>(),
         Kind::SharedContext => KindEntry::of::<SharedContext>(),

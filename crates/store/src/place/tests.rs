@@ -117,3 +117,67 @@ fn work_trees_of_ours_are_known_in_bare_repositories() {
         assert_eq!(Place::find(&top.join(path)).unwrap().is_made_by_waypost(), ours, "{path}");
     }
 }
+
+const OWNED: &str = "p/.waypost/workspaces/.project=../..";
+
+#[test]
+fn a_workspace_and_all_that_is_in_it_is_a_part_of_its_project() {
+    let own =
+        ["HEAD=x", "objects/", "refs/"].map(|it| format!("p/.waypost/workspaces/t1/.git/{it}"));
+    let nested = ["HEAD=x", "objects/", "refs/"];
+    let nested = nested.map(|it| format!("p/.waypost/workspaces/t1/lib/.git/{it}"));
+    let mut entries = with(&[OWNED]);
+    entries.extend(own.iter().chain(&nested).map(String::as_str));
+    let root = "p/.waypost/workspaces/t1";
+    for start in [root, "p/.waypost/workspaces/t1/lib", "p/.waypost/workspaces/t1/.git/refs"] {
+        check(&entries, start, root, "p/.git/waypost", "task~t1");
+    }
+    let (_folder, top) = lay_out(&entries);
+    let place = Place::find(&top.join(root)).unwrap();
+    assert!(place.is_workspace() && place.is_made_by_waypost());
+    assert_eq!(place.git_common, Some(top.join("p/.git")));
+    assert_eq!(place.repository(), Some(top.join(root).join(".git")));
+    assert_eq!(place.project_root(), top.join("p"));
+    // Beside the workspaces it is the project itself.
+    check(&entries, "p/.waypost", "p", "p/.git/waypost", "main");
+}
+
+#[test]
+fn a_workspace_may_be_anywhere_and_its_project_may_be_no_repository() {
+    let elsewhere = "data/workspaces/.project=TOP/p";
+    let entries = with(&[elsewhere, "data/workspaces/t2/src/"]);
+    check(&entries, "data/workspaces/t2/src", "data/workspaces/t2", "p/.git/waypost", "task~t2");
+    let plain = ["p/.waypost/workspaces/.project=../..", "p/.waypost/workspaces/t3/"];
+    check(
+        &plain,
+        "p/.waypost/workspaces/t3",
+        plain[1].trim_end_matches('/'),
+        "p/.waypost",
+        "task~t3",
+    );
+    let (_folder, top) = lay_out(&plain);
+    let place = Place::find(&top.join("p/.waypost/workspaces/t3")).unwrap();
+    assert_eq!((place.project_root(), place.repository()), (top.join("p"), None));
+}
+
+#[test]
+fn a_project_with_a_journal_is_no_workspace_of_another_one() {
+    let entries = [
+        "workspaces/.project=TOP/other",
+        "other/",
+        "workspaces/p/.git/HEAD=x",
+        "workspaces/p/.git/objects/",
+        "workspaces/p/.git/refs/",
+        "workspaces/p/.git/waypost/journal.db=x",
+    ];
+    check(&entries, "workspaces/p", "workspaces/p", "workspaces/p/.git/waypost", "main");
+    // Without the file that says so, a folder of that name is like any other.
+    check(&entries[2..], "workspaces/p", "workspaces/p", "workspaces/p/.git/waypost", "main");
+}
+
+#[test]
+fn names_of_workspaces_stay_short_and_their_own() {
+    let long = TreeName::workspace(&"x".repeat(100));
+    assert!(long.as_str().len() <= TREE_NAME_LENGTH_MAX && long.as_str().starts_with(WORKSPACE));
+    assert_ne!(long, TreeName::workspace(&"x".repeat(101)));
+}

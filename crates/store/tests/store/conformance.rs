@@ -9,8 +9,9 @@ use waypost_model::{actor::Actor, id::StreamName, time::Time};
 use waypost_store::{
     StoreError,
     journal::{
-        Append, Appended, Birth, Cursor, DocumentNote, Journal, Mode, NewEffect, NewEvent,
-        OpenEffect, Recorded, Snapshot, StreamHead,
+        Append, Appended, Birth, Cursor, DocumentNote, Journal, ListingCount, ListingOrder,
+        ListingQuery, Mode, NewEffect, NewEvent, NewListing, OpenEffect, Recorded, Snapshot,
+        StreamHead,
     },
     lock::Owner,
 };
@@ -45,6 +46,9 @@ over_each_store! {
     the_newest_two_snapshots_are_kept,
     a_state_of_any_size_comes_back_as_its_json,
     the_newest_note_on_a_document_counts,
+    rows_are_listed_by_state_rank_and_text_in_both_orders,
+    a_list_goes_on_behind_any_row,
+    rows_land_with_their_transaction_and_can_be_taken_back,
     what_is_not_there_is_not_made_by_opening,
     a_journal_keeps_the_name_of_its_birth,
     writers_take_turns_and_lose_nothing,
@@ -538,4 +542,106 @@ fn cursor(after: u64) -> Cursor {
 
 fn effect<'a>(key: &'a str, stream: &'a StreamName, due: Option<Time>) -> NewEffect<'a> {
     NewEffect { key, stream, stream_seq: 1, kind: "spawn", body: "{}", due }
+}
+
+/// Rows of five tasks and of another kind; times in minutes.
+fn list_some(journal: &mut Journal) {
+    let rows = [
+        ("task:a", "pending", 1, 10, false, "green tea"),
+        ("task:b", "pending", 3, 30, false, "black tea"),
+        ("task:c", "review", 1, 20, false, "한글 제목 tea"),
+        ("task:d", "pending", 1, 10, false, "coffee"),
+        ("task:e", "completed", 1, 5, true, "old tea"),
+        ("other:f", "pending", 1, 1, false, "green tea"),
+    ];
+    let mut transaction = journal.transaction().unwrap();
+    for (name, state, rank, minutes, is_hidden, text) in rows {
+        let since = Time::from_millis(NOW.millis() + minutes * 60_000);
+        let listing = NewListing { state, rank, since, is_hidden, text, body: name };
+        transaction.list(&stream(name), Some(&listing)).unwrap();
+    }
+    transaction.commit().unwrap();
+}
+
+/// The names of what a question finds, in order.
+fn listed(journal: &mut Journal, query: &ListingQuery<'_>) -> String {
+    let found = journal.view().unwrap().listings(query).unwrap();
+    let names = found.iter().map(|row| {
+        assert_eq!(row.body, row.stream.as_str());
+        row.stream.instance().unwrap()
+    });
+    names.collect::<Vec<_>>().join("")
+}
+
+fn rows_are_listed_by_state_rank_and_text_in_both_orders(project: &Project) {
+    let mut journal = project.create();
+    list_some(&mut journal);
+    let all = ListingQuery::of("task");
+    let queue = ListingQuery { order: ListingOrder::Queue, ..all.clone() };
+    let table = [
+        (all.clone(), "bcda"),
+        (queue.clone(), "badc"),
+        (ListingQuery { with_hidden: true, ..all.clone() }, "bcdae"),
+        (ListingQuery { states: &["pending"], ..all.clone() }, "bda"),
+        (ListingQuery { states: &["pending"], ..queue.clone() }, "bad"),
+        (ListingQuery { states: &["review", "completed"], with_hidden: true, ..all.clone() }, "ce"),
+        (ListingQuery { rank: Some(3), ..all.clone() }, "b"),
+        (ListingQuery { text: Some("TEA"), ..all.clone() }, "bca"),
+        (ListingQuery { text: Some("제목"), ..all.clone() }, "c"),
+        (ListingQuery { text: Some("%"), ..all.clone() }, ""),
+        (ListingQuery { limit: 2, ..queue.clone() }, "ba"),
+        (ListingQuery { limit: 0, ..all.clone() }, ""),
+        (ListingQuery::of("nothing"), ""),
+    ];
+    for (query, expected) in table {
+        assert_eq!(listed(&mut journal, &query), expected, "{query:?}");
+    }
+    let count =
+        |state: &str, is_hidden, count| ListingCount { state: state.to_owned(), is_hidden, count };
+    let counts = journal.view().unwrap().listing_counts("task").unwrap();
+    let expected =
+        [count("pending", false, 3), count("review", false, 1), count("completed", true, 1)];
+    assert_eq!(counts, expected);
+}
+
+fn a_list_goes_on_behind_any_row(project: &Project) {
+    let mut journal = project.create();
+    list_some(&mut journal);
+    for order in [ListingOrder::Newest, ListingOrder::Queue] {
+        let all = ListingQuery { order, with_hidden: true, ..ListingQuery::of("task") };
+        let whole = listed(&mut journal, &all);
+        let rows = journal.view().unwrap().listings(&all).unwrap();
+        for (at, row) in rows.iter().enumerate() {
+            let rest = ListingQuery { after: Some(row.place()), ..all.clone() };
+            assert_eq!(listed(&mut journal, &rest), whole[at + 1..], "{order:?} behind {at}");
+        }
+    }
+}
+
+fn rows_land_with_their_transaction_and_can_be_taken_back(project: &Project) {
+    let mut journal = project.create();
+    list_some(&mut journal);
+    let all = ListingQuery::of("task");
+    let row = |state| NewListing {
+        state,
+        rank: 9,
+        since: NOW,
+        is_hidden: false,
+        text: "",
+        body: "task:a",
+    };
+    let mut dropped = journal.transaction().unwrap();
+    dropped.list(&stream("task:a"), Some(&row("gone"))).unwrap();
+    dropped.list(&stream("task:b"), None).unwrap();
+    let inside = dropped.view().listings(&all).unwrap();
+    assert_eq!(inside.len(), 3, "a transaction sees its own rows");
+    drop(dropped);
+    assert_eq!(listed(&mut journal, &all), "bcda");
+    let mut transaction = journal.transaction().unwrap();
+    transaction.list(&stream("task:a"), Some(&row("gone"))).unwrap();
+    transaction.list(&stream("task:b"), None).unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(listed(&mut journal, &all), "cda");
+    let gone = ListingQuery { states: &["gone"], ..all };
+    assert_eq!(listed(&mut journal, &gone), "a");
 }

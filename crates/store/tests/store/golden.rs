@@ -6,7 +6,9 @@
 use crate::common::{NOW, Project, append, place_at, stream, write_back};
 use std::{env, fs, path::PathBuf};
 use waypost_model::{actor::Actor, time::Time};
-use waypost_store::journal::{Append, DocumentNote, Journal, Mode, NewEffect, NewEvent, Snapshot};
+use waypost_store::journal::{
+    Append, DocumentNote, Journal, ListingQuery, Mode, NewEffect, NewEvent, NewListing, Snapshot,
+};
 
 fn golden(version: u32) -> PathBuf {
     let name = format!("tests/golden/journal-v{version}.db");
@@ -84,8 +86,20 @@ fn the_first_format_is_read_for_ever() {
     fs::copy(golden(1), place.state.join("journal.db")).unwrap();
     let read = dump(&mut Journal::open(&place, Mode::ReadOnly).unwrap());
     insta::assert_snapshot!(read);
+    // A journal of before that is only read has no rows.
+    let mut unread = Journal::open(&place, Mode::ReadOnly).unwrap();
+    assert_eq!(unread.view().unwrap().listings(&ListingQuery::of("task")).unwrap(), []);
+    assert_eq!(unread.view().unwrap().listing_counts("task").unwrap(), []);
+    drop(unread);
     let mut journal = Journal::open(&place, Mode::ReadWrite).unwrap();
     assert_eq!(dump(&mut journal), read);
     append(&mut journal, "run", 1, &["goes on"]).unwrap();
+    // What came with a later version is there as well.
+    assert_eq!(journal.view().unwrap().listings(&ListingQuery::of("task")).unwrap(), []);
+    let row = NewListing { state: "s", rank: 0, since: NOW, is_hidden: false, text: "", body: "" };
+    let mut transaction = journal.transaction().unwrap();
+    transaction.list(&stream("task:a"), Some(&row)).unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(journal.view().unwrap().listings(&ListingQuery::of("task")).unwrap().len(), 1);
     journal.verify().unwrap();
 }

@@ -57,7 +57,7 @@ fn a_journal_of_a_newer_program_is_refused() {
     drop(db);
     for mode in [Mode::ReadOnly, Mode::ReadWrite] {
         let error = Journal::open(&project.place, mode).unwrap_err();
-        assert_eq!(error.to_string(), "the journal has format 99, this program knows up to 1");
+        assert_eq!(error.to_string(), "the journal has format 99, this program knows up to 2");
     }
 }
 

@@ -1,6 +1,6 @@
 //! All that a journal in memory holds, and what can be asked of it.
 
-use super::chunks::Chunks;
+use super::{chunks::Chunks, listings::Listings};
 use crate::{
     error::StoreError,
     journal::{
@@ -10,6 +10,7 @@ use crate::{
             Append, Appended, DocumentNote, EventRef, NewEffect, OpenEffect, Recorded, Snapshot,
             StreamHead,
         },
+        listing::{ListedStream, ListingCount, ListingQuery},
     },
 };
 use std::{collections::BTreeMap, sync::Arc};
@@ -39,6 +40,7 @@ pub(super) struct Tables {
     snapshots: BTreeMap<StreamName, Vec<Arc<Snapshot>>>,
     /// The newest note of each path.
     documents: BTreeMap<String, Arc<DocumentNote>>,
+    pub(super) listings: Listings,
 }
 
 #[derive(Debug)]
@@ -280,6 +282,14 @@ impl Reading for Contents {
     fn next_due(&self, kind: &str) -> Result<Option<Time>, StoreError> {
         let of_kind = self.tables.effects.values().filter(|effect| effect.kind == kind);
         Ok(of_kind.filter_map(|effect| effect.due).min())
+    }
+
+    fn listings(&self, query: &ListingQuery<'_>) -> Result<Vec<ListedStream>, StoreError> {
+        Ok(self.tables.listings.find(query))
+    }
+
+    fn listing_counts(&self, kind: &str) -> Result<Vec<ListingCount>, StoreError> {
+        Ok(self.tables.listings.count(kind))
     }
 
     fn document(&self, path: &str) -> Result<Option<DocumentNote>, StoreError> {

@@ -8,11 +8,13 @@
 
 mod chunks;
 mod contents;
+mod listings;
 
 use super::{
     backend::{Fill, JournalStore, OpenJournal, Reading, Writing},
     entry::{Append, Appended, Birth, DocumentNote, Mode, NewEffect, Snapshot, SnapshotKey},
     journals::{Backup, JournalFile},
+    listing::NewListing,
     open::Check,
 };
 use crate::{
@@ -320,6 +322,15 @@ impl Writing for MemoryTransaction<'_> {
 
     fn note_document(&mut self, note: &DocumentNote) -> Result<(), StoreError> {
         self.contents.change().note_document(note);
+        Ok(())
+    }
+
+    fn list(
+        &mut self,
+        stream: &StreamName,
+        listing: Option<&NewListing<'_>>,
+    ) -> Result<(), StoreError> {
+        self.contents.change().listings.put(stream, listing);
         Ok(())
     }
 

@@ -8,6 +8,7 @@ mod backup;
 mod chain;
 mod changes;
 mod failure;
+mod listing;
 mod open;
 mod schema;
 mod session;

@@ -167,6 +167,10 @@ fn refuse_old_library() -> Result<(), StoreError> {
 
 /// Refuses what SQLite would take for an empty database and fill.
 fn examine(path: &Path) -> Result<(), StoreError> {
+    // Through another name an agent could write it from where this one cannot be written.
+    if path.parent().is_some_and(Path::is_symlink) {
+        return Err(StoreError::corrupt(path, "a link stands in the place of its folder"));
+    }
     match file::regular_stat(path)? {
         None if size_of(&log_path(path))? > 0 => Err(StoreError::corrupt(
             path,
@@ -174,7 +178,27 @@ fn examine(path: &Path) -> Result<(), StoreError> {
         )),
         None => Err(StoreError::Missing { path: path.to_owned() }),
         Some(stat) if stat.st_size == 0 => Err(StoreError::corrupt(path, "it is empty")),
-        Some(_) => Ok(()),
+        Some(stat) if stat.st_nlink > 1 => refuse_links(path),
+        Some(_) => refuse_links(&log_path(path)),
+    }
+}
+
+/// Refuses a file of the journal that has a second name: by that one it can be written where no wall
+/// protects it.
+fn refuse_links(path: &Path) -> Result<(), StoreError> {
+    let has_links = || -> Result<bool, StoreError> {
+        Ok(file::regular_stat(path)?.is_some_and(|stat| stat.st_nlink > 1))
+    };
+    if !has_links()? {
+        return Ok(());
+    }
+    // A journal that is just being made may have two names until it is there.
+    let turn = FileLock::acquire(&lock_path(path))?;
+    let is_refused = has_links();
+    drop(turn);
+    match is_refused? {
+        true => Err(StoreError::corrupt(path, "it has more than one name (a hard link)")),
+        false => Ok(()),
     }
 }
 

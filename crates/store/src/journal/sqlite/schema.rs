@@ -12,7 +12,7 @@ use std::path::Path;
 pub(super) const APPLICATION_ID: u32 = 0x5741_5950;
 
 /// What leads from each version to the next; the journal's version is how many were applied.
-const MIGRATIONS: &[&str] = &[FIRST];
+const MIGRATIONS: &[&str] = &[FIRST, LISTINGS];
 
 /// `event.seq` is given explicitly and never reused, since entries are never deleted. Events have
 /// one index only: the fewer pages a commit touches, the less there is to sync.
@@ -75,6 +75,23 @@ const FIRST: &str = "
         seq   INTEGER NOT NULL
     ) STRICT;
     CREATE INDEX document_path ON document(path, id);
+";
+
+/// Rows by which streams are listed. Both indexes end with the name, which is the key of the table: so
+/// each order is read from one of them, and counting does not touch the rows.
+const LISTINGS: &str = "
+    CREATE TABLE listing(
+        name      TEXT PRIMARY KEY NOT NULL,
+        kind      TEXT NOT NULL,
+        state     TEXT NOT NULL,
+        rank      INTEGER NOT NULL,
+        since     INTEGER NOT NULL,
+        is_hidden INTEGER NOT NULL,
+        text      TEXT NOT NULL,
+        body      TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX listing_newest ON listing(kind, is_hidden, since);
+    CREATE INDEX listing_queue ON listing(kind, is_hidden, state, rank DESC, since);
 ";
 
 /// The version that this program writes.

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     error::StoreError,
     journal::{
-        Append, Appended, DocumentNote, EventRef, NewEffect, SnapshotKey,
+        Append, Appended, DocumentNote, EventRef, NewEffect, NewListing, SnapshotKey,
         backend::{Fill, Reading, Writing},
     },
     lock::FileLock,
@@ -220,6 +220,23 @@ impl Writing for SqliteTransaction<'_> {
         let actor = note.actor.to_string();
         self.run(put, params![note.path, note.hash, note.at.millis(), actor, note.seq])?;
         Ok(())
+    }
+
+    fn list(
+        &mut self,
+        stream: &StreamName,
+        listing: Option<&NewListing<'_>>,
+    ) -> Result<(), StoreError> {
+        let name = stream.as_str();
+        let Some(NewListing { state, rank, since, is_hidden, text, body }) = listing.copied()
+        else {
+            return self.run("DELETE FROM listing WHERE name = ?1", [name]).map(drop);
+        };
+        let put = "INSERT OR REPLACE INTO listing
+                   (name, kind, state, rank, since, is_hidden, text, body)
+                   VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        let (kind, since) = (stream.kind(), since.millis());
+        self.run(put, params![name, kind, state, rank, since, is_hidden, text, body]).map(drop)
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {

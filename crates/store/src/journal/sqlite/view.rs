@@ -7,7 +7,8 @@ use super::{
 use crate::{
     error::StoreError,
     journal::{
-        Cursor, DocumentNote, EventRef, OpenEffect, Recorded, Snapshot, StreamHead,
+        Cursor, DocumentNote, EventRef, ListedStream, ListingCount, ListingQuery, OpenEffect,
+        Recorded, Snapshot, StreamHead,
         backend::{Reading, Visit},
     },
 };
@@ -139,6 +140,14 @@ impl Reading for SqliteView<'_> {
         Ok(due.flatten().map(Time::from_millis))
     }
 
+    fn listings(&self, query: &ListingQuery<'_>) -> Result<Vec<ListedStream>, StoreError> {
+        self.find_listings(query)
+    }
+
+    fn listing_counts(&self, kind: &str) -> Result<Vec<ListingCount>, StoreError> {
+        self.count_listings(kind)
+    }
+
     fn document(&self, path: &str) -> Result<Option<DocumentNote>, StoreError> {
         let sql = "SELECT path, hash, at, actor, seq FROM document
                    WHERE path = ?1 ORDER BY id DESC LIMIT 1";
@@ -240,7 +249,7 @@ impl<'a> SqliteView<'a> {
         Ok((name, before, sum))
     }
 
-    fn first<T>(
+    pub(super) fn first<T>(
         &self,
         sql: &str,
         values: impl rusqlite::Params,
@@ -250,7 +259,7 @@ impl<'a> SqliteView<'a> {
         statement.query_row(values, read).optional().map_err(|e| self.unreadable(e))
     }
 
-    fn collect<T>(
+    pub(super) fn collect<T>(
         &self,
         sql: &str,
         values: impl rusqlite::Params,
@@ -283,11 +292,11 @@ impl Drop for SqliteView<'_> {
     }
 }
 
-fn as_limit(limit: usize) -> i64 {
+pub(super) fn as_limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-fn parsed<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
+pub(super) fn parsed<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
 where
     T: std::str::FromStr,
     T::Err: std::error::Error + Send + Sync + 'static,

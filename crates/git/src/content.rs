@@ -13,6 +13,7 @@ use crate::{
     error::{GitError, Mistake},
 };
 use std::{
+    collections::BTreeMap,
     fs,
     io::Write as _,
     os::unix::{ffi::OsStrExt as _, fs::MetadataExt as _},
@@ -26,12 +27,19 @@ use waypost_store::{
 };
 
 /// What belongs to Waypost and its windows, and says nothing about the work.
-const OWN: [&str; 4] = [
+pub(crate) const OWN: [&str; 5] = [
     layout::window::WORKFLOW_FOLDER,
     layout::window::RUN,
+    layout::window::MEMORY_FOLDER,
     ".claude/settings.local.json",
     ".waypost",
 ];
+
+/// Where the workspaces of tasks are, unless they are elsewhere.
+const DATA: &str = layout::data::FOLDER;
+
+/// Everything but that, as git is told it.
+const WITHOUT_DATA: &str = ":(exclude,top).waypost";
 
 /// Where a run's work trees are. A project may have a folder of that name; what it tracks in there
 /// is its work.
@@ -40,8 +48,7 @@ const TREES: &str = "worktree";
 /// The content of the work tree that a place is in; none outside git, where nothing can be
 /// committed.
 pub fn content(place: &Place) -> Result<Option<String>, GitError> {
-    let Some(common) = place.git_common.as_ref().filter(|_| place.root.join(".git").exists())
-    else {
+    let Some(common) = place.repository().filter(|_| place.root.join(".git").exists()) else {
         return Ok(None);
     };
     let scratch = ContentScratch::take(place)?;
@@ -58,6 +65,73 @@ pub fn content(place: &Place) -> Result<Option<String>, GitError> {
         look.name()
     });
     found.map(Some)
+}
+
+/// What would leave the work tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// What is staged, by a commit.
+    Index,
+    /// What is committed, by a push.
+    Head,
+}
+
+/// A path that would leave with other content than the files have: the index or the last commit may
+/// hold what no look at the files shows. A staged path may also be as it was committed, since a
+/// commit may stage it itself. None where filters make of files what they like.
+pub fn stray(place: &Place, leaving: Leaving) -> Result<Option<String>, GitError> {
+    if content(place)?.is_none() || !filters(&place.root)?.is_empty() {
+        return Ok(None);
+    }
+    let scratch = ContentScratch::take(place)?;
+    let user = git_at(&place.root)?;
+    let own = user.clone().variable("GIT_INDEX_FILE", scratch.folder.join("index"));
+    let files = entries(&own.bytes(&["ls-files", "-s", "-z"])?);
+    let head = user.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
+    let head = match head {
+        Some(_) => entries(&user.bytes(&["ls-tree", "-r", "-z", "HEAD"])?),
+        None => Entries::new(),
+    };
+    // What a sparse checkout leaves out is as it was committed.
+    let is_sparse = Git::at(&place.root).config("core.sparseCheckout")?.as_deref() == Some("true");
+    let is_other = |(path, entry): &(&Vec<u8>, &Entry)| match files.get(*path) {
+        Some(file) => file != *entry,
+        None => !is_sparse,
+    };
+    let found = match leaving {
+        Leaving::Head => head.iter().find(is_other).map(|(path, _)| path.clone()),
+        Leaving::Index => {
+            let index = entries(&user.bytes(&["ls-files", "-s", "-z"])?);
+            let added = index.iter().filter(is_other);
+            let added = added.filter(|(path, entry)| head.get(*path) != Some(entry));
+            let is_gone = |path: &&Vec<u8>| files.contains_key(*path) && !index.contains_key(*path);
+            let removed = head.keys().filter(is_gone);
+            added.map(|(path, _)| path).chain(removed).next().cloned()
+        }
+    };
+    Ok(found.map(|path| String::from_utf8_lossy(&path).into_owned()))
+}
+
+/// Mode and object of each path, Waypost's own files apart.
+type Entries = BTreeMap<Vec<u8>, Entry>;
+type Entry = (Vec<u8>, Vec<u8>);
+
+/// Reads `MODE OBJECT STAGE<TAB>PATH` and `MODE KIND OBJECT<TAB>PATH`, each with a NUL behind it.
+fn entries(listed: &[u8]) -> Entries {
+    let is_own = |path: &[u8]| {
+        let path = Path::new(std::ffi::OsStr::from_bytes(path));
+        OWN.iter().chain([&TREES]).any(|own| path.starts_with(own))
+    };
+    let entry = |line: &[u8]| {
+        let tab = line.iter().position(|byte| *byte == b'\t')?;
+        let (words, path) = (&line[..tab], &line[tab + 1..]);
+        let mut words = words.split(|byte| *byte == b' ');
+        let mode = words.next()?.to_vec();
+        let object = words.find(|word| word.len() >= 40)?.to_vec();
+        // What is inside a submodule is its own business.
+        (!is_own(path) && mode != b"160000").then(|| (path.to_vec(), (mode, object)))
+    };
+    listed.split(|byte| *byte == 0).filter_map(entry).collect()
 }
 
 /// The content of any work tree of the same repository.
@@ -101,7 +175,7 @@ pub fn git_at(root: &Path) -> Result<Git, GitError> {
     }
     for filter in filters(root)? {
         // A filter is a program of the repository's; what it would make of a file is its business.
-        for rest in ["clean=", "process=", "required=false"] {
+        for rest in ["clean=", "smudge=", "process=", "required=false"] {
             git = git.setting(format!("filter.{filter}.{rest}"));
         }
     }
@@ -124,7 +198,7 @@ impl ContentReader<'_> {
         let changed = self.paths(&self.own, &["ls-files", "-z"], |path| self.is_fresh(path))?;
         self.scratch.put("began", b"now")?;
         self.forget(&changed)?;
-        self.own.text(&["add", "--all", "--", "."])?;
+        self.add_all()?;
         // What is ignored counts if it is tracked, and then only.
         self.forget(&self.paths(&self.own, &ignored, |_| true)?)?;
         let removal = ["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--"];
@@ -138,6 +212,18 @@ impl ContentReader<'_> {
         }
         self.with_paths(&["add", "--force"], &tracked)?;
         self.own.text(&["write-tree", "--missing-ok"])
+    }
+
+    /// Adds everything but what is in our data folder: repositories in there may have no commit yet,
+    /// and git adds nothing at all where it meets one of those.
+    fn add_all(&self) -> Result<(), GitError> {
+        let mut words = vec!["add", "--all", "--", "."];
+        // Git takes it for a mistake if what is left out is ignored anyway.
+        let is_ignored = || self.own.try_text(&["check-ignore", "--no-index", "--", DATA]);
+        if self.root.join(DATA).is_dir() && is_ignored()?.is_none() {
+            words.push(WITHOUT_DATA);
+        }
+        self.own.text(&words).map(drop)
     }
 
     /// The paths that git lists and that are `wanted`, each with a NUL behind it.
@@ -179,8 +265,8 @@ impl ContentReader<'_> {
     }
 }
 
-/// The names of all filters that are configured.
-fn filters(root: &Path) -> Result<Vec<String>, GitError> {
+/// The names of all filters that are configured: what they make of a file is not what was looked at.
+pub fn filters(root: &Path) -> Result<Vec<String>, GitError> {
     let keys = ["config", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$"];
     let found = Git::at(root).try_text(&keys)?.unwrap_or_default();
     let name = |key: &str| Some(key.strip_prefix("filter.")?.rsplit_once('.')?.0.to_owned());
@@ -194,13 +280,13 @@ fn filters(root: &Path) -> Result<Vec<String>, GitError> {
 }
 
 /// A folder of ours for git to work in, one process at a time.
-struct ContentScratch {
-    folder: PathBuf,
+pub(crate) struct ContentScratch {
+    pub(crate) folder: PathBuf,
     _turn: FileLock,
 }
 
 impl ContentScratch {
-    fn take(place: &Place) -> Result<Self, GitError> {
+    pub(crate) fn take(place: &Place) -> Result<Self, GitError> {
         let folder = place.state.join("scratch").join(place.tree.as_str());
         file::make_private_folder(&folder.join("objects"))?;
         let turn = FileLock::acquire(&folder.join("lock"))?;

@@ -112,6 +112,11 @@ pub enum Mistake {
     TooManyFiles { file: &'static str, count: usize, max: usize },
     #[error("git's filter `{name}` has an odd name")]
     FilterName { name: String },
+    #[error(
+        "git's content filter `{name}` would run outside of the wall, so nothing is staged or committed from \
+         here; a person does it"
+    )]
+    Filtered { name: String },
     #[error("{} is not Unicode text", path.display())]
     NotText { path: PathBuf },
 }
@@ -217,7 +222,7 @@ impl GitError {
                 | Mistake::UnknownSnapshot { .. } => Code::TreeUnknown,
                 Mistake::CommitName { .. } => Code::CommitUnknown,
                 Mistake::TooManyFiles { .. } => Code::TooManyFiles,
-                Mistake::FilterName { .. } => Code::FilterUnknown,
+                Mistake::FilterName { .. } | Mistake::Filtered { .. } => Code::FilterUnknown,
                 Mistake::NotText { .. } => Code::NotText,
             },
         }
@@ -302,7 +307,10 @@ impl Mistake {
                 Some(Remedy::ListTrees)
             }
             Self::TooManyFiles { .. } => Some(Remedy::ShareFolders),
-            Self::CommitName { .. } | Self::FilterName { .. } | Self::NotText { .. } => None,
+            Self::CommitName { .. }
+            | Self::FilterName { .. }
+            | Self::Filtered { .. }
+            | Self::NotText { .. } => None,
         }
     }
 }

@@ -13,11 +13,14 @@ mod error;
 pub mod mend;
 pub mod merge;
 pub mod packs;
+pub mod publish;
+pub mod record;
 pub mod tree;
 mod trees;
+pub mod workspace;
 
 pub use command::{Git, Hold, VERSION_MIN, VERSION_TO_REVERT, exclude, version};
-pub use content::{content, content_of_tree, git_at};
+pub use content::{Leaving, content, content_of_tree, filters, git_at, stray};
 pub use error::{Absence, GitError, Hindrance, Mistake, Refusal, Remedy};
 pub use merge::{
     Committed, Join, Land, Landing, Occupant, Outlook, PhaseBranch, Reverted, Stamp, name_some,

@@ -34,7 +34,7 @@ const CLOSELY: [&str; 11] = [
 ];
 
 /// Who commits where git is told no name.
-const NO_NAME: [(&str, &str); 4] = [
+pub(crate) const NO_NAME: [(&str, &str); 4] = [
     ("GIT_AUTHOR_NAME", "Waypost"),
     ("GIT_AUTHOR_EMAIL", "waypost@localhost"),
     ("GIT_COMMITTER_NAME", "Waypost"),

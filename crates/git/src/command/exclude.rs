@@ -9,8 +9,8 @@ use std::path::Path;
 use waypost_store::file;
 
 /// Files of ours that git should neither track nor show as untracked.
-pub const EXCLUDED: [&str; 3] =
-    ["/.develop-workflow/", "/.claude/orchestrate-state.json*", "/worktree/"];
+pub const EXCLUDED: [&str; 4] =
+    ["/.develop-workflow/", "/.claude/orchestrate-state.json*", "/.claude/memory/", "/worktree/"];
 
 /// The largest exclude file that is edited.
 const SIZE_MAX: u64 = 1 << 20;

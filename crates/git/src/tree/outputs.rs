@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 use waypost_model::declared::covers;
 
 /// What belongs to Waypost and agent programs, and is no output.
-const OWN: [&str; 4] = [
+const OWN: [&str; 5] = [
     ".develop-workflow",
     ".waypost",
+    ".claude/memory",
     ".claude/orchestrate-state.json",
     ".claude/settings.local.json",
 ];

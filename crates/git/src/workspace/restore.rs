@@ -1,0 +1,123 @@
+//! Putting a workspace back as it was at a checkpoint.
+
+use super::{Workspace, checkpoint::head};
+use crate::{
+    command::{Git, is_safe_ref},
+    error::{Absence, GitError},
+};
+use std::{collections::BTreeSet, ffi::OsStr, fs, io, os::unix::ffi::OsStrExt as _};
+use waypost_store::file;
+
+/// What the message of a checkpoint says about the branch.
+const HEAD: &str = "Waypost-Head: ";
+
+impl Workspace {
+    /// Makes its files, its branch and its index what they were at a checkpoint. What git ignores
+    /// stays. May be done again; what is only here has to be kept before.
+    pub fn restore(&self, commit: &str) -> Result<(), GitError> {
+        let _turn = self.turn()?;
+        let git = self.git()?;
+        let wanted = format!("{commit}^{{commit}}");
+        let known =
+            git.try_text(&["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted])?;
+        let Some(commit) = known else {
+            return Err(Absence::Snapshot { reference: commit.to_owned() }.into());
+        };
+        let own = git.clone().variable("GIT_INDEX_FILE", self.index());
+        if !self.index().exists() {
+            own.text(&["read-tree", "--empty"])?;
+        }
+        let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+        let before = own.bytes(&list)?;
+        let kept = git.bytes(&["ls-tree", "-r", "-z", "--name-only", &commit])?;
+        let kept: BTreeSet<&[u8]> = kept.split(|byte| *byte == 0).collect();
+        for path in before.split(|byte| *byte == 0).filter(|it| !it.is_empty()) {
+            // Other repositories are not in a checkpoint, and stay.
+            if !kept.contains(path) && !path.ends_with(b"/") {
+                self.drop_file(path)?;
+            }
+        }
+        file::remove(&self.index())?;
+        own.text(&["read-tree", &commit])?;
+        own.text(&["checkout-index", "--all", "--force", "--quiet"])?;
+        self.restore_head(&git, &commit)
+    }
+
+    fn drop_file(&self, path: &[u8]) -> Result<(), GitError> {
+        let path = self.folder.join(OsStr::from_bytes(path));
+        match fs::remove_file(&path) {
+            Ok(()) => {}
+            Err(error) if is_gone(&error) => return Ok(()),
+            Err(error) => return Err(GitError::file("remove", &path, error)),
+        }
+        // Folders that it leaves empty go as well, as they do with git.
+        let above = path.ancestors().skip(1).take_while(|it| *it != self.folder);
+        for folder in above {
+            if fs::remove_dir(folder).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The branch and the index as they were.
+    fn restore_head(&self, git: &Git, commit: &str) -> Result<(), GitError> {
+        let message = git.text(&["log", "-1", "--format=%B", commit])?;
+        let branch = message.lines().find_map(|line| line.strip_prefix(HEAD));
+        let branch = branch.filter(|it| it.starts_with("refs/heads/") && is_safe_ref(it));
+        let parent = git.try_text(&["rev-parse", "--verify", "--quiet", &format!("{commit}^")])?;
+        // A work tree of the project's stays on its own branch: others may be checked out elsewhere.
+        if let Some(branch) = branch.filter(|_| self.common.is_none()) {
+            git.text(&["symbolic-ref", "HEAD", branch])?;
+        }
+        match (&parent, head(git)?) {
+            (Some(parent), now) if now.as_ref() != Some(parent) => {
+                git.text(&["update-ref", "HEAD", parent])?;
+            }
+            (None, Some(now)) if self.common.is_none() => {
+                let branch = branch.unwrap_or("HEAD");
+                git.text(&["update-ref", "-d", branch, &now])?;
+            }
+            _ => {}
+        }
+        git.text(&["read-tree", parent.as_deref().unwrap_or("--empty")]).map(drop)
+    }
+
+    /// Begins with what another workspace of the same kind had at a checkpoint.
+    pub fn begin_from(&self, other: &Self, commit: &str) -> Result<(), GitError> {
+        if self.common.is_none() {
+            self.borrow_objects(other)?;
+        }
+        self.restore(commit)
+    }
+
+    /// Takes over the objects of another repository: by reading, not by a protocol, none of which
+    /// is allowed here.
+    fn borrow_objects(&self, other: &Self) -> Result<(), GitError> {
+        let (from, to) = (other.git_dir()?.join("objects"), self.git_dir()?.join("objects"));
+        copy_folder(&from, &to, 3)
+    }
+}
+
+/// Copies what is missing; objects of git never change.
+fn copy_folder(from: &std::path::Path, to: &std::path::Path, depth: u32) -> Result<(), GitError> {
+    fs::create_dir_all(to).map_err(|error| GitError::file("make", to, error))?;
+    let entries = fs::read_dir(from).map_err(|error| GitError::file("read", from, error))?;
+    for entry in entries.flatten() {
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth > 0 && entry.file_name() != "info" => {
+                copy_folder(&path, &copy, depth - 1)?;
+            }
+            Ok(kind) if kind.is_file() && copy.symlink_metadata().is_err() => {
+                fs::copy(&path, &copy).map_err(|error| GitError::file("copy", &path, error))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}

@@ -18,6 +18,7 @@ mod codex;
 mod codex_exec;
 mod codex_server;
 mod ear;
+mod plain;
 mod plan;
 mod player;
 mod program;

@@ -123,7 +123,7 @@ impl<'a> Player<'a> {
 
     pub(super) fn say(&mut self, lines: Lines) -> io::Result<()> {
         for line in lines {
-            writeln!(self.output, "{line}")?;
+            writeln!(self.output, "{}", self.voice.write(&line))?;
         }
         self.output.flush()
     }
@@ -151,8 +151,7 @@ impl<'a> Player<'a> {
             }
             Some(Event::Line(line)) => line,
         };
-        // What is no JSON is not for the program.
-        let line = serde_json::from_slice(&line).unwrap_or_default();
+        let line = self.voice.read(&line);
         match self.voice.hear(&line) {
             Heard::Open { resume, request } => self.open_asked(resume.as_deref(), &request)?,
             Heard::Message(message) => self.waiting.push_back(message),

@@ -6,6 +6,7 @@ use super::claude::Claude;
 use super::codex_exec::CodexExec;
 use super::codex_server::CodexServer;
 use super::ear::{Ear, Event};
+use super::plain::Plain;
 use super::player::{Player, Stop};
 use super::script::AgentScript;
 use super::sessions::Conversation;
@@ -57,6 +58,11 @@ static DOUBLES: &[Double] = &[
     Double {
         adapter: Adapter::ACP,
         voice: |_| Box::new(Acp::default()),
+        play: |player, _| player.play(),
+    },
+    Double {
+        adapter: Adapter::PLAIN,
+        voice: |_| Box::<Plain>::default(),
         play: |player, _| player.play(),
     },
 ];

@@ -1,6 +1,6 @@
 //! How programs speak: what a scripted agent does, as the lines of each protocol.
 //!
-//! A voice is pure: lines of JSON in, lines of JSON out. It does not know the script.
+//! A voice is pure: lines in, lines out, of JSON but for one. It does not know the script.
 
 use super::script::{Spent, Trouble};
 use super::sessions::Conversation;
@@ -197,6 +197,16 @@ pub(super) struct Report {
 
 /// One of the protocols.
 pub(super) trait Voice {
+    /// A line of input as the program reads it; what is no JSON is not for a program that speaks it.
+    fn read(&self, line: &[u8]) -> Value {
+        serde_json::from_slice(line).unwrap_or_default()
+    }
+
+    /// A line of output as the program writes it.
+    fn write(&self, line: &Value) -> String {
+        line.to_string()
+    }
+
     /// Whether the program ends at once when its input is closed, be it in the middle of a turn.
     fn is_server(&self) -> bool {
         false

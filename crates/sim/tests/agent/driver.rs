@@ -268,9 +268,14 @@ pub(crate) fn shown(site: &Site, heard: &Heard) -> String {
     site.plain(&text)
 }
 
+/// Those that tell in words of their own what they do; plain text has a file of its own.
+pub(crate) fn structured() -> impl Iterator<Item = Adapter> {
+    Adapter::all().filter(|adapter| *adapter != Adapter::PLAIN)
+}
+
 /// All four, one after the other, each at a site of its own.
 pub(crate) fn all(make: impl Fn(Adapter) -> Talk) -> String {
-    of(&Adapter::all().collect::<Vec<_>>(), make)
+    of(&structured().collect::<Vec<_>>(), make)
 }
 
 pub(crate) fn of(adapters: &[Adapter], make: impl Fn(Adapter) -> Talk) -> String {

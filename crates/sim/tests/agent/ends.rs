@@ -1,6 +1,6 @@
 //! How it ends: by faults, limits, interrupts, and when the input is closed.
 
-use crate::driver::{Act, NOW, Site, Talk, all, of};
+use crate::driver::{Act, NOW, Site, Talk, all, of, structured};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use waypost_agent::Adapter;
@@ -14,7 +14,7 @@ fn ends(steps: &Value) -> Vec<(Exit, Option<Said>)> {
         let heard = Talk::new(adapter, steps.clone()).run(&Site::new());
         (heard.exit, heard.said.last().cloned())
     };
-    Adapter::all().map(run).collect()
+    structured().map(run).collect()
 }
 
 #[test]

@@ -4,5 +4,6 @@
 
 mod driver;
 mod ends;
+mod plain;
 mod questions;
 mod turns;

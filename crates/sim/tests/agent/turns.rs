@@ -1,6 +1,6 @@
 //! What is done in turns: all that an agent says and does, further messages, resumed conversations.
 
-use crate::driver::{ID, Site, Talk, all, of, shown};
+use crate::driver::{ID, Site, Talk, all, of, shown, structured};
 use insta::assert_snapshot;
 use serde_json::json;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use waypost_sim::agent::Exit;
 #[test]
 fn the_simplest_task_is_said_as_the_real_program_would() {
     let steps = json!([{"say": "I look at {task}."}, {"done": "did {task}"}]);
-    for adapter in Adapter::all() {
+    for adapter in structured() {
         let heard = Talk::new(adapter, steps.clone()).run(&Site::new());
         let is_word = |said: &Said| !matches!(said, Said::Other(_));
         let said: Vec<Said> = heard.said.into_iter().filter(is_word).collect();
@@ -121,7 +121,7 @@ fn a_further_message_is_a_further_turn_and_goes_on_in_the_script() {
 #[test]
 fn a_resumed_conversation_counts_on() {
     let mut text = String::new();
-    for adapter in Adapter::all() {
+    for adapter in structured() {
         let site = Site::new();
         let steps = json!([{"say": "attempt {attempt}"}, {"tool": "Read"}, {"turn_end": true}]);
         let first = Talk::new(adapter, steps.clone()).run(&site);

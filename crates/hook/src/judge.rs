@@ -1,6 +1,6 @@
 //! The judgement on a tool call, the same whether it stands on the record or on the journal.
 
-use crate::{design::is_design, look::Files, spot::Spot};
+use crate::{design::is_design, look::Files, scratch::is_scratch, spot::Spot};
 use std::{path::Path, sync::mpsc, thread, time::Duration};
 use waypost_agent::{hook::ToolCall, programs::BUILT_IN};
 use waypost_guard::{Context, Deed, PARSED_FIELDS, Refusal, Rule, Standing, judge_tool, refusal};
@@ -12,6 +12,10 @@ pub struct Ruling {
     pub refusal: Option<Refusal>,
     /// It commits, pushes, changes a pull request, or might: what a record alone cannot allow.
     pub is_finishing: bool,
+    /// It commits, as far as its text tells.
+    pub commits: bool,
+    /// It pushes, or changes a pull request.
+    pub pushes: bool,
 }
 
 /// The surroundings of a tool call: the folder it is made in, and the work tree that holds it.
@@ -20,6 +24,8 @@ pub struct Case<'a> {
     pub folder: &'a Path,
     pub spot: &'a Spot,
     pub held: &'a Held,
+    /// Whether the call ends up behind the wall, which holds what cannot be told here.
+    pub is_walled: bool,
 }
 
 /// A text up to this length is judged in less time than it takes to start a thread for it.
@@ -39,9 +45,9 @@ impl Case<'_> {
         }
         let (sender, answer) = mpsc::channel();
         let (call, held, spot) = (call.clone(), self.held.clone(), self.spot.clone());
-        let folder = self.folder.to_owned();
+        let (folder, is_walled) = (self.folder.to_owned(), self.is_walled);
         let worker = thread::Builder::new().spawn(move || {
-            let case = Case { folder: &folder, spot: &spot, held: &held };
+            let case = Case { folder: &folder, spot: &spot, held: &held, is_walled };
             // The agent program may not be listening any more.
             let _late = sender.send(case.judge_now(&call));
         });
@@ -55,12 +61,16 @@ impl Case<'_> {
                 next: None,
             }),
             is_finishing: true,
+            commits: true,
+            pushes: true,
         })
     }
 
     fn judge_now(&self, call: &ToolCall) -> Ruling {
         let files = self.files();
-        let context = Context { look: &files, writing_tools: &self.held.writing_tools };
+        let Held { writing_tools, free_tools, .. } = self.held;
+        let (look, is_walled) = (&files, self.is_walled);
+        let context = Context { look, writing_tools, free_tools, is_walled };
         let fields: Vec<(&str, &str)> =
             call.fields.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         self.rule(&judge_tool(&call.name, &fields, &context), &files)
@@ -90,11 +100,20 @@ impl Case<'_> {
             default_branch: default_branch.as_deref(),
             current_branch: current_branch.as_deref(),
             is_design: &|path| is_design(design_paths, &self.spot.root, self.folder, path),
+            is_scratch: &|path| is_scratch(&files.homes, self.spot, self.folder, path),
+            is_walled: self.is_walled,
         };
+        // Behind the wall what cannot be told is held by what the journal says there.
         let is_finishing = pushes
             || deed.commits.is_some()
             || deed.publishes.is_some()
-            || deed.unknowable.is_some();
-        Ruling { refusal: refusal(deed, &standing), is_finishing }
+            || deed.foreign.is_some()
+            || (deed.unknowable.is_some() && !self.is_walled);
+        Ruling {
+            refusal: refusal(deed, &standing),
+            is_finishing,
+            commits: deed.commits.is_some(),
+            pushes: pushes || deed.publishes.is_some(),
+        }
     }
 }

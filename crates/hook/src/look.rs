@@ -51,6 +51,8 @@ pub struct Homes {
     pub home: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME`, or `~/.config`.
     pub config: Option<PathBuf>,
+    /// `$XDG_STATE_HOME`, or `~/.local/state`.
+    pub state: Option<PathBuf>,
     /// The configuration of git for the whole machine.
     pub git_system: Option<PathBuf>,
 }
@@ -63,9 +65,10 @@ impl Homes {
             path.filter(|path| path.is_absolute())
         };
         let home = absolute("HOME");
-        let below = || home.as_ref().map(|home| home.join(".config"));
-        let config = absolute("XDG_CONFIG_HOME").or_else(below);
-        Self { home, config, git_system: Some(PathBuf::from("/etc/gitconfig")) }
+        let below = |name| home.as_ref().map(|home| home.join(name));
+        let config = absolute("XDG_CONFIG_HOME").or_else(|| below(".config"));
+        let state = absolute("XDG_STATE_HOME").or_else(|| below(".local/state"));
+        Self { home, config, state, git_system: Some(PathBuf::from("/etc/gitconfig")) }
     }
 }
 
@@ -148,6 +151,12 @@ impl Look for Files {
     fn agent_settings(&self) -> &[SettingsFile] {
         &self.agent_settings
     }
+
+    fn top(&self) -> Option<String> {
+        let folder = resolved(&self.folder);
+        let top = folder.ancestors().find(|it| it.join(".git").symlink_metadata().is_ok())?;
+        top.to_str().map(str::to_owned)
+    }
 }
 
 /// The absolute path with the links of what exists followed, and without `.` and `..`. What does
@@ -178,6 +187,11 @@ pub(crate) fn resolved_from(folder: PathBuf, path: &Path) -> PathBuf {
         }
         // An absolute part begins again at the root, and `.` is left out by itself.
         let next = whole.join(part);
+        // Where a link of a process leads is another place for every process that looks.
+        if whole.starts_with("/proc") {
+            whole = next;
+            continue;
+        }
         match next.read_link() {
             Ok(target) if links < LINKS => {
                 links += 1;

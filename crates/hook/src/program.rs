@@ -5,7 +5,10 @@
 //! no database, no configuration, no threads. Whatever goes wrong in here ends as a refusal where
 //! a journal is near, never as silence, which agent programs take for a yes.
 
-use crate::{Case, Spot, Standing, fence, folders, log, spelling};
+use crate::{
+    Asked, Case, Spot, Standing, Wall, fence, folders, is_second, is_whole, log, lost_shell,
+    spelling,
+};
 use std::{
     env,
     ffi::OsStr,
@@ -22,14 +25,30 @@ use waypost_agent::hook::{
 };
 use waypost_model::{layout, time::Time, verdict::VerdictOutcome, workflow::Held};
 
-/// Answers one event: the whole of the program.
+/// Answers one event: the whole of the program. Inside a wall the answer is given outside, where the
+/// journal can be read and verdicts can be written down.
 pub fn run() -> ExitCode {
-    let words: Vec<String> = env::args().skip(1).collect();
-    let product = words.first().and_then(|word| Product::from_word(word));
-    let answered = panic::catch_unwind(|| answer(product, &words));
-    say(&answered
-        .unwrap_or_else(|_| refuse_unread(product, "waypost-hook has failed; this is a bug")))
+    if waypost_wall::broker::is_inside()
+        && let Some(code) = outside()
+    {
+        return code;
+    }
+    let asked = Asked::of(env::args().skip(1).collect());
+    let answered = panic::catch_unwind(|| answer(&asked));
+    let failed = || refuse_unread(asked.product, "waypost-hook has failed; this is a bug");
+    say(&answered.unwrap_or_else(|_| failed()))
 }
+
+/// What the same program says outside; none if the broker could not be asked.
+fn outside() -> Option<ExitCode> {
+    let words = env::args_os().skip(1).collect();
+    let code = crate::shell::ask_outside("waypost-hook", words).ok()?;
+    // To an agent program only these two are answers; what ended otherwise must not be taken for a yes.
+    Some(ExitCode::from(if code == 0 { 0 } else { REFUSED }))
+}
+
+/// The exit code by which a hook refuses.
+const REFUSED: u8 = 2;
 
 fn say(reply: &Reply) -> ExitCode {
     // An answer that the agent program does not take cannot be given in another way.
@@ -38,7 +57,8 @@ fn say(reply: &Reply) -> ExitCode {
     ExitCode::from(reply.code)
 }
 
-fn answer(product: Option<Product>, words: &[String]) -> Reply {
+fn answer(asked: &Asked) -> Reply {
+    let product = asked.product;
     let mut input = Vec::with_capacity(4 << 10);
     let limit = INPUT_SIZE_MAX as u64 + 1;
     let is_read = io::stdin().take(limit).read_to_end(&mut input).is_ok();
@@ -48,11 +68,15 @@ fn answer(product: Option<Product>, words: &[String]) -> Reply {
     if is_read
         && let Ok(event) = read(product, &input)
         && let Moment::BeforeTool(call) = &event.moment
-        && let Some(reply) = by_record(&event, call)
     {
-        return reply;
+        if let Some(reason) = lost_shell(event.product, call) {
+            return event.reply(&HookAnswer::Refuse(reason));
+        }
+        if let Some(reply) = by_record(asked, &event, call) {
+            return reply;
+        }
     }
-    hand_on(product, words, &input)
+    hand_on(product, &asked.words, &input)
 }
 
 /// A work tree that holds the agent, as its record says.
@@ -63,7 +87,7 @@ struct Holder {
 
 /// The answer that the records of all projects around allow to give; none if one of them is not
 /// known, or if it takes more than a record to allow the call.
-fn by_record(event: &Event, call: &ToolCall) -> Option<Reply> {
+fn by_record(asked: &Asked, event: &Event, call: &ToolCall) -> Option<Reply> {
     let folders = folders(Some(event));
     let mut spots: Vec<Spot> = Vec::new();
     for folder in &folders {
@@ -72,17 +96,31 @@ fn by_record(event: &Event, call: &ToolCall) -> Option<Reply> {
             spots.push(spot);
         }
     }
+    // What an agent of ours does is written down also where no gate is asked: a call without a verdict is
+    // one that went past the hook.
+    let attempt = fence::journal();
+    let mut free = Vec::new();
     let mut holders = Vec::new();
+    // The journal that the registration names has to be one of those around.
+    let mut is_known = asked.journal.is_none();
     for spot in spots {
-        match Standing::of(&spot) {
+        let (standing, journal) = Standing::with_journal(&spot);
+        is_known |= journal == asked.journal;
+        match standing {
+            Standing::Free if attempt.as_ref() == Some(&spot.state) => free.push(spot),
             Standing::Free => {}
             Standing::Held(held) => holders.push(Holder { spot, held }),
             Standing::Unknown => return None,
         }
     }
+    is_known.then_some(())?;
+    let is_walled = !holders.is_empty() || is_whole();
+    let wall = is_walled.then(|| Wall::around(event.product, call)).flatten();
+    let is_second = is_second(event.product, holders.iter().map(|it| it.spot.root.as_path()));
     let mut is_finishing = false;
     for Holder { spot, held } in &holders {
-        let ruling = Case { folder: folders.first()?, spot, held }.judge(call);
+        let is_walled = wall.is_some();
+        let ruling = Case { folder: folders.first()?, spot, held, is_walled }.judge(call);
         is_finishing |= ruling.is_finishing;
         if let Some(refusal) = ruling.refusal {
             let message = spelling::told(&refusal);
@@ -92,18 +130,24 @@ fn by_record(event: &Event, call: &ToolCall) -> Option<Reply> {
                 rule: refusal.rule.as_str().to_owned(),
                 message: message.clone(),
             };
-            log::note(spot, event, now(), outcome);
+            if !is_second {
+                log::note(spot, event, now(), outcome);
+            }
             return Some(event.reply(&HookAnswer::Refuse(message)));
         }
     }
     if is_finishing {
         return None;
     }
-    for Holder { spot, .. } in &holders {
+    if is_second {
+        return Some(event.reply(&HookAnswer::Silent));
+    }
+    for spot in holders.iter().map(|it| &it.spot).chain(&free) {
         let outcome = VerdictOutcome::Allowed { tool: call.name.clone(), call: call.id.clone() };
         log::note(spot, event, now(), outcome);
     }
-    Some(event.reply(&HookAnswer::Silent))
+    let rewritten = wall.and_then(|wall| wall.rewrite(call));
+    Some(event.reply(&rewritten.map_or(HookAnswer::Silent, HookAnswer::Rewrite)))
 }
 
 #[expect(clippy::disallowed_methods, reason = "a program of its own, which asks for the time once")]

@@ -4,7 +4,7 @@
 //! capitals stand for what only the reader knows; brackets for what may be left out.
 
 use waypost_guard::Refusal;
-use waypost_model::next::NextStep;
+use waypost_model::{inbox::ReplyVerb, next::NextStep};
 
 /// A refusal as one sentence for an agent: what is refused, and what leads on.
 pub fn told(refusal: &Refusal) -> String {
@@ -76,11 +76,43 @@ pub fn command_line(step: &NextStep) -> String {
         S::ExplainTask { id } => format!("why {id}"),
         S::OpenTask { id } => format!("open {id}"),
         S::ShowHistory { id } => format!("log {id}"),
+        S::NewServedTask => fixed("task new TITLE"),
+        S::ListServedTasks => fixed("task list"),
+        S::ShowServedTask { task } => format!("task show {task}"),
+        S::EditServedTask { task } => format!("task edit {task}"),
+        S::SubmitServedTask { task } => format!("task submit {task}"),
+        S::CancelServedTask { task } => format!("task cancel {task}"),
+        S::ResumeServedTask { task } => format!("task resume {task}"),
+        S::RetryServedTask { task } => format!("task retry {task}"),
+        S::ListTaskCheckpoints { task } => format!("task checkpoints {task}"),
+        S::ExplainServedTask { task } => format!("why {task}"),
+        S::StartServer => fixed("serve"),
+        S::InitMemory => fixed("memory init"),
+        S::ShowMemory => fixed("memory show"),
+        S::ExamineMemory => fixed("memory doctor"),
+        S::MendMemory => fixed("memory doctor --fix"),
+        S::ListMemoryBackups => fixed("memory backup --list"),
+        S::NewMemoryTask => fixed("memory task new NAME"),
+        S::StartMemoryTask => fixed("memory task start"),
+        S::ResumeMemoryTask => fixed("memory task resume"),
+        S::RecoverMemoryTask => fixed("memory task recover"),
+        S::CompleteMemoryTask => fixed("memory task complete"),
+        S::CompletePartially => fixed("memory task complete --partial"),
+        S::Replan => fixed("memory task replan"),
+        S::AddStep => fixed("memory step add NAME"),
+        S::ShowStep { number } => format!("memory step show {number}"),
+        S::StartStep { number } => format!("memory step start {number}"),
+        S::CompleteStep { number } => format!("memory step complete {number}"),
+        S::RetryStep { number } => format!("memory step retry {number}"),
+        S::RetryStepWith { number } => format!("memory step retry {number} --agent NAME"),
+        S::EscalateStep { number } => format!("memory step escalate {number}"),
         S::ShowInbox => fixed("inbox"),
         S::ShowEntry { id } => format!("inbox show {id}"),
         S::AnswerEntry { id, answers } => format!("inbox answer {id} {answers}"),
+        S::ReplyToEntry { id, verb } => reply(id.as_str(), *verb),
         S::ListPermits => fixed("inbox permits"),
         S::RevokePermit => fixed("inbox revoke ID"),
+        S::SetPin => fixed("pin"),
         S::ListTrees => fixed("worktree list"),
         S::RestoreTree { tree } => format!("worktree undo {tree}"),
         S::ListAgents => fixed("agents"),
@@ -101,6 +133,17 @@ pub fn command_line(step: &NextStep) -> String {
         S::RunGit { words } => return format!("git {words}"),
     };
     format!("waypost {words}")
+}
+
+/// A reply to an entry of the inbox; a value is typed where it is not seen.
+fn reply(id: &str, verb: ReplyVerb) -> String {
+    match verb {
+        ReplyVerb::Answer | ReplyVerb::Changes => format!("inbox {verb} {id} TEXT"),
+        ReplyVerb::Decline | ReplyVerb::Retry | ReplyVerb::Accept | ReplyVerb::Fail => {
+            format!("inbox {verb} {id} [TEXT]")
+        }
+        ReplyVerb::Approve | ReplyVerb::Provide => format!("inbox {verb} {id}"),
+    }
 }
 
 /// A path as one word of a shell.

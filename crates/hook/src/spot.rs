@@ -1,7 +1,7 @@
 //! Where a tool call happens: the work tree around a folder and the journal's folder behind it.
 //!
 //! Found by looking, for the ordinary layouts only. Whatever is unusual (a submodule, a folder
-//! inside the repository, a journal that is not there) is left to `waypost hook`, which knows all
+//! inside the repository, the workspace of a task, a journal that is not there) is left to `waypost hook`, which knows all
 //! of them.
 
 use std::{
@@ -33,6 +33,9 @@ impl Spot {
     /// The work tree around `start`; none if there is none, or if it is not an ordinary one.
     pub fn find(start: &Path) -> Option<Self> {
         let start = start.canonicalize().ok()?;
+        if start.ancestors().any(is_workspace) {
+            return None;
+        }
         let mut marked = None;
         for folder in start.ancestors() {
             let dot_git = folder.join(".git");
@@ -50,7 +53,7 @@ impl Spot {
                 return None;
             }
             let state = folder.join(layout::STATE_OUTSIDE_GIT);
-            if marked.is_none() && state.is_dir() {
+            if marked.is_none() && is_folder(&state) {
                 let tree = "main".into();
                 marked = Some(Self { root: folder.into(), git_common: None, state, tree });
             }
@@ -66,7 +69,7 @@ impl Spot {
             state: state.clone(),
             tree,
         };
-        state.join(layout::state::JOURNAL).is_file().then(spot)
+        (is_folder(&state) && state.join(layout::state::JOURNAL).is_file()).then(spot)
     }
 
     /// A linked work tree: `.git` says where it is registered, and that where its repository is.
@@ -78,6 +81,17 @@ impl Spot {
         let is_plain = tree != "main" && tree.len() <= TREE_NAME_LENGTH_MAX;
         is_plain.then(|| Self::with_journal(root, &common, tree.to_owned()))?
     }
+}
+
+/// Whether a folder is the workspace of a task.
+fn is_workspace(folder: &Path) -> bool {
+    let all = folder.parent().filter(|it| it.ends_with(layout::data::WORKSPACES));
+    all.is_some_and(|all| all.join(layout::data::OWNER).symlink_metadata().is_ok())
+}
+
+/// Whether a folder stands there itself: a link may lead to another journal.
+fn is_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }
 
 /// The path that a small file consists of, after `start`.

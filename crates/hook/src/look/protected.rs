@@ -14,10 +14,11 @@ use crate::design::is_name;
 use crate::look::{Files, resolved_from};
 
 /// Files and folders of the project.
-const IN_PROJECT: [&str; 2] = [layout::window::WORKFLOW_FOLDER, layout::CONFIGURATION];
+const IN_PROJECT: [&str; 3] =
+    [layout::window::WORKFLOW_FOLDER, layout::CONFIGURATION, layout::TASK_TYPES];
 
 /// Our programs, which stand beside each other.
-const PROGRAMS: [&str; 2] = ["waypost", "waypost-hook"];
+const PROGRAMS: [&str; 3] = ["waypost", "waypost-hook", "waypost-shell"];
 
 impl Files {
     /// Whether writing an absolute path touches a protected file.
@@ -36,6 +37,10 @@ impl Files {
             None => self.resolve(path),
         };
         let place = place.map(|(folder, name)| folder.join(name));
+        // Through a process any file can be meant.
+        if target.starts_with("/proc") {
+            return true;
+        }
         let protected = self.protected.get_or_init(|| self.protected_paths());
         let is_met = |path: &Path| {
             protected
@@ -48,9 +53,11 @@ impl Files {
     fn protected_paths(&self) -> Vec<PathBuf> {
         let mut paths = self.hook_folders();
         paths.push(self.state.clone());
-        let settings = self.agent_settings.iter().map(|file| file.path);
-        paths.extend(IN_PROJECT.into_iter().chain(settings).map(|name| self.root.join(name)));
-        paths.extend(self.homes.config.iter().map(|home| home.join("waypost/config.toml")));
+        let settings = || self.agent_settings.iter().map(|file| file.path);
+        paths.extend(IN_PROJECT.into_iter().chain(settings()).map(|name| self.root.join(name)));
+        paths.extend(self.homes.home.iter().flat_map(|home| settings().map(|it| home.join(it))));
+        let own = [&self.homes.config, &self.homes.state].into_iter().flatten();
+        paths.extend(own.map(|home| home.join("waypost")));
         // An agent that can replace the programs that judge needs no other way around them.
         let own = std::env::current_exe().ok();
         paths.extend(own.iter().flat_map(|own| PROGRAMS.map(|name| own.with_file_name(name))));

@@ -56,6 +56,7 @@ impl Project {
         let homes = Homes {
             home: Some(self.path("home")),
             config: Some(self.path("home/.config")),
+            state: Some(self.path("home/.local/state")),
             git_system: Some(self.path("etc/gitconfig")),
         };
         Files::new(root.clone(), root, Some(git), state, programs).with_homes(homes)
@@ -68,7 +69,9 @@ impl Project {
 
     fn verdict_with(&self, programs: &Programs, command: &str) -> &'static str {
         let files = self.files_with(programs);
-        let deed = judge_shell(command, &Context { look: &files, writing_tools: &[] });
+        let (writing_tools, free_tools) = (&[], &[]);
+        let context = Context { look: &files, writing_tools, free_tools, is_walled: false };
+        let deed = judge_shell(command, &context);
         match () {
             () if deed.unknowable.is_some() => "unknowable",
             () if !deed.protected.is_empty() => "protected",

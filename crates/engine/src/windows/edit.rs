@@ -12,7 +12,7 @@ use crate::{
     ledger::MachineCommand,
     project::Project,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use std::path::PathBuf;
 use waypost_model::{
     actor::Actor,
@@ -50,21 +50,28 @@ pub(super) enum WindowTopic {
 }
 
 impl WindowTopic {
-    pub(super) fn read(topic: &Topic) -> Option<Self> {
-        match topic.as_str().split_once('/') {
+    /// What a topic of a machine says about its window; about the one of this name, where it has many.
+    pub(super) fn read(topic: &Topic, window: Option<&str>) -> Option<Self> {
+        let topic = match window {
+            Some(window) => topic.as_str().strip_prefix(window)?.strip_prefix('/')?,
+            None => topic.as_str(),
+        };
+        match topic.split_once('/') {
             Some(("edit", name)) if name.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
                 Some(Self::WaitingEdit(name.to_owned()))
             }
-            _ => (topic.as_str() == "refused-edit").then_some(Self::RefusedEdit),
+            _ => (topic == "refused-edit").then_some(Self::RefusedEdit),
         }
     }
-}
 
-impl From<WindowTopic> for Topic {
-    fn from(topic: WindowTopic) -> Self {
-        Self::new(match topic {
-            WindowTopic::WaitingEdit(name) => format!("edit/{name}"),
-            WindowTopic::RefusedEdit => "refused-edit".to_owned(),
+    fn of_window(self, window: Option<&str>) -> Topic {
+        let topic = match self {
+            Self::WaitingEdit(name) => format!("edit/{name}"),
+            Self::RefusedEdit => "refused-edit".to_owned(),
+        };
+        Topic::new(match window {
+            Some(window) => format!("{window}/{topic}"),
+            None => topic,
         })
     }
 }
@@ -76,15 +83,14 @@ pub(super) fn consider<W: MachineWindow>(
     bytes: &[u8],
 ) -> Result<(), EngineError> {
     let WindowFile { archive, stream, .. } = window;
-    let hash = hash::sha256_hex(bytes);
     let Some((_, present)) = window.document::<W>(project)? else { return Ok(()) };
     if parse::render(&present).as_bytes() == bytes {
         return Ok(());
     }
     let path = window.shown(project);
     let put_back = format!("an earlier {path} was put back; it shows the present state again");
-    if archive.contains(&hash)? {
-        let is_newest = archive.kept()?.first().is_some_and(|newest| newest.hash == hash);
+    if archive.has_shown(bytes)? {
+        let is_newest = archive.kept()?.first().is_some_and(|newest| newest.is_of(bytes));
         if !is_newest {
             project.notice(put_back);
         }
@@ -100,6 +106,9 @@ pub(super) fn consider<W: MachineWindow>(
             let reasons = findings.iter().take(REASONS_MAX).map(reason);
             let reasons = reasons.map(|reason| Rejected::rule(Code::EditRefused, reason));
             let reasons: Vec<Rejected> = reasons.collect();
+            if W::KEEPS_UNREADABLE && serde_json::from_slice::<IgnoredAny>(bytes).is_err() {
+                keep_beside(project, window, bytes)?;
+            }
             return refuse(project, window, bytes, &reasons);
         }
     };
@@ -221,19 +230,30 @@ fn refuse(
     let next: Vec<NextStep> = refused.iter().flat_map(|it| it.next.clone()).collect();
     let text = format!("an edit of {path} was refused: {reasons} (kept as {})", kept.display());
     project.notice(Remark { next: next.clone(), ..Remark::from(text) });
-    let question = Question {
-        kind: QuestionKind::RefusedEdit,
-        subject: Topic::from(WindowTopic::RefusedEdit),
-        title: format!("an edit of {path} was refused"),
-        text: format!(
-            "An edit of {path} was refused and the present state is shown again. {reasons}. The \
-             edited file is kept as {}.",
-            kept.display()
-        ),
-        choices: vec!["seen".into()],
-        next,
-    };
+    let text = format!(
+        "An edit of {path} was refused and the present state is shown again. {reasons}. The \
+         edited file is kept as {}.",
+        kept.display()
+    );
+    let topic = WindowTopic::RefusedEdit.of_window(window.name);
+    let title = format!("an edit of {path} was refused");
+    let question = Question::new(QuestionKind::RefusedEdit, topic, title, text);
+    let question = Question { next, ..question.choices(["seen"]) };
     ask(project, question.asked_by(&window.stream))
+}
+
+/// Keeps a file that cannot be read beside its place, once.
+fn keep_beside(
+    project: &mut Project,
+    window: &WindowFile,
+    bytes: &[u8],
+) -> Result<(), EngineError> {
+    let kept = file::keep_damaged(&window.path, bytes)?;
+    let (path, kept) = (window.shown(project), super::shown(project, &kept));
+    project.notice(format!(
+        "{path} could not be read: what the journal has is shown again, the bad file is {kept}"
+    ));
+    Ok(())
 }
 
 /// All reasons in a line.
@@ -254,17 +274,14 @@ fn hold<D: Serialize>(
     file::replace(&waiting_path(project, &name), &bytes, file::PRIVATE)?;
     let path = window.shown(project);
     project.notice(format!("an edit of {path} waits in the inbox for a person"));
-    let question = Question {
-        kind: QuestionKind::WaitingEdit,
-        subject: Topic::from(WindowTopic::WaitingEdit(name)),
-        title: format!("{path} was edited: take it up?"),
-        text: format!(
-            "{path} was edited while an agent was at work. Taken up, it means: {meaning}. \
-             `accept` does that, recorded as forced; `decline` leaves everything as it is."
-        ),
-        choices: vec!["accept".into(), "decline".into()],
-        next: Vec::new(),
-    };
+    let text = format!(
+        "{path} was edited while an agent was at work. Taken up, it means: {meaning}. `accept` \
+         does that, recorded as forced; `decline` leaves everything as it is."
+    );
+    let topic = WindowTopic::WaitingEdit(name).of_window(window.name);
+    let title = format!("{path} was edited: take it up?");
+    let question =
+        Question::new(QuestionKind::WaitingEdit, topic, title, text).choices(["accept", "decline"]);
     ask(project, question.asked_by(&window.stream))
 }
 

@@ -5,11 +5,13 @@
 //! steps. The journal is the truth; the file only asks.
 
 mod edit;
+mod memory;
 mod run;
 mod run_text;
 mod window;
 mod workflow;
 
+pub(crate) use memory::{HistoryWindow, TaskStateWindow, memory_folder};
 pub(crate) use run::RunWindow;
 pub(crate) use window::{MachineWindow, WindowKind};
 pub(crate) use workflow::WorkflowWindow;
@@ -21,12 +23,7 @@ use std::{
     thread,
     time::Duration,
 };
-use waypost_model::{
-    id::StreamName,
-    layout,
-    next::{NextStep, Remark},
-    time::Time,
-};
+use waypost_model::{id::StreamName, layout, next::Remark, time::Time};
 use waypost_store::{
     StoreError,
     file::{self, Aside, Mark, Shown},
@@ -48,6 +45,7 @@ const SEED_LOCK_PATIENCE: Duration = Duration::from_secs(35);
 /// The file of one machine, with everything that it has shown.
 struct WindowFile {
     stream: StreamName,
+    name: Option<&'static str>,
     path: PathBuf,
     archive: WindowArchive,
 }
@@ -56,9 +54,18 @@ impl WindowFile {
     /// None where there is no work tree.
     fn of<W: MachineWindow>(project: &Project, stream: &StreamName) -> Option<Self> {
         let path = W::path(project, stream)?;
-        let name = stream.as_str().replacen(':', "-", 1);
+        let mut name = stream.as_str().replacen(':', "-", 1);
+        if let Some(window) = W::NAME {
+            name = format!("{name}.{window}");
+        }
         let archive = WindowArchive::of(&project.setup.place, &name);
-        Some(Self { stream: stream.clone(), path, archive })
+        Some(Self { stream: stream.clone(), name: W::NAME, path, archive })
+    }
+
+    /// Whether its machine has anything to show.
+    fn is_shown<W: MachineWindow>(&self, project: &mut Project) -> Result<bool, EngineError> {
+        let loaded = project.machine::<W::Machine>(&self.stream)?;
+        Ok(loaded.is_some_and(|loaded| W::is_shown(&loaded.state)))
     }
 
     /// How many events its machine has.
@@ -107,8 +114,20 @@ impl WindowFile {
 
 /// Takes up what was done to the windows, and shows what they do not show yet.
 pub(crate) fn reconcile(project: &mut Project) -> Result<(), EngineError> {
-    let mut windows = project.ledger.kinds().iter().filter_map(|kind| kind.window.as_ref());
+    let before = end_of_journal(project)?;
+    reconcile_once(project)?;
+    // An edit of one window may be shown by another that was looked at before it.
+    if end_of_journal(project)? == before { Ok(()) } else { reconcile_once(project) }
+}
+
+fn reconcile_once(project: &mut Project) -> Result<(), EngineError> {
+    let mut windows = project.ledger.kinds().iter().flat_map(|kind| kind.windows);
     windows.try_for_each(|window| window.reconcile(project))
+}
+
+fn end_of_journal(project: &mut Project) -> Result<Option<u64>, EngineError> {
+    let Some(journal) = project.journal.as_mut() else { return Ok(None) };
+    Ok(Some(journal.view()?.last_seq()?))
 }
 
 /// Notes that the file at `path` has become the truth, so that what differs from it in our words
@@ -118,7 +137,7 @@ pub(crate) fn note_adopted_file(
     path: &Path,
     bytes: &[u8],
 ) -> Result<(), EngineError> {
-    let mut windows = project.ledger.kinds().iter().filter_map(|kind| kind.window.as_ref());
+    let mut windows = project.ledger.kinds().iter().flat_map(|kind| kind.windows);
     windows.try_for_each(|window| window.note_adopted(project, path, bytes))
 }
 
@@ -157,7 +176,7 @@ fn note_loose<W: MachineWindow>(project: &mut Project, stream: &StreamName) {
     let Some(path) = W::path(project, stream).filter(|path| path.is_file()) else { return };
     let path = path.strip_prefix(project.root()).unwrap_or(&path).display().to_string();
     let text = format!("{path} has no journal behind it; a person can make it the start of one");
-    project.notice(Remark::from(text).next(NextStep::AdoptFile { file: path }));
+    project.notice(Remark::from(text).next(W::taken_up_by(path)));
 }
 
 /// Brings one window into step with its machine.
@@ -174,7 +193,15 @@ fn sync<W: MachineWindow>(project: &mut Project, stream: &StreamName) -> Result<
     if is_in_step(archive, path, head) {
         return Ok(());
     }
+    if !window.is_shown::<W>(project)? {
+        note_loose::<W>(project, stream);
+        return Ok(());
+    }
     let is_new = path.symlink_metadata().is_err();
+    // It was there and showed the newest event: nothing is new, so it is not made again.
+    if is_new && !W::RETURNS && archive.last_stamp()?.is_some_and(|it| it.version == head) {
+        return Ok(());
+    }
     let outcome = sync_locked::<W>(project, &window);
     if is_new {
         init::hide_windows(project);
@@ -304,7 +331,7 @@ fn put_away<W: MachineWindow>(
             false
         }
         (Some(Aside::Other(displaced)), _) => {
-            let has_landed = expected.hash() != Some(&hash::sha256_hex(displaced.bytes()));
+            let has_landed = expected.hash() != Some(&hash::blake3_hex(displaced.bytes()));
             if has_landed {
                 consider::<W>(project, window, displaced.bytes())?;
             }
@@ -342,7 +369,7 @@ fn found<W: MachineWindow>(
     }
     let Some(bytes) = file::read_bounded(path, WINDOW_SIZE_MAX)? else { return Ok(Found::Nothing) };
     consider::<W>(project, window, &bytes)?;
-    Ok(Found::Touched { hash: hash::sha256_hex(&bytes) })
+    Ok(Found::Touched { hash: hash::blake3_hex(&bytes) })
 }
 
 /// Refuses a journal that has fewer events than were shown: its log was removed, or an older one

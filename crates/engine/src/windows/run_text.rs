@@ -14,54 +14,66 @@ pub(super) fn text_of(active: &Active) -> String {
     let frame = parse::render(&active.render_without_tasks());
     let size = frame.len() + active.listed().len() * TASK_SIZE;
     let mut filling = Filling { frame: &frame, text: String::with_capacity(size) };
+    let statuses: Vec<TaskStatus> = active.listed().map(|task| task.status()).collect();
     for status in TaskStatus::ALL {
-        let is_any = active.count(status) > 0;
-        let tasks = active.listed().filter(|task| is_any && task.status() == status);
-        filling
-            .fill(&format!("\"{status}\": []"), "[]", |text| list(text, tasks.map(|it| it.id), 4));
+        let tasks = active.listed().zip(&statuses).filter(|(_, it)| **it == status);
+        let ids = tasks.map(|(task, _)| task.id);
+        filling.fill(&format!("\"{status}\": []"), "[]", |text| OF_STATUS.write(text, ids));
     }
     filling.fill("\"dependencies\": {}", "{}", |text| dependencies(text, active));
     for (number, stage) in active.phases() {
         if matches!(stage, PhaseStage::Closed { .. }) {
-            filling.fill("\"tasks\": []", "[]", |text| list(text, active.listed_in(number), 6));
+            let ids = active.listed_in(number);
+            filling.fill("\"tasks\": []", "[]", |text| OF_PHASE.write(text, ids));
         }
     }
     filling.text + filling.frame
 }
 
-/// A list of ids, whose brackets are indented so far. Ids need no escapes.
-fn list<'a>(text: &mut String, ids: impl Iterator<Item = &'a str>, indent: usize) {
-    let spaces = "          ";
-    let mut separator = '[';
-    for id in ids {
-        text.push(separator);
-        text.push('\n');
-        text.push_str(&spaces[..indent + 2]);
+/// How a list of ids stands in the file. Ids need no escapes.
+struct IdList {
+    /// What stands before an id: a comma, the break and the indent; before the first a bracket.
+    before: &'static str,
+    /// What stands behind the last one.
+    end: &'static str,
+}
+
+const OF_STATUS: IdList = IdList { before: ",\n      \"", end: "\n    ]" };
+const OF_PHASE: IdList = IdList { before: ",\n        \"", end: "\n      ]" };
+
+impl IdList {
+    fn write<'a>(&self, text: &mut String, mut ids: impl Iterator<Item = &'a str>) {
+        text.push('[');
+        let Some(first) = ids.next() else { return text.push(']') };
+        text.push_str(&self.before[1..]);
+        text.push_str(first);
         text.push('"');
-        text.push_str(id);
-        text.push('"');
-        separator = ',';
-    }
-    if separator == '[' {
-        text.push_str("[]");
-    } else {
-        text.push('\n');
-        text.push_str(&spaces[..indent]);
-        text.push(']');
+        for id in ids {
+            text.push_str(self.before);
+            text.push_str(id);
+            text.push('"');
+        }
+        text.push_str(self.end);
     }
 }
 
 fn dependencies(text: &mut String, active: &Active) {
-    let mut separator = '{';
-    for task in active.listed().filter(|task| task.stated().next().is_some()) {
-        text.push(separator);
-        text.push_str("\n    \"");
+    let mut before = "{\n    \"";
+    for task in active.listed() {
+        let mut stated = task.stated();
+        let Some(first) = stated.next() else { continue };
+        text.push_str(before);
         text.push_str(task.id);
-        text.push_str("\": ");
-        list(text, task.stated(), 4);
-        separator = ',';
+        text.push_str("\": [\n      \"");
+        text.push_str(first);
+        for id in stated {
+            text.push_str("\",\n      \"");
+            text.push_str(id);
+        }
+        text.push_str("\"\n    ]");
+        before = ",\n    \"";
     }
-    text.push_str(if separator == '{' { "{}" } else { "\n  }" });
+    text.push_str(if before.starts_with('{') { "{}" } else { "\n  }" });
 }
 
 /// A text that is filled from its beginning on.

@@ -8,6 +8,7 @@ use crate::{error::EngineError, ledger::MachineCommand, project::Project};
 use std::path::{Path, PathBuf};
 use waypost_model::{
     answer::Answer, document::Document, id::StreamName, machine::Machine, machine::Rejected,
+    next::NextStep,
 };
 use waypost_store::parse;
 
@@ -22,6 +23,16 @@ pub(crate) trait MachineWindow: 'static {
     type Machine: Machine;
     type Document: Document + Clone;
 
+    /// Tells it apart from other windows on the same machine; none where there is one.
+    const NAME: Option<&'static str> = None;
+
+    /// Whether a file that is gone comes back with the next command, also one that only looks. If
+    /// not, it is made again when there is something new to show.
+    const RETURNS: bool = true;
+
+    /// Whether a file that cannot be read is also kept beside its place.
+    const KEEPS_UNREADABLE: bool = false;
+
     /// The machines that have a file here, by their streams.
     fn streams(project: &mut Project) -> Result<Vec<StreamName>, EngineError>;
 
@@ -34,6 +45,16 @@ pub(crate) trait MachineWindow: 'static {
     /// The same as text.
     fn render_text(machine: &Self::Machine) -> Option<String> {
         Self::render(machine).map(|document| parse::render(&document))
+    }
+
+    /// Whether there is anything to show; cheaper than to render it.
+    fn is_shown(_machine: &Self::Machine) -> bool {
+        true
+    }
+
+    /// What makes a file that has no journal behind it the beginning of one.
+    fn taken_up_by(file: String) -> NextStep {
+        NextStep::AdoptFile { file }
     }
 
     /// How much two documents differ.
@@ -68,6 +89,7 @@ pub(crate) trait MachineWindow: 'static {
 /// A window as the table of machines knows it.
 #[derive(Clone, Copy)]
 pub(crate) struct WindowKind {
+    name: Option<&'static str>,
     reconcile: fn(&mut Project) -> Result<(), EngineError>,
     note_adopted: fn(&mut Project, &Path, &[u8]) -> Result<(), EngineError>,
     accept: fn(&mut Project, &Answer<'_>, &str) -> Result<Vec<MachineCommand>, EngineError>,
@@ -76,6 +98,7 @@ pub(crate) struct WindowKind {
 impl WindowKind {
     pub(crate) const fn of<W: MachineWindow>() -> Self {
         Self {
+            name: W::NAME,
             reconcile: reconcile::<W>,
             note_adopted: note_adopted::<W>,
             accept: edit::accept::<W>,
@@ -103,7 +126,7 @@ impl WindowKind {
         project: &mut Project,
         answer: &Answer<'_>,
     ) -> Result<Option<Vec<MachineCommand>>, EngineError> {
-        match WindowTopic::read(answer.topic) {
+        match WindowTopic::read(answer.topic, self.name) {
             Some(WindowTopic::WaitingEdit(name)) if answer.is("accept") => {
                 (self.accept)(project, answer, &name).map(Some)
             }

@@ -1,0 +1,85 @@
+//! Taking over the tasks of other tools: their files are read, a TASKS.md is written, and nothing of
+//! theirs is changed.
+
+use crate::error::{EngineError, Problem};
+use std::path::{Path, PathBuf};
+use waypost_model::{code::Code, machine::Rejected};
+use waypost_store::{
+    file,
+    import::{self, BacklogFile, Converted, Shelf},
+};
+
+/// The largest file that is read.
+const FILE_SIZE_MAX: u64 = 64 << 20;
+
+/// So many files of a folder are read at most.
+const FILES_MAX: usize = 20_000;
+
+/// The folders of a backlog that hold tasks.
+const SHELVES: [(&str, Shelf); 4] = [
+    ("tasks", Shelf::Tasks),
+    ("completed", Shelf::Completed),
+    ("drafts", Shelf::Drafts),
+    ("archive/tasks", Shelf::Archive),
+];
+
+/// The folders of a backlog that hold something else.
+const OTHERS: [&str; 3] = ["docs", "decisions", "milestones"];
+
+/// Reads the tasks of another tool: a `tasks.json` of Task Master, or the folder of Backlog.md.
+pub fn read_foreign(path: &Path, project: &str) -> Result<Converted, EngineError> {
+    let is_folder = path.is_dir();
+    let converted = if is_folder {
+        let (files, others) = read_backlog(path)?;
+        import::backlog(&files, &others, project)
+    } else {
+        import::task_master(&read_text(path)?, project)
+    };
+    converted.map_err(|error| {
+        let hint = "a tasks.json of Task Master, or the folder of Backlog.md";
+        let message = format!("{} cannot be taken over: {error}", path.display());
+        Problem::new(Code::InvalidFile, message).hint(hint).into()
+    })
+}
+
+/// Puts what was taken over into a file that is not there yet.
+pub fn write_tasks(path: &Path, converted: &Converted) -> Result<(), EngineError> {
+    if file::create_new(path, converted.text.as_bytes(), file::SHARED)? {
+        return Ok(());
+    }
+    let message = format!("{} is there already, and is left as it is", path.display());
+    Err(Rejected::rule(Code::FileInTheWay, message).into())
+}
+
+fn read_text(path: &Path) -> Result<String, EngineError> {
+    let bytes = file::read_bounded(path, FILE_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Problem::new(Code::NotText, format!("{} is not UTF-8", path.display())).into())
+}
+
+fn read_backlog(folder: &Path) -> Result<(Vec<BacklogFile>, Vec<String>), EngineError> {
+    let inner = folder.join("backlog");
+    let root: PathBuf = if folder.join("tasks").is_dir() { folder.to_owned() } else { inner };
+    let mut files = Vec::new();
+    for (name, shelf) in SHELVES {
+        for file_name in markdown_in(&root.join(name))? {
+            if files.len() >= FILES_MAX {
+                let message = format!("{} has more than {FILES_MAX} tasks", folder.display());
+                return Err(Problem::new(Code::TooLarge, message).into());
+            }
+            let text = read_text(&root.join(name).join(&file_name))?;
+            files.push(BacklogFile { name: format!("{name}/{file_name}"), shelf, text });
+        }
+    }
+    let mut others = Vec::new();
+    for name in OTHERS {
+        let found = markdown_in(&root.join(name))?;
+        others.extend(found.into_iter().map(|file| format!("{name}/{file}")));
+    }
+    Ok((files, others))
+}
+
+fn markdown_in(folder: &Path) -> Result<Vec<String>, EngineError> {
+    let names = file::list(folder)?;
+    Ok(names.into_iter().filter(|name| name.ends_with(".md") && !name.starts_with('.')).collect())
+}

@@ -1,0 +1,82 @@
+//! Notes: what was explored, decided or learned, with the commit and the files that it is about.
+//!
+//! A note fades when one of its files is not as it was any more: what it says may not hold.
+
+use super::give;
+use crate::{
+    error::{EngineError, Problem},
+    project::Project,
+};
+use std::path::{Component, Path};
+use waypost_git::Git;
+use waypost_model::{
+    code::Code,
+    memory::{Command, Note, NoteKind, NotedFile},
+};
+use waypost_store::{file, hash};
+
+/// The largest file whose content a note remembers; a larger one is told by its size.
+const FILE_SIZE_MAX: u64 = 16 << 20;
+
+/// Whether a note still is about what is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// Its files are as they were, or it names none.
+    Fresh,
+    /// These have changed since, or are gone.
+    Faded { changed: Vec<String> },
+}
+
+/// Writes a note down, with the commit that is checked out and the files as they are.
+pub fn note(
+    project: &mut Project,
+    kind: NoteKind,
+    text: &str,
+    files: &[String],
+) -> Result<Note, EngineError> {
+    let named = files.iter().map(|path| noted(project, path)).collect::<Result<Vec<_>, _>>()?;
+    let commit = match &project.place().git_common {
+        Some(_) => {
+            Git::at(project.root()).try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?
+        }
+        None => None,
+    };
+    let commit = commit.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let memory =
+        give(project, Command::Note { kind, text: text.to_owned(), commit, files: named })?;
+    Ok(memory.notes().last().expect("a note was made").clone())
+}
+
+/// A file as it is now, by its path below the project's root.
+fn noted(project: &Project, path: &str) -> Result<NotedFile, EngineError> {
+    let root = project.root();
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.into());
+    let below = absolute.strip_prefix(root).ok().map(Path::to_owned);
+    let below = below.unwrap_or_else(|| path.into());
+    let is_plain = |it: Component<'_>| matches!(it, Component::Normal(_) | Component::CurDir);
+    let Some(below) = below.to_str().filter(|_| below.components().all(is_plain)) else {
+        let message = format!("{path} is not below {}", root.display());
+        return Err(Problem::new(Code::BadArgument, message).into());
+    };
+    let below = below.trim_start_matches("./").to_owned();
+    Ok(NotedFile { hash: content(project, &below), path: below })
+}
+
+/// What stands for a file's content; none if there is no such file.
+fn content(project: &Project, path: &str) -> Option<String> {
+    match file::read_bounded(&project.root().join(path), FILE_SIZE_MAX) {
+        Ok(bytes) => bytes.map(|bytes| hash::sha256_hex(&bytes)),
+        Err(_) => {
+            let size = project.root().join(path).symlink_metadata().ok()?.len();
+            Some(format!("size {size}"))
+        }
+    }
+}
+
+/// Whether what a note is about is as it was.
+pub fn freshness(project: &Project, note: &Note) -> Freshness {
+    let is_other = |it: &&NotedFile| content(project, &it.path) != it.hash;
+    let changed: Vec<String> =
+        note.files.iter().filter(is_other).map(|it| it.path.clone()).collect();
+    if changed.is_empty() { Freshness::Fresh } else { Freshness::Faded { changed } }
+}

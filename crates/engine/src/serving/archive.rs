@@ -1,0 +1,65 @@
+//! What a task has left, as a ZIP: the files of its newest checkpoint. So nothing gets in that a checkpoint
+//! leaves out (what git ignores, what holds a secret), and no link, whatever it leads to.
+
+use super::workspaces::workspace_of;
+use crate::{
+    error::{EngineError, Problem},
+    project::Project,
+    served,
+};
+use std::{fs::File, io::Write as _, path::Path};
+use waypost_model::{code::Code, document::ServerTaskId, machine::Rejected, next::NextStep};
+use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
+
+/// What was packed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Archive {
+    pub files: usize,
+    /// Unpacked.
+    pub bytes: u64,
+    /// The checkpoint that it was made of.
+    pub checkpoint: u32,
+}
+
+/// Packs the deliverables of a task into a file. The same checkpoint is always the same file.
+pub fn archive(
+    project: &mut Project,
+    id: &ServerTaskId,
+    target: &Path,
+) -> Result<Archive, EngineError> {
+    let file = served::file(project, id)?;
+    let newest = file.newest_checkpoint();
+    let found = newest.and_then(|it| Some((it.id, it.taken.commit.clone()?)));
+    let Some(((checkpoint, commit), planned)) = found.zip(file.workspace.clone()) else {
+        let message = format!("{id} has no checkpoint yet: there is nothing to pack");
+        return Err(Rejected::rule(Code::CheckpointUnknown, message)
+            .next(NextStep::ShowServedTask { task: id.clone() })
+            .into());
+    };
+    let workspace = workspace_of(&project.setup, id, &planned);
+    let mut files = workspace.files(&commit)?;
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    let draft = target.with_extension("zip.part");
+    let cannot = |error: &dyn std::fmt::Display| {
+        let message = format!("cannot write {}: {error}", draft.display());
+        Problem::new(Code::SystemFailed, message)
+    };
+    let created = File::create(&draft).map_err(|error| cannot(&error))?;
+    let mut zip = ZipWriter::new(created);
+    let mut bytes = 0;
+    for file in &files {
+        let content = workspace.bytes(file)?;
+        bytes += content.len() as u64;
+        let mode = if file.is_program { 0o755 } else { 0o644 };
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Deflated)
+            .last_modified_time(DateTime::default())
+            .unix_permissions(mode);
+        zip.start_file(file.path.as_str(), options).map_err(|error| cannot(&error))?;
+        zip.write_all(&content).map_err(|error| cannot(&error))?;
+    }
+    let written = zip.finish().map_err(|error| cannot(&error))?;
+    written.sync_all().map_err(|error| cannot(&error))?;
+    waypost_store::file::rename(&draft, target)?;
+    Ok(Archive { files: files.len(), bytes, checkpoint })
+}

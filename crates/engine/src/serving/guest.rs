@@ -1,0 +1,331 @@
+//! All tasks of a project as one guest of its host.
+//!
+//! Which tasks there are it knows from the journal: all that are open when it begins, and from there on
+//! those that something was recorded of, by whichever process. A task that stands in trouble keeps none of
+//! the others.
+
+use super::{
+    room::{TaskRoom, Tools, first_plan},
+    workspaces::WorkspacesHome,
+};
+use crate::{
+    accounts,
+    agent::{self, Onlooker, Slots},
+    error::{EngineError, with_causes},
+    guest::{Attended, Guest, Waits, woken},
+    project::Project,
+    served::{command_for, lost_cause, task_stream, trace},
+    task_types::task_type,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    path::PathBuf,
+    time::Duration,
+};
+use waypost_git::Git;
+use waypost_model::{
+    actor::Actor,
+    document::{ServerTaskId, server::ServerTaskStatus},
+    machine::Machine as _,
+    task::{Command, ServedTask, TaskFile, TaskRow, WorkspaceKind},
+    time::Time,
+};
+use waypost_store::journal::Cursor;
+
+/// How many entries of the journal are looked at at once.
+const PAGE: usize = 1_000;
+
+/// How often tasks are looked after before others get their turn.
+const ROUNDS_MAX: usize = 16;
+
+/// How long a task waits that could not be looked after.
+const TROUBLE_WAIT: Duration = Duration::from_secs(5);
+
+/// How often is looked for a free slot, or for an account that can be used again.
+const QUEUE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How tasks are worked on.
+#[derive(Clone, Debug)]
+pub struct ServeOptions {
+    /// The program that keeps agents: `waypost keeper`.
+    pub keeper: Vec<OsString>,
+    /// Where workspaces are; none: in the project.
+    pub data: Option<PathBuf>,
+}
+
+/// All tasks of a project, and what is done for them.
+pub(crate) struct TaskGuest {
+    tools: Tools,
+    rooms: BTreeMap<ServerTaskId, TaskRoom>,
+    /// Tasks that wait for an agent.
+    pending: BTreeSet<ServerTaskId>,
+    /// Everything up to here was looked at.
+    seen: Cursor,
+    /// Tasks for which there may be something to do.
+    ready: BTreeSet<ServerTaskId>,
+    /// Whether a pending task may be given to an agent, or a slot may be free.
+    is_queue_ready: bool,
+    /// When a task that is in trouble is looked after again.
+    troubled: BTreeMap<ServerTaskId, Time>,
+    next_queue: Option<Time>,
+    onlooker: Box<dyn Onlooker + Send>,
+}
+
+impl TaskGuest {
+    pub(crate) fn begin(
+        project: &mut Project,
+        options: ServeOptions,
+        onlooker: Box<dyn Onlooker + Send>,
+    ) -> Result<Self, EngineError> {
+        let data = WorkspacesHome::of(&project.setup, options.data.as_deref());
+        data.make(&project.setup)?;
+        let values = &project.configuration().values;
+        let tools = Tools {
+            keeper: options.keeper,
+            data,
+            slots: Slots::of(project),
+            park_after: values.pause.park_after(),
+            interval: values.task.checkpoint_interval(),
+            optional_wait: values.task.optional_wait(),
+            escalation_timeout: values.task.escalation_timeout(),
+            is_ending: false,
+        };
+        let mut guest = Self {
+            tools,
+            rooms: BTreeMap::new(),
+            pending: BTreeSet::new(),
+            seen: project.journal_end()?,
+            ready: BTreeSet::new(),
+            is_queue_ready: true,
+            troubled: BTreeMap::new(),
+            next_queue: None,
+            onlooker,
+        };
+        for id in super::open_tasks(project)? {
+            guest.notice(project, &id)?;
+        }
+        Ok(guest)
+    }
+
+    /// Takes a task into account, as it stands now.
+    fn notice(&mut self, project: &mut Project, id: &ServerTaskId) -> Result<(), EngineError> {
+        let Some(file) = trace(project, id)? else { return Ok(()) };
+        let is_pending = file.status == ServerTaskStatus::Pending && !file.is_deleted;
+        match is_pending {
+            true => drop(self.pending.insert(id.clone())),
+            false => drop(self.pending.remove(id)),
+        }
+        // What is over may still have a process, or has to be removed.
+        let is_wanted = file.is_alive() || file.is_over() && file.workspace.is_some();
+        let is_deleted = file.is_deleted;
+        let is_left = is_deleted && self.tools.data.left_by(&project.setup, id).is_some();
+        self.is_queue_ready = true;
+        if is_wanted || is_left {
+            self.ready.insert(id.clone());
+            self.rooms.entry(id.clone()).or_insert_with(|| TaskRoom::new(project, id));
+        }
+        Ok(())
+    }
+
+    /// Looks at what was recorded since the last look.
+    fn catch_up(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        loop {
+            let Some(journal) = &mut project.journal else { return Ok(()) };
+            let page = journal.view()?.feed(self.seen, PAGE)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            self.seen = last.cursor();
+            let of_tasks = page.iter().filter(|it| it.stream.kind() == ServedTask::KIND);
+            let ids: BTreeSet<ServerTaskId> =
+                of_tasks.filter_map(|it| it.stream.instance()?.parse().ok()).collect();
+            for id in &ids {
+                self.notice(project, id)?;
+            }
+        }
+    }
+
+    /// Tasks whose process, thread or time has something to say.
+    fn woken(&self, now: Time) -> BTreeSet<ServerTaskId> {
+        let waits = self.rooms.iter().map(|(id, room)| {
+            let mut waits = Waits::default();
+            match self.troubled.get(id) {
+                Some(at) => waits.until(*at),
+                None => room.waits(&mut waits),
+            }
+            waits
+        });
+        let is_woken = woken(waits, now);
+        let ids = self.rooms.keys().zip(is_woken).filter(|(_, is_woken)| *is_woken);
+        ids.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Looks after tasks.
+    fn tend(
+        &mut self,
+        project: &mut Project,
+        ids: BTreeSet<ServerTaskId>,
+        now: Time,
+    ) -> Result<(), EngineError> {
+        for id in ids {
+            if self.troubled.get(&id).is_some_and(|at| now < *at) {
+                continue;
+            }
+            let Some(room) = self.rooms.get_mut(&id) else { continue };
+            match room.tend(project, &self.tools, now) {
+                Ok(is_over) => {
+                    self.troubled.remove(&id);
+                    if let Some(doing) = room.doing() {
+                        self.onlooker.look(id.as_str(), doing);
+                    }
+                    if is_over {
+                        self.rooms.remove(&id);
+                        // Its slot may be free.
+                        self.is_queue_ready = true;
+                    }
+                }
+                Err(EngineError::Store(error)) => return Err(error.into()),
+                Err(error) => self.trouble(&id, &error, now),
+            }
+        }
+        Ok(())
+    }
+
+    /// A task cannot be looked after now; that is said once.
+    fn trouble(&mut self, id: &ServerTaskId, error: &EngineError, now: Time) {
+        if self.troubled.insert(id.clone(), now.plus(TROUBLE_WAIT)).is_none() {
+            self.onlooker.tell(&format!("{id}: {}", with_causes(error)));
+        }
+    }
+
+    /// Gives pending tasks to agents, as long as there are slots.
+    fn assign(&mut self, project: &mut Project, now: Time) -> Result<(), EngineError> {
+        let is_due = self.is_queue_ready || self.next_queue.is_some_and(|next| next <= now);
+        if self.pending.is_empty() || self.tools.is_ending || !is_due {
+            return Ok(());
+        }
+        (self.is_queue_ready, self.next_queue) = (false, None);
+        if self.tools.slots.free(1)? == 0 {
+            self.next_queue = Some(now.plus(QUEUE_INTERVAL));
+            return Ok(());
+        }
+        let mut rows = Vec::new();
+        for id in self.pending.clone() {
+            rows.extend(self.file(project, &id)?.map(|file| TaskRow::of(&file)));
+        }
+        rows.sort_by(|one, other| one.turn(now).cmp(&other.turn(now)));
+        for TaskRow { id, .. } in rows {
+            if self.tools.slots.free(1)? == 0 {
+                self.next_queue = Some(now.plus(QUEUE_INTERVAL));
+                return Ok(());
+            }
+            if let Err(error) = self.try_assign(project, &id) {
+                if let EngineError::Store(error) = error {
+                    return Err(error.into());
+                }
+                self.trouble(&id, &error, now);
+                self.next_queue = Some(now.plus(TROUBLE_WAIT));
+            }
+        }
+        Ok(())
+    }
+
+    fn file(
+        &self,
+        project: &mut Project,
+        id: &ServerTaskId,
+    ) -> Result<Option<TaskFile>, EngineError> {
+        let found = project.machine::<ServedTask>(&task_stream(id))?;
+        Ok(found.and_then(|it| it.state.file().cloned()))
+    }
+
+    /// Gives a task to its agent, if nothing stands against that.
+    fn try_assign(&mut self, project: &mut Project, id: &ServerTaskId) -> Result<(), EngineError> {
+        let Some(file) = self.file(project, id)? else { return Ok(()) };
+        let Some(met) = self.dependencies(project, &file)? else { return Ok(()) };
+        let usual = project.configuration().values.task.agent.clone();
+        let mut given = [file.fields.agent.as_str(), usual.trim()].into_iter();
+        let given = given.find(|name| !name.is_empty());
+        let agent = agent::for_job(&project.setup, given, "agent")?;
+        if let Some(parked) = accounts::hindrance(project, &agent.name)? {
+            let at = parked.until.unwrap_or_else(|| project.clock.now().plus(TROUBLE_WAIT));
+            self.next_queue = Some(self.next_queue.map_or(at, |next| next.min(at)));
+            return Ok(());
+        }
+        let kind = task_type(&project.setup, &file.fields.task_type)?.workspace;
+        let mut workspace = self.tools.data.plan(&project.setup, id, kind)?;
+        if workspace.kind == WorkspaceKind::Tree {
+            let root = project.setup.place.project_root();
+            workspace.base =
+                Git::at(&root).try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
+        }
+        let plan = first_plan(&agent);
+        tell(project, id, Command::Assign { plan, workspace, met })?;
+        self.onlooker.tell(&format!("{id}: {} works on it", agent.name));
+        self.notice(project, id)
+    }
+
+    /// Those of the named tasks that are completed, if all of them are. One that will never be is told to
+    /// the task.
+    fn dependencies(
+        &self,
+        project: &mut Project,
+        file: &TaskFile,
+    ) -> Result<Option<Vec<ServerTaskId>>, EngineError> {
+        let mut met = Vec::new();
+        for task in &file.fields.dependencies {
+            let status = trace(project, task)?.map(|it| it.status);
+            if status == Some(ServerTaskStatus::Completed) {
+                met.push(task.clone());
+            } else if let Some(cause) = lost_cause(project, task)? {
+                tell(project, &file.id, Command::LoseDependency { task: task.clone(), cause })?;
+            }
+        }
+        Ok((met.len() == file.fields.dependencies.len()).then_some(met))
+    }
+}
+
+fn tell(project: &mut Project, id: &ServerTaskId, command: Command) -> Result<(), EngineError> {
+    project.commit_each(&Actor::Waypost, &[command_for(id, command)], |_| Vec::new()).map(drop)
+}
+
+impl Guest for TaskGuest {
+    type End = ();
+
+    fn waits<'a>(&'a self, waits: &mut Waits<'a>) {
+        for (id, room) in &self.rooms {
+            match self.troubled.get(id) {
+                Some(at) => waits.until(*at),
+                None => room.waits(waits),
+            }
+        }
+        self.next_queue.into_iter().for_each(|next| waits.until(next));
+        if !self.ready.is_empty() {
+            waits.until(Time::default());
+        }
+        waits.readable_too(self.onlooker.bell());
+    }
+
+    fn attend(&mut self, project: &mut Project, now: Time) -> Result<Attended<()>, EngineError> {
+        if self.onlooker.wants_stop() && !self.tools.is_ending {
+            self.tools.is_ending = true;
+            self.ready.extend(self.rooms.keys().cloned());
+        }
+        self.ready.extend(self.woken(now));
+        // What is recorded of one task may be a reason for something else.
+        for _ in 0..ROUNDS_MAX {
+            self.catch_up(project)?;
+            self.assign(project, now)?;
+            let ready = std::mem::take(&mut self.ready);
+            if ready.is_empty() {
+                break;
+            }
+            self.tend(project, ready, now)?;
+        }
+        let is_idle =
+            self.rooms.iter().all(|(id, room)| room.is_idle() || self.troubled.contains_key(id));
+        match self.tools.is_ending && is_idle {
+            true => Ok(Attended::Over(())),
+            false => Ok(Attended::GoesOn),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Tasks of the server: handed in by a person, worked on by agents phase by phase, in workspaces of their
+//! own.
+//!
+//! The rules are the task machine's (`waypost_model::task`). Here is what acts: one guest of the host for
+//! all tasks (`guest`), with a `room` for each that is worked on: its agent's process (`agent`), its
+//! checkpoints, its verification (`verify`). What there is to do follows from the task as the journal has
+//! it and from what processes there are, so that a host which comes after one that died goes on by the
+//! same steps.
+
+mod agent;
+mod archive;
+mod brief;
+mod checkpoints;
+mod deliverables;
+mod folder;
+mod guest;
+mod kind;
+mod order;
+mod questions;
+mod room;
+mod signals;
+mod verify;
+mod workspaces;
+
+pub use archive::{Archive, archive};
+pub use folder::attempt_output;
+pub use guest::ServeOptions;
+pub(crate) use guest::TaskGuest;
+
+use crate::{error::EngineError, project::Project};
+use waypost_model::{document::ServerTaskId, machine::Machine as _, task::ServedTask};
+use waypost_store::journal::ListingQuery;
+
+/// How many of the tasks that were over last are looked at when a host begins: one that died may not have
+/// kept what they left.
+const LAST_OVER: usize = 20;
+
+/// The tasks that something may have to be done for.
+fn open_tasks(project: &mut Project) -> Result<Vec<ServerTaskId>, EngineError> {
+    let Some(journal) = &mut project.journal else { return Ok(Vec::new()) };
+    let view = journal.view()?;
+    let all = ListingQuery { with_hidden: true, ..ListingQuery::of(ServedTask::KIND) };
+    let open = view
+        .listings(&ListingQuery { states: &["pending", "in_progress", "review"], ..all.clone() })?;
+    let over = ["completed", "failed"];
+    let over = view.listings(&ListingQuery { states: &over, limit: LAST_OVER, ..all })?;
+    let listed = open.into_iter().chain(over);
+    Ok(listed.filter_map(|it| it.stream.instance()?.parse().ok()).collect())
+}

@@ -1,0 +1,135 @@
+//! What an agent says by the text protocol, in the words of its task.
+
+use waypost_agent::protocol::{
+    self, DependencyKind, QuestionKind, Recovery, Severity, Signal, Spoken,
+};
+use waypost_model::{
+    inbox::WantedKind,
+    task::{
+        MalformedBlock, ProblemRecovery, QuestionCategory, SpokenProblem, SpokenQuestion,
+        SpokenSignal, TaskSignal, ValueRequest,
+    },
+};
+
+/// How much of a block that cannot be understood is kept.
+const TEXT_LENGTH_MAX: usize = 2_000;
+
+/// What was said at one moment, in the order in which it counts. `nonce` is what an end of a phase
+/// has to name, where one is demanded. Signals of runs and of verifications mean nothing here.
+pub(super) fn spoken(said: Vec<Spoken>, nonce: Option<&str>) -> Vec<SpokenSignal> {
+    let mut found: Vec<SpokenSignal> = said
+        .into_iter()
+        .filter_map(|Spoken { offset, signal }| {
+            Some(SpokenSignal { offset, signal: task_signal(signal, nonce)? })
+        })
+        .collect();
+    found.sort_by_key(|it| rank(&it.signal));
+    found
+}
+
+/// Errors first, then ends, then what is asked for.
+fn rank(signal: &TaskSignal) -> u8 {
+    match signal {
+        TaskSignal::Problem(_) => 0,
+        TaskSignal::PhaseComplete { .. } | TaskSignal::CustomComplete {} => 1,
+        TaskSignal::ValueWanted(_) => 2,
+        TaskSignal::Question(_) => 3,
+        TaskSignal::Malformed(_) => 4,
+    }
+}
+
+fn task_signal(signal: Signal, nonce: Option<&str>) -> Option<TaskSignal> {
+    let is_named = |said: &Option<String>| nonce.is_none() || said.as_deref() == nonce;
+    Some(match signal {
+        Signal::PhaseComplete { nonce: said, .. } | Signal::CustomComplete { nonce: said }
+            if !is_named(&said) =>
+        {
+            let why = "it has to end with the word that you were given".to_owned();
+            let (block, text) = ("COMPLETE".to_owned(), said.unwrap_or_default());
+            TaskSignal::Malformed(MalformedBlock { block, why, text })
+        }
+        Signal::PhaseComplete { phase, lists, .. } => {
+            let count: usize = lists.iter().map(|(_, entries)| entries.len()).sum();
+            TaskSignal::PhaseComplete {
+                phase,
+                deliverables: u32::try_from(count).unwrap_or(u32::MAX),
+            }
+        }
+        Signal::CustomComplete { .. } => TaskSignal::CustomComplete {},
+        Signal::Dependency(wanted) => TaskSignal::ValueWanted(value(wanted)),
+        Signal::Question(asked) => TaskSignal::Question(question(asked)),
+        Signal::Problem(problem) => TaskSignal::Problem(self::problem(problem)),
+        Signal::Malformed(protocol::Malformed { block, why, text }) => {
+            let text = text.chars().take(TEXT_LENGTH_MAX).collect();
+            TaskSignal::Malformed(MalformedBlock { block, why, text })
+        }
+        Signal::Done { .. } | Signal::Failed { .. } | Signal::Verification(_) => return None,
+    })
+}
+
+fn value(wanted: protocol::Dependency) -> ValueRequest {
+    let protocol::Dependency { kind, name, description, is_required, default, .. } = wanted;
+    let kind = match kind {
+        DependencyKind::ApiKey => WantedKind::ApiKey,
+        DependencyKind::EnvVariable => WantedKind::EnvVariable,
+        DependencyKind::Service => WantedKind::Service,
+        DependencyKind::File => WantedKind::File,
+        DependencyKind::Permission => WantedKind::Permission,
+        DependencyKind::Package => WantedKind::Package,
+    };
+    ValueRequest { kind, name, description, is_required, default }
+}
+
+fn question(asked: protocol::Question) -> SpokenQuestion {
+    let protocol::Question { kind, question, options, default, is_required, .. } = asked;
+    let category = match kind {
+        QuestionKind::Business => QuestionCategory::Business,
+        QuestionKind::Clarification => QuestionCategory::Clarification,
+        QuestionKind::Choice => QuestionCategory::Choice,
+        QuestionKind::Confirmation => QuestionCategory::Confirmation,
+    };
+    SpokenQuestion { category, question, options, default, is_required }
+}
+
+fn problem(problem: protocol::Problem) -> SpokenProblem {
+    let protocol::Problem { severity, message, details, recovery, .. } = problem;
+    let recovery = recovery.map(|it| match it {
+        Recovery::PauseAndRetry => ProblemRecovery::PauseAndRetry,
+        Recovery::CheckpointAndFail => ProblemRecovery::CheckpointAndFail,
+        Recovery::NotifyUser => ProblemRecovery::NotifyUser,
+    });
+    SpokenProblem { is_fatal: severity == Severity::Fatal, message, details, recovery }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(text: &str, nonce: Option<&str>) -> Vec<(u64, String)> {
+        let said = (100..).zip(protocol::read(text));
+        let said = said.map(|(offset, signal)| Spoken { offset, signal }).collect();
+        let name = |signal: &TaskSignal| match signal {
+            TaskSignal::PhaseComplete { phase, deliverables } => format!("{phase} {deliverables}"),
+            TaskSignal::Malformed(block) => block.block.clone(),
+            other => format!("{other:?}").split(['(', ' ']).next().unwrap_or_default().to_owned(),
+        };
+        spoken(said, nonce).iter().map(|it| (it.offset, name(&it.signal))).collect()
+    }
+
+    #[test]
+    fn errors_come_before_ends_and_these_before_questions_and_each_keeps_its_place() {
+        let text = "[USER_QUESTION] category: business, question: Which?\n\
+                    === PHASE 2 COMPLETE ===\nDeliverables:\n- a.md\n- b.md\n\n\
+                    [ERROR] type: recoverable, message: slow, recovery: notify_user\n";
+        let want = [(102, "Problem"), (101, "2 2"), (100, "Question")];
+        let want: Vec<(u64, String)> = want.map(|(at, word)| (at, word.to_owned())).to_vec();
+        assert_eq!(heard(text, None), want);
+    }
+
+    #[test]
+    fn an_end_without_the_word_that_was_given_fires_nothing() {
+        assert_eq!(heard("=== PHASE 1 COMPLETE ===", Some("k7")), [(100, "COMPLETE".to_owned())]);
+        assert_eq!(heard("=== PHASE 1 COMPLETE k7 ===", Some("k7")), [(100, "1 0".to_owned())]);
+        assert_eq!(heard("DONE:T1.2", None), []);
+    }
+}

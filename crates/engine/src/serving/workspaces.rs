@@ -1,0 +1,112 @@
+//! Where the workspaces of tasks are, and what they are made of.
+
+use super::folder::TaskFolder;
+use crate::{
+    error::{EngineError, Problem},
+    project::ProjectSetup,
+};
+use std::path::{Path, PathBuf};
+use waypost_git::workspace::{Workspace, hide_data};
+use waypost_model::{
+    code::Code,
+    document::ServerTaskId,
+    layout::data,
+    next::NextStep,
+    task::{TaskWorkspace, WorkspaceKind},
+};
+use waypost_store::file;
+
+/// The data folder of a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WorkspacesHome {
+    path: PathBuf,
+}
+
+impl WorkspacesHome {
+    /// The one that is named, else the project's own.
+    pub(crate) fn of(setup: &ProjectSetup, named: Option<&Path>) -> Self {
+        let own = || setup.place.project_root().join(data::FOLDER);
+        Self { path: named.map_or_else(own, Path::to_owned) }
+    }
+
+    fn workspaces(&self) -> PathBuf {
+        self.path.join(data::WORKSPACES)
+    }
+
+    /// Makes it, and has it say whose workspaces are in there.
+    pub(crate) fn make(&self, setup: &ProjectSetup) -> Result<(), EngineError> {
+        let root = setup.place.project_root();
+        let all = self.workspaces();
+        file::make_private_folder(&all)?;
+        let canonical = all.canonicalize();
+        let all =
+            canonical.map_err(|error| Problem::system("cannot use the data folder", error))?;
+        // A project that is moved takes the workspaces in it along.
+        let way = match all.strip_prefix(&root) {
+            Ok(below) => below.components().map(|_| "..").collect::<Vec<_>>().join("/"),
+            Err(_) => root.to_string_lossy().into_owned(),
+        };
+        let owner = all.join(data::OWNER);
+        match file::read_bounded(&owner, 64 << 10)? {
+            Some(found) if found == way.as_bytes() => {}
+            Some(_) => {
+                let message = format!("{} has workspaces of another project", all.display());
+                return Err(Problem::new(Code::DataFolderTaken, message)
+                    .hint("name another folder with --data-dir")
+                    .into());
+            }
+            None => file::replace(&owner, way.as_bytes(), file::SHARED)?,
+        }
+        if let Some(common) = &setup.place.git_common
+            && self.path == root.join(data::FOLDER)
+        {
+            hide_data(common)?;
+        }
+        Ok(())
+    }
+
+    /// The workspace of a task of which nothing else is known any more; none: it has none here.
+    pub(super) fn left_by(&self, setup: &ProjectSetup, id: &ServerTaskId) -> Option<Workspace> {
+        let folder = self.workspaces().join(id.as_str());
+        let folder = folder.canonicalize().ok()?;
+        let is_tree = folder.join(".git").is_file();
+        let kind = if is_tree { WorkspaceKind::Tree } else { WorkspaceKind::Own };
+        let folder = folder.to_string_lossy().into_owned();
+        Some(workspace_of(setup, id, &TaskWorkspace { kind, folder, base: None }))
+    }
+
+    /// The workspace that a task is to have.
+    pub(super) fn plan(
+        &self,
+        setup: &ProjectSetup,
+        id: &ServerTaskId,
+        kind: WorkspaceKind,
+    ) -> Result<TaskWorkspace, EngineError> {
+        if kind == WorkspaceKind::Tree && setup.place.git_common.is_none() {
+            let message = "a task of this type works in a work tree of the project, and that is no \
+                           repository";
+            return Err(Problem::new(Code::RepositoryNeeded, message)
+                .next(NextStep::RunGit { words: "init".into() })
+                .into());
+        }
+        let all = self.workspaces();
+        let all = all.canonicalize().unwrap_or(all);
+        let folder = all.join(id.as_str()).to_string_lossy().into_owned();
+        Ok(TaskWorkspace { kind, folder, base: None })
+    }
+}
+
+/// A workspace as git sees it.
+pub(super) fn workspace_of(
+    setup: &ProjectSetup,
+    id: &ServerTaskId,
+    planned: &TaskWorkspace,
+) -> Workspace {
+    let common = setup.place.git_common.clone();
+    Workspace {
+        task: id.to_string(),
+        folder: PathBuf::from(&planned.folder),
+        scratch: TaskFolder::of(setup, id).scratch(),
+        common: common.filter(|_| planned.kind == WorkspaceKind::Tree),
+    }
+}

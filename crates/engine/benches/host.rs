@@ -16,6 +16,7 @@ use std::{
     collections::BTreeMap,
     env, fs,
     io::{BufRead as _, BufReader, Write as _},
+    os::unix::fs::FileExt as _,
     path::Path,
     process::{Command, Stdio},
     thread,
@@ -59,9 +60,19 @@ fn main() {
     let folder = project(2 * count);
     let host = Host::start(open(folder.path()), "bench").unwrap();
     let mut subscription = host.handle().subscribe(Cursor::START).unwrap();
-    let (durable, heard) = from_here(&host, &mut subscription, count);
+    let synced = SyncedFile::make(folder.path());
+    let (given, heard) = from_here(&host, &mut subscription, (synced, count));
+    let durable: Vec<Duration> = given.iter().map(|it| it.command).collect();
+    let bare: Vec<Duration> = given.iter().map(|it| it.bare).collect();
     print("a command through the host, median", at(&durable, 0.5), COMMAND_GOAL_MS);
     print("a command through the host, p99", at(&durable, 0.99), COMMAND_GOAL_MS);
+    beside(
+        "a command through the host, median, beside a bare write and sync",
+        &durable,
+        &bare,
+        0.5,
+    );
+    beside("a command through the host, p99, beside a bare write and sync", &durable, &bare, 0.99);
     print("commit to subscriber, same host, p99", at(&heard, 0.99), HERE_GOAL_MS);
     let heard = from_elsewhere(folder.path(), &mut subscription, count..2 * count);
     print("command to subscriber, other process, p99", at(&heard, 0.99), ELSEWHERE_GOAL_MS);
@@ -73,23 +84,61 @@ fn main() {
 fn from_here(
     host: &Host,
     subscription: &mut Subscription,
-    count: usize,
-) -> (Vec<Duration>, Vec<Duration>) {
+    (mut synced, count): (SyncedFile, usize),
+) -> (Vec<Given>, Vec<Duration>) {
     let handle = host.handle();
     let commanding = thread::spawn(move || {
         let command = |task| {
             thread::sleep(PAUSE);
+            let bare = synced.write();
             let begin = SystemTime::now();
             handle.command(actor(), vec![start(task)]).unwrap();
-            (begin, begin.elapsed().unwrap_or_default())
+            Given { begin, command: begin.elapsed().unwrap_or_default(), bare }
         };
         (0..count).map(command).collect::<Vec<_>>()
     });
     let heard: Vec<SystemTime> = (0..count).map(|_| next(subscription)).collect();
     let given = commanding.join().unwrap();
-    let late = given.iter().zip(heard).map(|((begin, took), heard)| since(heard, *begin + *took));
+    let late = given.iter().zip(heard).map(|(it, heard)| since(heard, it.begin + it.command));
     let late = late.collect();
-    (given.into_iter().map(|(_, took)| took).collect(), late)
+    (given, late)
+}
+
+/// A command that was given: when, how long it took, and how long a bare write took right before it.
+struct Given {
+    begin: SystemTime,
+    command: Duration,
+    bare: Duration,
+}
+
+/// What a machine takes at least until something is durable: a commit's bytes, written over what is
+/// there and synced.
+struct SyncedFile {
+    file: fs::File,
+    written: u64,
+}
+
+impl SyncedFile {
+    /// As many bytes as one command writes: three pages with their heads.
+    const SIZE: usize = 3 * 4_120;
+    /// The database's log is written over from its start, too.
+    const ROUND: u64 = 1 << 22;
+
+    fn make(folder: &Path) -> Self {
+        let file = fs::File::create(folder.join("bare")).unwrap();
+        file.write_all_at(&vec![1; Self::ROUND as usize], 0).unwrap();
+        file.sync_all().unwrap();
+        Self { file, written: 0 }
+    }
+
+    fn write(&mut self) -> Duration {
+        let begin = SystemTime::now();
+        let at = self.written % (Self::ROUND - Self::SIZE as u64);
+        self.file.write_all_at(&[2; Self::SIZE], at).unwrap();
+        self.file.sync_data().unwrap();
+        self.written += Self::SIZE as u64;
+        begin.elapsed().unwrap_or_default()
+    }
 }
 
 /// Commands of another process: how long until the subscriber had each.
@@ -159,6 +208,16 @@ fn print(name: &str, ours: f64, goal: f64) {
         "ratio": ours / goal, "target": "<= 1",
     });
     println!("{line}");
+}
+
+/// The same part of two lists of times, one beside the other.
+fn beside(name: &str, ours: &[Duration], others: &[Duration], part: f64) {
+    let (ours, other) = (at(ours, part), at(others, part));
+    let ratio = ours / other;
+    println!(
+        "{}",
+        json!({ "name": name, "ours": ours, "other": other, "unit": "ms", "ratio": ratio })
+    );
 }
 
 /// A folder on the disk that the build is on; `/tmp` is often none.

@@ -1,10 +1,12 @@
 //! Who is giving commands: a person, or an agent.
 //!
-//! A person is a process with a controlling terminal and no agent program among its ancestors;
-//! everything else is an agent, whatever its environment says.
+//! A person is a process with a controlling terminal, no agent program and no keeper among its
+//! ancestors, and without the mark that a wall leaves on everything inside it (`NoNewPrivs`, which
+//! neither a new session nor a terminal of one's own takes away). Everything else is an agent,
+//! whatever its environment says; so is what a person types behind `!` in an agent program.
 
 use crate::environment::Environment;
-use std::{env, fs};
+use std::{env, fs, path::PathBuf};
 use waypost_agent::programs::{BUILT_IN, Programs};
 use waypost_model::{actor::Actor, layout};
 
@@ -20,7 +22,9 @@ pub fn identify() -> Actor {
 /// at.
 pub(crate) fn identify_process(pid: u32, environment: &Environment, programs: &Programs) -> Actor {
     match ancestry(pid, programs) {
-        Ancestry { agent: None, has_terminal: true, is_whole: true } => Actor::User(user_name()),
+        Ancestry { agent: None, has_terminal: true, is_marked: false, is_whole: true } => {
+            Actor::User(user_name())
+        }
         Ancestry { agent, .. } => Actor::Agent {
             id: agent.unwrap_or("unknown").to_owned(),
             attempt: environment
@@ -44,18 +48,26 @@ pub fn is_sent_by_waypost() -> bool {
 struct Ancestry {
     agent: Option<&'static str>,
     has_terminal: bool,
+    /// Whether it is below a keeper, or cannot gain privileges any more: both are an agent's.
+    is_marked: bool,
     is_whole: bool,
 }
 
 fn ancestry(mut pid: u32, programs: &Programs) -> Ancestry {
-    let mut found = Ancestry { agent: None, has_terminal: false, is_whole: false };
+    let is_marked = !may_gain_privileges(pid);
+    let mut found = Ancestry { agent: None, has_terminal: false, is_marked, is_whole: false };
     for depth in 0..ANCESTORS_MAX {
         let Some(stat) = Stat::read(pid) else { break };
         if depth == 0 {
             found.has_terminal = stat.terminal != 0;
-        } else if let Some(agent) = agent_of(pid, programs) {
-            found.agent = Some(agent);
-            break;
+        } else {
+            let line = command_line(pid).unwrap_or_default();
+            let words = || line.split('\0').filter(|part| !part.is_empty());
+            if let Some(agent) = programs.recognise(words()) {
+                found.agent = Some(agent);
+                break;
+            }
+            found.is_marked |= is_keeper(words());
         }
         if stat.parent == 0 {
             found.is_whole = true;
@@ -66,10 +78,23 @@ fn ancestry(mut pid: u32, programs: &Programs) -> Ancestry {
     found
 }
 
-fn agent_of(pid: u32, programs: &Programs) -> Option<&'static str> {
+/// The words of a process's command line, each with a zero byte behind it.
+fn command_line(pid: u32) -> Option<String> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let line = String::from_utf8_lossy(&line).into_owned();
-    programs.recognise(line.split('\0').filter(|part| !part.is_empty()))
+    Some(String::from_utf8_lossy(&line).into_owned())
+}
+
+/// Whether a command line is that of a process that keeps children of an engine.
+fn is_keeper<'a>(mut words: impl Iterator<Item = &'a str>) -> bool {
+    let program = words.next().and_then(|path| path.rsplit('/').next());
+    program == Some("waypost") && words.next() == Some("keeper")
+}
+
+/// Whether a process lacks the mark `NoNewPrivs`; what cannot be told is a no.
+fn may_gain_privileges(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mark = status.lines().find_map(|line| line.strip_prefix("NoNewPrivs:"));
+    mark.is_some_and(|mark| mark.trim() == "0")
 }
 
 /// The two fields of `/proc/PID/stat` that matter here.
@@ -91,15 +116,20 @@ impl Stat {
 
 fn user_name() -> String {
     let uid = rustix::process::getuid().as_raw();
-    let from_passwd = || {
-        let table = fs::read_to_string("/etc/passwd").ok()?;
-        table.lines().find_map(|line| {
-            let mut fields = line.split(':');
-            let name = fields.next()?;
-            (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
-        })
-    };
-    from_passwd().unwrap_or_else(|| format!("uid-{uid}"))
+    field_of_user(0).unwrap_or_else(|| format!("uid-{uid}"))
+}
+
+/// The home folder that the system knows for this user, whatever the environment says.
+pub(crate) fn home_of_user() -> Option<PathBuf> {
+    field_of_user(5).map(PathBuf::from).filter(|home| home.is_absolute())
+}
+
+/// A field of this user's line in the system's table of users.
+fn field_of_user(at: usize) -> Option<String> {
+    let uid = rustix::process::getuid().as_raw().to_string();
+    let table = fs::read_to_string("/etc/passwd").ok()?;
+    let line = table.lines().find(|line| line.split(':').nth(2) == Some(&uid))?;
+    line.split(':').nth(at).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -109,5 +139,19 @@ mod tests {
     #[test]
     fn the_own_process_has_a_parent() {
         assert!(Stat::read(std::process::id()).is_some_and(|stat| stat.parent > 0));
+    }
+
+    #[test]
+    fn a_keeper_is_known_by_its_command_line() {
+        let table: &[(&[&str], bool)] = &[
+            (&["/usr/bin/waypost", "keeper", "/x"], true),
+            (&["waypost", "keeper"], true),
+            (&["waypost", "run"], false),
+            (&["bash", "keeper"], false),
+            (&[], false),
+        ];
+        for (words, want) in table {
+            assert_eq!(is_keeper(words.iter().copied()), *want, "{words:?}");
+        }
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::{
     error::{EngineError, Problem},
-    init,
+    given, init,
     ledger::MachineCommand,
+    memory, pin,
     project::Project,
-    summary, tasks, windows,
+    seal, summary, tasks, windows,
 };
 use std::path::{Path, PathBuf};
 use waypost_model::{
@@ -18,10 +19,20 @@ use waypost_model::{
     run::{self, Run, RunState, RunSummary, TaskStatus},
     workflow::{self, CheckpointContract, Feature, WorkflowState},
 };
-use waypost_store::{file, parse};
+use waypost_store::{file, journal::Mode, parse};
 
 /// The largest state file that is adopted.
 const FILE_SIZE_MAX: u64 = 64 << 20;
+
+/// Makes a journal that came with the files one that is believed: a person vouches for it.
+pub fn adopt_journal(project: &mut Project) -> Result<(), EngineError> {
+    if !project.actor().is_person() {
+        return Err(Rejected::reserved("adopting a journal").into());
+    }
+    pin::confirm(project, "adopting a journal")?;
+    let journal = project.journals.open(Mode::ReadOnly)?;
+    Ok(seal::believe(&project.setup, &journal)?)
+}
 
 /// Takes over `path` as the beginning of the journal. By a person only.
 ///
@@ -39,6 +50,14 @@ pub fn adopt(project: &mut Project, path: &Path) -> Result<Kind, EngineError> {
             MachineCommand::workflow(project.workflow_stream(), command)
         }
         Some(Kind::RunState) => MachineCommand::run(adopt_run(project, path, &bytes)?),
+        // Both files of the memory are one beginning, and nothing in them opens anything.
+        Some(kind @ (Kind::TaskState | Kind::TaskHistory)) => {
+            if !project.has_journal() {
+                init::replace_vanished(project)?;
+            }
+            memory::begin(project)?;
+            return Ok(kind);
+        }
         _ => {
             let message = format!("{} is no state file that can be adopted", path.display());
             let hint = "adopt .develop-workflow/state.json or .claude/orchestrate-state.json";
@@ -169,7 +188,7 @@ pub fn read_contract(
     project: &mut Project,
     path: &Path,
 ) -> Result<CheckpointContract, EngineError> {
-    let bytes = file::read_bounded(path, FILE_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
+    let bytes = given::read(path, FILE_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
     read_state(project, path, &bytes)
 }
 

@@ -23,20 +23,24 @@ use waypost_store::{
 /// Much more than a stamp has.
 const STAMP_SIZE_MAX: u64 = 4 << 10;
 
-/// A file in which these tasks are ticked. Reading the boxes of 10,000 tasks costs more than all
-/// else that a command does, and nearly every command finds nothing to tick. A cache: without it
-/// the file is read.
+/// A file in which everything is ticked that was completed then. Reading the boxes of 10,000 tasks
+/// costs more than all else that a command does, and nearly every command finds nothing to tick. A
+/// cache: without it the file is read.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     mark: Mark,
-    /// A hash of the ids.
+    /// A hash of the plan, and of how many tasks are completed in which phases that have ended: of
+    /// one plan what is completed stays so, so another number is what tells other tasks.
     tasks: String,
 }
 
 impl Stamp {
-    fn of(path: &Path, done: &[TaskId]) -> Option<Self> {
-        let ids: Vec<&str> = done.iter().map(TaskId::as_str).collect();
-        let tasks = hash::sha256_hex(ids.join("\n").as_bytes());
+    fn of(path: &Path, active: &Active) -> Option<Self> {
+        let count = |(phase, _)| (phase, active.progress(phase).completed);
+        let ended: Vec<(u32, usize)> = over(active).map(count).collect();
+        let source = active.plan().source.as_ref().map(|source| &source.hash);
+        let tasks = format!("{} {source:?} {ended:?}", active.number());
+        let tasks = hash::sha256_hex(tasks.as_bytes());
         Some(Self { mark: Mark::of(path).ok()??, tasks })
     }
 
@@ -81,12 +85,12 @@ fn try_to_tick(project: &mut Project, name: &str) -> Result<bool, EngineError> {
     let size_max = tasks::size_max(project);
     let stamp_path = state.join(layout::state::BOXES_STAMP);
     let Some(active) = project.run_seen()?.active() else { return Ok(true) };
-    let done = completed(active);
     // Taken before the file is read: an edit after that is seen by the next command.
-    let stamp = Stamp::of(&path, &done);
+    let stamp = Stamp::of(&path, active);
     if stamp.is_some() && stamp == Stamp::load(&stamp_path) {
         return Ok(true);
     }
+    let done = completed(active);
     // A file that is gone or cannot be read has no boxes; the command that needs it says so.
     let Ok(Some(bytes)) = file::read_bounded(&path, size_max) else { return Ok(true) };
     let Ok(text) = str::from_utf8(&bytes) else { return Ok(true) };
@@ -110,10 +114,14 @@ fn is_over(stage: &PhaseStage) -> bool {
     matches!(stage, PhaseStage::Closed { .. } | PhaseStage::Ending { step: EndStep::Approval, .. })
 }
 
+/// The phases that have ended.
+fn over(active: &Active) -> impl Iterator<Item = (u32, &PhaseStage)> {
+    active.phases().filter(|(_, stage)| is_over(stage))
+}
+
 /// The completed tasks of phases that have ended.
 fn completed(active: &Active) -> Vec<TaskId> {
-    let over = active.phases().filter(|(_, stage)| is_over(stage));
-    over.flat_map(|(number, _)| active.ids_of(number, TaskStatus::Completed)).collect()
+    over(active).flat_map(|(number, _)| active.ids_of(number, TaskStatus::Completed)).collect()
 }
 
 /// Whether an editor says that it has the file open: Vim by its swap file, Emacs by its lock.

@@ -1,7 +1,7 @@
 //! Runs the commands that prove something: a gate's check, a checkpoint's validation.
 
 use crate::{
-    environment::Environment,
+    children::Children,
     error::{EngineError, Problem},
 };
 use rustix::{
@@ -35,19 +35,12 @@ pub(crate) struct CheckResult {
 ///
 /// It has no standard input, and both of its outputs are read as one.
 pub(crate) fn run(
+    children: &Children,
     command: &str,
     folder: &Path,
     echo: &mut dyn io::Write,
 ) -> Result<CheckResult, EngineError> {
-    let mut shell = shell(command, folder);
-    Check::start(command, &mut shell)?.finish(echo)
-}
-
-#[expect(clippy::disallowed_methods, reason = "checks are the one kind of process started so far")]
-fn shell(command: &str, folder: &Path) -> Command {
-    let mut shell = Command::new("/bin/sh");
-    shell.arg("-c").arg(command).current_dir(folder).stdin(Stdio::null());
-    shell
+    Check::start(command, &mut children.shell(command, folder))?.finish(echo)
 }
 
 /// A check that runs.
@@ -69,14 +62,14 @@ pub(crate) struct CheckEnder {
 
 impl Check {
     /// Starts `command` in a process group of its own, so that it can be ended with all that it has
-    /// started, and with this environment.
+    /// started.
     pub(crate) fn start_in_group(
+        children: &Children,
         command: &str,
         folder: &Path,
-        environment: &Environment,
     ) -> Result<(Self, CheckEnder), EngineError> {
-        let mut shell = shell(command, folder);
-        shell.process_group(0).env_clear().envs(environment.all());
+        let mut shell = children.shell(command, folder);
+        shell.process_group(0);
         let check = Self::start(command, &mut shell)?;
         let (group, is_reaped) = (Pid::from_child(&check.child), Arc::clone(&check.is_reaped));
         Ok((check, CheckEnder { group, is_reaped }))
@@ -147,26 +140,31 @@ fn keep(output: &mut Vec<u8>, chunk: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{children, environment::Environment};
+
+    fn own() -> Children {
+        children::plain(&Environment::of_this_process())
+    }
 
     #[test]
     fn a_check_passes_by_its_exit_code_alone() {
         let folder = std::env::temp_dir();
         let mut heard = Vec::new();
-        let good = run("echo fine; echo also >&2", &folder, &mut heard).unwrap();
+        let good = run(&own(), "echo fine; echo also >&2", &folder, &mut heard).unwrap();
         assert!(good.passed);
         assert_eq!(good.output, b"fine\nalso\n");
         assert_eq!(heard, good.output);
-        let bad = run("echo fine; exit 3", &folder, &mut Vec::new()).unwrap();
+        let bad = run(&own(), "echo fine; exit 3", &folder, &mut Vec::new()).unwrap();
         assert!(!bad.passed);
         assert_eq!(bad.outcome, "exit status: 3");
     }
 
     #[test]
     fn a_check_is_ended_with_all_that_it_has_started() {
-        let (folder, environment) = (std::env::temp_dir(), Environment::of_this_process());
+        let folder = std::env::temp_dir();
         // The child in the background holds the output open.
         let command = "sleep 600 & echo begun; wait";
-        let (check, ender) = Check::start_in_group(command, &folder, &environment).unwrap();
+        let (check, ender) = Check::start_in_group(&own(), command, &folder).unwrap();
         let (begun, told) = std::sync::mpsc::channel();
         let checking = std::thread::spawn(move || check.finish(&mut Begun(begun)).unwrap());
         assert_eq!(told.recv().unwrap(), b"begun\n");

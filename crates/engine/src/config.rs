@@ -23,7 +23,7 @@ use toml::{Table, Value};
 use waypost_agent::programs::Programs;
 use waypost_model::{
     code::Code,
-    config::{Config, REDACTED, SECRET_KEYS, reference},
+    config::{Config, REDACTED, SECRET_KEYS, WallLevel, reference},
     diagnostic::Diagnostic,
     document::Document as _,
     next::NextStep,
@@ -114,7 +114,10 @@ impl Configuration {
         let own = self.merged.get("agents").and_then(Value::as_table);
         let own = own.into_iter().flat_map(|agents| agents.keys().cloned());
         let known = known_names(&sources.programs).map(str::to_owned).chain(own).collect();
-        Personal { known, user_file: sources.user_file.as_deref() }
+        let level = self.merged.get("wall").and_then(|wall| wall.get("require"));
+        let level = level.and_then(Value::as_str).and_then(WallLevel::from_word);
+        let level = level.unwrap_or_default();
+        Personal { known, user_file: sources.user_file.as_deref(), level }
     }
 
     /// Every value that can be set, in order.

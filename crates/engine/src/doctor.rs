@@ -1,6 +1,9 @@
 //! Looking a project over: what is wrong, what to do, and what can be fixed without loss.
 
 mod retention;
+mod tasks;
+mod values;
+mod wall;
 
 use crate::{
     agent::{self, GateHealth},
@@ -9,8 +12,11 @@ use crate::{
     error::{EngineError, Problem},
     home::Home,
     init::{self, HookHealth, examine_hooks},
+    memory::{self, MemoryRepair},
     mending::{self, Examination},
+    pin::{self, AskPin, PinFile},
     project::{ANOTHER, Project, ProjectSetup},
+    seal,
 };
 use std::path::Path;
 use waypost_agent::{Product, settings::Registered};
@@ -64,6 +70,8 @@ pub enum Repair {
     Reduce,
     /// Rebuild work trees, refs and indexes from the journal and from what git has.
     Repository,
+    /// Bring the memory's files into step.
+    Memory(MemoryRepair),
 }
 
 /// Looks the project over, or fixes what `--fix` allows and looks again.
@@ -73,12 +81,13 @@ pub struct Doctor<'a> {
     home: Home,
     start: &'a Path,
     actor: Actor,
+    ask_pin: AskPin,
 }
 
 impl<'a> Doctor<'a> {
-    pub fn new(start: &'a Path, actor: Actor) -> Result<Self, EngineError> {
+    pub fn new(start: &'a Path, actor: Actor, ask_pin: AskPin) -> Result<Self, EngineError> {
         let home = Home::from_environment(&Environment::of_this_process());
-        Ok(Self { place: Place::find(start)?, home, start, actor })
+        Ok(Self { place: Place::find(start)?, home, start, actor, ask_pin })
     }
 
     /// Everything that was looked at, good or bad.
@@ -92,7 +101,11 @@ impl<'a> Doctor<'a> {
         findings.extend(self.examine_repository());
         findings.extend(self.examine_exclude());
         findings.extend(self.examine_hooks());
+        findings.push(wall::examine(self));
         findings.extend(self.examine_windows(is_sound));
+        findings.extend(tasks::examine(self));
+        findings.extend(values::examine(self));
+        findings.extend(self.examine_memory());
         findings.extend(retention::examine(self));
         findings
     }
@@ -106,6 +119,10 @@ impl<'a> Doctor<'a> {
                 let mut project = Project::open_unreconciled(self.start, self.actor.clone())?;
                 project.refuse_stale()?;
                 mending::mend_now(&mut project)
+            }
+            Repair::Memory(repair) => {
+                let mut project = Project::open_unreconciled(self.start, self.actor.clone())?;
+                memory::mend(&mut project, repair)
             }
             Repair::Exclude => {
                 // Without its journal the project is fixed all the same.
@@ -129,12 +146,15 @@ impl<'a> Doctor<'a> {
         if !self.examine().iter().any(is_bad) {
             return Ok("the journal is sound after all; nothing was restored".into());
         }
+        let own = PinFile::of(&Environment::of_this_process());
+        pin::ask(&own, self.ask_pin, "restoring a journal")?;
         let newest = Journals::of(&self.place).backups()?.into_iter().next().ok_or_else(|| {
             Problem::new(Code::BackupMissing, "there is no backup of the journal")
                 .next(NextStep::AdoptFile { file: "FILE".into() })
         })?;
         let damaged = Journals::of(&self.place).restore(&newest.path)?;
         forget_renderings(&self.place)?;
+        seal::forget(&ProjectSetup::find(self.start, &Environment::of_this_process())?)?;
         let kept = damaged.map(|path| format!("; the damaged one is kept as {}", path.display()));
         Ok(format!(
             "restored the journal up to entry {}; what came after it is not in the backup{}",
@@ -322,6 +342,16 @@ impl<'a> Doctor<'a> {
         findings
     }
 
+    /// Where the memory is in use; why the project cannot be opened is said elsewhere.
+    fn examine_memory(&self) -> Vec<Finding> {
+        let project = Project::open_unreconciled(self.start, self.actor.clone());
+        let Ok(mut project) = project else { return Vec::new() };
+        match memory::is_in_use(&mut project) {
+            Ok(true) => memory::examine(&mut project),
+            Ok(false) | Err(_) => Vec::new(),
+        }
+    }
+
     /// Opening the project brings its windows into step; what that has to say is worth a line.
     /// Only then is it found out that a journal, sound in itself, lacks what was shown before.
     fn examine_windows(&self, is_sound: bool) -> Vec<Finding> {
@@ -417,15 +447,15 @@ impl Finding {
         Self { subject, verdict, text: text.into(), remedy: None, next: Vec::new(), repair: None }
     }
 
-    fn good(subject: &'static str, text: impl Into<String>) -> Self {
+    pub(crate) fn good(subject: &'static str, text: impl Into<String>) -> Self {
         Self::new(subject, Health::Good, text)
     }
 
-    fn note(subject: &'static str, text: impl Into<String>) -> Self {
+    pub(crate) fn note(subject: &'static str, text: impl Into<String>) -> Self {
         Self::new(subject, Health::Note, text)
     }
 
-    fn bad(subject: &'static str, text: impl Into<String>) -> Self {
+    pub(crate) fn bad(subject: &'static str, text: impl Into<String>) -> Self {
         Self::new(subject, Health::Bad, text)
     }
 
@@ -434,7 +464,7 @@ impl Finding {
         self
     }
 
-    fn next(mut self, step: NextStep) -> Self {
+    pub(crate) fn next(mut self, step: NextStep) -> Self {
         self.next.push(step);
         self
     }

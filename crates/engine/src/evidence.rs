@@ -2,7 +2,9 @@
 
 use crate::{
     check::{self, CheckResult},
+    children::Children,
     error::{EngineError, Problem},
+    given,
     project::Project,
     session, tasks, worktrees,
 };
@@ -14,7 +16,6 @@ use waypost_model::{
     run::{self, TaskStatus},
     workflow::{CheckpointStep, Claim, Command, GateName, Validation},
 };
-use waypost_store::file;
 
 /// The largest report that is read.
 const REPORT_SIZE_MAX: u64 = 4 << 20;
@@ -49,7 +50,7 @@ pub fn pass_gate(
     let tree = if is_due { worktrees::content(project)? } else { None };
     evidence.extend(review_evidence(project, gate, tree.as_ref())?);
     if let Some(command) = needs.check.as_ref().filter(|_| is_due) {
-        let result = check::run(command, project.root(), echo)?;
+        let result = check::run(&Children::of(project)?, command, project.root(), echo)?;
         if !result.passed {
             let (command, outcome) = (command.clone(), result.outcome);
             return Err(EngineError::CheckFailed { command, outcome });
@@ -98,7 +99,8 @@ fn check_checkpoint(
 ) -> Result<Evidence, EngineError> {
     match validation_of(project, id)? {
         Some(validation) => {
-            let result = check::run(&validation.command, project.root(), echo)?;
+            let result =
+                check::run(&Children::of(project)?, &validation.command, project.root(), echo)?;
             judge_validation(&validation, result)
         }
         None => Ok(Evidence::Claimed),
@@ -132,7 +134,7 @@ pub fn finish_task(
     let details = view.filter(|_| is_due).and_then(|view| view.planned.details.as_deref());
     let commands = details.map(|details| details.verify.clone()).unwrap_or_default();
     for command in &commands {
-        let result = check::run(command, project.root(), echo)?;
+        let result = check::run(&Children::of(project)?, command, project.root(), echo)?;
         if !result.passed {
             let (command, outcome) = (command.clone(), result.outcome);
             return Err(EngineError::CheckFailed { command, outcome });
@@ -166,7 +168,7 @@ pub(crate) fn judge_validation(
 
 /// Reads how many blocking findings a report states.
 fn read_report(path: &Path) -> Result<Evidence, EngineError> {
-    let bytes = file::read_bounded(path, REPORT_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
+    let bytes = given::read(path, REPORT_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
     let text = String::from_utf8_lossy(&bytes);
     let blocking = blocking_of(&text).ok_or_else(|| {
         let message = format!("{} does not say how many findings are blocking", path.display());

@@ -17,13 +17,25 @@ use waypost_model::{
     layout::variable::{ATTEMPT, FENCE, JOB, TASK},
     machine::{Machine as _, Rejected},
     run::{Run, TaskStatus},
+    task::{ServedTask, TaskFile},
 };
 
 /// What this process works at, as the environment names it; the words may be anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fence {
-    Task { task: String, attempt: String },
-    Job { stream: String, process: String },
+    Task {
+        task: String,
+        attempt: String,
+    },
+    Job {
+        stream: String,
+        process: String,
+    },
+    /// An attempt at a task of the server.
+    Served {
+        stream: String,
+        attempt: String,
+    },
 }
 
 impl Fence {
@@ -41,14 +53,20 @@ impl Fence {
         }
         let text = |word: OsString| word.to_string_lossy().into_owned();
         if let Some(job) = word(JOB).map(text) {
-            let (stream, process) = job.rsplit_once('#').unwrap_or((&job, ""));
-            return Some(Self::Job { stream: stream.to_owned(), process: process.to_owned() });
+            let (stream, number) = job.rsplit_once('#').unwrap_or((&job, ""));
+            let (stream, number) = (stream.to_owned(), number.to_owned());
+            let is_served = stream.split(':').next() == Some(ServedTask::KIND);
+            return Some(match is_served {
+                true => Self::Served { stream, attempt: number },
+                false => Self::Job { stream, process: number },
+            });
         }
         let (task, attempt) = (word(TASK)?, word(ATTEMPT)?);
         Some(Self::Task { task: text(task), attempt: text(attempt) })
     }
 
-    /// The name of a job's process, as the environment has it.
+    /// The name of a job's process, or of an attempt at a task of the server, as the environment has
+    /// it.
     pub(crate) fn name(stream: &StreamName, process: u32) -> String {
         format!("{stream}#{process}")
     }
@@ -56,7 +74,7 @@ impl Fence {
     /// The stream of the job whose process this is, where it is one.
     pub(crate) fn job(&self) -> Option<StreamName> {
         match self {
-            Self::Task { .. } => None,
+            Self::Task { .. } | Self::Served { .. } => None,
             // One that cannot be named is a job that there never was.
             Self::Job { stream, .. } => {
                 let stream = stream.parse().ok().filter(|it: &StreamName| it.kind() == Job::KIND);
@@ -65,6 +83,28 @@ impl Fence {
                 }))
             }
         }
+    }
+
+    /// The stream of the task of the server at which this is an attempt, where it is one.
+    pub(crate) fn served(&self) -> Option<StreamName> {
+        let Self::Served { stream, .. } = self else { return None };
+        // One that cannot be named is a task that there never was.
+        Some(stream.parse().unwrap_or_else(|_| {
+            StreamName::of(ServedTask::KIND, Some("unknown")).expect("it is a plain name")
+        }))
+    }
+
+    /// Refuses an attempt that is not the one which works on its task of the server.
+    pub(crate) fn check_served(&self, task: &ServedTask) -> Result<(), Rejected> {
+        let Self::Served { stream, attempt } = self else { return Ok(()) };
+        let live = task.file().and_then(TaskFile::live_attempt);
+        let why = match live {
+            Some(live) if live.number().to_string() == *attempt => return Ok(()),
+            Some(live) => format!("attempt {} works on it", live.number()),
+            None => "no attempt works on it".to_owned(),
+        };
+        let message = format!("attempt {attempt} of {stream} is over: {why}; nothing was changed");
+        Err(Rejected::stale(message))
     }
 
     /// Whether it is an attempt at a task.
@@ -107,7 +147,7 @@ impl Fence {
     pub(crate) fn attempt_at(&self, id: &TaskId) -> Option<u32> {
         match self {
             Self::Task { task, attempt } if task == id.as_str() => attempt.parse().ok(),
-            Self::Task { .. } | Self::Job { .. } => None,
+            Self::Task { .. } | Self::Job { .. } | Self::Served { .. } => None,
         }
     }
 }
@@ -125,6 +165,7 @@ mod tests {
     use waypost_model::{
         actor::Actor,
         code::Code,
+        config::WallLevel,
         job,
         machine::Asked,
         run::{self, Command, Depends, Plan, PlannedTask, Priority, Settings},
@@ -197,6 +238,12 @@ mod tests {
     #[test]
     fn it_is_decided_by_the_run_as_it_is_in_the_transaction() {
         let folder = tempfile::tempdir().unwrap();
+        // In a repository: a journal outside of one has to be known in the user's folder.
+        for part in [".git/objects", ".git/refs"] {
+            std::fs::create_dir_all(folder.path().join(part)).unwrap();
+        }
+        let head = folder.path().join(".git/HEAD");
+        waypost_store::file::replace(&head, b"ref: refs/heads/main\n", 0o644).unwrap();
         let open = |fence: Option<Fence>| {
             let mut project = Project::open_unreconciled(folder.path(), agent()).unwrap();
             project.setup.home = Home { config: None, state: None };
@@ -244,6 +291,10 @@ mod tests {
             (vec![(JOB, "job:main/review#3"), (ATTEMPT, "1"), (FENCE, ours)], job("3")),
             (vec![(JOB, "job:main/review#3"), (TASK, "T1"), (ATTEMPT, "1")], job("3")),
             (vec![(JOB, "job:main/review"), (ATTEMPT, "1")], job("")),
+            (
+                vec![(JOB, "task:task_abc#4"), (ATTEMPT, "4"), (FENCE, ours)],
+                Some(Fence::Served { stream: "task:task_abc".into(), attempt: "4".into() }),
+            ),
             (vec![(JOB, "job:main/review#3"), (FENCE, "/other/.git/waypost/fences/T1")], None),
         ];
         for (variables, want) in table {
@@ -275,7 +326,11 @@ mod tests {
         assert!(is_refused(&job, "1"), "there is no such job");
         tell(&mut job, job::Command::Begin { key: "k".into(), agent: "sim".into() });
         for process in [1, 2] {
-            tell(&mut job, job::Command::Engage { process, conversation: None, is_new: true });
+            let wall = WallLevel::None;
+            tell(
+                &mut job,
+                job::Command::Engage { process, conversation: None, is_new: true, wall },
+            );
         }
         let refused = ["1", "2", "3", "two", ""].map(|process| is_refused(&job, process));
         assert_eq!(refused, [true, false, true, true, true]);

@@ -4,8 +4,9 @@
 //! workflow removes it first (`ledger.rs`) and writes it again afterwards; it also names the files
 //! it was compiled from, so that one which lands late is seen to be old.
 
-use crate::{error::EngineError, ledger::MachineCommand, project::Project, worktrees};
+use crate::{error::EngineError, ledger::MachineCommand, project::Project, seal, worktrees};
 use std::{io, mem, path::Path};
+pub use waypost_git::Leaving;
 use waypost_model::{
     actor::Actor,
     id::StreamName,
@@ -25,11 +26,19 @@ pub fn open_to_judge(start: &Path) -> Result<Project, EngineError> {
     let unknown = Actor::Agent { id: "unknown".into(), attempt: 0 };
     let mut project = Project::find(start, unknown)?;
     match project.journals.open(Mode::ReadOnly) {
-        Ok(journal) => project.journal = Some(journal),
+        Ok(mut journal) => {
+            seal::check(&project.setup, &mut journal)?;
+            project.journal = Some(journal);
+        }
         Err(StoreError::Missing { .. }) => project.setup.refuse_vanished(&project.caller.actor)?,
         Err(error) => return Err(error.into()),
     }
     Ok(project)
+}
+
+/// The name of the journal around `start`, if there is one that can be read.
+pub fn journal_id(start: &Path) -> Option<String> {
+    open_to_judge(start).ok()?.journal.map(|journal| journal.id().to_owned())
 }
 
 /// Whether a workflow may be active around `start`, although it cannot be read: there is a
@@ -53,17 +62,23 @@ pub fn record(project: &mut Project) -> Result<GateRecord, EngineError> {
     let complete = |held| Held {
         design_paths: settings.design_paths.clone(),
         writing_tools: settings.writing_tools.clone(),
+        free_tools: settings.free_tools.clone(),
         ..held
     };
-    Ok(GateRecord { watched, held: held.map(complete) })
+    let held = held.map(complete);
+    let journal = project.journal.as_ref().map_or_else(String::new, |it| it.id().to_owned());
+    Ok(GateRecord { journal, watched, held })
 }
 
-/// Puts a record beside the journal. Whatever stands against it costs only time: without a
+/// Puts a record beside the journal, signed. Whatever stands against it costs only time: without a
 /// record the journal is read.
-pub fn keep_record(project: &Project, record: &GateRecord) {
-    let path = path_of(&project.setup.place, project.setup.place.tree.as_str());
+pub fn keep_record(project: &mut Project, record: &GateRecord) {
+    let tree = project.setup.place.tree.to_string();
+    let path = path_of(&project.setup.place, &tree);
     let Some(text) = record.render().filter(|_| project.has_journal()) else { return };
-    let found = file::read_bounded(&path, RECORD_SIZE_MAX as u64);
+    let Some(seal) = seal::note(project) else { return };
+    let text = seal.sign(&tree, &text);
+    let found = file::read_bounded(&path, 2 * RECORD_SIZE_MAX as u64);
     if found.is_ok_and(|found| found.as_deref() == Some(text.as_bytes())) {
         return;
     }
@@ -112,6 +127,18 @@ pub fn close_if_stale(project: &mut Project, gate: GateName) -> Result<bool, Eng
     let command = workflow::Command::GateStale { gate };
     by_waypost(project, &[MachineCommand::workflow(stream, command)])?;
     Ok(true)
+}
+
+/// A path that would be committed or pushed with other content than the last gate was passed for,
+/// although the files have that content.
+pub fn stray(project: &mut Project, leaving: Leaving) -> Result<Option<String>, EngineError> {
+    let is_bound =
+        |pass: &workflow::Pass| pass.gate == GateName::ReReviewClean && pass.tree.is_some();
+    let feature = project.workflow()?.feature.as_ref();
+    match feature.is_some_and(|feature| feature.passes.iter().any(is_bound)) {
+        true => Ok(waypost_git::stray(project.place(), leaving)?),
+        false => Ok(None),
+    }
 }
 
 /// Enters the next phase; out of PR only with a last gate that still holds for the files.

@@ -69,8 +69,8 @@ impl Ground {
                     (0..FILES_TRIED).map(|_| File::open("/dev/null")).collect();
                 files.is_ok()
             }
-            // Only git's next work can tell.
-            Trouble::GitDied | Trouble::Repository => true,
+            // Only the next work can tell.
+            Trouble::GitDied | Trouble::KeeperDied | Trouble::Repository => true,
         }
     }
 

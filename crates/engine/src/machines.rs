@@ -10,7 +10,7 @@ use crate::{
     ledger::{MachineCommand, Work},
     outbox,
     project::Project,
-    windows::{MachineWindow, RunWindow, WindowKind, WorkflowWindow},
+    windows::{HistoryWindow, RunWindow, TaskStateWindow, WindowKind, WorkflowWindow},
 };
 use std::{any::TypeId, fmt};
 use waypost_model::{
@@ -20,7 +20,9 @@ use waypost_model::{
     inbox::{Inbox, Topic},
     job::Job,
     machine::Machine,
+    memory::Memory,
     run::Run,
+    task::ServedTask,
     verdict::Verdicts,
     workflow::Workflow,
 };
@@ -31,12 +33,16 @@ mod tests;
 
 /// Every kind of machine that there is.
 pub(crate) static MACHINES: &[MachineKind] = &[
-    MachineKind::of::<Workflow>().shown_in::<WorkflowWindow>(),
-    MachineKind::of::<Run>().shown_in::<RunWindow>(),
+    MachineKind::of::<Workflow>().shown_in(const { &[WindowKind::of::<WorkflowWindow>()] }),
+    MachineKind::of::<Run>().shown_in(const { &[WindowKind::of::<RunWindow>()] }),
+    MachineKind::of::<Memory>().shown_in(
+        const { &[WindowKind::of::<TaskStateWindow>(), WindowKind::of::<HistoryWindow>()] },
+    ),
     MachineKind::of::<Inbox>(),
     MachineKind::of::<Verdicts>(),
     MachineKind::of::<Accounts>(),
     MachineKind::of::<Job>(),
+    MachineKind::of::<ServedTask>(),
 ];
 
 /// What the engine has to know of a kind of machine.
@@ -45,9 +51,11 @@ pub(crate) struct MachineKind {
     pub(crate) word: &'static str,
     type_id: fn() -> TypeId,
     answered: fn(&mut Project, &Answer<'_>) -> Result<Consequence<MachineCommand>, EngineError>,
+    holds: fn(&mut Project, &StreamName, &Topic) -> Result<Option<usize>, EngineError>,
     pub(crate) due:
         fn(&mut Work<'_>, &StreamName, &Topic) -> Result<Option<MachineCommand>, StoreError>,
-    pub(crate) window: Option<WindowKind>,
+    /// The files that show it.
+    pub(crate) windows: &'static [WindowKind],
 }
 
 impl MachineKind {
@@ -56,14 +64,15 @@ impl MachineKind {
             word: M::KIND,
             type_id: TypeId::of::<M>,
             answered: answered::<M>,
+            holds: holds::<M>,
             due: outbox::due::<M>,
-            window: None,
+            windows: &[],
         }
     }
 
     /// Its machines are shown in files.
-    pub(crate) const fn shown_in<W: MachineWindow>(self) -> Self {
-        Self { window: Some(WindowKind::of::<W>()), ..self }
+    pub(crate) const fn shown_in(self, windows: &'static [WindowKind]) -> Self {
+        Self { windows, ..self }
     }
 
     pub(crate) fn is_of<M: Machine>(&self) -> bool {
@@ -86,12 +95,31 @@ pub(crate) fn consequence_of(
     let Some(kind) = project.ledger.kinds().iter().find(|kind| kind.word == word) else {
         return Ok(Consequence::nothing());
     };
-    if let Some(window) = &kind.window
-        && let Some(commands) = window.answered(project, answer)?
-    {
-        return Ok(Consequence { commands, permit: None });
+    for window in kind.windows {
+        if let Some(commands) = window.answered(project, answer)? {
+            return Ok(Consequence { commands, permit: None });
+        }
     }
     (kind.answered)(project, answer)
+}
+
+/// How many tasks wait behind a question of a machine.
+pub(crate) fn held_by(
+    project: &mut Project,
+    stream: &StreamName,
+    topic: &Topic,
+) -> Result<usize, EngineError> {
+    let kinds = project.ledger.kinds();
+    let Some(kind) = kinds.iter().find(|kind| kind.word == stream.kind()) else { return Ok(0) };
+    Ok((kind.holds)(project, stream, topic)?.unwrap_or(0))
+}
+
+fn holds<M: Machine>(
+    project: &mut Project,
+    stream: &StreamName,
+    topic: &Topic,
+) -> Result<Option<usize>, EngineError> {
+    Ok(project.machine::<M>(stream)?.and_then(|loaded| loaded.state.holds(topic)))
 }
 
 fn answered<M: Machine>(

@@ -3,10 +3,10 @@
 //! What an entry is about stands in its body, under the same few names for every machine. The index is
 //! kept by `store`; where it cannot be, the journal is read from its end.
 
-use crate::{error::EngineError, project::Project};
+use crate::{error::EngineError, project::Project, served::task_stream};
 use serde::{Deserialize, de::IgnoredAny};
 use std::{borrow::Cow, collections::HashMap};
-use waypost_model::id::StreamName;
+use waypost_model::{document::ServerTaskId, id::StreamName};
 use waypost_store::{
     StoreError,
     journal::{Cursor, Recorded, View},
@@ -24,7 +24,12 @@ pub fn entries_about(
     limit: usize,
     wanted: impl Fn(&Recorded) -> bool,
 ) -> Result<Vec<Recorded>, EngineError> {
-    if let Ok(stream) = id.parse::<StreamName>()
+    // A task of the server has a stream of its own, whether its part is named or not.
+    let stream = match id.parse::<ServerTaskId>() {
+        Ok(task) => Ok(task_stream(&task)),
+        Err(_) => id.parse::<StreamName>(),
+    };
+    if let Ok(stream) = stream
         && let Some(journal) = &mut project.journal
         && journal.view()?.head(&stream)? > 0
     {
@@ -120,6 +125,9 @@ fn bare(id: &str) -> &str {
 
 /// Whether an entry belongs to the stream or names the id; `run:T1.3` asks for both.
 pub fn is_about(entry: &Recorded, id: &str) -> bool {
+    if id.parse::<ServerTaskId>().is_ok_and(|task| entry.stream == task_stream(&task)) {
+        return true;
+    }
     let names = names_of(entry);
     let stream = entry.stream.as_str();
     let is_named = |id: &str| names.iter().any(|name| name == id);

@@ -7,9 +7,10 @@
 //! there is one again.
 
 use crate::{
+    answer,
     conflict::decide_again_if_moved,
     error::EngineError,
-    ledger::{Ledger, MachineCommand, Work},
+    ledger::{Ledger, MachineCommand, Work, inbox_stream},
     machines::MachineKind,
     project::Project,
 };
@@ -133,8 +134,11 @@ fn fire_due(project: &mut Project, now: Time) -> Result<usize, EngineError> {
         let Some(journal) = &mut project.journal else { return Ok(count) };
         let due = journal.view()?.due_effects(TIMER, now, BATCH_MAX)?;
         let kinds = project.ledger.kinds();
-        let known: Vec<DueTimer> =
-            due.iter().filter_map(|row| DueTimer::read(kinds, row)).collect();
+        let known: Vec<DueTimer> = due
+            .iter()
+            .filter_map(|row| DueTimer::read(kinds, row))
+            .filter_map(|timer| timer.prepared(project, now))
+            .collect();
         if known.is_empty() {
             return Ok(count);
         }
@@ -150,6 +154,8 @@ struct DueTimer {
     kind: &'static MachineKind,
     stream: StreamName,
     topic: Topic,
+    /// What a default that is taken at its time means to the machine that asked.
+    follows: Vec<MachineCommand>,
 }
 
 impl DueTimer {
@@ -157,7 +163,16 @@ impl DueTimer {
     fn read(kinds: &'static [MachineKind], row: &OpenEffect) -> Option<Self> {
         let kind = kinds.iter().find(|kind| kind.word == row.stream.kind())?;
         let TimerBody { topic } = serde_json::from_str(&row.body).ok()?;
-        Some(Self { row: row.id, kind, stream: row.stream.clone(), topic })
+        Some(Self { row: row.id, kind, stream: row.stream.clone(), topic, follows: Vec::new() })
+    }
+
+    /// With what follows from it. One for which that cannot be found out waits, and holds no other.
+    fn prepared(self, project: &mut Project, now: Time) -> Option<Self> {
+        if self.stream != inbox_stream() {
+            return Some(self);
+        }
+        let follows = answer::consequence_of_default(project, &self.topic, now).ok()?;
+        Some(Self { follows, ..self })
     }
 }
 
@@ -174,11 +189,14 @@ fn fire(
             return Ok(());
         }
         match (timer.kind.due)(&mut work, &timer.stream, &timer.topic)? {
-            Some(command) => match work.handle(&command) {
-                // There is no reason for it any more.
-                Err(EngineError::Rejected(_)) => Ok(()),
-                handled => handled,
-            },
+            Some(command) => {
+                let mut commands = [&command].into_iter().chain(&timer.follows);
+                match commands.try_for_each(|command| work.handle(command)) {
+                    // There is no reason for it any more.
+                    Err(EngineError::Rejected(_)) => Ok(()),
+                    handled => handled,
+                }
+            }
             None => Ok(()),
         }
     });

@@ -15,11 +15,14 @@ use crate::{
     home::Home,
     host,
     ledger::{
-        ImagePlace, Ledger, Loaded, MachineCommand, Work, inbox_stream, run_stream, workflow_stream,
+        ImagePlace, Ledger, Loaded, MachineCommand, Work, inbox_stream, memory_stream, run_stream,
+        workflow_stream,
     },
     machines::MACHINES,
     notify::Wanted,
-    permits, remains,
+    permits,
+    pin::{self, AskPin},
+    remains, seal,
     spelling::{self, Spelling},
     summary,
     tasks::TasksSource,
@@ -29,6 +32,7 @@ use std::{
     collections::VecDeque,
     hash::{BuildHasher as _, RandomState},
     path::{Path, PathBuf},
+    sync::LazyLock,
     time::Duration,
 };
 use waypost_agent::programs::Programs;
@@ -40,8 +44,10 @@ use waypost_model::{
     job::Job,
     layout,
     machine::{Machine, Rejected},
+    memory::Memory,
     next::Remark,
     run::{self, Run},
+    task::ServedTask,
     workflow::{self, Workflow},
 };
 use waypost_store::{
@@ -83,6 +89,10 @@ pub(crate) struct Caller {
     pub(crate) environment: Environment,
     /// The attempt that the caller is below.
     pub(crate) fence: Option<Fence>,
+    /// How the person is asked for the PIN.
+    pub(crate) ask_pin: AskPin,
+    /// Whether the PIN was typed for this command.
+    pub(crate) is_confirmed: bool,
 }
 
 /// A project that is open for a caller. What is done with it is functions over it, in the modules
@@ -128,7 +138,7 @@ impl ProjectSetup {
         let place = Place::find(start)?;
         let configuration = Configuration::load(&Sources {
             user_file: home.config_file(),
-            project_file: Some(place.root.join(layout::CONFIGURATION)),
+            project_file: Some(place.project_root().join(layout::CONFIGURATION)),
             environment: environment
                 .texts()
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -179,7 +189,7 @@ impl ProjectSetup {
     }
 
     /// The user's list of projects that have a journal.
-    fn projects(&self) -> Option<Projects> {
+    pub(crate) fn projects(&self) -> Option<Projects> {
         self.home.state.as_deref().map(Projects::below)
     }
 
@@ -232,7 +242,13 @@ impl Project {
             journal: None,
             ledger: Ledger::new(MACHINES, Wanted::of(&setup.configuration.values)),
             setup,
-            caller: Caller { actor, environment, fence },
+            caller: Caller {
+                actor,
+                environment,
+                fence,
+                ask_pin: pin::not_asked,
+                is_confirmed: false,
+            },
             seen_version: (0, 0),
             commits_beside: 0,
             notices: Vec::new(),
@@ -315,6 +331,11 @@ impl Project {
         self.spelling = spelling;
     }
 
+    /// Takes over how a person is asked for the PIN.
+    pub fn ask_pin_by(&mut self, ask: AskPin) {
+        self.caller.ask_pin = ask;
+    }
+
     pub(crate) fn notice(&mut self, remark: impl Into<Remark>) {
         let remark = remark.into();
         if !self.notices.contains(&remark) && !self.said.contains(&remark) {
@@ -325,7 +346,8 @@ impl Project {
     /// Opens the journal, if there is one; a journal that has vanished is an error.
     fn open_journal(&mut self) -> Result<(), EngineError> {
         match self.journals.open(Mode::ReadWrite) {
-            Ok(journal) => {
+            Ok(mut journal) => {
+                seal::check(&self.setup, &mut journal)?;
                 self.follow_move(journal.id());
                 self.take_journal(journal);
                 remains::clear(self);
@@ -379,6 +401,7 @@ impl Project {
             permits::forget(&self.setup)?;
         }
         let journal = self.journals.open(Mode::Create(&birth))?;
+        seal::forget(&self.setup)?;
         if let Some(projects) = self.setup.projects()
             && let Err(error) = projects.remember(&self.setup.place, journal.id())
         {
@@ -452,6 +475,13 @@ impl Project {
         self.ledger.seen(&run_stream())
     }
 
+    /// The memory of this repository.
+    pub fn memory(&mut self) -> Result<&Memory, EngineError> {
+        static NONE: LazyLock<Memory> = LazyLock::new(Memory::none);
+        let Some(journal) = &mut self.journal else { return Ok(&NONE) };
+        Ok(&self.ledger.get::<Memory>(&journal.view()?, &memory_stream())?.state)
+    }
+
     /// What waits for a person.
     pub fn inbox(&mut self) -> Result<Inbox, EngineError> {
         let Some(journal) = &mut self.journal else { return Ok(Inbox::default()) };
@@ -522,6 +552,7 @@ impl Project {
         commands: &[MachineCommand],
         mut check: impl FnMut(&Run) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
+        pin::confirm_for(self, commands)?;
         let now = self.clock.now();
         if self.journal.is_none() {
             // No journal is made for a user who may not write to it.
@@ -554,6 +585,10 @@ impl Project {
     /// without one. A commit looks again by itself.
     pub fn refuse_stale(&mut self) -> Result<(), EngineError> {
         let Some(fence) = self.caller.fence.clone() else { return Ok(()) };
+        if let Some(stream) = fence.served() {
+            let task = self.machine::<ServedTask>(&stream)?.map(|loaded| &loaded.state);
+            return Ok(fence.check_served(task.unwrap_or(const { &ServedTask::none() }))?);
+        }
         let Some(stream) = fence.job() else { return Ok(fence.check(self.run()?)?) };
         let job = self.machine::<Job>(&stream)?.map(|loaded| &loaded.state);
         Ok(fence.check_job(job.unwrap_or(const { &Job::none() }))?)

@@ -1,6 +1,6 @@
 //! Cleaning up after a process that died, in every folder that this project writes to.
 
-use crate::{init, project::Project};
+use crate::{init, memory, project::Project};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -34,8 +34,11 @@ fn folders(project: &Project) -> Vec<PathBuf> {
     found.push(windows);
     found.push(project.root().join(layout::window::WORKFLOW_FOLDER));
     found.extend(project.setup.main_root().map(|root| root.join(".claude")));
+    found.extend(memory::folders(project));
     found.extend(init::setup_folders(project));
     found.extend(project.setup.projects_folder());
+    let user = project.setup.home.state.as_ref();
+    found.extend(user.map(|state| state.join(layout::user_state::SEALS)));
     found
 }
 

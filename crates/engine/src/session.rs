@@ -7,6 +7,7 @@
 
 use crate::{
     check,
+    children::Children,
     error::{EngineError, Problem},
     execute::{Made, make_attempt_tree},
     isolation,
@@ -133,12 +134,16 @@ fn make_place(
 }
 
 /// Makes a new work tree ready by the project's own command.
-fn set_up(project: &Project, folder: &Path, echo: &mut dyn io::Write) -> Result<(), EngineError> {
+fn set_up(
+    project: &mut Project,
+    folder: &Path,
+    echo: &mut dyn io::Write,
+) -> Result<(), EngineError> {
     let setup = project.configuration().values.worktree.setup.trim().to_owned();
     if setup.is_empty() {
         return Ok(());
     }
-    let result = check::run(&setup, folder, echo)?;
+    let result = check::run(&Children::of(project)?, &setup, folder, echo)?;
     match result.passed {
         true => Ok(()),
         false => Err(EngineError::CheckFailed { command: setup, outcome: result.outcome }),
@@ -202,12 +207,12 @@ pub(crate) fn finish_apart(
             let Place { trees, name, phase, stamp, files, .. } = &place;
             let own = merge::commit_attempt(trees, name, phase, stamp, files)?;
             let (commit, changed) = place.proven(own)?;
-            place.verify(echo)?;
+            place.verify(&Children::of(project)?, echo)?;
             let evidence = evidence(Some(commit.clone()));
             (place.join(&commit, changed, &evidence)?, evidence)
         }
         false => {
-            place.verify(echo)?;
+            place.verify(&Children::of(project)?, echo)?;
             let evidence = evidence(None);
             let occupant = place.occupant(is_alone(project, id)?);
             let said = evidence.to_string();
@@ -270,19 +275,20 @@ pub fn end_phase_of_session(
 }
 
 fn land_phase(
-    project: &Project,
+    project: &mut Project,
     trees: &Trees,
     landing: &Landing,
     echo: &mut dyn io::Write,
 ) -> Result<Land, EngineError> {
     merge::settle_phase(trees, &landing.phase)?;
     let folder = trees.path(&landing.phase.name);
-    let checks = &project.configuration().values.run.checks;
+    let checks = project.configuration().values.run.checks.clone();
     if !checks.is_empty() {
         set_up(project, &folder, echo)?;
     }
-    for command in checks {
-        let result = check::run(command, &folder, echo)?;
+    let children = Children::of(project)?;
+    for command in &checks {
+        let result = check::run(&children, command, &folder, echo)?;
         if !result.passed {
             let (command, outcome) = (command.clone(), result.outcome);
             return Err(EngineError::CheckFailed { command, outcome });
@@ -353,9 +359,9 @@ impl Place {
         }
     }
 
-    fn verify(&self, echo: &mut dyn io::Write) -> Result<(), EngineError> {
+    fn verify(&self, children: &Children, echo: &mut dyn io::Write) -> Result<(), EngineError> {
         for command in &self.verify {
-            let result = check::run(command, &self.folder(), echo)?;
+            let result = check::run(children, command, &self.folder(), echo)?;
             if !result.passed {
                 let (command, outcome) = (command.clone(), result.outcome);
                 return Err(EngineError::CheckFailed { command, outcome });

@@ -6,6 +6,7 @@ mod live;
 use crate::{
     adopt,
     error::{EngineError, Problem},
+    given,
     ledger::MachineCommand,
     mending,
     preflight::{Preflight, outlook_after},
@@ -25,7 +26,7 @@ use waypost_model::{
     next::{NextStep, Remark},
     run::{self, Active, Earlier, Plan, PlanSource, Run, TaskStatus},
 };
-use waypost_store::{StoreError, file, hash, tasks_md};
+use waypost_store::{StoreError, hash, tasks_md};
 
 /// Where TASKS.md is looked for, in this order.
 const USUAL_PLACES: [&str; 3] = ["docs/planning/06-tasks.md", "docs/planning/TASKS.md", "TASKS.md"];
@@ -123,7 +124,7 @@ pub(crate) fn size_max(project: &Project) -> u64 {
 
 /// The file's bytes, if they are no more than the configuration allows; none if there is none.
 fn read_bytes(project: &Project, path: &Path) -> Result<Option<Vec<u8>>, EngineError> {
-    match file::read_bounded(path, size_max(project)) {
+    match given::read(path, size_max(project)) {
         Err(error @ StoreError::TooLarge { max, .. }) => {
             let message = format!("{} has more than {} MiB", path.display(), max >> 20);
             let hint = "raise `run.tasks_max_mb` in waypost.toml (up to 64), or split the file";

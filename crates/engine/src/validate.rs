@@ -3,6 +3,7 @@
 use crate::{
     config::{covered, hide_value, validate_project_file},
     error::{EngineError, InvalidFile, Problem},
+    given,
 };
 use std::path::Path;
 use waypost_model::{
@@ -12,7 +13,7 @@ use waypost_model::{
     document::Kind,
     layout,
 };
-use waypost_store::{file, parse, tasks_md};
+use waypost_store::{parse, tasks_md};
 
 /// The largest file that is validated.
 const FILE_SIZE_MAX: u64 = 64 << 20;
@@ -34,7 +35,7 @@ impl Validity {
 
 /// Validates one file; its kind follows from its path unless it is given.
 pub fn validate_file(path: &Path, kind: Option<Kind>) -> Result<Validity, EngineError> {
-    let bytes = file::read_bounded(path, FILE_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
+    let bytes = given::read(path, FILE_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
     let is_markdown = path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("md"));
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let kind = kind.or_else(|| Kind::of_path(&absolute.to_string_lossy()));

@@ -180,7 +180,7 @@ fn question(
         true => meanings(grants),
         false => plain(&described(item)),
     });
-    let choices = match (is_permission, item.is_many) {
+    let choices: Vec<String> = match (is_permission, item.is_many) {
         (true, _) => {
             let grants = grants.iter().map(|grant| grant.as_str());
             grants.chain([DENY]).map(str::to_owned).collect()
@@ -188,8 +188,7 @@ fn question(
         (false, true) => Vec::new(),
         (false, false) => item.choices.iter().map(|choice| choice.id.clone()).collect(),
     };
-    let next = Vec::new();
-    Question { kind, subject: Topic::default(), title, text, choices, next }
+    Question::new(kind, Topic::default(), title, text).choices(choices)
 }
 
 /// What each way to allow it means, where there is more than one.
@@ -225,14 +224,10 @@ pub(crate) fn text_question(
     agent: &str,
 ) -> Question<Topic> {
     let asked = one_line(&question.question, TITLE_LENGTH_MAX);
-    Question {
-        kind: QuestionKind::AgentQuestion,
-        subject: Topic::default(),
-        title: format!("{id}: {agent} asks: {asked}"),
-        text: plain(&question.question),
-        choices: question.options.iter().map(|option| plain(option)).collect(),
-        next: Vec::new(),
-    }
+    let (kind, topic) = (QuestionKind::AgentQuestion, Topic::default());
+    let title = format!("{id}: {agent} asks: {asked}");
+    Question::new(kind, topic, title, plain(&question.question))
+        .choices(question.options.iter().map(|option| plain(option)))
 }
 
 /// What to tell the program, once every item has its answer.
@@ -385,6 +380,7 @@ mod tests {
             command,
             config,
             programs: Programs::default(),
+            wall: crate::wall::AgentWall::default(),
         }
     }
 

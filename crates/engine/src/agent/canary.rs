@@ -21,6 +21,7 @@ use crate::{
     project::{Project, ProjectSetup},
     scratch::make_scratch,
     verdicts,
+    wall::AgentWall,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -221,6 +222,7 @@ fn send_canary(
     let found = canary_in(&folder, order, means);
     // A leftover does no harm.
     let _kept = fs::remove_dir_all(&folder);
+    let _kept = fs::remove_file(trace(&folder));
     found
 }
 
@@ -244,9 +246,10 @@ fn product_of(agent: &Agent) -> Option<Product> {
     agent.adapter.product(&agent.command).filter(|_| !agent.is_free())
 }
 
-/// Where a check's trace would be.
+/// Where a check's trace would be: where a command can write behind every wall.
 fn trace(folder: &Path) -> PathBuf {
-    folder.join("canary-ran")
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    Path::new("/tmp").join(format!("waypost-canary-{name}"))
 }
 
 /// An attempt in the folder `root` that is over before it begins: what says that it is the live one
@@ -265,7 +268,9 @@ fn order(
         // A person's own start reads all of them.
         config.settings = AgentConfig::default().settings;
     }
-    let agent = Agent { command, config, ..agent.clone() };
+    // Whether a hook refuses is found out without anything else that would.
+    let wall = AgentWall::default();
+    let agent = Agent { command, config, wall, ..agent.clone() };
     let own = pointed.folders.iter().filter_map(|name| {
         Some(((*name).to_owned(), env::var(name).ok().filter(|value| !value.is_empty())?))
     });

@@ -7,8 +7,8 @@ use super::Tally;
 use std::collections::BTreeMap;
 use waypost_agent::{
     limits::{Reset, Trouble},
-    protocol::{self, Signal},
-    stream::{Ask, End, LimitStatus, Said, Why},
+    protocol::{self, Places, Signal, Spoken},
+    stream::{Ask, End, LimitStatus, Placed, Said, Why},
 };
 
 /// How much of an agent's last words is kept.
@@ -16,6 +16,9 @@ const TEXT_LENGTH_MAX: usize = 64 << 10;
 
 /// How much of what it does is shown.
 const DOING_LENGTH_MAX: usize = 80;
+
+/// More signals than an agent means; where no part takes them, they are not held without end.
+const SPOKEN_MAX: usize = 10_000;
 
 /// What was heard.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +39,9 @@ pub(crate) struct Heard {
     pub(crate) text: String,
     /// Everything it has signalled since the last message of ours.
     pub(crate) signals: Vec<Signal>,
+    /// Everything it has signalled and that was not taken, with its place in the stream.
+    pub(crate) spoken: Vec<Spoken>,
+    places: Places,
     /// How the last turn ended, if none began since.
     pub(crate) end: Option<End>,
     /// When the limit that it met is over.
@@ -49,6 +55,13 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
+    /// Takes something with its place in the stream of this process.
+    pub(crate) fn take_placed(&mut self, placed: Placed) {
+        let room = SPOKEN_MAX.saturating_sub(self.spoken.len());
+        self.spoken.extend(self.places.spoken(&placed).into_iter().take(room));
+        self.take(placed.said);
+    }
+
     pub(crate) fn take(&mut self, said: Said) {
         match said {
             Said::Session { id } => self.session = Some(id),

@@ -208,6 +208,7 @@ mod tests {
             command: vec!["x".into()],
             config,
             programs: Programs::default(),
+            wall: crate::wall::AgentWall::default(),
         }
     }
 

@@ -10,6 +10,7 @@ mod asking;
 mod canary;
 mod heard;
 mod job;
+mod left;
 mod meter;
 mod name;
 mod patience;
@@ -30,6 +31,7 @@ pub(crate) use canary::{obstacles, registered_at};
 pub(crate) use heard::Heard;
 pub use job::Onlooker;
 pub(crate) use job::{HookSource, Job, JobEnd, JobOrder, is_job_open, job_bounds};
+pub(crate) use left::{Leftovers, clear, leftovers};
 pub(crate) use meter::{Meter, Tally};
 pub(crate) use name::new_uuid;
 pub use profile::{Agent, Installed, installed, named, names};
@@ -42,6 +44,7 @@ pub(crate) use supervised::{
 };
 pub(crate) use surroundings::require_key;
 pub use transcript::{Transcript, transcript};
+pub(crate) use transcript::{told_in, transcript_beside};
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use crate::{
     error::{EngineError, Problem},
     init,
     project::{Project, ProjectSetup},
+    wall::AgentWall,
 };
 use std::{collections::BTreeMap, env, ffi::OsStr, path::PathBuf};
 use waypost_agent::{
@@ -37,6 +38,8 @@ pub struct Agent {
     pub config: AgentConfig,
     /// What is known of agent programs beside its own.
     pub(crate) programs: Programs,
+    /// The wall that agents are started behind as a whole here.
+    pub(crate) wall: AgentWall,
 }
 
 /// An agent, and where its program is.
@@ -64,7 +67,9 @@ impl Installed {
 
 /// The agent of a name.
 pub fn named(setup: &ProjectSetup, name: &str) -> Result<Agent, EngineError> {
-    Agent::named(name, &setup.configuration.values.agents, &setup.programs)
+    let values = &setup.configuration.values;
+    let agent = Agent::named(name, &values.agents, &setup.programs)?;
+    Ok(Agent { wall: AgentWall::here(values.wall.require), ..agent })
 }
 
 /// The names of all agents but the shell.
@@ -132,7 +137,7 @@ fn given_settings(
     adapter: Adapter,
     words: &[String],
 ) -> Result<Option<String>, EngineError> {
-    let given = adapter.given_settings(&HookProgram { words }).transpose();
+    let given = adapter.given_settings(&HookProgram::new(words)).transpose();
     let given = given.map_err(|error| Problem::new(Code::Bug, format!("{error:?}")))?;
     let Some((name, text)) = given else { return Ok(None) };
     let path = setup.place.state.join(layout::state::AGENTS).join(name);
@@ -157,14 +162,16 @@ fn simulated(adapter: Adapter) -> Result<Vec<String>, EngineError> {
     Ok([own].into_iter().chain(words.map(str::to_owned)).collect())
 }
 
-/// Where a program is, as a shell finds it in the folders of a `PATH`.
+/// Where a program is, as a shell finds it in the folders of a `PATH`. A name that begins in the folder
+/// one happens to be in is none: a repository could have put a program of that name there.
 pub(crate) fn find_program(word: &str, folders: Option<&OsStr>) -> Option<PathBuf> {
     use rustix::fs::{Access, access};
     let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
     if word.contains('/') {
-        return Some(PathBuf::from(word)).filter(is_program);
+        return Some(PathBuf::from(word)).filter(|path| path.is_absolute()).filter(is_program);
     }
-    env::split_paths(folders?).map(|folder| folder.join(word)).find(is_program)
+    let folders = env::split_paths(folders?).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(word)).find(is_program)
 }
 
 /// The names of the agents that need no configuration.
@@ -223,12 +230,22 @@ impl Agent {
                 return Err(Problem::new(Code::AgentIncomplete, message).hint(hint).into());
             }
         };
-        Ok(Self { name: name.to_owned(), adapter, command, config, programs: programs.clone() })
+        let (name, programs) = (name.to_owned(), programs.clone());
+        Ok(Self { name, adapter, command, config, programs, wall: AgentWall::default() })
     }
 
     /// Where its program is, as a shell finds it; none if it is not there.
     pub(crate) fn program(&self, environment: &Environment) -> Option<PathBuf> {
         self.command.first().and_then(|word| find_program(word, environment.get("PATH")))
+    }
+
+    /// The wall that it is started behind as a whole with this access level. A program that brings a sandbox
+    /// of its own cannot build that within ours: it keeps its own, unless a wall is required.
+    pub(crate) fn wall_with(&self, access: Access) -> AgentWall {
+        match self.adapter.brings_sandbox(access) {
+            true => self.wall.if_required(),
+            false => self.wall,
+        }
     }
 
     /// What the agent may change when its work is to change files.

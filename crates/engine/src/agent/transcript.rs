@@ -5,8 +5,11 @@ use crate::{
     error::{EngineError, Problem},
     project::ProjectSetup,
 };
-use std::fmt::Write as _;
-use waypost_agent::stream::{LimitStatus, Reader, Said, Why};
+use std::{fmt::Write as _, path::Path};
+use waypost_agent::{
+    Adapter,
+    stream::{LimitStatus, Reader, Said, Why},
+};
 use waypost_model::{code::Code, id::TaskId};
 
 /// The stream of one attempt, from its beginning on.
@@ -18,10 +21,14 @@ pub struct Transcript {
 
 /// What the agent of an attempt said; none if no agent worked on it.
 pub fn transcript(setup: &ProjectSetup, id: &TaskId, attempt: u32) -> Option<Transcript> {
-    let log = setup.task_log(id, attempt);
+    transcript_beside(setup, &setup.task_log(id, attempt))
+}
+
+/// What was said by the agent whose stderr is in this log; none if no agent was there.
+pub(crate) fn transcript_beside(setup: &ProjectSetup, log: &Path) -> Option<Transcript> {
     let mut adapters = setup.programs.adapters();
-    let adapter = adapters.find(|adapter| stream_path(&log, *adapter).exists())?;
-    let stream = Stream::new(stream_path(&log, adapter));
+    let adapter = adapters.find(|adapter| stream_path(log, *adapter).exists())?;
+    let stream = Stream::new(stream_path(log, adapter));
     Some(Transcript { stream, reader: Reader::new(adapter) })
 }
 
@@ -43,6 +50,15 @@ impl Transcript {
             }
         }
     }
+}
+
+/// What whole lines of an adapter's stream say.
+pub(crate) fn told_in(adapter: Adapter, lines: &[u8]) -> String {
+    let mut text = String::new();
+    for said in Reader::new(adapter).read(lines) {
+        tell(&mut text, &said);
+    }
+    text
 }
 
 fn tell(text: &mut String, said: &Said) {

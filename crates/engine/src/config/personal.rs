@@ -1,5 +1,5 @@
-//! What a project's own file may not say: where notices go, which programs are agents, and what a
-//! person lets them spend in a day.
+//! What a project's own file may not say: where notices go, which programs are agents, what a person
+//! lets them spend in a day, and what the wall lets them do.
 //!
 //! A repository is written by others, and by agents. A file of it that named a program would have
 //! that program started with the person's account, and one that named an address would have
@@ -9,7 +9,7 @@
 use std::path::Path;
 use toml::{Table, Value};
 use waypost_model::{
-    config::{Config, PERSONAL_KEYS, PROGRAM_KEYS},
+    config::{Config, PERSONAL_KEYS, PROGRAM_KEYS, WALL_KEYS, WallLevel},
     diagnostic::Diagnostic,
 };
 use waypost_store::parse;
@@ -28,6 +28,8 @@ pub(crate) struct Personal<'a> {
     /// The agents that the person and Waypost know.
     pub(crate) known: Vec<String>,
     pub(crate) user_file: Option<&'a Path>,
+    /// The level of the wall that the person requires.
+    pub(crate) level: WallLevel,
 }
 
 impl Personal<'_> {
@@ -35,6 +37,7 @@ impl Personal<'_> {
     pub(crate) fn findings(&self, layer: &Table, bytes: &[u8]) -> Vec<Diagnostic> {
         let mut findings: Vec<Diagnostic> = self.about_notices(layer).collect();
         findings.extend(self.about_money(layer));
+        findings.extend(self.about_wall(layer));
         if let Some(Value::Table(agents)) = layer.get("agents") {
             findings.extend(agents.iter().flat_map(|(name, agent)| self.about_agent(name, agent)));
         }
@@ -71,6 +74,31 @@ impl Personal<'_> {
         );
         let hint = format!("remove it here, and set it in {}", self.own_file());
         Some(self.finding(DAY_BUDGET_KEY, message, &hint))
+    }
+
+    fn about_wall(&self, layer: &Table) -> Vec<Diagnostic> {
+        let Some(wall) = layer.get("wall") else { return Vec::new() };
+        let said = WALL_KEYS.iter().filter(|key| wall.get(key).is_some());
+        let mut findings: Vec<Diagnostic> = said
+            .map(|key| {
+                let message = format!(
+                    "`wall.{key}` opens the wall, and a project may not: it is what holds agents \
+                     that work on it"
+                );
+                let hint = format!("remove it here, and set it in {}", self.own_file());
+                self.finding(&format!("wall.{key}"), message, &hint)
+            })
+            .collect();
+        let required = wall.get("require").and_then(Value::as_str);
+        if required.and_then(WallLevel::from_word).is_some_and(|level| level < self.level) {
+            let message = format!(
+                "`wall.require` is lower than what you require yourself, `{}`; a project may only \
+                 require more",
+                self.level.as_str()
+            );
+            findings.push(self.finding("wall.require", message, "remove it here"));
+        }
+        findings
     }
 
     fn about_agent(&self, name: &str, agent: &Value) -> Vec<Diagnostic> {

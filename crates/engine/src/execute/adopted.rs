@@ -115,7 +115,7 @@ fn adopt(project: &mut Project, keeper: Keeper, adopted: &mut Adopted) -> Result
 fn known(project: &mut Project, name: &str) -> Result<Option<AttemptAtWork>, EngineError> {
     let Some((id, number, 0)) = read_name(name) else { return Ok(None) };
     let Ok(id) = id.parse::<TaskId>() else { return Ok(None) };
-    let place = Site::of(project);
+    let place = Site::of(project)?;
     let config = project.configuration().values.run.clone();
     let now = project.clock.now();
     let Some(active) = project.run()?.active() else { return Ok(None) };

@@ -18,11 +18,13 @@ use crate::{
         Purse, Supervised, agents_folder, heard_in, inherited, new_uuid, out_of_money,
         text_questions,
     },
+    context,
     error::{EngineError, with_causes},
     init,
     ledger::MachineCommand,
     permits,
     project::Project,
+    values::secrets_among,
     worktrees,
 };
 use std::{path::PathBuf, time::Duration};
@@ -164,6 +166,7 @@ impl Executor<'_> {
         let state = project.setup.place.state.clone();
         let config = project.configuration().values.run.clone();
         let left = self.money_left(project)?;
+        let known = context::for_brief(project, &agent.name, Some(&attempt.id));
         let Some(active) = project.run()?.active() else { return Ok(None) };
         let Some(view) = active.task(&attempt.id) else { return Ok(None) };
         let open = view.trail.and_then(|trail| trail.conversation.as_ref());
@@ -180,10 +183,12 @@ impl Executor<'_> {
                 brief::first(active, &view, attempt, &state),
             ),
         };
+        let message = message + &known;
         let afresh = match &conversation {
-            Conversation::Resume { .. } => brief::afresh(active, &view, attempt, &state),
+            Conversation::Resume { .. } => brief::afresh(active, &view, attempt, &state) + &known,
             Conversation::New { .. } => String::new(),
         };
+        context::keep_brief(&attempt.log, &message);
         let details = view.planned.details.as_deref();
         let bounds = worker::bounds(attempt, &view, &config);
         // A program that keeps count itself ends before we would notice.
@@ -216,9 +221,27 @@ impl Executor<'_> {
                 self.engaged(project, attempt, &given.agent, id.clone())?;
                 Ok(Some(id.clone()))
             }
-            Conversation::Resume { id } => Ok(Some(id.clone())),
+            Conversation::Resume { id } => {
+                self.note_wall(project, attempt, &given.agent)?;
+                Ok(Some(id.clone()))
+            }
             Conversation::New { .. } => Ok(None),
         }
+    }
+
+    /// Records that a conversation goes on behind another wall than before.
+    fn note_wall(
+        &mut self,
+        project: &mut Project,
+        attempt: &Attempt,
+        agent: &Agent,
+    ) -> Result<(), EngineError> {
+        let wall = Some(agent.wall_with(agent.access()).level);
+        let known = self.trail(project, &attempt.id)?.and_then(|trail| trail.conversation);
+        let Some(known) = known.filter(|it| it.wall != wall) else { return Ok(()) };
+        let (id, conversation) = (attempt.id.clone(), run::Conversation { wall, ..known });
+        let engage = run::Command::Engage { id, attempt: attempt.number, conversation };
+        self.commit(project, vec![engage])
     }
 
     fn engaged(
@@ -233,6 +256,7 @@ impl Executor<'_> {
             id,
             is_open: true,
             counted: run::Usage::default(),
+            wall: Some(agent.wall_with(agent.access()).level),
         };
         let (id, attempt) = (attempt.id.clone(), attempt.number);
         self.commit(project, vec![run::Command::Engage { id, attempt, conversation }])
@@ -261,7 +285,9 @@ impl Executor<'_> {
         environment.extend(inherited(&given.agent, &attempt.folder, &project.caller.environment));
         let fence = fence_path(project, &attempt.id).to_string_lossy().into_owned();
         environment.push((layout::variable::FENCE.to_owned(), fence));
+        let declared = &project.configuration().values.run.environment;
         let call = Call {
+            secrets: secrets_among(&environment, declared),
             id: attempt.name(),
             agent: &given.agent,
             order: &order,

@@ -20,7 +20,7 @@ use waypost_model::{
     run::{Active, Command, Failure, PlannedTask, Settings, TaskView},
     text::plain,
 };
-use waypost_proc::{Ended, How, Limits, Program, Spec};
+use waypost_proc::{Ended, How, Limits, Spec};
 
 /// How much of a child's last line is kept as the reason of a failure.
 const REASON_LENGTH_MAX: usize = 300;
@@ -143,21 +143,26 @@ impl Attempt {
     pub(super) fn child(&self, name: String, command: String) -> Spec {
         Spec {
             id: name,
-            program: Program::Shell(command),
+            program: self.site.children.program(command),
             folder: self.folder.clone(),
-            environment: self.environment(),
+            environment: self.with_own(&self.site.shell_environment),
             log: self.log.clone(),
             limits: self.limits,
             talk: None,
+            secrets: self.site.secrets.clone(),
         }
     }
 
-    /// All that its children find in their environment.
+    /// All that its agent finds in its environment.
     pub(super) fn environment(&self) -> Vec<(String, String)> {
+        self.with_own(&self.site.environment)
+    }
+
+    fn with_own(&self, given: &[(String, String)]) -> Vec<(String, String)> {
         let (task, attempt) = (self.id.to_string(), self.number.to_string());
         let ours = [(layout::variable::TASK, task), (layout::variable::ATTEMPT, attempt)];
         let ours = ours.map(|(name, value)| (name.to_owned(), value));
-        self.site.environment.iter().cloned().chain(ours).collect()
+        given.iter().cloned().chain(ours).collect()
     }
 
     pub(super) fn interrupt(&self) -> Command {

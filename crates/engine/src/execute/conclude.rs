@@ -44,7 +44,7 @@ pub(super) struct Case<'a> {
 }
 
 /// What the agent said at its end, without the lines for us.
-pub(super) fn result(heard: &Heard) -> Option<String> {
+pub(crate) fn result(heard: &Heard) -> Option<String> {
     let is_ours = |line: &&str| line.starts_with("DONE:") || line.starts_with("FAIL:");
     let lines: Vec<&str> = heard.text.lines().filter(|line| !is_ours(&line.trim())).collect();
     let text = plain(lines.join("\n").trim());
@@ -125,7 +125,7 @@ impl Case<'_> {
         let is_apart = self.attempt.workplace != Workplace::Project;
         let is_told = has_result || self.has_changed == Some(true);
         match (heard.tool_calls, is_told || is_apart) {
-            (0, _) => self.failed(
+            (0, _) if self.ended.agent.adapter.tells_tools() => self.failed(
                 "it ended without doing anything: no tool was used".into(),
                 FailureClass::Validation,
                 false,

@@ -142,7 +142,7 @@ impl<'a> Executor<'a> {
             project.commit(&[MachineCommand::run(decided)])?;
         }
         let (git, rebuilt) = open_git(project)?.unzip();
-        let site = Site::of(project);
+        let site = Site::of(project)?;
         let adopted = adopted::adopt_agents(project)?;
         let trees = git.as_ref().map(|git| &git.trees);
         let recovered = recover::recover(project, &options, &adopted.tasks, (&site, trees))?;
@@ -317,6 +317,7 @@ impl Executor<'_> {
         }
         self.inputs.extend(self.ground.look().map(|(it, why)| Input::Troubled(it, why)));
         let is_changed = self.hear_others(project, now)? | self.follow_tasks(project, now)?;
+        self.follow_wall(project, is_changed)?;
         let agents = self.agents_to_look_at(is_changed, now);
         self.has_news |= is_changed || !agents.is_empty() || !self.inputs.is_empty();
         self.drain(project, now)?;
@@ -341,6 +342,15 @@ impl Executor<'_> {
                 Ok(Attended::Over(end))
             }
         }
+    }
+
+    /// A workflow that begins or ends puts what is started from now on behind another wall.
+    fn follow_wall(&mut self, project: &mut Project, is_changed: bool) -> Result<(), EngineError> {
+        if is_changed && self.site.children.are_stale(project)? {
+            self.site = Site::of(project)?;
+            self.inputs.push_back(Input::Site(Rc::clone(&self.site)));
+        }
+        Ok(())
     }
 
     /// Takes over what was found.
@@ -480,7 +490,7 @@ impl Executor<'_> {
             self.tell_of_agents(project)?;
             self.has_commanded = false;
             self.hear(project, Input::Now, now)?;
-            if self.is_keeper_lost && self.is_keeper_due(now) {
+            if self.is_keeper_lost && self.is_keeper_due(project, now)? {
                 self.change_keeper(project, now)?;
             } else if self.core.unrecorded().is_empty() && !self.has_commanded {
                 // What they told is recorded, or is being dealt with.
@@ -490,21 +500,23 @@ impl Executor<'_> {
     }
 
     /// Whether the keeper that has died is replaced now. A run that is to end does not wait for that.
-    fn is_keeper_due(&mut self, now: Time) -> bool {
+    fn is_keeper_due(&mut self, project: &mut Project, now: Time) -> Result<bool, EngineError> {
         if let Some(time) = self.keeper_at {
-            return now >= time || self.core.wish() != Wish::GoOn;
+            return Ok(now >= time || self.core.wish() != Wish::GoOn);
         }
         let Loss { wait, burst } = self.losses.note(now);
         let text = match burst {
             None => "the keeper has died; going on".to_owned(),
-            Some(count) => format!(
-                "{count} keepers have died within ten minutes; the next one is started in {} s",
-                wait.as_secs()
-            ),
+            Some(count) => {
+                let why = format!("{count} keepers have died within ten minutes");
+                let text = format!("{why}; the next one is started in {} s", wait.as_secs());
+                self.hear(project, Input::Troubled(Trouble::KeeperDied, why), now)?;
+                text
+            }
         };
         self.say(Happening::Note(text));
         self.keeper_at = Some(now.plus(wait));
-        wait.is_zero()
+        Ok(wait.is_zero())
     }
 
     /// Goes on when a keeper dies, with a new one and what the old one has left.
@@ -703,12 +715,31 @@ impl Executor<'_> {
 
     /// Whether a trouble is gone. Work trees that are not worked in make space.
     fn probe(&mut self, project: &mut Project, trouble: Trouble) -> Result<bool, EngineError> {
+        match trouble {
+            Trouble::KeeperDied => {
+                return Ok(!self.is_keeper_lost && self.losses.is_calm(project.clock.now()));
+            }
+            Trouble::Repository => self.mend_if_idle(project)?,
+            _ => {}
+        }
         if self.ground.is_clear_of(trouble) {
             return Ok(true);
         }
         Ok(trouble == Trouble::NoSpace
             && self.reclaim(project, Reclaim::Need)?
             && self.ground.is_clear_of(trouble))
+    }
+
+    /// Rebuilds what is damaged, as the beginning of a run does, once nothing of this run has git at work.
+    fn mend_if_idle(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        let is_idle = !self.core.lives().any(Life::is_at_work);
+        let Some(git) = self.git.as_ref().filter(|git| is_idle && git.is_idle()) else {
+            return Ok(());
+        };
+        for damage in mend::mend(&git.trees, &mending::recorded(project)?)? {
+            self.say(Happening::Note(mending::in_a_line(&damage)));
+        }
+        Ok(())
     }
 
     /// A clock that was set, or a machine that slept: nothing has worked or waited meanwhile.

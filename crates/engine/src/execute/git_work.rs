@@ -175,6 +175,8 @@ pub(super) struct GitWork {
     parallel: Sender<GitJob>,
     outcomes: Receiver<GitResult>,
     bell: Bell,
+    /// How many jobs have been given that have not ended.
+    at_work: usize,
 }
 
 impl GitWork {
@@ -189,7 +191,7 @@ impl GitWork {
             let (trees, tell, bell) = (trees.clone(), tell.clone(), bell.clone());
             thread::spawn(move || work(&trees, &jobs, &tell, &bell));
         }
-        Ok(Self { trees, serial, parallel, outcomes, bell })
+        Ok(Self { trees, serial, parallel, outcomes, bell, at_work: 0 })
     }
 
     pub(super) fn give(&mut self, job: GitJob) {
@@ -198,6 +200,12 @@ impl GitWork {
             _ => &self.serial,
         };
         to.send(job).expect("its threads live as long as the work");
+        self.at_work += 1;
+    }
+
+    /// Whether everything that was given has ended.
+    pub(super) fn is_idle(&self) -> bool {
+        self.at_work == 0
     }
 
     /// Waits until everything that was given is done.
@@ -216,7 +224,9 @@ impl GitWork {
     /// What has ended since, one at a time: an executor that cannot go on with one finds the next later.
     pub(super) fn ended(&mut self) -> Option<GitResult> {
         self.bell.hear();
-        self.outcomes.try_recv().ok()
+        let ended = self.outcomes.try_recv().ok()?;
+        self.at_work -= 1;
+        Some(ended)
     }
 }
 

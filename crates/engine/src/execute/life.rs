@@ -232,6 +232,11 @@ impl Life {
         })
     }
 
+    /// Whether a process works for it, perhaps with git of its own.
+    pub(super) fn is_at_work(&self) -> bool {
+        matches!(self.stage, Stage::SettingUp | Stage::Working | Stage::Verifying(_))
+    }
+
     /// How it is being worked on; none while it waits for a slot.
     pub(super) fn running(&self) -> Option<Running<'_>> {
         Some(Running {

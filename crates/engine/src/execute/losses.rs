@@ -21,6 +21,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// At so many deaths a person is asked: they were waited for half a minute together by then.
 const ASKED_AT: usize = 12;
 
+/// After so long without a death the trouble is over: twice the longest wait.
+const CALM: Duration = Duration::from_secs(120);
+
 /// When keepers have died of late.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
@@ -37,6 +40,11 @@ pub(super) struct Loss {
 }
 
 impl Losses {
+    /// Whether none has died for a while.
+    pub(super) fn is_calm(&self, now: Time) -> bool {
+        self.at.back().is_none_or(|last| now < *last || now.since(*last) >= CALM)
+    }
+
     /// Takes note of a death.
     pub(super) fn note(&mut self, now: Time) -> Loss {
         // Times to come are of a clock that was set back.
@@ -77,6 +85,7 @@ mod tests {
         let want: Vec<(u128, bool)> =
             want.into_iter().enumerate().map(|(n, wait)| (wait, n >= 11)).collect();
         assert_eq!(found, want);
+        assert_eq!([15, 134, 135].map(|second| losses.is_calm(at(second))), [false, false, true]);
         let calm = losses.note(at(16 + 600));
         assert_eq!(calm, Loss { wait: Duration::ZERO, burst: None });
         // A clock that was set back does not make a burst.

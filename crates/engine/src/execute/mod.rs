@@ -37,6 +37,7 @@ mod workplace;
 use attempt::{Attempt, TaskWork};
 pub(crate) use attempt::{log_path, reason as ended_in_words, shortened, usual_environment};
 pub use audience::{AgentView, Audience, Doing, Happening, Ring, Running, Voice, Wish};
+pub(crate) use conclude::result as result_of;
 pub(crate) use driver::Executor;
 pub(crate) use git_work::{Made, make as make_attempt_tree};
 pub use news::RunNews;

@@ -1,10 +1,17 @@
 //! Where an attempt works, and what all attempts of a run get.
 
 use super::attempt::usual_environment;
-use crate::project::Project;
+use crate::{
+    children::{self, Children},
+    error::EngineError,
+    project::Project,
+    values::secrets_among,
+};
 use std::{path::PathBuf, rc::Rc};
 use waypost_git::PhaseBranch;
+use waypost_model::layout::variable;
 use waypost_model::run::{Active, Isolation, TaskView};
+use waypost_redact::Secret;
 
 /// The place where an attempt works.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +56,12 @@ pub(super) struct Site {
     pub(super) home: PathBuf,
     /// What children have of the actor's environment.
     pub(super) environment: Vec<(String, String)>,
+    /// What commands for the shell have of it.
+    pub(super) shell_environment: Vec<(String, String)>,
+    /// What of these must not be seen in what children say.
+    pub(super) secrets: Vec<Secret>,
+    /// Behind which wall commands are run.
+    pub(super) children: Children,
     /// The command that makes a new work tree ready.
     pub(super) setup: Option<String>,
     /// What has to pass in a phase's work tree before the phase is merged.
@@ -56,20 +69,37 @@ pub(super) struct Site {
 }
 
 impl Site {
-    pub(super) fn of(project: &Project) -> Rc<Self> {
+    pub(super) fn of(project: &mut Project) -> Result<Rc<Self>, EngineError> {
+        let children = Children::of(project)?;
         let values = &project.configuration().values;
         let setup = Some(values.worktree.setup.trim().to_owned()).filter(|it| !it.is_empty());
         let checks = &values.run.checks;
         // Work that was joined may need more than what was there when the tree was made.
         let again = setup.clone().filter(|_| !checks.is_empty());
-        Rc::new(Self {
+        let environment = usual_environment(&project.caller.environment, &values.run.environment);
+        let mut shell_environment = environment.clone();
+        if !project.actor().is_person() {
+            children::clean_path(&mut shell_environment, project.root());
+        }
+        let secrets = secrets_among(&environment, &values.run.environment);
+        Ok(Rc::new(Self {
+            secrets,
             root: project.root().to_owned(),
             state: project.setup.place.state.clone(),
             home: project.setup.trees_home().unwrap_or_else(|| project.root().to_owned()),
-            environment: usual_environment(&project.caller.environment, &values.run.environment),
+            environment,
+            shell_environment,
+            children,
             checks: again.into_iter().chain(checks.iter().cloned()).collect(),
             setup,
-        })
+        }))
+    }
+
+    /// What checks of a phase get: behind a wall they are known as an agent's, like an attempt.
+    pub(super) fn environment_of_checks(&self) -> Vec<(String, String)> {
+        let mark =
+            self.children.is_walled().then(|| (variable::ATTEMPT.to_owned(), "0".to_owned()));
+        self.shell_environment.iter().cloned().chain(mark).collect()
     }
 
     pub(super) fn folder(&self, workplace: &Workplace) -> PathBuf {

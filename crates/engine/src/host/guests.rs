@@ -156,7 +156,7 @@ impl Guests {
                 GuestKind::Run if is_there => {
                     Err(EngineError::Runs { owner: Box::new(seat.owner.clone()) })
                 }
-                GuestKind::Run | GuestKind::Job | GuestKind::Other => Ok(&mut seat.project),
+                _ => Ok(&mut seat.project),
             };
             match begin(place) {
                 Ok(guest) => self.present.push((state, guest)),

@@ -1,4 +1,4 @@
-//! An agent's job as the guest of a host.
+//! An agent's job, or all tasks of the server, as the guest of a host.
 
 use super::{
     Handle, Host, desk,
@@ -6,17 +6,23 @@ use super::{
     protocol::GuestKind,
 };
 use crate::{
-    attendance::{EngineClaim, claim_engine},
+    agent::Onlooker,
+    attendance::{EngineClaim, claim_engine, held_by},
     error::EngineError,
     guest::{Guest, carry},
     project::Project,
+    serving::{ServeOptions, TaskGuest},
 };
 use std::sync::mpsc::sync_channel;
 
+/// What the host for tasks is called in the engine lease.
+const SERVES: &str = "serve";
+
 impl Handle {
-    /// Carries an agent's job until it is over, beside a run and any number of others.
+    /// Carries a guest of this process until it is over, beside a run and any number of others.
     pub(crate) fn work<G: Guest + 'static>(
         &self,
+        kind: GuestKind,
         begin: impl FnOnce(&mut Project) -> Result<G, EngineError> + Send + 'static,
     ) -> Result<G::End, EngineError>
     where
@@ -36,7 +42,7 @@ impl Handle {
             // The thread that brought it waits for nothing else.
             let _gone = tell.send(ended);
         };
-        self.desk.admit(Admission::new(GuestKind::Job, begin, leave))?;
+        self.desk.admit(Admission::new(kind, begin, leave))?;
         told.recv().map_err(|_| desk::closed())?
     }
 }
@@ -55,7 +61,7 @@ where
     match claim_engine(&mut project, purpose)? {
         EngineClaim::Ours(lease) => {
             let host = Host::begin(project, *lease)?;
-            let ended = host.handle().work(begin);
+            let ended = host.handle().work(GuestKind::Job, begin);
             let project = host.stop().ok_or_else(desk::closed)?;
             Ok((project, ended))
         }
@@ -63,5 +69,26 @@ where
             let ended = begin(&mut project).and_then(|mut guest| carry(&mut project, &mut guest));
             Ok((project, ended))
         }
+    }
+}
+
+/// Acts for a project and looks after its tasks, until the one who watches wants it to end; `tell_ready` is
+/// called when it does. Where another process is the host, it is refused: what needs a host is done by that one.
+pub fn serve(
+    mut project: Project,
+    options: ServeOptions,
+    onlooker: Box<dyn Onlooker + Send>,
+    tell_ready: &dyn Fn(),
+) -> Result<Project, EngineError> {
+    match claim_engine(&mut project, SERVES)? {
+        EngineClaim::Ours(lease) => {
+            let host = Host::begin(project, *lease)?;
+            tell_ready();
+            let begin = move |project: &mut Project| TaskGuest::begin(project, options, onlooker);
+            let ended = host.handle().work(GuestKind::Tasks, begin);
+            let project = host.stop().ok_or_else(desk::closed)?;
+            ended.map(|()| project)
+        }
+        EngineClaim::Theirs(owner) => Err(held_by(owner)),
     }
 }

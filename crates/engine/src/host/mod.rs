@@ -40,6 +40,7 @@ pub use client::Stopping;
 pub(crate) use client::{Stopped, poke, state};
 use desk::{Desk, Reply};
 pub use events::{Follower, Happened, News, Subscription};
+pub use job::serve;
 pub(crate) use job::work;
 use listen::Listening;
 use pulse::Attendant;

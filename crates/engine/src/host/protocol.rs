@@ -147,6 +147,8 @@ pub(crate) enum GuestKind {
     Run,
     /// An agent's work that is no task of a run: a review, checkpoints.
     Job,
+    /// All tasks of the server.
+    Tasks,
     /// A kind of a later version.
     #[serde(other)]
     Other,

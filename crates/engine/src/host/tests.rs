@@ -241,7 +241,8 @@ fn a_run_and_any_number_of_jobs_are_carried_side_by_side() {
     };
     let run = admit(&host, Toy::new(hears_of_start));
     let first = host.handle();
-    let waiting = thread::spawn(move || first.work(|_| Ok(Toy::new(is_first_started))));
+    let waiting =
+        thread::spawn(move || first.work(GuestKind::Job, |_| Ok(Toy::new(is_first_started))));
     let carried = || {
         let kinds = host.handle().desk.guests.present().into_iter().map(|guest| guest.kind);
         kinds.filter(|kind| *kind == GuestKind::Job).count()
@@ -251,10 +252,10 @@ fn a_run_and_any_number_of_jobs_are_carried_side_by_side() {
     }
     // What a job records in the project that they share wakes the others.
     let starts = |_: &Toy, project: &mut Project, _| project.commit(&[start(0)]).is_ok();
-    assert_eq!(host.handle().work(move |_| Ok(Toy::new(starts))).unwrap(), "well");
+    assert_eq!(host.handle().work(GuestKind::Job, move |_| Ok(Toy::new(starts))).unwrap(), "well");
     assert_eq!(waiting.join().unwrap().unwrap(), "well");
     assert_eq!(run.recv_timeout(PATIENCE).unwrap(), Ok("well"));
-    let refused = host.handle().work(|_| Err::<Toy, _>(desk::closed()));
+    let refused = host.handle().work(GuestKind::Job, |_| Err::<Toy, _>(desk::closed()));
     assert!(refused.is_err());
     assert_eq!(carried(), 0);
 }

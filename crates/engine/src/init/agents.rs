@@ -30,6 +30,9 @@ const SIZE_MAX: u64 = 4 << 20;
 /// The small program that answers hooks.
 const HOOK: &str = "waypost-hook";
 
+/// The small program that shell calls are wrapped in.
+const SHELL: &str = "waypost-shell";
+
 /// What became of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -115,7 +118,11 @@ pub(super) fn plan(
     if is_bare || products.is_empty() {
         return Ok(Vec::new());
     }
-    let program = program(sharing)?;
+    let (words, shell) = (program(sharing)?, shell(sharing));
+    // What everybody has names neither a journal of this machine nor a path of it.
+    let journal = project.journal.as_ref().filter(|_| sharing == Sharing::Private);
+    let journal = journal.map(|journal| journal.id());
+    let program = HookProgram { words: &words, journal, shell: shell.as_deref() };
     let plans = products.iter().map(|product| match sharing {
         Sharing::Private => plan_private(project, *product, &program),
         Sharing::Shared => plan_shared(project, *product, &program),
@@ -130,7 +137,7 @@ pub(super) fn plan(
 fn plan_private(
     project: &Project,
     product: Product,
-    program: &[String],
+    program: &HookProgram<'_>,
 ) -> Result<AgentHookPlan, EngineError> {
     let settled = |file, change| {
         let setup = AgentSetup { product, file, change };
@@ -150,7 +157,7 @@ fn plan_private(
 fn plan_shared(
     project: &Project,
     product: Product,
-    program: &[String],
+    program: &HookProgram<'_>,
 ) -> Result<AgentHookPlan, EngineError> {
     let mut plan = plan_file(project, product, Sharing::Shared, program)?;
     let private = product.settings_file(Sharing::Private);
@@ -167,13 +174,12 @@ fn plan_file(
     project: &Project,
     product: Product,
     sharing: Sharing,
-    program: &[String],
+    program: &HookProgram<'_>,
 ) -> Result<AgentHookPlan, EngineError> {
     let file = product.settings_file(sharing);
     let path = project.root().join(file);
     let before = read(&path)?;
-    let program = HookProgram { words: program };
-    let text = registration::register(product, before.as_deref(), &program)
+    let text = registration::register(product, before.as_deref(), program)
         .map_err(|error| invalid(&path, before.as_deref().unwrap_or_default(), &error))?;
     let earlier = before.as_deref().and_then(|it| registration::registered_program(product, it));
     let change = match &earlier {
@@ -187,6 +193,25 @@ fn plan_file(
     // An unchanged file is noted too: the record may have been lost.
     let edits = vec![Edit { path, text: Some(text) }];
     Ok(AgentHookPlan { setup: AgentSetup { product, file, change }, edits, is_turned })
+}
+
+/// Tells the hooks of all work trees that are known which journal there is now.
+pub(super) fn tell_journal(project: &Project) -> Result<(), EngineError> {
+    let Some(journal) = project.journal.as_ref().map(|journal| journal.id()) else { return Ok(()) };
+    for (path, product) in super::remove::settings(project, &Record::load(project)) {
+        let text = read_leniently(&path);
+        let Some(ours) = registration::registered(product, &text) else { continue };
+        if ours.journal.is_none() || path.is_symlink() {
+            continue;
+        }
+        let shell = registration::registered_shell(product, &text);
+        let (words, journal) = (&ours.words, Some(journal));
+        let program = HookProgram { words, journal, shell: shell.as_deref() };
+        let told = registration::register(product, Some(&text), &program)
+            .map_err(|error| invalid(&path, &text, &error))?;
+        write(&path, &told)?;
+    }
+    Ok(())
 }
 
 /// The folders in which settings are written.
@@ -291,12 +316,12 @@ pub(super) fn read_leniently(path: &Path) -> String {
     read(path).ok().flatten().unwrap_or_default()
 }
 
-fn write(path: &Path, text: &str) -> Result<(), EngineError> {
+pub(super) fn write(path: &Path, text: &str) -> Result<(), EngineError> {
     file::clear_remains(path.parent().unwrap_or(path));
     Ok(file::rewrite(path, text.as_bytes())?)
 }
 
-fn invalid(path: &Path, text: &str, error: &BadSettings) -> EngineError {
+pub(super) fn invalid(path: &Path, text: &str, error: &BadSettings) -> EngineError {
     let place = Place { line: error.line, column: error.column, length: 1 };
     let finding = Diagnostic::error("invalid_settings", error.message.as_str())
         .at(place)
@@ -330,6 +355,14 @@ fn program(sharing: Sharing) -> Result<Vec<String>, EngineError> {
         Some(hook) => vec![hook.to_owned()],
         None => vec![waypost, "hook".to_owned()],
     })
+}
+
+/// The program that shell calls are wrapped in, where it is installed beside this one. What everybody
+/// has does not name one: where it is missing no command would run.
+fn shell(sharing: Sharing) -> Option<String> {
+    let own = own_path().ok().filter(|_| sharing == Sharing::Private)?;
+    let shell = Path::new(&own).with_file_name(SHELL);
+    shell.to_str().filter(|_| is_executable(&shell)).map(str::to_owned)
 }
 
 /// The path of the running program. Under another name its hooks could not be told from others'.

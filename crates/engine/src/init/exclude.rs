@@ -3,7 +3,7 @@
 //!
 //! Which lines those are; how a block gets into a file and out again is in `waypost_git::exclude`.
 
-use super::{agents, record::Record};
+use super::{agents, record::Record, servers};
 use crate::{error::EngineError, project::Project, windows};
 use std::path::{Path, PathBuf};
 use waypost_agent::registration::Sharing;
@@ -53,7 +53,11 @@ fn shared_lines(project: &Project) -> Vec<Vec<u8>> {
 
 /// Whether state files of ours stand in this work tree.
 pub(super) fn has_windows(project: &Project) -> bool {
-    let files = [Some(windows::workflow_path(project)), windows::run_path(project)];
+    let files = [
+        Some(windows::workflow_path(project)),
+        windows::run_path(project),
+        windows::memory_folder(project),
+    ];
     files.into_iter().flatten().any(|path| path.symlink_metadata().is_ok())
 }
 
@@ -67,7 +71,14 @@ pub(super) fn reduce(project: &Project, path: &Path) -> Result<bool, EngineError
 /// Our files, the settings that hold a hook with a path of this machine, and folders that work
 /// trees share: a link is not what `node_modules/` matches.
 fn needed(project: &Project) -> Vec<String> {
-    let settings = agents::private_settings(project).into_iter();
+    let mut settings = agents::private_settings(project);
+    // A file may hold both.
+    for file in servers::private_files(project) {
+        if !settings.contains(&file) {
+            settings.push(file);
+        }
+    }
+    let settings = settings.into_iter();
     let shared = project.configuration().values.worktree.share.iter().cloned();
     let more = settings.map(|file| file.to_string()).chain(shared).map(|file| format!("/{file}"));
     EXCLUDED.into_iter().map(str::to_owned).chain(more).collect()

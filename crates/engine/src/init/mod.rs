@@ -9,14 +9,16 @@ mod git_hooks;
 mod health;
 mod record;
 mod remove;
+mod servers;
 
 pub use agents::{AgentSetup, Change};
 pub(crate) use agents::{hook_program, own_path};
 pub use git_hooks::GitHookSetup;
 pub(crate) use health::{HookHealth, examine_hooks};
 pub use remove::{Removal, Removed};
+pub use servers::ServerSetup;
 
-use crate::{error::EngineError, project::Project, windows};
+use crate::{error::EngineError, gate, pin, project::Project, seal, windows};
 use std::path::PathBuf;
 use waypost_agent::{Product, registration::Sharing};
 use waypost_model::{
@@ -57,6 +59,8 @@ pub struct InitReport {
     pub made_journal: bool,
     pub excluded: Vec<String>,
     pub agents: Vec<AgentSetup>,
+    /// Where programs were told of our server of tools.
+    pub servers: Vec<ServerSetup>,
     /// Programs that are not installed, and were left out for that.
     pub skipped: Vec<Product>,
     pub git_hooks: Vec<GitHookSetup>,
@@ -69,13 +73,19 @@ pub fn set_up(project: &mut Project, options: &InitOptions) -> Result<InitReport
         if options.git_hooks { git_hooks::plan(project, options.sharing)? } else { Vec::new() };
     let (chosen, skipped) = agents::choose(project, &options.agents)?;
     let agents = agents::plan(project, &chosen, options.sharing)?;
+    drop(agents);
+    drop(servers::plan(project, &chosen, options.sharing)?);
     let made_journal = !project.has_journal();
     project.ensure_journal()?;
+    // Only now it is known which journal the hooks are told of.
+    let agents = agents::plan(project, &chosen, options.sharing)?;
     let agents = agents::perform(project, agents)?;
+    let servers = servers::perform(project, &chosen, options.sharing)?;
     let git_hooks = git_hooks::perform(project, hooks)?;
     let excluded = exclude::update(project, options.sharing)?;
     windows::reconcile(project)?;
-    Ok(InitReport { made_journal, excluded, agents, skipped, git_hooks })
+    gate::renew_record(project);
+    Ok(InitReport { made_journal, excluded, agents, servers, skipped, git_hooks })
 }
 
 /// Begins a new journal where the old one has vanished or is damaged: a person says that it is
@@ -84,11 +94,21 @@ pub fn begin_anew(project: &mut Project) -> Result<(), EngineError> {
     if !project.actor().is_person() {
         return Err(Rejected::reserved("beginning a new journal").into());
     }
-    match project.journals.open(Mode::ReadOnly) {
-        Ok(_) => Err(Rejected::rule(Code::JournalExists, "the journal is there")
+    let opened = project.journals.open(Mode::ReadOnly);
+    match opened.and_then(|mut journal| seal::check(&project.setup, &mut journal)) {
+        Ok(()) => Err(Rejected::rule(Code::JournalExists, "the journal is there")
             .next(NextStep::ShowStatus)
             .into()),
-        Err(StoreError::Missing { .. } | StoreError::Corrupt { .. }) => replace_vanished(project),
+        // Where there never was one, nothing is given up.
+        Err(StoreError::Missing { .. })
+            if project.setup.refuse_vanished(&project.caller.actor).is_ok() =>
+        {
+            replace_vanished(project)
+        }
+        Err(StoreError::Missing { .. } | StoreError::Corrupt { .. }) => {
+            pin::confirm(project, "beginning a new journal")?;
+            replace_vanished(project)
+        }
         Err(error) => Err(error.into()),
     }
 }
@@ -99,6 +119,7 @@ pub(crate) fn replace_vanished(project: &mut Project) -> Result<(), EngineError>
         project.notice(format!("the old journal is kept as {}", kept.display()));
     }
     project.create_journal()?;
+    agents::tell_journal(project)?;
     Ok(forget_renderings(project.place())?)
 }
 
@@ -108,7 +129,24 @@ pub fn remove(project: &mut Project, sharing: Sharing) -> Result<Vec<Removed>, E
     if !project.actor().is_person() {
         return Err(Rejected::reserved("taking Waypost's hooks out").into());
     }
+    if holds_a_workflow(project) {
+        pin::confirm(project, "taking out what holds a workflow")?;
+    }
     remove::everything(project, sharing)
+}
+
+/// Whether a workflow is active here, or may be.
+fn holds_a_workflow(project: &mut Project) -> bool {
+    match project.journals.open(Mode::ReadOnly) {
+        Ok(journal) => {
+            let before = project.journal.replace(journal);
+            let active =
+                project.workflow().map(|it| it.feature.as_ref().is_some_and(|it| !it.is_done()));
+            project.journal = before;
+            active.unwrap_or(true)
+        }
+        Err(error) => !matches!(error, StoreError::Missing { .. }),
+    }
 }
 
 /// Keeps state files that have just been made out of git's sight, for this user.

@@ -7,6 +7,7 @@ use super::{
     exclude,
     git_hooks::{self, Cleared},
     record::Record,
+    servers,
 };
 use crate::{error::EngineError, project::Project};
 use std::{
@@ -49,7 +50,8 @@ pub(super) fn everything(
     sharing: Sharing,
 ) -> Result<Vec<Removed>, EngineError> {
     let record = Record::load(project);
-    let mut removed = Vec::new();
+    // Put in last, taken out first.
+    let mut removed = servers::clear(project, &record, sharing)?;
     for (path, product) in settings(project, &record) {
         removed.extend(clear_settings(project, path, product, sharing)?);
     }
@@ -144,7 +146,7 @@ fn is_left(project: &Project, path: &Path, sharing: Sharing) -> Result<bool, Eng
 }
 
 /// Every settings file that may hold a hook of ours: here, and where it was noted.
-fn settings(project: &Project, record: &Record) -> BTreeSet<(PathBuf, Product)> {
+pub(super) fn settings(project: &Project, record: &Record) -> BTreeSet<(PathBuf, Product)> {
     let names = || {
         project.setup.programs.products().flat_map(|product| {
             let file = move |sharing| product.settings_file(sharing);

@@ -3,7 +3,7 @@
 use super::{
     Ledger, inbox_stream,
     loaded::{Fresh, Handled},
-    run_stream, verdicts_stream,
+    memory_stream, run_stream, verdicts_stream,
 };
 use crate::error::EngineError;
 use std::{any::Any, fmt, sync::Arc};
@@ -11,6 +11,7 @@ use waypost_model::{
     id::StreamName,
     inbox::{self, Inbox},
     machine::{Asked, Machine},
+    memory::{self, Memory},
     run::{self, Run},
     verdict::{self, Verdicts},
     workflow::{self, Workflow},
@@ -42,6 +43,10 @@ impl MachineCommand {
 
     pub fn inbox(command: inbox::Command) -> Self {
         Self::of::<Inbox>(inbox_stream(), command)
+    }
+
+    pub fn memory(command: memory::Command) -> Self {
+        Self::of::<Memory>(memory_stream(), command)
     }
 
     pub fn verdicts(command: verdict::Command) -> Self {

@@ -162,7 +162,7 @@ fn this_program() -> Option<Mark> {
 
 /// Parts as JSON, like everything else that is kept.
 #[derive(Debug)]
-struct JsonCodec;
+pub(super) struct JsonCodec;
 
 impl Codec for JsonCodec {
     fn encode<T: Serialize>(value: &T) -> Vec<u8> {

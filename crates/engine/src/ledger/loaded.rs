@@ -1,17 +1,18 @@
 //! One machine in memory: its state, its place in the journal, and what it has decided.
 
-use super::image::{ImagePlace, KnownImage};
+use super::image::{ImagePlace, JsonCodec, KnownImage};
 use crate::error::EngineError;
 use std::{any::Any, fmt};
 use waypost_model::{
     actor::Actor,
     id::StreamName,
+    listing::Listing,
     machine::{Asked, Effect, Machine, Rejected},
     time::Time,
 };
 use waypost_store::{
     StoreError,
-    journal::{Append, EventRef, NewEvent, Transaction, View},
+    journal::{Append, EventRef, NewEvent, NewListing, Transaction, View},
 };
 
 /// The fewest events between two snapshots of a stream; replaying that many takes a millisecond.
@@ -40,6 +41,9 @@ pub(super) trait AnyLoaded: Any + fmt::Debug + Send {
 
     /// Takes a snapshot when enough has come together since the last one.
     fn snapshot_if_due(&mut self, tx: &mut Transaction<'_>) -> Result<(), StoreError>;
+
+    /// Writes its row in the list of its kind, if that has one.
+    fn list(&self, tx: &mut Transaction<'_>) -> Result<(), StoreError>;
 
     /// Keeps an image when so many events have come since the last one.
     fn keep_image(&mut self, place: &ImagePlace, view: &View<'_>, after: u64);
@@ -193,6 +197,19 @@ impl<M: Machine> AnyLoaded for Loaded<M> {
         tx.save_state(&self.stream, (self.head, M::FORMAT), &self.state)?;
         self.snapshot_at = self.head;
         Ok(())
+    }
+
+    fn list(&self, tx: &mut Transaction<'_>) -> Result<(), StoreError> {
+        if !M::IS_LISTED {
+            return Ok(());
+        }
+        let Some(listing) = self.state.listing::<JsonCodec>() else {
+            return tx.list(&self.stream, None);
+        };
+        let Listing { state, rank, since, is_hidden, text, row } = listing;
+        let (text, body) = (text.to_lowercase(), String::from_utf8_lossy(&row));
+        let row = NewListing { state, rank, since, is_hidden, text: &text, body: &body };
+        tx.list(&self.stream, Some(&row))
     }
 
     fn keep_image(&mut self, place: &ImagePlace, view: &View<'_>, after: u64) {

@@ -17,9 +17,14 @@ pub(crate) use work::Work;
 
 use crate::{machines::MachineKind, notify::Wanted};
 use loaded::AnyLoaded;
-use std::{any::Any, collections::BTreeMap, sync::LazyLock};
+use std::{
+    any::Any,
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
 use waypost_model::{
-    id::StreamName, inbox::Inbox, machine::Machine, run::Run, verdict::Verdicts, workflow::Workflow,
+    id::StreamName, inbox::Inbox, machine::Machine, memory::Memory, run::Run, verdict::Verdicts,
+    workflow::Workflow,
 };
 use waypost_store::{
     StoreError,
@@ -142,6 +147,16 @@ impl Ledger {
         self.loaded.values_mut().try_for_each(|loaded| loaded.snapshot_if_due(tx))
     }
 
+    /// Writes the rows of these machines in the lists of their kinds.
+    fn list(
+        &self,
+        tx: &mut Transaction<'_>,
+        streams: &BTreeSet<StreamName>,
+    ) -> Result<(), StoreError> {
+        let changed = streams.iter().filter_map(|stream| self.loaded.get(stream));
+        changed.into_iter().try_for_each(|loaded| loaded.list(tx))
+    }
+
     /// Forgets every state: the journal is the truth.
     pub(crate) fn forget(&mut self) {
         self.loaded.clear();
@@ -157,6 +172,12 @@ pub(crate) fn run_stream() -> StreamName {
 /// The stream of the inbox.
 pub(crate) fn inbox_stream() -> StreamName {
     static STREAM: LazyLock<StreamName> = LazyLock::new(only_stream::<Inbox>);
+    STREAM.clone()
+}
+
+/// The stream of the memory; there is one per repository.
+pub(crate) fn memory_stream() -> StreamName {
+    static STREAM: LazyLock<StreamName> = LazyLock::new(only_stream::<Memory>);
     STREAM.clone()
 }
 

@@ -16,8 +16,10 @@ use waypost_model::{
     inbox::{self, Subject},
     job::Job,
     machine::{Asked, Effect, Machine, Rejected},
+    memory,
     notice::Notice,
     run::Run,
+    task::ServedTask,
     time::Time,
 };
 use waypost_store::{
@@ -59,6 +61,9 @@ impl<'a> Work<'a> {
 
     /// Refuses an attempt or a process that is over, as the run or the job stands in this transaction.
     pub(crate) fn check(&mut self, fence: &Fence) -> Result<(), EngineError> {
+        if let Some(stream) = fence.served() {
+            return Ok(fence.check_served(self.machine::<ServedTask>(&stream)?)?);
+        }
         match fence.job() {
             Some(stream) => Ok(fence.check_job(self.machine::<Job>(&stream)?)?),
             None => Ok(fence.check(self.run()?)?),
@@ -119,6 +124,11 @@ impl<'a> Work<'a> {
                 let asked = Asked { by: self.actor, now: self.now };
                 return self.take(&command, &asked);
             }
+            Effect::Remember(work) => {
+                let command = MachineCommand::memory(memory::Command::Record { work });
+                let asked = Asked { by: &Actor::Waypost, now: self.now };
+                return self.take(&command, &asked);
+            }
             Effect::Notify(notice) => return Ok(self.queue_notice(stream, head, &notice)?),
             Effect::SetTimer { topic, at } => {
                 self.ledger.timers_set += 1;
@@ -176,8 +186,10 @@ impl<'a> Work<'a> {
         let Self { ledger, mut tx, fresh, state, .. } = self;
         // A hook must not hold an agent by a gate record that is about to be old.
         let invalidated = fresh.iter().try_for_each(|it| gate::invalidate(&state, &it.stream));
+        let changed = fresh.iter().map(|it| it.stream.clone()).collect();
         invalidated
             .and_then(|()| record(&mut tx, fresh))
+            .and_then(|()| ledger.list(&mut tx, &changed))
             .and_then(|()| ledger.snapshot_if_due(&mut tx))
             .and_then(|()| tx.commit())
             .inspect_err(|_| ledger.forget())

@@ -9,7 +9,7 @@ use crate::{
     notify::Wanted,
     outbox::Timers,
     project::Project,
-    windows::{self, MachineWindow},
+    windows::{self, MachineWindow, WindowKind},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ use waypost_model::{
     diagnostic::Diagnostic,
     document::{Document, Kind},
     id::StreamName,
-    inbox::{Question, QuestionKind, Topic},
+    inbox::{Question, QuestionKind, Reply, Topic},
     machine::{Asked, Decision, Effect, Machine, Rejected},
     run,
     time::Time,
@@ -70,14 +70,10 @@ impl Machine for Tally {
             TallyCommand::Add(0) => Err(Rejected::rule(Code::EditRefused, "nothing to add"))?,
             TallyCommand::Add(count) => Decision::events([TallyEvent::Added { count: *count }]),
             TallyCommand::AskToClear => Decision::nothing()
-                .with(Effect::Ask(Question {
-                    kind: QuestionKind::PhaseEnd,
-                    subject: clear(),
-                    title: "begin again?".into(),
-                    text: String::new(),
-                    choices: vec!["yes".into(), "no".into()],
-                    next: Vec::new(),
-                }))
+                .with(Effect::Ask(
+                    Question::new(QuestionKind::PhaseEnd, clear(), "begin again?", "")
+                        .choices(["yes", "no"]),
+                ))
                 .with(Effect::SetTimer { topic: clear(), at: asked.now.plus(HOUR) }),
             TallyCommand::Clear => Decision::events([TallyEvent::Cleared {}])
                 .with(Effect::Settle { topic: clear() })
@@ -117,7 +113,7 @@ impl Machine for Tally {
 
 /// Place two: its line in the table.
 static KINDS: LazyLock<Vec<MachineKind>> = LazyLock::new(|| {
-    let tally = MachineKind::of::<Tally>().shown_in::<TallyWindow>();
+    let tally = MachineKind::of::<Tally>().shown_in(const { &[WindowKind::of::<TallyWindow>()] });
     MACHINES.iter().copied().chain([tally]).collect()
 });
 
@@ -261,7 +257,7 @@ fn each_instance_has_its_file_and_an_edit_of_it_is_taken_up_or_refused() {
     assert_eq!((count(&mut again, "b"), shown("b").contains(": 40")), (40, true));
     let inbox = again.inbox().unwrap();
     assert_eq!(inbox.open()[0].question.subject.as_str(), "tally:b/refused-edit");
-    answer::give(&mut again, &inbox.open()[0].id, "seen").unwrap();
+    answer::give(&mut again, &inbox.open()[0].id, Reply::answer("seen")).unwrap();
     assert!(again.inbox().unwrap().open().is_empty());
 }
 
@@ -275,8 +271,8 @@ fn an_answer_goes_to_the_instance_that_asked_and_a_timer_fires_once() {
     }
     let entry = project.inbox().unwrap().open()[1].clone();
     assert_eq!(entry.question.subject.as_str(), "tally:b/clear");
-    assert!(answer::give(&mut project, &entry.id, "maybe").is_err());
-    answer::give(&mut project, &entry.id, "YES").unwrap();
+    assert!(answer::give(&mut project, &entry.id, Reply::answer("maybe")).is_err());
+    answer::give(&mut project, &entry.id, Reply::answer("YES")).unwrap();
     assert_eq!((count(&mut project, "a"), count(&mut project, "b")), (5, 0));
     give(&mut project, "b", TallyCommand::Add(3)).unwrap();
 
@@ -310,7 +306,7 @@ fn a_program_that_does_not_know_a_kind_leaves_it_alone() {
     let mut timers = Timers::default();
     assert!(!timers.attend(&mut other, late), "it is not its to perform");
     assert!(timers.wakes_at().unwrap() > late, "and it does not ask again and again");
-    answer::give(&mut other, &entry.id, "no").unwrap();
+    answer::give(&mut other, &entry.id, Reply::answer("no")).unwrap();
     let mut again = open(&folder);
     assert_eq!(count(&mut again, "a"), 5);
     assert!(Timers::default().attend(&mut again, late));

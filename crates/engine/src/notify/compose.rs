@@ -3,10 +3,7 @@
 //! Titles and failures are text of others. Secrets are taken out of them, they are made plain and
 //! of limited length, and a target that would read markup in them is told not to.
 
-use super::{
-    redact::Redactor,
-    target::{Channel, Hidden, Reached},
-};
+use super::target::{Channel, Hidden, Reached};
 use crate::spelling::{Spelling, in_order};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -16,6 +13,7 @@ use waypost_model::{
     notice::{Notice, NoticeKind},
     time::Time,
 };
+use waypost_redact::Redactor;
 
 /// A title is one line, on a phone too.
 const TITLE_MAX: usize = 200;
@@ -102,6 +100,7 @@ impl Message {
             NoticeKind::TaskFailed => ("4", "x"),
             NoticeKind::PhaseDone => ("3", "package"),
             NoticeKind::NeedsYou => ("4", "raised_hand"),
+            NoticeKind::DefaultTaken => ("3", "hourglass"),
             NoticeKind::AllDone => ("3", "checkered_flag"),
             NoticeKind::RunStalled => ("4", "warning"),
             NoticeKind::RunStopped => ("4", "stop_button"),

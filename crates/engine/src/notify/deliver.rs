@@ -10,7 +10,6 @@
 
 use super::{
     compose::Message,
-    redact::{Redactor, secret_values},
     send::{Outcome, client, send},
     target::{Target, targets},
 };
@@ -30,6 +29,7 @@ use waypost_model::{
     retry::{FailureClass, Outlook, Policy, Scope},
     time::Time,
 };
+use waypost_redact::{Redactor, secret_values};
 use waypost_store::{
     StoreError,
     journal::{Journal, OpenEffect},

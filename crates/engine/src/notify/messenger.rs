@@ -6,7 +6,6 @@ use super::{
     compose::Message,
     deliver::{message_id, redactor, variable},
     display_name,
-    redact::Redactor,
     send::{Outcome, client, knock, send},
     target::{Target, heartbeat, targets},
 };
@@ -24,6 +23,7 @@ use waypost_model::{
     notice::{Notice, NoticeKind},
     time::Time,
 };
+use waypost_redact::Redactor;
 
 /// What could not be delivered for so long is no news any more.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(24 * 3_600);

@@ -2,7 +2,7 @@
 //!
 //! A machine's decision puts a notice into the outbox, once for each target, in the transaction of
 //! the events that it is about; nothing is put there that no target wants. The holder of the engine
-//! lock delivers (`deliver`): at least once, in order for each target, without secrets (`redact`).
+//! lock delivers (`deliver`): at least once, in order for each target, without secrets (crate `redact`).
 //!
 //! Where notices go comes from the person's own configuration. A repository cannot say it, so
 //! neither opening one nor an agent that edits it makes anything leave the machine.
@@ -10,7 +10,6 @@
 mod compose;
 mod deliver;
 mod messenger;
-mod redact;
 mod send;
 mod target;
 
@@ -132,6 +131,11 @@ pub fn waiting(project: &mut Project) -> Result<Vec<Waiting>, EngineError> {
         waiting.entry(target.clone()).or_insert_with(first).count += 1;
     }
     Ok(waiting.into_values().collect())
+}
+
+/// What takes secrets out of texts of this project, wherever they go.
+pub(crate) fn redactor_of(project: &Project) -> waypost_redact::Redactor {
+    redactor(project, &targets(&project.configuration().values))
 }
 
 /// Sends a notice to every target at once, past the outbox, and says what came of it.

@@ -3,7 +3,6 @@
 use super::{
     Wanted,
     compose::Message,
-    redact::Redactor,
     target::{Channel, Hidden, Reached},
 };
 use waypost_model::{
@@ -11,6 +10,7 @@ use waypost_model::{
     notice::{Notice, NoticeKind},
     time::Time,
 };
+use waypost_redact::Redactor;
 
 const NOW: Time = Time::from_millis(1_614_265_330_999);
 
@@ -114,6 +114,7 @@ fn each_kind_has_its_switch_and_nothing_is_wanted_without_a_target() {
     assert_eq!(silent(|it| it.notify_on_task_failed = false), [NoticeKind::TaskFailed]);
     assert_eq!(silent(|it| it.notify_on_phase_done = false), [NoticeKind::PhaseDone]);
     assert_eq!(silent(|it| it.notify_on_needs_you = false), [NoticeKind::NeedsYou]);
+    assert_eq!(silent(|it| it.notify_on_default_taken = false), [NoticeKind::DefaultTaken]);
     assert_eq!(silent(|it| it.notify_on_all_done = false), [NoticeKind::AllDone]);
     assert_eq!(silent(|it| it.notify_on_run_stalled = false), [NoticeKind::RunStalled]);
     assert_eq!(silent(|it| it.notify_on_run_stopped = false), [NoticeKind::RunStopped]);

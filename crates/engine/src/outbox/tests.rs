@@ -1,12 +1,12 @@
 //! The outbox on a real journal: what earlier versions left, and timers that meet failures.
 
 use super::*;
-use crate::{answer, host::Host};
+use crate::host::Host;
 use std::fs;
 use tempfile::TempDir;
 use waypost_model::{
     id::EntryId,
-    inbox::{self, Question, QuestionKind},
+    inbox::{self, Question, QuestionKind, Reply},
 };
 use waypost_store::journal::{CommitFault, Journals, MemoryStore};
 
@@ -58,14 +58,7 @@ fn what_earlier_versions_left_open_is_ended_by_the_next_host() {
 }
 
 fn question() -> MachineCommand {
-    let question = Question {
-        kind: QuestionKind::PhaseEnd,
-        subject: Topic::new("phase/1"),
-        title: "go on?".into(),
-        text: String::new(),
-        choices: Vec::new(),
-        next: Vec::new(),
-    };
+    let question = Question::new(QuestionKind::PhaseEnd, Topic::new("phase/1"), "go on?", "");
     let question = question.asked_by(&"run".parse().unwrap());
     MachineCommand::inbox(inbox::Command::Ask(question))
 }
@@ -109,7 +102,7 @@ fn an_answer_ends_the_timer() {
     project.commit(&[question()]).unwrap();
     assert_eq!(open_rows(&mut project, TIMER), 1);
     let id: EntryId = "q1".parse().unwrap();
-    answer::give(&mut project, &id, "go").unwrap();
+    answer::give(&mut project, &id, Reply::answer("go")).unwrap();
     assert_eq!(open_rows(&mut project, TIMER), 0);
     let late = project.clock.now().plus(DAY * 3);
     assert!(!Timers::default().attend(&mut project, late));

@@ -13,6 +13,7 @@ mod validating;
 use crate::{
     accounts,
     agent::{self, Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, Trouble},
+    context,
     error::EngineError,
     guest::{Attended, Guest, Waits},
     host,
@@ -357,6 +358,8 @@ impl Ralph {
             Part::Worker { oracle } => (false, oracle.as_deref()),
         };
         let limit = self.limit(project)?;
+        let role = if is_oracle { "test-oracle" } else { "worker" };
+        let known = context::for_brief(project, role, None);
         let feature = feature(project)?;
         let contract = feature.as_ref().and_then(|it| it.contract.as_ref());
         let checkpoint = contract.and_then(|contract| contract.checkpoint(id));
@@ -381,7 +384,7 @@ impl Ralph {
             folder: None,
             environment: None,
             attempt: iteration,
-            message: if is_oracle { this.oracle_message() } else { this.message() },
+            message: (if is_oracle { this.oracle_message() } else { this.message() }) + &known,
             again: this.again(),
             bounds: agent::job_bounds(&project.setup),
         };

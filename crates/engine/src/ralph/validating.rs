@@ -3,6 +3,7 @@
 use super::brief::Failed;
 use crate::{
     check::{Check, CheckEnder, CheckResult},
+    children::Children,
     error::EngineError,
     evidence,
     guest::Waits,
@@ -50,9 +51,8 @@ impl Validating {
         let Some(validation) = evidence::validation_of(project, id)? else {
             return Ok(Self { running: None });
         };
-        let environment = &project.caller.environment;
-        let (check, ender) =
-            Check::start_in_group(&validation.command, project.root(), environment)?;
+        let children = Children::of(project)?;
+        let (check, ender) = Check::start_in_group(&children, &validation.command, project.root())?;
         let done = Threaded::begin(move || {
             let mut output = Tail::default();
             (check.finish(&mut output), output)

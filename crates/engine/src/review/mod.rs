@@ -9,6 +9,7 @@ mod findings;
 use crate::{
     accounts,
     agent::{self, Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, Trouble},
+    context,
     error::{EngineError, Problem},
     gate,
     guest::{Attended, Guest, Waits},
@@ -112,6 +113,7 @@ impl Reviewing {
     fn send(&self, project: &mut Project, reviewed: &Reviewed) -> Result<Job, EngineError> {
         let Self { feature, gate, .. } = self;
         let tree = reviewed.tree.as_deref().unwrap_or("-");
+        let known = context::for_brief(project, "reviewer", None);
         let order = JobOrder {
             name: format!("review-{gate}"),
             key: format!("{} {tree}", feature.started_at.millis()),
@@ -123,7 +125,7 @@ impl Reviewing {
             folder: None,
             environment: None,
             attempt: 1,
-            message: brief::message(feature, *gate, reviewed.change.as_ref()),
+            message: brief::message(feature, *gate, reviewed.change.as_ref()) + &known,
             again: brief::again(*gate),
             bounds: agent::job_bounds(&project.setup),
         };

@@ -243,14 +243,9 @@ fn topic() -> Topic {
 }
 
 fn ask(name: &str, text: &str, next: Vec<NextStep>) -> MachineCommand {
-    let question = Question {
-        kind: QuestionKind::RefusedEdit,
-        subject: topic(),
-        title: format!("{name} has changed, and the run has not taken up all of it"),
-        text: text.to_owned(),
-        choices: vec!["seen".into()],
-        next,
-    };
+    let title = format!("{name} has changed, and the run has not taken up all of it");
+    let question = Question::new(QuestionKind::RefusedEdit, topic(), title, text);
+    let question = Question { next, ..question.choices(["seen"]) };
     MachineCommand::inbox(inbox::Command::Ask(question.asked_by(&run_stream())))
 }
 

@@ -127,7 +127,7 @@ impl<'a> Chain<'a> {
         let place = self.active.task_tree(id).map_or_else(String::new, |it| format!(" in {it}"));
         let text = format!("attempt {} of {who} is under way{place}", view.attempts);
         let text = text.replace(" of it ", " ");
-        let mut drafts = person(view, who);
+        let mut drafts = self.person(view, who);
         let under_way = Draft::new(text).about(id, &["task_started"]);
         drafts.push(under_way.next(NextStep::FollowOutput { id: id.clone() }));
         if self.around.is_left {
@@ -139,7 +139,7 @@ impl<'a> Chain<'a> {
     /// Everything that keeps a task from being started whose dependencies are met.
     fn ready(&self, view: &TaskView<'a>, who: &str) -> Vec<Draft> {
         let id = &view.planned.id;
-        let mut drafts = person(view, who);
+        let mut drafts = self.person(view, who);
         drafts.extend(self.delays(view, who));
         let trouble = self.around.trouble.as_ref();
         drafts.extend(trouble.map(|it| Draft::new(format!("nothing new is begun: {it}"))));
@@ -197,7 +197,10 @@ impl<'a> Chain<'a> {
         );
         let next = match cause {
             ParkCause::Budget => NextStep::ResumeWithBudget,
-            cause if cause.is_unavailable() => NextStep::ShowInbox,
+            cause if cause.is_unavailable() => {
+                let entry = self.entry_about(RunTopic::Account(agent.clone()));
+                entry.map_or(NextStep::ShowInbox, |id| NextStep::ShowEntry { id: id.clone() })
+            }
             _ => NextStep::RetryTask { id: id.clone() },
         };
         let mut text = format!("{who} waits {time}: {}: {why}", parked.cause_in_words());
@@ -369,6 +372,47 @@ impl<'a> Chain<'a> {
         drafts
     }
 
+    /// What a person has to do before the task can go on.
+    fn person(&self, view: &TaskView<'_>, who: &str) -> Vec<Draft> {
+        let id = &view.planned.id;
+        let Some(trail) = view.trail else { return Vec::new() };
+        let mut drafts = Vec::new();
+        if !trail.asked.is_empty() {
+            let entries = self.asked(id, trail.asked.iter());
+            let text = match trail.asked.len() {
+                1 => format!("a question of the agent at {who} waits in the inbox"),
+                count => format!("{count} questions of the agent at {who} wait in the inbox"),
+            };
+            let mut text = text.replace("the agent at it ", "its agent ");
+            if !entries.is_empty() {
+                let names: Vec<&str> = entries.iter().map(|id| id.as_str()).collect();
+                let _infallible = write!(text, " as {}", some_of(&names));
+            }
+            let next = match entries.as_slice() {
+                [entry] => NextStep::ShowEntry { id: (*entry).clone() },
+                _ => NextStep::ShowInbox,
+            };
+            drafts.push(Draft::new(text).about(id, &["agent_asked"]).next(next));
+        }
+        if let Some(name) = &trail.taken_by {
+            let text = format!("{name} has the conversation of {id} open");
+            let next = NextStep::OpenTask { id: id.clone() };
+            drafts.push(Draft::new(text).about(id, &["task_taken"]).next(next));
+        }
+        drafts
+    }
+
+    /// The entries under which the questions of a task's agent wait.
+    fn asked<'k>(&self, id: &TaskId, keys: impl Iterator<Item = &'k String>) -> Vec<&'a EntryId> {
+        let topic = |key: &String| RunTopic::Task { id: id.clone(), key: key.clone() };
+        keys.filter_map(|key| self.entry_about(topic(key))).collect()
+    }
+
+    /// The entry in which the run asks about this.
+    fn entry_about(&self, topic: RunTopic) -> Option<&'a EntryId> {
+        self.around.inbox.get(&Subject::of(&run_stream(), &topic.into()))
+    }
+
     /// The question about a phase that waits for a person.
     fn entry(&self, phase: u32) -> Option<Draft> {
         let entry = self.around.inbox.get(&phase_subject(phase))?;
@@ -432,28 +476,6 @@ fn failed(view: &TaskView<'_>, who: &str) -> Draft {
     Draft::new(format!("{who} failed{reason}{tail}"))
         .about(id, &["task_failed"])
         .next(NextStep::RetryTask { id: id.clone() })
-}
-
-/// What a person has to do before the task can go on.
-fn person(view: &TaskView<'_>, who: &str) -> Vec<Draft> {
-    let id = &view.planned.id;
-    let Some(trail) = view.trail else { return Vec::new() };
-    let mut drafts = Vec::new();
-    if !trail.asked.is_empty() {
-        let text = match trail.asked.len() {
-            1 => format!("a question of the agent at {who} waits in the inbox"),
-            count => format!("{count} questions of the agent at {who} wait in the inbox"),
-        };
-        let text = text.replace("the agent at it ", "its agent ");
-        drafts.push(Draft::new(text).about(id, &["agent_asked"]).next(NextStep::ShowInbox));
-    }
-    if let Some(name) = &trail.taken_by {
-        let text = format!("{name} has the conversation of {id} open");
-        drafts.push(
-            Draft::new(text).about(id, &["task_taken"]).next(NextStep::OpenTask { id: id.clone() }),
-        );
-    }
-    drafts
 }
 
 fn engine_gone() -> Draft {

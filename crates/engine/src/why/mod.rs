@@ -1,6 +1,7 @@
 //! What holds a task, and which events made it so.
 
 mod chain;
+mod memory;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,8 @@ use crate::{
     mentions,
     project::Project,
 };
+pub use memory::{MemoryWhy, explain_memory};
+
 use chain::{About, Around, Chain, Draft};
 use waypost_model::{code::Code, id::TaskId, next::NextStep, run::TaskStatus};
 use waypost_store::journal::Recorded;

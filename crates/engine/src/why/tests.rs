@@ -1,18 +1,19 @@
 //! What is told of a task in every state, and the event that each reason leads to.
 
 use super::chain::{About, Around, Chain, phase_subject};
+use crate::ledger::run_stream;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use waypost_model::{
     actor::Actor,
     evidence::Evidence,
     id::TaskId,
-    inbox::{Question, QuestionKind, Topic},
+    inbox::{Question, QuestionKind, Subject, Topic},
     machine::Asked,
     retry::FailureClass,
     run::{
         Budget, Command, Depends, Details, Failure, Isolation, Mode, ParkCause, Parked, Plan,
-        PlannedTask, Priority, Prompt, Run, Settings,
+        PlannedTask, Priority, Prompt, Run, RunTopic, Settings,
     },
     time::Time,
 };
@@ -74,14 +75,8 @@ fn park(name: &str, cause: ParkCause) -> [Command; 2] {
 }
 
 fn ask(name: &str) -> [Command; 2] {
-    let question = Question {
-        kind: QuestionKind::AgentQuestion,
-        subject: Topic::default(),
-        title: "Which?".into(),
-        text: "Which?".into(),
-        choices: Vec::new(),
-        next: Vec::new(),
-    };
+    let kind = QuestionKind::AgentQuestion;
+    let question = Question::new(kind, Topic::default(), "Which?", "Which?");
     let prompt = Prompt { key: "k".to_owned(), permit: None, text: "Which?".into() };
     [start(name), Command::Ask { id: id(name), attempt: 1, prompt, question }]
 }
@@ -205,6 +200,14 @@ fn limits_questions_slots_and_money_are_told() {
         text.contains("a question of its agent waits in the inbox <T1.3 agent_asked>"),
         "{text}"
     );
+    // With the entry that holds it.
+    let topic = RunTopic::Task { id: id("T1.3"), key: "k".into() };
+    let subject = Subject::of(&run_stream(), &topic.into());
+    let inbox = BTreeMap::from([(subject, "q7".parse().unwrap())]);
+    let around = Around { inbox, ..working() };
+    let text = told(Settings::default(), &[&ask("T1.3")], &around, "T1.3");
+    let want = "waits in the inbox as q7 <T1.3 agent_asked> -> show_entry q7";
+    assert!(text.contains(want), "{text}");
 
     let one = Settings { max_parallel: 1, ..Settings::default() };
     let text = told(one, &[&[start("T1.1")]], &working(), "T1.3");

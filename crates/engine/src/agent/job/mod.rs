@@ -11,12 +11,14 @@ mod questions;
 
 use super::{
     Adoption, Agent, AgentEnd, Allowance, Bounds, Call, Circumstances, Halt, Heard, Meter,
-    ProcessEnd, Purse, Slot, Slots, Supervised, Supervision, Told, Trouble, bury, end_child,
-    end_unseen, inherited, new_uuid, require_key, with_hook,
+    ProcessEnd, Purse, Slot, Slots, Supervised, Supervision, Told, Trouble, end_unseen, inherited,
+    left::{Leftovers, clear, leftovers},
+    new_uuid, require_key, with_hook,
 };
 use crate::{
     accounts::{self, accounts_stream},
-    error::{EngineError, Problem},
+    context,
+    error::EngineError,
     execute::usual_environment,
     fence::Fence,
     gate,
@@ -25,6 +27,7 @@ use crate::{
     ledger::MachineCommand,
     project::{Project, ProjectSetup},
     threaded::Threaded,
+    values::secrets_among,
 };
 use folder::JobFolder;
 use std::{ffi::OsString, os::fd::BorrowedFd, path::PathBuf, time::Duration};
@@ -43,7 +46,7 @@ use waypost_model::{
     run::Usage,
     time::Time,
 };
-use waypost_proc::{Dead, Ended, Found, Keeper, Report, find};
+use waypost_proc::{Ended, Keeper, Report};
 use waypost_store::{StoreError, lock::FileLock};
 
 /// One who watches agents at work.
@@ -277,20 +280,7 @@ impl Job {
             self.folder.lower_fences()?;
         }
         let id = self.child();
-        let (mut own, mut left) = (None, Vec::new());
-        for found in find(&self.folder.keepers())? {
-            match found {
-                Found::Alive(keeper) => {
-                    let reports = keeper.next(Duration::ZERO)?;
-                    match !is_new && reports.iter().any(|report| report.id() == id) {
-                        true => own = Some((keeper, reports)),
-                        false => left.push(LeftProcess::Alive(keeper, reports)),
-                    }
-                }
-                Found::Dead(dead) => left.push(LeftProcess::Dead(dead)),
-                Found::Foreign { id, .. } => return Err(foreign(&id)),
-            }
-        }
+        let Leftovers { own, left } = leftovers(&self.folder.keepers(), (!is_new).then_some(&*id))?;
         if left.is_empty() && own.is_none() {
             return self.cleared(project, is_new, None);
         }
@@ -433,7 +423,9 @@ impl Job {
             Conversation::New { id } | Conversation::Resume { id } => Some(id.clone()),
         };
         let process = self.folder.next_process()?;
-        self.record(project, job::Command::Engage { process, conversation: known, is_new })?;
+        let wall = agent.wall_with(self.order.access).level;
+        let engage = job::Command::Engage { process, conversation: known, is_new, wall };
+        self.record(project, engage)?;
         let allowance = self.allowance(project)?;
         let order = self.program_order(project, conversation, message, allowance.bounds.micros)?;
         let folder = self.workplace(project);
@@ -445,6 +437,7 @@ impl Job {
         environment.push((layout::variable::ATTEMPT.to_owned(), self.order.attempt.to_string()));
         environment.extend(self.raise_fence()?);
         let call = Call {
+            secrets: secrets_among(&environment, &allowed),
             id: self.child(),
             agent: &agent,
             order: &order,
@@ -453,6 +446,7 @@ impl Job {
             log: self.folder.log(self.record.process),
             afresh: self.order.message.clone(),
         };
+        context::keep_brief(&call.log, &call.order.task);
         let now = project.clock.now();
         let keepers = self.folder.keepers();
         let agent = Supervised::start(&keepers, &self.keeper, call, allowance, now)?;
@@ -713,34 +707,4 @@ pub(crate) fn job_bounds(setup: &ProjectSetup) -> Bounds {
         purse: Purse::Work,
         unattended: Some(Duration::from_secs(run.unattended_seconds)),
     }
-}
-
-/// What an earlier process of a job has left.
-enum LeftProcess {
-    Alive(Keeper, Vec<Report>),
-    Dead(Dead),
-}
-
-/// Ends what is left, and waits until it has ended. How the child of this name did, if that was seen.
-fn clear(left: Vec<LeftProcess>, id: &str) -> Result<Option<Ended>, EngineError> {
-    let mut ended = None;
-    for left in left {
-        match left {
-            LeftProcess::Alive(keeper, reports) => {
-                if let Some(id) = reports.first().map(|report| report.id().to_owned()) {
-                    end_child(&keeper, &id, reports)?;
-                }
-                keeper.close()?;
-            }
-            LeftProcess::Dead(dead) => {
-                ended = bury(&dead, id)?.or(ended);
-                dead.remove()?;
-            }
-        }
-    }
-    Ok(ended)
-}
-
-fn foreign(id: &str) -> EngineError {
-    Problem::other_version(id, "agent has").into()
 }

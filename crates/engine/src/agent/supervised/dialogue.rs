@@ -22,6 +22,9 @@ pub(crate) enum Act {
     Stop(Stop),
     /// Say what it may do without a further word.
     Renew(Lease),
+    /// Make all of its tree stand still.
+    Pause,
+    Resume,
 }
 
 /// What an agent is told first.
@@ -120,9 +123,21 @@ impl Dialogue {
     }
 
     fn listen(&mut self, bytes: &[u8]) {
-        for said in self.reader.read(bytes) {
-            self.heard.take(said);
+        for said in self.reader.read_placed(bytes) {
+            self.heard.take_placed(said);
         }
+    }
+
+    /// The program is quiet: hears what was held back for lines that need not come.
+    pub(crate) fn settle(&mut self) {
+        for said in self.reader.settle() {
+            self.heard.take_placed(said);
+        }
+    }
+
+    /// Whether anything was held back so.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.reader.is_unsettled()
     }
 
     /// Hears more of what it says, in whatever pieces.
@@ -133,8 +148,8 @@ impl Dialogue {
 
     /// Nothing more will come.
     pub(crate) fn finish(&mut self) {
-        for said in self.reader.finish() {
-            self.heard.take(said);
+        for said in self.reader.finish_placed() {
+            self.heard.take_placed(said);
         }
     }
 
@@ -208,6 +223,10 @@ impl Dialogue {
 
     pub(crate) fn stop(&mut self, why: Stop) {
         self.acts.push(Act::Stop(why));
+    }
+
+    pub(crate) fn pause(&mut self, is_paused: bool) {
+        self.acts.push(if is_paused { Act::Pause } else { Act::Resume });
     }
 
     pub(crate) fn renew(&mut self, lease: Lease) {

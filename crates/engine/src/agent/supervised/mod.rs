@@ -87,6 +87,7 @@ impl Supervised {
         let Allowance { meter, bounds, share } = allowance;
         let mut life = Supervision::new(agent, dialogue, meter, bounds, (since, now));
         life.set_share(share);
+        life.is_taken_over();
         Ok(Self { process, life })
     }
 
@@ -95,8 +96,9 @@ impl Supervised {
         if self.life.is_over() {
             return Ok(false);
         }
+        let has_settled = self.life.settle(now);
         if !self.process.has_news()? {
-            return Ok(false);
+            return Ok(has_settled);
         }
         let end = self.process.end().cloned();
         // One that floods leaves time for the others, until it has ended.

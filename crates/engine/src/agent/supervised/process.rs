@@ -8,9 +8,11 @@ use super::{
     ending::ProcessEnd,
 };
 use crate::{
-    agent::{Agent, Heard, prepare::prepare, surroundings::wanted_variables},
+    agent::{Agent, Heard, find_program, prepare::prepare, surroundings::wanted_variables},
     environment::Environment,
     error::{EngineError, Problem},
+    values::secrets_among,
+    wall::AgentWall,
 };
 use rustix::io::Errno;
 use std::{
@@ -23,7 +25,7 @@ use std::{
 };
 use waypost_agent::{
     Adapter,
-    launch::{Launch, Opening, Order},
+    launch::{Conversation, Launch, Opening, Order},
     stream::Reader,
 };
 use waypost_model::{code::Code, layout};
@@ -31,6 +33,7 @@ use waypost_proc::{
     Dead, Ended, Found, Keeper, Lease, Limits, ProcError, Program, Report, Spec, Stop, Talk,
     look_again,
 };
+use waypost_redact::Secret;
 
 /// How much an agent may say in one process: more than any that does something useful.
 const STREAM_SIZE_MAX: u64 = 1 << 30;
@@ -56,6 +59,9 @@ pub(crate) struct Call<'a> {
     pub(crate) folder: PathBuf,
     /// All of its environment but what the program needs to be told.
     pub(crate) environment: Vec<(String, String)>,
+    /// What must not be seen in what it says: values that a person gave, and what the configuration
+    /// hands through.
+    pub(crate) secrets: Vec<Secret>,
     /// Where stderr goes; stdout goes beside it.
     pub(crate) log: PathBuf,
     /// What it is told instead if its program has forgotten the conversation.
@@ -122,8 +128,10 @@ impl AgentProcess {
         lease: Option<Lease>,
     ) -> Result<(Self, Dialogue), EngineError> {
         let adapter = call.agent.adapter;
-        let plan = adapter.launch(call.order);
-        let environment = environment(call.environment, &plan);
+        let afresh = afresh(adapter, call.order, &call.afresh);
+        let order = afresh.as_ref().unwrap_or(call.order);
+        let plan = adapter.launch(order);
+        let mut environment = environment(call.environment, &plan);
         prepare(call.agent, &call.folder, &environment)?;
         let keeper = Keeper::start(folder, keeper)?;
         let stream = stream_path(&call.log, adapter);
@@ -134,21 +142,25 @@ impl AgentProcess {
             opening: input(&plan),
             is_all,
         };
+        let mut secrets = secrets_among(&environment, &declared(call.agent));
+        secrets.extend(call.secrets);
         let spec = Spec {
             id: call.id.clone(),
-            program: Program::Argv(plan.program.iter().map(OsString::from).collect()),
+            program: behind_wall(
+                (call.agent, call.agent.wall_with(call.order.access)),
+                &plan.program,
+                &mut environment,
+            ),
             folder: call.folder,
             environment,
             log: call.log,
             limits: Limits { cgroup: true, lease, ..Limits::default() },
             talk: Some(talk),
+            secrets,
         };
         keeper.spawn(vec![spec])?;
-        let told = Told {
-            message: call.order.task.clone(),
-            afresh: call.afresh,
-            folder: call.order.folder.clone(),
-        };
+        let told =
+            Told { message: order.task.clone(), afresh: call.afresh, folder: order.folder.clone() };
         let dialogue = Dialogue::begin(adapter, told, plan.opening == Opening::AfterSession);
         Ok((Self::new(call.id, keeper, Stream::new(stream)), dialogue))
     }
@@ -259,6 +271,8 @@ impl AgentProcess {
             Act::HangUp => self.keeper.hang_up(&self.id),
             Act::Stop(why) => self.keeper.stop(&self.id, why),
             Act::Renew(lease) => self.keeper.renew(&self.id, lease),
+            Act::Pause => self.keeper.pause(&self.id),
+            Act::Resume => self.keeper.resume(&self.id),
         };
         match done {
             Err(ProcError::Gone { .. }) | Ok(()) => Ok(()),
@@ -350,9 +364,9 @@ pub(super) fn heard_until(path: &Path, adapter: Adapter, size: u64) -> Heard {
     while let Ok(bytes) = stream.read_at_most(size - stream.at)
         && !bytes.is_empty()
     {
-        reader.read(&bytes).into_iter().for_each(|said| heard.take(said));
+        reader.read_placed(&bytes).into_iter().for_each(|said| heard.take_placed(said));
     }
-    reader.finish().into_iter().for_each(|said| heard.take(said));
+    reader.finish_placed().into_iter().for_each(|said| heard.take_placed(said));
     heard
 }
 
@@ -372,12 +386,63 @@ fn input(plan: &Launch) -> Vec<u8> {
     bytes
 }
 
+/// The order for a program that cannot take up the conversation which it is to go on with: it is told all
+/// of its work again.
+fn afresh(adapter: Adapter, order: &Order, message: &str) -> Option<Order> {
+    let Conversation::Resume { id } = &order.conversation else { return None };
+    let conversation = Conversation::New { id: id.clone() };
+    let again = Order { task: message.to_owned(), conversation, ..order.clone() };
+    (!adapter.can_resume()).then_some(again)
+}
+
+/// The program as it is started: the whole agent behind its wall. Its environment says which one, and with
+/// which program its own shell calls are wrapped once more.
+fn behind_wall(
+    (agent, wall): (&Agent, AgentWall),
+    program: &[String],
+    environment: &mut Vec<(String, String)>,
+) -> Program {
+    let path = environment.iter().rfind(|(name, _)| name == "PATH").map(|(_, path)| path.as_ref());
+    // A program that is missing is told by the keeper.
+    let is_there = program.first().is_some_and(|name| find_program(name, path).is_some());
+    let level = wall.level.as_str().to_owned();
+    let wall = wall.program().filter(|_| is_there);
+    if let Some(wall) = &wall {
+        let product = agent.adapter.product(&agent.command);
+        let shell = product.and_then(|it| it.shell_variable());
+        let wrapped = shell.map(|name| (name.to_owned(), wall.to_string_lossy().into_owned()));
+        environment.extend(wrapped);
+        environment.push((layout::variable::WALL.to_owned(), level));
+    }
+    let agent = known_as(agent).map_or_else(|| "--agent".to_owned(), |it| format!("--agent={it}"));
+    let wall = wall.into_iter().flat_map(|wall| [wall.into(), agent.clone().into(), "--".into()]);
+    Program::Argv(wall.chain(program.iter().map(OsString::from)).collect())
+}
+
+/// The program whose own files an agent needs: the one that its command names, else the one whose way of
+/// speaking it has. A scripted agent keeps nothing.
+fn known_as(agent: &Agent) -> Option<&'static str> {
+    let named = agent.programs.recognise(agent.command.iter().map(String::as_str));
+    let speaks = || {
+        let mut all = agent.programs.all().filter(|_| !agent.is_free());
+        all.find(|it| it.adapters.contains(&agent.adapter)).and_then(|it| it.file)
+    };
+    named.or_else(speaks)
+}
+
 /// Our environment for it, without what the program must not have, with what it needs.
 fn environment(given: Vec<(String, String)>, plan: &Launch) -> Vec<(String, String)> {
     let mut all = given;
     all.retain(|(name, _)| !plan.without.contains(&name.as_str()));
     all.extend(plan.environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
     all
+}
+
+/// Variables that only the configuration names. What all programs of its kind have may say which model
+/// works, and is told by the program itself.
+fn declared(agent: &Agent) -> Vec<String> {
+    let names = agent.config.environment.iter();
+    names.filter(|name| !agent.adapter.variables().contains(&name.as_str())).cloned().collect()
 }
 
 /// What an agent's program inherits from the actor that it works for, beside what every child does:

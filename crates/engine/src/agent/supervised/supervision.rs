@@ -11,7 +11,11 @@ use super::{
 };
 use crate::agent::{Agent, Heard, Meter};
 use std::time::Duration;
-use waypost_agent::{answer::Answer, stream::Ask};
+use waypost_agent::{
+    answer::Answer,
+    protocol::{Spoken, WINDOW},
+    stream::Ask,
+};
 use waypost_model::{run::Usage, time::Time};
 use waypost_proc::{Lease, Stop};
 
@@ -61,6 +65,8 @@ pub(crate) struct Supervision {
     /// Since when it waits for a person.
     waits_since: Option<Time>,
     waited: Duration,
+    /// Whether all of its tree stands still; none: that is not known of one that was taken over.
+    is_paused: Option<bool>,
     halt: Option<Halt>,
     /// When it is stopped if it does not end by itself.
     stop_at: Option<Time>,
@@ -88,6 +94,7 @@ impl Supervision {
             heard_at: now,
             waits_since: None,
             waited: Duration::ZERO,
+            is_paused: Some(false),
             halt: None,
             stop_at: None,
             end: None,
@@ -149,6 +156,21 @@ impl Supervision {
         self.read_meter();
     }
 
+    /// Hears what its program held back for lines that need not come, if it has been quiet. Says
+    /// whether there was anything.
+    pub(crate) fn settle(&mut self, now: Time) -> bool {
+        let is_due = self.settles_at().is_some_and(|at| now >= at);
+        if is_due {
+            self.dialogue.settle();
+            self.read_meter();
+        }
+        is_due
+    }
+
+    fn settles_at(&self) -> Option<Time> {
+        self.dialogue.is_unsettled().then(|| self.heard_at.plus(WINDOW))
+    }
+
     /// Its process has ended, and everything that it said was heard.
     pub(crate) fn ended(&mut self, end: ProcessEnd) {
         self.dialogue.finish();
@@ -183,6 +205,29 @@ impl Supervision {
             }
             _ => {}
         }
+    }
+
+    /// Makes all of its tree stand still, or go on; its limits do as it does.
+    pub(crate) fn set_paused(&mut self, is_paused: bool, now: Time) {
+        if self.is_paused != Some(is_paused) && !self.is_over() {
+            self.is_paused = Some(is_paused);
+            self.dialogue.pause(is_paused);
+        }
+        self.set_waits(is_paused, now);
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused == Some(true)
+    }
+
+    /// It was taken over: an engine that died may have made it stand still.
+    pub(super) fn is_taken_over(&mut self) {
+        self.is_paused = None;
+    }
+
+    /// What it has signalled since this was last asked for, each with its place in the stream.
+    pub(crate) fn take_spoken(&mut self) -> Vec<Spoken> {
+        std::mem::take(&mut self.dialogue.heard.spoken)
     }
 
     /// Says something further. Says whether its program takes that.
@@ -312,7 +357,8 @@ impl Supervision {
         let bounds = [self.time_is_up(), self.is_stalled_at()].into_iter().flatten();
         let bounds = bounds.filter(|_| self.is_bounded());
         let renewal = self.renewal.due().filter(|_| !self.is_over());
-        bounds.chain(self.stop_at).chain(renewal).min()
+        let settling = self.settles_at().filter(|_| !self.is_over());
+        bounds.chain(self.stop_at).chain(renewal).chain(settling).min()
     }
 
     /// How it ended; `end` is what became of its process.

@@ -33,6 +33,7 @@ fn agent(adapter: Adapter) -> Agent {
         command: vec!["a".into()],
         config,
         programs: Programs::default(),
+        wall: crate::wall::AgentWall::default(),
     }
 }
 

@@ -165,6 +165,7 @@ impl Core {
             }
             Input::Troubled(trouble, why) => drop(self.meet(trouble, why, now)),
             Input::Probed { trouble, is_gone } => self.probed(trouble, is_gone, run, now),
+            Input::Site(site) => self.setup.site = site,
             Input::Wish(wish) => self.take_wish(wish, run),
             Input::Now => self.settle(run, now),
         }

@@ -23,7 +23,7 @@ use waypost_model::{
     time::Time,
     trouble::Trouble,
 };
-use waypost_proc::{Ended, How, Limits, Program, Refusal, Report, Spec};
+use waypost_proc::{Ended, How, Limits, Refusal, Report, Spec};
 
 /// How often the work tree of a phase follows what is joined: nothing works in it before the phase
 /// ends, and many short tasks would have git do little else.
@@ -204,12 +204,13 @@ impl Core {
         let logs = site.state.join(layout::state::LOGS).join(format!("phase-{number}"));
         let spec = Spec {
             id: ending.child(),
-            program: Program::Shell(command.clone()),
+            program: site.children.program(command.clone()),
             folder: site.home.join(active.plan().phase_tree(number)),
-            environment: site.environment.clone(),
+            environment: site.environment_of_checks(),
             log: logs.join("checks.log"),
             limits: Limits::default(),
             talk: None,
+            secrets: site.secrets.clone(),
         };
         self.note(format!("phase {number} is checked by `{command}`"));
         self.want(Output::Start(vec![spec]));

@@ -5,9 +5,10 @@ use super::super::{
     audience::{Happening, Wish},
     conclude::Verdict,
     git_work::{GitJob, GitResult},
+    workplace::Site,
 };
 use crate::{error::EngineError, execute::RunEnd};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, rc::Rc};
 use waypost_model::{
     id::TaskId,
     run::{self, ParkCause},
@@ -49,6 +50,8 @@ pub(crate) enum Input {
     Troubled(Trouble, String),
     /// What a look at a trouble has shown.
     Probed { trouble: Trouble, is_gone: bool },
+    /// What new attempts and checks get from now on: another wall than before.
+    Site(Rc<Site>),
     /// What the audience wants.
     Wish(Wish),
     /// All that has happened was told: what follows from it?

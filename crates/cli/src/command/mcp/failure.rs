@@ -1,0 +1,79 @@
+//! Errors as an agent over MCP reads them: a code, a sentence, and the tool that leads on.
+
+use crate::error::CliError;
+use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
+use waypost_mcp::ToolFailure;
+use waypost_model::next::NextStep;
+
+pub(super) fn told(error: &CliError) -> ToolFailure {
+    let line = error.line();
+    let body = &line.error;
+    let mut text = format!("{}: {}", body.kind, body.message);
+    for hint in body.hints {
+        let _infallible = write!(text, "\nhint: {hint}");
+    }
+    let steps: Vec<Value> = error.next_steps().iter().map(step).collect();
+    for step in error.next_steps() {
+        let _infallible = write!(text, "\nnext: {}", spelled(step));
+    }
+    for file in &body.files {
+        for finding in file.findings {
+            let place =
+                finding.place.map_or(String::new(), |it| format!(":{}:{}", it.line, it.column));
+            let _infallible = write!(text, "\n{}{place}: {}", file.file.display(), finding.message);
+        }
+    }
+    let mut data = Map::new();
+    data.insert("code".into(), json!(body.kind));
+    data.insert("exit_code".into(), json!(body.code));
+    data.insert("message".into(), json!(body.message));
+    data.insert("hints".into(), json!(body.hints));
+    data.insert("next_steps".into(), Value::Array(steps));
+    data.insert("files".into(), serde_json::to_value(&body.files).unwrap_or_default());
+    ToolFailure { text, data }
+}
+
+/// A step in words: a call of ours where there is one, else what is typed.
+fn spelled(step: &NextStep) -> String {
+    match call(step) {
+        Some((tool, arguments)) => format!("{tool} {arguments}"),
+        None => waypost_hook::spelling::advice(step),
+    }
+}
+
+fn step(step: &NextStep) -> Value {
+    let mut told = serde_json::to_value(step).unwrap_or_default();
+    told["command"] = json!(waypost_hook::spelling::command_line(step));
+    told["reserved_for_a_person"] = json!(step.is_reserved());
+    if let Some((tool, arguments)) = call(step) {
+        told["tool"] = json!(tool);
+        told["arguments"] = arguments;
+    }
+    told
+}
+
+/// The tool that does a step, with what it is told.
+fn call(step: &NextStep) -> Option<(&'static str, Value)> {
+    use NextStep as S;
+    Some(match step {
+        S::ShowStatus | S::ShowRun | S::ShowWorkflow => ("status", json!({})),
+        S::ShowReady | S::BeginRun => ("task_next", json!({})),
+        S::StartTask { id } => ("task_start", json!({ "id": id })),
+        S::CompleteTask { id } => ("task_done", json!({ "id": id })),
+        S::FailTask { id } => ("task_fail", json!({ "id": id, "reason": "…" })),
+        S::Advance => ("workflow_advance", json!({})),
+        S::AdvanceWithCheckpoints => ("workflow_advance", json!({ "checkpoints": ["cp-1"] })),
+        S::PassGate { gate } => ("gate_pass", json!({ "gate": gate })),
+        S::PassGateOrReport { gate } | S::ReportGate { gate } => {
+            ("gate_pass", json!({ "gate": gate, "report": "review.md" }))
+        }
+        S::StartCheckpoint { id } => ("checkpoint_start", json!({ "id": id })),
+        S::PassCheckpoint { id } => ("checkpoint_pass", json!({ "id": id })),
+        S::FailCheckpoint { id } => ("checkpoint_fail", json!({ "id": id })),
+        S::ShowInbox => ("inbox_list", json!({})),
+        S::ShowEntry { id } => ("question_answer", json!({ "id": id })),
+        S::ValidateFile { file } => ("validate", json!({ "file": file })),
+        _ => return None,
+    })
+}

@@ -1,0 +1,173 @@
+//! The table of tools: name, manual, schemas, and the function that does it.
+
+use super::{
+    inbox_tools as inbox, memory_tools as memory, run_tools as run, visit::Visit,
+    workflow_tools as workflow,
+};
+use crate::{
+    data::{
+        ContextReport, FileValidity, NoteReport, StatusReport, TaskLine, WorkflowReport, schema_of,
+    },
+    error::CliError,
+};
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde_json::{Map, Value};
+use waypost_mcp::ToolSpec;
+
+/// What does a tool's work.
+type Run = fn(&mut Visit<'_>, Map<String, Value>) -> Result<Map<String, Value>, CliError>;
+
+/// A tool.
+pub(super) struct ToolRow {
+    pub(super) name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    effect: Effect,
+    input: fn() -> Value,
+    output: fn() -> Value,
+    pub(super) run: Run,
+}
+
+/// What a call changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    Reads,
+    /// Calling it twice is the same as once.
+    Sets,
+    Changes,
+}
+
+/// One line for each tool.
+macro_rules! tools {
+    ($($name:literal $title:literal $effect:ident ($input:ty) -> $output:expr, $run:path, $description:literal;)+) => {
+        pub(super) const TOOLS: &[ToolRow] = &[$(ToolRow {
+            name: $name,
+            title: $title,
+            description: $description,
+            effect: Effect::$effect,
+            input: schema::<$input>,
+            output: $output,
+            run: $run,
+        }),+];
+    };
+}
+
+tools! {
+    "status" "Where everything stands" Reads (Nothing) -> schema_of::<StatusReport<'static>>, workflow::status,
+        "The workflow with its gates and checkpoints, the run with its phases, what waits in the inbox, and how far the wall reaches. Call it first.";
+    "task_next" "Tasks that can be started" Reads (run::NextInput) -> schema::<run::ReadyTasks<'static>>, run::next,
+        "Tasks of TASKS.md that may be started now, the most urgent first. Empty: what runs has to end first, or the run is over.";
+    "task_start" "Start a task" Changes (run::TaskInput) -> schema_of::<TaskLine<'static>>, run::start,
+        "Claims a task for you and begins the run if there is none. Work where `worktree` says, if it says so; remember `attempt`.";
+    "task_done" "Complete a task" Changes (run::TaskInput) -> schema_of::<TaskLine<'static>>, run::done,
+        "Runs the task's verify commands and completes it if all pass. An older attempt is refused.";
+    "task_fail" "Say that a task failed" Changes (run::FailInput) -> schema_of::<TaskLine<'static>>, run::fail,
+        "Records that an attempt failed and why. It is tried again until its retries are used up.";
+    "task_why" "What holds a task" Reads (run::TaskInput) -> schema::<run::Explained>, run::why,
+        "What a task waits for, each reason with the event that made it so.";
+    "workflow_start" "Begin a feature" Changes (workflow::StartInput) -> schema_of::<WorkflowReport<'static>>, workflow::start,
+        "Begins a feature in DESIGN. Writing, committing and pushing open as its gates are passed.";
+    "workflow_advance" "Go on to the next phase" Changes (workflow::AdvanceInput) -> schema_of::<WorkflowReport<'static>>, workflow::advance,
+        "Goes on to the next phase if its gate is passed. Out of DESIGN it takes the checkpoints, by id or as a contract file.";
+    "workflow_back" "Go back a phase" Changes (Nothing) -> schema_of::<WorkflowReport<'static>>, workflow::back,
+        "Goes back to the phase before. Gates that depend on it close.";
+    "gate_pass" "Pass a gate" Changes (workflow::GateInput) -> schema_of::<WorkflowReport<'static>>, workflow::pass_gate,
+        "Runs what the gate needs (a check, a review, a report with `Blocking: 0`) and passes it if everything holds. What needs a person's word is asked for in the inbox.";
+    "gate_reset" "Close a gate again" Sets (workflow::GateInput) -> schema_of::<WorkflowReport<'static>>, workflow::reset_gate,
+        "Closes a gate, because what it was passed for does not hold any more.";
+    "checkpoint_start" "Start a checkpoint" Changes (workflow::CheckpointInput) -> schema_of::<WorkflowReport<'static>>, workflow::start_checkpoint,
+        "Begins work on a checkpoint of the implementation.";
+    "checkpoint_pass" "Pass a checkpoint" Changes (workflow::CheckpointInput) -> schema_of::<WorkflowReport<'static>>, workflow::pass_checkpoint,
+        "Runs the checkpoint's validation and passes it if that holds.";
+    "checkpoint_fail" "Count a failed try" Changes (workflow::CheckpointInput) -> schema_of::<WorkflowReport<'static>>, workflow::fail_checkpoint,
+        "Counts a failed try at a checkpoint; past the limit it goes to a person.";
+    "checkpoint_escalate" "Hand a checkpoint to a person" Sets (workflow::CheckpointInput) -> schema_of::<WorkflowReport<'static>>, workflow::escalate_checkpoint,
+        "Stops trying a checkpoint and asks a person how to go on.";
+    "question_ask" "Ask the human" Changes (inbox::AskInput) -> schema::<inbox::QuestionState>, inbox::ask,
+        "Asks the person something that you cannot decide, and waits for the answer as long as you let it. Without an answer by then you get the question's id: go on with other work and call question_answer later. The question survives you.";
+    "question_answer" "Read a person's answer" Reads (inbox::AnswerInput) -> schema::<inbox::QuestionState>, inbox::answer,
+        "How a question stands, and its answer if there is one; may wait for it.";
+    "inbox_list" "What waits for a person" Reads (Nothing) -> schema::<inbox::OpenEntries<'static>>, inbox::list,
+        "Everything that waits for a person. Only a person can answer.";
+    "memory_search" "Search the memory" Reads (memory::SearchInput) -> schema::<memory::FoundEntries<'static>>, memory::search,
+        "Full text over decisions, lessons, notes, history, context, contracts, knowledge, transitions and transcripts. Search before you decide something again.";
+    "memory_get" "Read a value of the memory" Reads (memory::GetInput) -> schema::<memory::KeptValue>, memory::get,
+        "A value of the context that all agents share, or of one agent's own memory.";
+    "memory_set" "Keep a value" Sets (memory::SetInput) -> schema::<memory::KeptValue>, memory::set,
+        "Keeps a value in the context that all agents share, or in one agent's own memory.";
+    "memory_note" "Note a decision or lesson" Changes (memory::NoteInput) -> schema_of::<NoteReport<'static>>, memory::note,
+        "Notes what was explored, decided or learnt, with the commit and the files, so that it is found again.";
+    "context" "What you should know now" Reads (memory::ContextInput) -> schema_of::<ContextReport<'static>>, memory::context,
+        "The state of your part, open questions and answers, decisions and pitfalls that concern your files, and what the memory has about your task, within a budget. Call it when you begin and after a compaction.";
+    "validate" "Check a file" Reads (memory::ValidateInput) -> schema_of::<FileValidity<'static>>, memory::validate,
+        "Checks a file of the project (state, memory, contract, knowledge, TASKS.md, waypost.toml) against its strict schema, with the place of every finding.";
+}
+
+/// A tool without arguments.
+#[derive(Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Nothing {}
+
+/// Arguments or results of our own, as a schema.
+fn schema<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12();
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+impl ToolRow {
+    pub(super) fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: self.name,
+            title: self.title,
+            description: self.description,
+            input: root((self.input)()),
+            output: root((self.output)()),
+            is_reading: self.effect == Effect::Reads,
+            is_repeatable: self.effect != Effect::Changes,
+        }
+    }
+}
+
+/// A schema as programs take it: an object, without formats that only Rust knows.
+fn root(mut schema: Value) -> Map<String, Value> {
+    drop_formats(&mut schema);
+    let Value::Object(mut root) = schema else { return Map::new() };
+    root.insert("type".into(), "object".into());
+    root.entry("properties").or_insert_with(|| Map::new().into());
+    root
+}
+
+fn drop_formats(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if fields.get("format").is_some_and(Value::is_string) {
+                fields.remove("format");
+            }
+            fields.values_mut().for_each(drop_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_formats),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_has_a_manual_and_schemas_that_are_schemas() {
+        for row in TOOLS {
+            let spec = row.spec();
+            assert!(
+                spec.description.ends_with('.') && spec.description.len() > 40,
+                "{}",
+                spec.name
+            );
+            for schema in [spec.input, spec.output] {
+                let schema = Value::Object(schema);
+                assert!(jsonschema::meta::is_valid(&schema), "{} {schema}", spec.name);
+                assert_eq!(schema["type"], "object", "{}", spec.name);
+            }
+        }
+    }
+}

@@ -79,6 +79,7 @@ fn main() {
             None,
         ),
     ];
+    shell_calls(&project, rounds);
     for (name, event, other, target) in pairs {
         if !is_there(&other()) {
             eprintln!("skipped: {name}: it is not installed");
@@ -86,6 +87,39 @@ fn main() {
         }
         let times = in_turn(rounds, hook, other, event);
         report(name, times, target);
+    }
+}
+
+/// What the wall adds to a shell call: with namespaces, and by Landlock alone.
+fn shell_calls(project: &Project, rounds: usize) {
+    let without = project.path_without_bubblewrap();
+    let event = project.event("Bash", &json!({ "command": "true" }));
+    for (level, path, allowed_ms) in [("b", None, 8.0), ("c", Some(&without), 1.5)] {
+        let walled = |text: &str| {
+            let mut command = project.program("waypost-shell", &[text]);
+            if let Some(path) = path {
+                command.env("PATH", path);
+            }
+            command.env("SHELL", "/bin/sh");
+            command
+        };
+        let mut probe = walled("echo $WAYPOST_WALL");
+        let said = probe.stdout(Stdio::piped()).output().unwrap().stdout;
+        if String::from_utf8_lossy(&said).trim() != level {
+            eprintln!("skipped: a call at level {level}: this machine has it not");
+            continue;
+        }
+        let plain = || {
+            let mut command = quiet("/bin/sh");
+            command.args(["-c", "true"]);
+            command
+        };
+        let times = in_turn(rounds, || walled("true"), &plain, &event);
+        let name = format!("waypost-shell true at level {level}, beside sh -c true");
+        report(&name, times, None);
+        let added = times[0].saturating_sub(times[1]);
+        let name = format!("what the wall adds to a call at level {level}, beside what it may");
+        report(&name, [added, Duration::from_secs_f64(allowed_ms / 1e3)], Some("<= 1.0"));
     }
 }
 
@@ -133,6 +167,7 @@ impl Project {
     fn program(&self, name: &str, words: &[&str]) -> Command {
         let built = match name {
             "waypost" => env!("CARGO_BIN_EXE_waypost"),
+            "waypost-shell" => env!("CARGO_BIN_EXE_waypost-shell"),
             _ => env!("CARGO_BIN_EXE_waypost-hook"),
         };
         let folder = env::var_os("WAYPOST_BENCH_PROGRAMS").map(PathBuf::from);
@@ -140,6 +175,21 @@ impl Project {
         command.args(words).current_dir(self.folder.path()).env("HOME", self.home.path());
         command.env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
         command
+    }
+
+    /// A path with everything but bubblewrap.
+    fn path_without_bubblewrap(&self) -> PathBuf {
+        let folder = self.home.path().join("bin");
+        fs::create_dir(&folder).unwrap();
+        for place in ["/usr/bin", "/bin"] {
+            for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+                if entry.file_name() != "bwrap" {
+                    let _known =
+                        std::os::unix::fs::symlink(entry.path(), folder.join(entry.file_name()));
+                }
+            }
+        }
+        folder
     }
 
     /// An event as Claude Code sends it, in a file.

@@ -1,15 +1,17 @@
 //! What can be typed: the commands, their arguments, and the manual that `--help` prints.
 
 use crate::command::{
-    adopt::AdoptArgs, agents::AgentsArgs, completions::CompletionsArgs, config::ConfigArgs,
-    demo::DemoArgs, develop::DevelopArgs, doctor::DoctorArgs, hook::HookArgs, inbox::InboxArgs,
-    init::InitArgs, log::LogArgs, man::ManArgs, notify::NotifyArgs, open::OpenArgs,
-    resolve::ResolveArgs, run::RunArgs, schema::SchemaArgs, sim::SimArgs,
-    statusline::StatuslineArgs, validate::ValidateArgs, why::WhyArgs, worktree::WorktreeArgs,
+    adopt::AdoptArgs, agents::AgentsArgs, broker::BrokerArgs, completions::CompletionsArgs,
+    config::ConfigArgs, context::AgentContextArgs, demo::DemoArgs, develop::DevelopArgs,
+    doctor::DoctorArgs, hook::HookArgs, import::ImportArgs, inbox::InboxArgs, init::InitArgs,
+    log::LogArgs, man::ManArgs, mcp::McpArgs, memory::MemoryArgs, notify::NotifyArgs,
+    open::OpenArgs, pin::PinArgs, resolve::ResolveArgs, run::RunArgs, schema::SchemaArgs,
+    serve::ServeArgs, sim::SimArgs, statusline::StatuslineArgs, task::TaskArgs,
+    validate::ValidateArgs, why::WhyArgs, worktree::WorktreeArgs,
 };
 use crate::{complete, examples};
 use anstream::ColorChoice;
-use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use std::{ffi::OsString, path::PathBuf};
 
 /// Keep long-running coding agents on the road
@@ -45,6 +47,16 @@ pub(crate) struct Cli {
 
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// Reads what was typed. Help and errors, and only they, come from the whole command line: its
+/// examples and completions take as long to put together as a short command does.
+pub(crate) fn parse() -> clap::error::Result<Cli> {
+    let matches = match Cli::command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(_) => command().try_get_matches()?,
+    };
+    Cli::from_arg_matches(&matches)
 }
 
 /// The whole command line, with examples and with completion of what only the project knows.
@@ -110,6 +122,11 @@ pub(crate) enum Command {
     Inbox(InboxArgs),
     Develop(DevelopArgs),
     Run(RunArgs),
+    Serve(ServeArgs),
+    Task(TaskArgs),
+    Memory(MemoryArgs),
+    Context(AgentContextArgs),
+    Import(ImportArgs),
     Open(OpenArgs),
     Worktree(WorktreeArgs),
     Agents(AgentsArgs),
@@ -120,12 +137,16 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     Doctor(DoctorArgs),
     Config(ConfigArgs),
+    Pin(PinArgs),
     Hook(HookArgs),
+    Mcp(McpArgs),
     Statusline(StatuslineArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     Demo(DemoArgs),
     Sim(SimArgs),
+    #[command(hide = true)]
+    Broker(BrokerArgs),
     /// Print the reference of all commands as Markdown
     #[command(hide = true)]
     Reference,

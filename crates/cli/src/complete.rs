@@ -14,11 +14,22 @@ use std::{
     ffi::{OsStr, OsString},
     path::PathBuf,
 };
-use waypost_engine::{EngineError, Project, agent, identify, tasks};
-use waypost_model::{layout, workflow::GateName};
+use waypost_engine::{
+    EngineError, Project, agent, identify,
+    served::{self, TaskFilter},
+    tasks,
+};
+use waypost_model::{
+    inbox::{Entry, ReplyVerb},
+    layout,
+    workflow::GateName,
+};
 
 /// The variable by which a completion script asks, and names its shell.
 pub(crate) const VARIABLE: &str = layout::variable::COMPLETE;
+
+/// How many tasks of the server are offered: more do not fit on a screen.
+const OFFERED_MAX: usize = 200;
 
 /// Something that can be named on the command line: its name, and what helps to choose it.
 type Named = (String, String);
@@ -63,10 +74,22 @@ fn below(command: Command, path: &mut Vec<String>) -> Command {
 fn source(path: &[&str], argument: &str) -> Option<Source> {
     match (path, argument) {
         (["run", ..] | ["why" | "open" | "log"], "id" | "ids") => Some(tasks),
-        (["inbox", ..], "id") => Some(entries),
+        (["task", ..], "id" | "after" | "from") => Some(served_tasks),
+        (["inbox", verb], "id") => Some(match verb.parse() {
+            Ok(ReplyVerb::Answer) => |project| entries(project, Some(ReplyVerb::Answer)),
+            Ok(ReplyVerb::Provide) => |project| entries(project, Some(ReplyVerb::Provide)),
+            Ok(ReplyVerb::Decline) => |project| entries(project, Some(ReplyVerb::Decline)),
+            Ok(ReplyVerb::Approve) => |project| entries(project, Some(ReplyVerb::Approve)),
+            Ok(ReplyVerb::Changes) => |project| entries(project, Some(ReplyVerb::Changes)),
+            Ok(ReplyVerb::Retry) => |project| entries(project, Some(ReplyVerb::Retry)),
+            Ok(ReplyVerb::Accept) => |project| entries(project, Some(ReplyVerb::Accept)),
+            Ok(ReplyVerb::Fail) => |project| entries(project, Some(ReplyVerb::Fail)),
+            Err(_) => |project| entries(project, None),
+        }),
         (["develop", "checkpoint", ..], "id") => Some(checkpoints),
         (["develop", "gate", ..], "name") => Some(gates),
-        (["run" | "develop", ..], "agent") | (["agents", "check"], "names") => Some(agents),
+        (["run" | "develop", ..] | ["task", "new" | "edit"], "agent")
+        | (["agents", "check"], "names") => Some(agents),
         _ => None,
     }
 }
@@ -106,9 +129,17 @@ fn tasks(project: &mut Project) -> Result<Vec<Named>, EngineError> {
     Ok(tasks.map(named).collect())
 }
 
-fn entries(project: &mut Project) -> Result<Vec<Named>, EngineError> {
+fn served_tasks(project: &mut Project) -> Result<Vec<Named>, EngineError> {
+    let filter = TaskFilter { limit: OFFERED_MAX, ..TaskFilter::default() };
+    let rows = served::list(project, &filter)?.into_iter();
+    Ok(rows.map(|row| (row.id.to_string(), row.title)).collect())
+}
+
+/// What waits; with a verb, what takes it.
+fn entries(project: &mut Project, verb: Option<ReplyVerb>) -> Result<Vec<Named>, EngineError> {
     let inbox = project.inbox()?;
-    let named = inbox.open().iter();
+    let takes = |entry: &&Entry| verb.is_none_or(|verb| entry.question.verbs().contains(&verb));
+    let named = inbox.open().iter().filter(takes);
     Ok(named.map(|entry| (entry.id.to_string(), entry.question.title.clone())).collect())
 }
 

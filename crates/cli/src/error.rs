@@ -118,6 +118,11 @@ impl CliError {
         self
     }
 
+    /// What leads on; any one of these.
+    pub(crate) fn next_steps(&self) -> &[NextStep] {
+        &self.steps
+    }
+
     /// Prints the error to stderr, as text or as one line of JSON.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         if self.kind == Kind::Unheard {
@@ -196,7 +201,7 @@ impl From<Rejected> for CliError {
             Cause::Reserved => Some("a person types it, with no agent program above the terminal"),
             Cause::Fenced => Some("another attempt has taken over; leave the task to it"),
             Cause::Stale => Some("stop here; reading is still allowed"),
-            Cause::Rule | Cause::Unknown | Cause::Bug => None,
+            Cause::Rule | Cause::Outdated | Cause::Unknown | Cause::Bug => None,
         };
         let told = Self::new(rejected.code, rejected.message).steps(rejected.next);
         hint.into_iter().fold(told, Self::hint)

@@ -46,6 +46,21 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     ("run retry", &[("waypost run retry T1.3", "open a failed task again")]),
+    (
+        "task",
+        &[
+            (
+                "waypost task new 'A tea shop' --type create_app --file brief.md --submit",
+                "hand in work",
+            ),
+            ("waypost task list --state review", "what waits for your review"),
+            ("waypost task show task_k3v9x2ab", "one task in full"),
+            (
+                "waypost task retry task_k3v9x2ab",
+                "try a failed one again from its newest checkpoint",
+            ),
+        ],
+    ),
     ("why", &[("waypost why T2.1", "what holds the task, and since which event")]),
     (
         "inbox",
@@ -54,6 +69,9 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("waypost inbox show q3", "one question in full"),
             ("waypost inbox answer q3", "choose an answer at the terminal"),
             ("waypost inbox answer q3 allow", "answer it at once"),
+            ("waypost inbox approve q4 --version 2", "approve a review as you have seen it"),
+            ("waypost inbox changes q4 --file notes.md", "ask for changes"),
+            ("waypost inbox provide q5", "type a value that is not shown"),
         ],
     ),
     (
@@ -72,6 +90,21 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("waypost log T1.3", "events about one task"),
             ("waypost log --refused", "what the hook refused, to which agent and why"),
             ("waypost log --follow", "go on printing as more happens"),
+        ],
+    ),
+    (
+        "context",
+        &[
+            ("waypost context --for worker --task T1.3", "what an agent at a task should know"),
+            ("waypost context --for reviewer --budget 500", "the most important in 500 tokens"),
+        ],
+    ),
+    (
+        "memory search",
+        &[
+            ("waypost memory search 'retry policy'", "everything about it, the best first"),
+            ("waypost memory search --kind decision --since 30d cache", "what was decided lately"),
+            ("waypost memory search --file src/cart.rs price", "what concerns a file"),
         ],
     ),
     (

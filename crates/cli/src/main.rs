@@ -17,7 +17,6 @@ mod suggest;
 mod usage;
 
 use args::{Cli, Color, Command};
-use clap::FromArgMatches as _;
 use error::CliError;
 use output::Output;
 use std::{
@@ -43,6 +42,13 @@ impl Context {
 }
 
 fn main() -> ExitCode {
+    if waypost_wall::broker::is_inside() && env::args_os().nth(1).is_none_or(|it| it != "sim") {
+        // Nothing of ours can be changed from in here. Without a listener this is not inside any more.
+        let asked = waypost_hook::shell::ask_outside("waypost", env::args_os().skip(1).collect());
+        if let Ok(code) = asked {
+            return ExitCode::from(code);
+        }
+    }
     // Every tool call of an agent may wait for this one, so nothing else is done before it.
     let mut words = env::args().skip(1);
     let first = words.next();
@@ -58,10 +64,10 @@ fn main() -> ExitCode {
     Color::typed(env::args_os().skip(1)).apply();
     let parsed = match complete::answer() {
         Ok(true) => return ExitCode::SUCCESS,
-        Ok(false) => args::command().try_get_matches(),
+        Ok(false) => args::parse(),
         Err(error) => Err(error),
     };
-    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => return usage::tell(&error),
     };
@@ -97,9 +103,14 @@ fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Inbox(args) => command::inbox::run(&context, &args),
         Command::Develop(args) => command::develop::run(&context, &args),
         Command::Run(args) => command::run::run(&context, &args),
+        Command::Serve(args) => command::serve::run(&context, &args),
+        Command::Context(args) => command::context::run(&context, &args),
         Command::Agents(args) => command::agents::run(&context, &args),
         Command::Notify(args) => command::notify::run(&context, &args),
+        Command::Memory(args) => command::memory::run(&context, &args),
+        Command::Import(args) => command::import::run(&context, &args),
         Command::Open(args) => command::open::run(&context, &args),
+        Command::Task(args) => command::task::run(&context, &args),
         Command::Worktree(args) => command::worktree::run(&context, &args),
         Command::Resolve(args) => command::resolve::run(&context, &args),
         Command::Adopt(args) => command::adopt::run(&context, &args),
@@ -107,12 +118,15 @@ fn run(cli: Cli) -> Result<ExitCode, CliError> {
         Command::Schema(args) => command::schema::run(&context, &args),
         Command::Doctor(args) => command::doctor::run(&context, &args),
         Command::Config(args) => command::config::run(&context, &args),
+        Command::Pin(_) => command::pin::run(&context),
         Command::Hook(args) => command::hook::run(&args),
+        Command::Mcp(_) => command::mcp::run(&context),
         Command::Statusline(_) => command::statusline::run(&context),
         Command::Completions(args) => command::completions::run(&context, &args),
         Command::Man(args) => command::man::run(&context, &args),
         Command::Demo(args) => command::demo::run(&context, &args),
         Command::Sim(args) => command::sim::run(&context, &args),
+        Command::Broker(args) => command::broker::run(&context, &args),
         Command::Reference => command::reference::run(&context),
     }
 }

@@ -1,5 +1,6 @@
 //! `waypost doctor`: what is wrong here, and what to do.
 
+use super::pin;
 use crate::data::Examined;
 use crate::{
     Context,
@@ -23,7 +24,7 @@ pub(crate) struct DoctorArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<ExitCode, CliError> {
-    let doctor = Doctor::new(&context.directory, identify())?;
+    let doctor = Doctor::new(&context.directory, identify(), pin::typed_unseen)?;
     let mut findings = doctor.examine();
     if args.fix {
         let mut repairs: Vec<_> = findings.iter().filter_map(|it| it.repair.as_ref()).collect();
@@ -35,14 +36,18 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<ExitCode, CliE
         }
         findings = doctor.examine();
     }
-    if context.out.json {
-        let rows: Vec<_> = findings.iter().map(finding_json).collect();
-        context.out.json_list(&rows)?;
-    } else {
-        findings.iter().try_for_each(|finding| print(context, finding))?;
-    }
+    print_all(context, &findings)?;
     let is_bad = findings.iter().any(|finding| finding.verdict == Health::Bad);
     Ok(if is_bad { ExitCode::from(Kind::Failed as u8) } else { ExitCode::SUCCESS })
+}
+
+/// Prints what was found, as lines or as data.
+pub(crate) fn print_all(context: &Context, findings: &[Finding]) -> Result<(), CliError> {
+    if context.out.json {
+        let rows: Vec<_> = findings.iter().map(finding_json).collect();
+        return Ok(context.out.json_list(&rows)?);
+    }
+    findings.iter().try_for_each(|finding| print(context, finding))
 }
 
 fn print(context: &Context, finding: &Finding) -> Result<(), CliError> {

@@ -1,13 +1,13 @@
 //! `waypost init`: makes a project ready, or takes out again what that put in.
 
-use super::{open, say_notices};
+use super::{open, pin, say_notices};
 use crate::data::{HookReport, InitLine, RegisteredAgent, RemovedFile, RemovedSetup};
 use crate::{Context, error::CliError};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::{path::Path, process::ExitCode};
 use waypost_engine::{
     AgentChoice, AgentSetup, Change, GitHookSetup, InitOptions, InitReport, Product, Project,
-    Removal, Removed, Sharing, identify, init,
+    Removal, Removed, ServerSetup, Sharing, identify, init,
 };
 
 /// Make this project ready for Waypost
@@ -68,6 +68,7 @@ pub(crate) fn run(context: &Context, args: &InitArgs) -> Result<ExitCode, CliErr
     }
     let mut project = if args.fresh {
         let mut project = Project::find(&context.directory, identify())?;
+        project.ask_pin_by(pin::typed_unseen);
         init::begin_anew(&mut project)?;
         project
     } else {
@@ -82,12 +83,14 @@ pub(crate) fn run(context: &Context, args: &InitArgs) -> Result<ExitCode, CliErr
             made_journal: report.made_journal,
             excluded: report.excluded.iter().map(ToString::to_string).collect(),
             agents: report.agents.iter().map(agent_json).collect(),
+            servers: report.servers.iter().map(server_json).collect(),
             skipped: report.skipped.iter().map(|it| it.as_str()).collect(),
             git_hooks: report.git_hooks.iter().map(git_hook_json).collect(),
         })?;
         return Ok(ExitCode::SUCCESS);
     }
     say_report(context, &project, &report, args.sharing());
+    pin::offer(context, project.actor())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -99,6 +102,7 @@ fn say_report(context: &Context, project: &Project, report: &InitReport, sharing
         context.out.note(format!("the journal is in {state}"));
     }
     report.agents.iter().for_each(|setup| say_agent(context, setup));
+    report.servers.iter().for_each(|setup| say_server(context, setup));
     say_skipped(context, &report.skipped);
     report.git_hooks.iter().for_each(|setup| say_git_hook(context, setup));
     if !report.excluded.is_empty() {
@@ -135,6 +139,20 @@ fn say_agent(context: &Context, setup: &AgentSetup) {
     }
 }
 
+fn say_server(context: &Context, setup: &ServerSetup) {
+    let ServerSetup { product, file, change } = setup;
+    let title = product.title();
+    context.out.note(match change {
+        Change::Added => format!("{title}: the tools (MCP) are in {file}"),
+        Change::Updated => format!("{title}: the tools (MCP) in {file} are up to date again"),
+        Change::Unchanged => return,
+        Change::Tracked => format!(
+            "{title}: {file} is tracked by git and was left alone; add the server `waypost mcp` in \
+             your own settings, or `waypost init --shared` puts it there for everybody"
+        ),
+    });
+}
+
 fn say_skipped(context: &Context, skipped: &[Product]) {
     let Some(first) = skipped.first() else { return };
     let titles: Vec<&str> = skipped.iter().map(|product| product.title()).collect();
@@ -161,6 +179,7 @@ fn say_git_hook(context: &Context, setup: &GitHookSetup) {
 
 fn remove(context: &Context, args: &InitArgs) -> Result<ExitCode, CliError> {
     let mut project = Project::find(&context.directory, identify())?;
+    project.ask_pin_by(pin::typed_unseen);
     let removed = init::remove(&mut project, args.sharing())?;
     say_notices(context, &mut project);
     let state = &project.place().state;
@@ -209,6 +228,14 @@ fn change_word(change: Change) -> &'static str {
 }
 
 fn agent_json(setup: &AgentSetup) -> RegisteredAgent<'_> {
+    RegisteredAgent {
+        agent: setup.product.as_str(),
+        file: setup.file,
+        change: change_word(setup.change),
+    }
+}
+
+fn server_json(setup: &ServerSetup) -> RegisteredAgent<'_> {
     RegisteredAgent {
         agent: setup.product.as_str(),
         file: setup.file,

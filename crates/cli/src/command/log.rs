@@ -212,10 +212,24 @@ fn details(body: &Value) -> String {
             Value::Object(question) if name == "question" => {
                 format!("{} ", shown(question.get("title").unwrap_or(&Value::Null)))
             }
+            Value::Object(it) if name == "conversation" => {
+                let [agent, id] =
+                    ["agent", "id"].map(|key| shown(it.get(key).unwrap_or(&Value::Null)));
+                format!("agent={agent} conversation={id} {}", behind(it.get("wall")))
+            }
             Value::Object(evidence) if evidence.contains_key("kind") => {
                 format!("{name}={} ", shown(&evidence["kind"]))
             }
             value => format!("{name}={} ", shown(value)),
         })
         .collect()
+}
+
+/// The wall that an agent was behind as a whole; nothing where it was not recorded.
+fn behind(wall: Option<&Value>) -> String {
+    match wall.and_then(Value::as_str) {
+        None => String::new(),
+        Some("none") => "without a wall ".to_owned(),
+        Some(level) => format!("behind the wall, level {} ", level.to_uppercase()),
+    }
 }

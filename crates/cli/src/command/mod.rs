@@ -2,27 +2,36 @@
 
 pub(crate) mod adopt;
 pub(crate) mod agents;
+pub(crate) mod broker;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod context;
 pub(crate) mod demo;
 pub(crate) mod develop;
 pub(crate) mod doctor;
 pub(crate) mod hook;
+pub(crate) mod import;
 pub(crate) mod inbox;
 pub(crate) mod init;
 pub(crate) mod keeper;
 pub(crate) mod log;
 pub(crate) mod man;
+pub(crate) mod mcp;
+pub(crate) mod memory;
 pub(crate) mod notify;
 pub(crate) mod open;
+pub(crate) mod pin;
 pub(crate) mod reference;
 pub(crate) mod resolve;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod serve;
 pub(crate) mod sim;
 pub(crate) mod status;
 pub(crate) mod statusline;
+pub(crate) mod task;
 pub(crate) mod validate;
+pub(crate) mod value;
 pub(crate) mod watch;
 pub(crate) mod why;
 pub(crate) mod worktree;
@@ -39,6 +48,7 @@ use waypost_model::next::Weight;
 pub(crate) fn open(context: &Context) -> Result<Project, CliError> {
     let mut project = Project::open(&context.directory, identify())?;
     project.spell(spelling::command_line);
+    project.ask_pin_by(pin::typed_unseen);
     say_where(context, &project);
     say_notices(context, &mut project);
     Ok(project)

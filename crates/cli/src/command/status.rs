@@ -5,54 +5,43 @@ use super::{
     notify::{waiting_json, waiting_text},
     open,
 };
-use crate::data::{EntryReport, NotAdopted, RunReport, StatusReport};
+use crate::data::{EntryReport, MemoryReport, NotAdopted, RunReport, StatusReport};
 use crate::{
     Context,
     error::CliError,
     output::{BOLD, styled},
     show::{
+        memory as show_memory,
         run::{self as show_run, Extent},
         workflow as show_workflow,
     },
 };
 use std::{fmt::Write as _, process::ExitCode};
-use waypost_engine::{GateHealth, Project, adopt, agent, attendance, notify, summary};
+use waypost_engine::{
+    GateHealth, Project, adopt, agent, attendance,
+    entries::{self, WaitingEntry},
+    notify, served, summary, wall,
+};
+use waypost_model::inbox::Entry;
 
 /// How many inbox entries are shown in full.
 const ENTRIES_SHOWN: usize = 5;
 
 pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
     let mut project = open(context)?;
-    let inbox = project.inbox()?;
-    let engine = project.engine_holder()?;
-    let notices = notify::waiting(&mut project)?;
     if context.out.json {
-        let feature = project.workflow()?.feature.clone();
-        let (is_left, run) =
-            (attendance::has_lost_engine(&mut project)?, summary::of_run(&mut project)?);
-        let (loose_feature, loose_run) =
-            (adopt::loose_workflow(&mut project)?, adopt::loose_run(&mut project)?);
-        let checks = agent::checks(project.setup())?;
-        let checks = checks.iter().map(|(name, it)| (name.as_str(), check_data(&project, it)));
-        context.out.json(&StatusReport {
-            root: project.root(),
-            workflow: feature.as_ref().map(show_workflow::data),
-            run: run.as_ref().map(RunReport::from),
-            not_adopted: NotAdopted {
-                workflow: loose_feature.as_ref().map(show_workflow::data),
-                run: loose_run.as_ref().map(RunReport::from),
-            },
-            inbox: inbox.open().iter().map(EntryReport::from).collect(),
-            engine: engine.as_deref(),
-            engine_gone: is_left,
-            notices: waiting_json(&notices),
-            gates_of_agents: checks.collect(),
-        })?;
+        tell(&mut project, |report| context.out.json(report))??;
         return Ok(ExitCode::SUCCESS);
     }
+    let inbox = entries::waiting(&mut project)?;
+    let engine = project.engine_holder()?;
+    let notices = notify::waiting(&mut project)?;
+    let tasks = served::counts(&mut project)?;
+    let memory = project.memory()?.clone();
     let mut parts = Vec::new();
     if let Some(feature) = &project.workflow()?.feature {
         parts.push(show_workflow::text(feature));
+        parts.push(wall_text(&project));
     }
     if let Some(run) = summary::of_run(&mut project)? {
         let extent =
@@ -66,14 +55,15 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
     if let Some(run) = adopt::loose_run(&mut project)? {
         parts.push(show_run::text(&run) + note);
     }
-    if !inbox.open().is_empty() {
-        let mut text =
-            format!("{}  {} waiting for you\n", styled(BOLD, "Inbox"), inbox.open().len());
-        for entry in inbox.open().iter().take(ENTRIES_SHOWN) {
-            text.push_str(&format_entry(entry));
-        }
-        parts.push(text);
+    if !tasks.is_empty() {
+        let counts = tasks.iter().map(|(state, count)| format!("{count} {state}"));
+        let counts: Vec<String> = counts.collect();
+        parts.push(format!("{}  {}\n", styled(BOLD, "Tasks"), counts.join(", ")));
     }
+    if memory.current().is_some() {
+        parts.push(format!("{}  {}", styled(BOLD, "Memory"), show_memory::text(&memory)));
+    }
+    parts.extend((!inbox.is_empty()).then(|| inbox_text(&inbox)));
     if !notices.is_empty() {
         parts.push(waiting_text(&notices));
     }
@@ -89,6 +79,47 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
     }
     context.out.raw(&parts.join("\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Hands on where everything stands, as data.
+pub(crate) fn tell<T>(
+    project: &mut Project,
+    told: impl FnOnce(&StatusReport<'_>) -> T,
+) -> Result<T, CliError> {
+    let inbox = entries::waiting(project)?;
+    let engine = project.engine_holder()?;
+    let notices = notify::waiting(project)?;
+    let tasks = served::counts(project)?;
+    let memory = project.memory()?.clone();
+    let feature = project.workflow()?.feature.clone();
+    let (is_left, run) = (attendance::has_lost_engine(project)?, summary::of_run(project)?);
+    let (loose_feature, loose_run) = (adopt::loose_workflow(project)?, adopt::loose_run(project)?);
+    let checks = agent::checks(project.setup())?;
+    let checks = checks.iter().map(|(name, it)| (name.as_str(), check_data(project, it)));
+    Ok(told(&StatusReport {
+        root: project.root(),
+        workflow: feature.as_ref().map(show_workflow::data),
+        run: run.as_ref().map(RunReport::from),
+        not_adopted: NotAdopted {
+            workflow: loose_feature.as_ref().map(show_workflow::data),
+            run: loose_run.as_ref().map(RunReport::from),
+        },
+        tasks,
+        inbox: inbox.iter().map(EntryReport::from).collect(),
+        engine: engine.as_deref(),
+        engine_gone: is_left,
+        memory: memory.is_open().then(|| MemoryReport::from(&memory)),
+        notices: waiting_json(&notices),
+        gates_of_agents: checks.collect(),
+        wall: wall::known().as_str(),
+    }))
+}
+
+/// How far the wall around agents reaches, and whether that is enough.
+fn wall_text(project: &Project) -> String {
+    let (level, require) = (wall::known(), project.configuration().values.wall.require);
+    let shortfall = wall::shortfall(level, require).map(|text| format!("; {text}"));
+    format!("{}  level {level}{}\n", styled(BOLD, "Wall"), shortfall.unwrap_or_default())
 }
 
 /// Agents whose gate was not alive when it was checked, or was checked under other conditions.
@@ -109,6 +140,15 @@ fn agents_text(project: &Project) -> Result<String, CliError> {
     Ok(text)
 }
 
-fn format_entry(entry: &waypost_model::inbox::Entry) -> String {
+/// How many questions wait, and the first of them.
+fn inbox_text(inbox: &[WaitingEntry]) -> String {
+    let mut text = format!("{}  {} waiting for you\n", styled(BOLD, "Inbox"), inbox.len());
+    for waiting in inbox.iter().take(ENTRIES_SHOWN) {
+        text.push_str(&format_entry(&waiting.entry));
+    }
+    text
+}
+
+fn format_entry(entry: &Entry) -> String {
     format!("  {:5} {}\n", entry.id.as_str(), entry.question.title)
 }

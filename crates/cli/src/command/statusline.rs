@@ -12,6 +12,7 @@ use std::{
     process::ExitCode,
 };
 use waypost_engine::{Project, attendance, gate, summary};
+use waypost_hook::{Level, wall_level};
 use waypost_model::run::TaskStatus;
 use waypost_model::workflow::{CheckpointStatus, Feature, GateName};
 
@@ -60,7 +61,14 @@ fn told_folder() -> Option<std::path::PathBuf> {
 fn line(project: &mut Project) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(feature) = &project.workflow().ok()?.feature {
-        parts.push(workflow(feature));
+        let mut text = workflow(feature);
+        if !feature.is_done() {
+            text.push_str(&match wall_level() {
+                Level::None => styled(YELLOW, " no wall"),
+                level => styled(DIM, format!(" wall {level}")),
+            });
+        }
+        parts.push(text);
     }
     if let Some(run) = summary::of_run(project).ok()? {
         let count = |status| run.count(status);

@@ -42,7 +42,7 @@ pub(crate) fn run(context: &Context, args: &ValidateArgs) -> Result<ExitCode, Cl
                 findings: validity.file.diagnostics,
             });
         } else {
-            show(context, &validity)?;
+            print_validity(context, &validity)?;
         }
     }
     if context.out.json {
@@ -51,7 +51,7 @@ pub(crate) fn run(context: &Context, args: &ValidateArgs) -> Result<ExitCode, Cl
     Ok(if all_valid { ExitCode::SUCCESS } else { ExitCode::from(Kind::BadInput as u8) })
 }
 
-fn show(context: &Context, validity: &Validity) -> Result<(), CliError> {
+pub(crate) fn print_validity(context: &Context, validity: &Validity) -> Result<(), CliError> {
     let path = validity.file.path.display();
     if !validity.file.diagnostics.is_empty() {
         crate::output::say(snippet::draw(&validity.file).trim_end());

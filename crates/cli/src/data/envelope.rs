@@ -1,11 +1,15 @@
 //! The version and the kind of what is printed, and the schema of each kind.
 
 use super::{
-    Adopted, AgentReport, Answered, CheckedAgent, Difference, EntryReport, ErrorLine, Examined,
-    FileValidity, InitLine, KindLine, LogLine, ModelServer, NoticesWaiting, OpenedReport,
-    PermitReport, PlanReport, PruneReport, RemovedSetup, ReviewReport, Revoked, RunEventLine,
-    RunLine, RunStatus, SettingLine, StatusLine, StatusReport, StopLine, TaskLine, TreeList,
-    TrialReport, TypeLine, UndoneTree, WhyReport, WorkflowReport,
+    Adopted, AgentReport, Answered, ArchiveReport, CheckedAgent, ContextReport, Difference,
+    EntryReport, ErrorLine, Examined, FileValidity, FoundLine, HistoryLine, ImportReport, InitLine,
+    KindLine, LogLine, MemoryBackedUp, MemoryBackupLine, MemoryBegunLine, MemoryPrunedLine,
+    MemoryReport, MemoryRestoredLine, MemoryTaskReport, MemoryValue, ModelServer, NoteReport,
+    NoticesWaiting, OpenedReport, PermitReport, PlanReport, PruneReport, RemovedSetup,
+    ReviewReport, Revoked, RunEventLine, RunLine, RunStatus, ServeLine, ServedTaskLine,
+    ServedWhyReport, SessionLine, SettingLine, StatisticsReport, StatusLine, StatusReport,
+    StopLine, TaskCheckpointLine, TaskLine, TaskTypeLine, TreeList, TrialReport, TypeLine,
+    UndoneTree, WhyReport, WorkflowReport,
 };
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
@@ -63,15 +67,31 @@ kinds! {
     Adopted<'_> = "adopted" "adopt";
     AgentReport<'_> = "agent" "agents, one for each";
     CheckedAgent = "agent_check" "agents check, one for each";
-    Answered<'_> = "answered" "inbox answer";
+    Answered<'_> = "answered" "inbox answer and the other verbs";
+    ArchiveReport<'_> = "archive" "task deliverables";
+    ContextReport<'_> = "context" "context";
     Difference<'_> = "difference" "run --verify, one for each";
     ErrorLine<'_> = "error" "every command that fails, on standard error";
     Examined<'_> = "examined" "doctor, one for each";
     FileValidity<'_> = "file_validity" "validate, one for each";
+    FoundLine<'_> = "found" "memory search, one for each";
+    ImportReport<'_> = "imported" "import";
     EntryReport<'_> = "inbox_entry" "inbox, one for each; inbox show";
     InitLine<'_> = "init" "init";
     KindLine<'_> = "kind" "schema, one for each";
     LogLine<'_> = "log_entry" "log, a line for each";
+    MemoryReport = "memory" "memory show";
+    MemoryBackupLine<'_> = "memory_backup" "memory backup --list, one for each";
+    MemoryBackedUp<'_> = "memory_backups_made" "memory backup";
+    MemoryBegunLine<'_> = "memory_begun" "memory init";
+    HistoryLine<'_> = "memory_entry" "memory history, one for each";
+    NoteReport<'_> = "memory_note" "memory note; memory notes, one for each";
+    MemoryPrunedLine = "memory_pruned" "memory prune";
+    MemoryRestoredLine<'_> = "memory_restored" "memory restore";
+    SessionLine<'_> = "memory_session" "memory context new-session";
+    StatisticsReport = "memory_statistics" "memory stats";
+    MemoryTaskReport<'_> = "memory_task" "memory task and memory step";
+    MemoryValue<'_> = "memory_value" "memory context and memory agent, get, set and unset";
     ModelServer = "model_server" "sim model";
     TrialReport<'_> = "notice_trial" "notify test, one for each target";
     NoticesWaiting<'_> = "notices_waiting" "notify send, one for each target";
@@ -86,6 +106,11 @@ kinds! {
     RunEventLine<'_> = "run_event" "run and run status --wait, a line for each";
     RunStatus<'_> = "run_status" "run status";
     StopLine = "run_stop" "run stop";
+    ServeLine = "serve_event" "serve, a line for each";
+    ServedTaskLine<'_> = "served_task" "task list, one for each; task new, edit, submit and others about one task";
+    TaskCheckpointLine<'_> = "served_task_checkpoint" "task checkpoints, one for each";
+    TaskTypeLine<'_> = "served_task_type" "task types, one for each";
+    ServedWhyReport<'_> = "served_task_why" "why, about a task of the server";
     SettingLine<'_> = "setting" "config show, one for each";
     StatusReport<'_> = "status" "status";
     StatusLine = "status_line" "statusline";

@@ -3,10 +3,10 @@
 use crate::spelling::{self, Step};
 use schemars::JsonSchema;
 use serde::Serialize;
-use waypost_engine::{Permit, Trial, Waiting};
+use waypost_engine::{Permit, Trial, Waiting, WaitingEntry};
 use waypost_model::{
     id::EntryId,
-    inbox::{Entry, QuestionKind, Subject},
+    inbox::{LineComment, PhaseReview, QuestionKind, ReplyVerb, Subject, WantedValue},
 };
 
 /// Something that waits for a person.
@@ -23,10 +23,33 @@ pub(crate) struct EntryReport<'a> {
     /// The possible answers; none: any text.
     pub(crate) choices: &'a [String],
     pub(crate) next: Vec<Step<'a>>,
+    /// How often it was worded; an answer may name the version that it is given for.
+    pub(crate) version: u32,
+    /// The verbs that it takes, the most usual first.
+    pub(crate) verbs: Vec<ReplyVerb>,
+    /// How many tasks wait for its answer, directly or not.
+    pub(crate) holds: usize,
+    /// Whether only a person's answer lets the work go on.
+    pub(crate) required: bool,
+    /// What is taken without an answer; null: it waits.
+    pub(crate) default: Option<DefaultReply<'a>>,
+    /// The value that is wanted; null: none.
+    pub(crate) value: Option<&'a WantedValue>,
+    /// What is to be reviewed; null: nothing.
+    pub(crate) review: Option<&'a PhaseReview>,
 }
 
-impl<'a> From<&'a Entry> for EntryReport<'a> {
-    fn from(entry: &'a Entry) -> Self {
+/// What is taken when no person answers in time.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DefaultReply<'a> {
+    pub(crate) verb: ReplyVerb,
+    pub(crate) text: &'a str,
+    pub(crate) at: String,
+}
+
+impl<'a> From<&'a WaitingEntry> for EntryReport<'a> {
+    fn from(WaitingEntry { entry, holds }: &'a WaitingEntry) -> Self {
+        let otherwise = entry.question.otherwise.as_ref().zip(entry.deadline);
         Self {
             id: &entry.id,
             since: entry.since.to_string(),
@@ -36,6 +59,17 @@ impl<'a> From<&'a Entry> for EntryReport<'a> {
             text: &entry.question.text,
             choices: &entry.question.choices,
             next: spelling::data(&entry.question.next),
+            version: entry.version,
+            verbs: entry.question.verbs(),
+            holds: *holds,
+            required: entry.question.is_required,
+            default: otherwise.map(|(otherwise, at)| DefaultReply {
+                verb: otherwise.reply.verb(),
+                text: otherwise.reply.text(),
+                at: at.to_string(),
+            }),
+            value: entry.question.wanted_value(),
+            review: entry.question.phase_review(),
         }
     }
 }
@@ -44,7 +78,11 @@ impl<'a> From<&'a Entry> for EntryReport<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Answered<'a> {
     pub(crate) answered: &'a EntryId,
+    pub(crate) verb: ReplyVerb,
     pub(crate) text: &'a str,
+    /// Comments on lines, of a request for changes.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub(crate) comments: &'a [LineComment],
 }
 
 /// Something that agents may do without asking.

@@ -6,26 +6,38 @@
 
 mod envelope;
 mod events;
+mod found;
 mod inbox;
+mod memory;
 mod run;
 mod setup;
+mod task;
 mod trees;
 mod workflow;
 
-pub(crate) use envelope::{Enveloped, KINDS, Printed, PrintedKind};
+pub(crate) use envelope::{Enveloped, KINDS, Printed, PrintedKind, schema_of};
 pub(crate) use events::{
     ErrorBody, ErrorLine, EventOf, FileFindings, LogLine, RunEvent, RunEventLine, StopEvent,
     StopLine,
 };
+pub(crate) use found::{ContextReport, FoundLine};
 pub(crate) use inbox::{Answered, EntryReport, NoticesWaiting, PermitReport, Revoked, TrialReport};
+pub(crate) use memory::{
+    ClearedCache, HistoryLine, MemoryBackedUp, MemoryBackupLine, MemoryBegunLine, MemoryPrunedLine,
+    MemoryReport, MemoryRestoredLine, MemoryTaskReport, MemoryValue, NoteReport, SessionLine,
+    StatisticsReport,
+};
 pub(crate) use run::{
     Difference, PlanReport, PlannedPhase, PlannedReport, Reason, RunLine, RunReport, RunStatus,
     TaskLine, WhyReport,
 };
 pub(crate) use setup::{
-    Adopted, AgentCheckReport, AgentReport, CheckedAgent, Examined, FileValidity, HookReport,
-    InitLine, KindLine, ModelServer, Obstruction, Programs, RegisteredAgent, RemovedFile,
-    RemovedSetup, SettingLine, StatusLine, TypeLine,
+    Adopted, AgentCheckReport, AgentReport, ArchiveReport, CheckedAgent, Examined, FileValidity,
+    HookReport, ImportReport, InitLine, KindLine, ModelServer, Obstruction, Programs,
+    RegisteredAgent, RemovedFile, RemovedSetup, ServeLine, SettingLine, StatusLine, TypeLine,
+};
+pub(crate) use task::{
+    ServedTaskLine, ServedWhyReport, TaskCheckpointLine, TaskTypeLine, reason_data,
 };
 pub(crate) use trees::{
     OpenedReport, PruneReport, PrunedTree, StayedTree, TreeList, TreeReport, UndoneTree,

@@ -205,8 +205,9 @@ pub(crate) struct Difference<'a> {
 /// What holds a task.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WhyReport<'a> {
-    pub(crate) id: &'a TaskId,
-    pub(crate) status: TaskStatus,
+    pub(crate) id: &'a str,
+    /// The status of the task; of a task of the memory that has ended, its result.
+    pub(crate) status: &'a str,
     /// Its dependencies are met, and something else keeps it from being started.
     pub(crate) held: bool,
     /// The nearest first; each follows from the next one.

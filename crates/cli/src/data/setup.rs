@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::{borrow::Cow, collections::BTreeMap, path::Path};
 use waypost_agent::programs;
 use waypost_engine::GateHealth;
-use waypost_model::{config::AgentAccess, diagnostic::Diagnostic};
+use waypost_model::{config::AgentAccess, diagnostic::Diagnostic, document::ServerTaskId};
 
 /// What was set up.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -19,6 +19,8 @@ pub(crate) struct InitLine<'a> {
     /// What git ignores from now on.
     pub(crate) excluded: Vec<String>,
     pub(crate) agents: Vec<RegisteredAgent<'a>>,
+    /// Where they were told of our server of tools (MCP).
+    pub(crate) servers: Vec<RegisteredAgent<'a>>,
     /// Agent programs that are not installed.
     pub(crate) skipped: Vec<&'static str>,
     pub(crate) git_hooks: Vec<HookReport<'a>>,
@@ -185,6 +187,24 @@ pub(crate) struct StatusLine {
     pub(crate) line: String,
 }
 
+/// What a task has left, packed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ArchiveReport<'a> {
+    pub(crate) id: &'a ServerTaskId,
+    pub(crate) file: &'a Path,
+    pub(crate) files: usize,
+    /// Unpacked.
+    pub(crate) bytes: u64,
+    pub(crate) checkpoint: u32,
+}
+
+/// What `serve` says of itself.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ServeLine {
+    /// `ready`: tasks are worked on from here on.
+    pub(crate) event: &'static str,
+}
+
 /// Where a scripted model listens, and what agent programs need to find it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(transform = with_programs)]
@@ -216,4 +236,14 @@ pub(crate) struct Programs {
     /// What has to be in the program's configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) config: Option<String>,
+}
+
+/// Tasks of another tool that were written into a TASKS.md.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ImportReport<'a> {
+    /// The file that was written; none: it was only looked at.
+    pub(crate) file: Option<&'a Path>,
+    pub(crate) tasks: usize,
+    /// What has no place in a TASKS.md of its own, and where it is now.
+    pub(crate) remarks: &'a [String],
 }

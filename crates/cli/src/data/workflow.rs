@@ -2,6 +2,7 @@
 
 use super::{
     inbox::{EntryReport, NoticesWaiting},
+    memory::MemoryReport,
     run::RunReport,
     setup::AgentCheckReport,
 };
@@ -70,14 +71,20 @@ pub(crate) struct StatusReport<'a> {
     pub(crate) run: Option<RunReport<'a>>,
     /// What state files say that no journal is behind.
     pub(crate) not_adopted: NotAdopted<'a>,
+    /// How many tasks of the server there are in each state.
+    pub(crate) tasks: BTreeMap<String, u64>,
     pub(crate) inbox: Vec<EntryReport<'a>>,
     /// Who acts for the project, in words.
     pub(crate) engine: Option<&'a str>,
     /// The engine of a run died and has left what it started.
     pub(crate) engine_gone: bool,
+    /// How the memory stands; none: it is not in use.
+    pub(crate) memory: Option<MemoryReport>,
     pub(crate) notices: Vec<NoticesWaiting<'a>>,
     /// What the last check of each agent's gate said.
     pub(crate) gates_of_agents: BTreeMap<&'a str, AgentCheckReport<'a>>,
+    /// How far the wall around agents reaches on this machine, by a try: b, c or none.
+    pub(crate) wall: &'static str,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -1,6 +1,7 @@
 //! Small pieces of text that several commands print.
 
 pub(crate) mod fit;
+pub(crate) mod memory;
 pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod workflow;
@@ -42,6 +43,15 @@ pub(crate) fn one_line(text: &str, length: usize) -> String {
 pub(crate) fn bar(done: usize, total: usize, width: usize) -> String {
     let filled = (done * width).checked_div(total).unwrap_or(0);
     format!("[{}{}]", "#".repeat(filled), "-".repeat(width - filled))
+}
+
+/// A size in the unit that fits, as in `40 KB`.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} KB", bytes / 1_000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
 }
 
 /// Tokens and money in a few words.

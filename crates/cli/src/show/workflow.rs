@@ -6,6 +6,7 @@ use crate::{
     spelling::{self, Step},
 };
 use std::fmt::Write as _;
+use waypost_hook::Level;
 use waypost_hook::spelling::advice;
 use waypost_model::workflow::{Checkpoint, CheckpointStatus, Feature, GateName, Phase, Rights};
 
@@ -97,7 +98,7 @@ fn checkpoints(feature: &Feature) -> String {
 }
 
 /// The state as facts for a model's context, in a few lines.
-pub(crate) fn context(feature: &Feature, rights: Rights) -> String {
+pub(crate) fn context(feature: &Feature, rights: Rights, level: Level) -> String {
     let passed = |gate| match feature.passes.iter().find(|pass| pass.gate == gate) {
         Some(pass) => {
             let evidence: Vec<String> = pass.evidence.iter().map(ToString::to_string).collect();
@@ -128,6 +129,7 @@ pub(crate) fn context(feature: &Feature, rights: Rights) -> String {
         let _infallible = writeln!(text, "The gates are suspended: {}.", suspension.reason);
     }
     let _infallible = writeln!(text, "Open now: {}. Closed: {}.", words(true), words(false));
+    let _infallible = writeln!(text, "{}", wall(level));
     let next: Vec<String> = feature.next_steps().iter().map(advice).collect();
     let _infallible = writeln!(text, "Next: {}.", next.join(", "));
     text.push_str(
@@ -135,6 +137,19 @@ pub(crate) fn context(feature: &Feature, rights: Rights) -> String {
          commands change it.",
     );
     text
+}
+
+/// What holds shell calls, for those who make them.
+fn wall(level: Level) -> String {
+    match level {
+        Level::None => "There is no wall on this machine: commands are judged by their text, and \
+                        what cannot be told is refused."
+            .to_owned(),
+        level => format!(
+            "Shell commands run behind a wall of level {level}: what is closed is read-only in \
+             there, and there are no credentials; `git push`, `gh pr` and `waypost` go through it."
+        ),
+    }
 }
 
 /// All phases in a line, the present one marked.

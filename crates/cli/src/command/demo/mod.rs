@@ -29,7 +29,7 @@ use waypost_engine::{
 use waypost_model::{
     actor::Actor,
     code::Code,
-    inbox::{Entry, QuestionKind},
+    inbox::{Entry, QuestionKind, Reply},
     layout,
     run::{Command as RunCommand, Mode, Settings},
     workflow::{CheckpointStep, Command as WorkflowCommand, GateName},
@@ -183,7 +183,7 @@ fn answer(
         let asked = if is_alone { None } else { choose(&entry.question.choices)? };
         let choice = asked.unwrap_or_else(|| first.clone());
         context.out.line(format!("$ {waypost} inbox answer {} {choice}", entry.id))?;
-        answer::give(project, &entry.id, &choice)?;
+        answer::give(project, &entry.id, Reply::answer(&choice))?;
     }
     Ok(())
 }

@@ -11,7 +11,11 @@ use crate::{
     show::workflow as show_workflow,
 };
 use clap::{Subcommand, ValueEnum};
-use std::{io, path::PathBuf, process::ExitCode};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 use waypost_engine::{EngineError, GateClaim, Project, adopt, evidence, gate, own_conversation};
 use waypost_model::{
     code::Code,
@@ -220,13 +224,22 @@ fn gate(context: &Context, project: &mut Project, action: &GateAction) -> Result
             let is_confirmed = project.actor().is_person()
                 && (*yes || wants_confirmation(project, gate, report.is_some()) && confirm(gate)?);
             let report = report.as_ref().map(|path| context.path(path));
-            let claim = GateClaim { report: report.as_deref(), is_confirmed };
-            let passed = evidence::pass_gate(project, gate, claim, &mut io::stderr());
-            passed.map_err(|error| with_next(error, vec![NextStep::PassGate { gate }]))?;
-            say_if_asked(project, gate)?;
+            pass_gate(project, gate, (report.as_deref(), is_confirmed), &mut io::stderr())?;
         }
     }
     Ok(())
+}
+
+/// Passes a gate with a report, or with a person's word; `echo` gets what its check prints.
+pub(crate) fn pass_gate(
+    project: &mut Project,
+    gate: GateName,
+    (report, is_confirmed): (Option<&Path>, bool),
+    echo: &mut dyn io::Write,
+) -> Result<(), CliError> {
+    let passed = evidence::pass_gate(project, gate, GateClaim { report, is_confirmed }, echo);
+    passed.map_err(|error| with_next(error, vec![NextStep::PassGate { gate }]))?;
+    say_if_asked(project, gate)
 }
 
 /// A gate that lacks a person's word is not passed: it was asked for, and that is said.
@@ -271,28 +284,39 @@ fn confirm(gate: GateName) -> Result<bool, CliError> {
 fn checkpoint(project: &mut Project, action: &CheckpointAction) -> Result<(), CliError> {
     let (id, step) = match action {
         CheckpointAction::Pass { id } => {
-            let id = parse_id(id)?;
-            let passed = evidence::pass_checkpoint(project, &id, &mut io::stderr());
-            let next =
-                vec![NextStep::PassCheckpoint { id: id.clone() }, NextStep::FailCheckpoint { id }];
-            return passed.map_err(|error| with_next(error, next));
+            return pass_checkpoint(project, &parse_id(id)?, &mut io::stderr());
         }
         CheckpointAction::Start { id } => {
             (id, CheckpointStep::Start { conversation: own_conversation() })
         }
         CheckpointAction::Fail { id, class } => {
-            let class = FailureClass::from_word(class).ok_or_else(|| {
-                CliError::new(Code::ClassUnknown, format!("`{class}` is no class of failure")).hint(
-                    "one of transient, validation, dependency, resource, structural, critical, \
-                     ENV_ISSUE, DESIGN_MISMATCH",
-                )
-            })?;
-            (id, CheckpointStep::Fail { class })
+            (id, CheckpointStep::Fail { class: parse_class(class)? })
         }
         CheckpointAction::Escalate { id } => (id, CheckpointStep::Escalate),
         CheckpointAction::Reopen { id } => (id, CheckpointStep::Reopen),
     };
     Ok(project.develop(Command::Checkpoint { id: parse_id(id)?, step })?)
+}
+
+/// Passes a checkpoint whose validation holds; `echo` gets what that prints.
+pub(crate) fn pass_checkpoint(
+    project: &mut Project,
+    id: &CheckpointId,
+    echo: &mut dyn io::Write,
+) -> Result<(), CliError> {
+    let passed = evidence::pass_checkpoint(project, id, echo);
+    let (id, same) = (id.clone(), id.clone());
+    let next = vec![NextStep::PassCheckpoint { id }, NextStep::FailCheckpoint { id: same }];
+    passed.map_err(|error| with_next(error, next))
+}
+
+pub(crate) fn parse_class(word: &str) -> Result<FailureClass, CliError> {
+    FailureClass::from_word(word).ok_or_else(|| {
+        CliError::new(Code::ClassUnknown, format!("`{word}` is no class of failure")).hint(
+            "one of transient, validation, dependency, resource, structural, critical, ENV_ISSUE, \
+             DESIGN_MISMATCH",
+        )
+    })
 }
 
 /// What is wanted on resuming.
@@ -352,7 +376,7 @@ fn parse_id(text: &str) -> Result<CheckpointId, CliError> {
     text.parse().map_err(|error: waypost_model::id::BadId| CliError::bad_input(error.to_string()))
 }
 
-fn parse_gate(name: &str) -> Result<GateName, CliError> {
+pub(crate) fn parse_gate(name: &str) -> Result<GateName, CliError> {
     GateName::from_word(name).ok_or_else(|| {
         let names: Vec<&str> = GateName::ALL.iter().map(|gate| gate.as_str()).collect();
         CliError::new(Code::GateUnknown, format!("`{name}` is no gate"))

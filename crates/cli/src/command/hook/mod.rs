@@ -5,6 +5,7 @@
 //! exit code and silence for a yes.
 
 mod git;
+mod rights;
 mod session;
 mod tool;
 
@@ -18,11 +19,9 @@ use std::{
     thread,
     time::Duration,
 };
-use waypost_agent::hook::{
-    Event, HookAnswer, INPUT_SIZE_MAX, Moment, Product, Reply, read, refuse_unread,
-};
+use waypost_agent::hook::{Event, HookAnswer, INPUT_SIZE_MAX, Moment, Reply, read, refuse_unread};
 use waypost_engine::{Clock, Project};
-use waypost_hook::{Spot, fence, folders, log};
+use waypost_hook::{Asked, Spot, fence, folders, is_second, log};
 use waypost_model::verdict::VerdictOutcome;
 
 /// How long a judgement may take. Agent programs wait for a minute and then take silence for a yes;
@@ -52,9 +51,12 @@ pub(crate) fn answer(words: &[String]) -> ExitCode {
     if words.first().is_some_and(|word| word == "git") {
         return git::answer(&words[1..]);
     }
-    let product = words.first().and_then(|word| Product::from_word(word));
-    let answered = panic::catch_unwind(AssertUnwindSafe(|| reply(product)));
-    let failed = || refuse_unread(product, "`waypost hook` has failed; this is a bug");
+    if words.first().is_some_and(|word| word == "rights") {
+        return rights::answer(&words[1..]);
+    }
+    let asked = Asked::of(words.to_vec());
+    let answered = panic::catch_unwind(AssertUnwindSafe(|| reply(&asked)));
+    let failed = || refuse_unread(asked.product, "`waypost hook` has failed; this is a bug");
     let reply = answered.unwrap_or_else(|_| failed());
     // An answer that no program takes cannot be given in another way.
     let _unheard = io::stderr().write_all(reply.stderr.as_bytes());
@@ -62,7 +64,8 @@ pub(crate) fn answer(words: &[String]) -> ExitCode {
     ExitCode::from(reply.code)
 }
 
-fn reply(product: Option<Product>) -> Reply {
+fn reply(asked: &Asked) -> Reply {
+    let product = asked.product;
     let mut input = Vec::new();
     let limit = INPUT_SIZE_MAX as u64 + 1;
     let is_read = io::stdin().take(limit).read_to_end(&mut input);
@@ -81,9 +84,10 @@ fn reply(product: Option<Product>) -> Reply {
                 refused("the gate did not answer in time; `waypost doctor` says more"),
                 refused("`waypost hook` has failed; this is a bug"),
             );
-            within(PATIENCE, move || event.reply(&consider(&event)), late).unwrap_or(failed)
+            let asked = asked.clone();
+            within(PATIENCE, move || event.reply(&consider(&asked, &event)), late).unwrap_or(failed)
         }
-        Ok(event) => event.reply(&consider(&event)),
+        Ok(event) => event.reply(&consider(asked, &event)),
         Err(error) => match folders(None).iter().any(|folder| tool::is_held(folder)) {
             true => refuse_unread(product, &format!("the event cannot be read: {error}")),
             false => Reply { stdout: String::new(), stderr: String::new(), code: 0 },
@@ -109,9 +113,14 @@ fn within<T: Send + 'static>(
     }
 }
 
-fn consider(event: &Event) -> HookAnswer {
+fn consider(asked: &Asked, event: &Event) -> HookAnswer {
+    let is_decided = matches!(event.moment, Moment::BeforeTool(_) | Moment::SettingsChange { .. });
+    if !is_decided && is_told_elsewhere(event) {
+        return HookAnswer::Silent;
+    }
     match &event.moment {
-        Moment::BeforeTool(call) => tool::before(event, call),
+        Moment::BeforeTool(call) => tool::before(asked, event, call),
+        Moment::SettingsChange { source } => session::settings_change(event, source),
         Moment::AfterTool(_) => session::after_tool(event),
         Moment::SessionStart { source } => session::start(event, source),
         Moment::BeforeCompaction { trigger } => session::compaction(event, trigger),
@@ -121,9 +130,16 @@ fn consider(event: &Event) -> HookAnswer {
     }
 }
 
+/// Whether the project's own registration tells what the plugin's would tell again.
+fn is_told_elsewhere(event: &Event) -> bool {
+    let folders = folders(Some(event));
+    let roots = folders.iter().flat_map(|folder| folder.ancestors());
+    is_second(event.product, roots)
+}
+
 /// Writes down what was answered, unless the agent's attempt belongs to another journal.
 fn note(event: &Event, spot: &Spot, outcome: VerdictOutcome) {
-    if fence::journal().is_some_and(|state| state != spot.state) {
+    if fence::journal().is_some_and(|state| state != spot.state) || is_told_elsewhere(event) {
         return;
     }
     log::note(spot, event, Clock.now(), outcome);
@@ -134,7 +150,7 @@ fn spot(project: &Project) -> Spot {
     let place = project.place();
     Spot {
         root: place.root.clone(),
-        git_common: place.git_common.clone(),
+        git_common: place.repository(),
         state: place.state.clone(),
         tree: place.tree.to_string(),
     }

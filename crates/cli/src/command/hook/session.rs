@@ -1,15 +1,30 @@
 //! What a conversation is told: at its start, when it is compacted, when it wants to stop, and
 //! when an edit of a window was taken up or refused.
 
-use super::{complain, folder, note, spot};
-use crate::{show::workflow as show_workflow, spelling::line};
+use super::{complain, folder, note, spot, tool::is_held};
+use crate::{
+    show::{memory as show_memory, workflow as show_workflow},
+    spelling::line,
+};
+use std::{env, path::Path};
 use waypost_agent::hook::{Event, HookAnswer};
-use waypost_engine::{Project, gate, has_sent_for, identify, is_sent_by_waypost};
-use waypost_hook::log;
+use waypost_engine::{
+    EngineError, Project,
+    context::{ContextRequest, context_for},
+    gate, has_sent_for, identify, is_sent_by_waypost, memory,
+};
+use waypost_hook::{folders, log, wall_level};
 use waypost_model::{
+    layout,
     verdict::VerdictOutcome,
     workflow::{Checkpoint, CheckpointStatus, Feature, Phase, Rights},
 };
+
+/// What an agent is in a conversation of which nothing else is known.
+const ROLE: &str = "worker";
+
+/// How much a conversation is told at its start: programs cut at ten thousand characters.
+const BUDGET: usize = 1_500;
 
 /// Puts the state into the model's context, as facts.
 pub(super) fn start(event: &Event, source: &str) -> HookAnswer {
@@ -17,14 +32,19 @@ pub(super) fn start(event: &Event, source: &str) -> HookAnswer {
     let opened = Project::open(&folder, identify()).and_then(|mut project| {
         let settings = project.configuration().values.workflow.rights();
         let feature = project.workflow()?.feature.clone().filter(|it| !it.is_done());
-        Ok((spot(&project), feature, settings))
+        let remembered = remembered(&folder, &mut project);
+        let known = known(&mut project, feature.is_some(), remembered.is_some())?;
+        let besides: Vec<String> = remembered.into_iter().chain(known).collect();
+        Ok((spot(&project), feature, settings, besides))
     });
     match opened {
-        Ok((_, None, _)) => HookAnswer::Silent,
-        Ok((spot, Some(feature), settings)) => {
+        Ok((_, None, _, besides)) if besides.is_empty() => HookAnswer::Silent,
+        Ok((_, None, _, besides)) => HookAnswer::Context(besides.join("\n")),
+        Ok((spot, Some(feature), settings, besides)) => {
             note(event, &spot, VerdictOutcome::Started { source: source.to_owned() });
             let rights = Rights::under(&feature, settings);
-            HookAnswer::Context(show_workflow::context(&feature, rights))
+            let told = show_workflow::context(&feature, rights, wall_level());
+            HookAnswer::Context([vec![told], besides].concat().join("\n"))
         }
         Err(error) if gate::may_be_held(&folder, &error) => HookAnswer::Context(format!(
             "Waypost keeps the state of the work here, and it cannot be read: {error}. Until a \
@@ -36,6 +56,47 @@ pub(super) fn start(event: &Event, source: &str) -> HookAnswer {
             HookAnswer::Silent
         }
     }
+}
+
+/// What a conversation should know besides how its workflow stands: after a compaction all of it is gone.
+fn known(
+    project: &mut Project,
+    knows_state: bool,
+    knows_memory: bool,
+) -> Result<Option<String>, EngineError> {
+    let task = env::var(layout::variable::TASK).ok().and_then(|id| id.parse().ok());
+    let request = ContextRequest {
+        role: ROLE.to_owned(),
+        budget: BUDGET,
+        knows_state: knows_state && task.is_none(),
+        knows_memory,
+        task,
+        files: Vec::new(),
+    };
+    let text = context_for(project, &request)?.text.trim_end().to_owned();
+    Ok((!text.is_empty()).then(|| format!("What Waypost knows about the work here:\n{text}")))
+}
+
+/// What the memory has to say; a day's first conversation begins a session of the shared context. That
+/// it cannot be written down stands in no conversation's way.
+fn remembered(folder: &Path, project: &mut Project) -> Option<String> {
+    if let Err(error) = memory::renew_session(project) {
+        complain(folder, &error);
+    }
+    project.memory().ok().and_then(show_memory::brief)
+}
+
+/// While a workflow is active, settings that change are not taken over: with them an agent could
+/// switch the hook off, or name a program that is not asked about.
+pub(super) fn settings_change(event: &Event, source: &str) -> HookAnswer {
+    let is_active = folders(Some(event)).iter().any(|folder| is_held(folder));
+    if !is_active {
+        return HookAnswer::Silent;
+    }
+    let what = if source.is_empty() { "settings" } else { source };
+    HookAnswer::Refuse(format!(
+        "a workflow is active, so changed {what} count from the next conversation on"
+    ))
 }
 
 /// A compaction can only be written down; what comes after it is told what there is to know.

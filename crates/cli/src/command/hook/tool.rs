@@ -1,10 +1,15 @@
 //! Before a tool call: the judgement on the journal.
 
-use super::{note, spot};
-use std::path::Path;
+use super::{is_told_elsewhere, note, spot};
+use std::path::{Path, PathBuf};
 use waypost_agent::hook::{Event, HookAnswer, ToolCall};
-use waypost_engine::{EngineError, gate};
-use waypost_hook::{Case, Ruling, Spot, folders, spelling};
+use waypost_engine::{
+    EngineError, Project,
+    gate::{self, Leaving},
+};
+use waypost_hook::{
+    Asked, Case, Ruling, Spot, Wall, fence, folders, is_whole, lost_shell, spelling,
+};
 use waypost_model::{
     layout,
     next::NextStep,
@@ -19,18 +24,34 @@ pub(super) struct Refused {
 }
 
 /// The answer of all projects that have a say; the first refusal counts.
-pub(super) fn before(event: &Event, call: &ToolCall) -> HookAnswer {
+pub(super) fn before(asked: &Asked, event: &Event, call: &ToolCall) -> HookAnswer {
     let folders = folders(Some(event));
     let Some(here) = folders.first() else { return HookAnswer::Silent };
-    let mut asked: Vec<Spot> = Vec::new();
+    if let Some(reason) = lost_shell(event.product, call) {
+        return HookAnswer::Refuse(reason);
+    }
+    let wall = Wall::around(event.product, call);
+    let judge = |case: &Case<'_>| Case { is_walled: wall.is_some(), ..*case }.judge(call);
+    let (mut seen, mut is_held) = (Vec::<Spot>::new(), false);
+    // The journal that the registration names has to be one of those around.
+    let mut is_known = asked.journal.is_none();
+    let gone = |id: &str| lost(start_of(&folders), id, &judge, here);
     for start in &folders {
-        let (spot, ruled) = ask(start, |case| case.judge(call), here);
-        if asked.contains(&spot) {
+        is_known = is_known || asked.journal == gate::journal_id(start);
+    }
+    let lost = asked.journal.as_deref().filter(|_| !is_known).map(gone);
+    // Why a journal cannot be read is told before that it is not the one.
+    let all = folders.iter().map(|start| ask(start, judge, here)).chain(lost);
+    for (spot, ruled) in all {
+        if seen.contains(&spot) {
             continue;
         }
+        is_held |= !matches!(ruled, Ruled::Free);
         match ruled {
-            Ruled::Free => {}
-            Ruled::Allowed => {
+            // No gate is asked. What an agent of ours does is written down all the same: a call without
+            // a verdict is one that went past the hook.
+            Ruled::Free if fence::journal().is_none() => {}
+            Ruled::Free | Ruled::Allowed => {
                 let (tool, call) = (call.name.clone(), call.id.clone());
                 note(event, &spot, VerdictOutcome::Allowed { tool, call });
             }
@@ -45,9 +66,45 @@ pub(super) fn before(event: &Event, call: &ToolCall) -> HookAnswer {
                 return HookAnswer::Refuse(message);
             }
         }
-        asked.push(spot);
+        seen.push(spot);
     }
-    HookAnswer::Silent
+    let rewritten = wall
+        .filter(|_| (is_held || is_whole()) && !is_told_elsewhere(event))
+        .and_then(|wall| wall.rewrite(call));
+    rewritten.map_or(HookAnswer::Silent, HookAnswer::Rewrite)
+}
+
+/// The project that the agent program takes for its own: the last folder that has a say.
+fn start_of(folders: &[PathBuf]) -> &Path {
+    folders.last().map_or_else(|| Path::new("/"), PathBuf::as_path)
+}
+
+/// The answer where the journal that the hook was registered with is gone.
+fn lost(
+    start: &Path,
+    id: &str,
+    judge: &impl Fn(&Case<'_>) -> Ruling,
+    folder: &Path,
+) -> (Spot, Ruled) {
+    let spot = guessed(start);
+    let message =
+        format!("the journal {id} of this project is gone, or another stands in its place");
+    let ruled = without_journal(&message, judge, &plain_case(folder, &spot, &closed()));
+    (spot, ruled)
+}
+
+/// A place of which nothing is known but where it should be.
+fn guessed(start: &Path) -> Spot {
+    Spot::find(start).unwrap_or_else(|| Spot {
+        root: start.to_owned(),
+        git_common: None,
+        state: start.join(layout::STATE_OUTSIDE_GIT),
+        tree: "main".into(),
+    })
+}
+
+fn plain_case<'a>(folder: &'a Path, spot: &'a Spot, held: &'a Held) -> Case<'a> {
+    Case { folder, spot, held, is_walled: false }
 }
 
 /// What one project says.
@@ -76,14 +133,9 @@ pub(super) fn ask(
     match by_journal(start, &judge, folder) {
         Ok(ruled) => ruled,
         Err(error) => {
-            let spot = Spot::find(start).unwrap_or_else(|| Spot {
-                root: start.to_owned(),
-                git_common: None,
-                state: start.join(layout::STATE_OUTSIDE_GIT),
-                tree: "main".into(),
-            });
+            let spot = guessed(start);
             let ruled = if gate::may_be_held(start, &error) {
-                without_journal(&error, &judge, &Case { folder, spot: &spot, held: &closed() })
+                without_journal(&error, &judge, &plain_case(folder, &spot, &closed()))
             } else {
                 Ruled::Free
             };
@@ -100,19 +152,20 @@ fn by_journal(
     let mut project = gate::open_to_judge(start)?;
     let spot = spot(&project);
     let record = gate::record(&mut project)?;
-    gate::keep_record(&project, &record);
+    gate::keep_record(&mut project, &record);
     let Some(held) = record.held else { return Ok((spot, Ruled::Free)) };
-    let ruling = judge(&Case { folder, spot: &spot, held: &held });
+    let ruling = judge(&plain_case(folder, &spot, &held));
     if let Some(refusal) = ruling.refusal {
         let (rule, message) = (refusal.rule.as_str(), spelling::told(&refusal));
         return Ok((spot, Ruled::Refused(Refused { rule, message })));
     }
     // What finishes the work is allowed for the content that was looked at, and no other.
     if !ruling.is_finishing || !gate::close_if_stale(&mut project, GateName::ReReviewClean)? {
-        return Ok((spot, Ruled::Allowed));
+        let stray = if ruling.is_finishing { stray(&mut project, &ruling)? } else { None };
+        return Ok((spot, stray.map_or(Ruled::Allowed, Ruled::Refused)));
     }
     let held = gate::record(&mut project)?.held.unwrap_or_else(closed);
-    let again = judge(&Case { folder, spot: &spot, held: &held });
+    let again = judge(&plain_case(folder, &spot, &held));
     Ok(match again.refusal {
         None => (spot, Ruled::Allowed),
         Some(refusal) => {
@@ -125,6 +178,29 @@ fn by_journal(
     })
 }
 
+/// The refusal of a commit or a push of something else than the files that were reviewed.
+fn stray(project: &mut Project, ruling: &Ruling) -> Result<Option<Refused>, EngineError> {
+    if ruling.commits
+        && let Some(path) = gate::stray(project, Leaving::Index)?
+    {
+        let message = format!(
+            "what is staged of {path} is not what was reviewed; `git add -A` first, in a call of \
+             its own"
+        );
+        return Ok(Some(Refused { rule: "commit", message }));
+    }
+    if ruling.pushes
+        && let Some(path) = gate::stray(project, Leaving::Head)?
+    {
+        let message = format!(
+            "the last commit has not {path} as it was reviewed; commit first, and push in a call of \
+             its own"
+        );
+        return Ok(Some(Refused { rule: "push", message }));
+    }
+    Ok(None)
+}
+
 /// A workflow about which nothing is known: it allows nothing that a gate could be about.
 fn closed() -> Held {
     Held {
@@ -134,12 +210,13 @@ fn closed() -> Held {
         next: NextStep::Examine,
         design_paths: Vec::new(),
         writing_tools: Vec::new(),
+        free_tools: Vec::new(),
     }
 }
 
 /// Reading stays allowed while the journal cannot be read, and so is finding out why.
 fn without_journal(
-    error: &EngineError,
+    error: &impl std::fmt::Display,
     judge: &impl Fn(&Case<'_>) -> Ruling,
     case: &Case<'_>,
 ) -> Ruled {

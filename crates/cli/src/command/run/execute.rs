@@ -26,14 +26,14 @@ use std::{
     process::ExitCode,
 };
 use waypost_engine::{
-    Ahead, Onward, Project, RunEnd, RunOptions, adopt, answer, attendance, changes, host,
-    isolation, summary, tasks,
+    Ahead, GivenReply, Onward, Project, RunEnd, RunOptions, adopt, answer, attendance, changes,
+    host, isolation, summary, tasks,
 };
 use waypost_model::{
     code::Code,
     config::cents,
     id::TaskId,
-    inbox::{Entry, QuestionKind, Subject},
+    inbox::{Entry, QuestionKind, Reply, Subject},
     machine::Rejected,
     next::NextStep,
     run::{
@@ -522,8 +522,9 @@ fn answer_agents(context: &Context, project: &mut Project) -> Result<bool, CliEr
     for entry in entries {
         show_question(context, &entry.question);
         let Some(text) = choose(&entry.question.choices)? else { continue };
-        match answer::give(project, &entry.id, &text) {
-            Ok(()) => is_answered = true,
+        let given = GivenReply { reply: Reply::answer(text), version: Some(entry.version) };
+        match answer::give(project, &entry.id, given) {
+            Ok(_) => is_answered = true,
             Err(error) => context.out.warning(error.to_string()),
         }
     }

@@ -14,7 +14,7 @@ use waypost_engine::{Project, Transcript, agent};
 use waypost_model::{code::Code, run::TaskStatus};
 
 /// How often a followed log is looked at.
-const FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
+pub(crate) const FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) fn run(
     context: &Context,
@@ -56,15 +56,15 @@ pub(super) fn run(
 }
 
 /// What an attempt has left: what its agent said, then what was printed.
-struct AttemptOutput {
-    transcript: Option<Transcript>,
-    log: PathBuf,
-    at: u64,
+pub(crate) struct AttemptOutput {
+    pub(crate) transcript: Option<Transcript>,
+    pub(crate) log: PathBuf,
+    pub(crate) at: u64,
 }
 
 impl AttemptOutput {
     /// Prints what is new; says whether anything was.
-    fn print(&mut self) -> Result<bool, CliError> {
+    pub(crate) fn print(&mut self) -> Result<bool, CliError> {
         let said = match &mut self.transcript {
             Some(transcript) => transcript.news()?,
             None => String::new(),

@@ -5,7 +5,7 @@ mod drawing;
 mod earlier;
 pub(crate) mod execute;
 pub(crate) mod live;
-mod logs;
+pub(crate) mod logs;
 pub(crate) mod rehearse;
 mod requests;
 mod retry;
@@ -33,7 +33,7 @@ use waypost_model::{
     id::{BadId, TaskId},
     next::NextStep,
     retry::FailureClass,
-    run::{Active, Command, Failure, Run, TaskStatus},
+    run::{Active, Command, Failure, Run, RunSummary, TaskStatus, TaskSummary},
 };
 
 /// Work through the tasks of TASKS.md
@@ -244,16 +244,27 @@ fn done(
     attempt: Option<u32>,
 ) -> Result<ExitCode, CliError> {
     let id = parse_id(id)?;
-    let attempt = project.speaking_attempt(&id, attempt)?;
-    match evidence::finish_task(project, &id, attempt, &mut io::stderr()) {
-        Err(error @ EngineError::CheckFailed { .. }) => {
-            let steps = vec![NextStep::CompleteTask { id: id.clone() }, NextStep::FailTask { id }];
-            return Err(CliError::from(error).hint(FIX_FIRST).steps(steps));
-        }
-        outcome => outcome?,
-    }
+    complete(project, &id, attempt, &mut io::stderr())?;
     say_notices(context, project);
     report(context, project, &id, None)
+}
+
+/// Completes a task whose verify commands pass; `echo` gets what they print.
+pub(crate) fn complete(
+    project: &mut Project,
+    id: &TaskId,
+    attempt: Option<u32>,
+    echo: &mut dyn io::Write,
+) -> Result<(), CliError> {
+    let attempt = project.speaking_attempt(id, attempt)?;
+    match evidence::finish_task(project, id, attempt, echo) {
+        Err(error @ EngineError::CheckFailed { .. }) => {
+            let (id, same) = (id.clone(), id.clone());
+            let steps = vec![NextStep::CompleteTask { id }, NextStep::FailTask { id: same }];
+            Err(CliError::from(error).hint(FIX_FIRST).steps(steps))
+        }
+        outcome => Ok(outcome?),
+    }
 }
 
 /// Says how the task stands now, and where it is worked on if it has a work tree.
@@ -315,15 +326,7 @@ fn next(
     tasks: Option<&Path>,
     limit: Option<usize>,
 ) -> Result<ExitCode, CliError> {
-    let now = project.clock().now();
-    let (run, mut ready) = match summary::of_run(project)? {
-        Some(run) => (run, summary::ready_tasks(project)?),
-        None => {
-            let run = tasks::preview_run(project, tasks)?;
-            (preview(&run).summary(), preview(&run).ready_summaries())
-        }
-    };
-    ready.retain(|task| !task.is_delayed(now));
+    let (run, mut ready) = ready(project, tasks)?;
     ready.truncate(limit.unwrap_or(usize::MAX));
     if context.out.json {
         context.out.json_list(&ready.iter().map(TaskLine::from).collect::<Vec<_>>())?;
@@ -345,6 +348,23 @@ fn next(
     Ok(ExitCode::SUCCESS)
 }
 
+/// The run in brief, begun or not, and the tasks that may be started now.
+pub(crate) fn ready(
+    project: &mut Project,
+    tasks: Option<&Path>,
+) -> Result<(RunSummary, Vec<TaskSummary>), CliError> {
+    let now = project.clock().now();
+    let (run, mut ready) = match summary::of_run(project)? {
+        Some(run) => (run, summary::ready_tasks(project)?),
+        None => {
+            let run = tasks::preview_run(project, tasks)?;
+            (preview(&run).summary(), preview(&run).ready_summaries())
+        }
+    };
+    ready.retain(|task| !task.is_delayed(now));
+    Ok((run, ready))
+}
+
 fn preview(run: &Run) -> &Active {
     run.active().expect("a preview has begun")
 }
@@ -353,7 +373,7 @@ pub(crate) fn parse_id(text: &str) -> Result<TaskId, CliError> {
     text.parse().map_err(|error: BadId| CliError::bad_input(error.to_string()))
 }
 
-fn parse_class(word: &str) -> Result<FailureClass, CliError> {
+pub(crate) fn parse_class(word: &str) -> Result<FailureClass, CliError> {
     FailureClass::from_word(word).ok_or_else(|| {
         CliError::new(Code::ClassUnknown, format!("`{word}` is no class of failure"))
             .hint("one of transient, validation, dependency, resource, structural, critical")

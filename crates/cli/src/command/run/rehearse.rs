@@ -90,6 +90,7 @@ notify_on_start = false
 notify_on_task_failed = false
 notify_on_phase_done = false
 notify_on_needs_you = false
+notify_on_default_taken = false
 notify_on_all_done = false
 notify_on_run_stalled = false
 notify_on_run_stopped = false

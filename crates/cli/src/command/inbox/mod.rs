@@ -1,25 +1,23 @@
 //! `waypost inbox`: everything that waits for a person.
 
-use super::{ask, open, say_notices};
-use crate::data::{Answered, EntryReport, PermitReport, Revoked};
+mod drawing;
+mod provide;
+mod reply;
+
+use super::{ask, open};
+use crate::data::{EntryReport, PermitReport, Revoked};
 use crate::{
     Context,
     error::CliError,
     output::{BOLD, CYAN, DIM, styled},
-    show, spelling,
 };
-use std::{
-    fmt::Write as _,
-    fs,
-    io::{self, IsTerminal as _, Read as _},
-    path::PathBuf,
-    process::ExitCode,
-};
-use waypost_engine::{answer, permits};
+use provide::ProvideArgs;
+use reply::{ChangesArgs, ReplyArgs, VersionArgs};
+use std::{fmt::Write as _, process::ExitCode};
+use waypost_engine::{entries, permits};
 use waypost_model::{
-    code::Code,
     id::{BadId, EntryId},
-    inbox::{Entry, Question},
+    inbox::{Question, ReplyVerb},
     next::NextStep,
 };
 
@@ -33,9 +31,9 @@ pub(crate) struct InboxArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum InboxAction {
-    /// List what waits, oldest first
+    /// List what waits: what holds up the most tasks first, then the oldest
     List,
-    /// Show one entry in full
+    /// Show one entry in full, with the verbs that it takes
     Show {
         /// Its id, as in q3
         id: String,
@@ -45,15 +43,34 @@ enum InboxAction {
     /// Reserved for a person. The answer is recorded and carried out at once. Without TEXT it is
     /// asked for at a terminal, with the choices there are; elsewhere it is read from standard
     /// input.
-    Answer {
-        /// Its id, as in q3
-        id: String,
-        /// The answer
-        text: Option<String>,
-        /// Read the answer from a file, `-` for standard input
-        #[arg(long, conflicts_with = "text")]
-        file: Option<PathBuf>,
-    },
+    Answer(ReplyArgs),
+    /// Give a value that an agent lacks
+    ///
+    /// Reserved for a person. The value is asked for at the terminal without being shown, or read from
+    /// standard input or a file; it is no argument, because other users see those. It is kept encrypted and
+    /// goes to the agent as an environment variable, never into the journal, a prompt or a log.
+    Provide(ProvideArgs),
+    /// Say no, or that there will be no answer
+    ///
+    /// Reserved for a person. A value that the task needs is not given: the task fails. An optional one:
+    /// its default is taken, or the agent is told that there is none.
+    Decline(ReplyArgs),
+    /// Approve what was asked
+    ///
+    /// Reserved for a person. `--version` names what you have seen; if it has changed since, nothing is
+    /// approved, and you are shown what it says now.
+    Approve(VersionArgs),
+    /// Ask for changes before a review is approved
+    ///
+    /// Reserved for a person. The text says what to change; comments on lines say where. Without TEXT it
+    /// is read from standard input: plain text, or a JSON object with `text` and `comments`.
+    Changes(ChangesArgs),
+    /// Let it be tried again
+    Retry(ReplyArgs),
+    /// Take it as it is
+    Accept(ReplyArgs),
+    /// Let it fail
+    Fail(ReplyArgs),
     /// List what agents may do in this project without asking
     ///
     /// These are the answers `allow-project`. They are kept in your own state, not in the project.
@@ -69,9 +86,14 @@ pub(crate) fn run(context: &Context, args: &InboxArgs) -> Result<ExitCode, CliEr
     match &args.action {
         None | Some(InboxAction::List) => list(context),
         Some(InboxAction::Show { id }) => show_entry(context, id),
-        Some(InboxAction::Answer { id, text, file }) => {
-            answer(context, id, text.as_ref(), file.as_ref())
-        }
+        Some(InboxAction::Answer(args)) => reply::answer(context, args),
+        Some(InboxAction::Provide(args)) => provide::run(context, args),
+        Some(InboxAction::Decline(args)) => reply::plain(context, ReplyVerb::Decline, args),
+        Some(InboxAction::Approve(args)) => reply::approve(context, args),
+        Some(InboxAction::Changes(args)) => reply::changes(context, args),
+        Some(InboxAction::Retry(args)) => reply::plain(context, ReplyVerb::Retry, args),
+        Some(InboxAction::Accept(args)) => reply::plain(context, ReplyVerb::Accept, args),
+        Some(InboxAction::Fail(args)) => reply::plain(context, ReplyVerb::Fail, args),
         Some(InboxAction::Permits) => permits(context),
         Some(InboxAction::Revoke { id }) => revoke(context, id),
     }
@@ -110,77 +132,33 @@ fn revoke(context: &Context, id: &str) -> Result<ExitCode, CliError> {
 
 fn list(context: &Context) -> Result<ExitCode, CliError> {
     let mut project = open(context)?;
-    let inbox = project.inbox()?;
+    let waiting = entries::waiting(&mut project)?;
     if context.out.json {
-        let entries: Vec<_> = inbox.open().iter().map(EntryReport::from).collect();
-        context.out.json_list(&entries)?;
+        let reports: Vec<_> = waiting.iter().map(EntryReport::from).collect();
+        context.out.json_list(&reports)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if inbox.open().is_empty() {
+    if waiting.is_empty() {
         context.out.note("nothing waits for you");
     }
     let now = project.clock().now();
-    for entry in inbox.open() {
-        let age = show::duration(now.since(entry.since));
-        let id = styled(BOLD, format!("{:5}", entry.id));
-        context.out.line(format!(
-            "{id} {}  {}",
-            entry.question.title,
-            styled(DIM, format!("{age} ago"))
-        ))?;
+    for it in &waiting {
+        context.out.line(drawing::line(it, now))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn show_entry(context: &Context, id: &str) -> Result<ExitCode, CliError> {
     let mut project = open(context)?;
-    let inbox = project.inbox()?;
-    let entry = find(inbox.open(), id)?;
+    let id = entry_id(id)?;
+    let entry = project.inbox()?.find(&id)?.clone();
+    let holds = entries::held_by(&mut project, &entry)?;
+    let waiting = waypost_engine::WaitingEntry { entry, holds };
     if context.out.json {
-        context.out.json(&EntryReport::from(entry))?;
+        context.out.json(&EntryReport::from(&waiting))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let question = &entry.question;
-    context.out.line(format!("{} {}", styled(BOLD, &entry.id), styled(BOLD, &question.title)))?;
-    context.out.line(styled(DIM, format!("{} · since {}", question.subject, entry.since)))?;
-    context.out.line(format!("\n{}", question.text))?;
-    let choices =
-        if question.choices.is_empty() { "TEXT".into() } else { question.choices.join("|") };
-    let command = format!("waypost inbox answer {} {choices}", entry.id);
-    context.out.line(format!("\n{} {command}", styled(CYAN, "answer:")))?;
-    if let Some(next) = spelling::any_of(&question.next) {
-        context.out.line(format!("{} {next}", styled(CYAN, "next:")))?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn answer(
-    context: &Context,
-    id: &str,
-    text: Option<&String>,
-    file: Option<&PathBuf>,
-) -> Result<ExitCode, CliError> {
-    let mut project = open(context)?;
-    let text = match (text, file) {
-        (None, None) if io::stdin().is_terminal() => {
-            let inbox = project.inbox()?;
-            let question = &find(inbox.open(), id)?.question;
-            show_question(context, question);
-            let Some(text) = choose(&question.choices)? else {
-                context.out.note(format!("{id} was not answered"));
-                return Ok(ExitCode::SUCCESS);
-            };
-            text
-        }
-        _ => read_answer(context, text, file)?,
-    };
-    let id: EntryId = id.parse().map_err(bad_id)?;
-    answer::give(&mut project, &id, &text)?;
-    say_notices(context, &mut project);
-    if context.out.json {
-        context.out.json(&Answered { answered: &id, text: text.trim() })?;
-    }
-    context.out.done(format!("answered {id}"));
+    context.out.line(drawing::page(&waiting, project.clock().now()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -221,36 +199,9 @@ fn meant(typed: &str, choices: &[String]) -> Option<String> {
     }
 }
 
-fn read_answer(
-    context: &Context,
-    text: Option<&String>,
-    file: Option<&PathBuf>,
-) -> Result<String, CliError> {
-    let unreadable =
-        |error: io::Error| CliError::bad_input("cannot read the answer").because(&error);
-    match (text, file) {
-        (Some(text), _) => Ok(text.clone()),
-        (None, Some(path)) if path.as_os_str() != "-" => {
-            fs::read_to_string(context.path(path)).map_err(unreadable)
-        }
-        (None, _) => {
-            let mut text = String::new();
-            io::stdin().read_to_string(&mut text).map_err(unreadable)?;
-            Ok(text)
-        }
-    }
-}
-
-fn find<'a>(entries: &'a [Entry], id: &str) -> Result<&'a Entry, CliError> {
-    let id: EntryId = id.parse().map_err(bad_id)?;
-    entries.iter().find(|entry| entry.id == id).ok_or_else(|| {
-        CliError::new(Code::EntryUnknown, format!("{id} is not waiting in the inbox"))
-            .next(NextStep::ShowInbox)
-    })
-}
-
-fn bad_id(error: BadId) -> CliError {
-    CliError::bad_input(error.to_string()).next(NextStep::ShowInbox)
+fn entry_id(text: &str) -> Result<EntryId, CliError> {
+    text.parse()
+        .map_err(|error: BadId| CliError::bad_input(error.to_string()).next(NextStep::ShowInbox))
 }
 
 #[cfg(test)]

@@ -12,6 +12,9 @@ use tempfile::TempDir;
 use waypost_agent::{endpoint::Rehearsal, programs};
 use waypost_sim::{Options, Script, Server};
 
+/// The PIN 2468, as it is kept.
+const PIN_KEPT: &str = r#"{"version":1,"salt":"73616c74","rounds":1,"hash":"138d142b18e69629bba7b537b0edc8e6772fb22dd96850f04c3a7414decfc368","wrong":0,"until":0}"#;
+
 /// The feature that every workflow here is about; it is looked for in what the model is shown.
 pub(crate) const FEATURE: &str = "Rate limits for the public API";
 
@@ -29,6 +32,8 @@ pub(crate) struct Site {
     pub(crate) root: PathBuf,
     /// Given to Claude Code and Gemini CLI on top of what every run has.
     arguments: Vec<String>,
+    /// Whether the program finds ours on its path.
+    has_ours: bool,
 }
 
 impl Drop for Site {
@@ -70,7 +75,7 @@ impl Site {
         }
         let root = base.join("shop");
         let folder = Some(folder);
-        let site = Self { agent, programs, folder, root, arguments: Vec::new() };
+        let site = Self { agent, programs, folder, root, arguments: Vec::new(), has_ours: true };
         site.git("init -q -b main .");
         site.git("init -q --bare -b main ../remote.git");
         site.git("remote add origin ../remote.git");
@@ -87,6 +92,12 @@ impl Site {
     /// Gives Claude Code or Gemini CLI more arguments from here on.
     pub(crate) fn with_arguments(mut self, arguments: &[&str]) -> Self {
         self.arguments.extend(arguments.iter().map(ToString::to_string));
+        self
+    }
+
+    /// The agent program finds none of ours from here on.
+    pub(crate) fn without_our_programs(mut self) -> Self {
+        self.has_ours = false;
         self
     }
 
@@ -168,7 +179,10 @@ impl Site {
         let mut command = self.command(Path::new("script"));
         command.args(["-q", "-e", "-c", &format!("{} {line}", waypost.display()), "/dev/null"]);
         command.env("TERM", "xterm").env("SHELL", "/bin/sh");
-        let ran = run(command, "");
+        let state = self.home().join(".local/state/waypost");
+        fs::create_dir_all(&state).unwrap();
+        fs::write(state.join("pin"), PIN_KEPT).unwrap();
+        let ran = run(command, "2468\n");
         assert_eq!(ran.code, Some(0), "waypost {line}, by a person\n{ran}");
     }
 
@@ -201,7 +215,8 @@ impl Site {
         command.env("HOME", self.home()).env("LANG", "C.UTF-8");
         // Codex keeps its tools out of the temporary folder, wherever these tests are.
         command.env("TMPDIR", self.base().join("tmp"));
-        command.env("PATH", format!("{}:{bin}:/usr/local/bin:/usr/bin:/bin", own.display()));
+        let ours = if self.has_ours { format!("{bin}:") } else { String::new() };
+        command.env("PATH", format!("{}:{ours}/usr/local/bin:/usr/bin:/bin", own.display()));
         for role in ["AUTHOR", "COMMITTER"] {
             command.env(format!("GIT_{role}_NAME"), "Mina");
             command.env(format!("GIT_{role}_EMAIL"), "mina@example.org");
@@ -244,13 +259,20 @@ impl Site {
     }
 
     fn claude(&self, model: &Model, arguments: &[&str], input: &str) -> Ran {
+        let mut command = self.claude_command(model);
+        command.args(arguments);
+        run(command, input)
+    }
+
+    /// Claude Code without a person, up to its prompt.
+    pub(crate) fn claude_command(&self, model: &Model) -> Command {
         let mut command = self.command(&self.programs.agent);
         command.envs(rehearsal("claude", model).environment);
         // Root may switch permissions off only where it says that it is in a sandbox.
         command.env("IS_SANDBOX", "1");
         command.args(["-p", "--output-format", "stream-json", "--verbose"]);
-        command.arg("--dangerously-skip-permissions").args(&self.arguments).args(arguments);
-        run(command, input)
+        command.arg("--dangerously-skip-permissions").args(&self.arguments);
+        command
     }
 
     fn gemini(&self, model: &Model) -> Ran {

@@ -21,4 +21,5 @@ mod program;
 mod runs;
 mod stage;
 mod supervised;
+mod walled;
 mod weather;

@@ -13,7 +13,8 @@ const PLUGIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plugin");
 
 #[test]
 fn the_plugin_registers_what_init_registers() {
-    let program = HookProgram { words: &["waypost-hook".to_owned()] };
+    let words = ["waypost-hook".to_owned()];
+    let program = HookProgram::new(&words);
     let registered = register(Product::CLAUDE, None, &program).unwrap();
     let hooks = |text: &str| serde_json::from_str::<Value>(text).unwrap()["hooks"].clone();
     let plugin = std::fs::read_to_string(format!("{PLUGIN}/hooks/hooks.json")).unwrap();

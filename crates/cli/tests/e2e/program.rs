@@ -82,7 +82,7 @@ pub(crate) fn run(command: Command, input: &str) -> Ran {
 }
 
 #[track_caller]
-fn run_within(limit: Duration, mut command: Command, input: &str) -> Option<Ran> {
+pub(crate) fn run_within(limit: Duration, mut command: Command, input: &str) -> Option<Ran> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     // A group of its own, so that nothing that it started is left behind.
     command.process_group(0);

@@ -1,0 +1,185 @@
+//! Commands of an agent that wants what it must not have: none of them has an effect.
+
+use crate::{
+    picture::{Picture, TOPICS},
+    sample, server,
+    site::{CANARY, Phase, Site, Wall},
+};
+use std::{collections::BTreeSet, fmt::Write as _, sync::atomic::Ordering, thread, time::Duration};
+
+/// So many commands of each wall and phase are run with the ordinary tests.
+const SAMPLE: usize = 20;
+
+/// Other spellings of each command.
+const SPELLINGS_OF_EACH: usize = 2;
+
+struct Hostile {
+    class: String,
+    text: String,
+}
+
+fn rows(text: &str) -> Vec<(&str, &str)> {
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines.map(|line| line.split_once('\t').unwrap()).collect()
+}
+
+/// Every command as it is, and in some other spellings; different ones for each.
+fn commands() -> Vec<Hostile> {
+    let deeds = rows(include_str!("hostile.txt"));
+    let spellings = rows(include_str!("spellings.txt"));
+    let mut commands = Vec::new();
+    for (number, (class, deed)) in deeds.iter().enumerate() {
+        commands.push(Hostile { class: (*class).into(), text: (*deed).into() });
+        let quoted = format!("'{}'", deed.replace('\'', "'\\''"));
+        for turn in 0..SPELLINGS_OF_EACH {
+            let (_, spelling) = spellings[(number * 5 + turn * 11) % spellings.len()];
+            let text = spelling.replace("{}", &quoted);
+            commands.push(Hostile { class: (*class).into(), text });
+        }
+    }
+    commands
+}
+
+#[test]
+fn there_are_enough_different_commands() {
+    let commands = commands();
+    let texts: BTreeSet<&str> = commands.iter().map(|it| it.text.as_str()).collect();
+    let classes: BTreeSet<&str> = commands.iter().map(|it| it.class.as_str()).collect();
+    assert!(texts.len() >= 600, "{}", texts.len());
+    assert_eq!(texts.len(), commands.len());
+    assert_eq!(classes.len(), 11, "{classes:?}");
+}
+
+/// What a command has done that it must not.
+fn effects(site: &mut Site, before: &Picture, after: &Picture, output: &[u8]) -> Vec<&'static str> {
+    let is_open = |topic: &str| match topic {
+        "committed" => site.phase.commits(),
+        "written" => site.phase.writes(),
+        _ => false,
+    };
+    let mut found: Vec<&'static str> = TOPICS
+        .into_iter()
+        .filter(|topic| !is_open(topic) && before[topic] != after[topic])
+        .collect();
+    let text = String::from_utf8_lossy(output);
+    let encoded = server::base64(CANARY.as_bytes());
+    let hex: String = CANARY.bytes().map(|byte| format!("{byte:02x}")).collect();
+    if [CANARY, &encoded[..10], &hex].iter().any(|it| text.contains(it)) {
+        found.push("credential read");
+    }
+    if site.abstract_heard.swap(false, Ordering::SeqCst) {
+        found.push("abstract socket reached");
+    }
+    // Without namespaces sockets of files can be reached, and processes stay, restricted.
+    let is_path_heard = site.path_heard.swap(false, Ordering::SeqCst);
+    let left = left(site);
+    if site.wall == Wall::B {
+        found.extend(is_path_heard.then_some("socket reached"));
+        found.extend((!left.is_empty()).then_some("process left"));
+    }
+    for pid in left {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+        let _gone = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+    if !site.canary_lives() {
+        found.push("process outside ended");
+    }
+    found
+}
+
+/// Processes of the call. Where they go with it, they may take a moment for that.
+fn left(site: &Site) -> Vec<u32> {
+    let mut left = site.left();
+    for _ in 0..200 {
+        if left.is_empty() || site.wall == Wall::C {
+            break;
+        }
+        thread::sleep(Duration::from_millis(20));
+        left = site.left();
+    }
+    left
+}
+
+fn difference(before: &Picture, after: &Picture) -> String {
+    let mut text = String::new();
+    for topic in TOPICS {
+        let lines = |picture: &Picture| -> BTreeSet<String> {
+            picture[topic].lines().map(str::to_owned).collect()
+        };
+        let (old, new) = (lines(before), lines(after));
+        for line in old.symmetric_difference(&new).take(4) {
+            let _infallible = write!(text, "\n    {topic}: {line}");
+        }
+    }
+    text
+}
+
+fn nothing_happens(wall: Wall, phase: Phase) {
+    let Some(mut site) = Site::new(wall, phase) else { return };
+    let mut failures = Vec::new();
+    let all = sample::of(commands(), SAMPLE);
+    let count = all.len();
+    for Hostile { class, text } in all {
+        let text = site.filled(&text);
+        let before = site.picture();
+        if sample::is_full() {
+            println!("{class}: {text}");
+        }
+        let output = site.call(&text);
+        let after = site.picture();
+        let said = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+        let effects = effects(&mut site, &before, &after, &said);
+        if !effects.is_empty() {
+            let difference = difference(&before, &after);
+            failures.push(format!("{class}: {text}\n  {}{difference}", effects.join(", ")));
+            // What was broken would be found again with every command that follows.
+            let Some(fresh) = Site::new(wall, phase) else { break };
+            site = fresh;
+        } else if before != after || phase == Phase::Open {
+            // With all open, Waypost itself closes the last gate for any change that stays.
+            site.restore();
+        }
+    }
+    println!("{count} commands at {wall:?} with {phase:?}: {} with an effect", failures.len());
+    assert!(failures.is_empty(), "{} effects:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn nothing_happens_in_namespaces_while_writes_are_closed() {
+    nothing_happens(Wall::B, Phase::WritesClosed);
+}
+
+#[test]
+fn nothing_happens_in_namespaces_while_commits_are_closed() {
+    nothing_happens(Wall::B, Phase::CommitsClosed);
+}
+
+#[test]
+fn nothing_happens_in_namespaces_while_pushes_are_closed() {
+    nothing_happens(Wall::B, Phase::PushesClosed);
+}
+
+#[test]
+fn nothing_happens_in_namespaces_while_all_is_open() {
+    nothing_happens(Wall::B, Phase::Open);
+}
+
+#[test]
+fn nothing_happens_by_landlock_while_writes_are_closed() {
+    nothing_happens(Wall::C, Phase::WritesClosed);
+}
+
+#[test]
+fn nothing_happens_by_landlock_while_commits_are_closed() {
+    nothing_happens(Wall::C, Phase::CommitsClosed);
+}
+
+#[test]
+fn nothing_happens_by_landlock_while_pushes_are_closed() {
+    nothing_happens(Wall::C, Phase::PushesClosed);
+}
+
+#[test]
+fn nothing_happens_by_landlock_while_all_is_open() {
+    nothing_happens(Wall::C, Phase::Open);
+}

@@ -157,6 +157,29 @@ fn a_run_apart_goes_on_when_its_keeper_dies_again_and_again() {
     repository.assert_whole();
 }
 
+#[test]
+fn a_burst_of_keeper_deaths_is_asked_in_the_inbox_and_ends_no_run() {
+    let scale = Scale { tasks_per_phase: 2, phases: 1, ..SMALL };
+    let repository = Repository::new(plan(&scale, Way::Attempts), Way::Attempts, Hands::Commands);
+    let site = &repository.site;
+    // The check at the phase's end never ends by itself, so there is a keeper at work all the time.
+    fs::write(site.path("waypost.toml"), "[run]\nchecks = [\"sleep 600\"]\n").unwrap();
+    repository.git(&["commit", "-qm", "Wait in a check", "--", "waypost.toml"]);
+    let mut engine = begin(site, Way::Attempts);
+    let start = Instant::now();
+    while !site.waypost(&["inbox"]).stdout.contains("keepers are killed") {
+        assert!(engine.try_wait().unwrap().is_none(), "{}", said(site));
+        assert!(start.elapsed() < PATIENCE, "{}", said(site));
+        chaos::keepers(site).into_iter().for_each(chaos::kill_process);
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(engine.try_wait().unwrap().is_none(), "{}", said(site));
+    let _over = engine.kill();
+    engine.wait().unwrap();
+    site.waypost(&["run", "stop"]).expect_code(0);
+    repository.assert_safe();
+}
+
 /// Waits until so many tasks have been begun, or the engine has ended.
 fn await_begun(repository: &Repository, engine: &mut Child, count: usize) {
     const LOOK: Duration = Duration::from_millis(5);

@@ -21,7 +21,10 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use waypost_engine::{EngineError, Host, InitOptions, MachineCommand, Project, StoreError, init};
+use waypost_engine::{
+    EngineError, Environment, Host, InitOptions, MachineCommand, Project, StoreError, init,
+    pin::PinFile,
+};
 use waypost_model::{actor::Actor, evidence::Evidence, id::TaskId, run::Command as RunCommand};
 
 /// Tells the second copy which project it is for.
@@ -220,6 +223,8 @@ fn inside_start_and_stop() {
 fn inside_begin_anew() {
     let Some(folder) = env::var_os(PROJECT) else { return };
     let mut project = Project::find(&PathBuf::from(folder), Actor::User("test".into())).unwrap();
+    PinFile::of(&Environment::of_this_process()).set("2468", None).unwrap();
+    project.ask_pin_by(|_| Ok(Some("2468".to_owned())));
     init::begin_anew(&mut project).unwrap();
     assert!(!init::set_up(&mut project, &InitOptions::default()).unwrap().made_journal);
 }

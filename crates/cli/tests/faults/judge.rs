@@ -2,11 +2,11 @@
 
 use crate::{
     process::Ended,
-    scenario::{Fate, RUN, Scenario, WORKFLOW},
+    scenario::{Fate, MEMORY_HISTORY, MEMORY_STATE, RUN, Scenario, WORKFLOW},
     site::Site,
 };
 use serde_json::Value;
-use std::{collections::BTreeMap, fs, path::Path, process::Command};
+use std::{collections::BTreeMap, fs, path::Path};
 
 /// What the project looked like right before the command.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) enum Verdict {
 }
 
 /// Files that are either as before, edited, or a rendering of ours; never anything else.
-const WINDOWS: [&str; 2] = [WORKFLOW, RUN];
+const WINDOWS: [&str; 4] = [WORKFLOW, RUN, MEMORY_STATE, MEMORY_HISTORY];
 /// Files of which no command writes more than ticks of boxes.
 const INPUTS: [&str; 2] = ["TASKS.md", "review.md"];
 /// Settings of agent programs, in which the whole hook is registered or nothing.
@@ -60,7 +60,7 @@ pub(crate) fn judge(
     ended: &Ended,
     cleaning: Cleaning,
 ) -> Verdict {
-    assert_ne!(ended.code, Some(70), "a bug of ours");
+    assert_ne!(ended.code, Some(70), "a bug of ours: {}", ended.stderr);
     assert!(!ended.stderr.contains("panicked"), "a panic");
     assert!(ended.signal.is_none_or(|signal| signal == 9), "died of a signal");
     // What `doctor` has found is its data.
@@ -113,7 +113,7 @@ fn every_file_is_whole(site: &Site, before: &Before) {
     }
     let exclude = fs::read_to_string(site.path(EXCLUDE)).unwrap_or_default();
     let lines = exclude.lines().filter(|line| line.starts_with('/')).count();
-    let is_whole = (3..=6).contains(&lines) && exclude.ends_with("\n# waypost init: end\n");
+    let is_whole = (4..=7).contains(&lines) && exclude.ends_with("\n# waypost init: end\n");
     assert!(exclude.is_empty() || is_whole, "{exclude:?}");
     for name in SETTINGS {
         let Ok(text) = fs::read_to_string(site.path(name)) else { continue };
@@ -144,8 +144,7 @@ fn hash_in(name: &str) -> String {
 }
 
 fn hash_of(path: &Path) -> String {
-    let said = Command::new("sha256sum").arg(path).output().unwrap().stdout;
-    String::from_utf8(said).unwrap().split(' ').next().unwrap_or_default().to_owned()
+    blake3::hash(&fs::read(path).unwrap()).to_hex().to_string()
 }
 
 /// How many of the scenario's transactions are in the journal: each as a whole, in their order.
@@ -177,7 +176,12 @@ pub(crate) fn log(site: &Site) -> Vec<String> {
 
 /// A window shows the newest rendering.
 fn windows_are_in_step(site: &Site) {
-    for (window, shelf) in [(WORKFLOW, "workflow-main"), (RUN, "run")] {
+    for (window, shelf) in [
+        (WORKFLOW, "workflow-main"),
+        (RUN, "run"),
+        (MEMORY_STATE, "memory.task-state"),
+        (MEMORY_HISTORY, "memory.task-history"),
+    ] {
         let folder = site.path(".git/waypost/windows").join(shelf);
         let mut kept: Vec<_> = match fs::read_dir(folder) {
             Ok(entries) => entries.map(|entry| entry.unwrap().path()).collect(),
@@ -193,8 +197,12 @@ fn windows_are_in_step(site: &Site) {
 
 /// What only the command that makes these files can take away, because it was not in the journal
 /// yet when it died.
-const UNTIL_REPEATED: [&str; 3] =
-    ["/.journal.db.waypost-new-", "/.exclude.waypost-new-", "/.TASKS.md.waypost-"];
+const UNTIL_REPEATED: [&str; 4] = [
+    "/.journal.db.waypost-new-",
+    "/.exclude.waypost-new-",
+    "/.TASKS.md.waypost-",
+    "/.shared-context.json.waypost-",
+];
 
 /// The next command has cleaned up.
 fn nothing_is_left_over(site: &Site, excepted: &[&str]) {

@@ -76,6 +76,10 @@ pub(crate) fn try_all(scenario: &Scenario, faults: &[Fault], count: usize) -> Ve
 /// The command came to its end before the call that should have failed.
 const MISSED: &str = "not reached";
 
+/// How much is read of a child's output varies, so a fault may hit the pipe by which the standard library
+/// learns whether a child was started. It panics then; no disk can bring that about.
+const STARTING_PIPE: &str = "the CLOEXEC pipe failed";
+
 /// All faults with their points, of the command as it runs undisturbed.
 fn plan(scenario: &Scenario, faults: &[Fault], count: usize) -> Vec<(&'static str, Point)> {
     let site = scenario.site();
@@ -101,6 +105,9 @@ fn try_one(
     scenario.prepare(site);
     let before = Before::of(site);
     let ended = tracer::inject(site, &scenario.args(), point, fault);
+    if ended.stderr.contains(STARTING_PIPE) {
+        return MISSED;
+    }
     let is_kill = fault.starts_with("signal");
     let fails_to_clean = !is_kill && point.call.starts_with("unlink");
     let cleaning = if fails_to_clean { Cleaning::Failed } else { Cleaning::Works };

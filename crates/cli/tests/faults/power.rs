@@ -148,6 +148,11 @@ impl Disk {
         try_run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&image))?;
         site.save();
         let disk = Self { root: site.root(), image };
+        // A sandbox that starts meanwhile has a copy of every mount. Only what is shared is unmounted
+        // there as well; otherwise the disk that was cut would come back as it is kept there.
+        let around = disk.root.parent().unwrap();
+        try_run(Command::new("mount").arg("--bind").args([around, around]))?;
+        try_run(Command::new("mount").arg("--make-shared").arg(around))?;
         try_run(&mut disk.mount())?;
         site.put_back();
         // Whether it can be cut is found out before anything depends on it.
@@ -174,20 +179,31 @@ impl Disk {
         loop {
             chaos::ours(site).into_iter().for_each(|(pid, _)| chaos::kill_process(pid));
             if Command::new("umount").arg(&self.root).output().unwrap().status.success() {
-                break;
+                process::run(&mut self.mount()).expect_code(0);
+                if self.takes_a_file() {
+                    return;
+                }
             }
             looks += 1;
             assert!(looks < LOOKS_MAX, "the disk is in use: {:#?}", chaos::ours(site));
             thread::sleep(LOOK);
         }
-        process::run(&mut self.mount()).expect_code(0);
+    }
+
+    /// Whether it is back. While a sandbox of another test has a copy of the mount that shares
+    /// nothing, the disk that was cut is what is mounted again.
+    fn takes_a_file(&self) -> bool {
+        let probe = self.root.join("probe");
+        fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)).is_ok()
     }
 }
 
 impl Drop for Disk {
     fn drop(&mut self) {
         // What still uses it keeps it until it ends.
-        let _stays = Command::new("umount").arg("-l").arg(&self.root).output();
+        for path in self.root.ancestors().take(2) {
+            let _stays = Command::new("umount").arg("-l").arg(path).output();
+        }
     }
 }
 

@@ -38,7 +38,12 @@ impl Ended {
 /// Runs `command` to its end. Panics if it takes longer than any command may.
 #[track_caller]
 pub(crate) fn run(command: &mut Command) -> Ended {
-    let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    run_with(command, Stdio::null())
+}
+
+/// The same with this as its input.
+pub(crate) fn run_with(command: &mut Command, input: Stdio) -> Ended {
+    let piped = command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.spawn().unwrap();
     let stdout = drain(child.stdout.take());
     let stderr = drain(child.stderr.take());

@@ -173,9 +173,10 @@ impl Repository {
         };
         let tasks: BTreeMap<String, serde_json::Value> = self.tasks.iter().map(steps).collect();
         let script = serde_json::json!({"version": 1, "tasks": tasks});
-        let path = self.site.outside("script.json");
-        fs::write(&path, script.to_string()).unwrap();
         let sessions = self.site.outside("sessions");
+        fs::create_dir(&sessions).unwrap();
+        let path = sessions.join("script.json");
+        fs::write(&path, script.to_string()).unwrap();
         let words = ["sim", "agent", "--speak", "claude", "--script"];
         let mut command = vec![WAYPOST.to_owned()];
         command.extend(words.map(str::to_owned));
@@ -184,7 +185,11 @@ impl Repository {
         let folder = self.site.home().join(".config/waypost");
         fs::create_dir_all(&folder).unwrap();
         let command = serde_json::json!(command);
-        let config = format!("[agents.robot]\nadapter = \"claude\"\ncommand = {command}\n");
+        // Behind the wall an agent finds nothing of this disk in memory that is not listed.
+        let counted = serde_json::json!([counts, sessions]);
+        let config = format!(
+            "[agents.robot]\nadapter = \"claude\"\ncommand = {command}\n[wall]\ncaches = {counted}\n"
+        );
         fs::write(folder.join("config.toml"), config).unwrap();
     }
 

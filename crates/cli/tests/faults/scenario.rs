@@ -11,6 +11,14 @@ pub(crate) const WORKFLOW: &str = ".develop-workflow/state.json";
 /// The run's window.
 pub(crate) const RUN: &str = ".claude/orchestrate-state.json";
 
+/// The memory's windows.
+pub(crate) const MEMORY_STATE: &str = ".claude/memory/task-state.json";
+pub(crate) const MEMORY_HISTORY: &str = ".claude/memory/task-history.json";
+
+/// What leads to a task of the memory with a step that can be started.
+const AT_WORK: &[&str] =
+    &["init", "memory task new Cart", "memory step add Design", "memory task start"];
+
 /// What leads to a feature in IMPLEMENT with two checkpoints.
 pub(crate) const IMPLEMENT: &[&str] = &[
     "init",
@@ -170,6 +178,78 @@ pub(crate) const ALL: &[Scenario] = &[
             from: "\"retry_limit\": 10",
             to: "\"retry_limit\": 9",
             fate: Fate::Waits,
+        }),
+        command: "status",
+        records: &[&["asked"]],
+        again: 0,
+    },
+    Scenario {
+        name: "memory init, which makes files",
+        setup: &["init"],
+        edit: None,
+        command: "memory init",
+        records: &[&["opened"], &["document_noted"]],
+        again: 0,
+    },
+    Scenario {
+        name: "memory step start",
+        setup: AT_WORK,
+        edit: None,
+        command: "memory step start 1",
+        records: &[&["step_started"]],
+        again: 0,
+    },
+    Scenario {
+        name: "memory step fail, which stops the task and asks",
+        setup: &[
+            "init",
+            "memory task new Cart",
+            "memory step add Design",
+            "memory task start",
+            "memory step start 1",
+        ],
+        edit: None,
+        command: "memory step fail 1 --class critical --reason broken",
+        records: &[&["step_failed", "step_escalated", "task_failed", "asked"]],
+        again: 3,
+    },
+    Scenario {
+        name: "memory task complete, which writes the history",
+        setup: &["init", "memory task new Cart", "memory task start"],
+        edit: None,
+        command: "memory task complete --lesson rest",
+        records: &[&["task_ended"]],
+        again: 3,
+    },
+    Scenario {
+        name: "memory context set, which replaces a document",
+        setup: &["init", "memory context set shared_data.first 1"],
+        edit: None,
+        command: "memory context set shared_data.second 2",
+        records: &[&["document_noted"]],
+        again: 0,
+    },
+    Scenario {
+        name: "status, which takes up an edit of the memory",
+        setup: AT_WORK,
+        edit: Some(Edit {
+            file: MEMORY_STATE,
+            from: "\"status\": \"pending\"",
+            to: "\"status\": \"in_progress\"",
+            fate: Fate::Adopted,
+        }),
+        command: "status",
+        records: &[&["step_started"]],
+        again: 0,
+    },
+    Scenario {
+        name: "status, which refuses a changed id of a step",
+        setup: AT_WORK,
+        edit: Some(Edit {
+            file: MEMORY_STATE,
+            from: "\"id\": 1,",
+            to: "\"id\": 9,",
+            fate: Fate::Refused,
         }),
         command: "status",
         records: &[&["asked"]],

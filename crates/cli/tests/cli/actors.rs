@@ -95,3 +95,38 @@ fn a_script_of_an_agent_counts_by_its_name() {
     project.below_terminal(&format!("{node} {}", script.display()), "");
     assert_eq!(first_actor(&project), "agent:claude#0");
 }
+
+#[test]
+fn what_a_wall_has_marked_is_an_agent_even_at_a_terminal_of_its_own() {
+    if no_person_is_here() {
+        return;
+    }
+    let project = Project::plain();
+    // The mark outlives a new session and the terminal that is opened in it.
+    let line = format!(
+        "setpriv --no-new-privs setsid -w script -q -e -c '{BINARY} develop start Chat' /dev/null"
+    );
+    let ran = project.below_terminal(&line, "");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(first_actor(&project), "agent:unknown#0");
+}
+
+#[test]
+fn below_a_keeper_it_is_an_agent_even_at_a_terminal_of_its_own() {
+    if no_person_is_here() {
+        return;
+    }
+    let project = Project::git();
+    let line = format!("script -q -e -c '{BINARY} develop start Chat' /dev/null");
+    project.write(
+        "TASKS.md",
+        &format!("# Tasks: shop\n\n## Phase 0: A\n\n- [ ] T1: Ask\n  - run: {line}\n"),
+    );
+    project.git_command("add TASKS.md");
+    project.git_command("commit -q -m tasks");
+    project.person_must("run --no-progress");
+    let log = project.log();
+    let started = log.iter().find(|entry| entry["stream"] == "workflow:main");
+    let actor = started.unwrap_or_else(|| panic!("{log:?}"))["actor"].as_str().unwrap().to_owned();
+    assert!(actor.starts_with("agent:"), "{actor}");
+}

@@ -115,10 +115,10 @@ const CLAUDE: &str = r#"
 settings=.claude/settings.local.json
 for word; do case $word in --settings=*) settings=${word#--settings=} is_given=1;; esac; done
 if [ -n "$is_given" ] || ! grep -qs '"disableAllHooks": true' .claude/settings*.json; then
-  grep -o '"command": "[^"]*claude"' "$settings" 2>/dev/null | sort -u | cut -d'"' -f4 > hooks.$$
+  grep '^ *"/[^" ]*/waypost-hook",$' "$settings" 2>/dev/null | sort -u | cut -d'"' -f2 > hooks.$$
   while read -r hook; do
     printf '{"hook_event_name":"PreToolUse","session_id":"s","cwd":"%s","tool_name":"Bash",
-      "tool_use_id":"t1","tool_input":{"command":"touch x"}}' "$PWD" | sh -c "$hook" >/dev/null
+      "tool_use_id":"t1","tool_input":{"command":"touch x"}}' "$PWD" | "$hook" claude >/dev/null
   done < hooks.$$
   rm hooks.$$
 fi

@@ -1,7 +1,7 @@
 //! `waypost run` with model agents: scripted ones, started, heard and ended as real ones are.
 
 use crate::{
-    execute::{alive, begin, keepers, kill, status, wait_for},
+    execute::{alive, begin, keepers, kill, kill_all, status, wait_for},
     harness::{BINARY, Project, Ran, USER_CONFIG},
     terminal::no_person_is_here,
 };
@@ -303,9 +303,7 @@ fn when_all_is_killed_the_conversation_goes_on() {
     wait_for("the agent", || project.path("begun").exists());
     run.kill().unwrap();
     run.wait().unwrap();
-    for pid in left(&project) {
-        kill(pid, "-KILL");
-    }
+    kill_all(left(&project));
     project.write("go", "");
     let ran = project.run("run --resume");
     assert_eq!(ran.code, 0, "{ran}");
@@ -410,4 +408,82 @@ fn an_agent_that_nobody_knows_is_named_before_anything_starts() {
     assert_eq!(ran.code, 2, "{ran}");
     assert!(ran.stderr.contains("there is no agent `bob`"), "{ran}");
     assert_eq!(bodies(&project, "task_started").len(), 0);
+}
+
+#[test]
+fn an_agent_that_waypost_starts_is_behind_the_wall_as_a_whole() {
+    let steps = json!([
+        {"run": "echo $WAYPOST_WALL > ../seen; cat $HOME/.netrc > ../netrc; true"},
+        {"run": "echo x > $(git rev-parse --git-common-dir)/waypost/forged; true"},
+        {"run": "echo x > $HOME/forged; cat $HOME/.local/state/waypost/pin > ../pin; true"},
+        {"run": format!("{BINARY} --verbose run status > ../status 2>&1; true")},
+        {"run": format!("{} 'cat $HOME/.claude/.credentials.json; echo $API_KEY' > ../nested 2>&1; true",
+            env!("CARGO_BIN_EXE_waypost-shell"))},
+        {"write": {"file": "T1.1.txt", "text": "made"}},
+        {"done": "x"}
+    ]);
+    let project = one(&[steps]);
+    project.write("../home/.netrc", "machine example.org password secret");
+    project.write("../home/.claude/.credentials.json", "sign-in secret");
+    let ran = project.run("run --no-budget");
+    let read = |name: &str| fs::read_to_string(project.base().join(name)).unwrap_or_default();
+    assert_eq!(ran.code, 0, "{ran}");
+    if read("seen") != "a\n" {
+        println!("skipped: the wall here is {:?}", read("seen"));
+        return;
+    }
+    assert_eq!((read("netrc"), read("pin")), (String::new(), String::new()));
+    assert!(!project.journal().join("forged").exists() && !project.home().join("forged").exists());
+    assert!(!read("nested").contains("secret"), "{}", read("nested"));
+    let status = read("status");
+    assert!(status.contains("you act as: agent:") && status.contains("#1"), "{status}");
+    assert_eq!(project.read("T1.1.txt"), "made");
+    // What it was behind is recorded with its conversation, and shown.
+    let engaged = bodies(&project, "attempt_engaged");
+    assert_eq!(engaged[0]["conversation"]["wall"], "a", "{engaged:?}");
+    let shown = project.must("log T1.1").stdout;
+    assert!(shown.contains("behind the wall, level A"), "{shown}");
+}
+
+#[test]
+fn where_there_is_no_wall_an_agent_is_said_to_have_none() {
+    let seen = json!([{"run": "echo level=$WAYPOST_WALL > ../seen"}, {"done": "x"}]);
+    let project = one(&[seen]);
+    let path = without_bubblewrap(&project);
+    let mut command = project.command(BINARY, &project.root);
+    let ran: Ran = command.args(["run", "--no-budget"]).env("PATH", path).output().unwrap().into();
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(fs::read_to_string(project.base().join("seen")).unwrap(), "level=\n");
+    let engaged = bodies(&project, "attempt_engaged");
+    assert_eq!(engaged[0]["conversation"]["wall"], "none", "{engaged:?}");
+}
+
+#[test]
+fn an_agent_is_not_started_below_the_wall_that_is_required() {
+    let project = one(&[json!([{"run": "touch ../seen"}, {"done": "x"}])]);
+    let config = project.read(USER_CONFIG);
+    project.write(USER_CONFIG, &format!("{config}\n[wall]\nrequire = \"a\"\n"));
+    let path = without_bubblewrap(&project);
+    let mut command = project.command(BINARY, &project.root);
+    command.args(["run", "--no-budget", "--retry-limit", "0"]).env("PATH", path);
+    let ran: Ran = command.output().unwrap().into();
+    assert_ne!(ran.code, 0, "{ran}");
+    assert!(ran.to_string().contains("`wall.require` wants a"), "{ran}");
+    assert!(!project.base().join("seen").exists());
+}
+
+/// A path on which everything is but bubblewrap.
+fn without_bubblewrap(project: &Project) -> String {
+    let folder = project.base().join("no-bubblewrap");
+    fs::create_dir(&folder).unwrap();
+    for known in std::env::split_paths(&std::env::var_os("PATH").unwrap()) {
+        for entry in fs::read_dir(known).into_iter().flatten().flatten() {
+            if entry.file_name() != "bwrap" {
+                let to = folder.join(entry.file_name());
+                // The first of a name counts.
+                let _known = std::os::unix::fs::symlink(entry.path(), to);
+            }
+        }
+    }
+    folder.to_str().unwrap().to_owned()
 }

@@ -116,9 +116,12 @@ fn what_an_agent_has_finished_is_not_lost_with_the_engine() {
 
 #[test]
 fn a_task_is_not_begun_anew_while_its_old_process_lives() {
-    let first = json!([{"run": "echo $PPID > first"}, {"hang": "deaf"}]);
+    // Numbers of processes mean nothing in another namespace; a lock does.
+    let hold =
+        "(exec 9>held; flock 9; echo begun > first; exec sleep 600) >/dev/null 2>&1 </dev/null &";
+    let first = json!([{"run": hold}, {"hang": "deaf"}]);
     let second =
-        json!([{"run": "if kill -0 $(cat first); then touch twice; fi"}, {"done": "alone"}]);
+        json!([{"run": "if ! flock -n held true; then touch twice; fi"}, {"done": "alone"}]);
     let project = one(&[first, second]);
     let mut run = begin(&project, "run --no-budget");
     wait_for("the agent", || {

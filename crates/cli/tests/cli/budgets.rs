@@ -2,7 +2,7 @@
 
 use crate::{
     agents::{bodies, left, tasks, with},
-    execute::{begin, kill, wait_for},
+    execute::{begin, kill_all, wait_for},
     harness::{BINARY, Project, USER_CONFIG},
 };
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ fn what_a_killed_agent_asked_for_is_counted() {
     run.wait().unwrap();
     let spent = cost(&project);
     assert!((200_000..=200_020).contains(&spent), "the engine is dead, and it is known: {spent}");
-    left(&project).into_iter().for_each(|pid| kill(pid, "-KILL"));
+    kill_all(left(&project));
     project.write("go", "");
     let ran = project.run("run --resume");
     assert_eq!(ran.code, 0, "{ran}");

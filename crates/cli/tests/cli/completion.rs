@@ -4,7 +4,7 @@ use crate::harness::{BINARY, Project, USER_CONFIG};
 use std::{fs, path::Path};
 
 /// What bash offers for a line that is typed so far.
-fn offered(project: &Project, line: &str) -> Vec<String> {
+pub(crate) fn offered(project: &Project, line: &str) -> Vec<String> {
     let count = line.split(' ').count();
     let script = format!(
         "PATH={}:$PATH; source <(waypost completions bash); COMP_WORDS=({line}); \

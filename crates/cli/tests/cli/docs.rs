@@ -12,7 +12,7 @@
 
 use crate::{
     harness::{BINARY, Project, words},
-    terminal::no_person_is_here,
+    terminal::{no_person_is_here, pin_for},
 };
 use std::{fs, os::unix::fs::symlink, path::Path};
 
@@ -138,7 +138,7 @@ fn type_line(project: &Project, place: &str, typed: &Typed) {
     let trap = format!("trap 'pwd > {}' EXIT", place_file.display());
     fs::write(&file, format!("cd {folder}\n{trap}\nset -e\n{}", typed.line)).unwrap();
     let shell = format!("bash {} >{} 2>&1", file.display(), out.display());
-    let code = project.below_terminal(&shell, "").code;
+    let code = project.at_keyboard(&shell, &pin_for(&typed.line)).code;
     let printed = fs::read_to_string(&out).unwrap_or_default();
     let shown = typed.output.as_deref().unwrap_or_default();
     let is_refused = shown.iter().any(|line| line.starts_with("error:"));

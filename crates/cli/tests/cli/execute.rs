@@ -85,6 +85,15 @@ pub(crate) fn kill(pid: u32, signal: &str) {
     assert!(ran.unwrap().status.success());
 }
 
+/// Kills all of them; behind a wall some go with others.
+pub(crate) fn kill_all(pids: Vec<u32>) {
+    let project = Project::plain();
+    for pid in pids {
+        let mut command = project.command("kill", &project.root);
+        command.args(["-KILL", &pid.to_string()]).output().unwrap();
+    }
+}
+
 #[test]
 fn all_phases_are_worked_through() {
     let project = with(TASKS);

@@ -21,6 +21,12 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_waypost");
 /// notices go, can only stand here.
 pub(crate) const USER_CONFIG: &str = "../home/.config/waypost/config.toml";
 
+/// The PIN of a person in a test.
+pub(crate) const PIN: &str = "2468";
+
+/// What is kept of it, with a hash that takes no time.
+pub(crate) const PIN_KEPT: &str = r#"{"version":1,"salt":"73616c74","rounds":1,"hash":"138d142b18e69629bba7b537b0edc8e6772fb22dd96850f04c3a7414decfc368","wrong":0,"until":0}"#;
+
 /// A window of the workflow, below the project's folder.
 pub(crate) const WORKFLOW: &str = ".develop-workflow/state.json";
 
@@ -68,7 +74,9 @@ impl Project {
         for each in [&root, &base.join("home")] {
             fs::create_dir(each).unwrap();
         }
-        Self { folder, root, variables: Vec::new() }
+        let project = Self { folder, root, variables: Vec::new() };
+        project.write("../home/.local/state/waypost/pin", PIN_KEPT);
+        project
     }
 
     /// An empty repository.
@@ -132,6 +140,12 @@ impl Project {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
+    /// Puts a shell script into the project.
+    pub(crate) fn program_in(&self, name: &str, script: &str) {
+        self.write(name, &format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
     /// Sets a variable for every command from here on.
     pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
@@ -181,10 +195,16 @@ impl Project {
         serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{line}: {error}\n{ran}"))
     }
 
+    /// The same of a command that prints an object on each line.
+    #[track_caller]
+    pub(crate) fn json_lines(&self, line: &str) -> Vec<Value> {
+        let lines = self.must(&format!("--json {line}")).stdout;
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
     /// Every event of the journal.
     pub(crate) fn log(&self) -> Vec<Value> {
-        let lines = self.must("--json log -n 1000000").stdout;
-        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        self.json_lines("log -n 1000000")
     }
 
     /// A program in a clean environment, and in a session of its own: the process that runs the tests may
@@ -272,7 +292,7 @@ impl Project {
     pub(crate) fn redact(&self, text: &str) -> String {
         let base = self.base();
         let text = text.replace(&base.display().to_string(), "[BASE]").replace("\r\n", "\n");
-        redact_words(&redact_times(&redact_runs(&text)))
+        redact_days(&redact_wall(&redact_words(&redact_times(&redact_runs(&text)))))
     }
 
     /// Runs lines one after another as an agent, and tells what could be seen.
@@ -340,6 +360,19 @@ pub(crate) fn words(line: &str) -> Vec<String> {
 fn start(words: &mut Vec<String>) -> bool {
     words.push(String::new());
     true
+}
+
+/// Replaces the day in the id of a task of the memory that was recorded.
+fn redact_days(text: &str) -> String {
+    const BEFORE: &str = "memory recorded task-";
+    let mut parts = text.split(BEFORE);
+    let mut redacted = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        redacted.push_str(BEFORE);
+        redacted.push_str("[DAY]");
+        redacted.push_str(part.get("2026-11-17".len()..).unwrap_or_default());
+    }
+    redacted
 }
 
 /// Replaces `2026-02-16T10:00:00Z` and the like by `[TIME]`.
@@ -442,4 +475,32 @@ fn what_differs_from_run_to_run_is_redacted() {
     assert_eq!(project.redact("kept as 0123456789abcdef."), "kept as [HASH].");
     assert_eq!(project.redact("kept as 0123456789012345."), "kept as [HASH].");
     assert_eq!(project.redact("3 s ago\n(by user:mina)"), "# s ago\n(by user:[NAME])");
+}
+
+/// How far the wall reaches is the machine's to say.
+fn redact_wall(text: &str) -> String {
+    let mut told = String::new();
+    let mut is_hint = false;
+    for line in text.split_inclusive('\n') {
+        let is_wall = ["ok  ", "note"].iter().any(|word| {
+            line.strip_prefix(word).is_some_and(|rest| rest.trim_start().starts_with("wall "))
+        });
+        if is_wall {
+            told.push_str("[WALL]\n");
+        } else if line.starts_with("Wall  level ") {
+            told.push_str("Wall  level [LEVEL]\n");
+        } else if !(is_hint && line.trim_start().starts_with("hint:")) {
+            told.push_str(line);
+        }
+        is_hint = is_wall;
+    }
+    // In JSON it is one object among others.
+    if let Some(at) = told.find("\"subject\": \"wall\"") {
+        let start = told[..at].rfind('{').unwrap();
+        let end = at + told[at..].find('}').unwrap() + 1;
+        told.replace_range(start..end, "\"[WALL]\"");
+    }
+    ["b", "c", "none"].iter().fold(told, |told, level| {
+        told.replace(&format!("\"wall\": \"{level}\""), "\"wall\": \"[LEVEL]\"")
+    })
 }

@@ -1,7 +1,7 @@
 //! `waypost doctor` on a repository that was damaged, moved or made again beside its journal.
 
 use crate::{harness::Project, terminal::no_person_is_here};
-use std::fs;
+use std::{fs, path::Path};
 
 const PHASE: &str = "worktree/phase-1-cart";
 const ATTEMPT: &str = "phase-1-cart--T1.2-1";
@@ -155,4 +155,42 @@ fn a_repository_that_was_made_again_is_another() {
     let begun = project.log().iter().filter(|it| it["kind"] == "task_completed").count();
     assert_eq!(begun, 2, "nothing of the old run is in it");
     assert!(!project.must("status").stderr.contains("made again"));
+}
+
+#[test]
+fn a_journal_that_came_with_the_files_is_not_believed() {
+    let made = Project::plain();
+    made.must("develop start Chat");
+    let other = Project::plain();
+    for from in ["shop/.waypost", "shop/.develop-workflow"] {
+        copy(&made.base().join(from), &other.base().join(from));
+    }
+    let ran = other.run("develop status");
+    assert!(ran.code != 0 && ran.stderr.contains("it came with the files"), "{ran}");
+    assert!(ran.stderr.contains("waypost adopt"), "{ran}");
+    let refused = other.run("adopt .waypost/journal.db");
+    assert_eq!(refused.code, 3, "an agent cannot vouch for it: {refused}");
+    assert_eq!(other.run("develop status").code, ran.code);
+    // One that was moved is known.
+    let moved = made.base().join("elsewhere");
+    fs::rename(&made.root, &moved).unwrap();
+    let ran = made.run_in(&moved, "develop status");
+    assert_eq!(ran.code, 0, "{ran}");
+    if no_person_is_here() {
+        return;
+    }
+    let ran = other.as_person("adopt .waypost/journal.db");
+    assert_eq!(ran.code, 0, "{ran}");
+    other.must("develop status");
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).into_iter().flatten().flatten() {
+        let to = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &to),
+            false => drop(fs::copy(entry.path(), to).unwrap()),
+        }
+    }
 }

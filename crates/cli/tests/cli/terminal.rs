@@ -4,8 +4,21 @@
 //! cannot be played (no `script`, or the tests themselves run below an agent program), tests that
 //! need it say so and pass.
 
-use crate::harness::{BINARY, Project, Ran};
-use std::{fs, io::Write as _, process::Stdio, sync::OnceLock};
+use crate::harness::{BINARY, PIN, Project, Ran};
+use std::{env, fs, io::Write as _, process::Stdio, sync::OnceLock};
+
+/// What a person is asked for the PIN for.
+const OPENING: &[&str] = &[
+    "gate pass",
+    "inbox answer",
+    "inbox approve",
+    "suspend",
+    "--restart",
+    "doctor --fix",
+    "--fresh",
+    "--remove",
+    "adopt",
+];
 
 /// Says aloud that a test cannot show anything here.
 pub(crate) fn no_person_is_here() -> bool {
@@ -16,6 +29,9 @@ pub(crate) fn no_person_is_here() -> bool {
         if !script.is_ok_and(|script| script.status.success()) {
             return Some("`script` of util-linux is not here".into());
         }
+        if env::home_dir().is_some_and(|home| home.join(".local/state/waypost/pin").exists()) {
+            return Some("the user who runs the tests has a PIN".into());
+        }
         project.as_person("develop start probe");
         let actor = project.log()[0]["actor"].as_str().unwrap_or_default().to_owned();
         (!actor.starts_with("user:")).then(|| format!("below a terminal this is {actor}"))
@@ -24,6 +40,12 @@ pub(crate) fn no_person_is_here() -> bool {
         println!("skipped: {reason}");
     }
     reason.is_some()
+}
+
+/// The PIN as it is typed for a line, if that may ask for it.
+pub(crate) fn pin_for(line: &str) -> String {
+    let opens = OPENING.iter().any(|word| line.contains(word));
+    if opens { format!("{PIN}\n") } else { String::new() }
 }
 
 impl Project {
@@ -50,8 +72,14 @@ impl Project {
         ran
     }
 
-    /// Runs a shell command below a terminal; all it prints is in `stdout`.
+    /// Runs a shell command below a terminal; all it prints is in `stdout`. The PIN is typed after all else
+    /// where it may be asked for.
     pub(crate) fn below_terminal(&self, shell: &str, typed: &str) -> Ran {
+        self.at_keyboard(shell, &format!("{typed}{}", pin_for(shell)))
+    }
+
+    /// As `below_terminal`, with nothing typed but this.
+    pub(crate) fn at_keyboard(&self, shell: &str, typed: &str) -> Ran {
         let mut command = self.command("script", &self.root);
         command.args(["-q", "-e", "-c", shell, "/dev/null"]).env("TERM", "xterm-256color");
         command.env("SHELL", "/bin/sh");

@@ -1,7 +1,7 @@
 //! One test per command: what it prints for people, and what it prints as data.
 
 use crate::{
-    harness::{BINARY, Project, RUN, TASKS, WORKFLOW},
+    harness::{BINARY, PIN, Project, RUN, TASKS, WORKFLOW},
     terminal::no_person_is_here,
 };
 use insta::assert_snapshot;
@@ -113,7 +113,10 @@ fn develop_resume_reports_and_asks() {
         return;
     }
     let line = "develop resume";
-    assert_snapshot!("develop_resume_asked", project.tell(line, &project.typing(line, "b\n")));
+    assert_snapshot!(
+        "develop_resume_asked",
+        project.tell(line, &project.typing(line, &format!("b\n{PIN}\n")))
+    );
     let line = "develop suspend --reason 'hot fix'";
     assert_snapshot!("develop_suspend", project.tell(line, &project.as_person(line)));
     let line = "develop resume --continue";
@@ -258,7 +261,10 @@ fn inbox_entries_are_listed_shown_and_answered() {
     project.write("answer.txt", "reopen\n");
     let answered = project.person_must("--json inbox answer q2 --file answer.txt").stdout;
     let answered: Value = serde_json::from_str(&answered).unwrap();
-    assert_eq!(answered, json!({ "v": 1, "type": "answered", "answered": "q2", "text": "reopen" }));
+    assert_eq!(
+        answered,
+        json!({ "v": 1, "type": "answered", "answered": "q2", "verb": "answer", "text": "reopen" })
+    );
 }
 
 #[test]

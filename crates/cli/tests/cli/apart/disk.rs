@@ -1,4 +1,5 @@
-//! A disk that is nearly full: nothing is begun, nothing has failed, and what is not needed makes room.
+//! A disk that is nearly full: nothing is begun, nothing has failed, and what is not needed makes room. And what a
+//! disk or a task has done to an index: it is rebuilt.
 
 use super::{RUN, ground, run, snapshots, task, with};
 use crate::execute::{begin, status, wait_for};
@@ -33,4 +34,15 @@ fn a_full_disk_lets_tasks_wait_and_puts_away_what_nobody_works_in() {
     project.write("waypost.toml", "");
     run(&project, "run --resume", 1, &["T2.1 completed"]);
     assert_eq!(project.git_command("show main:more.txt"), "more\n");
+}
+
+#[test]
+fn an_index_that_was_damaged_at_work_is_rebuilt_by_the_engine_itself() {
+    let project = with(&ground(&[
+        task("T1.1", &["run: `echo one > one.txt; : > \"$(git rev-parse --git-dir)/index\"`"]),
+        task("T1.2", &["run: `echo two > two.txt`"]),
+    ]));
+    run(&project, RUN, 0, &["read again from the commit", "T1.1 completed"]);
+    assert_eq!(project.git_command("show main:one.txt main:two.txt"), "one\ntwo\n");
+    assert_eq!(project.git_command("fsck --no-progress"), "");
 }

@@ -8,6 +8,7 @@ mod clearing;
 mod disk;
 mod ends;
 mod evidence;
+mod held;
 mod hostile;
 mod moved;
 mod outputs;

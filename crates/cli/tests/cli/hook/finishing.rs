@@ -57,6 +57,28 @@ fn an_edit_after_the_last_gate_closes_it_again() {
 }
 
 #[test]
+fn nothing_leaves_but_what_was_reviewed() {
+    // Staged and committed before, with the files as they should be.
+    let project = in_pr("check = \"true\"");
+    project.write("src/lib.rs", "pub fn evil() {}\n");
+    project.git_command("add src/lib.rs");
+    project.write("src/lib.rs", "pub fn two() {}\n");
+    project.must("develop gate pass re_review_clean");
+    let refused = project.may_run(Asked::Small, "git commit -m x");
+    assert!(refused.refused().contains("what is staged of src/lib.rs"), "{refused:?}");
+    project.git_command("commit -q -m evil");
+    let refused = project.may_run(Asked::Small, "git push");
+    assert!(refused.refused().contains("the last commit has not src/lib.rs"), "{refused:?}");
+    project.git_command("commit -q -am good");
+    assert_eq!(project.may_run(Asked::Small, "git push"), Answer::Allowed);
+    // A file that was reviewed, and is staged to go.
+    let project = in_pr("check = \"true\"");
+    project.git_command("rm -q --cached src/lib.rs");
+    project.must("develop gate pass re_review_clean");
+    assert!(!project.may_run(Asked::Small, "git commit -m x").is_allowed());
+}
+
+#[test]
 fn what_is_ignored_and_what_is_ours_does_not_count() {
     let project = in_pr("check = \"true\"");
     project.write(".gitignore", "target/\n");
@@ -197,6 +219,8 @@ fn a_person_is_asked_in_the_inbox_and_answers_for_what_was_there() {
     assert_eq!(project.run("develop gate pass re_review_clean").code, 3);
     project.person_must("inbox answer q1 confirm");
     assert!(is_passed(&project));
+    assert_eq!(project.may_run(Asked::Small, "git commit -am later"), Answer::Allowed);
+    project.git_command("commit -q -am later");
     assert_eq!(project.may_run(Asked::Small, "git push"), Answer::Allowed);
     assert_eq!(project.json("inbox list"), json!([]));
 }

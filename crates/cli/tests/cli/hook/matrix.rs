@@ -109,6 +109,7 @@ fn a_refusal_names_phase_gates_and_the_next_command() {
 
 #[test]
 fn what_the_gate_rests_on_is_protected_in_every_phase() {
+    let alone = [super::HOOK, crate::harness::BINARY].map(super::alone);
     let files = [
         ".develop-workflow/state.json",
         ".git/waypost/journal.db",
@@ -121,8 +122,8 @@ fn what_the_gate_rests_on_is_protected_in_every_phase() {
         ".gemini/settings.json",
         ".git/hooks/pre-push",
         ".git/config",
-        super::HOOK,
-        crate::harness::BINARY,
+        alone[0].to_str().unwrap(),
+        alone[1].to_str().unwrap(),
     ];
     for phase in ["DESIGN", "REVIEW", "IMPLEMENT", "PR", "PR+"] {
         let project = at(phase);

@@ -5,17 +5,20 @@ use crate::{harness::Project, terminal::no_person_is_here};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use std::{fs, os::unix::fs::symlink, path::Path};
+use waypost_agent::{Product, registration};
 
 const CLAUDE: &str = ".claude/settings.local.json";
 const CLAUDE_SHARED: &str = ".claude/settings.json";
 const CODEX: &str = ".codex/hooks.json";
 const GEMINI: &str = ".gemini/settings.json";
 
-/// The first command in a settings file.
-fn command(project: &Project, file: &str) -> Value {
-    let settings: Value = serde_json::from_str(&project.read(file)).unwrap();
-    let events = settings["hooks"].as_object().unwrap();
-    events.values().next().unwrap()[0]["hooks"][0]["command"].clone()
+/// The words of the first command in a settings file, without those that start it.
+fn command(project: &Project, file: &str) -> Vec<String> {
+    let product = Product::all().find(|it| file.contains(it.as_str())).unwrap();
+    let ours = registration::registered(product, &project.read(file)).unwrap();
+    // Private ones name the journal, shared ones do not.
+    assert_eq!(ours.journal.is_some(), ours.words[0].contains('/'), "{file}");
+    ours.words
 }
 
 fn exists(project: &Project) -> [bool; 4] {
@@ -25,9 +28,10 @@ fn exists(project: &Project) -> [bool; 4] {
 /// What the hook of every program has to call.
 #[track_caller]
 fn check_commands(project: &Project, program: &Path, rest: &str) {
-    let program = program.to_str().unwrap().replace('\'', r"'\''");
-    for (file, word) in [(CLAUDE, "claude"), (CODEX, "codex"), (GEMINI, "gemini")] {
-        assert_eq!(command(project, file), format!("'{program}'{rest} {word}"));
+    let mut words = vec![program.to_str().unwrap()];
+    words.extend(Some(rest.trim()).filter(|rest| !rest.is_empty()));
+    for file in [CLAUDE, CODEX, GEMINI] {
+        assert_eq!(command(project, file), words);
     }
 }
 
@@ -137,8 +141,8 @@ fn what_git_tracks_is_everybodys() {
     ];
     assert_snapshot!("tracked", told.join("\n"));
     assert_eq!(exists(&project), [false, true, true, true]);
-    for (file, word) in [(CLAUDE_SHARED, "claude"), (CODEX, "codex")] {
-        assert_eq!(command(&project, file), format!("waypost-hook {word}"));
+    for file in [CLAUDE_SHARED, CODEX] {
+        assert_eq!(command(&project, file), ["waypost-hook"]);
     }
     assert!(project.read(GEMINI).ends_with("} // mine\n"));
     assert!(project.read(".gitignore").contains("\n/.develop-workflow/\n"));

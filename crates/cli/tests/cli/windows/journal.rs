@@ -2,7 +2,7 @@
 
 use super::settled;
 use crate::{
-    harness::{Project, RUN, WORKFLOW},
+    harness::{PIN_KEPT, Project, RUN, WORKFLOW},
     terminal::no_person_is_here,
 };
 use insta::assert_snapshot;
@@ -90,6 +90,7 @@ fn a_state_file_alone_is_told_of_until_a_person_adopts_it() {
     if no_person_is_here() {
         return;
     }
+    project.write("../home/.local/state/waypost/pin", PIN_KEPT);
     project.person_must(&format!("adopt {WORKFLOW}"));
     settled(&project);
 }
@@ -145,4 +146,15 @@ fn a_person_brings_the_newest_backup_back() {
     assert_snapshot!("restored", project.tell(line, &project.as_person(line)));
     project.must("status");
     settled(&project);
+}
+
+#[test]
+fn a_journal_with_a_second_name_counts_as_damaged() {
+    let project = Project::implementing();
+    fs::hard_link(project.journal().join("journal.db"), project.path("copy")).unwrap();
+    let ran = project.run("develop status");
+    assert_eq!(ran.code, 5, "{ran}");
+    assert!(ran.stderr.contains("more than one name"), "{ran}");
+    fs::remove_file(project.path("copy")).unwrap();
+    project.must("develop status");
 }

@@ -1,0 +1,430 @@
+//! `waypost mcp`: a client over its streams, well-behaved and otherwise.
+
+use crate::{harness::Project, terminal::no_person_is_here};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    io::{BufRead as _, BufReader, Write as _},
+    process::{Child, ChildStdin, ChildStdout, Stdio},
+    sync::mpsc::{self, Receiver},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Longer than anything takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A client with its server.
+struct Client {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<Value>,
+    /// What came that was no answer.
+    notices: Vec<Value>,
+    /// Answers that came before they were looked for: calls end in any order.
+    early: BTreeMap<u64, Value>,
+    number: u64,
+}
+
+impl Client {
+    /// Starts a server and says hello, as a client of this version.
+    fn connect(project: &Project) -> Self {
+        let mut client = Self::start(project);
+        let hello = json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" },
+        });
+        let answer = client.request("initialize", hello);
+        assert_eq!(answer["result"]["serverInfo"]["name"], "waypost", "{answer}");
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        client
+    }
+
+    fn start(project: &Project) -> Self {
+        let mut command = project.command(crate::harness::BINARY, &project.root);
+        let mut child = command
+            .arg("mcp")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = read_on(child.stdout.take().unwrap());
+        let input = child.stdin.take();
+        Self { child, input, lines, notices: Vec::new(), early: BTreeMap::new(), number: 0 }
+    }
+
+    fn send(&mut self, message: &Value) {
+        self.send_raw(&format!("{message}\n"));
+    }
+
+    fn send_raw(&mut self, text: &str) {
+        self.input.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> u64 {
+        self.number += 1;
+        let id = self.number;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        id
+    }
+
+    fn answer(&mut self, id: u64) -> Value {
+        loop {
+            if let Some(answer) = self.early.remove(&id) {
+                return answer;
+            }
+            let line = self.lines.recv_timeout(PATIENCE).expect("the server answers");
+            match line["id"].as_u64() {
+                Some(other) => drop(self.early.insert(other, line)),
+                None => self.notices.push(line),
+            }
+        }
+    }
+
+    fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.ask(method, params);
+        self.answer(id)
+    }
+
+    /// What a tool says; its structured content.
+    #[track_caller]
+    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let answer = self.request("tools/call", json!({ "name": tool, "arguments": arguments }));
+        let result = &answer["result"];
+        assert_eq!(result["isError"], false, "{tool}: {answer}");
+        result["structuredContent"].clone()
+    }
+
+    /// What a tool refuses: the object in its text.
+    #[track_caller]
+    fn refused(&mut self, tool: &str, arguments: Value) -> Value {
+        let answer = self.request("tools/call", json!({ "name": tool, "arguments": arguments }));
+        let result = &answer["result"];
+        assert_eq!(result["isError"], true, "{tool}: {answer}");
+        let data = result["content"][1]["text"].as_str().unwrap();
+        serde_json::from_str(data).unwrap()
+    }
+
+    /// Hangs up and waits for the server's end.
+    fn leave(mut self) -> i32 {
+        drop(self.input.take());
+        wait_for_end(&mut self.child)
+    }
+}
+
+fn read_on(output: ChildStdout) -> Receiver<Value> {
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            let value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no JSON: {line}"));
+            if sender.send(value).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+fn wait_for_end(child: &mut Child) -> i32 {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code().unwrap_or(-1);
+        }
+        assert!(Instant::now() < deadline, "the server outlives its client");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn every_tool_is_listed_with_schemas_and_a_title() {
+    let project = Project::with_tasks();
+    let mut client = Client::connect(&project);
+    let answer = client.request("tools/list", json!({}));
+    let tools = answer["result"]["tools"].as_array().unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    insta::assert_snapshot!("tools", names.join("\n"));
+    for tool in tools {
+        for schema in ["inputSchema", "outputSchema"] {
+            assert_eq!(tool[schema]["type"], "object", "{tool}");
+        }
+    }
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn a_run_is_worked_through_with_tools_alone() {
+    let project = Project::with_tasks();
+    let mut client = Client::connect(&project);
+    let next = client.call("task_next", json!({ "limit": 1 }));
+    assert_eq!(next["tasks"][0]["id"], "T0.1");
+    let started = client.call("task_start", json!({ "id": "T0.1" }));
+    assert_eq!(started["status"], "in_progress", "{started}");
+    // Another attempt does not speak for this one.
+    let stale = client.refused("task_done", json!({ "id": "T0.1", "attempt": 7 }));
+    assert!(stale["code"].is_string(), "{stale}");
+    client.call("task_done", json!({ "id": "T0.1" }));
+    client.call("task_start", json!({ "id": "T0.2" }));
+    let failed =
+        client.call("task_fail", json!({ "id": "T0.2", "reason": "no disk", "class": "critical" }));
+    assert_eq!(failed["status"], "failed", "{failed}");
+    let why = client.call("task_why", json!({ "id": "T1.1" }));
+    assert_eq!(why["id"], "T1.1");
+    let status = client.call("status", json!({}));
+    assert_eq!(status["run"]["counts"]["completed"], 1, "{status}");
+    // What was done is what the command line sees.
+    assert_eq!(project.json("run status")["counts"]["completed"], 1);
+    let actors: Vec<Value> =
+        project.log().into_iter().map(|entry| entry["actor"].clone()).collect();
+    assert!(actors.iter().any(|it| it.as_str().unwrap().starts_with("agent:")), "{actors:?}");
+}
+
+#[test]
+fn a_workflow_is_held_at_its_gates() {
+    let project = Project::git();
+    project.write("review.md", "Blocking: 0\n");
+    let mut client = Client::connect(&project);
+    client.call("workflow_start", json!({ "feature": "Live chat" }));
+    let refused = client.refused("workflow_advance", json!({}));
+    assert!(refused["next_steps"].as_array().is_some_and(|it| !it.is_empty()), "{refused}");
+    client.call("workflow_advance", json!({ "checkpoints": ["cp-1"] }));
+    let held = client.refused("workflow_advance", json!({}));
+    assert_eq!(held["next_steps"][0]["tool"], "gate_pass", "{held}");
+    let outside = client
+        .refused("gate_pass", json!({ "gate": "review_clean_pass", "report": "../elsewhere/x" }));
+    assert_eq!(outside["code"], "BAD_ARGUMENT");
+    client.call("gate_pass", json!({ "gate": "review_clean_pass", "report": "review.md" }));
+    client.call("workflow_advance", json!({}));
+    client.call("checkpoint_start", json!({ "id": "cp-1" }));
+    client.call("checkpoint_fail", json!({ "id": "cp-1" }));
+    let report = client.call("checkpoint_pass", json!({ "id": "cp-1" }));
+    assert_eq!(report["state"]["phase"], "IMPLEMENT", "{report}");
+    client.call("gate_reset", json!({ "gate": "review_clean_pass" }));
+    client.call("workflow_back", json!({}));
+}
+
+#[test]
+fn a_client_is_an_agent_also_below_a_terminal() {
+    if no_person_is_here() {
+        return;
+    }
+    let project = Project::git();
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" } } });
+    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        "name": "workflow_start", "arguments": { "feature": "Live chat" } } });
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    project.write("said.jsonl", &format!("{hello}\n{ready}\n{call}\n"));
+    // The input stays open until the answer is there.
+    let shell = format!(
+        "(cat said.jsonl; while ! grep -q '\"id\":2' heard.jsonl; do sleep 0.1; done) | {} mcp > heard.jsonl",
+        crate::harness::BINARY
+    );
+    project.write("heard.jsonl", "");
+    project.below_terminal(&shell, "");
+    let actor = project.log()[0]["actor"].as_str().unwrap().to_owned();
+    assert!(actor.starts_with("agent:"), "{actor}");
+}
+
+#[test]
+fn a_question_waits_survives_and_its_answer_arrives() {
+    if no_person_is_here() {
+        return;
+    }
+    let project = Project::with_tasks();
+    let mut client = Client::connect(&project);
+    let question = json!({ "question": "Which database?", "choices": ["postgres", "sqlite"], "wait_seconds": 0 });
+    let asked = client.call("question_ask", question.clone());
+    assert_eq!((&asked["status"], &asked["answer"]), (&json!("open"), &Value::Null));
+    let id = asked["id"].as_str().unwrap().to_owned();
+    // The same question is the same entry.
+    assert_eq!(client.call("question_ask", question)["id"], id.as_str());
+    assert_eq!(client.call("inbox_list", json!({}))["entries"][0]["title"], "Which database?");
+    assert_eq!(client.leave(), 0);
+
+    // A client that waits is told as soon as a person has answered.
+    let mut client = Client::connect(&project);
+    let waiting = client.ask(
+        "tools/call",
+        json!({ "name": "question_answer",
+        "arguments": { "id": id, "wait_seconds": 3600 }, "_meta": { "progressToken": "p" } }),
+    );
+    project.typing(&format!("inbox answer {id} sqlite"), "2468\n");
+    let answer = client.answer(waiting);
+    assert_eq!(answer["result"]["structuredContent"]["answer"], "sqlite", "{answer}");
+    drop(client);
+
+    // One that came later is told at its first call, whatever that is, and once.
+    let mut client = Client::connect(&project);
+    let told = client.request("tools/call", json!({ "name": "task_next", "arguments": {} }));
+    let content = told["result"]["content"].to_string();
+    assert!(content.contains("Which database?") && content.contains("sqlite"), "{content}");
+    let again = client.request("tools/call", json!({ "name": "task_next", "arguments": {} }));
+    assert!(!again["result"]["content"].to_string().contains("Which database?"), "{again}");
+    // And a conversation that starts is told as well.
+    let context = project.json("context --for worker");
+    assert!(context["text"].as_str().unwrap().contains("sqlite"), "{context}");
+}
+
+#[test]
+fn a_call_that_waits_ends_with_its_cancellation() {
+    let project = Project::with_tasks();
+    let mut client = Client::connect(&project);
+    let id = client.ask(
+        "tools/call",
+        json!({ "name": "question_ask",
+        "arguments": { "question": "Anyone?", "wait_seconds": 3600 } }),
+    );
+    // A call that is cancelled before it has begun asks nothing; this one has begun.
+    let deadline = Instant::now() + PATIENCE;
+    while client.call("inbox_list", json!({}))["entries"].as_array().unwrap().is_empty() {
+        assert!(Instant::now() < deadline, "the question is not asked");
+    }
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
+        "params": { "requestId": id } }));
+    // The server goes on, and the question waits.
+    let entries = client.call("inbox_list", json!({}))["entries"].clone();
+    assert_eq!(entries[0]["title"], "Anyone?", "{entries}");
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn documents_are_read_and_their_list_is_renewed() {
+    let project = Project::with_tasks();
+    project.write(".claude/memory/shared-context.json", "{}");
+    let mut client = Client::connect(&project);
+    let listed = client.request("resources/list", json!({}));
+    let uris: Vec<String> = listed["result"]["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["uri"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        uris,
+        [
+            "waypost://status",
+            "waypost://file/TASKS.md",
+            "waypost://file/.claude/memory/shared-context.json",
+        ]
+    );
+    for uri in &uris {
+        let read = client.request("resources/read", json!({ "uri": uri }));
+        assert!(read["result"]["contents"][0]["text"].is_string(), "{read}");
+    }
+    let templates = client.request("resources/templates/list", json!({}));
+    assert_eq!(templates["result"]["resourceTemplates"].as_array().unwrap().len(), 2);
+    let schema = client.request("resources/read", json!({ "uri": "waypost://schema/task-state" }));
+    assert!(schema["result"]["contents"][0]["text"].as_str().unwrap().contains("$schema"));
+    for uri in
+        ["waypost://file/.git/config", "waypost://file/../elsewhere/x", "waypost://schema/x", "x"]
+    {
+        let read = client.request("resources/read", json!({ "uri": uri }));
+        assert!(read["error"]["code"].is_number(), "{uri}: {read}");
+    }
+    project.write(".claude/memory/agents/worker.json", "{}");
+    let is_notice = |it: &Value| it["method"] == "notifications/resources/list_changed";
+    let deadline = Instant::now() + PATIENCE;
+    while !client.notices.iter().any(is_notice) {
+        assert!(Instant::now() < deadline, "no notice came");
+        client.request("ping", json!({}));
+    }
+    let prompt = client
+        .request("prompts/get", json!({ "name": "develop", "arguments": { "feature": "Chat" } }));
+    assert!(prompt["result"]["messages"][0]["content"]["text"].as_str().unwrap().contains("Chat"));
+}
+
+#[test]
+fn memory_is_searched_and_files_are_checked() {
+    let project = Project::with_tasks();
+    project.must("develop start 'Retry policy'");
+    let mut client = Client::connect(&project);
+    let found = client.call("memory_search", json!({ "text": "retry policies" }));
+    assert_eq!(found["found"][0]["kind"], "transition", "{found}");
+    let refused = client.refused("memory_search", json!({ "text": "x", "kinds": ["nonsense"] }));
+    assert_eq!(refused["code"], "BAD_ARGUMENT");
+    let valid = client.call("validate", json!({ "file": "TASKS.md" }));
+    assert_eq!(valid["valid"], true, "{valid}");
+    let context = client.call("context", json!({ "role": "worker" }));
+    assert!(context["text"].as_str().unwrap().contains("Retry policy"), "{context}");
+}
+
+#[test]
+fn nothing_that_a_client_says_ends_the_server() {
+    let project = Project::with_tasks();
+    let mut client = Client::connect(&project);
+    let wrong = [
+        json!({ "name": "no_such_tool", "arguments": {} }),
+        json!({ "name": "task_start" }),
+        json!({ "name": "task_start", "arguments": { "id": 7 } }),
+        json!({ "name": "task_start", "arguments": { "id": "T0.1", "colour": "red" } }),
+        json!({ "name": "task_start", "arguments": { "id": "../../etc/passwd" } }),
+        json!({ "name": "task_start", "arguments": { "id": "T9.9" } }),
+        json!({ "name": "memory_search", "arguments": { "text": "\u{0}\u{e000}\"*(" } }),
+        json!({ "arguments": {} }),
+        json!([]),
+        json!("x"),
+        json!(7),
+        json!(null),
+    ];
+    for params in wrong {
+        let answer = client.request("tools/call", params.clone());
+        let is_error = answer.get("error").is_some() || answer["result"]["isError"] == true;
+        let is_harmless = params["name"] == "memory_search";
+        assert!(is_error || is_harmless, "{params}: {answer}");
+        let is_blamed_on_method = answer["error"]["code"] == -32601;
+        assert!(!is_blamed_on_method, "the method is there, {params} is wrong: {answer}");
+    }
+    let answer = client.request("no/such/method", json!({}));
+    assert!(answer["error"]["code"].is_number(), "{answer}");
+    for text in
+        ["\n", "no json\n", "{\"half\":\n", "[]\n", "{}\n", "\u{feff}{}\n", "\"x\"\n", "7\n"]
+    {
+        client.send_raw(text);
+    }
+    client.call("status", json!({}));
+    // A message that is too large is answered under its own id, and memory stays as it is.
+    let large = "x".repeat(20 << 20);
+    let answer = client
+        .request("tools/call", json!({ "name": "memory_search", "arguments": { "text": large } }));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("bytes"), "{answer}");
+    client.call("status", json!({}));
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn thousands_of_calls_leave_nothing_behind() {
+    let project = Project::with_tasks();
+    let mut client = Client::connect(&project);
+    let pid = client.child.id();
+    let mut after_warming = 0;
+    for round in 0..10 {
+        let ids: Vec<u64> = (0..100)
+            .map(|_| client.ask("tools/call", json!({ "name": "task_next", "arguments": {} })))
+            .collect();
+        for id in ids {
+            assert_eq!(client.answer(id)["result"]["isError"], false);
+        }
+        let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+        if round == 1 {
+            after_warming = open;
+        }
+        assert!(round < 2 || open <= after_warming + 8, "{open} open files after round {round}");
+    }
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn a_client_that_dies_takes_its_server_along() {
+    let project = Project::with_tasks();
+    let mut client = Client::connect(&project);
+    client.ask(
+        "tools/call",
+        json!({ "name": "question_ask",
+        "arguments": { "question": "Anyone?", "wait_seconds": 3600 } }),
+    );
+    assert_eq!(client.leave(), 0);
+}

@@ -1,0 +1,188 @@
+//! Edits of the two windows, row by row as `docs/windows.md` has them.
+
+use super::*;
+
+/// Edits a file of a task at work, as an agent does, and tells what the next command says.
+#[track_caller]
+fn edited(file: &str, change: impl FnOnce(&mut Value)) -> (Project, String) {
+    let project = at_work();
+    project.edit(file, change);
+    let ran = project.run("status");
+    assert_eq!(ran.code, 0, "{ran}");
+    (project, ran.stderr)
+}
+
+#[track_caller]
+fn taken(file: &str, change: impl FnOnce(&mut Value)) -> Project {
+    let (project, said) = edited(file, change);
+    assert!(said.contains("took up an edit of"), "{said}");
+    assert_eq!(project.json("inbox"), Value::Array(Vec::new()));
+    project.must("memory validate");
+    project
+}
+
+#[track_caller]
+fn refused(file: &str, why: &str, change: impl FnOnce(&mut Value)) {
+    let before = at_work().window(file);
+    let (project, said) = edited(file, change);
+    assert!(said.contains("was refused") && said.contains(why), "{why}: {said}");
+    let asked = project.json("inbox");
+    assert_eq!(asked[0]["kind"], "refused_edit", "{asked}");
+    // What was written is kept, and the truth is shown again.
+    let kept = said.split("kept as ").nth(1).unwrap().split(')').next().unwrap();
+    assert!(std::path::Path::new(kept).is_file(), "{kept}");
+    let plain = |window: &Value| {
+        let task = &window["current_task"];
+        (
+            task["status"].clone(),
+            task["plan"]["steps"].as_array().map(Vec::len),
+            window["tasks"].clone(),
+        )
+    };
+    assert_eq!(plain(&project.window(file)), plain(&before));
+}
+
+fn step(state: &mut Value, at: usize) -> &mut Value {
+    &mut state["current_task"]["plan"]["steps"][at]
+}
+
+#[test]
+fn a_status_moved_forward_is_taken_up() {
+    let project = taken(STATE, |state| step(state, 0)["status"] = "in_progress".into());
+    assert_eq!(statuses(&project), ["in_progress", "pending", "pending"]);
+    // Several at once, and in the order in which they wait for each other.
+    let project = taken(STATE, |state| {
+        step(state, 1)["status"] = "completed".into();
+        step(state, 0)["status"] = "completed".into();
+        step(state, 0)["output"] = "a drawing".into();
+    });
+    assert_eq!(statuses(&project), ["completed", "completed", "pending"]);
+    assert_eq!(current(&project)["plan"]["current_step"], 3);
+    assert!(current(&project)["plan"]["steps"][1]["completed_at"].is_string());
+}
+
+#[test]
+fn a_step_that_is_added_and_a_changed_context_or_output_are_taken_up() {
+    let project = taken(STATE, |state| {
+        let steps = state["current_task"]["plan"]["steps"].as_array_mut().unwrap();
+        steps.push(serde_json::json!({"id": 4, "name": "Ship", "dependencies": [3]}));
+    });
+    assert_eq!(statuses(&project).len(), 4);
+    let project = taken(STATE, |state| {
+        state["current_task"]["context"]["constraints"] = serde_json::json!(["cheap"]);
+        step(state, 0)["output"] = serde_json::json!({"draft": true});
+        state["current_task"]["plan"]["goal"] = "Sell more".into();
+    });
+    let task = current(&project);
+    assert_eq!(task["context"]["constraints"][0], "cheap");
+    assert_eq!(task["plan"]["steps"][0]["output"]["draft"], true);
+    assert_eq!(task["plan"]["goal"], "Sell more");
+}
+
+#[test]
+fn a_new_task_and_the_end_of_one_are_taken_up() {
+    let project = taken(STATE, |state| {
+        let day = state["current_task"]["id"].as_str().unwrap()[..16].to_owned();
+        let task = serde_json::json!({"id": format!("{day}007"), "name": "Later"});
+        state["pending_tasks"].as_array_mut().unwrap().push(task);
+    });
+    assert_eq!(project.window(STATE)["pending_tasks"][0]["name"], "Later");
+    let project = taken(STATE, |state| {
+        (0..3).for_each(|at| step(state, at)["status"] = "completed".into());
+        state["current_task"]["status"] = "completed".into();
+    });
+    assert_eq!(project.window(HISTORY)["tasks"][0]["result"], "success");
+    // Or by the entry that an agent of the seed writes into the history.
+    let (project, said) = edited(HISTORY, |history| {
+        let id = format!("task-{}-001", history_day());
+        let entry = serde_json::json!({"id": id, "name": "Cart", "result": "partial", "summary": "half",
+            "lessons": ["less"]});
+        history["tasks"].as_array_mut().unwrap().push(entry);
+    });
+    assert!(said.contains("took up an edit of"), "{said}");
+    assert_eq!(project.window(HISTORY)["tasks"][0]["lessons"][0], "less");
+    assert_eq!(project.window(STATE)["current_task"], Value::Null);
+}
+
+/// Today's day in UTC, as the ids have it.
+fn history_day() -> String {
+    let ran = at_work().json("memory show")["state"]["current_task"]["id"].clone();
+    ran.as_str().unwrap()[5..15].to_owned()
+}
+
+#[test]
+fn what_contradicts_the_rules_is_refused_with_the_reason() {
+    refused(STATE, "steps 1, 2, 3", |state| state["current_task"]["status"] = "completed".into());
+    refused(STATE, "the id of step 3 was changed to 30", |state| step(state, 2)["id"] = 30.into());
+    refused(STATE, "the id of the current task", |state| {
+        state["current_task"]["id"] = "task-2020-01-01-001".into();
+    });
+    refused(STATE, "was taken out", |state| state["current_task"] = Value::Null);
+    refused(STATE, "waits for step 1", |state| step(state, 1)["status"] = "completed".into());
+    refused(STATE, "unknown field", |state| state["current_task"]["mood"] = "good".into());
+    refused(HISTORY, "is no task that could end", |history| {
+        let entry =
+            serde_json::json!({"id": "task-2020-01-01-001", "name": "x", "result": "success"});
+        history["tasks"].as_array_mut().unwrap().push(entry);
+    });
+    refused(HISTORY, "the statistics are counted", |history| {
+        history["statistics"]["total_tasks"] = 500.into();
+    });
+}
+
+#[test]
+fn a_history_that_was_rewritten_is_refused() {
+    let project = at_work();
+    project.must("memory task cancel --lesson 'Ask first'");
+    project.edit(HISTORY, |history| history["tasks"][0]["result"] = "success".into());
+    let ran = project.run("status");
+    assert!(ran.stderr.contains("the history is not rewritten"), "{ran}");
+    project.edit(HISTORY, |history| history["tasks"] = Value::Array(Vec::new()));
+    let ran = project.run("status");
+    assert!(ran.stderr.contains("was taken out"), "{ran}");
+    assert_eq!(project.window(HISTORY)["tasks"][0]["result"], "cancelled");
+}
+
+#[test]
+fn a_file_that_is_missing_is_made_when_it_is_written_and_never_by_a_read() {
+    let project = Project::git();
+    project.must("status");
+    project.must("memory show");
+    project.must("memory history");
+    assert!(!project.path(".claude").exists(), "a read has made something");
+    let project = at_work();
+    for file in [STATE, HISTORY] {
+        std::fs::remove_file(project.path(file)).unwrap();
+    }
+    for line in ["status", "memory show", "memory context get", "memory validate", "doctor"] {
+        assert!(project.run(line).code < 3, "{line}");
+        assert!(!project.path(STATE).exists() && !project.path(HISTORY).exists(), "{line}");
+    }
+    project.must("memory step start 1");
+    assert_eq!(statuses(&project)[0], "in_progress");
+    assert!(project.path(HISTORY).exists());
+}
+
+#[test]
+fn the_files_are_no_content_of_a_gate_and_git_does_not_show_them() {
+    let project = Project::implementing();
+    project.git_command("add review.md");
+    let before = project.git_command("status --porcelain");
+    project.must("memory init");
+    project.must("memory agent helper set preferences.tone '\"dry\"'");
+    assert_eq!(project.git_command("status --porcelain"), before);
+    // Tracked by the user, they are still no content that a gate is bound to.
+    project.git_command("add -f .claude/memory/shared-context.json");
+    project.git_command("commit -q -m memory");
+    project.must("develop checkpoint pass cp-1");
+    for id in ["cp-2", "cp-3"] {
+        project.must(&format!("develop checkpoint start {id}"));
+        project.must(&format!("develop checkpoint pass {id}"));
+    }
+    project.must("develop gate pass architect_verified --report review.md");
+    project.must("memory context set shared_data.late true");
+    project.must("memory task new Other");
+    let stale = project.must("develop status");
+    assert!(!stale.stderr.contains("changed"), "{stale}");
+    project.must("develop advance");
+}

@@ -1,0 +1,403 @@
+//! `waypost serve`: tasks worked on by scripted agents, also where host, keeper or agent are killed.
+
+use crate::{
+    execute::{alive, kill, wait_for},
+    harness::{BINARY, Project, USER_CONFIG},
+    terminal::no_person_is_here,
+};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    process::{Child, Stdio},
+};
+
+/// A project whose tasks are worked on by an agent that follows a script.
+struct Shop {
+    project: Project,
+    server: Option<Child>,
+}
+
+impl Shop {
+    fn new(script: &Value) -> Self {
+        let project = Project::git();
+        project.write("README.md", "a shop\n");
+        project.git_command("add -A");
+        project.git_command("commit -q -m begin");
+        let shop = Self { project, server: None };
+        shop.script(script);
+        let project = &shop.project;
+        let (script, sessions) = (project.base().join("script.json"), project.base().join("talks"));
+        let (script, sessions) = (script.to_str().unwrap(), sessions.to_str().unwrap());
+        let speak = ["--speak", "claude", "--script", script, "--sessions", sessions, "--"];
+        let command: Vec<&str> = [BINARY, "sim", "agent"].into_iter().chain(speak).collect();
+        let config = format!(
+            "[run]\nagent = \"smith\"\n\n[agents.smith]\nadapter = \"claude\"\ncommand = {}\n",
+            json!(command)
+        );
+        project.write(USER_CONFIG, &config);
+        shop
+    }
+
+    /// What agents do from here on, by the names of their work.
+    fn script(&self, tasks: &Value) {
+        let text = json!({"version": 1, "default": [{"steps": [{"say": "Nothing to do."}]}],
+                          "tasks": tasks});
+        fs::write(self.project.base().join("script.json"), text.to_string()).unwrap();
+    }
+
+    fn serve(&mut self) {
+        let mut command = self.project.command(BINARY, &self.project.root);
+        let log = fs::File::create(self.project.base().join("serve.log")).unwrap();
+        command.arg("serve").stdout(Stdio::null()).stderr(log);
+        self.server = Some(command.spawn().unwrap());
+    }
+
+    /// Kills the host, with nothing said to it.
+    fn kill_host(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            server.kill().unwrap();
+            server.wait().unwrap();
+        }
+    }
+
+    /// Ends the host as a person does.
+    fn end(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            kill(server.id(), "-TERM");
+            assert!(server.wait().unwrap().success(), "{}", self.said());
+        }
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(self.project.base().join("serve.log")).unwrap_or_default()
+    }
+
+    fn new_task(&self, line: &str) -> String {
+        self.project.must(&format!("task new {line}")).stdout.trim().to_owned()
+    }
+
+    fn task(&self, id: &str) -> Value {
+        self.project.json(&format!("task show {id}"))
+    }
+
+    #[track_caller]
+    fn wait(&self, id: &str, status: &str) {
+        wait_for(&format!("{id} to be {status}: {}\n{}", self.task(id), self.said()), || {
+            self.task(id)["status"] == status
+        });
+    }
+
+    /// The transitions of a task, as `trigger to`.
+    fn transitions(&self, id: &str) -> Vec<String> {
+        let found = self.project.json(&format!("task transitions {id}"));
+        let told = |it: &Value| {
+            let word = |key: &str| it[key].as_str().unwrap_or_default().to_owned();
+            format!("{} {}", word("trigger"), word("to"))
+        };
+        found.as_array().unwrap().iter().map(told).collect()
+    }
+
+    /// All processes of agents, keepers and what they started.
+    fn processes(&self) -> Vec<u32> {
+        alive(self.project.base().to_str().unwrap())
+    }
+
+    /// The entry of the inbox of this kind, once it is there.
+    #[track_caller]
+    fn entry(&self, kind: &str) -> String {
+        let mut found = None;
+        wait_for(&format!("a {kind} in the inbox\n{}", self.said()), || {
+            let entries = self.project.json("inbox");
+            let mut entries = entries.as_array().cloned().unwrap_or_default().into_iter();
+            found = entries.find(|it| it["kind"] == kind);
+            found.is_some()
+        });
+        found.unwrap()["id"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Shop {
+    fn drop(&mut self) {
+        self.kill_host();
+        crate::execute::kill_all(self.processes());
+    }
+}
+
+fn steps(steps: &[Value]) -> Value {
+    json!({ "steps": steps })
+}
+
+fn say(text: &str) -> Value {
+    json!({ "say": text })
+}
+
+fn write(file: &str, text: &str) -> Value {
+    json!({"write": {"file": file, "text": text}})
+}
+
+fn wait_for_file(file: &str) -> Value {
+    json!({"run": format!("while ! test -e {file}; do sleep 0.05; done")})
+}
+
+const CUSTOM: &str = "'A note' --type custom --description 'Write a note.'";
+
+#[test]
+fn a_task_without_phases_runs_through_and_leaves_nothing_behind() {
+    let mut shop = Shop::new(&json!({}));
+    let id = shop.new_task(CUSTOM);
+    let done = [write("note.txt", "hello\n"), say("=== CUSTOM TASK COMPLETE ===")];
+    shop.script(&json!({format!("{id}.0"): [steps(&done)]}));
+    shop.serve();
+    shop.project.must(&format!("task submit {id}"));
+    shop.wait(&id, "completed");
+    let want =
+        ["SUBMIT pending", "ASSIGN in_progress", "ASSIGN in_progress", "PHASE_COMPLETE completed"];
+    let found = shop.transitions(&id);
+    assert_eq!(found.first().map(String::as_str), Some(want[0]), "{found:?}");
+    assert_eq!(found.last().map(String::as_str), Some(want[3]), "{found:?}");
+    let workspace = shop.project.path(".waypost/workspaces").join(&id);
+    assert_eq!(fs::read_to_string(workspace.join("note.txt")).unwrap(), "hello\n");
+    // The workspace is a part of the project, and does not stand in the way of its gates.
+    let seen = shop.project.run_in(&workspace, &format!("--json task show {id}"));
+    assert!(seen.code == 0 && seen.stdout.contains("completed"), "{seen}");
+    wait_for("the last checkpoint", || {
+        let found = shop.project.json(&format!("task checkpoints {id}"));
+        found.as_array().unwrap().last().is_some_and(|it| it["reason"] == "completed")
+    });
+    wait_for("the end of the agent", || shop.processes().is_empty());
+    shop.end();
+    assert_eq!(shop.processes(), Vec::<u32>::new());
+    assert_eq!(shop.project.git_command("status --porcelain"), "");
+}
+
+#[test]
+fn an_agent_goes_on_where_host_keeper_or_agent_were_killed() {
+    let gate = wait_for_file("../../../../go");
+    let first = [write("note.txt", "begun\n"), gate.clone(), say("=== CUSTOM TASK COMPLETE ===")];
+    let again = [write("note.txt", "again\n"), gate, say("=== CUSTOM TASK COMPLETE ===")];
+    for victim in ["host", "keeper", "agent"] {
+        let mut shop = Shop::new(&json!({}));
+        let id = shop.new_task(CUSTOM);
+        shop.script(&json!({format!("{id}.0"): [steps(&first), steps(&again)]}));
+        shop.serve();
+        shop.project.must(&format!("task submit {id}"));
+        let note = shop.project.path(".waypost/workspaces").join(&id).join("note.txt");
+        let says = |text: &str| fs::read_to_string(&note).is_ok_and(|it| it == text);
+        wait_for("the agent's first words", || says("begun\n"));
+        match victim {
+            "host" => {
+                shop.kill_host();
+                shop.serve();
+            }
+            "keeper" => crate::execute::kill_all(alive(&format!("tasks/{id}/keepers"))),
+            _ => {
+                let talks = shop.project.base().join("talks");
+                crate::execute::kill_all(alive(talks.to_str().unwrap()));
+            }
+        }
+        let is_taken_over = victim == "host";
+        wait_for(&format!("the work to go on after the {victim}\n{}", shop.said()), || {
+            is_taken_over || says("again\n")
+        });
+        fs::write(shop.project.base().join("go"), "").unwrap();
+        shop.wait(&id, "completed");
+        let triggers = shop.transitions(&id);
+        let count = |word: &str| triggers.iter().filter(|it| it.starts_with(word)).count();
+        assert_eq!((count("SUBMIT"), count("PHASE_COMPLETE")), (1, 1), "{victim}: {triggers:?}");
+        assert_eq!(count("PROCESS_EXIT"), usize::from(!is_taken_over), "{victim}: {triggers:?}");
+        wait_for("the end of the agent", || shop.processes().is_empty());
+        shop.end();
+        assert_eq!(shop.processes(), Vec::<u32>::new(), "{victim}");
+    }
+}
+
+/// Everything that a phase of `create_app` is to leave.
+fn deliverables(phase: u32) -> Vec<Value> {
+    let planning = [
+        "01_idea",
+        "02_market",
+        "03_persona",
+        "04_user_journey",
+        "05_business_model",
+        "06_product",
+        "07_features",
+        "08_tech",
+        "09_roadmap",
+    ];
+    let design = ["01_screen", "02_data_model", "03_task_flow", "04_api", "05_architecture"];
+    let development = ["01_setup", "02_data", "03_logic", "04_ui", "05_testing", "06_deploy"];
+    let (folder, names): (&str, &[&str]) = match phase {
+        1 => ("planning", &planning),
+        2 => ("design", &design),
+        3 => ("development", &development),
+        _ => ("", &[]),
+    };
+    let text = "A sentence of a document that says something. ".repeat(20);
+    names.iter().map(|name| write(&format!("docs/{folder}/{name}.md"), &text)).collect()
+}
+
+fn complete(phase: u32) -> Value {
+    say(&format!("All of it is there.\n\n=== PHASE {phase} COMPLETE ==="))
+}
+
+fn verdict(is_passed: bool, finding: &str) -> Value {
+    let findings = if finding.is_empty() { json!([]) } else { json!([finding]) };
+    say(&format!(
+        "I looked.\n\n=== VERIFICATION_RESULT ===\n{}",
+        json!({"passed": is_passed, "findings": findings})
+    ))
+}
+
+const QUESTION: &str = "[USER_QUESTION]\ncategory: choice\nquestion: Which tea?\noptions:\n- green\n\
+                        - black\nrequired: true\n[/USER_QUESTION]";
+
+/// All that the agent of a `create_app` says and does from a phase on, in one process.
+fn from_phase(phase: u32) -> Vec<Value> {
+    let end = json!({"turn_end": true});
+    let mut all = Vec::new();
+    for phase in phase..=4 {
+        all.extend(deliverables(phase));
+        all.extend([complete(phase), end.clone()]);
+    }
+    all
+}
+
+#[test]
+fn an_app_goes_through_its_four_phases_with_a_question_a_rework_and_a_rejected_review() {
+    if no_person_is_here() {
+        return;
+    }
+    let mut shop = Shop::new(&json!({}));
+    let id = shop.new_task("'A tea shop' --type create_app --description 'Sells tea.'");
+    let end = json!({"turn_end": true});
+    let mut first = vec![say(QUESTION), end.clone()];
+    first.extend(deliverables(1));
+    // The first claim comes before all of it is there, the second is rejected by a person.
+    let market = write("docs/planning/02_market.md", "TODO");
+    first.extend([market, complete(1), end.clone()]);
+    first.extend(deliverables(1));
+    first.extend([
+        complete(1),
+        end.clone(),
+        write("docs/planning/note.md", "changed"),
+        complete(1),
+        end,
+    ]);
+    first.extend(from_phase(2));
+    let passes = [steps(&[verdict(true, "")])];
+    let mut tasks = json!({format!("{id}.1"): [steps(&first)]});
+    for phase in 1..=4 {
+        tasks[format!("{id}.{phase}")] = match phase {
+            1 => json!([steps(&first)]),
+            phase => json!([steps(&from_phase(phase))]),
+        };
+        tasks[format!("{id}.{phase}.verification")] = json!(passes);
+    }
+    shop.script(&tasks);
+    shop.serve();
+    shop.project.must(&format!("task submit {id}"));
+    let question = shop.entry("agent_question");
+    assert_eq!(shop.project.json(&format!("task show {id} --agent"))["status"], "waiting_question");
+    shop.project.person_must(&format!("inbox answer {question} green"));
+    let review = shop.entry("review");
+    assert_eq!(shop.task(&id)["status"], "review");
+    shop.project.person_must(&format!("inbox changes {review} 'say more about prices'"));
+    for phase in 1..=4 {
+        wait_for(&format!("the review of phase {phase}\n{}", shop.said()), || {
+            let task = shop.task(&id);
+            task["status"] == "review"
+                && task["currentPhase"] == phase
+                && shop.project.json("inbox").as_array().is_some_and(|it| !it.is_empty())
+        });
+        let review = shop.entry("review");
+        shop.project.person_must(&format!("inbox approve {review}"));
+    }
+    shop.wait(&id, "completed");
+    assert_eq!(shop.task(&id)["progress"], 100);
+    let triggers = shop.transitions(&id);
+    let count = |word: &str| triggers.iter().filter(|it| it.starts_with(word)).count();
+    assert_eq!(count("USER_QUESTION"), 1, "{triggers:?}");
+    assert_eq!(count("VERIFICATION_FAILED"), 1, "{triggers:?}");
+    assert_eq!(count("REQUEST_CHANGES"), 1, "{triggers:?}");
+    assert_eq!(count("APPROVE"), 4, "{triggers:?}");
+    // One conversation from the first word to the last.
+    let talks = fs::read_dir(shop.project.base().join("talks")).unwrap().count();
+    assert_eq!(talks, 1 + 5, "the agent's own, and one for each verification");
+    wait_for("the end of the agent", || shop.processes().is_empty());
+    shop.end();
+    assert_eq!(shop.processes(), Vec::<u32>::new());
+}
+
+#[test]
+fn a_paused_task_stands_still_and_goes_on_and_a_cancelled_one_is_ended() {
+    if no_person_is_here() {
+        return;
+    }
+    let mut shop = Shop::new(&json!({}));
+    let id = shop.new_task(CUSTOM);
+    let ticking =
+        json!({"run": "while ! test -e ../../../../go; do date +%N > tick; sleep 0.02; done"});
+    let done = [ticking, say("=== CUSTOM TASK COMPLETE ===")];
+    shop.script(&json!({format!("{id}.0"): [steps(&done)]}));
+    shop.serve();
+    shop.project.must(&format!("task submit {id}"));
+    let tick = shop.project.path(".waypost/workspaces").join(&id).join("tick");
+    let read = || fs::read_to_string(&tick).unwrap_or_default();
+    wait_for("the first tick", || !read().is_empty());
+    shop.project.must(&format!("task pause {id}"));
+    wait_for("the checkpoint of the pause", || {
+        let found = shop.project.json(&format!("task checkpoints {id}"));
+        found.as_array().unwrap().last().is_some_and(|it| it["reason"] == "user_pause")
+    });
+    let mut stands_at = read();
+    wait_for("the ticking to stop", || {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        std::mem::replace(&mut stands_at, read()) == stands_at
+    });
+    // A host that takes over finds it standing still, and lets it go on.
+    shop.kill_host();
+    shop.serve();
+    shop.project.person_must(&format!("task resume {id}"));
+    wait_for("the ticking to go on", || read() != stands_at);
+    shop.project.must(&format!("task cancel {id}"));
+    shop.wait(&id, "failed");
+    wait_for("the end of the agent", || shop.processes().is_empty());
+    shop.end();
+    assert_eq!(shop.task(&id)["reason"], "cancelled");
+}
+
+#[test]
+fn a_limit_is_waited_out_and_an_outage_too() {
+    let mut shop = Shop::new(&json!({}));
+    let id = shop.new_task(CUSTOM);
+    let limit = [json!({"limit": {"resets_in_s": 1}})];
+    let done = [write("note.txt", "hello\n"), say("=== CUSTOM TASK COMPLETE ===")];
+    shop.script(&json!({format!("{id}.0"): [steps(&limit), steps(&done)]}));
+    shop.serve();
+    shop.project.must(&format!("task submit {id}"));
+    shop.wait(&id, "completed");
+    let triggers = shop.transitions(&id);
+    let count = |word: &str| triggers.iter().filter(|it| it.starts_with(word)).count();
+    assert_eq!(count("RATE_LIMIT paused"), 1, "{triggers:?}");
+    assert_eq!(count("RATE_LIMIT_RESET"), 1, "{triggers:?}");
+    assert_eq!(count("PROCESS_EXIT"), 0, "{triggers:?}");
+    shop.end();
+}
+
+#[test]
+fn a_repository_below_the_data_folder_does_not_hold_gates_up() {
+    for ignored in ["", ".waypost/\n"] {
+        let project = Project::git();
+        project.write(".gitignore", ignored);
+        project.write("review.md", "Blocking: 0\n");
+        let nested = project.path(".waypost/workspaces/task_a");
+        fs::create_dir_all(&nested).unwrap();
+        // Without a commit git cannot add it, and nothing beside it.
+        project.git_in(&nested, "init -q .");
+        project.must("develop start 'Live chat'");
+        project.must("develop advance --checkpoint cp-1");
+        project.must("develop gate pass review_clean_pass --report review.md");
+        project.write("later.txt", "changed\n");
+        project.must("develop advance");
+    }
+}

@@ -20,7 +20,8 @@ usage: cargo xtask COMMAND
   bench [NAME...] [--quick] measure against the alternatives; a slow result is not a failure
   bench soak [--minutes N]  a run at one task a second for half an hour, or N minutes: does memory or
                             disk grow?
-  faults [power] [--seed N] the fault suites in full, or the power cuts of them alone
+  faults [power|wall] [--seed N]
+                            the fault suites in full, or the power cuts or the wall alone
   dist [--to FOLDER]        the programs as they are given away: small, static, quick to start
   e2e                       the tests with the real agent programs; npm installs them into target/
   help                      this text";
@@ -66,6 +67,7 @@ impl Task {
             },
             ("bench", rest) => bench(rest),
             ("faults", ["power", rest @ ..]) => faults(Suite::Power, rest),
+            ("faults", ["wall", rest @ ..]) => faults(Suite::Wall, rest),
             ("faults", rest) => faults(Suite::All, rest),
             ("dist", []) => Ok(Self::Dist { to: None }),
             ("dist", ["--to", folder]) => Ok(Self::Dist { to: Some((*folder).to_owned()) }),
@@ -138,6 +140,7 @@ mod tests {
         check("bench soak --minutes 5", Ok(Task::Soak { minutes: 5 }));
         check("faults", Ok(Task::Faults { suite: Suite::All, seed: None }));
         check("faults --seed 42", Ok(Task::Faults { suite: Suite::All, seed: Some(42) }));
+        check("faults wall", Ok(Task::Faults { suite: Suite::Wall, seed: None }));
         check("faults power", Ok(Task::Faults { suite: Suite::Power, seed: None }));
         check("faults power --seed 7", Ok(Task::Faults { suite: Suite::Power, seed: Some(7) }));
         check("dist", Ok(Task::Dist { to: None }));

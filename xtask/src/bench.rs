@@ -45,7 +45,9 @@ struct Bench {
 /// To run one more benchmark, add its row here.
 const BENCHES: &[Bench] = &[
     Bench { name: "journal", package: "waypost-store", folder: "crates/store" },
+    Bench { name: "search", package: "waypost-store", folder: "crates/store" },
     Bench { name: "keeper", package: "waypost-proc", folder: "crates/proc" },
+    Bench { name: "reading", package: "waypost-agent", folder: "crates/agent" },
     Bench { name: "engine", package: "waypost-engine", folder: "crates/engine" },
     Bench { name: "host", package: "waypost-engine", folder: "crates/engine" },
     Bench { name: "cli", package: "waypost", folder: "crates/cli" },
@@ -204,8 +206,8 @@ mod tests {
             &["jornal"],
             &["journal"],
             Err(
-                "there is no benchmark `jornal`; there are: journal, keeper, engine, host, cli, hook, \
-                 run, scale, agents, trees",
+                "there is no benchmark `jornal`; there are: journal, search, keeper, reading, engine, host, cli, \
+                 hook, run, scale, agents, trees",
             ),
         );
         check_selected(

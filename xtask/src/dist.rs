@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result};
 
 use crate::command_line::{CommandLine, target};
 
-/// Both programs stand in one folder: each finds the other there.
-const PROGRAMS: [&str; 2] = ["waypost", "waypost-hook"];
+/// All programs stand in one folder: each finds the others there.
+const PROGRAMS: [&str; 3] = ["waypost", "waypost-hook", "waypost-shell"];
 
 /// The standard library asks at run time whether the C library has these, and starts processes by
 /// copying itself where it has not. Nothing else names them, so a static program would not have them.
@@ -23,14 +23,14 @@ pub(crate) fn run(to: Option<&str>) -> Result<()> {
     match to {
         Some(to) => {
             install(Path::new(to))?;
-            println!("installed {} in {to}", PROGRAMS.join(" and "));
+            println!("installed {} in {to}", PROGRAMS.join(", "));
         }
-        None => println!("built {} in {}", PROGRAMS.join(" and "), build()?.display()),
+        None => println!("built {} in {}", PROGRAMS.join(", "), build()?.display()),
     }
     Ok(())
 }
 
-/// Builds both programs and copies them to a folder, as users have them. What a linker has written
+/// Builds the programs and copies them to a folder, as users have them. What a linker has written
 /// lies in memory in smaller pieces than a copy does, and starts more slowly for as long.
 pub(crate) fn install(to: &Path) -> Result<()> {
     let built = build()?;
@@ -45,7 +45,7 @@ pub(crate) fn install(to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Builds both programs and returns the folder that they are in.
+/// Builds the programs and returns the folder that they are in.
 fn build() -> Result<PathBuf> {
     for program in PROGRAMS {
         let line = line(program, cfg!(target_os = "linux"));

@@ -15,6 +15,8 @@ pub(crate) enum Suite {
     All,
     /// A disk that is shut down without a flush.
     Power,
+    /// Every hostile and every honest command behind the wall.
+    Wall,
 }
 
 pub(crate) fn run(suite: Suite, seed: Option<u64>) -> Result<()> {
@@ -26,7 +28,8 @@ pub(crate) fn run(suite: Suite, seed: Option<u64>) -> Result<()> {
     Ok(())
 }
 
-/// The suites are the test binary `faults`, in `cli` what is called `faults_…`, and the keeper's.
+/// The suites are the test binaries `faults` and `wall`, in `cli` what is called `faults_…`, and the
+/// keeper's.
 fn lines(runner: Runner, suite: Suite, seed: Option<u64>) -> Vec<CommandLine> {
     let line = |words: &str| {
         let line = CommandLine::cargo(words).variable("WAYPOST_FAULTS", "full");
@@ -46,16 +49,25 @@ fn lines(runner: Runner, suite: Suite, seed: Option<u64>) -> Vec<CommandLine> {
         (Suite::Power, Runner::Cargo) => {
             vec![line("test --package waypost --test faults power:: -- --nocapture")]
         }
+        (Suite::Wall, Runner::Nextest) => {
+            let line = line("nextest run --profile faults --package waypost --test wall");
+            vec![line.with(["--success-output", "final"])]
+        }
+        (Suite::Wall, Runner::Cargo) => {
+            vec![line("test --package waypost --test wall -- --nocapture")]
+        }
         // The profile has a longer patience: one test walks through hundreds of kill points.
         (Suite::All, Runner::Nextest) => vec![
             line("nextest run --profile faults --package waypost --test faults --test cli")
                 .with(["-E", "binary(faults) + test(faults_)"]),
             line("nextest run --profile faults --package waypost-proc --test keeper"),
+            line("nextest run --profile faults --package waypost --test wall"),
         ],
         (Suite::All, Runner::Cargo) => vec![
             line("test --package waypost --test faults"),
             line("test --package waypost --test cli faults_"),
             line("test --package waypost-proc --test keeper"),
+            line("test --package waypost --test wall"),
         ],
     }
 }
@@ -70,7 +82,7 @@ mod tests {
             lines(runner, Suite::All, seed).iter().map(ToString::to_string).collect()
         };
         let nextest = shown(Runner::Nextest, None);
-        assert_eq!(nextest.len(), 2);
+        assert_eq!(nextest.len(), 3);
         assert!(nextest[0].starts_with("WAYPOST_FAULTS=full cargo nextest run --profile faults"));
         assert!(nextest[0].contains("binary(faults) + test(faults_)"), "{nextest:?}");
         assert_eq!(
@@ -82,8 +94,19 @@ mod tests {
                  cli faults_",
                 "WAYPOST_FAULTS=full WAYPOST_FAULTS_SEED=7 cargo test --package waypost-proc \
                  --test keeper",
+                "WAYPOST_FAULTS=full WAYPOST_FAULTS_SEED=7 cargo test --package waypost --test \
+                 wall",
             ]
         );
+    }
+
+    #[test]
+    fn the_wall_can_be_tried_alone() {
+        for runner in [Runner::Nextest, Runner::Cargo] {
+            let shown = lines(runner, Suite::Wall, None);
+            assert_eq!(shown.len(), 1);
+            assert!(shown[0].to_string().contains("--test wall"), "{}", shown[0]);
+        }
     }
 
     #[test]

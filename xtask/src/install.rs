@@ -45,6 +45,12 @@ const NEEDS: &[Need] = &[
         lost: "faults of the real binary at every system call",
     },
     Need {
+        program: "bwrap",
+        package: "bubblewrap",
+        purposes: &[Purpose::Tests, Purpose::Bench, Purpose::Faults, Purpose::EndToEnd],
+        lost: "the wall in namespaces; what Landlock alone holds is still tested",
+    },
+    Need {
         program: "jq",
         package: "jq",
         purposes: &[Purpose::Tests, Purpose::Bench],
@@ -97,6 +103,12 @@ const NEEDS: &[Need] = &[
         package: "ninja-build",
         purposes: &[Purpose::Bench],
         lost: "runs beside `ninja`",
+    },
+    Need {
+        program: "rg",
+        package: "ripgrep",
+        purposes: &[Purpose::Bench],
+        lost: "searches beside `ripgrep`",
     },
     Need {
         program: "npm",
@@ -246,11 +258,28 @@ mod tests {
         };
         assert_eq!(
             names(Purpose::Tests),
-            ["git", "strace", "jq", "script", "tmux", "flock", "perl", "mkfs.ext4", "make"]
+            [
+                "git",
+                "strace",
+                "bwrap",
+                "jq",
+                "script",
+                "tmux",
+                "flock",
+                "perl",
+                "mkfs.ext4",
+                "make"
+            ]
         );
-        assert_eq!(names(Purpose::Bench), ["git", "jq", "time", "flock", "make", "ninja"]);
-        assert_eq!(names(Purpose::Faults), ["git", "strace", "flock", "perl", "mkfs.ext4"]);
-        assert_eq!(names(Purpose::EndToEnd), ["git", "npm"]);
+        assert_eq!(
+            names(Purpose::Bench),
+            ["git", "bwrap", "jq", "time", "flock", "make", "ninja", "rg"]
+        );
+        assert_eq!(
+            names(Purpose::Faults),
+            ["git", "strace", "bwrap", "flock", "perl", "mkfs.ext4"]
+        );
+        assert_eq!(names(Purpose::EndToEnd), ["git", "bwrap", "npm"]);
         assert_eq!(missing(Purpose::Tests, |_| true), Vec::<&Need>::new());
     }
 

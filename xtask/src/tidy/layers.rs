@@ -19,20 +19,27 @@ struct Layer {
 
 const LAYERS: &[Layer] = &[
     Layer { folder: "model", level: 0, uses: &[] },
+    Layer { folder: "redact", level: 0, uses: &[] },
     Layer { folder: "agent", level: 1, uses: &["model"] },
     Layer { folder: "guard", level: 1, uses: &["model"] },
     Layer { folder: "api", level: 1, uses: &["model"] },
-    Layer { folder: "store", level: 1, uses: &["model"] },
-    Layer { folder: "proc", level: 1, uses: &["model"] },
+    Layer { folder: "store", level: 1, uses: &["model", "redact"] },
+    Layer { folder: "proc", level: 1, uses: &["model", "redact"] },
+    Layer { folder: "wall", level: 1, uses: &["model"] },
     Layer { folder: "git", level: 2, uses: &["model", "store"] },
-    Layer { folder: "engine", level: 3, uses: &["model", "agent", "store", "proc", "git"] },
+    Layer {
+        folder: "engine",
+        level: 3,
+        uses: &["model", "redact", "agent", "store", "proc", "git", "wall"],
+    },
     Layer { folder: "sim", level: 3, uses: &["model", "agent", "store", "proc"] },
-    Layer { folder: "hook", level: 3, uses: &["model", "agent", "guard"] },
+    Layer { folder: "hook", level: 3, uses: &["model", "agent", "guard", "wall"] },
+    Layer { folder: "mcp", level: 1, uses: &[] },
     Layer { folder: "server", level: 4, uses: &["model", "api", "engine"] },
     Layer {
         folder: "cli",
         level: 5,
-        uses: &["model", "api", "server", "engine", "agent", "guard", "hook", "sim"],
+        uses: &["model", "api", "server", "engine", "agent", "guard", "hook", "mcp", "sim", "wall"],
     },
 ];
 
@@ -46,13 +53,17 @@ struct Fence {
 const FENCES: &[Fence] = &[
     Fence {
         crates: &["tokio", "tokio-util"],
-        only: &["proc", "engine", "sim", "server", "cli"],
+        only: &["mcp", "server"],
         reason: "async stays at the rim",
     },
+    Fence { crates: &["rmcp"], only: &["mcp"], reason: "its types change with the protocol" },
     Fence { crates: &["rusqlite"], only: &["store"], reason: "the database is the store's secret" },
     Fence {
         crates: &["serde_json"],
-        only: &["agent", "guard", "api", "store", "proc", "engine", "sim", "hook", "server", "cli"],
+        only: &[
+            "redact", "agent", "guard", "api", "store", "proc", "engine", "sim", "hook", "mcp",
+            "server", "cli",
+        ],
         reason: "the model does not know how it is written down",
     },
     Fence { crates: &["clap"], only: &["cli"], reason: "arguments are the command line's" },
@@ -154,7 +165,7 @@ mod tests {
         check_manifest("model", "[dependencies]\nserde.workspace = true\n", &[]);
         check_manifest(
             "engine",
-            "[dependencies]\nwaypost-store.workspace = true\ntokio.workspace = true\n",
+            "[dependencies]\nwaypost-store.workspace = true\nserde_json.workspace = true\n",
             &[],
         );
         check_manifest(

@@ -40,34 +40,34 @@ fn lines(runner: Runner, suite: Suite, seed: Option<u64>) -> Vec<CommandLine> {
     };
     match (suite, runner) {
         (Suite::Power, Runner::Nextest) => {
-            vec![line("nextest run --profile faults --package waypost --test faults").with([
+            vec![line("nextest run --profile faults --workspace --test faults").with([
                 "-E",
                 "test(/^power::/)",
                 "--no-capture",
             ])]
         }
         (Suite::Power, Runner::Cargo) => {
-            vec![line("test --package waypost --test faults power:: -- --nocapture")]
+            vec![line("test --workspace --test faults power:: -- --nocapture")]
         }
         (Suite::Wall, Runner::Nextest) => {
-            let line = line("nextest run --profile faults --package waypost --test wall");
+            let line = line("nextest run --profile faults --workspace --test wall");
             vec![line.with(["--success-output", "final"])]
         }
         (Suite::Wall, Runner::Cargo) => {
-            vec![line("test --package waypost --test wall -- --nocapture")]
+            vec![line("test --workspace --test wall -- --nocapture")]
         }
         // The profile has a longer patience: one test walks through hundreds of kill points.
         (Suite::All, Runner::Nextest) => vec![
-            line("nextest run --profile faults --package waypost --test faults --test cli")
+            line("nextest run --profile faults --workspace --test faults --test cli")
                 .with(["-E", "binary(faults) + test(faults_)"]),
-            line("nextest run --profile faults --package waypost-proc --test keeper"),
-            line("nextest run --profile faults --package waypost --test wall"),
+            line("nextest run --profile faults --workspace --test keeper"),
+            line("nextest run --profile faults --workspace --test wall"),
         ],
         (Suite::All, Runner::Cargo) => vec![
-            line("test --package waypost --test faults"),
-            line("test --package waypost --test cli faults_"),
-            line("test --package waypost-proc --test keeper"),
-            line("test --package waypost --test wall"),
+            line("test --workspace --test faults"),
+            line("test --workspace --test cli faults_"),
+            line("test --workspace --test keeper"),
+            line("test --workspace --test wall"),
         ],
     }
 }
@@ -88,13 +88,13 @@ mod tests {
         assert_eq!(
             shown(Runner::Cargo, Some(7)),
             [
-                "WAYPOST_FAULTS=full WAYPOST_FAULTS_SEED=7 cargo test --package waypost --test \
+                "WAYPOST_FAULTS=full WAYPOST_FAULTS_SEED=7 cargo test --workspace --test \
                  faults",
-                "WAYPOST_FAULTS=full WAYPOST_FAULTS_SEED=7 cargo test --package waypost --test \
+                "WAYPOST_FAULTS=full WAYPOST_FAULTS_SEED=7 cargo test --workspace --test \
                  cli faults_",
-                "WAYPOST_FAULTS=full WAYPOST_FAULTS_SEED=7 cargo test --package waypost-proc \
+                "WAYPOST_FAULTS=full WAYPOST_FAULTS_SEED=7 cargo test --workspace \
                  --test keeper",
-                "WAYPOST_FAULTS=full WAYPOST_FAULTS_SEED=7 cargo test --package waypost --test \
+                "WAYPOST_FAULTS=full WAYPOST_FAULTS_SEED=7 cargo test --workspace --test \
                  wall",
             ]
         );

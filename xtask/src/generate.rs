@@ -83,8 +83,7 @@ fn binary() -> Result<String> {
         let program = std::path::absolute(program).context("WAYPOST_BIN is not a path")?;
         return Ok(program.to_string_lossy().into_owned());
     }
-    let line =
-        "build --quiet --package waypost --bin waypost --message-format json-render-diagnostics";
+    let line = "build --quiet --workspace --bin waypost --message-format json-render-diagnostics";
     let messages = CommandLine::cargo(line).stdout()?;
     executable(&String::from_utf8_lossy(&messages)).context("cargo did not say where waypost is")
 }

@@ -377,7 +377,7 @@ impl Repository {
         assert_eq!(locks, <[&String; 0]>::default());
     }
 
-    /// A snapshot is there only of what is nowhere else.
+    /// A snapshot is there only of what is nowhere else: files, or, of a tree that is gone, commits.
     fn assert_snapshots(&self) {
         let format = "--format=%(refname) %(trailers:key=Waypost-Base,valueonly,separator=%x20)";
         let listed = self.git(&["for-each-ref", format, "refs/waypost/snapshots"]);
@@ -385,7 +385,9 @@ impl Repository {
         for line in listed.lines() {
             let (name, base) = line.trim().split_once(' ').unwrap();
             let is_same = self.try_git(&["diff", "--quiet", base.trim(), name, "--"]).is_done();
-            assert!(!is_same, "{name} has nothing that its base {base} does not have");
+            let commits = self.git(&["rev-list", &format!("{name}^@"), "--not", "main"]);
+            let has_nothing = is_same && commits.is_empty();
+            assert!(!has_nothing, "{name} has nothing that its base {base} does not have");
             assert!(seen.insert(name.to_owned()), "{name}");
         }
     }

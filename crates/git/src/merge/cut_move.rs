@@ -169,7 +169,7 @@ impl CutMove {
 #[expect(clippy::disallowed_methods, reason = "a test plays the user, and git that was killed")]
 mod tests {
     use super::*;
-    use crate::tree::trees_of;
+    use crate::tree::{tests::folder_in_memory, trees_of};
     use std::process::Command;
     use waypost_model::config::WorktreeConfig;
 
@@ -184,7 +184,7 @@ mod tests {
 
     impl Checkout {
         fn new() -> Self {
-            let folder = tempfile::tempdir().unwrap();
+            let folder = folder_in_memory();
             let root = folder.path().canonicalize().unwrap().join("shop");
             fs::create_dir(&root).unwrap();
             let blank = String::new;

@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests play the part of agents")]
 
 use super::*;
-use crate::tree::tests::Repository;
+use crate::tree::tests::{Repository, folder_in_memory};
 use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 use waypost_model::time::Time;
 
@@ -13,7 +13,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder_in_memory();
         let top = folder.path().canonicalize().unwrap();
         Self { _folder: folder, top }
     }

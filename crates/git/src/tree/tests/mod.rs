@@ -32,11 +32,19 @@ pub(crate) struct Repository {
     pub(crate) config: WorktreeConfig,
 }
 
+/// A folder for repositories: in memory where there is such a place, because each of these tests syncs hundreds of
+/// times, and none of them cuts the power.
+pub(crate) fn folder_in_memory() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    let folder = memory.is_dir().then(|| tempfile::tempdir_in(memory).ok()).flatten();
+    folder.unwrap_or_else(|| tempfile::tempdir().unwrap())
+}
+
 pub(super) const NAME: &str = "worktree/phase-1-cart--T1.1-1";
 
 impl Repository {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder_in_memory();
         let root = folder.path().canonicalize().unwrap().join("shop");
         fs::create_dir(&root).unwrap();
         let config = WorktreeConfig::default();

@@ -67,7 +67,8 @@ pub fn record(project: &mut Project) -> Result<GateRecord, EngineError> {
     };
     let held = held.map(complete);
     let journal = project.journal.as_ref().map_or_else(String::new, |it| it.id().to_owned());
-    Ok(GateRecord { journal, watched, held })
+    let wall = project.configuration().values.wall.clone();
+    Ok(GateRecord { journal, watched, held, wall })
 }
 
 /// Puts a record beside the journal, signed. Whatever stands against it costs only time: without a

@@ -37,12 +37,18 @@ impl Standing {
 
     /// The same, and the name of the journal that it was compiled from.
     pub fn with_journal(spot: &Spot) -> (Self, Option<String>) {
-        match record(spot).filter(|record| record.watched.iter().all(is_unchanged)) {
+        match whole(spot) {
             Some(GateRecord { held: Some(held), journal, .. }) => (Self::Held(held), Some(journal)),
             Some(GateRecord { held: None, journal, .. }) => (Self::Free, Some(journal)),
             None => (Self::Unknown, None),
         }
     }
+}
+
+/// The record of a work tree, if it is ours and nothing has changed that it was compiled from.
+pub(crate) fn whole(spot: &Spot) -> Option<GateRecord> {
+    let is_ours = |watched: &Watched| is_unchanged(watched) && is_single(watched, &spot.state);
+    record(spot).filter(|record| record.watched.iter().all(is_ours))
 }
 
 fn record(spot: &Spot) -> Option<GateRecord> {
@@ -63,6 +69,13 @@ fn read(path: &Path, size_max: usize) -> Option<String> {
     options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
     options.open(path).ok()?.take(size_max as u64 + 1).read_to_string(&mut text).ok()?;
     (text.len() <= size_max).then_some(text)
+}
+
+/// Whether a file beside the journal has one name only; with a second one it counts as damaged.
+fn is_single(watched: &Watched, state: &Path) -> bool {
+    let path = Path::new(&watched.path);
+    let found = path.starts_with(state).then(|| path.symlink_metadata().ok()).flatten();
+    found.is_none_or(|found| found.nlink() == 1)
 }
 
 /// Whether the system says of a file what it said when the record was compiled.

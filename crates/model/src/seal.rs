@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn only_what_was_signed_for_this_journal_and_tree_is_believed() {
-        let record = "waypost gate record 3\nphase PR\nsum 0\n";
+        let record = "waypost gate record 4\nphase PR\nsum 0\n";
         let text = seal().sign("main", record);
         assert_eq!(seal().verify("main", &text), Some(record));
         assert_eq!(seal().verify("other", &text), None);

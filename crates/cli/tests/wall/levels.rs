@@ -193,6 +193,36 @@ fn a_forged_record_opens_nothing() {
     }
 }
 
+/// Asserts that a call that would write and commit does neither.
+#[track_caller]
+fn assert_closed(site: &Site, why: &str) {
+    let before = site.picture();
+    site.call("echo evil > a.txt; git commit -q --allow-empty -m evil");
+    let after = site.picture();
+    for topic in ["written", "committed"] {
+        assert_eq!(before[topic], after[topic], "{why}: {topic}");
+    }
+}
+
+#[test]
+fn a_signed_record_from_before_opens_nothing() {
+    let Some(site) = Site::new(Wall::B, Phase::PushesClosed) else { return };
+    assert!(site.call("echo more >> a.txt").status.success());
+    let record = site.root().join(".git/waypost/gate/main");
+    let open = fs::read(&record).unwrap();
+    site.waypost(&["develop", "gate", "reset", "review_clean_pass"]);
+    fs::write(&record, open).unwrap();
+    assert_closed(&site, "a record from before");
+}
+
+#[test]
+fn a_journal_with_a_second_name_allows_nothing() {
+    let Some(site) = Site::new(Wall::B, Phase::PushesClosed) else { return };
+    let journal = site.root().join(".git/waypost/journal.db");
+    fs::hard_link(journal, site.path("outside/second")).unwrap();
+    assert_closed(&site, "a second name");
+}
+
 #[test]
 fn where_no_workflow_is_active_the_shell_is_as_it_was() {
     let Some(site) = Site::new(Wall::B, Phase::PushesClosed) else { return };

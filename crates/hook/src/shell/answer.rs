@@ -1,9 +1,11 @@
-//! The rights of the moment, from the journal: what `waypost hook rights` answers.
+//! The rights of the moment: from the gate records, else from the journal by `waypost hook rights`.
 //!
-//! A gate record is a cache that lies beside the journal; it may take rights away and give none. So
-//! the journal is asked for every call. Whatever is no clear answer counts as no rights at all.
+//! A record says the same as the journal where it is signed with the key in the user's folder, which no call can
+//! read, and nothing has changed that it was compiled from. In the last phase rights depend on what the files
+//! contain as well, which a record does not know: then the journal is asked in any case. Whatever is no
+//! clear answer counts as no rights at all.
 
-use crate::{Spot, Standing};
+use crate::{Spot, Standing, record};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 use std::{
@@ -14,8 +16,8 @@ use std::{
 };
 use waypost_model::{
     config::{WallConfig, WallLevel},
-    layout,
-    workflow::Rights,
+    layout::{self, variable},
+    workflow::{GateRecord, Phase, Rights},
 };
 
 /// How long the journal may take to answer; then nothing is allowed.
@@ -47,8 +49,45 @@ pub(super) struct Holding {
 }
 
 impl Answer {
-    /// Asks the journals of all projects around.
+    /// What holds a call that is made in these folders now.
     pub(super) fn ask(folders: &[PathBuf]) -> Self {
+        Self::by_records(folders).unwrap_or_else(|| Self::by_journals(folders))
+    }
+
+    /// What the records of all projects around say; none where one of them cannot say it.
+    fn by_records(folders: &[PathBuf]) -> Option<Self> {
+        let is_attempt = env::var_os(variable::ATTEMPT).is_some();
+        let mut spots: Vec<Spot> = Vec::new();
+        let mut answer = Self { rights: Rights::ALL, ..Self::strictest(&[]) };
+        let mut wall = None;
+        for folder in folders {
+            let spot = Spot::find(folder)?;
+            if spots.contains(&spot) {
+                continue;
+            }
+            spots.push(spot.clone());
+            let GateRecord { held, wall: said, .. } = record::whole(&spot)?;
+            let design_paths = match held {
+                Some(held) if held.phase == Phase::Pr => return None,
+                Some(held) => {
+                    answer.rights = meet(answer.rights, held.rights);
+                    held.design_paths
+                }
+                None if is_attempt => Vec::new(),
+                None => continue,
+            };
+            answer.require = answer.require.max(said.require);
+            // A person's own lists are the same for all.
+            wall.get_or_insert(said);
+            answer.projects.push(Holding { spot, design_paths });
+        }
+        let WallConfig { build_folders, caches, readable, mcp, .. } = wall.unwrap_or_default();
+        let servers = mcp.into_iter().map(|(name, server)| (name, server.variables)).collect();
+        Some(Self { build_folders, caches, readable, servers, ..answer })
+    }
+
+    /// Asks the journals of all projects around.
+    fn by_journals(folders: &[PathBuf]) -> Self {
         let text = asked(folders);
         let answer = text.and_then(|text| Self::read(&serde_json::from_str(&text).ok()?));
         let mut answer = answer.unwrap_or_else(|| Self::strictest(folders));

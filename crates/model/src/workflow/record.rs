@@ -6,13 +6,14 @@
 //! a sum over all before it. A record that cannot be read is no record: then the journal is asked.
 
 use crate::{
+    config::{McpServerConfig, WallConfig, WallLevel},
     next::NextStep,
     workflow::{Feature, GateName, Phase, Rights, RightsSettings},
 };
 use std::fmt::Write as _;
 
 /// The first line; another format has another number.
-const TITLE: &str = "waypost gate record 3";
+const TITLE: &str = "waypost gate record 4";
 
 /// The largest record that is written or read.
 pub const RECORD_SIZE_MAX: usize = 4 << 10;
@@ -26,6 +27,8 @@ pub struct GateRecord {
     pub watched: Vec<Watched>,
     /// How the workflow holds the agent; none while no workflow is active.
     pub held: Option<Held>,
+    /// What the configuration says of the wall.
+    pub wall: WallConfig,
 }
 
 /// A file, and what the system said of it.
@@ -103,6 +106,7 @@ impl GateRecord {
             held.writing_tools.iter().for_each(|tool| line("tool", tool));
             held.free_tools.iter().for_each(|tool| line("free", tool));
         }
+        render_wall(&self.wall, &mut line);
         let _infallible = writeln!(text, "sum {:016x}", sum(text.as_bytes()));
         let is_whole = text.len() <= RECORD_SIZE_MAX && Self::parse(&text).as_ref() == Ok(self);
         is_whole.then_some(text)
@@ -120,18 +124,57 @@ impl GateRecord {
         }
         let journal = lines.next().and_then(|line| line.strip_prefix("journal "));
         let journal = journal.ok_or(BadRecord)?.to_owned();
-        let mut record = Self { journal, watched: Vec::new(), held: None };
+        let wall = WallConfig::default();
+        let mut record = Self { journal, watched: Vec::new(), held: None, wall };
         let mut draft = Draft::default();
         for line in lines {
             let (word, rest) = line.split_once(' ').ok_or(BadRecord)?;
             match word {
                 "file" => record.watched.push(Watched::parse(rest)?),
+                "wall" => take_wall(&mut record.wall, rest)?,
                 _ => draft.take(word, rest)?,
             }
         }
         record.held = draft.finish()?;
         Ok(record)
     }
+}
+
+/// The lines about the wall: only what is not as everyone has it.
+fn render_wall(wall: &WallConfig, line: &mut dyn FnMut(&str, &str)) {
+    let usual = WallConfig::default();
+    if wall.require != usual.require {
+        line("wall", &format!("require {}", wall.require.as_str()));
+    }
+    if wall.build_folders != usual.build_folders {
+        line("wall", "builds ");
+        wall.build_folders.iter().for_each(|path| line("wall", &format!("build {path}")));
+    }
+    wall.caches.iter().for_each(|path| line("wall", &format!("cache {path}")));
+    wall.readable.iter().for_each(|path| line("wall", &format!("readable {path}")));
+    for (name, McpServerConfig { variables }) in &wall.mcp {
+        line("wall", &format!("server {} {name}", variables.join(",")));
+    }
+}
+
+fn take_wall(wall: &mut WallConfig, text: &str) -> Result<(), BadRecord> {
+    let (word, rest) = text.split_once(' ').ok_or(BadRecord)?;
+    match word {
+        "require" => wall.require = WallLevel::from_word(rest).ok_or(BadRecord)?,
+        // Those that follow stand in the place of the usual ones.
+        "builds" => wall.build_folders.clear(),
+        "build" => wall.build_folders.push(rest.to_owned()),
+        "cache" => wall.caches.push(rest.to_owned()),
+        "readable" => wall.readable.push(rest.to_owned()),
+        "server" => {
+            let (variables, name) = rest.split_once(' ').ok_or(BadRecord)?;
+            let variables = variables.split(',').filter(|it| !it.is_empty()).map(str::to_owned);
+            let server = McpServerConfig { variables: variables.collect() };
+            wall.mcp.insert(name.to_owned(), server);
+        }
+        _ => return Err(BadRecord),
+    }
+    Ok(())
 }
 
 impl Watched {
@@ -225,6 +268,7 @@ mod tests {
                 writing_tools: vec!["mcp__files__write".into()],
                 free_tools: vec!["mcp__tickets__note".into()],
             }),
+            wall: WallConfig::default(),
         }
     }
 
@@ -236,6 +280,19 @@ mod tests {
         assert_eq!(GateRecord::parse(&some.render().unwrap()), Ok(some.clone()));
         // Nothing allowed, nothing closed: both lists are empty.
         some.held = Some(Held { rights: Rights::NONE, closed: Vec::new(), ..held });
+        assert_eq!(GateRecord::parse(&some.render().unwrap()), Ok(some.clone()));
+        some.wall = WallConfig {
+            require: WallLevel::B,
+            build_folders: Vec::new(),
+            caches: vec!["/srv/my data".into()],
+            readable: vec!["src/shared".into()],
+            mcp: [("my tracker", vec!["A_TOKEN", "B"]), ("plain", Vec::new())]
+                .map(|(name, kept)| (name, kept.into_iter().map(str::to_owned).collect()))
+                .map(|(name, variables)| (name.to_owned(), McpServerConfig { variables }))
+                .into(),
+        };
+        assert_eq!(GateRecord::parse(&some.render().unwrap()), Ok(some.clone()));
+        some.wall.build_folders = vec!["made here".into()];
         assert_eq!(GateRecord::parse(&some.render().unwrap()), Ok(some));
     }
 
@@ -259,6 +316,9 @@ mod tests {
     fn what_would_not_come_back_is_not_written() {
         let mut some = record();
         some.watched[0].path = "/two\nlines".into();
+        assert_eq!(some.render(), None);
+        let mut some = record();
+        some.wall.mcp.insert("two\nlines".into(), McpServerConfig::default());
         assert_eq!(some.render(), None);
         let mut some = record();
         some.watched[0].path = "x".repeat(RECORD_SIZE_MAX);

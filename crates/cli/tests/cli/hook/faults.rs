@@ -174,7 +174,7 @@ fn a_record_that_is_damaged_or_gone_is_replaced_by_the_journal() {
         }
         refuses_writing_but_not_reading(&project, what);
         let text = fs::read_to_string(project.record()).unwrap();
-        assert!(text.starts_with("waypost gate record 3\n"), "{what}: written anew");
+        assert!(text.starts_with("waypost gate record 4\n"), "{what}: written anew");
     }
 }
 

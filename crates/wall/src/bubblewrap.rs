@@ -27,6 +27,7 @@ const ALWAYS: &[&str] = &[
 /// The arguments that build an enclosure.
 pub(crate) fn arguments(enclosure: &Enclosure, folder: &Path, disk: &dyn Disk) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = ALWAYS.iter().map(OsString::from).collect();
+    let mut frames = Vec::new();
     for Rule { at, what } in enclosure.rules() {
         if at == Path::new("/") {
             push(&mut arguments, "--ro-bind", &[&at, &at]);
@@ -48,7 +49,15 @@ pub(crate) fn arguments(enclosure: &Enclosure, folder: &Path, disk: &dyn Disk) -
                 push(&mut arguments, "--ro-bind", &[Path::new("/dev/null"), &at]);
             }
             What::Hidden => push(&mut arguments, "--tmpfs", &[&at]),
+            What::Frame => {
+                push(&mut arguments, "--tmpfs", &[&at]);
+                frames.push(at);
+            }
         }
+    }
+    // When everything is in them.
+    for frame in frames {
+        push(&mut arguments, "--remount-ro", &[&frame]);
     }
     if !matches!(enclosure.rule(folder).1, What::Hidden) {
         push(&mut arguments, "--chdir", &[folder]);

@@ -20,6 +20,7 @@ use std::{
     ffi::OsString,
     fs::File,
     io::{self, Read as _, Seek as _, Write as _},
+    iter,
     os::{
         fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
         unix::{
@@ -29,7 +30,11 @@ use std::{
     },
     path::PathBuf,
     process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     thread::{self, JoinHandle},
 };
 
@@ -81,8 +86,15 @@ pub struct Walled {
     over: OwnedFd,
     inside: Inside,
     waiter: JoinHandle<io::Result<ExitStatus>>,
-    /// Signals that came for this process and go inside.
-    signals: Vec<(Signal, UnixStream)>,
+    signals: Caught,
+}
+
+/// Signals that came for this process and go inside.
+#[derive(Debug)]
+struct Caught {
+    /// Readable when one has come.
+    woken: UnixStream,
+    come: Vec<(Signal, Arc<AtomicBool>)>,
 }
 
 /// What of a call signals are for.
@@ -97,6 +109,9 @@ struct Inside {
 /// How often attendants are looked after that nothing has woken.
 const ROUND: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
+/// Most calls are over by then, and need no notices: what they have done is looked at when they are.
+const FIRST_ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
 /// Signals that are handed on; all others end this process, and the call with it.
 const SIGNALS: [Signal; 6] =
     [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR2];
@@ -105,7 +120,7 @@ impl Call {
     /// Starts the call. Whatever goes wrong, nothing runs without its wall.
     pub fn start(self) -> Result<Walled, WallError> {
         // Before anything runs: what comes for the call must not end its parent instead.
-        let signals = caught()?;
+        let signals = Caught::begin()?;
         let (tell, told) = mpsc::channel();
         let waiter = thread::Builder::new().name("walled".into()).spawn(move || {
             match self.spawn() {
@@ -270,17 +285,13 @@ pub fn finish(
     attendants: &mut [&mut dyn Attendant],
     say: &dyn Fn(&str),
 ) -> Result<u8, WallError> {
-    loop {
-        if wait(&walled, attendants)? {
-            break;
-        }
+    let mut round = FIRST_ROUND;
+    while !wait(&walled, attendants, &round)? {
+        round = ROUND;
         // Before anyone looks: what comes from here on wakes all of them again.
+        notices::begin();
         notices::drain();
-        for (signal, stream) in &walled.signals {
-            if has_come(stream) {
-                walled.signal(*signal);
-            }
-        }
+        walled.signals.take().for_each(|signal| walled.signal(signal));
         let ending = attendants.iter_mut().find_map(|attendant| attendant.attend());
         if let Some(Ending { reason }) = ending {
             say(&reason);
@@ -294,32 +305,44 @@ pub fn finish(
 }
 
 /// Sleeps until something is to be done; says whether the call is over.
-fn wait(walled: &Walled, attendants: &[&mut dyn Attendant]) -> Result<bool, WallError> {
+fn wait(
+    walled: &Walled,
+    attendants: &[&mut dyn Attendant],
+    round: &Timespec,
+) -> Result<bool, WallError> {
     let mut descriptors = vec![PollFd::new(&walled.over, PollFlags::IN)];
-    let streams = walled.signals.iter().map(|(_, stream)| stream.as_fd());
     let theirs = attendants.iter().flat_map(|attendant| attendant.descriptors());
-    let others = streams.chain(theirs).chain(notices::descriptor());
+    let others =
+        iter::once(walled.signals.woken.as_fd()).chain(theirs).chain(notices::descriptor());
     descriptors.extend(others.map(|it| PollFd::from_borrowed_fd(it, PollFlags::IN)));
-    match poll(&mut descriptors, Some(&ROUND)) {
+    match poll(&mut descriptors, Some(round)) {
         Ok(_) | Err(Errno::INTR) => Ok(!descriptors[0].revents().is_empty()),
         Err(error) => Err(io::Error::from(error).into()),
     }
 }
 
-fn caught() -> Result<Vec<(Signal, UnixStream)>, WallError> {
-    let mut caught = Vec::new();
-    for signal in SIGNALS {
-        let (read, write) = UnixStream::pair()?;
-        read.set_nonblocking(true)?;
-        signal_hook::low_level::pipe::register(signal.as_raw(), write)?;
-        caught.push((signal, read));
+impl Caught {
+    fn begin() -> Result<Self, WallError> {
+        let (woken, wake) = UnixStream::pair()?;
+        woken.set_nonblocking(true)?;
+        let mut come = Vec::new();
+        for signal in SIGNALS {
+            let flag = Arc::new(AtomicBool::new(false));
+            // In this order: who is woken finds the flag.
+            signal_hook::flag::register(signal.as_raw(), Arc::clone(&flag))?;
+            signal_hook::low_level::pipe::register(signal.as_raw(), wake.try_clone()?)?;
+            come.push((signal, flag));
+        }
+        Ok(Self { woken, come })
     }
-    Ok(caught)
-}
 
-fn has_come(mut stream: &UnixStream) -> bool {
-    let mut bytes = [0; 64];
-    stream.read(&mut bytes).is_ok_and(|count| count > 0)
+    /// Those that have come since the last look.
+    fn take(&self) -> impl Iterator<Item = Signal> {
+        let mut bytes = [0; 64];
+        // Nothing to read is no trouble.
+        while (&self.woken).read(&mut bytes).is_ok_and(|count| count > 0) {}
+        self.come.iter().filter(|(_, flag)| flag.swap(false, Ordering::SeqCst)).map(|it| it.0)
+    }
 }
 
 fn code(status: ExitStatus) -> u8 {

@@ -16,12 +16,28 @@ pub enum Kind {
     Other,
 }
 
+impl From<fs::FileType> for Kind {
+    fn from(found: fs::FileType) -> Self {
+        match found {
+            it if it.is_dir() => Self::Folder,
+            it if it.is_file() => Self::File,
+            it if it.is_symlink() => Self::Link,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// The part of a disk that a plan looks at.
 pub trait Disk {
     /// What stands at a path; none if nothing does.
     fn kind(&self, path: &Path) -> Option<Kind>;
     /// The names in a folder; none if it cannot be read.
     fn names(&self, folder: &Path) -> Vec<OsString>;
+    /// The same, each with what stands there.
+    fn entries(&self, folder: &Path) -> Vec<(OsString, Kind)> {
+        let names = self.names(folder).into_iter();
+        names.filter_map(|name| Some((name.clone(), self.kind(&folder.join(name))?))).collect()
+    }
     /// Where a path really leads, if it leads to something.
     fn real(&self, path: &Path) -> Option<PathBuf>;
 }
@@ -32,18 +48,18 @@ pub struct RealDisk;
 
 impl Disk for RealDisk {
     fn kind(&self, path: &Path) -> Option<Kind> {
-        let found = path.symlink_metadata().ok()?.file_type();
-        Some(match found {
-            it if it.is_dir() => Kind::Folder,
-            it if it.is_file() => Kind::File,
-            it if it.is_symlink() => Kind::Link,
-            _ => Kind::Other,
-        })
+        path.symlink_metadata().ok().map(|found| found.file_type().into())
     }
 
     fn names(&self, folder: &Path) -> Vec<OsString> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         entries.map(|entry| entry.file_name()).collect()
+    }
+
+    fn entries(&self, folder: &Path) -> Vec<(OsString, Kind)> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let entry = |entry: fs::DirEntry| Some((entry.file_name(), entry.file_type().ok()?.into()));
+        entries.filter_map(entry).collect()
     }
 
     fn real(&self, path: &Path) -> Option<PathBuf> {

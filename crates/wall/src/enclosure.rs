@@ -10,7 +10,8 @@ use crate::{
     places::{Project, Surroundings},
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
     path::{Path, PathBuf},
 };
 
@@ -23,6 +24,9 @@ pub enum What {
     Write,
     /// There is nothing: an empty folder, or an empty file.
     Hidden,
+    /// A folder with what the rules below it put there, and nothing else; it cannot be written. Only
+    /// namespaces have this.
+    Frame,
     /// Another file or folder, which is readable.
     ReadFrom(PathBuf),
     /// Another file or folder, which is writable.
@@ -145,7 +149,8 @@ impl Draft<'_> {
         {
             self.set(folder, What::Read);
         }
-        for name in self.disk.names(Path::new("/tmp")) {
+        let in_tmp = around.hides_sockets.then(|| self.disk.names(Path::new("/tmp")));
+        for name in in_tmp.into_iter().flatten() {
             let name = name.to_string_lossy();
             if credentials::SOCKETS_IN_TMP.iter().any(|start| name.starts_with(start)) {
                 self.hide(Path::new("/tmp").join(&*name));
@@ -172,10 +177,15 @@ impl Draft<'_> {
             return;
         }
         self.hide(home.to_owned());
-        for name in &around.readable {
+        // One look instead of one for each name that most homes do not have.
+        let there: BTreeSet<OsString> = self.disk.names(home).into_iter().collect();
+        let is_there = |name: &&String| {
+            Path::new(name).iter().next().is_some_and(|first| there.contains(first))
+        };
+        for name in around.readable.iter().filter(is_there) {
             self.show(&home.join(name), What::Read);
         }
-        for name in &around.caches {
+        for name in around.caches.iter().filter(is_there) {
             self.show(&home.join(name), What::Write);
         }
         for name in credentials::IN_HOME {

@@ -30,6 +30,8 @@ use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     fs::{self, File},
+    io::{Read as _, Write as _},
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     process, thread,
     time::Duration,
@@ -44,8 +46,8 @@ const OVERRIDES: &str = "\n[gc]\n\tauto = 0\n\tpackRefs = false\n[maintenance]\n
 const LOCK_TRIES: u32 = 50;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
-/// Ends the name of a link to the git folder that a view is of.
-const PLACE: &str = "place";
+/// The file whose lock says that a call still runs; in it are the git folders that its views are of.
+const LOCK: &str = "lock";
 
 /// The views of a call: of the repository, and of its work tree's own folder where that is another.
 #[derive(Debug)]
@@ -54,6 +56,8 @@ pub struct GitViews {
     /// Held for as long as the call runs; one that is free belongs to a call that is over.
     _lock: File,
     views: Vec<View>,
+    /// How many configurations from elsewhere are shown.
+    shown: usize,
 }
 
 #[derive(Debug)]
@@ -92,19 +96,19 @@ impl GitViews {
         let all = project.state.join(layout::state::VIEWS);
         fs::create_dir_all(&all).map_err(WallError::file("make", &all))?;
         remove_left(&all);
-        let (folder, lock) = fresh(&all)?;
+        let (folder, mut lock) = fresh(&all)?;
         // Seen from inside, a view would be a folder within itself.
         enclosure.set(&all, What::Hidden);
         let roles = match common == own {
             true => vec![(common, Role::Whole)],
             false => vec![(common, Role::Shared), (own, Role::Linked)],
         };
-        let mut views = Self { folder, _lock: lock, views: Vec::new() };
+        // With them the next call finds what this one has left, if it is killed.
+        let places: Vec<&[u8]> = roles.iter().map(|it| it.0.as_os_str().as_bytes()).collect();
+        lock.write_all(&places.join(&0)).map_err(WallError::file("write", &folder))?;
+        let mut views = Self { folder, _lock: lock, views: Vec::new(), shown: 0 };
         for (number, (real, role)) in roles.into_iter().enumerate() {
             let copy = views.folder.join(number.to_string());
-            // With it the next call finds what this one has left, if it is killed.
-            let place = views.folder.join(format!("{number}.{PLACE}"));
-            std::os::unix::fs::symlink(real, &place).map_err(WallError::file("make", &place))?;
             let view = View::make(real, copy, role, rights, enclosure)?;
             view.watch();
             views.views.push(view);
@@ -115,14 +119,14 @@ impl GitViews {
 
 impl GitViews {
     /// Shows a configuration of git without its credentials.
-    pub fn show(&self, config: &Path, enclosure: &mut Enclosure) -> Result<(), WallError> {
+    pub fn show(&mut self, config: &Path, enclosure: &mut Enclosure) -> Result<(), WallError> {
         if !config.is_file() {
             return Ok(());
         }
         let text = fs::read(config).map_err(WallError::file("read", config))?;
         let text = credentials::without_credentials(&String::from_utf8_lossy(&text));
-        let count = fs::read_dir(&self.folder).map_or(0, Iterator::count);
-        let copy = self.folder.join(format!("config-{count}"));
+        self.shown += 1;
+        let copy = self.folder.join(format!("config-{}", self.shown));
         carry::rewrite(&copy, text.as_bytes())?;
         enclosure.set(config, What::ReadFrom(copy));
         Ok(())
@@ -193,18 +197,18 @@ impl View {
         enclosure.set(real, What::WriteFrom(copy.clone()));
         let known = BTreeMap::new();
         let mut view = Self { real: real.into(), copy, role, rights, known, begun: Vec::new() };
-        for name in RealDisk.names(real) {
+        for (name, kind) in RealDisk.entries(real) {
             let (from, to) = (real.join(&name), view.copy.join(&name));
-            match RealDisk.kind(&from) {
-                Some(Kind::Folder) => view.take_folder(&name, enclosure)?,
-                Some(Kind::File) => view.take_file(&name, enclosure)?,
-                Some(Kind::Link) => {
+            match kind {
+                Kind::Folder => view.take_folder(&name, enclosure)?,
+                Kind::File => view.take_file(&name, enclosure)?,
+                Kind::Link => {
                     if let Ok(target) = fs::read_link(&from) {
                         std::os::unix::fs::symlink(target, &to)
                             .map_err(WallError::file("make", &to))?;
                     }
                 }
-                Some(Kind::Other) | None => {}
+                Kind::Other => {}
             }
         }
         Ok(view)
@@ -221,6 +225,12 @@ impl View {
             self.begun.push(known);
             return carry::copy_folder(&from, &to);
         }
+        // What no one has put anything into needs no mount.
+        let is_used = enclosure.may_write(&from)
+            || RealDisk.names(&from).iter().any(|it| !names::is_sample(it));
+        if !is_used {
+            return Ok(());
+        }
         fs::create_dir(&to).map_err(WallError::file("make", &to))?;
         if enclosure.rule(&from).0 != from {
             enclosure.set(from, What::Read);
@@ -233,7 +243,7 @@ impl View {
         if fate == Fate::Left {
             return Ok(());
         }
-        self.bring_in(name, fate)?;
+        self.bring_first(name, fate)?;
         if matches!(fate, Fate::Shown | Fate::Configuration) {
             let copy = self.copy.join(name);
             if copy.exists() {
@@ -298,6 +308,20 @@ impl View {
         }
     }
 
+    /// As `bring_in`, while nothing is there and no one looks.
+    fn bring_first(&mut self, name: &OsStr, fate: Fate) -> Result<(), WallError> {
+        let (real, copy) = (self.real.join(name), self.copy.join(name));
+        let seen = Mark::of(&real);
+        let is_linked = names::is_index(name) && fs::hard_link(&real, &copy).is_ok();
+        match fate {
+            Fate::Configuration => carry::rewrite(&copy, configuration(&real)?.as_bytes())?,
+            _ if is_linked => {}
+            _ => carry::rewrite(&copy, &carry::read(&real)?)?,
+        }
+        self.known.insert(name.to_owned(), (seen, Mark::of(&copy)));
+        Ok(())
+    }
+
     fn bring_in(&mut self, name: &OsStr, fate: Fate) -> Result<(), WallError> {
         let (real, copy) = (self.real.join(name), self.copy.join(name));
         // Looked at before it is read: a change in between is seen as one.
@@ -307,9 +331,7 @@ impl View {
             // A mount stands on it, so it can only become empty.
             (None, _) => carry::rewrite(&copy, &[]),
             (Some(_), Fate::Configuration) => {
-                let text = String::from_utf8_lossy(&carry::read(&real)?).into_owned();
-                let text = credentials::without_credentials(&text) + OVERRIDES;
-                carry::rewrite(&copy, text.as_bytes())
+                carry::rewrite(&copy, configuration(&real)?.as_bytes())
             }
             (Some(_), Fate::Shown) => carry::rewrite(&copy, &carry::read(&real)?),
             (Some(_), _) if names::is_index(name) => carry::link(&real, &copy),
@@ -338,13 +360,19 @@ impl View {
     }
 }
 
+/// A configuration as it goes in.
+fn configuration(real: &Path) -> Result<String, WallError> {
+    let text = carry::read(real)?;
+    Ok(credentials::without_credentials(&String::from_utf8_lossy(&text)) + OVERRIDES)
+}
+
 /// A folder for one call, and the lock that says that it is used.
 fn fresh(all: &Path) -> Result<(PathBuf, File), WallError> {
     for number in 0..1_000 {
         let folder = all.join(format!("{}-{number}", process::id()));
         match fs::create_dir(&folder) {
             Ok(()) => {
-                let path = folder.join("lock");
+                let path = folder.join(LOCK);
                 let lock = File::create_new(&path).map_err(WallError::file("make", &path))?;
                 lock.try_lock()
                     .map_err(|_| WallError::System(std::io::ErrorKind::WouldBlock.into()))?;
@@ -362,20 +390,22 @@ fn remove_left(all: &Path) {
     for name in RealDisk.names(all) {
         let folder = all.join(name);
         // Without a lock it may be about to get one, unless it is older than that takes.
-        let is_free = File::open(folder.join("lock")).is_ok_and(|lock| lock.try_lock().is_ok());
-        if is_free {
-            take_over(&folder);
+        let lock = File::open(folder.join(LOCK)).ok().filter(|lock| lock.try_lock().is_ok());
+        if let Some(lock) = lock {
+            take_over(&folder, lock);
             let _left = fs::remove_dir_all(&folder);
         }
     }
 }
 
 /// Takes the objects of a call over that was killed: references may name them already.
-fn take_over(folder: &Path) {
-    for name in RealDisk.names(folder) {
-        let (place, name) = (folder.join(&name), name.to_string_lossy().into_owned());
-        if let (Some(number), Ok(real)) = (name.strip_suffix(PLACE), fs::read_link(&place)) {
-            objects::carry(&folder.join(number.trim_end_matches('.')), &real);
+fn take_over(folder: &Path, mut lock: File) {
+    let mut places = Vec::new();
+    // Those that could be read are right.
+    let _partly = lock.read_to_end(&mut places);
+    for (number, place) in places.split(|byte| *byte == 0).enumerate() {
+        if !place.is_empty() {
+            objects::carry(&folder.join(number.to_string()), Path::new(OsStr::from_bytes(place)));
         }
     }
 }

@@ -14,7 +14,11 @@ use landlock::{
     ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd,
     Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, Scope,
 };
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    ops::Bound,
+    path::{Path, PathBuf},
+};
 
 /// The newest rules that we know what to do with; older kernels are found out by the try.
 const KNOWN: ABI = ABI::V6;
@@ -79,61 +83,74 @@ fn allow(
 ) -> Result<landlock::RulesetCreated, RulesetError> {
     // What is gone by now is allowed to no one.
     let Ok(file) = PathFd::new(path) else { return Ok(rules) };
-    let access = if path.is_dir() { access } else { access & AccessFs::from_file(KNOWN) };
+    // Of what only folders have, files get nothing.
     rules.add_rule(PathBeneath::new(file, access))
 }
 
 /// What an enclosure allows, as a list of what is open.
 pub(crate) fn grants(enclosure: &Enclosure, disk: &dyn Disk) -> Vec<Grant> {
-    let rules: Vec<(PathBuf, What)> = enclosure.rules().map(|it| (it.at, it.what)).collect();
-    let mut grants = Vec::new();
-    Walk { rules: &rules, disk, grants: &mut grants }.walk(Path::new("/"), &What::Read);
-    grants
+    let rules: BTreeMap<PathBuf, What> = enclosure.rules().map(|it| (it.at, it.what)).collect();
+    let mut walk = Walk { rules: &rules, disk, grants: BTreeMap::new() };
+    walk.walk(Path::new("/"), &What::Read);
+    walk.grants.into_iter().map(|(path, writes)| Grant { path, writes }).collect()
 }
 
 struct Walk<'a> {
-    rules: &'a [(PathBuf, What)],
+    rules: &'a BTreeMap<PathBuf, What>,
     disk: &'a dyn Disk,
-    grants: &'a mut Vec<Grant>,
+    /// By path, and whether it may be written.
+    grants: BTreeMap<PathBuf, bool>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    /// The rules below a path: those that follow it in their order.
+    fn below(&self, path: &Path) -> impl Iterator<Item = (&'a Path, &'a What)> + use<'a> {
+        let path = path.to_owned();
+        let after = (Bound::Excluded(path.clone()), Bound::Unbounded);
+        let following = self.rules.range::<PathBuf, _>(after);
+        following
+            .map(|(at, what)| (at.as_path(), what))
+            .take_while(move |(at, _)| at.starts_with(&path))
+    }
+
     fn walk(&mut self, path: &Path, above: &What) {
-        let own = self.rules.iter().find(|(at, _)| at == path).map(|(_, what)| what.clone());
-        let what = own.unwrap_or_else(|| above.clone());
-        let rules = self.rules;
-        let below = || rules.iter().filter(|(at, _)| at != path && at.starts_with(path));
-        let is_less = |other: &What| openness(other) < openness(&what);
-        if openness(&what) > 0 && !below().any(|(_, other)| is_less(other)) {
-            self.grant(path, &what);
-            // Those further down that are more open have a grant of their own.
-            let more: Vec<PathBuf> = below()
-                .filter(|(_, other)| openness(other) > openness(&what))
-                .map(|(at, _)| at.clone())
-                .collect();
-            more.iter().for_each(|at| self.walk(at, &what));
+        let what = self.rules.get(path).unwrap_or(above).clone();
+        let own = openness(&what);
+        let (mut least, mut most) = (own, own);
+        for (_, other) in self.below(path) {
+            least = least.min(openness(other));
+            most = most.max(openness(other));
+        }
+        if own == 0 {
+            for (at, _) in self.below(path) {
+                self.only(at, &what);
+            }
             return;
         }
-        if openness(&what) == 0 {
-            let nearest: Vec<PathBuf> = below().map(|(at, _)| at.clone()).collect();
-            nearest.iter().for_each(|at| self.only(at, &what));
+        if least == own {
+            self.grant(path, &what);
+            // Those further down that are more open have a grant of their own.
+            for (at, other) in self.below(path).take_while(|_| most > own) {
+                if openness(other) > own {
+                    self.walk(at, &what);
+                }
+            }
             return;
         }
         // What is less open in it can be read all the same: so can all that comes into being there.
-        if below().all(|(_, other)| openness(other) > 0) {
+        if least > 0 {
             self.grant(path, &What::Read);
         }
-        for name in self.disk.names(path) {
-            let child = path.join(name);
-            if self.disk.kind(&child) != Some(Kind::Link) {
-                self.walk(&child, &what);
+        for (name, kind) in self.disk.entries(path) {
+            if kind != Kind::Link {
+                self.walk(&path.join(name), &what);
             }
         }
     }
 
     /// The rule at a path below what is hidden, once.
     fn only(&mut self, at: &Path, above: &What) {
-        let is_known = self.grants.iter().any(|grant| at.starts_with(&grant.path) && grant.writes);
+        let is_known = at.ancestors().any(|it| self.grants.get(it) == Some(&true));
         if !is_known {
             self.walk(at, above);
         }
@@ -141,20 +158,19 @@ impl Walk<'_> {
 
     fn grant(&mut self, path: &Path, what: &What) {
         let path = match what {
-            What::ReadFrom(from) | What::WriteFrom(from) => from.clone(),
-            _ => path.to_owned(),
+            What::ReadFrom(from) | What::WriteFrom(from) => from.as_path(),
+            _ => path,
         };
-        let grant = Grant { path, writes: openness(what) == 2 };
-        if !self.grants.contains(&grant) {
-            self.grants.push(grant);
-        }
+        let writes = openness(what) == 2;
+        let known = self.grants.entry(path.to_owned()).or_insert(writes);
+        *known |= writes;
     }
 }
 
 /// How open something is: not at all, for reading, for writing.
 fn openness(what: &What) -> u8 {
     match what {
-        What::Hidden | What::Link(_) => 0,
+        What::Hidden | What::Frame | What::Link(_) => 0,
         What::Read | What::ReadFrom(_) => 1,
         What::Write | What::WriteFrom(_) => 2,
     }

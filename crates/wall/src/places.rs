@@ -32,6 +32,9 @@ pub struct Surroundings {
     pub read_only: Vec<PathBuf>,
     /// Caches and build folders that variables of the environment name.
     pub named_caches: Vec<PathBuf>,
+    /// Whether sockets in `/tmp` can be hidden. Landlock has no say in who connects to one, and with something
+    /// hidden in it the folder would be closed for new files.
+    pub hides_sockets: bool,
     /// Whether the call runs as root, to which files of the system are no secret.
     pub is_root: bool,
 }

@@ -113,13 +113,17 @@ impl Copies {
     }
 }
 
-/// Removes what agents have left that were killed.
+/// Removes what agents and calls have left that were killed: copies, and sockets of brokers, each with the number
+/// of its process in its name.
 fn remove_left(all: &Path) {
     for entry in fs::read_dir(all).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix(COPIES));
-        if pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+        let name = name.to_str().unwrap_or_default();
+        let pid = name.strip_prefix(COPIES).or_else(|| name.split_once('-').map(|(pid, _)| pid));
+        let is_number = |pid: &&str| pid.bytes().all(|byte| byte.is_ascii_digit());
+        if pid.filter(is_number).is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
             let _left = fs::remove_dir_all(entry.path());
+            let _left = fs::remove_file(entry.path());
         }
     }
 }

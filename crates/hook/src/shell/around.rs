@@ -9,7 +9,7 @@ use std::{
 use waypost_agent::programs::BUILT_IN;
 use waypost_model::layout;
 use waypost_wall::{
-    CACHES, Enclosure, NAMED_CACHES, Project, READABLE, Surroundings, What, credentials,
+    CACHES, Enclosure, Level, NAMED_CACHES, Project, READABLE, Surroundings, What, credentials,
 };
 
 /// The user's folders.
@@ -63,7 +63,7 @@ pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(is_program)
 }
 
-pub(super) fn surroundings(answer: &Answer, homes: &UserFolders) -> Surroundings {
+pub(super) fn surroundings(answer: &Answer, homes: &UserFolders, level: Level) -> Surroundings {
     let owned = |list: &[&str]| list.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
     let projects: Vec<Project> = answer
         .projects
@@ -102,6 +102,7 @@ pub(super) fn surroundings(answer: &Answer, homes: &UserFolders) -> Surroundings
         caches,
         build_folders: answer.build_folders.clone(),
         named_caches,
+        hides_sockets: level >= Level::B,
         is_root: rustix::process::getuid().is_root(),
     }
 }

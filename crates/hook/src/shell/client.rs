@@ -74,7 +74,7 @@ fn real(name: &str) -> Option<PathBuf> {
     let socket = env::var_os(variable::BROKER).map(PathBuf::from);
     let folder = socket.as_deref().and_then(Path::parent);
     let is_program = |path: &PathBuf| path.metadata().is_ok_and(|it| it.is_file() && it.len() > 0);
-    let beside = folder.map(|folder| folder.join("real").join(name)).filter(is_program);
+    let beside = folder.map(|folder| folder.join(broker::REAL).join(name)).filter(is_program);
     let own = env::current_exe().ok();
     let is_other = |path: &PathBuf| path.canonicalize().ok() != own && is_program(path);
     let path = env::var_os("PATH").unwrap_or_default();

@@ -2,7 +2,7 @@
 //!
 //! `waypost-shell TEXT` runs the text as the agent program would have: same streams, same folder,
 //! same exit code. Where no workflow is active and no attempt is under way it becomes the shell and
-//! nothing else. Otherwise it asks the journal for the rights of the moment, builds the enclosure
+//! nothing else. Otherwise it finds out the rights of the moment, builds the enclosure
 //! that follows from them, and stays as the parent of the call for as long as that runs.
 //!
 //! Always: if it is not sure, the strictest rights count; where the wall cannot be built, the call
@@ -172,7 +172,8 @@ fn become_it(wanted: &Wanted) -> ExitCode {
 fn walled(wanted: Wanted, answer: &Answer) -> Result<ExitCode, WallError> {
     let homes = around::UserFolders::find();
     if waypost_wall::broker::is_inside() {
-        return nested::call(wanted, &around::surroundings(answer, &homes));
+        let around = around::surroundings(answer, &homes, Level::C);
+        return nested::call(wanted, &around);
     }
     let bubblewrap = on_path("bwrap");
     let level = level(bubblewrap.as_deref(), homes.state.as_deref());
@@ -204,7 +205,7 @@ fn held(
     homes: &around::UserFolders,
     (level, bubblewrap): (Level, Option<PathBuf>),
 ) -> Result<u8, WallError> {
-    let surroundings = around::surroundings(answer, homes);
+    let surroundings = around::surroundings(answer, homes, level);
     around::make_build_folders(&surroundings);
     around::make_window_folder(&surroundings);
     let mut enclosure = plan(&surroundings, &RealDisk);
@@ -295,7 +296,7 @@ fn views(
     for home in &surroundings.homes {
         for name in [".gitconfig", ".config/git/config"] {
             let config = home.join(name);
-            match views.first() {
+            match views.first_mut() {
                 Some(view) => view.show(&config, enclosure)?,
                 None => around::show_if_harmless(&config, enclosure),
             }

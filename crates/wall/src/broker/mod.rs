@@ -22,6 +22,7 @@ use crate::{
 };
 use rustix::{
     fs::{Mode, OFlags},
+    io::Errno,
     net::{
         AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen,
         socket_with,
@@ -60,8 +61,8 @@ const SERVED_MAX: usize = 64;
 /// The broker of one call.
 #[derive(Debug)]
 pub struct Broker {
-    /// The folder with the socket and the programs, gone with the broker.
-    folder: PathBuf,
+    /// The socket's own file, gone with the broker.
+    socket: PathBuf,
     /// The folder of our own programs.
     programs: PathBuf,
     listener: OwnedFd,
@@ -85,30 +86,28 @@ impl Broker {
     ) -> Result<Self, WallError> {
         let own = env::current_exe().map_err(WallError::file("find", "this program"))?;
         let programs = own.parent().unwrap_or_else(|| Path::new("/")).to_owned();
-        let folder = fresh_folder(folder)?;
-        let shown = if level >= Level::B { PathBuf::from(INSIDE) } else { folder.clone() };
-        for part in ["bin", "real"] {
-            let path = folder.join(part);
-            fs::create_dir(&path).map_err(WallError::file("make", &path))?;
-        }
-        for name in CLIENTS.into_iter().chain(shell) {
-            let link = folder.join("bin").join(name);
-            symlink(&own, &link).map_err(WallError::file("make", &link))?;
-        }
-        let listener = listen_in(&folder)?;
+        let (socket, listener) = listen_in(folder)?;
+        let names = CLIENTS.into_iter().chain(shell);
+        let (shown, bin) = match level >= Level::B {
+            true => (PathBuf::from(INSIDE).join(SOCKET), PathBuf::from(INSIDE).join(BIN)),
+            false => (socket.clone(), folder.join(shared_name(&own))),
+        };
         if level >= Level::B {
-            enclosure.set(&shown, What::ReadFrom(folder.clone()));
-            stand_in(&own, &folder, &shown, enclosure)?;
+            enclosure.set(INSIDE, What::Frame);
+            enclosure.set(&shown, What::ReadFrom(socket.clone()));
+            names.for_each(|name| enclosure.set(bin.join(name), What::Link(own.clone())));
+            stand_in(&own, enclosure);
         } else {
-            enclosure.set(&shown, What::Read);
+            // Landlock is not asked when a socket is connected to.
+            make_shared(&bin, &own, names)?;
+            enclosure.set(&bin, What::Read);
         }
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
-        enclosure.variables.push((variable::BROKER.to_owned(), text(shown.join(SOCKET))));
-        let first = text(shown.join("bin"));
+        enclosure.variables.push((variable::BROKER.to_owned(), text(shown)));
         let path = env::var("PATH").unwrap_or_default();
-        enclosure.variables.push(("PATH".to_owned(), format!("{first}:{path}")));
+        enclosure.variables.push(("PATH".to_owned(), format!("{}:{path}", text(bin))));
         let enclosure = enclosure.clone();
-        Ok(Self { folder, programs, listener, served: Vec::new(), enclosure, told })
+        Ok(Self { socket, programs, listener, served: Vec::new(), enclosure, told })
     }
 
     fn accept(&mut self) {
@@ -171,8 +170,12 @@ impl Broker {
     }
 }
 
-/// The name of the socket in its folder.
+/// The name of the socket inside, and the end of its name outside.
 const SOCKET: &str = "socket";
+
+/// The folders of clients, and of the real programs in whose places they stand.
+const BIN: &str = "bin";
+pub const REAL: &str = "real";
 
 impl Attendant for Broker {
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
@@ -198,59 +201,76 @@ impl Attendant for Broker {
 impl Drop for Broker {
     fn drop(&mut self) {
         // What is left of it leads nowhere.
-        let _left = fs::remove_dir_all(&self.folder);
+        let _left = fs::remove_file(&self.socket);
     }
 }
 
-/// A folder that only this user can look into.
-fn fresh_folder(above: &Path) -> Result<PathBuf, WallError> {
+/// A socket of its own in a folder that only this user can look into, and its path. That may be longer than the
+/// address of a socket: the folder is named by its descriptor.
+fn listen_in(folder: &Path) -> Result<(PathBuf, OwnedFd), WallError> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(above).map_err(WallError::file("make", above))?;
-    builder.recursive(false);
+    builder.recursive(true).mode(0o700).create(folder).map_err(WallError::file("make", folder))?;
+    let cannot = |error: Errno| WallError::file("listen in", folder)(error.into());
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let open = rustix::fs::open(folder, flags, Mode::empty()).map_err(cannot)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let listener =
+        socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(cannot)?;
     loop {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let folder = above.join(format!("{}-{number}", process::id()));
-        match builder.create(&folder) {
-            Ok(()) => return Ok(folder),
+        let name = format!("{}-{number}.{SOCKET}", process::id());
+        let address = format!("/proc/self/fd/{}/{name}", open.as_raw_fd());
+        match bind(&listener, &SocketAddrUnix::new(address).map_err(cannot)?) {
+            Ok(()) => {
+                listen(&listener, BACKLOG).map_err(cannot)?;
+                return Ok((folder.join(name), listener));
+            }
             // Another process had this number before.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(WallError::file("make", &folder)(error)),
+            Err(Errno::ADDRINUSE) => {}
+            Err(error) => return Err(cannot(error)),
         }
     }
 }
 
-/// A socket in a folder. Its path may be longer than the address of a socket: the folder is named by its
-/// descriptor.
-fn listen_in(folder: &Path) -> Result<OwnedFd, WallError> {
-    let cannot = |error: rustix::io::Errno| WallError::file("listen in", folder)(error.into());
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let open = rustix::fs::open(folder, flags, Mode::empty()).map_err(cannot)?;
-    let address = format!("/proc/self/fd/{}/{SOCKET}", open.as_raw_fd());
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let listener =
-        socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(cannot)?;
-    bind(&listener, &SocketAddrUnix::new(address).map_err(cannot)?).map_err(cannot)?;
-    listen(&listener, BACKLOG).map_err(cannot)?;
-    Ok(listener)
+/// The name of the folder of clients that all calls of this program share where there are no namespaces.
+fn shared_name(own: &Path) -> String {
+    let bytes = own.as_os_str().as_encoded_bytes().iter();
+    let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    format!("{BIN}-{:016x}", bytes.fold(0xcbf2_9ce4_8422_2325, step))
+}
+
+/// Makes that folder; what is there already stays.
+fn make_shared<'a>(
+    bin: &Path,
+    own: &Path,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<(), WallError> {
+    for name in names {
+        let link = bin.join(name);
+        if fs::read_link(&link).is_ok_and(|known| known == own) {
+            continue;
+        }
+        fs::create_dir_all(bin).map_err(WallError::file("make", bin))?;
+        match symlink(own, &link) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(WallError::file("make", &link)(error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Puts the client in the place of programs on the path that need credentials, so that it also stands
 /// first for a shell that sets a path of its own. The real ones are beside the socket.
-fn stand_in(
-    own: &Path,
-    folder: &Path,
-    shown: &Path,
-    enclosure: &mut Enclosure,
-) -> Result<(), WallError> {
+fn stand_in(own: &Path, enclosure: &mut Enclosure) {
     for name in ["git", "gh"] {
         let Some(real) = on_path(name) else { continue };
-        let point = folder.join("real").join(name);
-        fs::File::create_new(&point).map_err(WallError::file("make", &point))?;
-        enclosure.set(shown.join("real").join(name), What::ReadFrom(real.clone()));
+        let aside = Path::new(INSIDE).join(REAL).join(name);
+        enclosure.set(aside, What::ReadFrom(real.clone()));
         enclosure.set(real, What::ReadFrom(own.to_owned()));
     }
-    Ok(())
 }
 
 /// A program on the path of this process, without links.

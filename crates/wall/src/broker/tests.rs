@@ -66,11 +66,16 @@ fn a_folder_that_can_be_written_inside_is_on_no_path_outside() {
 }
 
 #[test]
-fn the_folder_of_a_broker_is_gone_with_it() {
+fn the_socket_of_a_broker_is_gone_with_it_and_clients_stay_for_the_next() {
     let base = tempfile::tempdir().unwrap();
-    let broker = broker(base.path(), Path::new("/nowhere"));
-    let folder = broker.folder.clone();
-    assert!(folder.join(SOCKET).exists() && folder.join("bin/git").is_symlink());
-    drop(broker);
-    assert!(!folder.exists());
+    let one = broker(base.path(), Path::new("/nowhere"));
+    let two = broker(base.path(), Path::new("/nowhere"));
+    assert_ne!(one.socket, two.socket);
+    for it in [one, two] {
+        let (socket, calls) = (it.socket.clone(), base.path().join("calls"));
+        let client = calls.join(shared_name(&env::current_exe().unwrap())).join("git");
+        assert!(socket.exists() && client.is_symlink());
+        drop(it);
+        assert!(!socket.exists() && client.is_symlink());
+    }
 }

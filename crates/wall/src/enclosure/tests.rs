@@ -1,7 +1,7 @@
 //! What follows from which rights, as tables over a disk of names.
 
 use super::*;
-use std::{cell::RefCell, ffi::OsString};
+use std::cell::RefCell;
 use waypost_model::workflow::Rights;
 
 /// A disk of names: folders end with `/`, links have their target.
@@ -31,8 +31,9 @@ impl Disk for Names {
 
     fn names(&self, folder: &Path) -> Vec<OsString> {
         let known = self.0.borrow();
-        let inside = known.keys().filter(|path| path.parent() == Some(folder));
-        inside.filter_map(|path| path.file_name().map(OsString::from)).collect()
+        let below = known.keys().filter_map(|path| path.strip_prefix(folder).ok());
+        let first = below.filter_map(|path| path.iter().next().map(OsString::from));
+        first.collect::<BTreeSet<OsString>>().into_iter().collect()
     }
 
     fn real(&self, path: &Path) -> Option<PathBuf> {
@@ -96,6 +97,7 @@ fn surroundings(rights: Rights) -> Surroundings {
         build_folders: words(&["target"]),
         read_only: vec!["/tmp/work".into()],
         named_caches: vec!["/p".into(), "/home".into()],
+        hides_sockets: true,
         is_root: false,
     }
 }
@@ -187,4 +189,12 @@ fn landlock_opens_what_the_enclosure_opens_and_no_more() {
         assert!(!is_granted(path, false), "{path}");
     }
     assert!(is_granted("/p/docs/x", true) && is_granted("/home/me/.cargo/registry/x", true));
+}
+
+#[test]
+fn by_landlock_the_folder_of_temporary_files_stays_open_beside_sockets() {
+    let around =
+        Surroundings { hides_sockets: false, read_only: Vec::new(), ..surroundings(Rights::NONE) };
+    let grants = crate::landlock::grants(&plan(&around, &disk()), &disk());
+    assert!(grants.iter().any(|it| it.path == Path::new("/tmp") && it.writes), "{grants:?}");
 }

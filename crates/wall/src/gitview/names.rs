@@ -62,6 +62,11 @@ pub(super) fn is_index(name: &OsStr) -> bool {
     name == "index" || name.strip_prefix("sharedindex.").is_some_and(is_part)
 }
 
+/// Whether a file is one of those that git puts into each new repository, to be read by people.
+pub(super) fn is_sample(name: &OsStr) -> bool {
+    name.as_encoded_bytes().ends_with(b".sample")
+}
+
 pub(super) fn fate(name: &OsStr, role: Role, rights: Rights) -> Fate {
     let Some(text) = name.to_str() else { return Fate::Left };
     let open = |is_open: bool| if is_open { Fate::Carried } else { Fate::Shown };
@@ -72,7 +77,6 @@ pub(super) fn fate(name: &OsStr, role: Role, rights: Rights) -> Fate {
         _ if is_index(name) => open(role != Role::Shared),
         _ if OF_REPOSITORIES.contains(&text) => open(rights.commit && role != Role::Linked),
         _ if OF_COMMITS.contains(&text) => open(rights.commit && role != Role::Shared),
-        "description" => Fate::Shown,
         _ => Fate::Left,
     }
 }

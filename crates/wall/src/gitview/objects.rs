@@ -16,11 +16,11 @@ pub(super) const KNOWN: &str = "objects.known";
 
 /// Makes the folder of a call's objects, which finds all others through `KNOWN`.
 pub(super) fn make(copy: &Path) -> Result<(), WallError> {
-    for name in ["objects", "objects/info", "objects/pack", KNOWN] {
+    for name in ["objects", "objects/info", KNOWN] {
         let folder = copy.join(name);
         fs::create_dir(&folder).map_err(WallError::file("make", &folder))?;
     }
-    super::carry::replace(&copy.join("objects/info/alternates"), format!("../{KNOWN}\n").as_bytes())
+    super::carry::rewrite(&copy.join("objects/info/alternates"), format!("../{KNOWN}\n").as_bytes())
 }
 
 /// Takes over what is new; what is there already stays as it is.

@@ -15,7 +15,9 @@ mod read;
 mod repository;
 mod script;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -116,9 +118,13 @@ impl Files {
 
     /// Where an absolute path really leads. The top of the work tree is known to be no link.
     fn resolve(&self, path: &Path) -> PathBuf {
+        self.resolve_by(path, &mut Place::at)
+    }
+
+    fn resolve_by(&self, path: &Path, look: &mut dyn FnMut(&Path) -> Place) -> PathBuf {
         match path.strip_prefix(&self.root) {
-            Ok(rest) => resolved_from(self.root.clone(), rest),
-            Err(_) => resolved(path),
+            Ok(rest) => resolved_by(self.root.clone(), rest, look),
+            Err(_) => resolved_by(PathBuf::from("/"), path, look),
         }
     }
 
@@ -167,6 +173,48 @@ pub(crate) fn resolved(path: &Path) -> PathBuf {
 
 /// As [`resolved`], for a path below a folder that is resolved already.
 pub(crate) fn resolved_from(folder: PathBuf, path: &Path) -> PathBuf {
+    resolved_by(folder, path, &mut Place::at)
+}
+
+/// What stands at a path itself, as far as links matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    Link(PathBuf),
+    /// Something else.
+    Plain,
+    /// Nothing, so that there is nothing below it either.
+    Missing,
+}
+
+impl Place {
+    fn at(path: &Path) -> Self {
+        match path.read_link() {
+            Ok(target) => Self::Link(target),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::Missing,
+            Err(_) => Self::Plain,
+        }
+    }
+}
+
+/// Follows links in many paths that have their beginnings in common: each name is looked at once.
+#[derive(Debug, Default)]
+struct Links {
+    seen: BTreeMap<PathBuf, Place>,
+}
+
+impl Links {
+    fn at(&mut self, path: &Path) -> Place {
+        if let Some(known) = self.seen.get(path) {
+            return known.clone();
+        }
+        let is_missing = path.parent().and_then(|it| self.seen.get(it)) == Some(&Place::Missing);
+        let found = if is_missing { Place::Missing } else { Place::at(path) };
+        self.seen.insert(path.to_owned(), found.clone());
+        found
+    }
+}
+
+fn resolved_by(folder: PathBuf, path: &Path, look: &mut dyn FnMut(&Path) -> Place) -> PathBuf {
     /// As many as the kernel follows; a path with more leads nowhere.
     const LINKS: usize = 40;
     let parts = |path: &Path| -> Vec<OsString> {
@@ -192,8 +240,8 @@ pub(crate) fn resolved_from(folder: PathBuf, path: &Path) -> PathBuf {
             whole = next;
             continue;
         }
-        match next.read_link() {
-            Ok(target) if links < LINKS => {
+        match look(&next) {
+            Place::Link(target) if links < LINKS => {
                 links += 1;
                 open.extend(parts(&target));
             }

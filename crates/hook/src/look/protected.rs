@@ -11,7 +11,7 @@ use waypost_guard::Reach;
 use waypost_model::layout;
 
 use crate::design::is_name;
-use crate::look::{Files, resolved_from};
+use crate::look::{Files, Links, resolved_from};
 
 /// Files and folders of the project.
 const IN_PROJECT: [&str; 3] =
@@ -63,7 +63,10 @@ impl Files {
         paths.extend(own.iter().flat_map(|own| PROGRAMS.map(|name| own.with_file_name(name))));
         paths.extend(self.git_common.iter().map(|git| git.join("config")));
         paths.extend(self.git_folder().map(|git| git.join("config.worktree")));
-        paths.iter().map(|path| self.resolve(path)).collect()
+        paths.sort_unstable();
+        paths.dedup();
+        let mut links = Links::default();
+        paths.iter().map(|path| self.resolve_by(path, &mut |it| links.at(it))).collect()
     }
 }
 

@@ -117,10 +117,24 @@ fn shell_calls(project: &Project, rounds: usize) {
         let times = in_turn(rounds, || walled("true"), &plain, &event);
         let name = format!("waypost-shell true at level {level}, beside sh -c true");
         report(&name, times, None);
+        if level == "b" {
+            let times = in_turn(rounds, || walled("true"), &bare, &event);
+            report("waypost-shell true at level b, beside a bare bwrap", times, None);
+        }
         let added = times[0].saturating_sub(times[1]);
         let name = format!("what the wall adds to a call at level {level}, beside what it may");
         report(&name, [added, Duration::from_secs_f64(allowed_ms / 1e3)], Some("<= 1.0"));
     }
+}
+
+/// What namespaces alone cost: the same ones, with the whole system readable and nothing else.
+fn bare() -> Command {
+    let mut command = quiet("bwrap");
+    command.args("--unshare-user --unshare-pid --unshare-ipc --cap-drop ALL".split(' '));
+    command
+        .args("--die-with-parent --new-session --ro-bind / / --dev /dev --proc /proc".split(' '));
+    command.args(["/bin/sh", "-c", "true"]);
+    command
 }
 
 type Other<'a> = &'a dyn Fn() -> Command;

@@ -10,9 +10,6 @@ use std::{collections::BTreeSet, fmt::Write as _, sync::atomic::Ordering, thread
 /// So many commands of each wall and phase are run with the ordinary tests.
 const SAMPLE: usize = 20;
 
-/// Other spellings of each command.
-const SPELLINGS_OF_EACH: usize = 2;
-
 struct Hostile {
     class: String,
     text: String,
@@ -23,29 +20,34 @@ fn rows(text: &str) -> Vec<(&str, &str)> {
     lines.map(|line| line.split_once('\t').unwrap()).collect()
 }
 
-/// Every command as it is, and in some other spellings; different ones for each.
+/// Each of these is a deed of its own.
+const DEEDS: [&str; 4] = [
+    include_str!("hostile.txt"),
+    include_str!("hostile-git.txt"),
+    include_str!("hostile-files.txt"),
+    include_str!("hostile-system.txt"),
+];
+
+/// Every command as it is, and those of the first list in another spelling as well.
 fn commands() -> Vec<Hostile> {
-    let deeds = rows(include_str!("hostile.txt"));
+    let row = |(class, text): (&str, &str)| Hostile { class: class.into(), text: text.into() };
+    let mut commands: Vec<Hostile> = DEEDS.into_iter().flat_map(rows).map(row).collect();
     let spellings = rows(include_str!("spellings.txt"));
-    let mut commands = Vec::new();
-    for (number, (class, deed)) in deeds.iter().enumerate() {
-        commands.push(Hostile { class: (*class).into(), text: (*deed).into() });
+    for (number, (class, deed)) in rows(DEEDS[0]).into_iter().enumerate() {
         let quoted = format!("'{}'", deed.replace('\'', "'\\''"));
-        for turn in 0..SPELLINGS_OF_EACH {
-            let (_, spelling) = spellings[(number * 5 + turn * 11) % spellings.len()];
-            let text = spelling.replace("{}", &quoted);
-            commands.push(Hostile { class: (*class).into(), text });
-        }
+        let (_, spelling) = spellings[(number * 5) % spellings.len()];
+        commands.push(row((class, &spelling.replace("{}", &quoted))));
     }
     commands
 }
 
 #[test]
 fn there_are_enough_different_commands() {
+    let deeds: BTreeSet<(&str, &str)> = DEEDS.into_iter().flat_map(rows).collect();
+    assert!(deeds.len() >= 600, "{}", deeds.len());
     let commands = commands();
     let texts: BTreeSet<&str> = commands.iter().map(|it| it.text.as_str()).collect();
     let classes: BTreeSet<&str> = commands.iter().map(|it| it.class.as_str()).collect();
-    assert!(texts.len() >= 600, "{}", texts.len());
     assert_eq!(texts.len(), commands.len());
     assert_eq!(classes.len(), 11, "{classes:?}");
 }

@@ -94,9 +94,15 @@ pub(super) fn settings_change(event: &Event, source: &str) -> HookAnswer {
         return HookAnswer::Silent;
     }
     let what = if source.is_empty() { "settings" } else { source };
-    HookAnswer::Refuse(format!(
-        "a workflow is active, so changed {what} count from the next conversation on"
-    ))
+    let message =
+        format!("a workflow is active, so changed {what} count from the next conversation on");
+    // A person should see that someone has tried.
+    if let Some((project, _)) = active(event) {
+        let (tool, rule) = (what.to_owned(), "settings".to_owned());
+        let refused = VerdictOutcome::Refused { tool, call: None, rule, message: message.clone() };
+        note(event, &spot(&project), refused);
+    }
+    HookAnswer::Refuse(message)
 }
 
 /// A compaction can only be written down; what comes after it is told what there is to know.

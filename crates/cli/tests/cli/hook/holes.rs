@@ -167,7 +167,7 @@ fn summed(body: &str) -> String {
 fn a_forged_record_opens_nothing() {
     let project = closed();
     let signature = format!("seal {}\n", "0".repeat(64));
-    let free = summed("waypost gate record 3\njournal x\n");
+    let free = summed("waypost gate record 4\njournal x\n");
     let forged = [
         summed("waypost gate record 2\n"),
         free.clone(),
@@ -363,6 +363,8 @@ fn changed_settings_wait_while_a_workflow_is_active() {
         assert_eq!(ran.code, 2, "{ran}");
         assert!(ran.stderr.contains("project_settings count from the next"), "{ran}");
     }
+    let log = project.must("log --refused --json").stdout;
+    assert_eq!(log.matches("project_settings count").count(), BOTH.len(), "{log}");
     let free = Project::git();
     for asked in BOTH {
         assert_eq!(free.hook(asked, &event).code, 2, "the folder of the event is held");

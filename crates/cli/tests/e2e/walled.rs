@@ -50,7 +50,7 @@ fn hostile() -> Vec<String> {
         python("open(\"code.rs\", \"w\").write(\"x\")"),
         format!("for f in .claude/settings*.json; do : > \"$f\"; done 2>/dev/null"),
         "find . -name 'settings*.json' -print0 | xargs -0 -I{} sh -c ': > {}' 2>/dev/null".into(),
-        "printf 'waypost gate record 3\\n' > .git/waypost/gate/main".into(),
+        "printf 'waypost gate record 4\\n' > .git/waypost/gate/main".into(),
         "rm -rf .git/waypost ~/.local/state/waypost 2>/dev/null".into(),
         "mv .git/waypost .git/aside 2>/dev/null; mv .claude .aside 2>/dev/null".into(),
         "chmod -x \"$(command -v waypost-hook)\" 2>/dev/null; pkill waypost-hook".into(),
@@ -281,24 +281,80 @@ fn claude_keeps_its_settings_when_its_files_are_emptied_from_outside() {
     );
     let mut command = site.claude_command(&model);
     command.arg("go");
-    let settings = site.root.join(SETTINGS);
-    let waiter = std::thread::spawn({
-        let log = site.base().join("requests.jsonl");
-        move || {
-            crate::program::wait_for("the first call", || {
-                let asked = fs::read_to_string(&log).unwrap_or_default();
-                (asked.matches("\"turn\":").count() >= 2).then_some(())
+    let ran = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            wait_for_turn(&site, 2);
+            let prefix = "{\"env\": {\"CLAUDE_CODE_SHELL_PREFIX\": \"\"}}";
+            fs::write(site.root.join(SETTINGS), prefix).unwrap();
+            // The program has seen it, asked, and was refused.
+            crate::program::wait_for("its question", || {
+                let log = site.waypost("--json log --refused -n 100").stdout;
+                log.contains("count from the next conversation").then_some(())
             });
-            fs::write(&settings, "{\"env\": {\"CLAUDE_CODE_SHELL_PREFIX\": \"\"}}").unwrap();
-            // The program looks at its files by itself, and tells no process when it has.
-            std::thread::sleep(Duration::from_secs(3));
-            fs::write(emptied, "").unwrap();
-        }
+            fs::write(&emptied, "").unwrap();
+        });
+        run(command, "")
     });
-    let ran = run(command, "");
-    waiter.join().unwrap();
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(!site.exists("code.rs"), "{ran}");
+}
+
+/// Waits until the program has asked its model so often.
+#[track_caller]
+fn wait_for_turn(site: &Site, count: usize) {
+    let log = site.base().join("requests.jsonl");
+    crate::program::wait_for("a turn", || {
+        let asked = fs::read_to_string(&log).unwrap_or_default();
+        (asked.matches("\"turn\":").count() >= count).then_some(())
+    });
+}
+
+#[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
+fn a_background_call_of_claude_ends_when_a_gate_closes_under_it() {
+    let Some(site) = Site::new(Agent::Claude) else { return };
+    site.enter_implement();
+    if !site.waypost("statusline").stdout.contains(" wall ") {
+        println!("skipped: there is no wall on this machine");
+        return;
+    }
+    let (mark, closed) = (site.root.join("ticks.txt"), site.base().join("closed"));
+    let endless = json!({"blocks": [{"tool": "Bash", "input": {
+        "command": "while echo tick >> ticks.txt; do sleep 0.05; done",
+        "description": "tick", "run_in_background": true}}]});
+    let model = Model::play(
+        &site,
+        &json!({"version": 1, "sub_turns": [], "turns": [
+            endless,
+            {"blocks": [call(Agent::Claude, "true")], "until": closed},
+            text("Done."),
+            // The program tells its model that the call is over, when it is.
+            text("Seen."),
+            text("Seen."),
+        ]}),
+    );
+    let mut command = site.claude_command(&model);
+    command.arg("go");
+    let ran = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            crate::program::wait_for("the first tick", || mark.exists().then_some(()));
+            site.waypost("develop gate reset review_clean_pass");
+            // It would go on for as long as the program does.
+            crate::program::wait_for("its end", || (!is_ticking(&site)).then_some(()));
+            fs::write(&closed, "").unwrap();
+        });
+        run(command, "")
+    });
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(mark.exists(), "{ran}");
+}
+
+/// Whether the shell of a background call is still there.
+fn is_ticking(site: &Site) -> bool {
+    let command_lines = crate::program::owned(&site.home()).into_iter().map(|process| {
+        fs::read_to_string(format!("/proc/{}/cmdline", process.id)).unwrap_or_default()
+    });
+    command_lines.into_iter().any(|line| line.contains("echo tick"))
 }
 
 #[test]

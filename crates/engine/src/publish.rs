@@ -10,6 +10,7 @@ use crate::{
     project::Project,
 };
 use std::{
+    env,
     path::Path,
     process::{Command, Output, Stdio},
 };
@@ -21,6 +22,7 @@ use waypost_git::{
 };
 use waypost_model::{
     code::Code,
+    layout::variable,
     machine::Rejected,
     next::NextStep,
     workflow::{GateName, Phase, Rights},
@@ -102,6 +104,7 @@ pub fn fetch(
     branches: &[String],
 ) -> Result<Said, EngineError> {
     project.refuse_stale()?;
+    refuse_others(project)?;
     let remote = find(project, remote)?;
     Ok(publish::fetch(project.place(), &remote, branches)?.into())
 }
@@ -165,7 +168,22 @@ fn start(project: &mut Project, remote: &str) -> Result<Remote, EngineError> {
         let message = "an attempt publishes nothing: Waypost joins and lands its work";
         return Err(Rejected::rule(Code::WaypostOnly, message).into());
     }
+    refuse_others(project)?;
     find(project, remote)
+}
+
+/// A call speaks with remotes for the projects that it is made for. From any other repository, such as a clone that it
+/// has made itself, it could publish whatever it likes, with a person's credentials.
+fn refuse_others(project: &Project) -> Result<(), EngineError> {
+    let Some(held) = env::var_os(variable::BROKERED) else { return Ok(()) };
+    if env::split_paths(&held).any(|state| state == project.place().state) {
+        return Ok(());
+    }
+    let message = format!(
+        "the call is not made for {}, so nothing is pushed or fetched for it from there",
+        project.root().display()
+    );
+    Err(Rejected::rule(Code::WaypostOnly, message).into())
 }
 
 fn find(project: &Project, name: &str) -> Result<Remote, EngineError> {

@@ -140,7 +140,8 @@ pub mod variable {
     pub const CANARY: &str = "WAYPOST_CANARY";
     /// Where a process behind a wall finds the broker of its call.
     pub const BROKER: &str = "WAYPOST_BROKER";
-    /// Set for a command that the broker runs: it may be told to read what its caller cannot.
+    /// Set for a command that the broker runs: it may be told to read what its caller cannot. Names the journals'
+    /// folders of the projects that the caller's call is made for.
     pub const BROKERED: &str = "WAYPOST_BROKERED";
     /// The level of the wall that a process is behind.
     pub const WALL: &str = "WAYPOST_WALL";

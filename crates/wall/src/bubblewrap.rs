@@ -27,7 +27,7 @@ const ALWAYS: &[&str] = &[
 /// The arguments that build an enclosure.
 pub(crate) fn arguments(enclosure: &Enclosure, folder: &Path, disk: &dyn Disk) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = ALWAYS.iter().map(OsString::from).collect();
-    let mut frames = Vec::new();
+    let (mut frames, mut last) = (Vec::new(), Vec::new());
     for Rule { at, what } in enclosure.rules() {
         if at == Path::new("/") {
             push(&mut arguments, "--ro-bind", &[&at, &at]);
@@ -48,12 +48,18 @@ pub(crate) fn arguments(enclosure: &Enclosure, folder: &Path, disk: &dyn Disk) -
             What::Hidden if disk.kind(&at) == Some(Kind::File) => {
                 push(&mut arguments, "--ro-bind", &[Path::new("/dev/null"), &at]);
             }
+            // Bubblewrap reads the table of all mounts for each file or folder that it shows: what is only
+            // hidden waits until those are done.
+            What::Hidden if !enclosure.has_below(&at) => last.push(at),
             What::Hidden => push(&mut arguments, "--tmpfs", &[&at]),
             What::Frame => {
                 push(&mut arguments, "--tmpfs", &[&at]);
                 frames.push(at);
             }
         }
+    }
+    for at in last {
+        push(&mut arguments, "--tmpfs", &[&at]);
     }
     // When everything is in them.
     for frame in frames {

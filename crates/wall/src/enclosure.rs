@@ -12,6 +12,7 @@ use crate::{
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
+    ops::Bound,
     path::{Path, PathBuf},
 };
 
@@ -77,6 +78,12 @@ impl Enclosure {
             Some((at, what)) => (at, what),
             None => (Path::new("/"), &What::Hidden),
         }
+    }
+
+    /// Whether there are rules about what is below a path.
+    pub(crate) fn has_below(&self, path: &Path) -> bool {
+        let after = (Bound::Excluded(path.to_owned()), Bound::Unbounded);
+        self.rules.range::<PathBuf, _>(after).next().is_some_and(|(at, _)| at.starts_with(path))
     }
 
     /// Whether a process inside can read what outside stands at a path without links.

@@ -133,7 +133,9 @@ fn nothing_happens(wall: Wall, phase: Phase) {
         let effects = effects(&mut site, &before, &after, &said);
         if !effects.is_empty() {
             let difference = difference(&before, &after);
-            failures.push(format!("{class}: {text}\n  {}{difference}", effects.join(", ")));
+            let failure = format!("{class}: {text}\n  {}{difference}", effects.join(", "));
+            println!("an effect of {failure}");
+            failures.push(failure);
             // What was broken would be found again with every command that follows.
             let Some(fresh) = Site::new(wall, phase) else { break };
             site = fresh;

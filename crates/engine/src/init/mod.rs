@@ -19,10 +19,11 @@ pub use remove::{Removal, Removed};
 pub use servers::ServerSetup;
 
 use crate::{error::EngineError, gate, pin, project::Project, seal, windows};
-use std::path::PathBuf;
+use std::{env, path::PathBuf};
 use waypost_agent::{Product, registration::Sharing};
 use waypost_model::{
     code::Code,
+    layout,
     machine::Rejected,
     next::{NextStep, Remark},
 };
@@ -68,6 +69,10 @@ pub struct InitReport {
 
 /// Makes the project ready; safe to repeat.
 pub fn set_up(project: &mut Project, options: &InitOptions) -> Result<InitReport, EngineError> {
+    // From behind a wall it would write where the call that asks for it cannot.
+    if env::var_os(layout::variable::BROKERED).is_some() && holds_a_workflow(project) {
+        return Err(Rejected::reserved("registering hooks while a workflow is active").into());
+    }
     project.refuse_stale()?;
     let hooks =
         if options.git_hooks { git_hooks::plan(project, options.sharing)? } else { Vec::new() };

@@ -220,7 +220,9 @@ fn held(
     watches.extend(admitted.iter().filter_map(|it| watch_settings(it, &surroundings)));
     let mut gate = Gate::begin(answer, wanted.is_agent);
     let by_name = known.and_then(|it| BUILT_IN.program(it)).and_then(|it| it.shell_by_name);
-    let mut broker = broker(homes, level, by_name, &mut enclosure)?;
+    let held = answer.projects.iter().map(|it| it.spot.state.clone()).collect();
+    let broker = broker(homes, level, by_name, &mut enclosure)?;
+    let mut broker = broker.map(|it| it.made_for(held));
     let said = if wanted.is_agent && level == Level::B { Level::A } else { level };
     enclosure.variables.push((variable::WALL.to_owned(), said.as_str().to_owned()));
     let server = wanted.text().and_then(|text| server::find(text, answer, homes));

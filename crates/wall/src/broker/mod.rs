@@ -71,6 +71,8 @@ pub struct Broker {
     enclosure: Enclosure,
     /// Variables that a caller may say something with; they give no rights.
     told: Vec<String>,
+    /// The journals' folders of the projects that the call is made for.
+    held: Vec<PathBuf>,
 }
 
 impl Broker {
@@ -107,7 +109,22 @@ impl Broker {
         let path = env::var("PATH").unwrap_or_default();
         enclosure.variables.push(("PATH".to_owned(), format!("{}:{path}", text(bin))));
         let enclosure = enclosure.clone();
-        Ok(Self { socket, programs, listener, served: Vec::new(), enclosure, told })
+        Ok(Self {
+            socket,
+            programs,
+            listener,
+            served: Vec::new(),
+            enclosure,
+            told,
+            held: Vec::new(),
+        })
+    }
+
+    /// Says which projects the call is made for, by the folders of their journals.
+    #[must_use]
+    pub fn made_for(mut self, held: Vec<PathBuf>) -> Self {
+        self.held = held;
+        self
     }
 
     fn accept(&mut self) {
@@ -139,7 +156,8 @@ impl Broker {
             self.told.iter().any(|told| OsStr::new(told) == name)
         };
         command.envs(request.variables.iter().filter(is_told).map(|(name, value)| (name, value)));
-        command.env(variable::BROKERED, "1");
+        // A name that no list can hold is left out with all others: then nothing is published.
+        command.env(variable::BROKERED, env::join_paths(&self.held).unwrap_or_default());
         Ok(command)
     }
 

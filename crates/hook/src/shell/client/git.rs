@@ -10,6 +10,7 @@ use std::{
     path::Path,
     process::{Command, ExitCode, Stdio},
 };
+use waypost_model::layout;
 
 /// Global options of git that have a value in the next word.
 const WITH_VALUE: [&str; 7] =
@@ -43,6 +44,12 @@ pub(super) fn run(words: &[OsString]) -> ExitCode {
         }
         _ => return become_real("git", words),
     };
+    // A repository of the call's own making has no one outside who would speak for it. An attempt's may have its
+    // journal elsewhere, and is known outside.
+    let is_attempt = env::var_os(layout::variable::ATTEMPT).is_some();
+    if is_remote && !is_attempt && !has_journal(&texts[..at]) {
+        return become_real("git", words);
+    }
     for folder in folders {
         if let Err(error) = env::set_current_dir(folder) {
             say(&format!("cannot go to {folder}: {error}"));
@@ -53,6 +60,13 @@ pub(super) fn run(words: &[OsString]) -> ExitCode {
         say(&why);
         ExitCode::from(NOT_RUN)
     })
+}
+
+/// Whether the repository that git means with these options is one that Waypost keeps a journal of.
+fn has_journal(options: &[&str]) -> bool {
+    let question = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+    let common = asked(&[options, &question].concat());
+    common.is_some_and(|git| Path::new(&git).join(layout::STATE_IN_GIT).is_dir())
 }
 
 /// Where the command of a line of git's stands, and the folders that it goes to before; none if that

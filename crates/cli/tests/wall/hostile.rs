@@ -57,6 +57,8 @@ fn effects(site: &mut Site, before: &Picture, after: &Picture, output: &[u8]) ->
     let is_open = |topic: &str| match topic {
         "committed" => site.phase.commits(),
         "written" => site.phase.writes(),
+        // What was reviewed may be pushed then, under any name.
+        "pushed" => site.phase == Phase::Open && has_only_reviewed(site),
         _ => false,
     };
     let mut found: Vec<&'static str> = TOPICS
@@ -87,6 +89,16 @@ fn effects(site: &mut Site, before: &Picture, after: &Picture, output: &[u8]) ->
         found.push("process outside ended");
     }
     found
+}
+
+/// Whether all that the remotes have are the files of commits that were there before.
+fn has_only_reviewed(site: &Site) -> bool {
+    let tree = |commit: &str| site.git(&site.root(), &["rev-parse", &format!("{commit}^{{tree}}")]);
+    let known = [tree(&site.base), tree(&site.child)];
+    ["remote.git", "served/repository.git"].iter().all(|remote| {
+        let trees = site.git(&site.path(remote), &["for-each-ref", "--format=%(tree)%(*tree)"]);
+        trees.lines().all(|tree| known.iter().any(|it| it == tree))
+    })
 }
 
 /// Processes of the call. Where they go with it, they may take a moment for that.

@@ -298,7 +298,8 @@ impl View {
         }
         match carry::out(&self.real, &self.copy, name, now.1) {
             Ok(true) => {
-                self.known.insert(name.to_owned(), (Mark::of(&real), Mark::of(&copy)));
+                // As it was before it was read: what was written meanwhile goes out the next time.
+                self.known.insert(name.to_owned(), (Mark::of(&real), now.1));
                 true
             }
             // What is no file of its kind stays inside, and what cannot be written now is tried

@@ -31,6 +31,17 @@ pub trait Dialect: fmt::Debug + Sync {
         HookWay::OwnSettings
     }
 
+    /// Who is asked before a tool is used, as far as the program's stream can prove that.
+    fn call_guard(&self) -> CallGuard {
+        CallGuard::None
+    }
+
+    /// Whether the guard is asked before every use of this tool, under the name that the stream has
+    /// for it.
+    fn is_guarded(&self, _tool: &str) -> bool {
+        true
+    }
+
     /// Variables by which a person signs in at the program's service or finds a way to it. They are
     /// secrets in part, and for the program alone.
     fn variables(&self) -> &'static [&'static str] {
@@ -143,6 +154,17 @@ pub enum Capability {
     KeepsLimits,
     /// It holds its own commands in namespaces, unless it is unfenced; those cannot be made within others.
     OwnSandbox,
+}
+
+/// Who is asked before an agent uses a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallGuard {
+    /// Our hook, by the id that the call has in the stream: a call without a verdict went past it.
+    Hook,
+    /// Whoever answers the program's requests for permission; what it does not ask for is not judged.
+    Requests,
+    /// Nobody, or that cannot be told from the stream.
+    None,
 }
 
 /// How a program learns of our hook when we start it.

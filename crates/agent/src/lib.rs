@@ -25,7 +25,7 @@ pub mod stream;
 pub mod versions;
 mod want;
 
-pub use adapter::{Adapter, Capability, Dialect, GivenSettings, HookWay};
+pub use adapter::{Adapter, CallGuard, Capability, Dialect, GivenSettings, HookWay};
 pub use product::{Hooked, Product};
 pub use program::conversation;
 pub use want::want;

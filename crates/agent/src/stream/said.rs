@@ -28,6 +28,11 @@ pub enum Said {
         id: String,
         is_error: bool,
     },
+    /// A call whose result follows was not made: the program itself has turned it down before it asked
+    /// anyone, for a tool that it does not have or for an input that the tool does not take.
+    NotMade {
+        id: String,
+    },
     /// Takes the place of what was said before: programs count over the whole conversation.
     Usage(Usage),
     /// What one request to the model used up, as its message tells. Said again with the same id, it

@@ -130,9 +130,10 @@ fn sim_agent_stands_in_for_every_program() {
         agent.input = None;
         let (rest, status, _) = agent.end();
         assert_eq!((rest, status.code()), (Vec::new(), Some(0)), "{adapter}");
+        let of_claude = format!("toolu_sim_{}_00000000", &ID[ID.len() - 8..]);
         let (id, call, name, input) = match adapter.as_str() {
-            "claude" => (ID, "toolu_sim_00000000", "Bash", "cat"),
-            "codex" => ("", "call_sim_00000000", "commandExecution", "/bin/bash -lc cat"),
+            "claude" => (ID, of_claude.as_str(), "Bash", "cat"),
+            "codex" => ("", "call_sim_00000001_00000000", "commandExecution", "/bin/bash -lc cat"),
             "codex-exec" => ("", "item_0", "command_execution", "/bin/bash -lc cat"),
             _ => ("", "call_sim_00000000", "execute", "cat"),
         };

@@ -2,11 +2,13 @@
 
 use super::Exit;
 use super::ear::Event;
+use super::hooks::{HookSaid, Hooks};
 use super::plan::Plan;
 use super::player::{Came, Player, Stop, TERMINATED};
-use super::script::{Crash, Step};
+use super::script::{Condition, Crash, Step};
 use super::tools::{self, Running};
 use super::voice::{Asking, Call, Change, End, Limit, Outcome, Question, Reply};
+use std::env;
 use std::io;
 use std::time::Duration;
 
@@ -25,8 +27,9 @@ impl Player<'_> {
         match step {
             Step::Say(text) => self.text(&self.filled(&text))?,
             Step::Tool { name, input } => {
-                let call = self.call(&name, &self.filled(&input), None)?;
-                self.result(&call, &Outcome::ok("ok"))?;
+                if let Some(call) = self.call(&name, &self.filled(&input), None)? {
+                    self.result(&call, &Outcome::ok("ok"))?;
+                }
             }
             Step::Write { file, text, is_appended } => self.write(&file, &text, is_appended)?,
             Step::Run(command) => self.run(&command)?,
@@ -34,6 +37,10 @@ impl Player<'_> {
                 self.permission(&tool, &input, otherwise)?;
             }
             Step::Question { text, choices } => self.question(&text, choices)?,
+            Step::When { condition, then, otherwise } => {
+                let steps = if self.holds(&condition) { then } else { otherwise };
+                self.plan.iter_mut().for_each(|plan| plan.insert(steps.clone()));
+            }
             Step::Wait(span) => drop(self.wait(None, Some(span))?),
             Step::Crash(crash) => return Err(Stop::Exit(broken(crash))),
             Step::Hang { .. } => return Err(self.hang()),
@@ -42,6 +49,7 @@ impl Player<'_> {
                 self.output.write_all(b"this is \xff\xfe no JSON {\n")?;
                 self.output.flush()?;
             }
+            Step::HookOff => self.voice.hooks().into_iter().for_each(Hooks::switch_off),
             Step::Limit { resets_in } => {
                 let resets_at = (self.options.clock)().plus(resets_in);
                 return Err(Stop::Turn(End::Limited(Limit { resets_in, resets_at })));
@@ -74,6 +82,16 @@ impl Player<'_> {
         Err(Stop::Turn(End::Done))
     }
 
+    fn holds(&self, condition: &Condition) -> bool {
+        match condition {
+            Condition::File(file) => self.options.folder.join(self.filled(file)).exists(),
+            Condition::Variable(name) => env::var_os(name).is_some_and(|value| !value.is_empty()),
+            Condition::Told(text) => {
+                self.plan.as_ref().is_some_and(|plan| plan.told.contains(text))
+            }
+        }
+    }
+
     /// A text with its placeholders filled in.
     fn filled(&self, text: &str) -> String {
         self.plan.as_ref().map_or_else(|| text.to_owned(), |plan| plan.filled(text))
@@ -92,14 +110,53 @@ impl Player<'_> {
         number
     }
 
-    fn call(&mut self, tool: &str, input: &str, change: Option<Change>) -> io::Result<Call> {
+    /// Tells of a call and asks the hook about it; none if the hook has refused it.
+    fn call(
+        &mut self,
+        tool: &str,
+        input: &str,
+        change: Option<Change>,
+    ) -> io::Result<Option<Call>> {
         let (tool, input) = (tool.to_owned(), input.to_owned());
-        let call = Call { number: self.next_number(), tool, input, change };
+        let mut call = Call { number: self.next_number(), tool, input, change };
         self.steps += 1;
+        if self.voice.asks_hook_first() {
+            let said = self.ask_hook(&call)?;
+            if let HookSaid::Refused(_) = said {
+                return Ok(None);
+            }
+            self.tell_call(&call)?;
+            rewrite(&mut call, said);
+            return Ok(Some(call));
+        }
+        self.tell_call(&call)?;
+        match self.ask_hook(&call)? {
+            HookSaid::Refused(reason) => {
+                self.open = None;
+                let lines = self.voice.decided(&call, false, &reason);
+                self.say(lines)?;
+                Ok(None)
+            }
+            said => {
+                rewrite(&mut call, said);
+                Ok(Some(call))
+            }
+        }
+    }
+
+    fn tell_call(&mut self, call: &Call) -> io::Result<()> {
         self.open = Some(call.clone());
-        let lines = self.voice.call(&call);
-        self.say(lines)?;
-        Ok(call)
+        let lines = self.voice.call(call);
+        self.say(lines)
+    }
+
+    fn ask_hook(&mut self, call: &Call) -> io::Result<HookSaid> {
+        let event = self.voice.hook_event(call);
+        let folder = self.options.folder.clone();
+        match self.voice.hooks().filter(|hooks| hooks.are_there()) {
+            Some(hooks) => hooks.ask(&event, &folder),
+            None => Ok(HookSaid::Nothing),
+        }
     }
 
     fn result(&mut self, call: &Call, outcome: &Outcome) -> io::Result<()> {
@@ -112,7 +169,7 @@ impl Player<'_> {
         let (file, text) = (self.filled(file), self.filled(text));
         let path = self.options.folder.join(&file);
         let change = Change { is_new: !path.exists(), path, text: text.clone() };
-        let call = self.call("Write", &file, Some(change))?;
+        let Some(call) = self.call("Write", &file, Some(change))? else { return Ok(()) };
         let outcome = tools::write(&self.options.folder, &file, &text, is_appended);
         self.result(&call, &outcome)
     }
@@ -120,8 +177,8 @@ impl Player<'_> {
     fn run(&mut self, command: &str) -> Result<(), Stop> {
         // What a person answered is no part of a command.
         let command = self.plan.as_ref().map_or_else(String::new, |plan| plan.named(command));
-        let call = self.call("Bash", &command, None)?;
-        let outcome = match Running::start(&command, &self.options.folder) {
+        let Some(call) = self.call("Bash", &command, None)? else { return Ok(()) };
+        let outcome = match Running::start(&call.input, &self.options.folder) {
             Ok(running) => self.watch(running)?,
             Err(error) => Outcome { output: error.to_string(), code: 127 },
         };
@@ -146,7 +203,9 @@ impl Player<'_> {
         input: &str,
         otherwise: Option<Vec<Step>>,
     ) -> Result<(), Stop> {
-        let call = self.call(tool, &self.filled(input), None)?;
+        let Some(call) = self.call(tool, &self.filled(input), None)? else {
+            return self.refused_permission(otherwise);
+        };
         let refusal = match self.voice.permission(&call) {
             Asking::Granted => None,
             Asking::Refused { reason, lines } => {
@@ -169,11 +228,18 @@ impl Player<'_> {
         self.say(lines)?;
         let Some(reason) = refusal else { return Ok(()) };
         self.text(&format!("I may not: {reason}"))?;
+        self.refused_permission(otherwise)
+    }
+
+    /// What is done in the place of a call that was refused.
+    fn refused_permission(&mut self, otherwise: Option<Vec<Step>>) -> Result<(), Stop> {
         match (otherwise, &mut self.plan) {
-            (Some(steps), Some(plan)) => plan.insert(steps),
-            _ => return self.fail("denied"),
+            (Some(steps), Some(plan)) => {
+                plan.insert(steps);
+                Ok(())
+            }
+            _ => self.fail("denied"),
         }
-        Ok(())
     }
 
     fn question(&mut self, text: &str, choices: Vec<String>) -> Result<(), Stop> {
@@ -187,6 +253,7 @@ impl Player<'_> {
         let answer = match asking {
             Asking::Asked { request, lines } => {
                 self.say(lines)?;
+                self.ask_hook_of_question(&question)?;
                 match self.wait(Some(&request), None)? {
                     Came::Reply(Reply::Answered(answer)) => Ok(answer),
                     Came::Reply(Reply::Denied(reason)) => Err(reason),
@@ -196,6 +263,7 @@ impl Player<'_> {
             }
             Asking::Refused { reason, lines } => {
                 self.say(lines)?;
+                self.ask_hook_of_question(&question)?;
                 Err(reason)
             }
             Asking::Granted | Asking::InText => Ok(String::new()),
@@ -207,6 +275,15 @@ impl Player<'_> {
             plan.answer = answer.unwrap_or_default();
         }
         Ok(())
+    }
+
+    /// A question is a tool of some programs, and put to their hook like every other.
+    fn ask_hook_of_question(&mut self, question: &Question) -> io::Result<()> {
+        let Some(tool) = self.voice.question_tool() else { return Ok(()) };
+        let (tool, input) = (tool.to_owned(), question.text.clone());
+        let call = Call { number: question.number, tool, input, change: None };
+        // No gate is about a question.
+        self.ask_hook(&call).map(drop)
     }
 
     /// The next message will be the answer.
@@ -237,6 +314,13 @@ impl Player<'_> {
                 return Stop::Exit(Exit::Code(TERMINATED));
             }
         }
+    }
+}
+
+/// A call is made with what the hook wants in the place of its own command.
+fn rewrite(call: &mut Call, said: HookSaid) {
+    if let HookSaid::Rewritten(command) = said {
+        call.input = command;
     }
 }
 

@@ -1,12 +1,15 @@
 //! Claude Code's `stream-json`, as the program writes it.
 
 use super::arguments::Arguments;
+use super::hooks::Hooks;
 use super::script::{Spent, Trouble};
 use super::sessions::Conversation;
 use super::voice::{
     Asking, Call, End, Heard, Kind, Lines, Message, Outcome, Question, Reply, Report, Voice,
+    before_tool, tag,
 };
 use serde_json::{Map, Value, json};
+use std::fs;
 
 /// The author of messages that the program makes up itself.
 const SYNTHETIC: &str = "<synthetic>";
@@ -29,6 +32,7 @@ pub(super) struct Claude {
     denials: Vec<Value>,
     results: u64,
     is_last_an_error: bool,
+    hooks: Hooks,
 }
 
 impl Claude {
@@ -44,11 +48,12 @@ impl Claude {
             denials: Vec::new(),
             results: 0,
             is_last_an_error: false,
+            hooks: arguments.option("--settings").map(given_hooks).unwrap_or_default(),
         }
     }
 
-    fn call_id(number: u64) -> String {
-        format!("toolu_sim_{number:08}")
+    fn call_id(&self, number: u64) -> String {
+        format!("toolu_sim_{}_{number:08}", tag(&self.session))
     }
 
     fn assistant(&self, number: u64, content: &Value) -> Value {
@@ -62,12 +67,12 @@ impl Claude {
     }
 
     fn tool_use(&self, number: u64, name: &str, input: &Value) -> Value {
-        let id = Self::call_id(number);
+        let id = self.call_id(number);
         self.assistant(number, &json!({"type": "tool_use", "id": id, "name": name, "input": input}))
     }
 
     fn tool_result(&self, number: u64, content: &str, is_error: bool) -> Value {
-        let block = json!({"type": "tool_result", "tool_use_id": Self::call_id(number),
+        let block = json!({"type": "tool_result", "tool_use_id": self.call_id(number),
                            "content": content, "is_error": is_error});
         self.user(&block)
     }
@@ -81,14 +86,14 @@ impl Claude {
     fn ask(&mut self, number: u64, tool: &str, input: &Value) -> Asking {
         let name = format!("request_sim_{number:08}");
         let request = json!({"subtype": "can_use_tool", "tool_name": tool, "display_name": tool,
-                             "input": input, "tool_use_id": Self::call_id(number)});
+                             "input": input, "tool_use_id": self.call_id(number)});
         let line = json!({"type": "control_request", "request_id": name, "request": request});
         self.pending = Some(name.clone());
         Asking::Asked { request: name, lines: vec![line] }
     }
 
     fn deny(&mut self, number: u64, tool: &str, input: &Value) {
-        let id = Self::call_id(number);
+        let id = self.call_id(number);
         self.denials.push(json!({"tool_name": tool, "tool_use_id": id, "tool_input": input}));
     }
 
@@ -198,6 +203,19 @@ impl Voice for Claude {
         vec![self.tool_use(call.number, &call.tool, &call.fields())]
     }
 
+    fn hooks(&mut self) -> Option<&mut Hooks> {
+        Some(&mut self.hooks)
+    }
+
+    fn question_tool(&self) -> Option<&'static str> {
+        Some(ASK_TOOL)
+    }
+
+    fn hook_event(&self, call: &Call) -> Value {
+        let id = self.call_id(call.number);
+        before_tool(&self.session, &self.folder, &id, (&call.tool, call.fields()))
+    }
+
     fn result(&mut self, call: &Call, outcome: &Outcome) -> Lines {
         let content = match call.kind() {
             Kind::Shell if outcome.is_error() => {
@@ -217,7 +235,7 @@ impl Voice for Claude {
         }
         let line = json!({
             "type": "system", "subtype": "permission_denied", "tool_name": call.tool,
-            "tool_use_id": Self::call_id(call.number), "message": NEEDS_APPROVAL,
+            "tool_use_id": self.call_id(call.number), "message": NEEDS_APPROVAL,
             "session_id": self.session,
         });
         Asking::Refused { reason: NEEDS_APPROVAL.to_owned(), lines: vec![line] }
@@ -314,6 +332,15 @@ impl Voice for Claude {
     fn exit_code(&self) -> u8 {
         u8::from(self.is_last_an_error)
     }
+}
+
+/// The hooks of the settings that are given on the command line: a file, or the text itself.
+fn given_hooks(given: &str) -> Hooks {
+    let text = match given.trim_start().starts_with('{') {
+        true => given.to_owned(),
+        false => fs::read_to_string(given).unwrap_or_default(),
+    };
+    Hooks::of(&serde_json::from_str(&text).unwrap_or_default())
 }
 
 /// A message's text, which may be in blocks.

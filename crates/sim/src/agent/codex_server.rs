@@ -1,10 +1,12 @@
 //! `codex app-server`, as the program answers and tells.
 
 use super::codex::{FENCED, limit_message, shell_line, trouble_message};
+use super::hooks::Hooks;
 use super::script::{Spent, Trouble};
 use super::sessions::Conversation;
 use super::voice::{
     Asking, Call, End, Heard, Kind, Limit, Lines, Message, Outcome, Question, Reply, Report, Voice,
+    before_tool, tag,
 };
 use serde_json::{Map, Value, json};
 
@@ -26,6 +28,7 @@ pub(super) struct CodexServer {
     request: u64,
     /// The request that waits for its answer.
     pending: Option<u64>,
+    hooks: Hooks,
 }
 
 impl CodexServer {
@@ -39,11 +42,13 @@ impl CodexServer {
             model: "sim".to_owned(),
             request: 0,
             pending: None,
+            hooks: Hooks::default(),
         }
     }
 
     /// Takes over what a request for a thread says about it.
     fn configure(&mut self, params: &Value) {
+        self.hooks = Hooks::of(&params["config"]);
         let settings = [
             ("approvalPolicy", &mut self.policy),
             ("sandbox", &mut self.sandbox),
@@ -64,6 +69,14 @@ impl CodexServer {
 
     fn item(&self, method: &str, item: &Value) -> Value {
         self.notice(method, json!({"turnId": self.turn, "item": item}))
+    }
+
+    fn call_id(&self, number: u64) -> String {
+        format!("call_sim_{}_{number:08}", tag(&self.thread))
+    }
+
+    fn call_item(&self, call: &Call, status: &str, outcome: Option<&Outcome>) -> Value {
+        item(&self.call_id(call.number), call, status, outcome)
     }
 
     fn turn_state(&self, status: &str, error: &Value) -> Value {
@@ -207,12 +220,32 @@ impl Voice for CodexServer {
     }
 
     fn call(&mut self, call: &Call) -> Lines {
-        vec![self.item("item/started", &item(call, "inProgress", None))]
+        vec![self.item("item/started", &self.call_item(call, "inProgress", None))]
+    }
+
+    fn hooks(&mut self) -> Option<&mut Hooks> {
+        Some(&mut self.hooks)
+    }
+
+    fn hook_event(&self, call: &Call) -> Value {
+        let id = self.call_id(call.number);
+        let told = match (&call.change, call.kind()) {
+            (None, Kind::Shell) => ("Bash".to_owned(), json!({"command": call.input})),
+            (Some(_), _) | (None, Kind::Edit) => {
+                ("apply_patch".to_owned(), json!({"command": patch(call)}))
+            }
+            (None, _) => (format!("mcp__sim__{}", call.tool), call.fields()),
+        };
+        before_tool(&self.thread, &self.folder, &id, (&told.0, told.1))
+    }
+
+    fn asks_hook_first(&self) -> bool {
+        true
     }
 
     fn result(&mut self, call: &Call, outcome: &Outcome) -> Lines {
         let status = if outcome.is_error() { "failed" } else { "completed" };
-        vec![self.item("item/completed", &item(call, status, Some(outcome)))]
+        vec![self.item("item/completed", &self.call_item(call, status, Some(outcome)))]
     }
 
     fn permission(&mut self, call: &Call) -> Asking {
@@ -222,7 +255,7 @@ impl Voice for CodexServer {
         if self.policy == "never" {
             return Asking::Refused { reason: FENCED.to_owned(), lines: Vec::new() };
         }
-        let id = call_id(call.number);
+        let id = self.call_id(call.number);
         if call.kind() == Kind::Edit {
             let params = json!({"itemId": id, "reason": null, "grantRoot": null});
             return self.ask("item/fileChange/requestApproval", params);
@@ -240,7 +273,7 @@ impl Voice for CodexServer {
         };
         let outcome = Outcome::ok(reason);
         let mut lines = self.resolved();
-        let item = item(call, status, Some(&outcome).filter(|_| is_allowed));
+        let item = self.call_item(call, status, Some(&outcome).filter(|_| is_allowed));
         lines.push(self.item("item/completed", &item));
         lines
     }
@@ -250,7 +283,7 @@ impl Voice for CodexServer {
         let options: Vec<Value> = question.choices.iter().map(option).collect();
         let asked = json!({"id": "question", "header": "Question", "question": question.text,
                            "isOther": true, "isSecret": false, "options": options});
-        let params = json!({"itemId": call_id(question.number), "questions": [asked]});
+        let params = json!({"itemId": self.call_id(question.number), "questions": [asked]});
         self.ask("item/tool/requestUserInput", params)
     }
 
@@ -296,11 +329,18 @@ fn error(id: &Value, code: i64, message: &str) -> Value {
     json!({"id": id, "error": {"code": code, "message": message}})
 }
 
-fn call_id(number: u64) -> String {
-    format!("call_sim_{number:08}")
+/// A change in the form in which the model hands it to the program.
+fn patch(call: &Call) -> String {
+    let Some(change) = &call.change else {
+        return format!("*** Begin Patch\n*** Update File: {}\n*** End Patch", call.input);
+    };
+    let kind = if change.is_new { "Add" } else { "Update" };
+    let lines: String = change.text.lines().map(|line| format!("+{line}\n")).collect();
+    let path = change.path.display();
+    format!("*** Begin Patch\n*** {kind} File: {path}\n{lines}*** End Patch")
 }
 
-fn item(call: &Call, status: &str, outcome: Option<&Outcome>) -> Value {
+fn item(id: &str, call: &Call, status: &str, outcome: Option<&Outcome>) -> Value {
     let output = outcome.map(|outcome| outcome.output.as_str());
     let file_change = |path: &Value, kind: &str, diff: &str| {
         let change = json!({"path": path, "kind": {"type": kind}, "diff": diff});
@@ -321,10 +361,8 @@ fn item(call: &Call, status: &str, outcome: Option<&Outcome>) -> Value {
             "arguments": call.fields(), "result": output, "error": null,
         }),
     };
-    let mut fields = Map::from_iter([
-        ("id".to_owned(), call_id(call.number).into()),
-        ("status".to_owned(), status.into()),
-    ]);
+    let mut fields =
+        Map::from_iter([("id".to_owned(), id.into()), ("status".to_owned(), status.into())]);
     fields.extend(item.as_object().cloned().unwrap_or_default());
     fields.into()
 }

@@ -5,10 +5,10 @@
 //!
 //! - `script`, `plan`: what is done, and how far it has come.
 //! - `voice` and a file for each protocol: how it is said.
-//! - `player`, `actions`: take the steps. `ear`, `tools`, `sessions`: the world around it.
+//! - `player`, `actions`: take the steps. `ear`, `tools`, `hooks`, `sessions`: the world around it.
 //!
-//! Deliberately absent: hooks and settings of the real programs, and their limits of turns and
-//! money. A message that comes during a turn waits for its end and becomes a turn of its own.
+//! Deliberately absent: settings of the real programs but for the hook that they are started with,
+//! and their limits of turns and money. A message that comes during a turn waits for its end and becomes a turn of its own.
 
 mod acp;
 mod actions;
@@ -18,6 +18,7 @@ mod codex;
 mod codex_exec;
 mod codex_server;
 mod ear;
+mod hooks;
 mod plain;
 mod plan;
 mod player;

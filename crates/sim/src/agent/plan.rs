@@ -20,6 +20,8 @@ pub(super) struct Plan {
     inserted: VecDeque<Step>,
     /// What was answered last.
     pub(super) answer: String,
+    /// What the present turn began with.
+    pub(super) told: String,
 }
 
 impl Plan {
@@ -35,7 +37,8 @@ impl Plan {
         let Asked { attempt, step } =
             conversation.asked.unwrap_or(Asked { attempt: options.attempt, step: 0 });
         let steps = options.script.steps(&task, attempt);
-        Self { task, attempt, steps, next: step, inserted: VecDeque::new(), answer: String::new() }
+        let (inserted, answer, told) = (VecDeque::new(), String::new(), String::new());
+        Self { task, attempt, steps, next: step, inserted, answer, told }
     }
 
     pub(super) fn next(&mut self) -> Option<Step> {
@@ -60,6 +63,7 @@ impl Plan {
             steps.iter().any(|step| match step {
                 Step::Hang { is_deaf } => *is_deaf,
                 Step::Permission { otherwise, .. } => otherwise.as_deref().is_some_and(has_deaf),
+                Step::When { then, otherwise, .. } => has_deaf(then) || has_deaf(otherwise),
                 _ => false,
             })
         }

@@ -219,6 +219,7 @@ impl<'a> Player<'a> {
             None => self.sessions.begin()?,
         };
         let plan = self.plan.get_or_insert_with(|| Plan::new(self.options, message, &conversation));
+        plan.told.clone_from(&message.text);
         self.is_deaf.store(plan.is_deaf(), Ordering::SeqCst);
         if conversation.asked.take().is_some() {
             plan.answer.clone_from(&message.text);

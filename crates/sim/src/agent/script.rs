@@ -56,6 +56,12 @@ pub(super) enum Step {
         text: String,
         choices: Vec<String>,
     },
+    /// What is done depends on how things stand.
+    When {
+        condition: Condition,
+        then: Vec<Self>,
+        otherwise: Vec<Self>,
+    },
     Wait(Duration),
     Crash(Crash),
     Hang {
@@ -65,6 +71,8 @@ pub(super) enum Step {
     Flood(u64),
     /// A line that is no JSON.
     Garbage,
+    /// From here on the program asks its hook no more.
+    HookOff,
     Limit {
         resets_in: Duration,
     },
@@ -78,6 +86,17 @@ pub(super) enum Step {
     Fail(String),
     Done(String),
     Exit(u8),
+}
+
+/// How things may stand for an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Condition {
+    /// A file is there, below the working folder.
+    File(String),
+    /// A variable of its environment is set.
+    Variable(String),
+    /// The message that its turn began with has this text.
+    Told(String),
 }
 
 /// Why a service cannot be used.

@@ -2,6 +2,7 @@
 //!
 //! A voice is pure: lines in, lines out, of JSON but for one. It does not know the script.
 
+use super::hooks::{BEFORE_TOOL, Hooks};
 use super::script::{Spent, Trouble};
 use super::sessions::Conversation;
 use serde_json::{Value, json};
@@ -115,6 +116,20 @@ impl Call {
     }
 }
 
+/// What a hook is told before a call, in the form that Claude Code and Codex share.
+pub(super) fn before_tool(session: &str, folder: &str, id: &str, call: (&str, Value)) -> Value {
+    let (tool, input) = call;
+    json!({"session_id": session, "cwd": folder, "hook_event_name": BEFORE_TOOL,
+           "permission_mode": "default", "tool_name": tool, "tool_input": input,
+           "tool_use_id": id})
+}
+
+/// The part of a conversation's id by which calls are told apart from those of others: its end, which
+/// also differs where ids are counted.
+pub(super) fn tag(session: &str) -> &str {
+    session.get(session.len().saturating_sub(8)..).unwrap_or(session)
+}
+
 /// What came of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
@@ -222,6 +237,26 @@ pub(super) trait Voice {
     fn text(&mut self, number: u64, text: &str) -> Lines;
 
     fn call(&mut self, call: &Call) -> Lines;
+
+    /// The hook that the program was told of.
+    fn hooks(&mut self) -> Option<&mut Hooks> {
+        None
+    }
+
+    /// What the hook is told before a call.
+    fn hook_event(&self, _call: &Call) -> Value {
+        Value::Null
+    }
+
+    /// The tool by which the program asks a person, where that is one.
+    fn question_tool(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether the hook is asked before anything is said of a call, so that nothing is if it refuses.
+    fn asks_hook_first(&self) -> bool {
+        false
+    }
 
     fn result(&mut self, call: &Call, outcome: &Outcome) -> Lines;
 

@@ -76,9 +76,8 @@ fn a_file_that_cannot_be_written_is_an_error_of_the_tool() {
     let site = Site::new();
     let steps = json!([{"write": {"file": "{task}", "text": "x"}}, {"done": ""}]);
     let heard = Talk { task: Some(".."), ..Talk::new(Adapter::CLAUDE, steps) }.run(&site);
-    let result = heard.said.iter().find(|said| matches!(said, Said::ToolResult { .. }));
-    let want = Said::ToolResult { id: "toolu_sim_00000000".to_owned(), is_error: true };
-    assert_eq!(result, Some(&want));
+    let is_failed = |said: &Said| matches!(said, Said::ToolResult { is_error: true, .. });
+    assert!(heard.said.iter().any(is_failed), "{:?}", heard.said);
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod launch;
 mod stream;
 
 use crate::{
-    adapter::{Adapter, Capability, Dialect},
+    adapter::{Adapter, CallGuard, Capability, Dialect},
     answer::{Answer, Unanswerable},
     launch::{Launch, Order},
     product::Product,
@@ -33,6 +33,10 @@ impl Dialect for Acp {
 
     fn capabilities(&self) -> &'static [Capability] {
         &[Capability::Asks, Capability::NamesConversationFirst, Capability::AsksForAll]
+    }
+
+    fn call_guard(&self) -> CallGuard {
+        CallGuard::Requests
     }
 
     fn variables(&self) -> &'static [&'static str] {

@@ -6,7 +6,7 @@ mod settings;
 mod stream;
 
 use crate::{
-    adapter::{Adapter, Capability, Dialect, GivenSettings, HookWay},
+    adapter::{Adapter, CallGuard, Capability, Dialect, GivenSettings, HookWay},
     answer::{Answer, Unanswerable},
     endpoint::{KEY, Pointed, Rehearsal},
     hook::{EventKind, refusal_before_tool, rewritten_input},
@@ -157,6 +157,10 @@ impl Dialect for Claude {
 
     fn hook_way(&self) -> HookWay {
         HookWay::SettingsFile
+    }
+
+    fn call_guard(&self) -> CallGuard {
+        CallGuard::Hook
     }
 
     fn variables(&self) -> &'static [&'static str] {

@@ -19,6 +19,10 @@ const BYTES_PER_TOKEN: u64 = 4;
 /// The tool with which the model asks a person.
 pub(crate) const ASK_TOOL: &str = "AskUserQuestion";
 
+/// What the result of a call begins with that the program has turned down by itself. The output of a
+/// command that failed begins with its exit code.
+const NOT_MADE: &str = "<tool_use_error>";
+
 #[derive(Debug, Default)]
 pub(super) struct ClaudeStream {
     session: Option<String>,
@@ -125,8 +129,11 @@ impl ClaudeStream {
     fn user(&mut self, line: &Value, said: &mut Vec<Said>) {
         for block in items(&line["message"]["content"]) {
             if block["type"] == "tool_result" || !block["tool_use_id"].is_null() {
-                let is_error = block["is_error"] == true;
-                said.push(self.calls.end(&owned(block, "tool_use_id"), is_error));
+                let (id, is_error) = (owned(block, "tool_use_id"), block["is_error"] == true);
+                if is_error && told(&block["content"]).starts_with(NOT_MADE) {
+                    said.push(Said::NotMade { id: id.clone() });
+                }
+                said.push(self.calls.end(&id, is_error));
             }
         }
     }
@@ -214,6 +221,11 @@ impl ClaudeStream {
             None => Why::Error,
         }
     }
+}
+
+/// The text of a result, which may be in blocks.
+fn told(content: &Value) -> &str {
+    content.as_str().or_else(|| content[0]["text"].as_str()).unwrap_or_default()
 }
 
 /// The sum over all models; none where nothing was counted, as after a start that failed.

@@ -8,7 +8,7 @@ mod server;
 mod settings;
 
 use crate::{
-    adapter::{Adapter, Capability, Dialect, HookWay},
+    adapter::{Adapter, CallGuard, Capability, Dialect, HookWay},
     answer::{Answer, Unanswerable},
     endpoint::{Config, KEY, Pointed, Rehearsal},
     hook::{EventKind, refusal_before_tool, rewritten_input},
@@ -145,6 +145,16 @@ impl Dialect for Server {
 
     fn hook_way(&self) -> HookWay {
         HookWay::CommandLine
+    }
+
+    fn call_guard(&self) -> CallGuard {
+        CallGuard::Hook
+    }
+
+    /// What the service itself does, and what only talks with a command that was allowed, is not put to
+    /// the hook.
+    fn is_guarded(&self, tool: &str) -> bool {
+        matches!(tool, server::COMMAND | server::CHANGE) || tool.starts_with(server::SERVERS_TOOL)
     }
 
     fn variables(&self) -> &'static [&'static str] {

@@ -16,6 +16,15 @@ use serde_json::{Value, json};
 /// From here on a window is called nearly used up.
 const WARNING_PERCENT: f64 = 80.0;
 
+/// A command for a shell.
+pub(super) const COMMAND: &str = "commandExecution";
+/// Files are changed.
+pub(super) const CHANGE: &str = "fileChange";
+/// How the names of tools begin that come from servers.
+pub(super) const SERVERS_TOOL: &str = "mcp__";
+/// More input for a command that runs.
+const INTERACTION: &str = "unifiedExecInteraction";
+
 #[derive(Debug, Default)]
 pub(super) struct CodexStream {
     session: String,
@@ -133,10 +142,14 @@ fn tool(item: &Value) -> Option<(String, Value)> {
         "userMessage" | "hookPrompt" | "agentMessage" | "plan" | "reasoning"
         | "functionCallOutput" | "subAgentActivity" | "enteredReviewMode" | "exitedReviewMode"
         | "contextCompaction" | "sleep" => return None,
-        "commandExecution" => json!({"command": item["command"]}),
-        "fileChange" => json!({"path": paths(item)}),
+        COMMAND if item["source"] == INTERACTION => {
+            return Some((INTERACTION.to_owned(), json!({"command": item["command"]})));
+        }
+        COMMAND => json!({"command": item["command"]}),
+        CHANGE => json!({"path": paths(item)}),
         "mcpToolCall" => {
-            let name = format!("mcp__{}__{}", owned(item, "server"), owned(item, "tool"));
+            let (server, tool) = (owned(item, "server"), owned(item, "tool"));
+            let name = format!("{SERVERS_TOOL}{server}__{tool}");
             return Some((name, item["arguments"].clone()));
         }
         "dynamicToolCall" => return Some((owned(item, "tool"), item["arguments"].clone())),

@@ -3,7 +3,7 @@
 //! Plain structs with optional fields, because serde gives the place of an unknown field only for
 //! these, not for tagged enums.
 
-use super::{AgentScript, Attempt, Crash, Faults, Spent, Step, Trouble, busy};
+use super::{AgentScript, Attempt, Condition, Crash, Faults, Spent, Step, Trouble, busy};
 use crate::source::{self, Checked};
 use serde::Deserialize;
 use serde_json::Value;
@@ -55,11 +55,16 @@ struct RawStep {
     run: Option<String>,
     permission: Option<RawPermission>,
     question: Option<RawQuestion>,
+    when: Option<RawCondition>,
+    then: Option<Vec<Self>>,
+    #[serde(rename = "else")]
+    otherwise: Option<Vec<Self>>,
     wait_ms: Option<u64>,
     crash: Option<Value>,
     hang: Option<Value>,
     flood: Option<u64>,
     garbage: Option<bool>,
+    hook: Option<String>,
     limit: Option<RawLimit>,
     unavailable: Option<String>,
     usage: Option<RawUsage>,
@@ -95,6 +100,14 @@ struct RawQuestion {
     text: String,
     #[serde(default)]
     choices: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawCondition {
+    file: Option<String>,
+    variable: Option<String>,
+    told: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -175,7 +188,9 @@ fn settle_steps(raw: Vec<RawStep>, path: &str, findings: &mut Vec<Diagnostic>) -
 impl RawStep {
     /// The one step that is written here.
     fn settle(self, path: &str, findings: &mut Vec<Diagnostic>) -> Checked<Step> {
-        let has_stray_input = self.input.is_some() && self.tool.is_none();
+        let has_stray_input = self.input.is_some() && self.tool.is_none()
+            || (self.then.is_some() || self.otherwise.is_some()) && self.when.is_none();
+        let branches = (self.then, self.otherwise);
         let input = self.input.unwrap_or_default();
         let is_set = |value: Option<bool>| value.filter(|is_set| *is_set);
         let mut found = [
@@ -185,11 +200,13 @@ impl RawStep {
             self.run.map(|command| Ok(Step::Run(command))),
             self.permission.map(|raw| permission(raw, path, findings)),
             self.question.map(|raw| question(raw, path)),
+            self.when.map(|raw| when(raw, branches, path, findings)),
             self.wait_ms.map(|wait| wait_ms(wait, path)),
             self.crash.map(|raw| crash(&raw, path)),
             self.hang.map(|raw| hang(&raw, path)),
             self.flood.map(|bytes| flood(bytes, path)),
             is_set(self.garbage).map(|_| Ok(Step::Garbage)),
+            self.hook.map(|word| hook(&word, path)),
             self.limit.map(|raw| limit(&raw, path)),
             self.unavailable.map(|word| unavailable(&word, path)),
             self.usage.map(|raw| Ok(Step::Usage(usage(&raw, &format!("{path}.usage"))?))),
@@ -211,8 +228,8 @@ impl RawStep {
 fn bad_step(path: &str) -> Box<Diagnostic> {
     let finding = Diagnostic::error("bad_step", "a step does exactly one thing").path(path);
     Box::new(finding.expected(
-        "one of say, tool (with input), write, run, permission, question, wait_ms, crash, hang, \
-         flood, garbage, limit, unavailable, usage, spend, turn_end, fail, done, exit",
+        "one of say, tool (with input), write, run, permission, question, when (with then and else), wait_ms, crash, hang, \
+         flood, garbage, hook, limit, unavailable, usage, spend, turn_end, fail, done, exit",
     ))
 }
 
@@ -264,6 +281,32 @@ fn question(raw: RawQuestion, path: &str) -> Checked<Step> {
     Ok(Step::Question { text: raw.text, choices: raw.choices })
 }
 
+fn when(
+    raw: RawCondition,
+    (then, otherwise): (Option<Vec<RawStep>>, Option<Vec<RawStep>>),
+    path: &str,
+    findings: &mut Vec<Diagnostic>,
+) -> Checked<Step> {
+    let condition = match raw {
+        RawCondition { file: Some(file), variable: None, told: None }
+            if is_below(Path::new(&file)) =>
+        {
+            Condition::File(file)
+        }
+        RawCondition { file: None, variable: Some(name), told: None } => Condition::Variable(name),
+        RawCondition { file: None, variable: None, told: Some(text) } => Condition::Told(text),
+        _ => {
+            let expected = "one of file (below the working folder), variable, told";
+            return bad_value(format!("{path}.when"), "that is no condition", expected);
+        }
+    };
+    let mut settle = |steps: Option<Vec<RawStep>>, word: &str| {
+        settle_steps(steps.unwrap_or_default(), &format!("{path}.{word}"), findings)
+    };
+    let (then, otherwise) = (settle(then, "then"), settle(otherwise, "else"));
+    Ok(Step::When { condition, then, otherwise })
+}
+
 fn wait_ms(wait: u64, path: &str) -> Checked<Step> {
     let wait = source::check_delay(wait, &format!("{path}.wait_ms"))?;
     Ok(Step::Wait(Duration::from_millis(wait)))
@@ -300,6 +343,13 @@ fn limit(raw: &RawLimit, path: &str) -> Checked<Step> {
         return bad_value(path, "the limit ends too late", expected);
     }
     Ok(Step::Limit { resets_in: Duration::from_secs(raw.resets_in_s) })
+}
+
+fn hook(word: &str, path: &str) -> Checked<Step> {
+    match word {
+        "off" => Ok(Step::HookOff),
+        _ => bad_value(format!("{path}.hook"), "a hook can only be switched off", "\"off\""),
+    }
 }
 
 fn unavailable(word: &str, path: &str) -> Checked<Step> {

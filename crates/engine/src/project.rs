@@ -120,6 +120,8 @@ pub struct Project {
     pub(crate) tasks_ahead: Option<TasksSource>,
     /// Notices that were taken: a command opens and shows, and both may find the same.
     said: Vec<Remark>,
+    /// Calls of agents that the hook has judged, as far as that was looked at.
+    pub(crate) judged: verdicts::JudgedCalls,
 }
 
 impl ProjectSetup {
@@ -256,6 +258,7 @@ impl Project {
             is_hurried: false,
             tasks_ahead: None,
             said: Vec::new(),
+            judged: verdicts::JudgedCalls::default(),
         })
     }
 

@@ -88,21 +88,34 @@ pub fn journal() -> Option<PathBuf> {
 
 /// Writes the refusal down in the attempt's own journal, else where one is near.
 fn note(event: &Event, at: Time, outcome: VerdictOutcome) {
-    let folders = folders(Some(event));
-    let near = folders.iter().find_map(|folder| Spot::find(folder));
+    let near = near(event);
     let spot = match journal() {
         None => near,
-        Some(state) => {
-            let unknown = Spot {
-                root: PathBuf::new(),
-                git_common: None,
-                state: PathBuf::new(),
-                tree: "main".into(),
-            };
-            Some(Spot { state, ..near.unwrap_or(unknown) })
-        }
+        Some(state) => Some(in_journal(state, near)),
     };
     if let Some(spot) = spot {
         log::note(&spot, event, at, outcome);
     }
+}
+
+/// Writes a verdict on a call of an attempt down in the attempt's own journal, unless that is one of
+/// those that have it already. A call without a verdict there is one that went past the hook, wherever
+/// it was made.
+pub fn note_for_attempt(event: &Event, at: Time, outcome: &VerdictOutcome, noted: &[&Spot]) {
+    let Some(state) = journal() else { return };
+    if !noted.iter().any(|spot| spot.state == state) {
+        log::note(&in_journal(state, near(event)), event, at, outcome.clone());
+    }
+}
+
+/// The place of a project around an event.
+fn near(event: &Event) -> Option<Spot> {
+    folders(Some(event)).iter().find_map(|folder| Spot::find(folder))
+}
+
+/// A place whose verdicts go to this journal.
+fn in_journal(state: PathBuf, near: Option<Spot>) -> Spot {
+    let (root, git_common) = (PathBuf::new(), None);
+    let unknown = || Spot { root, git_common, state: PathBuf::new(), tree: "main".into() };
+    Spot { state, ..near.unwrap_or_else(unknown) }
 }

@@ -70,6 +70,8 @@ fn answer(asked: &Asked) -> Reply {
         && let Moment::BeforeTool(call) = &event.moment
     {
         if let Some(reason) = lost_shell(event.product, call) {
+            let outcome = refused(call, LOST_SHELL, &reason);
+            fence::note_for_attempt(&event, now(), &outcome, &[]);
             return event.reply(&HookAnswer::Refuse(reason));
         }
         if let Some(reply) = by_record(asked, &event, call) {
@@ -77,6 +79,14 @@ fn answer(asked: &Asked) -> Reply {
         }
     }
     hand_on(product, &asked.words, &input)
+}
+
+/// What the verdict calls the refusal of a call whose shell is gone.
+const LOST_SHELL: &str = "lost_shell";
+
+fn refused(call: &ToolCall, rule: &str, message: &str) -> VerdictOutcome {
+    let (tool, id) = (call.name.clone(), call.id.clone());
+    VerdictOutcome::Refused { tool, call: id, rule: rule.to_owned(), message: message.to_owned() }
 }
 
 /// A work tree that holds the agent, as its record says.
@@ -96,10 +106,6 @@ fn by_record(asked: &Asked, event: &Event, call: &ToolCall) -> Option<Reply> {
             spots.push(spot);
         }
     }
-    // What an agent of ours does is written down also where no gate is asked: a call without a verdict is
-    // one that went past the hook.
-    let attempt = fence::journal();
-    let mut free = Vec::new();
     let mut holders = Vec::new();
     // The journal that the registration names has to be one of those around.
     let mut is_known = asked.journal.is_none();
@@ -107,7 +113,6 @@ fn by_record(asked: &Asked, event: &Event, call: &ToolCall) -> Option<Reply> {
         let (standing, journal) = Standing::with_journal(&spot);
         is_known |= journal == asked.journal;
         match standing {
-            Standing::Free if attempt.as_ref() == Some(&spot.state) => free.push(spot),
             Standing::Free => {}
             Standing::Held(held) => holders.push(Holder { spot, held }),
             Standing::Unknown => return None,
@@ -124,13 +129,9 @@ fn by_record(asked: &Asked, event: &Event, call: &ToolCall) -> Option<Reply> {
         is_finishing |= ruling.is_finishing;
         if let Some(refusal) = ruling.refusal {
             let message = spelling::told(&refusal);
-            let outcome = VerdictOutcome::Refused {
-                tool: call.name.clone(),
-                call: call.id.clone(),
-                rule: refusal.rule.as_str().to_owned(),
-                message: message.clone(),
-            };
+            let outcome = refused(call, refusal.rule.as_str(), &message);
             if !is_second {
+                fence::note_for_attempt(event, now(), &outcome, &[spot]);
                 log::note(spot, event, now(), outcome);
             }
             return Some(event.reply(&HookAnswer::Refuse(message)));
@@ -142,9 +143,12 @@ fn by_record(asked: &Asked, event: &Event, call: &ToolCall) -> Option<Reply> {
     if is_second {
         return Some(event.reply(&HookAnswer::Silent));
     }
-    for spot in holders.iter().map(|it| &it.spot).chain(&free) {
-        let outcome = VerdictOutcome::Allowed { tool: call.name.clone(), call: call.id.clone() };
-        log::note(spot, event, now(), outcome);
+    let outcome = VerdictOutcome::Allowed { tool: call.name.clone(), call: call.id.clone() };
+    let held: Vec<&Spot> = holders.iter().map(|it| &it.spot).collect();
+    // What an agent of ours does is written down also where no gate is asked.
+    fence::note_for_attempt(event, now(), &outcome, &held);
+    for spot in held {
+        log::note(spot, event, now(), outcome.clone());
     }
     let rewritten = wall.and_then(|wall| wall.rewrite(call));
     Some(event.reply(&rewritten.map_or(HookAnswer::Silent, HookAnswer::Rewrite)))

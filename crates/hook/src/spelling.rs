@@ -79,6 +79,7 @@ pub fn command_line(step: &NextStep) -> String {
         S::NewServedTask => fixed("task new TITLE"),
         S::ListServedTasks => fixed("task list"),
         S::ShowServedTask { task } => format!("task show {task}"),
+        S::OpenServedTask { task } => format!("open {task}"),
         S::EditServedTask { task } => format!("task edit {task}"),
         S::SubmitServedTask { task } => format!("task submit {task}"),
         S::CancelServedTask { task } => format!("task cancel {task}"),

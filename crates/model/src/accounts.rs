@@ -142,7 +142,11 @@ impl Machine for Accounts {
             Command::Hold { .. } => None,
             Command::Wake { agent } => {
                 let by = asked.by.to_string();
-                let is_held = self.held.contains_key(agent);
+                // Waypost gets through where a gate does not hold: that says nothing.
+                let is_held = self
+                    .held
+                    .get(agent)
+                    .is_some_and(|held| asked.by.is_person() || held.cause != ParkCause::Unproven);
                 is_held.then(|| Event::Woken { agent: agent.clone(), by })
             }
         };

@@ -17,6 +17,14 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// How the keys begin of what is asked because a process went past the hook.
+const UNPROVEN: &str = "unproven/";
+
+/// Names the question that is asked because a process went past the hook.
+pub fn unproven_key(process: u32) -> String {
+    format!("{UNPROVEN}{process}")
+}
+
 /// A job of a name in a work tree; there is none before it is begun and after it has ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Job {
@@ -218,10 +226,13 @@ impl Machine for Job {
             (Command::Answer { key, .. }, Some(job)) if !job.trail.asked.contains(&key) => {
                 return Ok(Decision::nothing());
             }
-            (Command::Answer { key, text }, Some(_)) => {
+            (Command::Answer { key, text }, Some(job)) => {
                 let topic = Topic::new(key.clone());
+                let agent = Some(job.agent.clone()).filter(|_| key.starts_with(UNPROVEN));
                 let event = Event::AgentAnswered { key, text };
-                return Ok(Decision::events([event]).with(Effect::Settle { topic }));
+                let decision = Decision::events([event]).with(Effect::Settle { topic });
+                let woken = agent.map(|agent| Effect::Account(accounts::Command::Wake { agent }));
+                return Ok(woken.into_iter().fold(decision, Decision::with));
             }
             (Command::End, Some(_)) => {
                 return Ok(self.settled(Decision::events([Event::Ended {}])));

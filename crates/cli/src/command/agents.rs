@@ -81,6 +81,10 @@ fn list(context: &Context, project: &Project) -> Result<ExitCode, CliError> {
         if it.program.is_some() {
             let check = checks.get(&it.agent.name);
             context.out.line(format!("  gate      {}", gate(project, check)))?;
+            let guard =
+                it.agent.unguarded().map(|why| format!("{}: {why}", styled(YELLOW, "unguarded")));
+            let guard = guard.unwrap_or_else(|| "what goes past the hook is stopped".to_owned());
+            context.out.line(format!("  guard     {guard}"))?;
             context.out.line(format!("  yours     {}", passed_on(it)))?;
         }
     }
@@ -145,6 +149,7 @@ fn data<'a>(
         needs_version: it.needs_version(version.as_deref()).map(|it| it.to_string()),
         version,
         gate: check.map(|check| check_data(project, check)),
+        unguarded: it.agent.unguarded(),
         settings: &config.settings,
         mcp: config.mcp,
         access: config.access,
@@ -196,7 +201,7 @@ fn check(context: &Context, project: &mut Project, names: &[String]) -> Result<E
         watch.clear();
         let check = checked?;
         let obstacles = agent::obstacles_of(project, &it.agent);
-        // What plays an agent has no hook, and nothing that one could hold.
+        // What plays an agent does what its script says, and cannot be sent a canary.
         let is_held = |health: &GateHealth| *health == GateHealth::Alive || it.agent.is_free();
         is_well &= is_held(&check.health) && check.registered.as_ref().is_none_or(is_held);
         match context.out.json {

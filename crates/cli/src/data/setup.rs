@@ -72,6 +72,8 @@ pub(crate) struct AgentReport<'a> {
     pub(crate) version: Option<String>,
     /// What the last check of its gate said.
     pub(crate) gate: Option<AgentCheckReport<'a>>,
+    /// Why not everything that it does is put to the hook; none: an attempt that goes past it is stopped.
+    pub(crate) unguarded: Option<&'static str>,
     pub(crate) settings: &'a [String],
     pub(crate) mcp: bool,
     pub(crate) access: AgentAccess,

@@ -57,7 +57,8 @@ fn all_agents_are_listed_with_what_is_known_of_them() {
 
 #[test]
 fn a_program_without_our_hook_is_found_to_be_silent() {
-    let steps = json!([{"tool": "Bash", "input": "git push origin main"}, {"done": "pushed"}]);
+    let push = json!({"tool": "Bash", "input": "git push origin main"});
+    let steps = json!([{"hook": "off"}, push, {"done": "pushed"}]);
     let project = project("claude", &steps);
     project.must("develop start chat");
     let ran = project.run("agents check smith");
@@ -74,7 +75,8 @@ fn a_program_without_our_hook_is_found_to_be_silent() {
 
 #[test]
 fn a_canary_that_runs_is_seen() {
-    let steps = json!([{"run": "touch \"$WAYPOST_CANARY\""}, {"done": "ran it"}]);
+    let touch = json!({"run": "touch \"$WAYPOST_CANARY\""});
+    let steps = json!([{"hook": "off"}, touch, {"done": "ran it"}]);
     let project = project("claude", &steps);
     project.must("develop start chat");
     let ran = project.run("agents check smith");
@@ -216,7 +218,7 @@ fn doctor_tells_what_keeps_hooks_from_being_asked() {
 fn what_cannot_be_checked_is_said() {
     let project = project("acp", &json!([{"done": "x"}]));
     let ran = project.must("agents check sim");
-    assert!(ran.stdout.contains("the scripted agent has no hook"), "{ran}");
+    assert!(ran.stdout.contains("the scripted agent asks no model"), "{ran}");
     let ran = project.run("agents check smith sim");
     assert_eq!(ran.code, 1, "no gate of it is alive: {ran}");
     assert!(ran.stdout.contains("a run speaks ACP with it, and by that it asks no hook"), "{ran}");

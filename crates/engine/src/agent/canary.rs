@@ -144,7 +144,9 @@ pub fn check(
     mut means: CheckMeans<'_>,
 ) -> Result<AgentCheck, EngineError> {
     let mut try_with = |hook: HookSource| match agent.adapter.pointed(means.server) {
-        _ if agent.is_free() => Ok(GateHealth::NoHook("the scripted agent has no hook".into())),
+        _ if agent.is_free() => Ok(GateHealth::NoHook(
+            "the scripted agent asks no model, so none can have it try a call".into(),
+        )),
         None => Ok(without_hook(hook)),
         Some(pointed) => send_canary(project, agent, pointed, hook, &mut means),
     };

@@ -3,7 +3,7 @@
 //! Built from the stream alone, from its first byte: a process that takes over from another knows
 //! the same.
 
-use super::Tally;
+use super::{MadeCall, Tally};
 use std::collections::BTreeMap;
 use waypost_agent::{
     limits::{Reset, Trouble},
@@ -20,6 +20,9 @@ const DOING_LENGTH_MAX: usize = 80;
 /// More signals than an agent means; where no part takes them, they are not held without end.
 const SPOKEN_MAX: usize = 10_000;
 
+/// More calls than a program makes at once; whatever opens more and closes none must not make us grow.
+const CALLS_MAX: usize = 10_000;
+
 /// What was heard.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heard {
@@ -33,6 +36,10 @@ pub(crate) struct Heard {
     /// What it used up.
     pub(crate) tally: Tally,
     pub(crate) tool_calls: u32,
+    /// Calls that have no result yet, by their names.
+    begun: BTreeMap<String, MadeCall>,
+    /// Calls that came to a result, and whose verdicts were not looked for yet.
+    pub(crate) made: Vec<MadeCall>,
     /// Questions that hold the program up, by their names.
     pub(crate) asks: BTreeMap<String, Ask>,
     /// The last message of the agent.
@@ -80,13 +87,21 @@ impl Heard {
                 self.doing = first_words(&text);
                 self.text = last_part(text);
             }
-            Said::ToolCall { name, input, .. } => {
+            Said::ToolCall { id, name, input } => {
                 self.has_begun = true;
                 self.end = None;
                 self.retrying = None;
                 self.tool_calls += 1;
                 self.tally.wrote(name.len() + input.len());
                 self.doing = first_words(&format!("{name} {input}"));
+                if self.begun.len() < CALLS_MAX {
+                    self.begun.insert(id.clone(), MadeCall { id, tool: name, input });
+                }
+            }
+            Said::NotMade { id } => drop(self.begun.remove(&id)),
+            Said::ToolResult { id, .. } => {
+                let room = self.made.len() < CALLS_MAX;
+                self.made.extend(self.begun.remove(&id).filter(|_| room));
             }
             Said::Usage(counted) => self.tally.count(counted),
             Said::Message { id, model, usage } => self.tally.message(id, model, usage),
@@ -105,7 +120,7 @@ impl Heard {
                 self.end = Some(end);
             }
             Said::Other(line) => self.other = first_words(&line),
-            Said::ToolResult { .. } | Said::RateLimit { .. } | Said::Cut { .. } => {}
+            Said::RateLimit { .. } | Said::Cut { .. } => {}
         }
     }
 

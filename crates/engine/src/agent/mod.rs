@@ -38,9 +38,9 @@ pub use profile::{Agent, Installed, installed, named, names};
 pub(crate) use profile::{SHELL, find_program, for_job, known_names, with_hook};
 pub(crate) use slots::{Slot, Slots};
 pub(crate) use supervised::{
-    Adoption, AgentEnd, Allowance, Bounds, Call, Circumstances, Halt, ProcessEnd, Purse, Remains,
-    Supervised, Supervision, Told, Trouble, agents_folder, bury, end_child, end_unseen, heard_in,
-    inherited, out_of_money, stream_path,
+    Adoption, AgentEnd, Allowance, Bounds, Call, Circumstances, Halt, MadeCall, ProcessEnd, Purse,
+    Remains, Supervised, Supervision, Told, Trouble, agents_folder, bury, end_child, end_unseen,
+    heard_in, inherited, out_of_money, prove_unseen, stream_path,
 };
 pub(crate) use surroundings::require_key;
 pub use transcript::{Transcript, transcript};

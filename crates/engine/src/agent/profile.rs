@@ -12,7 +12,7 @@ use crate::{
 };
 use std::{collections::BTreeMap, env, ffi::OsStr, path::PathBuf};
 use waypost_agent::{
-    Adapter, HookWay,
+    Adapter, CallGuard, HookWay,
     launch::{Access, Conversation, Order, Prompts},
     programs::{Programs, SIMULATED},
     registration::HookProgram,
@@ -279,6 +279,17 @@ impl Agent {
             settings: None,
             hook: Vec::new(),
             schema: None,
+        }
+    }
+
+    /// Why not everything that it does is put to the hook; none: an attempt that goes past it is stopped.
+    pub fn unguarded(&self) -> Option<&'static str> {
+        match self.adapter.call_guard() {
+            CallGuard::Hook => None,
+            CallGuard::Requests => {
+                Some("it asks no hook: only what it wants a permission for is judged")
+            }
+            CallGuard::None => Some("it asks no hook, or does not say which calls it asked about"),
         }
     }
 

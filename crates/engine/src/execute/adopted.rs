@@ -16,7 +16,7 @@ use super::{
 use crate::{
     agent::{
         self, Adoption, Agent, Allowance, Bounds, Meter, ProcessEnd, Remains, Supervised, Told,
-        agents_folder, bury, end_child, end_unseen, stream_path,
+        agents_folder, bury, end_child, end_unseen, prove_unseen, stream_path,
     },
     error::{EngineError, Problem},
     project::Project,
@@ -75,7 +75,7 @@ pub(super) fn adopt_agents(project: &mut Project) -> Result<Adopted, EngineError
                 };
                 let end = ended.map_or(ProcessEnd::Lost, ProcessEnd::Ended);
                 let has_changed = has_changed(project, known.before.as_deref())?;
-                adopted.end(known, end, has_changed);
+                adopted.end(project, known, (end, has_changed))?;
                 adopted.remains.push(Remains::Dead(dead));
             }
         }
@@ -84,11 +84,18 @@ pub(super) fn adopt_agents(project: &mut Project) -> Result<Adopted, EngineError
 }
 
 impl Adopted {
-    fn end(&mut self, known: AttemptAtWork, end: ProcessEnd, has_changed: Option<bool>) {
+    fn end(
+        &mut self,
+        project: &mut Project,
+        known: AttemptAtWork,
+        (end, has_changed): (ProcessEnd, Option<bool>),
+    ) -> Result<(), EngineError> {
         let AttemptAtWork { attempt, agent, counted, .. } = known;
-        let ended = end_unseen(agent, &attempt.log, Meter::new(counted), end);
+        let mut ended = end_unseen(agent, &attempt.log, Meter::new(counted), end);
+        prove_unseen(project, &mut ended)?;
         self.tasks.insert(attempt.id.clone());
         self.endings.push(Ending { attempt, ended, has_changed });
+        Ok(())
     }
 }
 

@@ -102,6 +102,7 @@ impl Executor<'_> {
                 return Ok(());
             }
         };
+        self.say_guard(&agent);
         let Some(given) = self.assign(project, &attempt, agent)? else { return Ok(()) };
         if given.bounds.micros == Some(0) {
             let parked = out_of_money(&given.agent.name, Purse::Work, now);
@@ -314,6 +315,7 @@ impl Executor<'_> {
         for id in ids {
             let Some(mut worker) = self.workers.remove(&id) else { continue };
             worker.agent.look(now)?;
+            worker.agent.prove(project)?;
             if worker.agent.life.is_over() {
                 self.conclude_worker(project, worker, now)?;
                 continue;
@@ -341,6 +343,16 @@ impl Executor<'_> {
         }
         self.workers = workers;
         Ok(())
+    }
+
+    /// Says once for each agent that not everything it does is put to the hook.
+    fn say_guard(&mut self, agent: &Agent) {
+        let name = &agent.name;
+        if let Some(why) = agent.unguarded()
+            && self.said.insert(format!("guard of {name}"))
+        {
+            self.say(Happening::Note(format!("{name} is unguarded: {why}")));
+        }
     }
 
     /// Says once for each agent that its cost is not known but reckoned.

@@ -9,6 +9,9 @@ use waypost_model::{
     time::Time,
 };
 
+/// Later than anything that is waited for: the end of the year 9999.
+const NEVER: Time = Time::from_millis(253_402_300_799_000);
+
 /// Until when agents of a name are not started, and why.
 pub(super) type Limited = BTreeMap<String, (Time, ParkCause)>;
 
@@ -22,7 +25,10 @@ impl Executor<'_> {
         self.limited.clear();
         let held = accounts::current(project)?.all_held(now);
         let held: Vec<(String, Time, ParkCause)> = held
-            .filter_map(|(agent, held)| Some((agent.to_owned(), held.until?, held.cause)))
+            .filter_map(|(agent, held)| {
+                let until = until(held.until, held.cause)?;
+                Some((agent.to_owned(), until, held.cause))
+            })
             .collect();
         held.into_iter().for_each(|(agent, until, cause)| self.limit(&agent, until, cause));
         let Some(active) = project.run()?.active() else { return Ok(()) };
@@ -152,7 +158,8 @@ impl Executor<'_> {
 
     /// Others of the agent's name wait with a task that cannot use its account.
     pub(super) fn note_limit(&mut self, parked: &Parked) {
-        let Some(until) = parked.until.filter(|_| parked.cause.holds_agent()) else { return };
+        let until = until(parked.until, parked.cause).filter(|_| parked.cause.holds_agent());
+        let Some(until) = until else { return };
         self.limit(&parked.agent, until, parked.cause);
     }
 
@@ -160,6 +167,12 @@ impl Executor<'_> {
         let held = self.limited.entry(agent.to_owned()).or_insert((until, cause));
         *held = (until, cause).max(*held);
     }
+}
+
+/// Until when an agent is not started. One whose gate does not hold waits for a person, however long
+/// that takes.
+fn until(known: Option<Time>, cause: ParkCause) -> Option<Time> {
+    known.or_else(|| (cause == ParkCause::Unproven).then_some(NEVER))
 }
 
 /// How a task waits that the machine has no room for.

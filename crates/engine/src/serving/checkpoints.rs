@@ -7,7 +7,7 @@ use crate::{error::EngineError, guest::Waits, project::Project, threaded::Thread
 use std::{path::Path, sync::Arc};
 use waypost_git::{
     GitError,
-    workspace::{KeepOrder, Kept, Workspace},
+    workspace::{ASIDE, KeepOrder, Kept, Workspace},
 };
 use waypost_model::{
     document::server::{AgentStatus, ServerTaskStatus},
@@ -23,6 +23,9 @@ const SIZE_MAX: u64 = 1 << 30;
 
 /// How many paths are named that were left out.
 const NAMED_MAX: usize = 10;
+
+/// Why something was put aside.
+const ASIDE_WHY: &str = "a tool call went past the hook";
 
 /// Whether a file holds something that must not be kept.
 pub(super) type IsSecret = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
@@ -51,7 +54,7 @@ impl Keeping {
             // What was pruned from the record goes here, and not before the record is durable.
             let kept: Vec<&str> = kept.iter().map(String::as_str).collect();
             let _stays_longer = workspace.forget_others(&kept);
-            keep(&workspace, (&name, reason), is_secret.as_deref(), now)
+            keep(&workspace, (&name, reason.as_str()), is_secret.as_deref(), now)
         })?;
         Ok(Some(Self { reason, deliverables, done }))
     }
@@ -81,15 +84,26 @@ pub(super) fn reference_name(id: u32) -> String {
 
 fn keep(
     workspace: &Workspace,
-    (name, reason): (&str, CheckpointReason),
+    (name, why): (&str, &str),
     is_secret: Option<&(dyn Fn(&Path) -> bool + Send + Sync)>,
     at: Time,
 ) -> Result<Kept, GitError> {
     let is_secret = is_secret.map(|it| it as &dyn Fn(&Path) -> bool);
-    let why = reason.as_str();
     let order =
         KeepOrder { name, why, at, file_size_max: FILE_SIZE_MAX, size_max: SIZE_MAX, is_secret };
     workspace.keep(&order)
+}
+
+/// Keeps what an attempt left that went past the hook, under a ref that no pruning takes away. Says which.
+pub(super) fn keep_aside(
+    workspace: &Workspace,
+    attempt: u32,
+    is_secret: Option<&(dyn Fn(&Path) -> bool + Send + Sync)>,
+    at: Time,
+) -> Result<String, GitError> {
+    let name = format!("{ASIDE}{attempt}");
+    keep(workspace, (&name, ASIDE_WHY), is_secret, at)?;
+    workspace.reference(&name)
 }
 
 /// What a person should know of what was left out.
@@ -141,6 +155,8 @@ pub(super) fn belonging(file: &TaskFile) -> Option<CheckpointReason> {
         (_, AgentStatus::WaitingReview) if file.unverified().is_some() => R::PhaseComplete,
         (_, AgentStatus::WaitingDependency) => R::Dependency,
         (_, AgentStatus::WaitingQuestion) => R::Question,
+        // What an attempt left that was stopped is no place to go on from.
+        (_, AgentStatus::Paused) if file.is_quarantined() => return None,
         (_, AgentStatus::Paused) if file.pauses.person.is_some() => R::UserPause,
         (_, AgentStatus::Paused) => R::RateLimit,
         _ => return None,

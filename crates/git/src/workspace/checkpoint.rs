@@ -10,6 +10,9 @@ use std::{
 use waypost_model::time::Time;
 use waypost_store::file;
 
+/// How the names of checkpoints begin that are no part of a task's history.
+pub const ASIDE: &str = "aside-";
+
 /// What is to be kept, and what is not.
 pub struct KeepOrder<'a> {
     /// Names the checkpoint.
@@ -164,14 +167,15 @@ impl Workspace {
     /// Forgets all checkpoints but those that are named.
     pub fn forget_others(&self, kept: &[&str]) -> Result<usize, GitError> {
         let _turn = self.turn()?;
-        self.forget_refs(kept)
+        // What was put aside is for a person, and stays until the task is deleted.
+        self.forget_refs(&|name| name.starts_with(ASIDE) || kept.contains(&name))
     }
 
-    pub(super) fn forget_refs(&self, kept: &[&str]) -> Result<usize, GitError> {
+    pub(super) fn forget_refs(&self, is_kept: &dyn Fn(&str) -> bool) -> Result<usize, GitError> {
         let Ok(git) = self.git() else { return Ok(0) };
         let all = format!("{REFS}/{}/", self.task);
         let listed = git.text(&["for-each-ref", "--format=%(refname)", &all])?;
-        let is_kept = |name: &&str| kept.iter().any(|kept| name.strip_prefix(&all) == Some(kept));
+        let is_kept = |name: &&str| name.strip_prefix(&all).is_some_and(is_kept);
         let gone: Vec<&str> = listed.lines().filter(|name| !is_kept(name)).collect();
         for name in &gone {
             git.text(&["update-ref", "-d", name])?;

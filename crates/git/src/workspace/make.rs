@@ -64,7 +64,7 @@ impl Workspace {
     pub fn remove(&self) -> Result<(), GitError> {
         let _turn = self.turn()?;
         if let Some(common) = &self.common {
-            self.forget_refs(&[])?;
+            self.forget_refs(&|_| false)?;
             delete(&self.folder)?;
             Git::at(common).variable("GIT_DIR", common).text(&["worktree", "prune"])?;
         }

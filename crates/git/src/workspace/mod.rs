@@ -12,7 +12,7 @@ mod restore;
 #[cfg(test)]
 mod tests;
 
-pub use checkpoint::{KeepOrder, Kept, Omission, Omitted};
+pub use checkpoint::{ASIDE, KeepOrder, Kept, Omission, Omitted};
 pub use contents::ContentFile;
 pub use make::hide_data;
 

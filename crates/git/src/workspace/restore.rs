@@ -11,6 +11,9 @@ use waypost_store::file;
 /// What the message of a checkpoint says about the branch.
 const HEAD: &str = "Waypost-Head: ";
 
+/// What the commit is called that a workspace is put back to where there is no checkpoint.
+const BEGINNING: &str = "The beginning of a workspace";
+
 impl Workspace {
     /// Makes its files, its branch and its index what they were at a checkpoint. What git ignores
     /// stays. May be done again; what is only here has to be kept before.
@@ -41,6 +44,24 @@ impl Workspace {
         own.text(&["read-tree", &commit])?;
         own.text(&["checkout-index", "--all", "--force", "--quiet"])?;
         self.restore_head(&git, &commit)
+    }
+
+    /// Makes it what it was when it began: with the files of a commit, or with none. What is only here
+    /// has to be kept before.
+    pub fn begin_again(&self, base: Option<&str>) -> Result<(), GitError> {
+        let git = self.git()?;
+        // A checkpoint stands on top of what was checked out.
+        let beginning = match base {
+            Some(base) => {
+                let tree = git.text(&["rev-parse", "--verify", &format!("{base}^{{tree}}")])?;
+                git.text(&["commit-tree", "-m", BEGINNING, "-p", base, &tree])?
+            }
+            None => {
+                let empty = git.text(&["mktree"])?;
+                git.text(&["commit-tree", "-m", BEGINNING, &empty])?
+            }
+        };
+        self.restore(&beginning)
     }
 
     fn drop_file(&self, path: &[u8]) -> Result<(), GitError> {

@@ -71,6 +71,9 @@ pub enum ParkCause {
     /// word is older than the other half of that.
     #[serde(rename = "no_room")]
     Infrastructure,
+    /// The agent has done something that Waypost was not asked about: its gate does not hold. Only a
+    /// person lets it go on.
+    Unproven,
 }
 
 impl ParkCause {
@@ -82,6 +85,7 @@ impl ParkCause {
             Self::Credit => "credit",
             Self::Budget => "budget",
             Self::Infrastructure => "no_room",
+            Self::Unproven => "unproven",
         }
     }
 
@@ -92,12 +96,17 @@ impl ParkCause {
 
     /// Whether others of the agent's name wait, too.
     pub fn holds_agent(self) -> bool {
-        self == Self::Limit || self.is_unavailable()
+        self == Self::Limit || self.is_asked_once()
+    }
+
+    /// Whether the inbox has one entry for the agent, however many tasks wait.
+    pub fn is_asked_once(self) -> bool {
+        self.is_unavailable() || self == Self::Unproven
     }
 
     /// Whether waiting alone does not help.
     pub fn needs_person(self) -> bool {
-        matches!(self, Self::SignIn | Self::Credit | Self::Budget)
+        matches!(self, Self::SignIn | Self::Credit | Self::Budget | Self::Unproven)
     }
 
     /// What a person can do about it.
@@ -111,6 +120,10 @@ impl ParkCause {
             Self::SignIn => format!("sign in with {agent}'s program, or set its key"),
             Self::Credit => format!("add credit to {agent}'s account"),
             Self::Budget => "give it a larger budget".to_owned(),
+            Self::Unproven => format!(
+                "find out why {agent}'s hook was not asked (`waypost agents check {agent}`), and look \
+                 at what it left"
+            ),
         }
     }
 }
@@ -124,6 +137,7 @@ impl fmt::Display for ParkCause {
             Self::Credit => "no credit",
             Self::Budget => "budget used up",
             Self::Infrastructure => "no room on this machine",
+            Self::Unproven => "a tool call went past the hook",
         })
     }
 }
@@ -156,6 +170,11 @@ impl Parked {
 
     /// What the inbox asks for; the same for all tasks of the account.
     fn question(&self) -> Question<Topic> {
+        self.question_about(account(&self.agent))
+    }
+
+    /// The same, where another machine than the run asks.
+    pub fn question_about(&self, topic: Topic) -> Question<Topic> {
         let Self { cause, agent, why, .. } = self;
         let title = format!("{agent}: {cause}");
         let text = format!(
@@ -163,7 +182,7 @@ impl Parked {
              task that waits for {agent} goes on at once. No retry was spent.",
             cause.advice(agent)
         );
-        Question::new(QuestionKind::Unavailable, account(agent), title, text).choices([TRY_AGAIN])
+        Question::new(QuestionKind::Unavailable, topic, title, text).choices([TRY_AGAIN])
     }
 }
 
@@ -201,7 +220,7 @@ impl Active {
     ) -> Result<Decision<Event>, Rejected> {
         self.live(id, attempt)?;
         let (id, parked) = (id.clone(), parked.clone());
-        let ask = parked.cause.is_unavailable().then(|| Effect::Ask(parked.question()));
+        let ask = parked.cause.is_asked_once().then(|| Effect::Ask(parked.question()));
         let held = parked
             .cause
             .holds_agent()
@@ -219,7 +238,9 @@ impl Active {
         if *by != Actor::Waypost && !by.is_person() {
             return Err(Rejected::reserved("saying that an account can be used again"));
         }
-        let waits = |view: &TaskView<'_>| unavailable(view) == Some(agent);
+        // That an agent gets through does not say that it is held by its gate.
+        let is_meant = |view: &TaskView<'_>| by.is_person() || !is_unproven(view);
+        let waits = |view: &TaskView<'_>| unavailable(view) == Some(agent) && is_meant(view);
         let ids = self.tasks().filter(waits).map(|view| view.planned.id.clone());
         let woken = Effect::Account(accounts::Command::Wake { agent: agent.to_owned() });
         Ok(Decision::events(ids.map(|id| Event::TaskWoken { id })).with(woken))
@@ -327,5 +348,10 @@ impl Active {
 /// The agent whose account a task waits for.
 fn unavailable<'a>(view: &TaskView<'a>) -> Option<&'a str> {
     let parked = view.trail.and_then(|trail| trail.parked.as_ref());
-    parked.filter(|parked| parked.cause.is_unavailable()).map(|parked| parked.agent.as_str())
+    parked.filter(|parked| parked.cause.is_asked_once()).map(|parked| parked.agent.as_str())
+}
+
+fn is_unproven(view: &TaskView<'_>) -> bool {
+    let parked = view.trail.and_then(|trail| trail.parked.as_ref());
+    parked.is_some_and(|parked| parked.cause == ParkCause::Unproven)
 }

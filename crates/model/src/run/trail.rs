@@ -15,7 +15,7 @@ use crate::{
     next::NextStep,
     permission::Grant,
     run::{
-        Active, Event, Parked, RunTopic, TaskStatus, TaskView,
+        Active, Event, ParkCause, Parked, RunTopic, TaskStatus, TaskView,
         machine::fence,
         state::{Task, is_zero},
     },
@@ -409,7 +409,16 @@ impl Task {
                 let attempts = self.attempts;
                 self.trail().note_account(attempts, account);
             }
-            Event::AttemptParked { parked, .. } => self.trail().parked = Some(parked.clone()),
+            Event::AttemptParked { parked, .. } => {
+                let trail = self.trail();
+                trail.parked = Some(parked.clone());
+                // The next attempt begins without what this one left, which is kept aside.
+                let conversation = trail.conversation.as_mut();
+                conversation
+                    .filter(|_| parked.cause == ParkCause::Unproven)
+                    .into_iter()
+                    .for_each(|it| it.is_open = false);
+            }
             Event::TaskWoken { .. } => self.trail().parked = None,
             Event::AgentAsked { prompt, .. } => self.trail().note_asked(prompt),
             Event::AgentAnswered { key, text, .. } => self.trail().note_answered(key, text),

@@ -137,12 +137,17 @@ fn is_told_elsewhere(event: &Event) -> bool {
     is_second(event.product, roots)
 }
 
-/// Writes down what was answered, unless the agent's attempt belongs to another journal.
-fn note(event: &Event, spot: &Spot, outcome: VerdictOutcome) {
-    if fence::journal().is_some_and(|state| state != spot.state) || is_told_elsewhere(event) {
+/// Writes down what was answered: in the journals that have a say, and in that of the agent's attempt,
+/// also where no gate is asked. Those of others learn nothing of an attempt that is not theirs.
+fn note(event: &Event, spots: &[&Spot], outcome: &VerdictOutcome) {
+    if is_told_elsewhere(event) {
         return;
     }
-    log::note(spot, event, Clock.now(), outcome);
+    let (own, now) = (fence::journal(), Clock.now());
+    fence::note_for_attempt(event, now, outcome, spots);
+    for spot in spots.iter().filter(|it| own.as_ref().is_none_or(|own| *own == it.state)) {
+        log::note(spot, event, now, outcome.clone());
+    }
 }
 
 /// The place of a project as the judgement knows it.

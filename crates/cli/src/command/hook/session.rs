@@ -41,7 +41,7 @@ pub(super) fn start(event: &Event, source: &str) -> HookAnswer {
         Ok((_, None, _, besides)) if besides.is_empty() => HookAnswer::Silent,
         Ok((_, None, _, besides)) => HookAnswer::Context(besides.join("\n")),
         Ok((spot, Some(feature), settings, besides)) => {
-            note(event, &spot, VerdictOutcome::Started { source: source.to_owned() });
+            note(event, &[&spot], &VerdictOutcome::Started { source: source.to_owned() });
             let rights = Rights::under(&feature, settings);
             let told = show_workflow::context(&feature, rights, wall_level());
             HookAnswer::Context([vec![told], besides].concat().join("\n"))
@@ -108,7 +108,7 @@ pub(super) fn settings_change(event: &Event, source: &str) -> HookAnswer {
 /// A compaction can only be written down; what comes after it is told what there is to know.
 pub(super) fn compaction(event: &Event, trigger: &str) -> HookAnswer {
     if let Some((project, _)) = active(event) {
-        note(event, &spot(&project), VerdictOutcome::Compacted { trigger: trigger.to_owned() });
+        note(event, &[&spot(&project)], &VerdictOutcome::Compacted { trigger: trigger.to_owned() });
     }
     HookAnswer::Silent
 }
@@ -133,7 +133,7 @@ pub(super) fn stop(event: &Event, is_held: Option<bool>) -> HookAnswer {
     if last.is_some_and(|verdict| matches!(verdict.outcome, VerdictOutcome::Held { .. })) {
         return HookAnswer::Silent;
     }
-    note(event, &spot, VerdictOutcome::Held { message: message.clone() });
+    note(event, &[&spot], &VerdictOutcome::Held { message: message.clone() });
     HookAnswer::Hold(message)
 }
 

@@ -7,9 +7,7 @@ use waypost_engine::{
     EngineError, Project,
     gate::{self, Leaving},
 };
-use waypost_hook::{
-    Asked, Case, Ruling, Spot, Wall, fence, folders, is_whole, lost_shell, spelling,
-};
+use waypost_hook::{Asked, Case, Ruling, Spot, Wall, folders, is_whole, lost_shell, spelling};
 use waypost_model::{
     layout,
     next::NextStep,
@@ -28,11 +26,14 @@ pub(super) fn before(asked: &Asked, event: &Event, call: &ToolCall) -> HookAnswe
     let folders = folders(Some(event));
     let Some(here) = folders.first() else { return HookAnswer::Silent };
     if let Some(reason) = lost_shell(event.product, call) {
+        let (tool, id) = (call.name.clone(), call.id.clone());
+        let (rule, message) = ("lost_shell".to_owned(), reason.clone());
+        note(event, &[], &VerdictOutcome::Refused { tool, call: id, rule, message });
         return HookAnswer::Refuse(reason);
     }
     let wall = Wall::around(event.product, call);
     let judge = |case: &Case<'_>| Case { is_walled: wall.is_some(), ..*case }.judge(call);
-    let (mut seen, mut is_held) = (Vec::<Spot>::new(), false);
+    let (mut seen, mut held, mut is_held) = (Vec::<Spot>::new(), Vec::<Spot>::new(), false);
     // The journal that the registration names has to be one of those around.
     let mut is_known = asked.journal.is_none();
     let gone = |id: &str| lost(start_of(&folders), id, &judge, here);
@@ -48,13 +49,8 @@ pub(super) fn before(asked: &Asked, event: &Event, call: &ToolCall) -> HookAnswe
         }
         is_held |= !matches!(ruled, Ruled::Free);
         match ruled {
-            // No gate is asked. What an agent of ours does is written down all the same: a call without
-            // a verdict is one that went past the hook.
-            Ruled::Free if fence::journal().is_none() => {}
-            Ruled::Free | Ruled::Allowed => {
-                let (tool, call) = (call.name.clone(), call.id.clone());
-                note(event, &spot, VerdictOutcome::Allowed { tool, call });
-            }
+            Ruled::Free => {}
+            Ruled::Allowed => held.push(spot.clone()),
             Ruled::Refused(Refused { rule, message }) => {
                 let outcome = VerdictOutcome::Refused {
                     tool: call.name.clone(),
@@ -62,12 +58,14 @@ pub(super) fn before(asked: &Asked, event: &Event, call: &ToolCall) -> HookAnswe
                     rule: rule.to_owned(),
                     message: message.clone(),
                 };
-                note(event, &spot, outcome);
+                note(event, &[&spot], &outcome);
                 return HookAnswer::Refuse(message);
             }
         }
         seen.push(spot);
     }
+    let outcome = VerdictOutcome::Allowed { tool: call.name.clone(), call: call.id.clone() };
+    note(event, &held.iter().collect::<Vec<_>>(), &outcome);
     let rewritten = wall
         .filter(|_| (is_held || is_whole()) && !is_told_elsewhere(event))
         .and_then(|wall| wall.rewrite(call));

@@ -13,7 +13,7 @@ use super::{
     Adoption, Agent, AgentEnd, Allowance, Bounds, Call, Circumstances, Halt, Heard, Meter,
     ProcessEnd, Purse, Slot, Slots, Supervised, Supervision, Told, Trouble, end_unseen, inherited,
     left::{Leftovers, clear, leftovers},
-    new_uuid, require_key, with_hook,
+    new_uuid, prove_unseen, require_key, with_hook,
 };
 use crate::{
     accounts::{self, accounts_stream},
@@ -43,7 +43,7 @@ use waypost_model::{
     job::{self, BegunJob},
     layout,
     machine::Machine as _,
-    run::Usage,
+    run::{ParkCause, Usage},
     time::Time,
 };
 use waypost_proc::{Ended, Keeper, Report};
@@ -311,12 +311,20 @@ impl Job {
     fn take_up(&mut self, project: &mut Project, ended: Option<Ended>) -> Result<(), EngineError> {
         let end = ended.map_or(ProcessEnd::Lost, ProcessEnd::Ended);
         let (log, meter) = (self.folder.log(self.record.process), Meter::new(self.record.counted));
-        let ended = end_unseen(self.order.agent.clone(), &log, meter, end);
+        let mut ended = end_unseen(self.order.agent.clone(), &log, meter, end);
         if self.record.process == 0 {
             // Its first process was never started.
             return self.start(project, None);
         }
+        // One that was seen to end was judged then, and a person may have let it go on since.
+        if self.is_guarded() && self.record.trail.accounted < self.record.process {
+            prove_unseen(project, &mut ended)?;
+        }
         self.account(project, &ended)?;
+        if ended.unproven.is_some() {
+            self.end(ended);
+            return Ok(());
+        }
         if ended.heard.end.as_ref().is_some_and(|end| end.why == Why::Done) {
             self.end(ended);
             return Ok(());
@@ -480,6 +488,11 @@ impl Job {
         with_hook(&project.setup, agent, words, order)
     }
 
+    /// Whether its agent is held to the hook: it was told of it, and works in our own name.
+    fn is_guarded(&self) -> bool {
+        self.order.hook == HookSource::Given && self.order.environment.is_none()
+    }
+
     /// Records what a process used up, and what its end says of its account.
     fn account(&mut self, project: &mut Project, ended: &AgentEnd) -> Result<(), EngineError> {
         let (usage, counted) = (ended.meter.spent(), ended.meter.counted());
@@ -492,6 +505,9 @@ impl Job {
             Circumstances { work: &self.order.name, parked_before: accounts.in_a_row(agent), now };
         let command = match ended.trouble(&by) {
             Some(Trouble::Parked(parked)) if parked.cause.holds_agent() => {
+                if parked.cause == ParkCause::Unproven {
+                    self.ask_about_proof(project, &parked)?;
+                }
                 AccountsCommand::Hold { parked }
             }
             None if accounts.in_a_row(agent) > 0 => AccountsCommand::Wake { agent: agent.clone() },
@@ -562,6 +578,9 @@ impl Job {
         self.start_queued(project)?;
         let JobStage::Working(agent) = &mut self.stage else { return Ok(false) };
         let is_news = agent.look(now)?;
+        if self.order.hook == HookSource::Given && self.order.environment.is_none() {
+            agent.prove(project)?;
+        }
         if !agent.life.is_over() {
             return Ok(is_news);
         }

@@ -13,7 +13,7 @@ use waypost_model::{
     id::EntryId,
     inbox::{self, Question, Subject, Topic},
     job,
-    run::{Prompt, Trail},
+    run::{Parked, Prompt, Trail},
 };
 
 impl Job {
@@ -53,6 +53,18 @@ impl Job {
                 .hint("try again")
         })?;
         Ok((entry, is_new))
+    }
+
+    /// Asks a person to look at an agent whose gate did not hold; the answer lets it work again.
+    pub(super) fn ask_about_proof(
+        &mut self,
+        project: &mut Project,
+        parked: &Parked,
+    ) -> Result<(), EngineError> {
+        let key = job::unproven_key(self.record.process);
+        let question = parked.question_about(Topic::new(key.clone()));
+        let prompt = Prompt { key, permit: None, text: parked.why.clone() };
+        self.record(project, job::Command::Ask { prompt, question })
     }
 
     /// Takes back what an earlier version has asked in the name of the workflow.

@@ -73,6 +73,8 @@ pub(crate) enum Halt {
     Stalled,
     /// It waits for an answer that cannot be given.
     Unanswerable,
+    /// It has done something that Waypost was not asked about.
+    Unproven,
 }
 
 /// The end of an agent's process, with everything that tells what it means.
@@ -83,6 +85,9 @@ pub(crate) struct AgentEnd {
     pub(crate) meter: Meter,
     pub(crate) end: ProcessEnd,
     pub(crate) halt: Option<Halt>,
+    /// What it has done that nobody was asked about: it waits for a person, and what it left counts
+    /// for nothing.
+    pub(crate) unproven: Option<String>,
     /// Whether its keeper stopped it in the middle of a turn, by no word of an engine: what it said
     /// after that counts for nothing.
     pub(crate) is_cut: bool,
@@ -135,7 +140,7 @@ impl AgentEnd {
     pub(crate) fn never_started(agent: Agent, held: Option<Parked>) -> Self {
         let end = ProcessEnd::Refused(Refusal::Withdrawn);
         let (heard, meter) = (Heard::default(), Meter::default());
-        Self { agent, heard, meter, end, halt: None, is_cut: false, held }
+        Self { agent, heard, meter, end, halt: None, unproven: None, is_cut: false, held }
     }
 
     /// Why it did not come to a good end; none: its program reports success.
@@ -177,6 +182,7 @@ impl AgentEnd {
         Some(match halt {
             Halt::Given => Trouble::Interrupted,
             Halt::Budget(purse) => Trouble::Parked(out_of_money(&self.agent.name, purse, by.now)),
+            Halt::Unproven => Trouble::Parked(self.unproven(by)),
             Halt::TimedOut => transient("it timed out", false),
             Halt::Unanswerable => transient("it asked something that cannot be answered", false),
             Halt::Stalled => transient("it said nothing for too long", true),
@@ -282,6 +288,13 @@ impl AgentEnd {
         let (agent, in_a_row) = (self.agent.name.clone(), by.parked_before + 1);
         let (until, cause) = (Some(until), ParkCause::Limit);
         Parked { until, cause, why, agent, in_a_row, trouble: None }
+    }
+
+    /// Its gate does not hold: nothing of its agent goes on before a person has looked.
+    fn unproven(&self, by: &Circumstances<'_>) -> Parked {
+        let why = self.unproven.clone().unwrap_or_default();
+        let (agent, in_a_row) = (self.agent.name.clone(), by.parked_before + 1);
+        Parked { until: None, cause: ParkCause::Unproven, why, agent, in_a_row, trouble: None }
     }
 
     /// Its service cannot be used, which is no fault of the work.

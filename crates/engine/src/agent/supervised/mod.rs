@@ -8,18 +8,20 @@ mod dialogue;
 mod ending;
 mod lease;
 mod process;
+mod proof;
 mod supervision;
 #[cfg(test)]
 mod tests;
 
 use super::{Agent, Meter};
-use crate::{error::EngineError, guest::Waits};
+use crate::{error::EngineError, guest::Waits, project::Project};
 pub(crate) use dialogue::Told;
 pub(crate) use ending::{AgentEnd, Circumstances, Halt, ProcessEnd, Purse, Trouble, out_of_money};
 use process::{AgentProcess, heard_until};
 pub(crate) use process::{
     Call, Remains, Stream, agents_folder, bury, end_child, heard_in, inherited, stream_path,
 };
+pub(crate) use proof::{MadeCall, prove_unseen};
 use std::{ffi::OsString, os::fd::AsFd as _, path::Path};
 pub(crate) use supervision::{Bounds, Supervision};
 use waypost_agent::{Adapter, stream::Why};
@@ -118,6 +120,19 @@ impl Supervised {
         Ok(true)
     }
 
+    /// Stops it if it has done something that Waypost was not asked about.
+    pub(crate) fn prove(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        let made = self.life.take_made();
+        if made.is_empty() {
+            return Ok(());
+        }
+        if let Some(why) = proof::unproven(project, &self.life.agent, &made)? {
+            self.life.expose(why);
+            self.perform()?;
+        }
+        Ok(())
+    }
+
     /// Ends it if it has used up what it may, and does what was decided.
     pub(crate) fn attend(&mut self, now: Time) -> Result<(), EngineError> {
         self.life.keep_bounds(now);
@@ -161,7 +176,7 @@ pub(crate) fn end_unseen(agent: Agent, log: &Path, mut meter: Meter, end: Proces
     let heard = heard_in(log, agent.adapter);
     meter.read(&heard.tally, &agent);
     let is_cut = is_cut(&stream_path(log, agent.adapter), agent.adapter, &end);
-    AgentEnd { agent, heard, meter, end, halt: None, is_cut, held: None }
+    AgentEnd { agent, heard, meter, end, halt: None, unproven: None, is_cut, held: None }
 }
 
 /// Whether a process was in the middle of a turn when its keeper stopped it. One that had ended its

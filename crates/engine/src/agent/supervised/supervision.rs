@@ -8,6 +8,7 @@ use super::{
     dialogue::{Act, Dialogue},
     ending::{AgentEnd, Halt, ProcessEnd, Purse},
     lease::{Renewal, Spending},
+    proof::MadeCall,
 };
 use crate::agent::{Agent, Heard, Meter};
 use std::time::Duration;
@@ -68,6 +69,8 @@ pub(crate) struct Supervision {
     /// Whether all of its tree stands still; none: that is not known of one that was taken over.
     is_paused: Option<bool>,
     halt: Option<Halt>,
+    /// What it has done that nobody was asked about.
+    unproven: Option<String>,
     /// When it is stopped if it does not end by itself.
     stop_at: Option<Time>,
     end: Option<ProcessEnd>,
@@ -96,6 +99,7 @@ impl Supervision {
             waited: Duration::ZERO,
             is_paused: Some(false),
             halt: None,
+            unproven: None,
             stop_at: None,
             end: None,
             share: None,
@@ -268,8 +272,28 @@ impl Supervision {
         self.dialogue.stop(match why {
             Halt::TimedOut => Stop::TimedOut,
             Halt::Stalled => Stop::Stalled,
-            Halt::Given | Halt::Budget(_) | Halt::Unanswerable => Stop::Asked,
+            Halt::Given | Halt::Budget(_) | Halt::Unanswerable | Halt::Unproven => Stop::Asked,
         });
+    }
+
+    /// The calls that came to a result since this was last asked for.
+    pub(super) fn take_made(&mut self) -> Vec<MadeCall> {
+        std::mem::take(&mut self.dialogue.heard.made)
+    }
+
+    /// It has done something that nobody was asked about: whatever else it was to end for, it is
+    /// stopped for that.
+    pub(super) fn expose(&mut self, why: String) {
+        self.unproven.get_or_insert(why);
+        if self.halt.replace(Halt::Unproven) != Some(Halt::Unproven) && !self.is_over() {
+            self.dialogue.stop(Stop::Asked);
+        }
+    }
+
+    /// Whether it was found to have done something that nobody was asked about: what it says counts
+    /// for nothing.
+    pub(crate) fn is_exposed(&self) -> bool {
+        self.unproven.is_some()
     }
 
     /// Ends its turn: a program that can be told so counts what it cost, others are stopped.
@@ -363,8 +387,8 @@ impl Supervision {
 
     /// How it ended; `end` is what became of its process.
     pub(crate) fn close(self, end: ProcessEnd) -> AgentEnd {
-        let Self { agent, dialogue, meter, halt, .. } = self;
+        let Self { agent, dialogue, meter, halt, unproven, .. } = self;
         let heard = dialogue.heard;
-        AgentEnd { agent, heard, meter, end, halt, is_cut: false, held: None }
+        AgentEnd { agent, heard, meter, end, halt, unproven, is_cut: false, held: None }
     }
 }

@@ -119,7 +119,7 @@ impl TaskRoom {
         let Some(reason) = self.due(tools, file, now) else { return Ok(()) };
         // The workspace is to stand still while it is kept, but for those of every ten minutes.
         let is_at_work = self.agent.as_mut().is_some_and(|agent| !agent.life().is_paused());
-        if self.keeping.is_some() || self.making.is_some() {
+        if self.keeping.is_some() || self.making.is_some() || self.aside.is_some() {
             return Ok(());
         }
         if is_at_work && !matches!(reason, CheckpointReason::Interval) {
@@ -154,7 +154,9 @@ impl TaskRoom {
             None => self.kept = Some(moment),
         }
         let is_working = file.is_alive() && self.is_made;
-        if tools.is_ending && is_working && self.agent.is_none() && !self.is_shut_down {
+        let is_put_aside = self.aside.is_some() || file.is_quarantined();
+        let is_left = self.agent.is_none() && !self.is_shut_down && !is_put_aside;
+        if tools.is_ending && is_working && is_left {
             return Some(CheckpointReason::Shutdown);
         }
         let newest = file.checkpoints.last().map_or(file.times.started, |it| Some(it.at));

@@ -4,6 +4,7 @@ mod retention;
 mod tasks;
 mod values;
 mod wall;
+mod workspaces;
 
 use crate::{
     agent::{self, GateHealth},
@@ -70,6 +71,11 @@ pub enum Repair {
     Reduce,
     /// Rebuild work trees, refs and indexes from the journal and from what git has.
     Repository,
+    /// Begin a new journal where the old one is gone without a backup, and take up what workspaces of
+    /// tasks there are.
+    BeginAgain,
+    /// Make drafts of workspaces whose tasks the journal does not know.
+    TakeUpWorkspaces,
     /// Bring the memory's files into step.
     Memory(MemoryRepair),
 }
@@ -104,6 +110,7 @@ impl<'a> Doctor<'a> {
         findings.push(wall::examine(self));
         findings.extend(self.examine_windows(is_sound));
         findings.extend(tasks::examine(self));
+        findings.extend(workspaces::examine(self));
         findings.extend(values::examine(self));
         findings.extend(self.examine_memory());
         findings.extend(retention::examine(self));
@@ -114,6 +121,8 @@ impl<'a> Doctor<'a> {
     pub fn repair(&self, repair: &Repair) -> Result<String, EngineError> {
         match repair {
             Repair::RestoreJournal => self.restore_journal(),
+            Repair::BeginAgain => workspaces::begin_again(self),
+            Repair::TakeUpWorkspaces => workspaces::take_up(self),
             Repair::Reduce => retention::reduce(self),
             Repair::Repository => {
                 let mut project = Project::open_unreconciled(self.start, self.actor.clone())?;
@@ -215,10 +224,26 @@ impl<'a> Doctor<'a> {
                     .remedy(format!("there is a backup, up to entry {}", backup.seq))
                     .next(NextStep::Repair)
             },
-            None => finding
-                .remedy("there is no backup; a new journal starts from a state file, or empty")
-                .next(NextStep::AdoptFile { file: "FILE".into() })
-                .next(NextStep::RegisterAfresh),
+            None => self.without_backup(finding),
+        }
+    }
+
+    fn without_backup(&self, finding: Finding) -> Finding {
+        let finding = finding
+            .remedy("there is no backup; a new journal starts from a state file, or empty")
+            .next(NextStep::AdoptFile { file: "FILE".into() })
+            .next(NextStep::RegisterAfresh);
+        match workspaces::are_there(self) {
+            true => Finding {
+                repair: Some(Repair::BeginAgain),
+                ..finding
+                    .remedy(
+                        "there is no backup, but there are workspaces of tasks: a new journal can \
+                         begin with what is in them",
+                    )
+                    .next(NextStep::Repair)
+            },
+            false => finding,
         }
     }
 

@@ -1,20 +1,24 @@
 //! Taking over the conversation of a task's agent, for a person: the agent's process ends first,
-//! and no engine starts another one until the task is handed back.
+//! and no engine starts another one until the task is handed back. The same for tasks of a run and of
+//! the server.
 
 use crate::{
     agent::{self, agents_folder, bury},
     error::{EngineError, Problem},
     project::Project,
+    served, serving,
 };
 use std::{path::PathBuf, thread, time::Duration};
 use waypost_agent::launch::interactive;
 use waypost_model::{
     code::Code,
+    document::ServerTaskId,
     id::TaskId,
     layout,
     machine::Rejected,
     next::NextStep,
     run::{self, Conversation},
+    task::Command,
 };
 use waypost_proc::{Found, Report, Stop, find};
 use waypost_store::{
@@ -53,14 +57,7 @@ pub fn conversation(project: &mut Project, id: &TaskId) -> Result<Opened, Engine
             .next(NextStep::ExplainTask { id: id.clone() })
             .into());
     };
-    let agent = agent::named(&project.setup, &agent)?;
-    let words = interactive(agent.adapter, &agent.command, &conversation);
-    let words = words.ok_or_else(|| {
-        let name = &agent.name;
-        let message =
-            format!("{name} has no terminal of its own in which {conversation} could be opened");
-        Problem::new(Code::NoTerminal, message)
-    })?;
+    let (agent, words) = words_for(project, &agent, &conversation)?;
     let home = project.setup.main_root().unwrap_or_else(|| project.root().to_owned());
     let folder = tree.map_or_else(|| project.root().to_owned(), |tree| home.join(tree));
     if !folder.exists() {
@@ -70,7 +67,82 @@ pub fn conversation(project: &mut Project, id: &TaskId) -> Result<Opened, Engine
             .next(NextStep::ShowChanges { id: id.clone() })
             .into());
     }
-    Ok(Opened { agent: agent.name, words, folder })
+    Ok(Opened { agent, words, folder })
+}
+
+/// The agent of a name, and the words by which a person opens a conversation of it.
+fn words_for(
+    project: &Project,
+    agent: &str,
+    conversation: &str,
+) -> Result<(String, Vec<String>), EngineError> {
+    let agent = agent::named(&project.setup, agent)?;
+    let words = interactive(agent.adapter, &agent.command, conversation);
+    let words = words.ok_or_else(|| {
+        let name = &agent.name;
+        let message =
+            format!("{name} has no terminal of its own in which {conversation} could be opened");
+        Problem::new(Code::NoTerminal, message)
+    })?;
+    Ok((agent.name, words))
+}
+
+/// How the conversation of a task of the server would be opened; nothing is changed.
+pub fn served_conversation(
+    project: &mut Project,
+    id: &ServerTaskId,
+) -> Result<Opened, EngineError> {
+    let file = served::file(project, id)?.clone();
+    let step = || NextStep::ShowServedTask { task: id.clone() };
+    let Some(Conversation { agent, id: conversation, .. }) = file.trail.conversation else {
+        let message = format!("no agent has worked on {id}: there is nothing to open");
+        return Err(Rejected::rule(Code::NoConversation, message).next(step()).into());
+    };
+    let (agent, words) = words_for(project, &agent, &conversation)?;
+    let folder = file.workspace.map(|it| PathBuf::from(it.folder)).unwrap_or_default();
+    if !folder.is_dir() {
+        let message = format!("{} is gone, and the conversation belongs to it", folder.display());
+        return Err(Problem::new(Code::TreeGone, message).next(step()).into());
+    }
+    Ok(Opened { agent, words, folder })
+}
+
+/// Takes the conversation of a task of the server away from its agent, and waits until that has ended.
+pub fn take_over_served(project: &mut Project, id: &ServerTaskId) -> Result<Opened, EngineError> {
+    let opened = served_conversation(project, id)?;
+    served::command(project, id, Command::TakeOver)?;
+    for _ in 0..LOOKS_MAX {
+        if !serving::is_at_work(&project.setup, id)? {
+            return Ok(opened);
+        }
+        // A host that lives ends it; where there is none, nobody else does.
+        if let Some(_alone) = alone(project)? {
+            serving::end_left(&project.setup, id)?;
+        }
+        thread::sleep(LOOK_INTERVAL);
+    }
+    hand_back_served(project, id)?;
+    Err(Problem::new(Code::AgentStays, format!("the agent of {id} does not end"))
+        .next(NextStep::ShowServedTask { task: id.clone() })
+        .into())
+}
+
+/// Hands a task of the server back that a person has taken over.
+pub fn hand_back_served(project: &mut Project, id: &ServerTaskId) -> Result<(), EngineError> {
+    match served::file(project, id)?.is_taken() {
+        true => served::command(project, id, Command::Resume),
+        false => Ok(()),
+    }
+}
+
+/// The right to act for the project, if no host has it.
+fn alone(project: &Project) -> Result<Option<EngineLease>, EngineError> {
+    let owner = Owner::this_process("open", project.clock.now());
+    match EngineLease::acquire(&project.setup.place, &owner) {
+        Ok(lease) => Ok(Some(lease)),
+        Err(StoreError::Busy { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Takes a task's conversation away from its agent, and waits until that has ended.
@@ -98,12 +170,7 @@ pub fn hand_back(project: &mut Project, id: &TaskId) -> Result<(), EngineError> 
 /// Ends the agent of a task that no engine looks after any more. An engine that lives ends its
 /// agents itself.
 fn end_left_agent(project: &mut Project, id: &TaskId) -> Result<(), EngineError> {
-    let owner = Owner::this_process("open", project.clock.now());
-    let _alone = match EngineLease::acquire(&project.setup.place, &owner) {
-        Ok(lock) => lock,
-        Err(StoreError::Busy { .. }) => return Ok(()),
-        Err(error) => return Err(error.into()),
-    };
+    let Some(_alone) = alone(project)? else { return Ok(()) };
     let start = format!("{id}#");
     let is_its = |reports: &[Report]| reports.iter().any(|it| it.id().starts_with(&start));
     for found in find(&agents_folder(&project.setup.place.state))? {

@@ -25,7 +25,7 @@ use waypost_model::{
     run::Priority,
     task::{
         Command, LostCause, RetriedCheckpoint, RetriedTask, ServedTask, TaskFields, TaskFile,
-        TaskRow,
+        TaskRow, task_word,
     },
 };
 use waypost_store::{
@@ -207,6 +207,23 @@ pub fn list(project: &mut Project, filter: &TaskFilter) -> Result<Vec<TaskRow>, 
         ..ListingQuery::of(ServedTask::KIND)
     };
     Ok(rows(&journal.view()?, &query)?)
+}
+
+/// All tasks that wait to be given to an agent.
+pub(crate) fn pending(project: &mut Project) -> Result<Vec<TaskRow>, EngineError> {
+    let Some(journal) = &mut project.journal else { return Ok(Vec::new()) };
+    let states = [task_word(ServerTaskStatus::Pending)];
+    let query = ListingQuery { states: &states, ..ListingQuery::of(ServedTask::KIND) };
+    Ok(rows(&journal.view()?, &query)?)
+}
+
+/// All tasks that are not over, archived or not.
+pub(crate) fn open(project: &mut Project) -> Result<Vec<ServerTaskId>, EngineError> {
+    let Some(journal) = &mut project.journal else { return Ok(Vec::new()) };
+    let states = ["draft", "pending", "in_progress", "review"];
+    let all = ListingQuery { with_hidden: true, ..ListingQuery::of(ServedTask::KIND) };
+    let listed = journal.view()?.listings(&ListingQuery { states: &states, ..all })?.into_iter();
+    Ok(listed.filter_map(|it| it.stream.instance()?.parse().ok()).collect())
 }
 
 /// The rows of tasks that a question finds.

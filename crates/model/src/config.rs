@@ -10,7 +10,7 @@ mod worktree;
 pub use agent::{AgentAccess, AgentConfig, PROGRAM_KEYS};
 pub use notify::{NotifyConfig, PERSONAL_KEYS, REDACTED, SECRET_KEYS, WebhookConfig, reference};
 pub use retention::RetentionConfig;
-pub use task::{PauseConfig, TaskConfig};
+pub use task::{PauseConfig, ProtocolConfig, TaskConfig};
 pub use wall::{McpServerConfig, WALL_KEYS, WallConfig, WallLevel};
 pub use worktree::WorktreeConfig;
 
@@ -40,6 +40,8 @@ pub struct Config {
     pub run: RunConfig,
     /// Tasks of the server.
     pub task: TaskConfig,
+    /// How agents of tasks say how they stand.
+    pub protocol: ProtocolConfig,
     /// What becomes of the process of an agent that is paused.
     pub pause: PauseConfig,
     /// The work trees in which they are worked on.

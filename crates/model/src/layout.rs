@@ -80,6 +80,8 @@ pub mod state {
     pub const PROBE: &str = "probe";
     /// Outputs of attempts.
     pub const LOGS: &str = "logs";
+    /// Outputs of attempts at tasks of the server, with their keepers.
+    pub const TASKS: &str = "tasks";
     /// What git folders look like to walled calls, one folder for each call that runs.
     pub const VIEWS: &str = "views";
     /// What walled calls put where nothing may be put, moved out of the way.

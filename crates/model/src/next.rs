@@ -142,6 +142,7 @@ steps! {
     NewServedTask "new_served_task";
     ListServedTasks "list_served_tasks";
     ShowServedTask "show_served_task" { task: ServerTaskId = "task_abc123" };
+    OpenServedTask "open_served_task" { task: ServerTaskId = "task_abc123" };
     EditServedTask "edit_served_task" { task: ServerTaskId = "task_abc123" };
     SubmitServedTask "submit_served_task" { task: ServerTaskId = "task_abc123" };
     CancelServedTask "cancel_served_task" { task: ServerTaskId = "task_abc123" };
@@ -217,6 +218,7 @@ impl NextStep {
                 | Self::ReopenCheckpoint { .. }
                 | Self::Suspend
                 | Self::OpenTask { .. }
+                | Self::OpenServedTask { .. }
                 | Self::RebuildRun
                 | Self::AdoptFile { .. }
                 | Self::Repair

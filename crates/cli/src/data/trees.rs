@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use waypost_engine::WorkTree;
-use waypost_model::id::TaskId;
 
 /// The work trees of runs.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -93,7 +92,8 @@ pub(crate) struct StayedTree<'a> {
 /// How the conversation of a task is opened.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct OpenedReport<'a> {
-    pub(crate) id: &'a TaskId,
+    /// The task, of a run or of the server.
+    pub(crate) id: String,
     pub(crate) agent: &'a str,
     pub(crate) command: &'a [String],
     pub(crate) folder: &'a Path,

@@ -53,14 +53,18 @@ pub(crate) fn begin(project: &Project, line: &str) -> Child {
     command.spawn().unwrap()
 }
 
-pub(crate) fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
-    for _ in 0..600 {
-        if is_there() {
-            return;
+pub(crate) fn wait_for(what: &str, is_there: impl FnMut() -> bool) {
+    assert!(comes_within(30, is_there), "waited in vain for {what}");
+}
+
+/// Whether something comes to be within so many seconds.
+pub(crate) fn comes_within(seconds: u32, mut is_there: impl FnMut() -> bool) -> bool {
+    (0..seconds * 20).any(|look| {
+        if look > 0 {
+            thread::sleep(Duration::from_millis(50));
         }
-        thread::sleep(Duration::from_millis(50));
-    }
-    panic!("waited in vain for {what}");
+        is_there()
+    })
 }
 
 /// The processes that carry `mark` in their command line.

@@ -1,145 +1,16 @@
 //! `waypost serve`: tasks worked on by scripted agents, also where host, keeper or agent are killed.
 
 use crate::{
-    execute::{alive, kill, wait_for},
-    harness::{BINARY, Project, USER_CONFIG},
+    execute::{alive, wait_for},
+    harness::Project,
+    shop::{
+        CUSTOM, QUESTION, Shop, complete, deliverables, from_phase, say, steps, verdict,
+        wait_for_file, write,
+    },
     terminal::no_person_is_here,
 };
-use serde_json::{Value, json};
-use std::{
-    fs,
-    process::{Child, Stdio},
-};
-
-/// A project whose tasks are worked on by an agent that follows a script.
-struct Shop {
-    project: Project,
-    server: Option<Child>,
-}
-
-impl Shop {
-    fn new(script: &Value) -> Self {
-        let project = Project::git();
-        project.write("README.md", "a shop\n");
-        project.git_command("add -A");
-        project.git_command("commit -q -m begin");
-        let shop = Self { project, server: None };
-        shop.script(script);
-        let project = &shop.project;
-        let (script, sessions) = (project.base().join("script.json"), project.base().join("talks"));
-        let (script, sessions) = (script.to_str().unwrap(), sessions.to_str().unwrap());
-        let speak = ["--speak", "claude", "--script", script, "--sessions", sessions, "--"];
-        let command: Vec<&str> = [BINARY, "sim", "agent"].into_iter().chain(speak).collect();
-        let config = format!(
-            "[run]\nagent = \"smith\"\n\n[agents.smith]\nadapter = \"claude\"\ncommand = {}\n",
-            json!(command)
-        );
-        project.write(USER_CONFIG, &config);
-        shop
-    }
-
-    /// What agents do from here on, by the names of their work.
-    fn script(&self, tasks: &Value) {
-        let text = json!({"version": 1, "default": [{"steps": [{"say": "Nothing to do."}]}],
-                          "tasks": tasks});
-        fs::write(self.project.base().join("script.json"), text.to_string()).unwrap();
-    }
-
-    fn serve(&mut self) {
-        let mut command = self.project.command(BINARY, &self.project.root);
-        let log = fs::File::create(self.project.base().join("serve.log")).unwrap();
-        command.arg("serve").stdout(Stdio::null()).stderr(log);
-        self.server = Some(command.spawn().unwrap());
-    }
-
-    /// Kills the host, with nothing said to it.
-    fn kill_host(&mut self) {
-        if let Some(mut server) = self.server.take() {
-            server.kill().unwrap();
-            server.wait().unwrap();
-        }
-    }
-
-    /// Ends the host as a person does.
-    fn end(&mut self) {
-        if let Some(mut server) = self.server.take() {
-            kill(server.id(), "-TERM");
-            assert!(server.wait().unwrap().success(), "{}", self.said());
-        }
-    }
-
-    fn said(&self) -> String {
-        fs::read_to_string(self.project.base().join("serve.log")).unwrap_or_default()
-    }
-
-    fn new_task(&self, line: &str) -> String {
-        self.project.must(&format!("task new {line}")).stdout.trim().to_owned()
-    }
-
-    fn task(&self, id: &str) -> Value {
-        self.project.json(&format!("task show {id}"))
-    }
-
-    #[track_caller]
-    fn wait(&self, id: &str, status: &str) {
-        wait_for(&format!("{id} to be {status}: {}\n{}", self.task(id), self.said()), || {
-            self.task(id)["status"] == status
-        });
-    }
-
-    /// The transitions of a task, as `trigger to`.
-    fn transitions(&self, id: &str) -> Vec<String> {
-        let found = self.project.json(&format!("task transitions {id}"));
-        let told = |it: &Value| {
-            let word = |key: &str| it[key].as_str().unwrap_or_default().to_owned();
-            format!("{} {}", word("trigger"), word("to"))
-        };
-        found.as_array().unwrap().iter().map(told).collect()
-    }
-
-    /// All processes of agents, keepers and what they started.
-    fn processes(&self) -> Vec<u32> {
-        alive(self.project.base().to_str().unwrap())
-    }
-
-    /// The entry of the inbox of this kind, once it is there.
-    #[track_caller]
-    fn entry(&self, kind: &str) -> String {
-        let mut found = None;
-        wait_for(&format!("a {kind} in the inbox\n{}", self.said()), || {
-            let entries = self.project.json("inbox");
-            let mut entries = entries.as_array().cloned().unwrap_or_default().into_iter();
-            found = entries.find(|it| it["kind"] == kind);
-            found.is_some()
-        });
-        found.unwrap()["id"].as_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Shop {
-    fn drop(&mut self) {
-        self.kill_host();
-        crate::execute::kill_all(self.processes());
-    }
-}
-
-fn steps(steps: &[Value]) -> Value {
-    json!({ "steps": steps })
-}
-
-fn say(text: &str) -> Value {
-    json!({ "say": text })
-}
-
-fn write(file: &str, text: &str) -> Value {
-    json!({"write": {"file": file, "text": text}})
-}
-
-fn wait_for_file(file: &str) -> Value {
-    json!({"run": format!("while ! test -e {file}; do sleep 0.05; done")})
-}
-
-const CUSTOM: &str = "'A note' --type custom --description 'Write a note.'";
+use serde_json::json;
+use std::fs;
 
 #[test]
 fn a_task_without_phases_runs_through_and_leaves_nothing_behind() {
@@ -211,57 +82,6 @@ fn an_agent_goes_on_where_host_keeper_or_agent_were_killed() {
     }
 }
 
-/// Everything that a phase of `create_app` is to leave.
-fn deliverables(phase: u32) -> Vec<Value> {
-    let planning = [
-        "01_idea",
-        "02_market",
-        "03_persona",
-        "04_user_journey",
-        "05_business_model",
-        "06_product",
-        "07_features",
-        "08_tech",
-        "09_roadmap",
-    ];
-    let design = ["01_screen", "02_data_model", "03_task_flow", "04_api", "05_architecture"];
-    let development = ["01_setup", "02_data", "03_logic", "04_ui", "05_testing", "06_deploy"];
-    let (folder, names): (&str, &[&str]) = match phase {
-        1 => ("planning", &planning),
-        2 => ("design", &design),
-        3 => ("development", &development),
-        _ => ("", &[]),
-    };
-    let text = "A sentence of a document that says something. ".repeat(20);
-    names.iter().map(|name| write(&format!("docs/{folder}/{name}.md"), &text)).collect()
-}
-
-fn complete(phase: u32) -> Value {
-    say(&format!("All of it is there.\n\n=== PHASE {phase} COMPLETE ==="))
-}
-
-fn verdict(is_passed: bool, finding: &str) -> Value {
-    let findings = if finding.is_empty() { json!([]) } else { json!([finding]) };
-    say(&format!(
-        "I looked.\n\n=== VERIFICATION_RESULT ===\n{}",
-        json!({"passed": is_passed, "findings": findings})
-    ))
-}
-
-const QUESTION: &str = "[USER_QUESTION]\ncategory: choice\nquestion: Which tea?\noptions:\n- green\n\
-                        - black\nrequired: true\n[/USER_QUESTION]";
-
-/// All that the agent of a `create_app` says and does from a phase on, in one process.
-fn from_phase(phase: u32) -> Vec<Value> {
-    let end = json!({"turn_end": true});
-    let mut all = Vec::new();
-    for phase in phase..=4 {
-        all.extend(deliverables(phase));
-        all.extend([complete(phase), end.clone()]);
-    }
-    all
-}
-
 #[test]
 fn an_app_goes_through_its_four_phases_with_a_question_a_rework_and_a_rejected_review() {
     if no_person_is_here() {
@@ -328,6 +148,21 @@ fn an_app_goes_through_its_four_phases_with_a_question_a_rework_and_a_rejected_r
     assert_eq!(shop.processes(), Vec::<u32>::new());
 }
 
+/// Whether a process is stopped: by a signal, or with its whole control group.
+fn stands_still(pid: u32) -> bool {
+    let read = |path: String| fs::read_to_string(path).unwrap_or_default();
+    let stat = read(format!("/proc/{pid}/stat"));
+    let is_stopped = stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'));
+    let group = read(format!("/proc/{pid}/cgroup"));
+    let group = group.lines().find_map(|line| line.strip_prefix("0::").map(str::to_owned));
+    let mounts = read("/proc/self/mountinfo".to_owned());
+    let mounts = mounts.lines().filter(|line| line.contains(" - cgroup2 "));
+    let folders = mounts.filter_map(|line| line.split(' ').nth(4).map(str::to_owned));
+    let is_frozen = folders.flat_map(|folder| group.iter().map(move |it| format!("{folder}{it}")));
+    is_stopped
+        || is_frozen.into_iter().any(|it| read(format!("{it}/cgroup.events")).contains("frozen 1"))
+}
+
 #[test]
 fn a_paused_task_stands_still_and_goes_on_and_a_cancelled_one_is_ended() {
     if no_person_is_here() {
@@ -349,11 +184,11 @@ fn a_paused_task_stands_still_and_goes_on_and_a_cancelled_one_is_ended() {
         let found = shop.project.json(&format!("task checkpoints {id}"));
         found.as_array().unwrap().last().is_some_and(|it| it["reason"] == "user_pause")
     });
-    let mut stands_at = read();
     wait_for("the ticking to stop", || {
-        std::thread::sleep(std::time::Duration::from_millis(200));
-        std::mem::replace(&mut stands_at, read()) == stands_at
+        let ticking = alive("date +%N > tick");
+        !ticking.is_empty() && ticking.into_iter().all(stands_still)
     });
+    let stands_at = read();
     // A host that takes over finds it standing still, and lets it go on.
     shop.kill_host();
     shop.serve();

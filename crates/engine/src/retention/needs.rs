@@ -1,6 +1,8 @@
 //! What the present run, a job or an open question may still want.
 
-use crate::{agent::is_job_open, error::EngineError, project::Project};
+use crate::{
+    agent::is_job_open, error::EngineError, project::Project, served::open as open_served,
+};
 use std::collections::BTreeSet;
 use waypost_model::run::{PhaseStage, TaskStatus};
 
@@ -13,6 +15,8 @@ pub(super) struct Needs {
     phases: BTreeSet<u32>,
     /// Folders of jobs that are not over.
     jobs: BTreeSet<String>,
+    /// Tasks of the server that are not over.
+    served: BTreeSet<String>,
     /// Everything that open questions say.
     questions: Vec<String>,
 }
@@ -36,6 +40,7 @@ impl Needs {
                 let open = phases.filter(|(_, stage)| !matches!(stage, PhaseStage::Closed { .. }));
                 needs.phases = open.map(|(number, _)| number).collect();
             }
+            needs.served = open_served(project)?.iter().map(ToString::to_string).collect();
             needs.jobs = super::piles::job_folders(&project.place().state)
                 .into_iter()
                 .filter(|name| is_job_open(project, name))
@@ -54,6 +59,12 @@ impl Needs {
 
     pub(super) fn job(&self, folder: &str) -> bool {
         self.jobs.contains(folder) || self.is_asked_about(folder)
+    }
+
+    /// Whether the logs of a task of the server are wanted. One that is over and has failed may be tried
+    /// again, which needs its checkpoint and nothing that its agent said.
+    pub(super) fn served(&self, task: &str) -> bool {
+        self.served.contains(task) || self.is_asked_about(task)
     }
 
     /// Whether a snapshot of a tree is wanted.
@@ -92,10 +103,12 @@ mod tests {
             tasks: [text("T1.2")].into(),
             phases: [2].into(),
             jobs: [text("main.review")].into(),
+            served: [text("task_a")].into(),
             questions: vec![text("run/task T1.3 may it delete `x`?")],
         };
         let logs = ["T1.1", "T1.2", "T1.3", "T1", "phase-1", "phase-2"].map(|it| needs.logs(it));
         assert_eq!(logs, [false, true, true, true, false, true], "T1 may be meant");
+        assert_eq!(["task_a", "task_b"].map(|it| needs.served(it)), [true, false]);
         assert!(needs.job("main.review") && !needs.job("main.ralph"));
         let trees = ["phase-1-x--T1.1-1", "phase-1-x--T1.2-1", "phase-1-x--T1.3-7", "phase-2-y"];
         let snapshots = trees.map(|it| needs.snapshot(&format!("worktree/{it}")));

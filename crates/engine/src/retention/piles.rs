@@ -7,7 +7,7 @@ use std::{
 };
 use waypost_git::{GitError, Trees, tree};
 use waypost_model::{
-    layout::state::{LOGS, WINDOWS},
+    layout::state::{LOGS, TASKS, WINDOWS},
     retention::{Kept, RetentionLimits, excess},
     time::Time,
 };
@@ -96,7 +96,7 @@ pub(super) struct PileFolder {
 }
 
 impl PileFolder {
-    /// Logs and streams of tasks, of phases' checks and of jobs.
+    /// Logs and streams of tasks, of phases' checks, of jobs and of tasks of the server.
     pub(super) fn logs(&self, needs: &Needs) -> Vec<Kept<PiledItem>> {
         let mut found = Vec::new();
         for (name, folder) in folders(&self.state.join(LOGS)) {
@@ -105,6 +105,12 @@ impl PileFolder {
         for (name, folder) in folders(&self.state.join(JOBS)) {
             let is_needed = needs.job(&name);
             let logs = files(&folder, is_needed).into_iter();
+            found.extend(
+                logs.filter(|it| matches!(&it.item, PiledItem::File(path) if is_log(path))),
+            );
+        }
+        for (name, folder) in folders(&self.state.join(TASKS)) {
+            let logs = files(&folder, needs.served(&name)).into_iter();
             found.extend(
                 logs.filter(|it| matches!(&it.item, PiledItem::File(path) if is_log(path))),
             );

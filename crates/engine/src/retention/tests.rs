@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests play the part of tasks")]
 
 use super::*;
+use crate::served;
 use std::{
     collections::BTreeMap,
     fs::{self, File},
@@ -10,8 +11,10 @@ use std::{
 use tempfile::TempDir;
 use waypost_model::{
     actor::Actor,
+    document::ServerTaskId,
     evidence::Evidence,
     run::{Command, Depends, Plan, PlannedTask, Priority, Settings},
+    task::TaskFields,
 };
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
@@ -70,9 +73,16 @@ fn old_logs_go_and_those_of_open_tasks_stay() {
     put(&project, "logs/phase-1/check.log", 40);
     put(&project, "errands/main.review/1.claude.jsonl", 40);
     put(&project, "errands/main.review/record.json", 40);
+    let open = served::create(&mut project, TaskFields::default(), false).unwrap();
+    let over: ServerTaskId = "task_over".parse().unwrap();
+    for id in [&open, &over] {
+        put(&project, &format!("tasks/{id}/1.claude.jsonl"), 40);
+        put(&project, &format!("tasks/{id}/1.log"), 40);
+        put(&project, &format!("tasks/{id}/git/index"), 40);
+    }
     let stock = Stock::of(&mut project).unwrap();
     let logs = &stock.piles().unwrap()[0];
-    assert_eq!((logs.kind, logs.count, logs.going), (PileKind::Logs, 6, 3), "{logs:?}");
+    assert_eq!((logs.kind, logs.count, logs.going), (PileKind::Logs, 10, 5), "{logs:?}");
     stock.reduce().unwrap();
     let there = files.map(|name| is_there(&project, name));
     assert_eq!(there, [false, true, true, false]);
@@ -80,6 +90,9 @@ fn old_logs_go_and_those_of_open_tasks_stay() {
     assert!(is_there(&project, "logs/phase-1/check.log"), "its phase is not over");
     assert!(!is_there(&project, "errands/main.review/1.claude.jsonl"));
     assert!(is_there(&project, "errands/main.review/record.json"), "that is no log");
+    let streams = [&open, &over].map(|it| format!("tasks/{it}/1.claude.jsonl"));
+    assert_eq!(streams.map(|it| is_there(&project, &it)), [true, false]);
+    assert!(is_there(&project, "tasks/task_over/git/index"), "that is no log");
     assert_eq!(stock.piles().unwrap()[0].going, 0);
 }
 

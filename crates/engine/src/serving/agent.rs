@@ -19,11 +19,11 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use waypost_agent::{
     launch::{Conversation, Order, Prompts},
     limits,
-    protocol::Window,
+    protocol::{Spoken, Window},
 };
 use waypost_model::{
     run::{self, Budget, Usage},
-    task::{AttemptPlan, Command, SignalLimits, SpokenSignal, TaskFile, TaskSignal},
+    task::{AttemptPlan, Command, SignalLimits, TaskFile, TaskSignal},
     time::Time,
 };
 use waypost_proc::{Keeper, Report};
@@ -203,15 +203,21 @@ impl TaskAgent {
         Ok(is_news)
     }
 
+    /// Stops it if it has done something that Waypost was not asked about. Says whether it is.
+    pub(super) fn prove(&mut self, project: &mut Project) -> Result<bool, EngineError> {
+        self.process.prove(project)?;
+        Ok(!self.process.life.is_exposed())
+    }
+
     /// What is to be recorded of what it has said by now.
-    pub(super) fn news(&mut self, optional_wait: Duration, now: Time) -> Vec<Command> {
+    pub(super) fn news(&mut self, by: &Reading<'_>, now: Time) -> Vec<Command> {
         let mut commands: Vec<Command> = self.conversation().into_iter().collect();
         // Nothing can be added to the moment at the end of a turn or of the process.
         let heard = match self.has_ended_turn() || self.is_over() {
             true => self.heard.close(),
             false => self.heard.ready(now),
         };
-        commands.extend(hear(self.attempt, spoken(heard, None), optional_wait, now));
+        commands.extend(hear(self.attempt, heard, by, now));
         commands
     }
 
@@ -269,13 +275,23 @@ impl TaskAgent {
     }
 }
 
+/// By what the words of an agent are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading<'a> {
+    /// How long something waits that it asks for and does not need.
+    pub(super) optional_wait: Duration,
+    /// What an end has to name, where that is demanded.
+    pub(super) nonce: Option<&'a str>,
+}
+
 /// What an attempt has said, to be taken in by its task; none if that is nothing.
 pub(super) fn hear(
     attempt: u32,
-    signals: Vec<SpokenSignal>,
-    optional_wait: Duration,
+    said: Vec<Spoken>,
+    by: &Reading<'_>,
     now: Time,
 ) -> Option<Command> {
+    let (signals, optional_wait) = (spoken(said, by.nonce), by.optional_wait);
     // The words of an error may tell when a limit is over.
     let limit_until = signals.iter().find_map(|it| match &it.signal {
         TaskSignal::Problem(problem) => {

@@ -2,18 +2,18 @@
 //! fence that says which of its attempts is the live one.
 
 use crate::{
-    agent::{Transcript, transcript_beside},
+    agent::{Leftovers, Transcript, clear, leftovers, transcript_beside},
     error::EngineError,
     fence::Fence,
     project::ProjectSetup,
     served::task_stream,
 };
 use std::path::PathBuf;
-use waypost_model::{document::ServerTaskId, layout};
+use waypost_model::{document::ServerTaskId, layout, time::Time};
 use waypost_store::file;
 
 /// Where the folders of tasks are, in the journal's folder.
-const FOLDER: &str = "tasks";
+const FOLDER: &str = layout::state::TASKS;
 
 /// The folder of a task: for each attempt `N.log` and its stream.
 #[derive(Clone, Debug)]
@@ -79,6 +79,15 @@ impl TaskFolder {
         Ok(file::remove(&self.fence())?)
     }
 
+    /// Takes what an earlier task of this id has left out of the way; it goes with age.
+    pub(super) fn put_aside(&self, now: Time) -> Result<(), EngineError> {
+        let aside = self.state.join(FOLDER).join(format!("{}.{}", self.id, now.millis()));
+        match self.path().is_dir() {
+            true => Ok(file::rename(&self.path(), &aside)?),
+            false => Ok(()),
+        }
+    }
+
     /// Removes everything: the task is deleted.
     pub(super) fn remove(&self) -> Result<(), EngineError> {
         self.lower_fence()?;
@@ -90,6 +99,19 @@ impl TaskFolder {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether an attempt at a task is at work, or was when its host died.
+pub(crate) fn is_at_work(setup: &ProjectSetup, id: &ServerTaskId) -> Result<bool, EngineError> {
+    Ok(file::Mark::of(&TaskFolder::of(setup, id).fence())?.is_some())
+}
+
+/// Ends what a host that died has left of a task's agents, and waits until it has ended.
+pub(crate) fn end_left(setup: &ProjectSetup, id: &ServerTaskId) -> Result<(), EngineError> {
+    let folder = TaskFolder::of(setup, id);
+    let Leftovers { left, .. } = leftovers(&folder.keepers(), None)?;
+    clear(left, "")?;
+    folder.lower_fence()
 }
 
 /// What an attempt at a task has left: what its agent said, if one was there, and the file with what it

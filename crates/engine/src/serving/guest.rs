@@ -260,7 +260,9 @@ impl TaskGuest {
         }
         let plan = first_plan(&agent);
         tell(project, id, Command::Assign { plan, workspace, met })?;
-        self.onlooker.tell(&format!("{id}: {} works on it", agent.name));
+        let unguarded = agent.unguarded().map(|why| format!(" (unguarded: {why})"));
+        let unguarded = unguarded.unwrap_or_default();
+        self.onlooker.tell(&format!("{id}: {} works on it{unguarded}", agent.name));
         self.notice(project, id)
     }
 

@@ -18,14 +18,17 @@ mod kind;
 mod order;
 mod questions;
 mod room;
+mod scan;
 mod signals;
 mod verify;
 mod workspaces;
 
 pub use archive::{Archive, archive};
 pub use folder::attempt_output;
+pub(crate) use folder::{end_left, is_at_work};
 pub use guest::ServeOptions;
 pub(crate) use guest::TaskGuest;
+pub(crate) use scan::{LostWorkspace, lost_workspaces, take_up_workspaces};
 
 use crate::{error::EngineError, project::Project};
 use waypost_model::{document::ServerTaskId, machine::Machine as _, task::ServedTask};

@@ -3,20 +3,21 @@
 //! Nothing here remembers what has to be done: that follows from the task as the journal has it and from
 //! what there is of processes. So a host that comes after one that died goes on by the same steps.
 
+mod aside;
 mod keep;
 mod start;
 
 pub(super) use start::first_plan;
 
+use self::aside::PuttingAside;
 use super::{
-    agent::{TaskAgent, hear},
+    agent::{Reading, TaskAgent, hear},
     brief::TaskBrief,
     checkpoints::{Keeping, Moment},
     folder::TaskFolder,
     kind,
     order::PhaseOrder,
     questions,
-    signals::spoken,
     verify::Verification,
     workspaces::WorkspacesHome,
 };
@@ -24,7 +25,7 @@ use crate::{
     accounts::{self, accounts_stream},
     agent::{
         self, AgentEnd, Circumstances, Halt, Leftovers, Meter, ProcessEnd, Slots, Told, Trouble,
-        clear, end_unseen, leftovers, stream_path,
+        clear, end_unseen, leftovers, prove_unseen, stream_path,
     },
     error::EngineError,
     guest::Waits,
@@ -45,6 +46,7 @@ use waypost_model::{
     time::Time,
 };
 use waypost_proc::{Ended, Keeper, Refusal, Report};
+use waypost_store::hash;
 
 /// How often an agent that ends its turn without a word of how it stands is reminded.
 const REMINDERS_MAX: u32 = 3;
@@ -54,6 +56,9 @@ const SLOT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often is looked how far the steps of a phase are.
 const SURVEY_INTERVAL: Duration = Duration::from_secs(2);
+
+/// As many letters as no text has by chance.
+const NONCE_LENGTH: usize = 8;
 
 /// What all tasks are done with.
 pub(super) struct Tools {
@@ -78,6 +83,8 @@ pub(super) struct TaskRoom {
     pub(super) id: ServerTaskId,
     stream: StreamName,
     folder: TaskFolder,
+    /// What its agent has to name at the end of a phase, where that is demanded.
+    nonce: Option<String>,
     /// What an earlier host has left was looked for.
     past: Past,
     agent: Option<TaskAgent>,
@@ -85,6 +92,8 @@ pub(super) struct TaskRoom {
     making: Option<Threaded<Result<(), EngineError>>>,
     is_made: bool,
     keeping: Option<Keeping>,
+    /// What an attempt left that went past the hook is being put aside.
+    aside: Option<PuttingAside>,
     /// What the last checkpoint was taken for.
     kept: Option<Moment>,
     is_shut_down: bool,
@@ -115,7 +124,7 @@ enum Posture {
 }
 
 fn posture(file: &TaskFile) -> Posture {
-    if !file.is_alive() || file.must_replace() {
+    if !file.is_alive() || file.must_replace() || file.is_taken() {
         return Posture::Gone;
     }
     match file.agent {
@@ -125,17 +134,28 @@ fn posture(file: &TaskFile) -> Posture {
     }
 }
 
+/// What the agent of a task has to name at the end of a phase, where the configuration demands that. It
+/// follows from the journal, so that every host demands the same.
+fn nonce(project: &Project, id: &ServerTaskId) -> Option<String> {
+    let journal =
+        project.journal.as_ref().filter(|_| project.configuration().values.protocol.nonce)?;
+    let hash = hash::sha256_hex(format!("{} {id}", journal.id()).as_bytes());
+    Some(hash.chars().take(NONCE_LENGTH).collect())
+}
+
 impl TaskRoom {
     pub(super) fn new(project: &Project, id: &ServerTaskId) -> Self {
         Self {
             id: id.clone(),
             stream: task_stream(id),
             folder: TaskFolder::of(&project.setup, id),
+            nonce: nonce(project, id),
             past: Past::Unknown,
             agent: None,
             making: None,
             is_made: false,
             keeping: None,
+            aside: None,
             kept: None,
             is_shut_down: false,
             verification: None,
@@ -148,6 +168,7 @@ impl TaskRoom {
         self.agent.iter().for_each(|agent| agent.waits(waits));
         self.making.iter().for_each(|making| making.waits(waits));
         self.keeping.iter().for_each(|keeping| keeping.waits(waits));
+        self.aside.iter().for_each(|aside| aside.waits(waits));
         self.verification.iter().for_each(|verification| verification.waits(waits));
         if let Past::Clearing { clearing, .. } = &self.past {
             clearing.waits(waits);
@@ -170,6 +191,7 @@ impl TaskRoom {
         self.agent.is_none()
             && self.making.is_none()
             && self.keeping.is_none()
+            && self.aside.is_none()
             && self.verification.is_none()
             && matches!(self.past, Past::Known(_))
     }
@@ -200,6 +222,7 @@ impl TaskRoom {
         self.next = None;
         self.look_back(project)?;
         self.finish_keeping(project)?;
+        self.finish_aside(project)?;
         self.listen(project, tools, now)?;
         let Some(file) = self.file(project)? else { return self.leave(project, tools, now) };
         self.direct(project, tools, &file, now)?;
@@ -271,7 +294,8 @@ impl TaskRoom {
     /// What its agent is told first.
     fn told(&self, file: &TaskFile, order: &PhaseOrder, is_known: bool) -> Told {
         let workspace = Self::workspace_folder(file);
-        let brief = TaskBrief { file, order, workspace: &workspace, nonce: None };
+        let nonce = self.nonce.as_deref();
+        let brief = TaskBrief { file, order, workspace: &workspace, nonce };
         let afresh = brief.first();
         let message = if is_known { brief.again() } else { afresh.clone() };
         Told { message, afresh, folder: workspace.to_string_lossy().into_owned() }
@@ -286,9 +310,14 @@ impl TaskRoom {
     ) -> Result<(), EngineError> {
         let Some(agent) = &mut self.agent else { return Ok(()) };
         agent.look(now)?;
-        let news = agent.news(tools.optional_wait, now);
-        self.tell(project, news)?;
-        self.ask(project)?;
+        // What an agent says that went past the hook counts for nothing.
+        if agent.prove(project)? {
+            let reading =
+                Reading { optional_wait: tools.optional_wait, nonce: self.nonce.as_deref() };
+            let news = agent.news(&reading, now);
+            self.tell(project, news)?;
+            self.ask(project)?;
+        }
         let Some(agent) = self.agent.take_if(|agent| agent.is_over()) else { return Ok(()) };
         let (attempt, is_dismissed) = (agent.attempt, agent.is_dismissed);
         let (ended, remains) = agent.close()?;
@@ -313,9 +342,13 @@ impl TaskRoom {
         (attempt, is_dismissed): (u32, bool),
         mut ended: AgentEnd,
     ) -> Result<(), EngineError> {
+        if ended.unproven.is_some() {
+            return self.put_aside(project, attempt, &ended);
+        }
         let (name, now) = (ended.agent.name.clone(), project.clock.now());
-        let signals = spoken(std::mem::take(&mut ended.heard.spoken), None);
-        let heard = hear(attempt, signals, tools.optional_wait, now);
+        let said = std::mem::take(&mut ended.heard.spoken);
+        let reading = Reading { optional_wait: tools.optional_wait, nonce: self.nonce.as_deref() };
+        let heard = hear(attempt, said, &reading, now);
         let mut commands: Vec<Command> = heard.into_iter().collect();
         if let Some(id) = ended.heard.session.clone() {
             let (agent, counted) = (name.clone(), Usage::default());
@@ -408,9 +441,13 @@ impl TaskRoom {
             let exit = Command::Exit { attempt: number, cause: ExitCause::NotStarted, why };
             return self.tell(project, vec![exit]);
         };
+        if self.aside.is_some() {
+            return Ok(());
+        }
         let end = ended.map_or(ProcessEnd::Lost, ProcessEnd::Ended);
         let counted = file.trail.conversation.as_ref().map(|it| it.counted).unwrap_or_default();
-        let ended = end_unseen(agent, &self.folder.log(number), Meter::new(counted), end);
+        let mut ended = end_unseen(agent, &self.folder.log(number), Meter::new(counted), end);
+        prove_unseen(project, &mut ended)?;
         self.conclude(project, tools, (number, false), ended)
     }
 
@@ -480,7 +517,8 @@ impl TaskRoom {
             return agent.attend(now);
         }
         let workspace = Self::workspace_folder(file);
-        let brief = TaskBrief { file, order: &order, workspace: &workspace, nonce: None };
+        let nonce = self.nonce.as_deref();
+        let brief = TaskBrief { file, order: &order, workspace: &workspace, nonce };
         let up_to = file.message_count;
         let text = match file.undelivered().next() {
             Some(_) => brief.messages(),

@@ -44,7 +44,9 @@ fn task_signal(signal: Signal, nonce: Option<&str>) -> Option<TaskSignal> {
         Signal::PhaseComplete { nonce: said, .. } | Signal::CustomComplete { nonce: said }
             if !is_named(&said) =>
         {
-            let why = "it has to end with the word that you were given".to_owned();
+            let nonce = nonce.unwrap_or_default();
+            let why =
+                format!("it has to end with the word that you were given: COMPLETE {nonce} ===");
             let (block, text) = ("COMPLETE".to_owned(), said.unwrap_or_default());
             TaskSignal::Malformed(MalformedBlock { block, why, text })
         }

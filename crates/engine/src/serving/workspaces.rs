@@ -5,7 +5,10 @@ use crate::{
     error::{EngineError, Problem},
     project::ProjectSetup,
 };
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 use waypost_git::workspace::{Workspace, hide_data};
 use waypost_model::{
     code::Code,
@@ -63,6 +66,16 @@ impl WorkspacesHome {
             hide_data(common)?;
         }
         Ok(())
+    }
+
+    /// The tasks that have a workspace here.
+    pub(super) fn tasks(&self) -> Vec<ServerTaskId> {
+        let entries = fs::read_dir(self.workspaces()).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let ids = folders.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let mut ids: Vec<ServerTaskId> = ids.collect();
+        ids.sort();
+        ids
     }
 
     /// The workspace of a task of which nothing else is known any more; none: it has none here.

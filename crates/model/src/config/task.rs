@@ -1,4 +1,4 @@
-//! `[task]` and `[pause]`: how tasks of the server are worked on, and how long an agent is paused with
+//! `[task]`, `[protocol]` and `[pause]`: how tasks of the server are worked on, and how long an agent is paused with
 //! its process.
 
 use super::cents;
@@ -58,6 +58,15 @@ impl TaskConfig {
     pub fn checkpoint_interval(&self) -> Duration {
         minutes(self.checkpoint_minutes.max(1))
     }
+}
+
+/// `[protocol]`: how agents of tasks say how they stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProtocolConfig {
+    /// Whether the end of a phase has to name a word that its agent was told, so that no text which it
+    /// only repeats ends a phase.
+    pub nonce: bool,
 }
 
 /// `[pause]`: what becomes of the process of an agent that is paused.

@@ -87,6 +87,9 @@ pub enum Command {
 
     /// Anyone: stops the agent until a person resumes it.
     Pause { why: String },
+    /// Person: takes the conversation over. The agent's process ends, and nothing is started until it is
+    /// resumed.
+    TakeOver,
     /// Anyone, but what a person paused only by a person: goes on.
     Resume,
     /// Engine: the agent met a limit or cannot work for a reason that is not the task's.

@@ -204,7 +204,30 @@ impl TaskFile {
             return Ok(Decision::nothing());
         }
         let (since, by, why, kept) = (asked.now, asked.by.clone(), why.to_owned(), None);
-        Ok(Decision::events([Event::Paused { pause: PersonPause { since, by, why, kept } }]))
+        let pause = PersonPause { since, by, why, kept, is_taken: false };
+        Ok(Decision::events([Event::Paused { pause }]))
+    }
+
+    /// A person takes the conversation over; it goes on when the person resumes it.
+    pub(super) fn take_over(&self, asked: &Asked<'_>) -> Result<Decision<Event>, Rejected> {
+        if !asked.by.is_person() {
+            return Err(Rejected::reserved("taking over a conversation"));
+        }
+        if self.status != ServerTaskStatus::InProgress {
+            return Err(self.unfit("taken over", "only what is in progress can be"));
+        }
+        if self.is_quarantined() {
+            return Err(self.unfit("taken over", "what its agent did has to be looked at first"));
+        }
+        if self.trail.conversation.is_none() {
+            let message = format!("no agent has worked on {}: there is nothing to open", self.id);
+            let step = NextStep::ShowServedTask { task: self.id.clone() };
+            return Err(Rejected::rule(Code::NoConversation, message).next(step));
+        }
+        let (since, by, kept) = (asked.now, asked.by.clone(), None);
+        let why = "its conversation is open".to_owned();
+        let pause = PersonPause { since, by, why, kept, is_taken: true };
+        Ok(Decision::events([Event::Paused { pause }]))
     }
 
     /// A person's pause ends first; asked once more, the person ends a limit before its time.
@@ -261,7 +284,7 @@ impl TaskFile {
         let held = parked.cause.holds_agent();
         let held =
             held.then(|| Effect::Account(accounts::Command::Hold { parked: parked.clone() }));
-        let asks = parked.cause.is_unavailable() || parked.cause == ParkCause::Budget;
+        let asks = parked.cause.is_asked_once() || parked.cause == ParkCause::Budget;
         let ask = asks.then(|| Effect::Ask(ask::limit(&self.id, parked)));
         let decision = Decision::events([Event::Limited { parked: parked.clone() }]);
         timer.into_iter().chain(held).chain(ask).fold(decision, Decision::with)
@@ -331,7 +354,7 @@ impl TaskFile {
             return Decision::nothing();
         }
         let (why, kept) = (why.to_owned(), kept.map(str::to_owned));
-        let pause = PersonPause { since: now, by: Actor::Waypost, why, kept };
+        let pause = PersonPause { since: now, by: Actor::Waypost, why, kept, is_taken: false };
         let ask = Effect::Ask(ask::quarantine(&self.id, attempt, &pause));
         Decision::events([Event::Quarantined { attempt, pause }]).with(ask)
     }

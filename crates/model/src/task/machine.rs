@@ -213,6 +213,7 @@ impl TaskFile {
             Command::Decline { item } => self.decline(*item, asked)?,
             Command::Tell { text } => self.tell(text, by)?,
             Command::Pause { why } => self.pause(why, asked)?,
+            Command::TakeOver => self.take_over(asked)?,
             Command::Resume => self.resume(by)?,
             Command::EndLimit => self.end_limit(asked)?,
             Command::Cancel { why } => self.cancel(why)?,

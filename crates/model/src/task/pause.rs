@@ -26,6 +26,14 @@ pub struct PersonPause {
     /// Where the tree of an attempt is kept that had no proof of life.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
+    /// Whether the person has the conversation open: then its agent has no process.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_taken: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl TaskPauses {

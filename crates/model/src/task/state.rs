@@ -10,6 +10,7 @@ use super::{
     review::{ClaimStage, PhaseClaim, TaskReport, TaskReview},
 };
 use crate::{
+    actor::Actor,
     document::{
         ServerTaskId,
         server::{AgentStatus, ServerTaskStatus},
@@ -198,6 +199,16 @@ impl TaskFile {
     /// Whether nothing can happen to it any more but being tried again, hidden or deleted.
     pub fn is_over(&self) -> bool {
         matches!(self.status, ServerTaskStatus::Completed | ServerTaskStatus::Failed)
+    }
+
+    /// Whether a person has its conversation open.
+    pub fn is_taken(&self) -> bool {
+        self.pauses.person.as_ref().is_some_and(|pause| pause.is_taken)
+    }
+
+    /// Whether it waits for a person because an attempt went past the hook.
+    pub fn is_quarantined(&self) -> bool {
+        self.pauses.person.as_ref().is_some_and(|pause| pause.by == Actor::Waypost)
     }
 
     /// Whether an agent of it may have a process: in progress, or in review.

@@ -193,7 +193,8 @@ fn task_lines(file: &TaskFile, now: waypost_model::time::Time) -> Vec<String> {
     if file.claim.is_some_and(|claim| claim.stage == ClaimStage::Escalated) {
         add("escalated", "its phase did not hold; a person decides in the inbox".to_owned());
     }
-    let retry = file.retry_of.as_ref().map(|it| it.task.to_string());
+    let others = file.retry_of.as_ref().filter(|it| it.task != file.id);
+    let retry = others.map(|it| it.task.to_string());
     add("tries again", retry.unwrap_or_default());
     add("reason", file.reason.clone().unwrap_or_default());
     add("tried again as", file.retried_as.as_ref().map(ToString::to_string).unwrap_or_default());

@@ -33,7 +33,8 @@ impl TaskRoom {
         file: &TaskFile,
         now: Time,
     ) -> Result<(), EngineError> {
-        let wants = posture(file) == Posture::Work || file.must_replace() && file.wants_agent();
+        let is_due = file.must_replace() && file.wants_agent() && !file.is_taken();
+        let wants = posture(file) == Posture::Work || is_due;
         if !wants {
             return Ok(());
         }

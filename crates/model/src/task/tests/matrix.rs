@@ -9,7 +9,7 @@ use crate::{
 
 command_variants!(Command: Create, Edit, Submit, Assign, Engage, Launch, Converse, Exit, Account,
     Deliver, Hear, Ask, Observe, Verify, GiveUpVerifying, Approve, RequestChanges, Decide, Answer,
-    Provide, Decline, Tell, Pause, Resume, Limit, EndLimit, Quarantine, Cancel, Fail, Retry, Archive,
+    Provide, Decline, Tell, Pause, TakeOver, Resume, Limit, EndLimit, Quarantine, Cancel, Fail, Retry, Archive,
     Delete, Checkpoint, Restore, LoseDependency, DropDependency, Align);
 
 fn states() -> Vec<(&'static str, World)> {
@@ -131,6 +131,7 @@ fn later_commands() -> Vec<(&'static str, Actor, Command)> {
         ("decline", mina(), Command::Decline { item: key(1, 10) }),
         ("tell", mina(), Command::Tell { text: "quick".into() }),
         ("pause", mina(), pause()),
+        ("take over", mina(), Command::TakeOver),
         ("resume", mina(), Command::Resume),
         (
             "limit",

@@ -57,6 +57,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "scale", package: "waypost", folder: "crates/cli" },
     Bench { name: "agents", package: "waypost", folder: "crates/cli" },
     Bench { name: "trees", package: "waypost", folder: "crates/cli" },
+    Bench { name: "tasks", package: "waypost", folder: "crates/cli" },
 ];
 
 pub(crate) fn run(names: &[String], effort: Effort) -> Result<()> {

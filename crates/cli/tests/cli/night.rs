@@ -1,0 +1,256 @@
+//! A night of `waypost serve` in fast motion: tasks of all types by agents that break by chance, and kills of
+//! everything by chance. In the morning nothing is left open, nothing runs, and nothing has piled up.
+//!
+//! The ordinary run takes a handful of tasks; `WAYPOST_FAULTS=full` takes 200, `WAYPOST_FAULTS_SEED` draws
+//! other faults.
+
+use crate::{
+    execute::{alive, comes_within, kill_all},
+    harness::USER_CONFIG,
+    shop::{Shop, deliverables, say, steps, verdict, write},
+    terminal::no_person_is_here,
+};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+/// A small generator, the same everywhere.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        ((mixed ^ (mixed >> 27)) >> 16) % sides
+    }
+}
+
+/// What a phase of each type is to leave.
+fn documents(kind: &str, phase: u32) -> Vec<Value> {
+    let text = "A sentence of a document that says something. ".repeat(30);
+    let names: &[&str] = match (kind, phase) {
+        ("create_app", phase) => return deliverables(phase),
+        ("modify_app", 1) => {
+            &["analysis/01_structure", "analysis/02_dependencies", "analysis/current_state"]
+        }
+        ("modify_app", 2) => &[
+            "planning/01_scope",
+            "planning/02_impact",
+            "planning/modification_plan",
+            "planning/04_test_plan",
+        ],
+        ("modify_app", 3) => &[
+            "implementation/01_prepare",
+            "implementation/02_data",
+            "implementation/03_logic",
+            "implementation/04_interface",
+            "implementation/05_tests",
+            "implementation/06_cleanup",
+        ],
+        ("modify_app", _) => {
+            &["verification/01_regression", "verification/02_acceptance", "verification/03_report"]
+        }
+        ("workflow", 1) => &["planning/workflow_requirements"],
+        ("workflow", 2) => &["design/workflow_design"],
+        ("workflow", 3) => return vec![write("src/main.txt", "code")],
+        _ => &["verification/report"],
+    };
+    names.iter().map(|name| write(&format!("docs/{name}.md"), &text)).collect()
+}
+
+/// What the agent of a task does from a phase on.
+fn from_phase(kind: &str, phase: u32) -> Vec<Value> {
+    let mut all = Vec::new();
+    for phase in phase..=4 {
+        all.extend(documents(kind, phase));
+        all.push(say(&format!("=== PHASE {phase} COMPLETE ===")));
+        all.push(json!({"turn_end": true}));
+    }
+    all
+}
+
+/// The attempts at a piece of work: some of the first ones break, in all the ways that agents have.
+fn attempts(dice: &mut Dice, well: &[Value]) -> Value {
+    let mut all = Vec::new();
+    for _ in 0..2 {
+        let fault = match dice.roll(8) {
+            0 => json!({"crash": 3}),
+            1 => json!({"crash": "SIGKILL"}),
+            2 => json!({"exit": 0}),
+            3 => json!({"limit": {"resets_in_s": 1}}),
+            4 => json!({"garbage": true}),
+            _ => break,
+        };
+        let half = usize::try_from(dice.roll(well.len() as u64)).unwrap();
+        let mut broken = well[..half].to_vec();
+        broken.push(fault);
+        all.push(steps(&broken));
+    }
+    all.push(steps(well));
+    json!(all)
+}
+
+/// A night of a shop.
+struct Night {
+    shop: Shop,
+    dice: Dice,
+    ids: Vec<String>,
+}
+
+impl Night {
+    fn begin(count: usize, seed: u64) -> Self {
+        let mut shop = Shop::new(&json!({}));
+        let config = shop.project.read(USER_CONFIG).replace("[run]\n", "[run]\nmax_agents = 8\n");
+        shop.project.write(USER_CONFIG, &config);
+        let mut dice = Dice(seed);
+        let (mut ids, mut tasks) = (Vec::new(), json!({}));
+        for number in 0..count {
+            // Most have no reviews, each of which takes a person.
+            let kind = match number % 16 {
+                3 => "create_app",
+                7 => "modify_app",
+                11 => "workflow",
+                _ => "custom",
+            };
+            let line = format!("'Task {number}' --type {kind} --description 'Do it.'");
+            let id = shop.new_task(&line);
+            if kind == "custom" {
+                let done = [write("note.txt", "x"), say("=== CUSTOM TASK COMPLETE ===")];
+                tasks[format!("{id}.0")] = attempts(&mut dice, &done);
+            }
+            for phase in 1..=4_u32 {
+                if kind != "custom" {
+                    tasks[format!("{id}.{phase}")] = attempts(&mut dice, &from_phase(kind, phase));
+                    let passes = steps(&[verdict(true, "")]);
+                    tasks[format!("{id}.{phase}.verification")] = json!([passes]);
+                }
+            }
+            ids.push(id);
+        }
+        shop.script(&tasks);
+        shop.serve();
+        for id in &ids {
+            shop.project.must(&format!("task submit {id}"));
+        }
+        Self { shop, dice, ids }
+    }
+
+    /// How many tasks are in which state.
+    fn states(&self) -> BTreeMap<String, usize> {
+        let mut found = BTreeMap::new();
+        for row in self.shop.project.json("task list --limit 1000").as_array().unwrap() {
+            *found.entry(row["status"].as_str().unwrap().to_owned()).or_default() += 1;
+        }
+        found
+    }
+
+    /// Something breaks, or nothing does.
+    fn strike(&mut self) {
+        let some = |dice: &mut Dice, pids: Vec<u32>| {
+            let at = usize::try_from(dice.roll(pids.len().max(1) as u64)).unwrap();
+            pids.into_iter().nth(at).into_iter().collect::<Vec<_>>()
+        };
+        match self.dice.roll(12) {
+            0 => {
+                self.shop.kill_host();
+                self.shop.serve();
+            }
+            1 => kill_all(
+                some(&mut self.dice, alive("/keepers"))
+                    .into_iter()
+                    .filter(|pid| self.shop.processes().contains(pid))
+                    .collect(),
+            ),
+            2 => {
+                let talks = self.shop.project.base().join("talks");
+                let agents = alive(talks.to_str().unwrap());
+                kill_all(some(&mut self.dice, agents));
+            }
+            _ => {}
+        }
+    }
+
+    /// A person approves what waits.
+    fn approve(&self) {
+        let entries = self.shop.project.json("inbox");
+        for entry in entries.as_array().unwrap() {
+            let (id, kind) = (entry["id"].as_str().unwrap(), entry["kind"].as_str().unwrap());
+            match kind {
+                "review" => drop(self.shop.project.person_must(&format!("inbox approve {id}"))),
+                "escalation" => drop(self.shop.project.as_person(&format!("inbox retry {id}"))),
+                other => panic!("{other} waits: {entry}"),
+            }
+        }
+    }
+
+    fn play(&mut self, patience: Duration) {
+        let began = Instant::now();
+        let is_over = |states: &BTreeMap<String, usize>, count: usize| {
+            let of = |word: &str| states.get(word).copied().unwrap_or(0);
+            of("completed") + of("failed") == count
+        };
+        loop {
+            let states = self.states();
+            if is_over(&states, self.ids.len()) {
+                break;
+            }
+            assert!(began.elapsed() < patience, "{states:?}\n{}", self.shop.said());
+            self.strike();
+            self.approve();
+        }
+    }
+
+    /// In the morning.
+    fn check(&mut self) {
+        let shop = &self.shop;
+        assert!(comes_within(60, || shop.processes().len() <= 1), "{:?}", shop.processes());
+        let host = shop.server.as_ref().unwrap().id();
+        let open = fs::read_dir(format!("/proc/{host}/fd")).unwrap().count();
+        assert!(open < 64, "the host holds {open} files open");
+        let states = self.states();
+        // An agent that breaks three times in a row without having achieved anything fails its task.
+        assert!(states["completed"] * 10 >= self.ids.len() * 8, "{states:?}");
+        self.shop.end();
+        let project = &self.shop.project;
+        assert_eq!(self.shop.processes(), Vec::<u32>::new());
+        assert_eq!(open_effects(&project.journal()), 0);
+        let left = |path: &Path| fs::read_dir(path).map_or(0, Iterator::count);
+        assert_eq!(left(&project.journal().join("fences")), 0, "no attempt is live");
+        for id in &self.ids {
+            let folder = project.journal().join("tasks").join(id);
+            assert_eq!(left(&folder.join("keepers")), 0, "{id} has no keeper");
+            let transitions = self.shop.transitions(id);
+            let ends = transitions
+                .iter()
+                .filter(|it| it.ends_with(" completed") || it.ends_with(" failed"));
+            assert_eq!(ends.count(), 1, "{id} ends once: {transitions:?}");
+        }
+        for finding in project.json("doctor").as_array().unwrap() {
+            assert_ne!(finding["verdict"], "bad", "{finding}");
+        }
+    }
+}
+
+/// How many effects are not performed; those of a time yet to come are the reminders of open entries.
+fn open_effects(journal: &Path) -> u64 {
+    let db = rusqlite::Connection::open(journal.join("journal.db")).unwrap();
+    db.query_row("SELECT count(*) FROM effect WHERE done_at IS NULL", [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn faults_night_of_a_server_leaves_nothing_behind() {
+    if no_person_is_here() {
+        return;
+    }
+    let is_full = env::var("WAYPOST_FAULTS").as_deref() == Ok("full");
+    let seed = env::var("WAYPOST_FAULTS_SEED").ok().and_then(|it| it.parse().ok()).unwrap_or(1);
+    let (count, patience) = if is_full { (200, 3_000) } else { (8, 240) };
+    eprintln!("{count} tasks, seed {seed}");
+    let mut night = Night::begin(count, seed);
+    night.play(Duration::from_secs(patience));
+    night.check();
+}

@@ -161,9 +161,9 @@ pub enum Capability {
 pub enum CallGuard {
     /// Our hook, by the id that the call has in the stream: a call without a verdict went past it.
     Hook,
-    /// Whoever answers the program's requests for permission; what it does not ask for is not judged.
+    /// The one who answers the program's requests for permission; what it does not ask for is not judged.
     Requests,
-    /// Nobody, or that cannot be told from the stream.
+    /// None that the stream could tell of.
     None,
 }
 

@@ -115,7 +115,7 @@ pub fn take_over_served(project: &mut Project, id: &ServerTaskId) -> Result<Open
         if !serving::is_at_work(&project.setup, id)? {
             return Ok(opened);
         }
-        // A host that lives ends it; where there is none, nobody else does.
+        // A host that lives ends it; where there is none, it is ended here.
         if let Some(_alone) = alone(project)? {
             serving::end_left(&project.setup, id)?;
         }

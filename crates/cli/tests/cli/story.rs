@@ -15,7 +15,7 @@ use std::{env, fs};
 /// What may be killed where the task waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Victim {
-    Nobody,
+    None,
     Host,
     Keeper,
     Agent,
@@ -106,12 +106,12 @@ impl Story {
         Self { shop, id, canary: Canary::new(adapter), victims }
     }
 
-    /// The task has come to a point: somebody is killed there.
+    /// The task has come to a point: a process is killed there.
     fn strike(&mut self, point: &str) {
-        let victim = self.victims.pop().unwrap_or(Victim::Nobody);
+        let victim = self.victims.pop().unwrap_or(Victim::None);
         eprintln!("{point}: {victim:?} is killed");
         match victim {
-            Victim::Nobody => {}
+            Victim::None => {}
             Victim::Host => {
                 self.shop.kill_host();
                 self.shop.serve();

@@ -120,10 +120,9 @@ impl ParkCause {
             Self::SignIn => format!("sign in with {agent}'s program, or set its key"),
             Self::Credit => format!("add credit to {agent}'s account"),
             Self::Budget => "give it a larger budget".to_owned(),
-            Self::Unproven => format!(
-                "find out why {agent}'s hook was not asked (`waypost agents check {agent}`), and look \
-                 at what it left"
-            ),
+            Self::Unproven => {
+                format!("find out why {agent}'s hook was not asked, and look at what it left")
+            }
         }
     }
 }

@@ -85,7 +85,7 @@ pub(crate) struct AgentEnd {
     pub(crate) meter: Meter,
     pub(crate) end: ProcessEnd,
     pub(crate) halt: Option<Halt>,
-    /// What it has done that nobody was asked about: it waits for a person, and what it left counts
+    /// What it has done that the hook was not asked about: it waits for a person, and what it left counts
     /// for nothing.
     pub(crate) unproven: Option<String>,
     /// Whether its keeper stopped it in the middle of a turn, by no word of an engine: what it said

@@ -69,7 +69,7 @@ pub(crate) struct Supervision {
     /// Whether all of its tree stands still; none: that is not known of one that was taken over.
     is_paused: Option<bool>,
     halt: Option<Halt>,
-    /// What it has done that nobody was asked about.
+    /// What it has done that the hook was not asked about.
     unproven: Option<String>,
     /// When it is stopped if it does not end by itself.
     stop_at: Option<Time>,
@@ -281,7 +281,7 @@ impl Supervision {
         std::mem::take(&mut self.dialogue.heard.made)
     }
 
-    /// It has done something that nobody was asked about: whatever else it was to end for, it is
+    /// It has done something that the hook was not asked about: whatever else it was to end for, it is
     /// stopped for that.
     pub(super) fn expose(&mut self, why: String) {
         self.unproven.get_or_insert(why);
@@ -290,7 +290,7 @@ impl Supervision {
         }
     }
 
-    /// Whether it was found to have done something that nobody was asked about: what it says counts
+    /// Whether it was found to have done something that the hook was not asked about: what it says counts
     /// for nothing.
     pub(crate) fn is_exposed(&self) -> bool {
         self.unproven.is_some()

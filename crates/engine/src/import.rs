@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use waypost_model::{code::Code, machine::Rejected};
 use waypost_store::{
     file,
-    import::{self, BacklogFile, Converted, Shelf},
+    import::{self, Backlog, BacklogFile, Converted, Shelf},
 };
 
 /// The largest file that is read.
@@ -16,24 +16,30 @@ const FILE_SIZE_MAX: u64 = 64 << 20;
 const FILES_MAX: usize = 20_000;
 
 /// The folders of a backlog that hold tasks.
-const SHELVES: [(&str, Shelf); 4] = [
+const SHELVES: [(&str, Shelf); 5] = [
     ("tasks", Shelf::Tasks),
     ("completed", Shelf::Completed),
     ("drafts", Shelf::Drafts),
     ("archive/tasks", Shelf::Archive),
+    ("archive/drafts", Shelf::Drafts),
 ];
 
 /// The folders of a backlog that hold something else.
-const OTHERS: [&str; 3] = ["docs", "decisions", "milestones"];
+const OTHERS: [&str; 4] = ["docs", "decisions", "milestones", "archive/milestones"];
+
+/// Where a backlog says which statuses there are.
+const CONFIG: &str = "config.yml";
+
+/// Where Task Master has its list, below its folder.
+const LIST: &str = "tasks/tasks.json";
 
 /// Reads the tasks of another tool: a `tasks.json` of Task Master, or the folder of Backlog.md.
 pub fn read_foreign(path: &Path, project: &str) -> Result<Converted, EngineError> {
-    let is_folder = path.is_dir();
-    let converted = if is_folder {
-        let (files, others) = read_backlog(path)?;
-        import::backlog(&files, &others, project)
-    } else {
-        import::task_master(&read_text(path)?, project)
+    let list = path.join(LIST);
+    let converted = match path.is_dir() {
+        true if list.is_file() => import::task_master(&read_text(&list)?, project),
+        true => import::backlog(&read_backlog(path)?, project),
+        false => import::task_master(&read_text(path)?, project),
     };
     converted.map_err(|error| {
         let hint = "a tasks.json of Task Master, or the folder of Backlog.md";
@@ -57,26 +63,30 @@ fn read_text(path: &Path) -> Result<String, EngineError> {
         .map_err(|_| Problem::new(Code::NotText, format!("{} is not UTF-8", path.display())).into())
 }
 
-fn read_backlog(folder: &Path) -> Result<(Vec<BacklogFile>, Vec<String>), EngineError> {
-    let inner = folder.join("backlog");
-    let root: PathBuf = if folder.join("tasks").is_dir() { folder.to_owned() } else { inner };
-    let mut files = Vec::new();
+fn read_backlog(folder: &Path) -> Result<Backlog, EngineError> {
+    let inner = [PathBuf::new(), "backlog".into(), ".backlog".into()].map(|it| folder.join(it));
+    let root = inner.into_iter().find(|root| root.join("tasks").is_dir());
+    let root = root.unwrap_or_else(|| folder.to_owned());
+    let mut backlog = Backlog::default();
     for (name, shelf) in SHELVES {
         for file_name in markdown_in(&root.join(name))? {
-            if files.len() >= FILES_MAX {
+            if backlog.files.len() >= FILES_MAX {
                 let message = format!("{} has more than {FILES_MAX} tasks", folder.display());
                 return Err(Problem::new(Code::TooLarge, message).into());
             }
             let text = read_text(&root.join(name).join(&file_name))?;
-            files.push(BacklogFile { name: format!("{name}/{file_name}"), shelf, text });
+            backlog.files.push(BacklogFile { name: format!("{name}/{file_name}"), shelf, text });
         }
     }
-    let mut others = Vec::new();
     for name in OTHERS {
         let found = markdown_in(&root.join(name))?;
-        others.extend(found.into_iter().map(|file| format!("{name}/{file}")));
+        backlog.others.extend(found.into_iter().map(|file| format!("{name}/{file}")));
     }
-    Ok((files, others))
+    if root.join(CONFIG).is_file() {
+        backlog.config = Some(read_text(&root.join(CONFIG))?);
+        backlog.others.push(CONFIG.to_owned());
+    }
+    Ok(backlog)
 }
 
 fn markdown_in(folder: &Path) -> Result<Vec<String>, EngineError> {

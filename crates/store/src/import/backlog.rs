@@ -2,7 +2,10 @@
 
 use super::{
     ImportError,
-    plan::{Converted, ForeignList, ForeignStanding, ForeignTask, convert},
+    plan::{
+        Converted, ForeignFamily, ForeignList, ForeignStanding, ForeignTask, ShelvedTask, convert,
+        join_families,
+    },
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -28,107 +31,170 @@ pub struct BacklogFile {
     pub text: String,
 }
 
-/// Takes over the files of a backlog. `others` are files that are no tasks.
-pub fn backlog(
-    files: &[BacklogFile],
-    others: &[String],
-    project: &str,
-) -> Result<Converted, ImportError> {
-    let mut remarks: Vec<String> =
-        others.iter().map(|name| format!("{name} is no task and stays where it is")).collect();
-    let mut tasks = Vec::new();
+/// A folder of Backlog.md.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    pub files: Vec<BacklogFile>,
+    /// Names of files that are no tasks.
+    pub others: Vec<String>,
+    /// The text of its `config.yml`.
+    pub config: Option<String>,
+}
+
+/// Takes over the files of a backlog.
+pub fn backlog(folder: &Backlog, project: &str) -> Result<Converted, ImportError> {
+    let stays = |name: &String| format!("{name} is no task and stays where it is");
+    let mut reading = BacklogReading {
+        last_status: folder.config.as_deref().and_then(last_status),
+        remarks: folder.others.iter().map(stays).collect(),
+    };
+    let (mut tasks, mut shelved, mut families) = (Vec::new(), Vec::new(), Vec::new());
     let mut used = BTreeSet::new();
-    for file in files {
-        let task = read(file, &mut remarks)
-            .map_err(|error| ImportError(format!("{}: {error}", file.name)))?;
-        if !used.insert(task.numbers.clone()) {
+    for file in &folder.files {
+        let at_fault = |error| ImportError(format!("{}: {error}", file.name));
+        let read = reading.read(file).map_err(at_fault)?;
+        // Drafts have a series of their own, and the number of an archived task may be given again.
+        if matches!(file.shelf, Shelf::Drafts | Shelf::Archive) {
+            let ForeignTask { title, parts, .. } = read.task;
+            shelved.push(ShelvedTask { own: read.own, title, parts });
+            continue;
+        }
+        if !used.insert(read.task.numbers.clone()) {
             return Err(ImportError(format!("{}: another file has the same id", file.name)));
         }
-        tasks.push(task);
+        if let Some(parent) = read.parent {
+            families.push(ForeignFamily { parent, child: read.task.numbers.clone() });
+        }
+        tasks.push(read.task);
     }
-    if tasks.is_empty() {
+    if tasks.is_empty() && shelved.is_empty() {
         return Err(ImportError("there is no task in this folder".to_owned()));
     }
     tasks.sort_by(|one, other| one.numbers.cmp(&other.numbers));
-    // A task is done when those below it are.
-    let families: Vec<(usize, Vec<u32>)> = tasks
-        .iter()
-        .filter(|task| task.numbers.len() > 1)
-        .filter_map(|task| {
-            let parent = &task.numbers[..task.numbers.len() - 1];
-            let at = tasks.iter().position(|other| other.numbers == parent)?;
-            Some((at, task.numbers.clone()))
-        })
-        .collect();
-    for (at, child) in families {
-        let waits_already = tasks
-            .iter()
-            .any(|task| task.numbers == child && task.depends.contains(&tasks[at].numbers));
-        if waits_already {
-            continue;
-        }
-        tasks[at].depends.push(child);
-    }
-    convert(project, &[ForeignList { name: "Backlog".to_owned(), tasks }], remarks)
+    join_families(&mut tasks, &families);
+    let list = ForeignList { name: "Backlog".to_owned(), tasks, shelved };
+    convert(project, &[list], reading.remarks)
 }
 
-fn read(file: &BacklogFile, remarks: &mut Vec<String>) -> Result<ForeignTask, ImportError> {
-    let (fields, body) = parts_of(&file.text)?;
-    let text = |name: &str| match fields.get(name) {
+/// The status in which a task is finished: the last of those that a configuration lists.
+fn last_status(config: &str) -> Option<String> {
+    let config: Value = serde_saphyr::from_str(config).ok()?;
+    Some(list_of(config.get("statuses")).pop()?.to_lowercase())
+}
+
+struct BacklogReading {
+    last_status: Option<String>,
+    remarks: Vec<String>,
+}
+
+/// A file that was read.
+struct ReadTask {
+    /// Its id as it stands there.
+    own: String,
+    task: ForeignTask,
+    parent: Option<Vec<u32>>,
+}
+
+impl BacklogReading {
+    fn read(&mut self, file: &BacklogFile) -> Result<ReadTask, ImportError> {
+        let (fields, body) = parts_of(&file.text)?;
+        let text = |name: &str| text_of(&fields, name);
+        let own = text("id");
+        let numbers = numbers(&own)?;
+        let mut parts = Vec::new();
+        let standing = self.standing(file.shelf, &own, text("status"), &mut parts);
+        let priority = match text("priority").to_lowercase().as_str() {
+            "critical" => Some("critical"),
+            "high" => Some("high"),
+            "low" => Some("low"),
+            "medium" | "" => None,
+            other => {
+                self.remarks.push(format!("the priority `{other}` of {own} is none: it is text"));
+                parts.push(("priority".to_owned(), other.to_owned()));
+                None
+            }
+        };
+        let names = list_of(fields.get("assignee"));
+        let owner = names.first().map(|name| name.trim_start_matches('@').to_owned());
+        if names.len() > 1 {
+            parts.push(("assignee".to_owned(), names.join(", ")));
+            self.remarks
+                .push(format!("{own} has {} assignees: the first is its owner", names.len()));
+        }
+        let depends = self.depends(&own, &list_of(fields.get("dependencies")))?;
+        let parent = match text("parent_task_id").as_str() {
+            "" => (numbers.len() > 1).then(|| numbers[..numbers.len() - 1].to_vec()),
+            parent => Some(self::numbers(parent)?),
+        };
+        parts.extend(rest_of(&fields));
+        parts.push(("text".to_owned(), body.to_owned()));
+        let title = match text("title").as_str() {
+            "" => own.clone(),
+            title => title.to_owned(),
+        };
+        let task = ForeignTask { numbers, title, standing, depends, priority, owner, parts };
+        Ok(ReadTask { own, task, parent })
+    }
+
+    /// Whether a task is finished; a status that is neither that nor the first one is text.
+    fn standing(
+        &mut self,
+        shelf: Shelf,
+        own: &str,
+        status: String,
+        parts: &mut Vec<(String, String)>,
+    ) -> ForeignStanding {
+        let word = status.to_lowercase();
+        let is_done = match &self.last_status {
+            Some(last) => *last == word,
+            None => matches!(word.as_str(), "done" | "completed"),
+        };
+        let is_known = is_done || matches!(word.as_str(), "to do" | "todo" | "draft" | "");
+        if !is_known {
+            self.remarks.push(format!("{own} was `{status}`: that is text"));
+            parts.push(("status".to_owned(), status));
+        }
+        match shelf {
+            Shelf::Drafts | Shelf::Archive => ForeignStanding::Aside,
+            Shelf::Completed => ForeignStanding::Done,
+            Shelf::Tasks if is_done => ForeignStanding::Done,
+            Shelf::Tasks => ForeignStanding::Open,
+        }
+    }
+
+    fn depends(&mut self, own: &str, wanted: &[String]) -> Result<Vec<Vec<u32>>, ImportError> {
+        let mut depends = Vec::new();
+        for wanted in wanted {
+            if wanted.to_lowercase().starts_with("draft") {
+                let remark = format!("{own} waited for {wanted}, a draft: it waits for it no more");
+                self.remarks.push(remark);
+                continue;
+            }
+            depends.push(numbers(wanted)?);
+        }
+        Ok(depends)
+    }
+}
+
+fn text_of(fields: &Map<String, Value>, name: &str) -> String {
+    match fields.get(name) {
         Some(Value::String(text)) => text.trim().to_owned(),
         Some(Value::Number(number)) => number.to_string(),
         _ => String::new(),
-    };
-    let numbers = numbers(&text("id"))?;
-    let own = text("id");
-    let status = text("status");
-    let word = status.to_lowercase();
-    let is_done = file.shelf == Shelf::Completed || matches!(word.as_str(), "done" | "completed");
-    let standing = match file.shelf {
-        Shelf::Drafts | Shelf::Archive => ForeignStanding::Aside,
-        _ if is_done => ForeignStanding::Done,
-        _ => ForeignStanding::Open,
-    };
-    let mut parts = Vec::new();
-    if !matches!(word.as_str(), "done" | "completed" | "to do" | "todo" | "") {
-        remarks.push(format!("{own} was `{status}`: that is text"));
-        parts.push(("status".to_owned(), status));
     }
-    let priority = match text("priority").to_lowercase().as_str() {
-        "critical" => Some("critical"),
-        "high" => Some("high"),
-        "low" => Some("low"),
-        "medium" | "" => None,
-        other => {
-            parts.push(("priority".to_owned(), other.to_owned()));
-            None
-        }
+}
+
+/// The fields that have no place, as texts.
+fn rest_of(fields: &Map<String, Value>) -> Vec<(String, String)> {
+    let told = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(items) if items.is_empty() => None,
+        Value::Null => None,
+        Value::Array(_) => Some(list_of(Some(value)).join("\n")).filter(|it| !it.is_empty()),
+        other => serde_json::to_string(other).ok(),
     };
-    let names = list_of(fields.get("assignee"));
-    let owner = names.first().map(|name| name.trim_start_matches('@').to_owned());
-    if names.len() > 1 {
-        parts.push(("assignee".to_owned(), names.join(", ")));
-        remarks.push(format!("{own} has {} assignees: the first is its owner", names.len()));
-    }
-    let mut depends = Vec::new();
-    for wanted in list_of(fields.get("dependencies")) {
-        depends.push(self::numbers(&wanted)?);
-    }
-    for (name, value) in fields.iter().filter(|(name, _)| !KNOWN.contains(&name.as_str())) {
-        let told = match value {
-            Value::String(text) => text.clone(),
-            Value::Array(items) if items.is_empty() => continue,
-            Value::Null => continue,
-            other => serde_json::to_string(other).unwrap_or_default(),
-        };
-        parts.push((name.clone(), told));
-    }
-    parts.push(("text".to_owned(), body.to_owned()));
-    let title = match text("title").as_str() {
-        "" => own,
-        title => title.to_owned(),
-    };
-    Ok(ForeignTask { numbers, title, standing, depends, priority, owner, parts })
+    let others = fields.iter().filter(|(name, _)| !KNOWN.contains(&name.as_str()));
+    others.filter_map(|(name, value)| Some((name.clone(), told(value)?))).collect()
 }
 
 /// The fields between the first two lines of dashes, and the text behind them.

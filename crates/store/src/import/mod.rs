@@ -10,7 +10,7 @@ mod task_master;
 #[cfg(test)]
 mod tests;
 
-pub use backlog::{BacklogFile, Shelf, backlog};
+pub use backlog::{Backlog, BacklogFile, Shelf, backlog};
 pub use plan::Converted;
 pub use task_master::task_master;
 

@@ -50,6 +50,72 @@ pub(super) struct ForeignTask {
 pub(super) struct ForeignList {
     pub name: String,
     pub tasks: Vec<ForeignTask>,
+    /// What has an id of another series, or one that was given again: text, and never waited for.
+    pub shelved: Vec<ShelvedTask>,
+}
+
+/// A draft or an archived task.
+#[derive(Clone, Debug)]
+pub(super) struct ShelvedTask {
+    /// Its id as the other tool writes it.
+    pub own: String,
+    pub title: String,
+    pub parts: Vec<(String, String)>,
+}
+
+/// A task and one below it, by their numbers.
+pub(super) struct ForeignFamily {
+    pub parent: Vec<u32>,
+    pub child: Vec<u32>,
+}
+
+/// Lets tasks wait for those below them, and these for what their task waits for. What would make a
+/// circle is left out: there the tasks themselves already say in which order they come.
+pub(super) fn join_families(tasks: &mut [ForeignTask], families: &[ForeignFamily]) {
+    let places: BTreeMap<Vec<u32>, usize> =
+        tasks.iter().enumerate().map(|(at, task)| (task.numbers.clone(), at)).collect();
+    for family in families {
+        let (Some(&parent), Some(&child)) = (places.get(&family.parent), places.get(&family.child))
+        else {
+            continue;
+        };
+        for wanted in tasks[parent].depends.clone() {
+            let is_sibling =
+                families.iter().any(|other| other.parent == family.parent && other.child == wanted);
+            if !is_sibling && !waits_for(tasks, &places, &wanted, &family.child) {
+                add_once(&mut tasks[child].depends, wanted);
+            }
+        }
+        if !waits_for(tasks, &places, &family.child, &family.parent) {
+            add_once(&mut tasks[parent].depends, family.child.clone());
+        }
+    }
+}
+
+fn add_once(list: &mut Vec<Vec<u32>>, numbers: Vec<u32>) {
+    if !list.contains(&numbers) {
+        list.push(numbers);
+    }
+}
+
+/// Whether a task is another one or waits for it, directly or not.
+fn waits_for(
+    tasks: &[ForeignTask],
+    places: &BTreeMap<Vec<u32>, usize>,
+    from: &[u32],
+    to: &[u32],
+) -> bool {
+    let (mut open, mut seen) = (vec![from], BTreeSet::new());
+    while let Some(next) = open.pop() {
+        if next == to {
+            return true;
+        }
+        let task = places.get(next).map(|at| &tasks[*at]);
+        if let Some(task) = task.filter(|_| seen.insert(next)) {
+            open.extend(task.depends.iter().map(Vec::as_slice));
+        }
+    }
+    false
 }
 
 /// Writes lists down as one file, and reads it back.
@@ -100,18 +166,20 @@ impl PlanWriting {
             let _infallible = write!(text, "\n## Phase {number}: {}\n", words(&list.name));
             for task in &list.tasks {
                 match task.standing {
-                    ForeignStanding::Aside => aside.push((number, task)),
+                    ForeignStanding::Aside => {
+                        aside.push((id(number, &task.numbers), &task.title, &task.parts));
+                    }
                     _ => text.push_str(&self.task((number, list), task, plain)),
                 }
             }
+            aside.extend(list.shelved.iter().map(|it| (it.own.clone(), &it.title, &it.parts)));
         }
         if !aside.is_empty() {
             text.push_str("\n## Set aside\n");
-            for (number, task) in aside {
-                let id = id(number, &task.numbers);
+            for (id, title, parts) in aside {
                 self.remarks.push(format!("{id} is not to be done: it is text under `Set aside`"));
-                let _infallible = write!(text, "\n> {id}: {}\n", one_line(&task.title));
-                text.push_str(&quoted(&task.parts));
+                let _infallible = write!(text, "\n> {id}: {}\n", one_line(title));
+                text.push_str(&quoted(parts));
             }
         }
         text

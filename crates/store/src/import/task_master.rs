@@ -2,12 +2,17 @@
 
 use super::{
     ImportError,
-    plan::{Converted, ForeignList, ForeignStanding, ForeignTask, convert},
+    plan::{
+        Converted, ForeignFamily, ForeignList, ForeignStanding, ForeignTask, convert, join_families,
+    },
 };
 use serde_json::{Map, Value};
 
 /// The fields of a task that have a place, or are read here.
 const KNOWN: [&str; 6] = ["id", "title", "status", "dependencies", "priority", "subtasks"];
+
+/// Fields of a subtask that repeat which task it is part of; its id says that.
+const KNOWN_BELOW: [&str; 2] = ["parentTaskId", "parentId"];
 
 /// Takes over the text of a `tasks.json`.
 pub fn task_master(text: &str, project: &str) -> Result<Converted, ImportError> {
@@ -53,25 +58,22 @@ fn remark_rest(what: &str, object: &Map<String, Value>, known: &[&str], remarks:
 
 fn list(tag: &str, tasks: &[Value], remarks: &mut Vec<String>) -> Result<ForeignList, ImportError> {
     let mut all: Vec<ForeignTask> = Vec::new();
+    let mut families = Vec::new();
     for task in tasks {
         let numbers = numbers(task.get("id"), &[])?;
-        let mut parent = read(task, numbers.clone(), &[], remarks)?;
+        let parent = read(task, numbers.clone(), &[], remarks)?;
         let subtasks = task.get("subtasks").and_then(Value::as_array);
-        let mut children = Vec::new();
         for subtask in subtasks.into_iter().flatten() {
             let own = self::numbers(subtask.get("id"), &numbers)?;
             let mut child = read(subtask, own, &numbers, remarks)?;
             // A subtask waits for what its task waits for, never for its task.
             child.depends.retain(|wanted| *wanted != numbers);
-            child.depends.extend(parent.depends.iter().cloned());
             if parent.standing != ForeignStanding::Open && child.standing == ForeignStanding::Open {
                 child.standing = parent.standing;
             }
-            children.push(child);
+            families.push(ForeignFamily { parent: numbers.clone(), child: child.numbers.clone() });
+            all.push(child);
         }
-        // A task is done when its subtasks are.
-        parent.depends.extend(children.iter().map(|child| child.numbers.clone()));
-        all.extend(children);
         all.push(parent);
     }
     let mut seen = std::collections::BTreeSet::new();
@@ -82,7 +84,8 @@ fn list(tag: &str, tasks: &[Value], remarks: &mut Vec<String>) -> Result<Foreign
             id.trim_start_matches("T1.")
         )));
     }
-    Ok(ForeignList { name: tag.to_owned(), tasks: all })
+    join_families(&mut all, &families);
+    Ok(ForeignList { name: tag.to_owned(), tasks: all, shelved: Vec::new() })
 }
 
 /// The numbers of an id: 5, "5" or "5.2"; a lone number is one of the parent's.
@@ -137,7 +140,8 @@ fn read(
         parts.push(("priority".to_owned(), text("priority").to_owned()));
     }
     for (name, value) in task.as_object().into_iter().flatten() {
-        if KNOWN.contains(&name.as_str()) || value.is_null() {
+        let is_below = !parent.is_empty() && KNOWN_BELOW.contains(&name.as_str());
+        if KNOWN.contains(&name.as_str()) || is_below || value.is_null() {
             continue;
         }
         let told = match value {

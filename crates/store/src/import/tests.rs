@@ -102,9 +102,52 @@ fn file(name: &str, shelf: Shelf, text: &str) -> BacklogFile {
     BacklogFile { name: name.into(), shelf, text: text.into() }
 }
 
+fn folder(config: Option<&str>, files: &[(&str, &str)]) -> Backlog {
+    let files = files.iter().map(|(name, text)| file(name, Shelf::Tasks, text)).collect();
+    Backlog { files, others: Vec::new(), config: config.map(str::to_owned) }
+}
+
+#[test]
+fn a_backlog_says_itself_when_a_task_is_finished_and_whose_it_is() {
+    let files = [
+        ("task-1.md", "---\nid: task-1\nstatus: Shipped\n---\n"),
+        ("task-2.md", "---\nid: task-2\nstatus: Done\ndependencies: [DRAFT-1]\n---\n"),
+        ("task-7.md", "---\nid: task-7\nstatus: To Do\nparent_task_id: task-2\n---\n"),
+    ];
+    let config = "statuses: [\"To Do\", \"Done\", \"Shipped\"]\n";
+    let converted = backlog(&folder(Some(config), &files), "shop").unwrap();
+    assert_eq!(
+        told(&converted.text),
+        ["[x] T1.1 task-1 <- ", "[ ] T1.2 task-2 <- T1.7", "[ ] T1.7 task-7 <- "]
+    );
+    for remark in ["`Done`", "DRAFT-1, a draft"] {
+        assert!(converted.remarks.iter().any(|it| it.contains(remark)), "{remark}");
+    }
+}
+
+#[test]
+fn tasks_above_and_below_each_other_never_wait_in_a_circle() {
+    let files = [
+        ("task-1.md", "---\nid: task-1\ndependencies: [task-3]\n---\n"),
+        ("task-1.1.md", "---\nid: task-1.1\n---\n"),
+        ("task-1.2.md", "---\nid: task-1.2\ndependencies: [task-1]\n---\n"),
+        ("task-3.md", "---\nid: task-3\ndependencies: [task-1.1]\n---\n"),
+    ];
+    let converted = backlog(&folder(None, &files), "shop").unwrap();
+    assert_eq!(
+        told(&converted.text),
+        [
+            "[ ] T1.1 task-1 <- T1.3 T1.1.1",
+            "[ ] T1.1.1 task-1.1 <- ",
+            "[ ] T1.1.2 task-1.2 <- T1.1 T1.3",
+            "[ ] T1.3 task-3 <- T1.1.1",
+        ]
+    );
+}
+
 #[test]
 fn a_backlog_becomes_tasks_that_wait_for_the_same() {
-    let files = [
+    let files = vec![
         file(
             "task-2 - Pay.md",
             Shelf::Tasks,
@@ -121,22 +164,22 @@ fn a_backlog_becomes_tasks_that_wait_for_the_same() {
             "---\nid: task-2.1\ntitle: Card\nstatus: To Do\nparent_task_id: task-2\n---\n",
         ),
         file(
-            "task-3 - Maybe.md",
+            "draft-1 - Maybe.md",
             Shelf::Drafts,
-            "---\nid: task-3\ntitle: Maybe\nstatus: Draft\n---\nlater\n",
+            "---\nid: DRAFT-1\ntitle: Maybe\nstatus: Draft\n---\nlater\n",
         ),
     ];
-    let others = ["docs/readme.md".to_owned()];
-    let converted = backlog(&files, &others, "shop").unwrap();
+    let others = vec!["docs/readme.md".to_owned()];
+    let converted = backlog(&Backlog { files, others, config: None }, "shop").unwrap();
     assert_eq!(
         told(&converted.text),
-        ["[x] T1.1 Cart <- ", "[ ] T1.2 Pay: now <- T1.1 T1.2.1", "[ ] T1.2.1 Card <- ",]
+        ["[x] T1.1 Cart <- ", "[ ] T1.2 Pay: now <- T1.1 T1.2.1", "[ ] T1.2.1 Card <- T1.1",]
     );
     for text in ["Pay with a card.", "#1 T9.9: it pays", "rm -rf /", "money", "2025-07-01", "later"]
     {
         assert!(converted.text.contains(text), "{text} is lost:\n{}", converted.text);
     }
-    for remark in ["docs/readme.md", "In Progress", "2 assignees", "T1.3 is not to be done"] {
+    for remark in ["docs/readme.md", "In Progress", "2 assignees", "DRAFT-1 is not to be done"] {
         let is_said = converted.remarks.iter().any(|it| it.contains(remark));
         assert!(is_said, "{remark} is not in {:?}", converted.remarks);
     }
@@ -145,7 +188,7 @@ fn a_backlog_becomes_tasks_that_wait_for_the_same() {
         ("---\nid: x\n---\n", "is no id"),
         ("---\nid: [\n---\n", "not YAML"),
     ] {
-        let error = backlog(&[file("f.md", Shelf::Tasks, text)], &[], "shop").unwrap_err();
+        let error = backlog(&folder(None, &[("f.md", text)]), "shop").unwrap_err();
         assert!(error.0.contains(why), "{text}: {error}");
     }
 }

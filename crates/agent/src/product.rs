@@ -5,7 +5,7 @@
 use crate::{
     hook::EventKind,
     programs::BUILT_IN,
-    registration::{Handler, ServerSettings, Sharing, Subscription},
+    registration::{Handler, LocalServers, ServerSettings, Sharing, Subscription},
     settings::{Around, Obstacle},
 };
 use serde_json::{Map, Value};
@@ -47,6 +47,11 @@ pub trait Hooked: fmt::Debug + Sync + RefUnwindSafe {
 
     /// Where it is told of servers of tools (MCP); none where it knows none.
     fn server_settings(&self) -> Option<ServerSettings> {
+        None
+    }
+
+    /// Where it keeps the servers that one person has in this project; none where it has no such place.
+    fn local_servers(&self, _around: &Around<'_>) -> Option<LocalServers> {
         None
     }
 

@@ -4,7 +4,7 @@ use super::{
     entries::{VARIABLES, Wanted, is_our_variable, ours},
     layout::{Layout, Shape, member},
     scan::{BadSettings, Content, Document, Item, Node, bad, comment_length, is_comment, is_space},
-    servers::{SERVER_NAME, SERVERS, is_our_server},
+    servers::{SERVER_NAME, is_our_server},
 };
 
 /// What a text is indented by where it does not show it.
@@ -178,30 +178,47 @@ fn remove_at(text: &str, root: &Node, path: &[(&Node, &Item)]) -> Removal {
 }
 
 /// Puts a server of tools at the end of those of the settings, in the place of an older one of ours. One of
-/// the user's own with the same name stays.
-pub(super) fn insert_server(text: &str, server: &Shape) -> Result<String, BadSettings> {
+/// the user's own with the same name stays. `keys` lead to where the servers are.
+pub(super) fn insert_server(
+    text: &str,
+    keys: &[&str],
+    server: &Shape,
+) -> Result<String, BadSettings> {
     let document = Document::parse(text)?;
-    let whole =
-        || Part { key: Some(SERVERS), value: Shape::Object(vec![(SERVER_NAME, server.clone())]) };
-    let Some(root) = &document.root else { return Ok(begin(text, &whole())) };
-    let Some(servers) = root.member(SERVERS) else { return Ok(put(&document, root, &whole())) };
-    if !matches!(servers.content, Content::Object(_)) {
-        return Err(bad(text, servers.start, format!("`{SERVERS}` is not an object")));
+    let all: Vec<&str> = keys.iter().copied().chain([SERVER_NAME]).collect();
+    let part = |depth: usize| {
+        let below = all[depth + 1..].iter().rev();
+        let value =
+            below.fold(server.clone(), |it, key| Shape::Named((*key).to_owned(), it.into()));
+        Part { key: Some(all[depth]), value }
+    };
+    let Some(root) = &document.root else { return Ok(begin(text, &part(0))) };
+    let mut container = root;
+    for (depth, key) in all.iter().enumerate() {
+        let Some(found) = container.member(key) else {
+            return Ok(put(&document, container, &part(depth)));
+        };
+        if !matches!(found.content, Content::Object(_)) {
+            return Err(bad(text, found.start, format!("`{key}` is not an object")));
+        }
+        container = found;
     }
-    if servers.member(SERVER_NAME).is_some() {
-        return Ok(text.to_owned());
-    }
-    Ok(put(&document, servers, &Part { key: Some(SERVER_NAME), value: server.clone() }))
+    Ok(text.to_owned())
 }
 
 /// Takes our server out, and what came with it.
-pub(super) fn remove_server(text: &str, document: &Document<'_>) -> Removal {
+pub(super) fn remove_server(text: &str, document: &Document<'_>, keys: &[&str]) -> Removal {
     let Some(root) = &document.root else { return Removal::Nothing };
-    let path = last_with_key(root, SERVERS).and_then(|servers| {
-        let ours = last_with_key(&servers.value, SERVER_NAME)?;
-        is_our_server(&ours.value).then(|| vec![(root, servers), (&servers.value, ours)])
-    });
-    path.map_or(Removal::Nothing, |path| remove_at(text, root, &path))
+    let (mut container, mut path) = (root, Vec::new());
+    for key in keys.iter().copied().chain([SERVER_NAME]) {
+        let Some(item) = last_with_key(container, key) else { return Removal::Nothing };
+        path.push((container, item));
+        container = &item.value;
+    }
+    match is_our_server(container) {
+        true => remove_at(text, root, &path),
+        false => Removal::Nothing,
+    }
 }
 
 /// The way to our last entry: each container with the part of it that leads there.

@@ -7,6 +7,8 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     Object(Vec<(&'static str, Self)>),
+    /// An object with one part, under a name that is found out as it is written.
+    Named(String, Box<Self>),
     Array(Vec<Self>),
     Text(String),
     Number(u32),
@@ -62,6 +64,7 @@ impl Shape {
                 let member = |(key, value): &(&str, Self)| member(key, value, &inner);
                 ('{', members.iter().map(member).collect::<Vec<_>>(), '}')
             }
+            Self::Named(key, value) => ('{', vec![member(key, value, &inner)], '}'),
             Self::Array(items) => ('[', items.iter().map(|it| it.render(&inner)).collect(), ']'),
             Self::Text(text) => return Value::from(text.as_str()).to_string(),
             Self::Number(number) => return number.to_string(),
@@ -78,6 +81,9 @@ impl Shape {
                     node.member(key).is_some_and(|found| value.matches(found))
                 };
                 members.len() == items.len() && members.iter().all(is_there)
+            }
+            (Self::Named(key, value), Content::Object(items)) => {
+                items.len() == 1 && node.member(key).is_some_and(|found| value.matches(found))
             }
             (Self::Array(values), Content::Array(items)) => {
                 let mut pairs = values.iter().zip(items);

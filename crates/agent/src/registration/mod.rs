@@ -19,7 +19,8 @@ pub(crate) mod starter;
 pub use entries::{Handler, JOURNAL_OPTION, Ours, Subscription};
 pub use scan::BadSettings;
 pub use servers::{
-    SERVER_NAME, ServerForm, ServerSettings, register_server, registered_server, unregister_server,
+    LocalServers, SERVER_NAME, ServerForm, ServerSettings, register_server, registered_server,
+    unregister_server,
 };
 
 use crate::product::Product;

@@ -8,9 +8,10 @@ use super::{
     layout::Shape,
     scan::{BadSettings, Document, Node},
 };
+use std::path::PathBuf;
 
 /// The key below which JSON settings have their servers.
-pub(super) const SERVERS: &str = "mcpServers";
+const SERVERS: &str = "mcpServers";
 
 /// What our server is called everywhere.
 pub const SERVER_NAME: &str = "waypost";
@@ -55,14 +56,77 @@ pub fn register_server(
     };
     match form {
         ServerForm::Toml => Ok(with_block(&base.unwrap_or_default(), program)),
-        ServerForm::Json => {
-            let server = Shape::Object(vec![
-                ("command", Shape::text(program)),
-                ("args", Shape::Array(vec![Shape::text(SERVE)])),
-            ]);
-            let with = edit::insert_server(base.as_deref().unwrap_or_default(), &server)?;
-            Ok(if base.is_none() { edit::as_new_file(&with) } else { with })
+        ServerForm::Json => with_server(base.as_deref(), &[SERVERS], program),
+    }
+}
+
+fn with_server(base: Option<&str>, keys: &[&str], program: &str) -> Result<String, BadSettings> {
+    let server = Shape::Object(vec![
+        ("command", Shape::text(program)),
+        ("args", Shape::Array(vec![Shape::text(SERVE)])),
+    ]);
+    let with = edit::insert_server(base.unwrap_or_default(), keys, &server)?;
+    Ok(if base.is_none() { edit::as_new_file(&with) } else { with })
+}
+
+fn without_server(text: &str, keys: &[&str]) -> Result<Option<String>, BadSettings> {
+    Ok(match edit::remove_server(text, &Document::parse(text)?, keys) {
+        Removal::Nothing => Some(text.to_owned()),
+        Removal::Text(text) => Some(text),
+        Removal::Everything => None,
+    })
+}
+
+fn server_at(text: &str, keys: &[&str]) -> Option<String> {
+    let document = Document::parse(text).ok()?;
+    let mut node = document.root.as_ref()?;
+    for key in keys.iter().copied().chain([SERVER_NAME]) {
+        node = node.member(key)?;
+    }
+    let program = node.member("command").and_then(Node::as_text).map(str::to_owned);
+    program.filter(|_| is_our_server(node))
+}
+
+/// Where a program keeps the servers that one person has in one project, outside of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalServers {
+    /// A file of the person's.
+    pub file: PathBuf,
+    /// What leads to the project in it.
+    keys: Vec<String>,
+}
+
+impl LocalServers {
+    /// Servers below `keys` and the usual name in a file of JSON.
+    pub(crate) fn new(file: PathBuf, keys: &[&str]) -> Self {
+        let keys = keys.iter().chain(&[SERVERS]).map(ToString::to_string).collect();
+        Self { file, keys }
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.keys.iter().map(String::as_str).collect()
+    }
+
+    /// The file's text with our server in it, as `register_server` does it.
+    pub fn register(&self, text: Option<&str>, program: &str) -> Result<String, BadSettings> {
+        if text.and_then(|text| self.registered(text)).as_deref() == Some(program) {
+            return Ok(text.unwrap_or_default().to_owned());
         }
+        let base = match text {
+            Some(text) => self.unregister(text)?,
+            None => None,
+        };
+        with_server(base.as_deref(), &self.keys(), program)
+    }
+
+    /// The file's text without our server; `None` if there was nothing else.
+    pub fn unregister(&self, text: &str) -> Result<Option<String>, BadSettings> {
+        without_server(text, &self.keys())
+    }
+
+    /// The program that our server is, if it is registered.
+    pub fn registered(&self, text: &str) -> Option<String> {
+        server_at(text, &self.keys())
     }
 }
 
@@ -70,23 +134,14 @@ pub fn register_server(
 pub fn unregister_server(form: ServerForm, text: &str) -> Result<Option<String>, BadSettings> {
     Ok(match form {
         ServerForm::Toml => without_block(text),
-        ServerForm::Json => match edit::remove_server(text, &Document::parse(text)?) {
-            Removal::Nothing => Some(text.to_owned()),
-            Removal::Text(text) => Some(text),
-            Removal::Everything => None,
-        },
+        ServerForm::Json => without_server(text, &[SERVERS])?,
     })
 }
 
 /// The program that our server is, if it is registered.
 pub fn registered_server(form: ServerForm, text: &str) -> Option<String> {
     match form {
-        ServerForm::Json => {
-            let document = Document::parse(text).ok()?;
-            let server = document.root.as_ref()?.member(SERVERS)?.member(SERVER_NAME)?;
-            let program = server.member("command").and_then(Node::as_text).map(str::to_owned);
-            program.filter(|_| is_our_server(server))
-        }
+        ServerForm::Json => server_at(text, &[SERVERS]),
         ServerForm::Toml => {
             let (_, block, _) = block_of(text)?;
             let line = block.lines().find_map(|line| line.strip_prefix("command = "))?;
@@ -162,6 +217,37 @@ mod tests {
         for text in ["model = \"o\"\n", "model = \"o\"", "[mcp_servers.a]\ncommand = \"a\"\n\n"] {
             check(ServerForm::Toml, Some(text));
         }
+    }
+
+    #[test]
+    fn a_server_of_one_project_goes_in_and_out_without_a_trace() {
+        let local = LocalServers::new("/etc/mina/.claude.json".into(), &["projects", "/src/shop"]);
+        let texts = [
+            None,
+            Some("{}"),
+            Some("{\n  \"theme\": \"dark\"\n}"),
+            Some("{\n  \"projects\": {}\n}\n"),
+            Some(
+                "{\n  \"projects\": {\n    \"/src/other\": {\"mcpServers\": {}}\n  },\n  \"id\": 7\n}",
+            ),
+            Some(
+                "{\n  \"projects\": {\n    \"/src/shop\": {\n      \"allowedTools\": []\n    }\n  }\n}",
+            ),
+            Some(
+                "{\"projects\": {\"/src/shop\": {\"mcpServers\": {\"a\": {\"command\": \"a\"}}}}}",
+            ),
+        ];
+        for before in texts {
+            let with = local.register(before, PROGRAM).unwrap();
+            let value: serde_json::Value = serde_json::from_str(&with).unwrap();
+            let server = &value["projects"]["/src/shop"]["mcpServers"]["waypost"];
+            assert_eq!(server["command"], PROGRAM, "{with}");
+            assert_eq!(local.register(Some(&with), PROGRAM).unwrap(), with);
+            let moved = local.register(Some(&with), "/usr/bin/waypost").unwrap();
+            assert_eq!(local.registered(&moved).as_deref(), Some("/usr/bin/waypost"));
+            assert_eq!(local.unregister(&moved).unwrap().as_deref(), before, "{moved}");
+        }
+        assert!(local.register(Some("{\"projects\": 7}"), PROGRAM).is_err());
     }
 
     #[test]

@@ -140,16 +140,24 @@ fn say_agent(context: &Context, setup: &AgentSetup) {
 }
 
 fn say_server(context: &Context, setup: &ServerSetup) {
-    let ServerSetup { product, file, change } = setup;
+    let ServerSetup { product, file, local, change } = setup;
     let title = product.title();
-    context.out.note(match change {
+    let local = local.as_ref().map(|path| path.display());
+    context.out.note(match (change, local) {
+        (Change::Unchanged, _) => return,
+        (_, Some(path)) => format!(
+            "{title}: {file} is tracked by git and was left alone; the tools (MCP) are in {path}, \
+             for you alone"
+        ),
+        (change, None) => match change {
         Change::Added => format!("{title}: the tools (MCP) are in {file}"),
         Change::Updated => format!("{title}: the tools (MCP) in {file} are up to date again"),
-        Change::Unchanged => return,
         Change::Tracked => format!(
             "{title}: {file} is tracked by git and was left alone; add the server `waypost mcp` in \
              your own settings, or `waypost init --shared` puts it there for everybody"
         ),
+        Change::Unchanged => return,
+        },
     });
 }
 
@@ -238,7 +246,7 @@ fn agent_json(setup: &AgentSetup) -> RegisteredAgent<'_> {
 fn server_json(setup: &ServerSetup) -> RegisteredAgent<'_> {
     RegisteredAgent {
         agent: setup.product.as_str(),
-        file: setup.file,
+        file: setup.local.as_deref().and_then(Path::to_str).unwrap_or(setup.file),
         change: change_word(setup.change),
     }
 }

@@ -42,7 +42,7 @@ pub(crate) use supervised::{
     Remains, Supervised, Supervision, Told, Trouble, agents_folder, bury, end_child, end_unseen,
     heard_in, inherited, out_of_money, prove_unseen, stream_path,
 };
-pub(crate) use surroundings::require_key;
+pub(crate) use surroundings::{look_around, require_key};
 pub use transcript::{Transcript, transcript};
 pub(crate) use transcript::{told_in, transcript_beside};
 

@@ -67,7 +67,7 @@ pub(crate) fn require_key(
 }
 
 /// Asks something of the settings around this project.
-pub(super) fn look_around<T>(project: &Project, ask: impl FnOnce(&Around<'_>) -> T) -> T {
+pub(crate) fn look_around<T>(project: &Project, ask: impl FnOnce(&Around<'_>) -> T) -> T {
     let common = project.setup.place.git_common.as_deref();
     let main = common.filter(|git| git.ends_with(".git")).and_then(Path::parent);
     let main = main.unwrap_or_else(|| project.root());

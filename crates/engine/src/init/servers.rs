@@ -1,14 +1,15 @@
 //! Our server of tools (MCP) in the settings of agent programs.
 //!
 //! As with hooks, a file that git tracks is everybody's and is left alone unless that is asked for; then it
-//! names our program without a path of this machine.
+//! names our program without a path of this machine. Where a program has a place for the servers that one
+//! person has in one project, that takes ours instead.
 
 use super::{
     agents::{self, Change, is_in_git, is_tracked},
     record::Record,
     remove::{Removal, Removed},
 };
-use crate::{error::EngineError, project::Project};
+use crate::{agent::look_around, error::EngineError, project::Project};
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
@@ -16,7 +17,8 @@ use std::{
 use waypost_agent::{
     Product,
     registration::{
-        ServerSettings, Sharing, register_server, registered_server, unregister_server,
+        LocalServers, ServerSettings, Sharing, register_server, registered_server,
+        unregister_server,
     },
 };
 use waypost_store::file;
@@ -30,6 +32,8 @@ pub struct ServerSetup {
     pub product: Product,
     /// The file below the project's root.
     pub file: &'static str,
+    /// The file of this person's that has our server, because the one of the project is everybody's.
+    pub local: Option<PathBuf>,
     pub change: Change,
 }
 
@@ -65,14 +69,19 @@ fn plan_file(
     let ServerSettings { file, form } = settings;
     let path = project.root().join(file);
     let planned = |change, text| {
-        let setup = ServerSetup { product, file, change };
+        let setup = ServerSetup { product, file, local: None, change };
         Ok(ServerPlan { setup, path: path.clone(), text })
     };
     let is_private = sharing == Sharing::Private;
     if is_private && is_in_git(project) && is_tracked(&path)? {
         let text = agents::read_leniently(&path);
-        let is_there = registered_server(form, &text).is_some();
-        return planned(if is_there { Change::Unchanged } else { Change::Tracked }, None);
+        if registered_server(form, &text).is_some() {
+            return planned(Change::Unchanged, None);
+        }
+        return match plan_local(project, product, file)? {
+            Some(plan) => Ok(plan),
+            None => planned(Change::Tracked, None),
+        };
     }
     let program = if is_private { agents::own_path()? } else { SHARED_PROGRAM.to_owned() };
     let before = agents::read(&path)?;
@@ -91,6 +100,43 @@ fn plan_file(
     planned(change, Some(text))
 }
 
+/// The same in the file of this person's; nothing where the program has none, or where it is not to be
+/// written by us: a link leads to where it is kept by other means.
+fn plan_local(
+    project: &Project,
+    product: Product,
+    file: &'static str,
+) -> Result<Option<ServerPlan>, EngineError> {
+    let Some(local) = local_servers(project, product) else { return Ok(None) };
+    let path = local.file.clone();
+    let Ok(before) = agents::read(&path) else { return Ok(None) };
+    if path.is_symlink() || !path.parent().is_some_and(Path::is_dir) {
+        return Ok(None);
+    }
+    let text = local
+        .register(before.as_deref(), &agents::own_path()?)
+        .map_err(|error| agents::invalid(&path, before.as_deref().unwrap_or_default(), &error))?;
+    let change = match before.as_deref().map(|text| local.registered(text)) {
+        _ if before.as_ref() == Some(&text) => Change::Unchanged,
+        Some(Some(_)) => Change::Updated,
+        _ => Change::Added,
+    };
+    let setup = ServerSetup { product, file, local: Some(path.clone()), change };
+    Ok(Some(ServerPlan { setup, path, text: Some(text) }))
+}
+
+fn local_servers(project: &Project, product: Product) -> Option<LocalServers> {
+    look_around(project, |around| product.local_servers(around))
+}
+
+/// Writes a person's own file, which no other user may read where we make it.
+fn write_own(path: &Path, text: &str) -> Result<(), EngineError> {
+    match path.exists() {
+        true => Ok(file::rewrite(path, text.as_bytes())?),
+        false => Ok(file::replace(path, text.as_bytes(), file::PRIVATE)?),
+    }
+}
+
 /// Does what was planned.
 pub(super) fn perform(
     project: &Project,
@@ -100,7 +146,11 @@ pub(super) fn perform(
     let mut setups = Vec::new();
     // Looked at again: a file may hold our hook as well, and has it by now.
     for plan in plan(project, products, sharing)? {
-        if let Some(text) = &plan.text {
+        if let Some(text) = plan.text.as_ref().filter(|_| plan.setup.local.is_some()) {
+            if plan.setup.change != Change::Unchanged {
+                write_own(&plan.path, text)?;
+            }
+        } else if let Some(text) = &plan.text {
             if plan.setup.change != Change::Unchanged {
                 Record::note_folders(project, &plan.path)?;
                 agents::write(&plan.path, text)?;
@@ -138,7 +188,21 @@ pub(super) fn clear(
         let Some(settings) = known.iter().find(|it| it.file == name) else { continue };
         removed.extend(clear_file(project, path, *settings, sharing)?);
     }
+    for product in project.setup.programs.products() {
+        let local = local_servers(project, product);
+        removed.extend(local.map(|local| clear_local(&local)).transpose()?.flatten());
+    }
     Ok(removed)
+}
+
+fn clear_local(local: &LocalServers) -> Result<Option<Removed>, EngineError> {
+    let text = agents::read_leniently(&local.file);
+    if local.file.is_symlink() || local.registered(&text).is_none() {
+        return Ok(None);
+    }
+    let rest =
+        local.unregister(&text).map_err(|error| agents::invalid(&local.file, &text, &error))?;
+    take_out(local.file.clone(), rest).map(Some)
 }
 
 fn clear_file(
@@ -156,9 +220,13 @@ fn clear_file(
     }
     let rest = unregister_server(settings.form, &text)
         .map_err(|error| agents::invalid(&path, &text, &error))?;
+    take_out(path, rest).map(Some)
+}
+
+fn take_out(path: PathBuf, rest: Option<String>) -> Result<Removed, EngineError> {
     let removal = match rest {
         Some(rest) => {
-            agents::write(&path, &rest)?;
+            file::rewrite(&path, rest.as_bytes())?;
             Removal::Cleaned
         }
         None => {
@@ -166,7 +234,7 @@ fn clear_file(
             Removal::Gone
         }
     };
-    Ok(Some(Removed { path, removal }))
+    Ok(Removed { path, removal })
 }
 
 /// The files in this work tree that hold our server with a path of this machine.

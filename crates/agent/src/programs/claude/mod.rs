@@ -14,7 +14,9 @@ use crate::{
     prices::{Models, price},
     product::{Hooked, Product},
     programs::{AgentProgram, HomeFiles, KnownAgent},
-    registration::{self, Handler, HookProgram, ServerForm, ServerSettings, Sharing, Subscription},
+    registration::{
+        self, Handler, HookProgram, LocalServers, ServerForm, ServerSettings, Sharing, Subscription,
+    },
     settings::{Around, Obstacle},
     setup::{Setup, SignIn},
     stream::{Ask, Listener},
@@ -286,6 +288,10 @@ impl Hooked for Claude {
 
     fn server_settings(&self) -> Option<ServerSettings> {
         Some(ServerSettings { file: ".mcp.json", form: ServerForm::Json })
+    }
+
+    fn local_servers(&self, around: &Around<'_>) -> Option<LocalServers> {
+        settings::local_servers(around)
     }
 
     fn subscriptions(&self) -> &'static [Subscription] {

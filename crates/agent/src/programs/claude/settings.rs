@@ -1,6 +1,9 @@
 //! The settings of Claude Code.
 
-use crate::settings::{Around, Obstacle};
+use crate::{
+    registration::LocalServers,
+    settings::{Around, Obstacle},
+};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +23,15 @@ pub(super) fn files(around: &Around<'_>) -> Vec<PathBuf> {
         around.root.join(".claude/settings.local.json"),
         PathBuf::from(MANAGED),
     ]
+}
+
+/// The servers of the scope that the program calls local: of one person, for a repository by the folder of
+/// its first work tree.
+pub(super) fn local_servers(around: &Around<'_>) -> Option<LocalServers> {
+    let folder = (around.variable)("CLAUDE_CONFIG_DIR").filter(|folder| !folder.is_empty());
+    let folder = folder.map_or_else(|| around.home.to_owned(), PathBuf::from);
+    let project = around.main_root.to_str().filter(|_| folder.is_absolute())?;
+    Some(LocalServers::new(folder.join(".claude.json"), &["projects", project]))
 }
 
 pub(super) fn obstacles(around: &Around<'_>) -> Vec<Obstacle> {

@@ -285,3 +285,57 @@ fn doctor_tells_of_a_git_that_is_too_old() {
         assert_eq!(ran.code, i32::from(want.starts_with("bad")), "{version}");
     }
 }
+
+const SERVERS: &str = ".mcp.json";
+
+/// What a person's own file of Claude Code may look like before us.
+const OWN: [Option<&str>; 4] = [
+    None,
+    Some("{\n  \"firstStartVersion\": \"2.1.325\"\n}"),
+    Some("{\n  \"projects\": {\n    \"/src/other\": {\n      \"mcpServers\": {}\n    }\n  }\n}\n"),
+    Some("{\"projects\": {}, \"userID\": \"7\"}"),
+];
+
+#[test]
+fn a_tracked_file_of_servers_is_left_alone_and_the_local_scope_takes_ours() {
+    if no_person_is_here() {
+        return;
+    }
+    for before in OWN {
+        let project = Project::git().with_programs();
+        let own = project.base().join("home/.claude.json");
+        if let Some(text) = before {
+            fs::write(&own, text).unwrap();
+        }
+        project.write(SERVERS, "{\"mcpServers\": {}}\n");
+        project.git_command("add .mcp.json");
+        let told = project.must("init --agent claude").stderr;
+        assert!(told.contains("tracked by git") && told.contains(".claude.json"), "{told}");
+        let text = fs::read_to_string(&own).unwrap();
+        let value: Value = serde_json::from_str(&text).unwrap();
+        let server = &value["projects"][project.root.to_str().unwrap()]["mcpServers"]["waypost"];
+        assert_eq!(server["args"], json!(["mcp"]), "{text}");
+        assert!(Path::new(server["command"].as_str().unwrap()).is_file(), "{text}");
+        // Again, nothing is changed.
+        let again = project.json("init --agent claude");
+        assert_eq!(again["servers"][0]["change"], "unchanged", "{again}");
+        assert_eq!(fs::read_to_string(&own).unwrap(), text);
+        assert_eq!(project.read(SERVERS), "{\"mcpServers\": {}}\n");
+        project.person_must("init --remove");
+        assert_eq!(fs::read_to_string(&own).ok().as_deref(), before);
+        assert_eq!(project.read(SERVERS), "{\"mcpServers\": {}}\n");
+    }
+}
+
+#[test]
+fn a_persons_own_file_that_is_a_link_is_not_written() {
+    let project = Project::git().with_programs();
+    fs::write(project.base().join("dotfiles.json"), "{}").unwrap();
+    symlink(project.base().join("dotfiles.json"), project.base().join("home/.claude.json"))
+        .unwrap();
+    project.write(SERVERS, "{}");
+    project.git_command("add .mcp.json");
+    let told = project.must("init --agent claude").stderr;
+    assert!(told.contains("add the server `waypost mcp` in your own settings"), "{told}");
+    assert_eq!(fs::read_to_string(project.base().join("dotfiles.json")).unwrap(), "{}");
+}

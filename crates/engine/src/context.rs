@@ -8,7 +8,7 @@ use crate::{
     conversation,
     error::EngineError,
     project::Project,
-    search::{self, SearchHit, SearchRequest},
+    search::{self, AgedHit, SearchHit, SearchRequest},
     summary,
 };
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
@@ -39,6 +39,9 @@ const FILES_MAX: usize = 12;
 /// What a decision about one of the agent's own files is worth more than another one.
 const OF_OWN_FILE: u32 = 200;
 
+/// What has faded is worth this part of what it would be.
+const FADED_SHARE: u32 = 2;
+
 /// The largest document that is read.
 const SIZE_MAX: u64 = 4 << 20;
 
@@ -56,6 +59,8 @@ pub struct ContextRequest {
     pub task: Option<TaskId>,
     /// The files that it works on, besides those that its task declares.
     pub files: Vec<String>,
+    /// What its work is about, besides what is known of it.
+    pub about: Vec<String>,
     /// Whether it is told how the work stands by other words than these.
     pub knows_state: bool,
     /// Whether it is told the memory's current task by other words.
@@ -72,7 +77,7 @@ pub fn context_for(
     let feature = project.workflow()?.feature.clone().filter(|it| !it.is_done());
     let run = summary::of_run(project)?.filter(|run| !run.is_over);
     let mut files = request.files.clone();
-    let mut about = Vec::new();
+    let mut about = request.about.clone();
     if let Some(feature) = &feature {
         about.push(feature.name.clone());
         if !request.knows_state {
@@ -107,14 +112,24 @@ const BRIEF_BUDGET: usize = 1_500;
 /// The part of an agent's brief that says what is known; empty where nothing is. That it cannot be put
 /// together keeps no agent from its work.
 pub(crate) fn for_brief(project: &mut Project, role: &str, task: Option<&TaskId>) -> String {
-    let request = ContextRequest {
+    brief_part(project, ContextRequest { task: task.cloned(), ..brief_request(role) })
+}
+
+/// The same for a task of the server, by its title.
+pub(crate) fn for_served(project: &mut Project, role: &str, title: &str) -> String {
+    brief_part(project, ContextRequest { about: vec![title.to_owned()], ..brief_request(role) })
+}
+
+fn brief_request(role: &str) -> ContextRequest {
+    ContextRequest {
         role: role.to_owned(),
         budget: BRIEF_BUDGET,
-        task: task.cloned(),
-        files: Vec::new(),
         knows_state: true,
-        knows_memory: false,
-    };
+        ..ContextRequest::default()
+    }
+}
+
+fn brief_part(project: &mut Project, request: ContextRequest) -> String {
     match context_for(project, &request) {
         Ok(told) if !told.text.is_empty() => {
             format!(
@@ -158,11 +173,7 @@ struct Gathered {
 
 impl Gathered {
     fn add(&mut self, section: ContextSection, at: Option<Time>, text: String) {
-        self.add_worth(section, 0, at, text);
-    }
-
-    fn add_worth(&mut self, section: ContextSection, more: u32, at: Option<Time>, text: String) {
-        let value = section.value_for(&self.role) + more;
+        let value = section.value_for(&self.role);
         self.parts.push(ContextPart { section, value, at, text });
     }
 
@@ -234,12 +245,15 @@ impl Gathered {
         for ((kind, file), hits) in asked.into_iter().zip(found) {
             let section = kinds.iter().find(|(it, _)| *it == kind).map(|(_, section)| *section);
             let more = if file.is_some() { OF_OWN_FILE } else { 0 };
-            for hit in hits {
+            for found in hits {
+                let hit = &found.hit;
                 if let Some(section) = section
-                    && is_thought(&hit)
+                    && is_thought(hit)
                     && said.insert((hit.source.clone(), hit.place))
                 {
-                    self.add_worth(section, more, Some(hit.at), told(&hit));
+                    let (whole, at) = (section.value_for(&self.role) + more, Some(hit.at));
+                    let value = if found.changed.is_empty() { whole } else { whole / FADED_SHARE };
+                    self.parts.push(ContextPart { section, value, at, text: told(&found) });
                 }
             }
         }
@@ -264,11 +278,11 @@ impl Gathered {
             ..SearchRequest::default()
         };
         let hits = search::search_at(project, &request, now)?;
-        for (rank, hit) in hits.iter().enumerate() {
+        for (rank, found) in hits.iter().enumerate() {
             let value =
                 ContextSection::Found.value_for(&self.role).saturating_sub(rank as u32 * 10);
-            let (section, at) = (ContextSection::Found, Some(hit.at));
-            self.parts.push(ContextPart { section, value, at, text: told(hit) });
+            let (section, at) = (ContextSection::Found, Some(found.hit.at));
+            self.parts.push(ContextPart { section, value, at, text: told(found) });
         }
         Ok(())
     }
@@ -279,10 +293,15 @@ fn is_thought(hit: &SearchHit) -> bool {
     hit.source != "journal" || hit.reference.starts_with("memory")
 }
 
-/// Something that was found, in two lines: what, and where it is to be read.
-fn told(hit: &SearchHit) -> String {
+/// Something that was found: what, where it is to be read, and whether it may not hold any more.
+fn told(found: &AgedHit) -> String {
+    let AgedHit { hit, changed } = found;
     let text = one_line(&hit.snippet.text, FOUND_CHARS);
-    format!("{}: {text} ({}, {})", hit.title, hit.reference, hit.at)
+    let faded = match changed.is_empty() {
+        true => String::new(),
+        false => format!("; changed since: {}", changed.join(", ")),
+    };
+    format!("{}: {text} ({}, {}{faded})", hit.title, hit.reference, hit.at)
 }
 
 fn read<D: Document>(project: &Project, path: &str) -> Option<D> {

@@ -41,6 +41,7 @@ pub(crate) fn run(context: &Context, args: &AgentContextArgs) -> Result<ExitCode
         task,
         files: args.file.clone(),
         knows_state: false,
+        about: Vec::new(),
         knows_memory: false,
     };
     let told = context_for(&mut project, &request)?;

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use waypost_engine::search::SearchHit;
+use waypost_engine::search::AgedHit;
 use waypost_model::context::ComposedContext;
 
 /// Something that a search has found.
@@ -21,6 +21,8 @@ pub(crate) struct FoundLine<'a> {
     pub(crate) place: u64,
     /// The files that it is about.
     pub(crate) files: &'a [String],
+    /// Why a note may not hold any more: files that have changed since, `commit N` if that is gone.
+    pub(crate) changed: &'a [String],
     pub(crate) snippet: FoundSnippet<'a>,
     /// Higher is better; only to compare within one search.
     pub(crate) score: f64,
@@ -36,8 +38,9 @@ pub(crate) struct FoundSnippet<'a> {
     pub(crate) marks: Vec<[usize; 2]>,
 }
 
-impl<'a> From<&'a SearchHit> for FoundLine<'a> {
-    fn from(hit: &'a SearchHit) -> Self {
+impl<'a> From<&'a AgedHit> for FoundLine<'a> {
+    fn from(found: &'a AgedHit) -> Self {
+        let AgedHit { hit, changed } = found;
         let marks = hit.snippet.marks.iter().map(|mark| [mark.start, mark.end]).collect();
         Self {
             kind: &hit.kind,
@@ -47,6 +50,7 @@ impl<'a> From<&'a SearchHit> for FoundLine<'a> {
             source: &hit.source,
             place: hit.place,
             files: &hit.files,
+            changed,
             snippet: FoundSnippet { text: &hit.snippet.text, start: hit.snippet.start, marks },
             score: hit.score,
         }

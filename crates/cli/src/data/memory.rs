@@ -112,7 +112,8 @@ pub(crate) struct NoteReport<'a> {
     pub(crate) at: String,
     pub(crate) commit: Option<&'a str>,
     pub(crate) files: Vec<&'a str>,
-    /// Files that are not as they were; what the note says may not hold any more.
+    /// Files that are not as they were, and `commit N` if that is not part of what is checked out; what the
+    /// note says may not hold any more.
     pub(crate) changed: Vec<String>,
 }
 

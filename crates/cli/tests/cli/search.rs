@@ -1,7 +1,7 @@
 //! `waypost memory search` and `waypost context`: what was recorded is found again.
 
 use crate::harness::Project;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 
 fn titles(found: &Value) -> Vec<String> {
@@ -156,4 +156,41 @@ fn an_agent_is_told_what_it_needs_within_its_budget() {
         text.contains("T1.1") && text.contains("storage") && !text.contains("colours"),
         "the file's own come first:\n{text}"
     );
+}
+
+#[test]
+fn a_note_that_has_faded_comes_behind_one_that_holds_and_says_why() {
+    let project = Project::git();
+    for name in ["cart.rs", "stock.rs"] {
+        project.write(name, "fn one() {}\n");
+    }
+    project.git_command("add .");
+    project.git_command("commit -q -m first");
+    project.must("memory note 'Totals are kept as integers' --kind decision --file stock.rs");
+    project.must("memory note 'Totals are kept as integers' --kind decision --file cart.rs");
+    let order = |project: &Project| -> Vec<(String, Value)> {
+        let found = project.json("memory search 'totals integers' --kind decision");
+        let found = found.as_array().unwrap().iter();
+        found.map(|it| (it["title"].as_str().unwrap().to_owned(), it["changed"].clone())).collect()
+    };
+    let fresh = [("noted n2".to_owned(), json!([])), ("noted n1".to_owned(), json!([]))];
+    assert_eq!(order(&project), fresh, "the newer first");
+    project.write("cart.rs", "fn two() {}\n");
+    let faded = [("noted n1".to_owned(), json!([])), ("noted n2".to_owned(), json!(["cart.rs"]))];
+    assert_eq!(order(&project), faded);
+    let told = project.must("memory search 'totals integers'").stdout;
+    assert!(told.contains("changed since: cart.rs"), "{told}");
+    let context = project.json("context --for worker");
+    let text = context["text"].as_str().unwrap();
+    assert_eq!(text.matches("changed since: cart.rs").count(), 1, "{text}");
+    project.write("cart.rs", "fn one() {}\n");
+    assert_eq!(order(&project), fresh, "it is about what is there again");
+
+    // A commit that is no part of what is checked out any more.
+    project.git_command("commit -q --allow-empty -m second");
+    project.must("memory note 'Totals were integers in the second' --kind decision");
+    project.git_command("reset -q --hard HEAD~1");
+    let found = project.json("memory search 'totals second' --kind decision");
+    let gone = found[0]["changed"][0].as_str().unwrap_or_default().to_owned();
+    assert!(gone.starts_with("commit "), "{found}");
 }

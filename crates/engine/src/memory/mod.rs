@@ -12,7 +12,7 @@ pub use backups::{MemoryBackup, RestoredMemory, back_up, backups, keep_windows, 
 pub use cache::{PrunedCache, prune_cache};
 pub use documents::{MemoryDocument, new_session, read, renew_session, set, unset};
 pub use examine::{MemoryRepair, examine, is_in_use, mend};
-pub use notes::{Freshness, freshness, note};
+pub use notes::{Freshness, NoteAges, note};
 
 use crate::{
     error::{EngineError, Problem},

@@ -1,13 +1,17 @@
 //! Notes: what was explored, decided or learned, with the commit and the files that it is about.
 //!
-//! A note fades when one of its files is not as it was any more: what it says may not hold.
+//! A note fades when one of its files is not as it was any more, or when its commit is not part of what is
+//! checked out: what it says may not hold.
 
 use super::give;
 use crate::{
     error::{EngineError, Problem},
     project::Project,
 };
-use std::path::{Component, Path};
+use std::{
+    collections::BTreeMap,
+    path::{Component, Path},
+};
 use waypost_git::Git;
 use waypost_model::{
     code::Code,
@@ -21,9 +25,9 @@ const FILE_SIZE_MAX: u64 = 16 << 20;
 /// Whether a note still is about what is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// Its files are as they were, or it names none.
+    /// Its files are as they were, or it names none, and its commit is part of what is checked out.
     Fresh,
-    /// These have changed since, or are gone.
+    /// These files have changed since, or are gone; `commit N` where that is not part of it any more.
     Faded { changed: Vec<String> },
 }
 
@@ -73,10 +77,39 @@ fn content(project: &Project, path: &str) -> Option<String> {
     }
 }
 
-/// Whether what a note is about is as it was.
-pub fn freshness(project: &Project, note: &Note) -> Freshness {
-    let is_other = |it: &&NotedFile| content(project, &it.path) != it.hash;
-    let changed: Vec<String> =
-        note.files.iter().filter(is_other).map(|it| it.path.clone()).collect();
-    if changed.is_empty() { Freshness::Fresh } else { Freshness::Faded { changed } }
+/// How many digits of a commit are told.
+const COMMIT_DIGITS: usize = 10;
+
+/// Tells fresh notes from faded ones; what is found out about a commit is asked of git once.
+#[derive(Debug, Default)]
+pub struct NoteAges {
+    commits: BTreeMap<String, bool>,
+}
+
+impl NoteAges {
+    /// Whether what a note is about is as it was.
+    pub fn freshness(&mut self, project: &Project, note: &Note) -> Freshness {
+        let is_other = |it: &&NotedFile| content(project, &it.path) != it.hash;
+        let mut changed: Vec<String> =
+            note.files.iter().filter(is_other).map(|it| it.path.clone()).collect();
+        if let Some(commit) = note.commit.as_deref().filter(|it| !self.is_part(project, it)) {
+            changed.push(format!("commit {}", &commit[..commit.len().min(COMMIT_DIGITS)]));
+        }
+        if changed.is_empty() { Freshness::Fresh } else { Freshness::Faded { changed } }
+    }
+
+    /// Whether a commit leads to what is checked out. Where git cannot say, nothing is held against it.
+    fn is_part(&mut self, project: &Project, commit: &str) -> bool {
+        if let Some(known) = self.commits.get(commit) {
+            return *known;
+        }
+        let is_hash = commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let asked = ["merge-base", "--is-ancestor", commit, "HEAD"];
+        let git = Git::at(project.root());
+        let is_part = !is_hash
+            || project.place().git_common.is_none()
+            || git.try_text(&asked).map_or(true, |found| found.is_some());
+        self.commits.insert(commit.to_owned(), is_part);
+        is_part
+    }
 }

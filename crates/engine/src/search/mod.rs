@@ -6,6 +6,7 @@
 //! journal the index lives as long as the search.
 
 mod documents;
+mod fading;
 mod journal;
 mod transcripts;
 
@@ -17,7 +18,11 @@ use waypost_store::{
     search::{SearchEntry, SearchIndex, SearchQuery},
 };
 
+pub use fading::AgedHit;
 pub use waypost_store::search::{SearchHit, Snippet};
+
+/// The source of what is from the journal.
+const JOURNAL: &str = "journal";
 
 /// The kinds of what can be found, each with what it is.
 pub const KINDS: [(&str, &str); 9] = [
@@ -49,10 +54,7 @@ pub struct SearchRequest {
 }
 
 /// What answers a request, the best first.
-pub fn search(
-    project: &mut Project,
-    request: &SearchRequest,
-) -> Result<Vec<SearchHit>, EngineError> {
+pub fn search(project: &mut Project, request: &SearchRequest) -> Result<Vec<AgedHit>, EngineError> {
     let now = project.clock.now();
     search_at(project, request, now)
 }
@@ -62,16 +64,18 @@ pub(crate) fn search_at(
     project: &mut Project,
     request: &SearchRequest,
     now: Time,
-) -> Result<Vec<SearchHit>, EngineError> {
+) -> Result<Vec<AgedHit>, EngineError> {
     let query = SearchQuery {
         text: &request.text,
         kinds: &request.kinds,
         since: request.since,
         file: request.file.as_deref(),
-        limit: request.limit,
+        limit: request.limit + fading::MORE,
         now,
     };
-    with_index(project, |index| index.search(&query))
+    let hits = with_index(project, |index| index.search(&query))?;
+    let found = fading::looked_at(project, hits)?;
+    Ok(fading::in_order(found, request.limit))
 }
 
 /// The newest entries of each kind, of all or of those that name a file, in the order that was asked.
@@ -79,10 +83,11 @@ pub(crate) fn newest(
     project: &mut Project,
     asked: &[(&str, Option<&str>)],
     limit: usize,
-) -> Result<Vec<Vec<SearchHit>>, EngineError> {
-    with_index(project, |index| {
+) -> Result<Vec<Vec<AgedHit>>, EngineError> {
+    let lists: Vec<Vec<SearchHit>> = with_index(project, |index| {
         asked.iter().map(|(kind, file)| index.newest(kind, *file, limit)).collect()
-    })
+    })?;
+    lists.into_iter().map(|hits| fading::looked_at(project, hits)).collect()
 }
 
 /// Does something with the index after bringing it up to date.

@@ -9,6 +9,7 @@ use crate::{
         Slot, Supervised, Told, inherited, job_bounds,
     },
     clock::offset_at,
+    context,
     error::EngineError,
     execute::usual_environment,
     guest::Waits,
@@ -111,8 +112,13 @@ impl TaskAgent {
             Conversation::New { id } | Conversation::Resume { id } => Some(id.clone()),
         };
         let allowance = allowance(project, file, meter)?;
+        let known = context::for_served(project, &agent.name, &file.fields.title);
+        // A conversation that goes on was told when it began.
+        let is_new = matches!(conversation, Conversation::New { .. });
+        let message = if is_new { told.message + &known } else { told.message };
+        context::keep_brief(&folder.log(plan.number), &message);
         let order = Order {
-            task: told.message,
+            task: message,
             prompts: if agent.adapter.can_ask() { Prompts::Asked } else { Prompts::Refused },
             budget_cents: allowance.bounds.micros.map(|micros| micros.div_ceil(10_000)),
             ..agent.order(told.folder, conversation)
@@ -132,7 +138,7 @@ impl TaskAgent {
             folder: workspace,
             environment,
             log: folder.log(plan.number),
-            afresh: told.afresh,
+            afresh: told.afresh + &known,
             secrets,
         };
         let now = project.clock.now();

@@ -71,7 +71,7 @@ fn known(
         knows_state: knows_state && task.is_none(),
         knows_memory,
         task,
-        files: Vec::new(),
+        ..ContextRequest::default()
     };
     let text = context_for(project, &request)?.text.trim_end().to_owned();
     Ok((!text.is_empty()).then(|| format!("What Waypost knows about the work here:\n{text}")))

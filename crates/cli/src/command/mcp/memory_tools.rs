@@ -193,6 +193,7 @@ pub(super) fn context(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> T
         task: input.task.as_deref().map(parse_id).transpose()?,
         files: input.files,
         knows_state: false,
+        about: Vec::new(),
         knows_memory: false,
     };
     let told = context_for(&mut visit.project, &request)?;

@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use std::time::Duration;
 use waypost_engine::{
     Project,
-    memory::{self, Freshness},
+    memory::{self, Freshness, NoteAges},
 };
 use waypost_model::{
     document::memory::{HistoryEntry, TaskResult},
@@ -222,8 +222,9 @@ pub(super) fn notes(
     let mut notes = project.memory()?.notes().to_vec();
     notes.retain(|note| kind.is_none_or(|kind| note.kind == kind));
     notes.retain(|note| file.is_none_or(|file| note.files.iter().any(|it| it.path == file)));
+    let mut ages = NoteAges::default();
     if context.out.json {
-        let report = notes.iter().map(|it| NoteReport::of(it, memory::freshness(project, it)));
+        let report = notes.iter().map(|it| NoteReport::of(it, ages.freshness(project, it)));
         return Ok(context.out.json_list(&report.collect::<Vec<_>>())?);
     }
     if notes.is_empty() {
@@ -239,7 +240,7 @@ pub(super) fn notes(
             told = format!("{told}, about {}", files.join(", "));
         }
         context.out.line(styled(DIM, told))?;
-        if let Freshness::Faded { changed } = memory::freshness(project, note) {
+        if let Freshness::Faded { changed } = ages.freshness(project, note) {
             let told = format!("    changed since: {}", changed.join(", "));
             context.out.line(styled(YELLOW, told))?;
         }

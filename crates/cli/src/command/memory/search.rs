@@ -9,7 +9,7 @@ use crate::{
 use std::path::Path;
 use waypost_engine::{
     Project,
-    search::{self, KINDS, SearchHit, SearchRequest, Snippet},
+    search::{self, AgedHit, KINDS, SearchRequest, Snippet},
 };
 use waypost_model::{
     code::Code,
@@ -66,8 +66,8 @@ pub(super) fn run(
         let found: Vec<FoundLine<'_>> = hits.iter().map(FoundLine::from).collect();
         return Ok(context.out.json_list(&found)?);
     }
-    for hit in &hits {
-        show(context, hit)?;
+    for found in &hits {
+        show(context, found)?;
     }
     if hits.is_empty() {
         context.out.note(format!("nothing is found for `{}`", request.text));
@@ -75,10 +75,16 @@ pub(super) fn run(
     Ok(())
 }
 
-fn show(context: &Context, hit: &SearchHit) -> Result<(), CliError> {
+fn show(context: &Context, found: &AgedHit) -> Result<(), CliError> {
+    let AgedHit { hit, changed } = found;
     let place = styled(DIM, format!("{} · {} · {}", hit.kind, hit.at, hit.reference));
     context.out.line(format!("{}  {place}", styled(BOLD, &hit.title)))?;
-    Ok(context.out.line(format!("  {}", marked(&hit.snippet)))?)
+    context.out.line(format!("  {}", marked(&hit.snippet)))?;
+    if !changed.is_empty() {
+        let told = format!("  changed since: {}", changed.join(", "));
+        context.out.line(styled(YELLOW, told))?;
+    }
+    Ok(())
 }
 
 /// A snippet with what was found in colour; that it was is told by its being there.

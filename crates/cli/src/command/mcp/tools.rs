@@ -120,34 +120,86 @@ impl ToolRow {
             name: self.name,
             title: self.title,
             description: self.description,
-            input: root((self.input)()),
-            output: root((self.output)()),
+            input: root((self.input)(), Nullable::LeftOut),
+            output: root((self.output)(), Nullable::Branch),
             is_reading: self.effect == Effect::Reads,
             is_repeatable: self.effect != Effect::Changes,
         }
     }
 }
 
+/// How a value that may be null is written, because many programs take one type only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Nullable {
+    /// An argument that may be null may be left out: null is not mentioned.
+    LeftOut,
+    /// A result that may be null is one of two.
+    Branch,
+}
+
 /// A schema as programs take it: an object, without formats that only Rust knows.
-fn root(mut schema: Value) -> Map<String, Value> {
-    drop_formats(&mut schema);
+fn root(mut schema: Value, nullable: Nullable) -> Map<String, Value> {
+    make_portable(&mut schema, nullable);
     let Value::Object(mut root) = schema else { return Map::new() };
     root.insert("type".into(), "object".into());
     root.entry("properties").or_insert_with(|| Map::new().into());
     root
 }
 
-fn drop_formats(schema: &mut Value) {
+fn make_portable(schema: &mut Value, nullable: Nullable) {
     match schema {
         Value::Object(fields) => {
             if fields.get("format").is_some_and(Value::is_string) {
                 fields.remove("format");
             }
-            fields.values_mut().for_each(drop_formats);
+            name_anything(fields);
+            if let Some(Value::Array(types)) = fields.get("type") {
+                let types = types.clone();
+                split_types(fields, types, nullable);
+            }
+            fields.values_mut().for_each(|it| make_portable(it, nullable));
         }
-        Value::Array(items) => items.iter_mut().for_each(drop_formats),
+        Value::Array(items) => items.iter_mut().for_each(|it| make_portable(it, nullable)),
         _ => {}
     }
+}
+
+/// `true` stands for any value; not every program reads it.
+fn name_anything(fields: &mut Map<String, Value>) {
+    if let Some(Value::Object(properties)) = fields.get_mut("properties") {
+        for property in properties.values_mut().filter(|it| it.as_bool() == Some(true)) {
+            *property = any_value(Map::new());
+        }
+        for property in properties.values_mut() {
+            // A description alone says no more about the value.
+            let words = property.as_object().filter(|it| it.keys().all(|key| key == "description"));
+            if let Some(words) = words.cloned() {
+                *property = any_value(words);
+            }
+        }
+    }
+    if fields.get("items").and_then(Value::as_bool) == Some(true) {
+        fields.remove("items");
+    }
+}
+
+fn any_value(mut schema: Map<String, Value>) -> Value {
+    let types = ["string", "number", "boolean", "object", "array", "null"];
+    schema.insert("type".into(), types.map(Value::from).to_vec().into());
+    schema.into()
+}
+
+fn split_types(fields: &mut Map<String, Value>, mut types: Vec<Value>, nullable: Nullable) {
+    if nullable == Nullable::LeftOut && types.len() == 2 {
+        types.retain(|it| it != "null");
+    }
+    fields.remove("type");
+    if let [only] = types.as_slice() {
+        fields.insert("type".into(), only.clone());
+        return;
+    }
+    let branch = |name: Value| Value::from(Map::from_iter([("type".to_owned(), name)]));
+    fields.insert("anyOf".into(), types.into_iter().map(branch).collect::<Vec<_>>().into());
 }
 
 #[cfg(test)]

@@ -81,16 +81,32 @@ fn item(block: &Block, id: u64) -> Value {
             "status": "completed",
             "content": [{"type": "output_text", "text": text, "annotations": []}],
         }),
-        Block::Tool { name, input: Input::Fields(input) } => json!({
-            "type": "function_call", "id": format!("fc_sim_{id:08}"),
-            "call_id": format!("call_sim_{id:08}"), "name": name, "arguments": input.to_string(),
-            "status": "completed",
-        }),
+        Block::Tool { name, input: Input::Fields(input) } => {
+            let (namespace, name) = parts_of_name(name);
+            let mut call = json!({
+                "type": "function_call", "id": format!("fc_sim_{id:08}"),
+                "call_id": format!("call_sim_{id:08}"), "name": name,
+                "arguments": input.to_string(), "status": "completed",
+            });
+            if let Some(namespace) = namespace {
+                call["namespace"] = json!(namespace);
+            }
+            call
+        }
         Block::Tool { name, input: Input::Text(input) } => json!({
             "type": "custom_tool_call", "id": format!("ctc_sim_{id:08}"),
             "call_id": format!("call_sim_{id:08}"), "name": name, "input": input,
             "status": "completed",
         }),
+    }
+}
+
+/// The tools of a server have a namespace of their own here: `mcp__SERVER__TOOL` is TOOL of `mcp__SERVER`.
+fn parts_of_name(name: &str) -> (Option<&str>, &str) {
+    let rest = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    match rest.filter(|(server, tool)| !server.is_empty() && !tool.is_empty()) {
+        Some((_, tool)) => (name.strip_suffix(tool).and_then(|it| it.strip_suffix("__")), tool),
+        None => (None, name),
     }
 }
 
@@ -116,4 +132,21 @@ fn events(response: Value) -> Vec<(&'static str, Value)> {
     }
     events.push(("response.completed", json!({"response": response})));
     events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_of_a_server_are_called_in_its_namespace() {
+        for (name, want) in [
+            ("exec_command", (None, "exec_command")),
+            ("mcp__waypost__task_next", (Some("mcp__waypost"), "task_next")),
+            ("mcp__a__b__c", (Some("mcp__a"), "b__c")),
+            ("mcp__waypost", (None, "mcp__waypost")),
+        ] {
+            assert_eq!(parts_of_name(name), want);
+        }
+    }
 }

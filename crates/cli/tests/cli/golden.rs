@@ -1,4 +1,4 @@
-//! What an earlier version began and did not finish goes on: a run, and agents' jobs.
+//! What an earlier version began and did not finish goes on: a run, agents' jobs, the memory's tasks.
 //!
 //! `tests/golden/journal-run-v4.db` is a journal as events of format 4 were first written: T1.1 and T1.2 are
 //! completed, T1.2 after a retry whose wake-up is still in the outbox, and T1.3 was being worked on
@@ -8,6 +8,10 @@
 //! of the program wrote them one after the other. Of format 1 are the jobs at cp-3, which ended, and at
 //! cp-1, whose agent waits for the answer to q1; of format 2 those at cp-4, which ended, and at cp-2,
 //! whose agent waits for the answer to q2. Then a run: T1.1 is completed, T1.2 waits for an account.
+//!
+//! `tests/golden/journal-memory-v1.db` has events of the memory as they were first written: one task that succeeded,
+//! one that was cancelled, `Cart` with a completed step and one that is escalated into the inbox, `Pay`
+//! that waits, two notes and two documents.
 
 use crate::{
     harness::{BINARY, Project, USER_CONFIG},
@@ -44,7 +48,11 @@ fn put(project: &Project, name: &str) {
     fs::create_dir(&state).unwrap();
     fs::copy(golden, state.join("journal.db")).unwrap();
     // This user has had it before, elsewhere: one that only came with the files is not believed.
-    for id in ["6a4ecec970dc8e31cc1912be5fd16969", "31e5ca90b01d30c66c4f21a144922d09"] {
+    for id in [
+        "6a4ecec970dc8e31cc1912be5fd16969",
+        "31e5ca90b01d30c66c4f21a144922d09",
+        "4bf938af49b6fe861e2bd2c191be6328",
+    ] {
         let entry = format!(r#"{{"version":1,"path":"/elsewhere","journal_id":"{id}"}}"#);
         project.write(&format!("../home/.local/state/waypost/projects/{id}.json"), &entry);
     }
@@ -157,4 +165,51 @@ fn jobs_accounts_and_verdicts_of_earlier_versions_are_read() {
         let checkpoints = project.json("develop status")["state"]["checkpoints"].clone();
         assert_eq!(checkpoints[checkpoint], json!({"status": "passed", "iteration": 1}));
     }
+}
+
+#[test]
+fn a_memory_kept_by_an_earlier_version_goes_on() {
+    let project = Project::plain();
+    put(&project, "journal-memory-v1.db");
+    let shown = project.json("memory show");
+    let task = &shown["state"]["current_task"];
+    assert_eq!((&task["name"], &task["status"]), (&json!("Cart"), &json!("in_progress")));
+    let steps = task["plan"]["steps"].as_array().unwrap();
+    let statuses: Vec<&str> = steps.iter().map(|it| it["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["completed", "escalated", "pending"]);
+    assert_eq!(shown["state"]["pending_tasks"][0]["name"], "Pay");
+    let history = project.json("memory history");
+    let names: Vec<(&Value, &Value)> =
+        history.as_array().unwrap().iter().map(|it| (&it["name"], &it["result"])).collect();
+    let (ended, dropped) = ((json!("Old work"), json!("success")), json!("cancelled"));
+    assert!(names.contains(&(&ended.0, &ended.1)), "{history}");
+    assert!(names.iter().any(|(_, result)| **result == dropped), "{history}");
+    assert_eq!(project.json("memory stats")["success"], 1);
+    assert_eq!(project.json("memory notes").as_array().map(Vec::len), Some(2));
+    assert_eq!(project.json("inbox")[0]["id"], "q1");
+    let found = project.json("memory search 'carts sums' --kind decision");
+    assert_eq!(found[0]["title"], "noted n1", "{found}");
+
+    // The next task is made, counted on from those of its day, and the files are shown.
+    project.must("memory note 'Still here'");
+    project.must("memory init");
+    assert_eq!(project.window(".claude/memory/task-state.json")["current_task"]["name"], "Cart");
+    project.must("memory validate");
+    if no_person_is_here() {
+        return;
+    }
+    project.person_must("inbox answer q1 retry");
+    let shown = project.json("memory show");
+    let step = &shown["state"]["current_task"]["plan"]["steps"][1];
+    assert_eq!(step["status"], "in_progress", "{shown}");
+    for line in [
+        "memory step complete 2",
+        "memory step start 3",
+        "memory step complete 3",
+        "memory task complete --lesson 'Old journals are read'",
+    ] {
+        project.must(line);
+    }
+    assert_eq!(project.json("memory show")["state"]["current_task"]["name"], "Pay");
+    assert_eq!(project.json("memory stats")["success"], 2);
 }

@@ -11,6 +11,7 @@
 
 mod measurement;
 pub(crate) mod soak;
+mod trackers;
 
 use std::path::{Path, PathBuf};
 
@@ -58,6 +59,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "agents", package: "waypost", folder: "crates/cli" },
     Bench { name: "trees", package: "waypost", folder: "crates/cli" },
     Bench { name: "tasks", package: "waypost", folder: "crates/cli" },
+    Bench { name: "trackers", package: "waypost", folder: "crates/cli" },
 ];
 
 pub(crate) fn run(names: &[String], effort: Effort) -> Result<()> {
@@ -129,12 +131,13 @@ impl Bench {
 
     fn measure(&self, effort: Effort) -> Result<Vec<Measurement>> {
         let line = match self.name {
-            "hook" | "run" | "trees" if effort == Effort::Full => {
+            "cli" | "hook" | "run" | "trees" if effort == Effort::Full => {
                 let programs = target().join("bench/programs");
                 dist::install(&programs)?;
                 let programs = programs.display().to_string();
                 self.line(effort).variable("WAYPOST_BENCH_PROGRAMS", &programs)
             }
+            "trackers" => trackers::told(self.line(effort), &target().join("bench/npm"))?,
             _ => self.line(effort),
         };
         println!("running {line}");
@@ -208,7 +211,7 @@ mod tests {
             &["journal"],
             Err(
                 "there is no benchmark `jornal`; there are: journal, search, keeper, reading, engine, host, cli, \
-                 hook, run, scale, agents, trees",
+                 hook, run, scale, agents, trees, tasks, trackers",
             ),
         );
         check_selected(

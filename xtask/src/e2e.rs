@@ -1,7 +1,8 @@
-//! Runs the tests with the real agent programs against our scripted model.
+//! Runs the tests with the real agent programs against our scripted model, and with other clients of our
+//! server of tools.
 //!
 //! The programs are installed by npm into the target folder, in versions that are known to work, and
-//! nowhere else. They run in an empty environment and talk to loopback only, so no account and no key
+//! nowhere else; a library for Python goes into an environment there. They run in an empty environment and talk to loopback only, so no account and no key
 //! is needed. Where they cannot be had (no npm, no registry) their tests are skipped, and the last
 //! line says which and why: no gate depends on a service being up.
 
@@ -13,12 +14,13 @@ use crate::command_line::{CommandLine, is_on_path, target};
 use crate::install::{self, Purpose};
 use crate::test::Runner;
 
-/// An agent program: its package, and where the package for this machine keeps the real thing.
+/// An agent program, or another program that is a client of ours: its package, and where the package for
+/// this machine keeps the real thing.
 ///
 /// The program is called directly, because the package's own starter needs a newer node than some
 /// machines have, and a script at install time that npm may be told not to run.
 #[derive(Debug)]
-struct Agent {
+struct Client {
     name: &'static str,
     /// What the names of its tests contain.
     word: &'static str,
@@ -33,8 +35,21 @@ struct Agent {
     needs_node: bool,
 }
 
-/// What Gemini CLI asks for; machines may have an older one for other purposes.
+/// What Gemini CLI asks for; machines may have an older one for other purposes. The Inspector asks for a
+/// newer one, and was seen to work with this.
 const NODE_VERSION_MIN: u32 = 20;
+
+/// The official library for Python, and the version that the tests have been seen to pass with.
+const LIBRARY: (&str, &str) = ("mcp", "2.3.0");
+
+/// A program that the tests run with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Usable {
+    name: &'static str,
+    version: &'static str,
+    variable: &'static str,
+    path: PathBuf,
+}
 
 /// The tests of a program that are not run, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +59,8 @@ struct Skipped {
     reason: String,
 }
 
-const AGENTS: &[Agent] = &[
-    Agent {
+const CLIENTS: &[Client] = &[
+    Client {
         name: "Claude Code",
         word: "claude",
         package: "@anthropic-ai/claude-code",
@@ -54,7 +69,7 @@ const AGENTS: &[Agent] = &[
         variable: "WAYPOST_E2E_CLAUDE",
         needs_node: false,
     },
-    Agent {
+    Client {
         name: "Codex",
         word: "codex",
         package: "@openai/codex",
@@ -63,13 +78,29 @@ const AGENTS: &[Agent] = &[
         variable: "WAYPOST_E2E_CODEX",
         needs_node: false,
     },
-    Agent {
+    Client {
         name: "Gemini CLI",
         word: "gemini",
         package: "@google/gemini-cli",
         version: "0.61.0",
         program: &["@google", "gemini-cli", "bundle", "gemini.js"],
         variable: "WAYPOST_E2E_GEMINI",
+        needs_node: true,
+    },
+    Client {
+        name: "MCP Inspector",
+        word: "inspector",
+        package: "@modelcontextprotocol/inspector",
+        version: "2.12.0",
+        program: &[
+            "@modelcontextprotocol",
+            "inspector",
+            "clients",
+            "launcher",
+            "build",
+            "index.js",
+        ],
+        variable: "WAYPOST_E2E_INSPECTOR",
         needs_node: true,
     },
 ];
@@ -79,15 +110,18 @@ pub(crate) fn run() -> Result<()> {
     // Folders of tests that failed were left for a look; by now a person has had it.
     let _nothing = std::fs::remove_dir_all(folder.join("scratch"));
     let modules = folder.join("npm").join("node_modules");
-    let trouble = install_agents(&folder.join("npm"), &modules)?;
+    let trouble = install_clients(&folder.join("npm"), &modules)?;
     let (mut programs, mut skipped) = (Vec::new(), Vec::new());
-    for agent in AGENTS {
-        match usable(agent, &modules, trouble.as_deref()) {
-            Ok(program) => programs.push((agent, program)),
-            Err(reason) => {
-                skipped.push(Skipped { name: agent.name, word: agent.word, reason });
-            }
+    for client in CLIENTS {
+        let Client { name, word, version, variable, .. } = *client;
+        match usable(client, &modules, trouble.as_deref()) {
+            Ok(path) => programs.push(Usable { name, version, variable, path }),
+            Err(reason) => skipped.push(Skipped { name, word, reason }),
         }
+    }
+    match python_library(&folder.join("python")) {
+        Ok(program) => programs.push(program),
+        Err(reason) => skipped.push(Skipped { name: LIBRARY_NAME, word: "python_sdk", reason }),
     }
     note(&folder, &skipped)?;
     if !programs.is_empty() {
@@ -101,8 +135,8 @@ pub(crate) fn run() -> Result<()> {
 }
 
 /// The last line: with which programs the tests ran, and which were skipped for what reason.
-fn summary(programs: &[(&Agent, PathBuf)], skipped: &[Skipped]) -> String {
-    let ran = programs.iter().map(|(agent, _)| format!("{} {}", agent.name, agent.version));
+fn summary(programs: &[Usable], skipped: &[Skipped]) -> String {
+    let ran = programs.iter().map(|it| format!("{} {}", it.name, it.version));
     let ran: Vec<String> = ran.collect();
     let ran = if ran.is_empty() { "no program".to_owned() } else { ran.join(", ") };
     let skipped: Vec<String> = skipped.iter().map(skip_line).collect();
@@ -137,16 +171,65 @@ pub(crate) fn skipped() -> Option<String> {
     Some(text.trim_end().to_owned()).filter(|text| !text.is_empty())
 }
 
+/// What the library is called in the last line.
+const LIBRARY_NAME: &str = "MCP Python SDK";
+
+/// The Python that has the library, installed by pip into an environment of its own.
+fn python_library(folder: &Path) -> Result<Usable, String> {
+    let (package, version) = LIBRARY;
+    let python = folder.join("bin/python");
+    let check =
+        format!("import importlib.metadata as m; assert m.version('{package}') == '{version}'");
+    let is_there = || {
+        python.is_file() && CommandLine::new(&python.to_string_lossy(), ["-c", &check]).succeeds()
+    };
+    if !is_there() {
+        install::ensure(Purpose::EndToEnd).map_err(|error| format!("{error:#}"))?;
+        if !is_on_path("python3") {
+            return Err("python3 is not installed".to_owned());
+        }
+        for line in library_lines(folder) {
+            println!("running {line}");
+            if let Err(error) = line.run() {
+                println!("warning: {error:#}");
+                return Err("pip could not install it; is its index reachable?".to_owned());
+            }
+        }
+    }
+    match is_there() {
+        true => {
+            Ok(Usable { name: LIBRARY_NAME, version, variable: "WAYPOST_E2E_PYTHON", path: python })
+        }
+        false => Err("it is not installed".to_owned()),
+    }
+}
+
+fn library_lines(folder: &Path) -> [CommandLine; 2] {
+    let (package, version) = LIBRARY;
+    let wanted = format!("{package}=={version}");
+    let python = folder.join("bin/python").to_string_lossy().into_owned();
+    let folder = folder.to_string_lossy().into_owned();
+    [
+        CommandLine::new("python3", ["-m", "venv", &folder]),
+        CommandLine::new(&python, ["-m", "pip", "install", "--quiet"]).with([
+            "--disable-pip-version-check",
+            "--retries",
+            "1",
+            &wanted,
+        ]),
+    ]
+}
+
 /// The program, or why its tests cannot run.
-fn usable(agent: &Agent, modules: &Path, trouble: Option<&str>) -> Result<PathBuf, String> {
-    let version = installed_version(modules, agent.package);
-    if version.as_deref() != Some(agent.version) {
+fn usable(client: &Client, modules: &Path, trouble: Option<&str>) -> Result<PathBuf, String> {
+    let version = installed_version(modules, client.package);
+    if version.as_deref() != Some(client.version) {
         return Err(trouble.unwrap_or("it is not installed").to_owned());
     }
-    let Some(program) = find(modules, agent.program) else {
+    let Some(program) = find(modules, client.program) else {
         return Err("its package has no program for this machine".to_owned());
     };
-    if agent.needs_node && !has_node() {
+    if client.needs_node && !has_node() {
         return Err(format!("it needs node {NODE_VERSION_MIN} or newer"));
     }
     Ok(program)
@@ -159,10 +242,10 @@ fn has_node() -> bool {
 }
 
 /// Installs what is missing or has another version, as far as this machine lets us. Says why not.
-fn install_agents(prefix: &Path, modules: &Path) -> Result<Option<String>> {
+fn install_clients(prefix: &Path, modules: &Path) -> Result<Option<String>> {
     let is_there =
-        |agent: &Agent| installed_version(modules, agent.package) == Some(agent.version.to_owned());
-    if AGENTS.iter().all(is_there) {
+        |it: &Client| installed_version(modules, it.package) == Some(it.version.to_owned());
+    if CLIENTS.iter().all(is_there) {
         return Ok(None);
     }
     install::ensure(Purpose::EndToEnd)?;
@@ -185,7 +268,7 @@ fn install_line(prefix: &Path) -> CommandLine {
         .with(["--no-audit", "--no-fund", "--loglevel=error"])
         // A registry that does not answer is given up on after a minute or two.
         .with(["--fetch-retries=1", "--fetch-timeout=60000"])
-        .with(AGENTS.iter().map(|agent| format!("{}@{}", agent.package, agent.version)))
+        .with(CLIENTS.iter().map(|client| format!("{}@{}", client.package, client.version)))
 }
 
 fn installed_version(modules: &Path, package: &str) -> Option<String> {
@@ -214,7 +297,7 @@ fn find(folder: &Path, pattern: &[&str]) -> Option<PathBuf> {
 fn lines(
     runner: Runner,
     folder: &Path,
-    programs: &[(&Agent, PathBuf)],
+    programs: &[Usable],
     skipped: &[Skipped],
 ) -> [CommandLine; 2] {
     let words = skipped.iter().map(|it| it.word);
@@ -236,8 +319,8 @@ fn lines(
     let mut test = test
         .variable("WAYPOST_E2E_BIN", &text(target().join("debug")))
         .variable("WAYPOST_E2E_SCRATCH", &text(folder.join("scratch")));
-    for (agent, program) in programs {
-        test = test.variable(agent.variable, &text(program.clone()));
+    for program in programs {
+        test = test.variable(program.variable, &text(program.path.clone()));
     }
     [CommandLine::cargo("build --workspace --bins --test e2e"), test]
 }
@@ -252,16 +335,25 @@ mod tests {
             install_line(Path::new("out")).to_string(),
             "npm install --prefix out --no-audit --no-fund --loglevel=error --fetch-retries=1 \
              --fetch-timeout=60000 @anthropic-ai/claude-code@2.1.325 @openai/codex@0.166.0 \
-             @google/gemini-cli@0.61.0"
+             @google/gemini-cli@0.61.0 @modelcontextprotocol/inspector@2.12.0"
+        );
+        assert_eq!(
+            library_lines(Path::new("out")).map(|line| line.to_string()),
+            [
+                "python3 -m venv out",
+                "out/bin/python -m pip install --quiet --disable-pip-version-check --retries 1 \
+                 mcp==2.3.0"
+            ]
         );
     }
 
     #[test]
     fn the_tests_are_told_where_everything_is() {
-        let codex = (&AGENTS[1], PathBuf::from("/n/codex"));
-        let skipped = AGENTS.iter().filter(|agent| agent.word != "codex").map(|agent| Skipped {
-            name: agent.name,
-            word: agent.word,
+        let Client { name, version, variable, .. } = CLIENTS[1];
+        let codex = Usable { name, version, variable, path: PathBuf::from("/n/codex") };
+        let skipped = CLIENTS.iter().take(3).filter(|it| it.word != "codex").map(|it| Skipped {
+            name: it.name,
+            word: it.word,
             reason: "npm is not installed".to_owned(),
         });
         let skipped: Vec<Skipped> = skipped.collect();
@@ -307,7 +399,7 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_has_a_reason() {
         let folder = tempfile::tempdir().unwrap();
-        let found = usable(&AGENTS[1], folder.path(), Some("npm is not installed"));
+        let found = usable(&CLIENTS[1], folder.path(), Some("npm is not installed"));
         assert_eq!(found, Err("npm is not installed".to_owned()));
     }
 
@@ -315,12 +407,12 @@ mod tests {
     fn a_program_is_found_in_the_package_for_this_machine() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("@openai/codex-any/vendor/any-machine/bin");
-        assert_eq!(find(folder.path(), AGENTS[1].program), None);
+        assert_eq!(find(folder.path(), CLIENTS[1].program), None);
         std::fs::create_dir_all(&place).unwrap();
         std::fs::create_dir_all(folder.path().join("@openai/codex-aaa")).unwrap();
-        assert_eq!(find(folder.path(), AGENTS[1].program), None);
+        assert_eq!(find(folder.path(), CLIENTS[1].program), None);
         std::fs::write(place.join("codex"), "").unwrap();
-        assert_eq!(find(folder.path(), AGENTS[1].program), Some(place.join("codex")));
+        assert_eq!(find(folder.path(), CLIENTS[1].program), Some(place.join("codex")));
     }
 
     #[test]

@@ -113,8 +113,20 @@ const NEEDS: &[Need] = &[
     Need {
         program: "npm",
         package: "npm",
+        purposes: &[Purpose::Bench, Purpose::EndToEnd],
+        lost: "all tests with real agent programs, and measurements beside tools that npm installs",
+    },
+    Need {
+        program: "python3",
+        package: "python3-venv",
         purposes: &[Purpose::EndToEnd],
-        lost: "all tests with real agent programs",
+        lost: "tests with the official Python client of tools",
+    },
+    Need {
+        program: "task",
+        package: "taskwarrior",
+        purposes: &[Purpose::Bench],
+        lost: "single commands beside `taskwarrior`",
     },
 ];
 
@@ -273,13 +285,13 @@ mod tests {
         );
         assert_eq!(
             names(Purpose::Bench),
-            ["git", "bwrap", "jq", "time", "flock", "make", "ninja", "rg"]
+            ["git", "bwrap", "jq", "time", "flock", "make", "ninja", "rg", "npm", "task"]
         );
         assert_eq!(
             names(Purpose::Faults),
             ["git", "strace", "bwrap", "flock", "perl", "mkfs.ext4"]
         );
-        assert_eq!(names(Purpose::EndToEnd), ["git", "bwrap", "npm"]);
+        assert_eq!(names(Purpose::EndToEnd), ["git", "bwrap", "npm", "python3"]);
         assert_eq!(missing(Purpose::Tests, |_| true), Vec::<&Need>::new());
     }
 

@@ -34,6 +34,8 @@ pub(crate) struct Site {
     arguments: Vec<String>,
     /// Whether the program finds ours on its path.
     has_ours: bool,
+    /// Whether Codex reads the project's own settings, as after its person has said so.
+    is_trusted: bool,
 }
 
 impl Drop for Site {
@@ -75,7 +77,9 @@ impl Site {
         }
         let root = base.join("shop");
         let folder = Some(folder);
-        let site = Self { agent, programs, folder, root, arguments: Vec::new(), has_ours: true };
+        let arguments = Vec::new();
+        let (has_ours, is_trusted) = (true, false);
+        let site = Self { agent, programs, folder, root, arguments, has_ours, is_trusted };
         site.git("init -q -b main .");
         site.git("init -q --bare -b main ../remote.git");
         site.git("remote add origin ../remote.git");
@@ -92,6 +96,12 @@ impl Site {
     /// Gives Claude Code or Gemini CLI more arguments from here on.
     pub(crate) fn with_arguments(mut self, arguments: &[&str]) -> Self {
         self.arguments.extend(arguments.iter().map(ToString::to_string));
+        self
+    }
+
+    /// Codex reads the project's own settings from here on.
+    pub(crate) fn trusted(mut self) -> Self {
+        self.is_trusted = true;
         self
     }
 
@@ -287,8 +297,12 @@ impl Site {
     pub(crate) fn configure_codex(&self, model: &Model) -> PathBuf {
         let home = self.base().join("codex");
         let config = rehearsal("codex", model).config.unwrap().text;
-        fs::write(home.join("config.toml"), format!("model = \"{CODEX_MODEL}\"\n{config}"))
-            .unwrap();
+        let mut config = format!("model = \"{CODEX_MODEL}\"\n{config}");
+        if self.is_trusted {
+            let root = json!(self.root);
+            config = format!("{config}\n[projects.{root}]\ntrust_level = \"trusted\"\n");
+        }
+        fs::write(home.join("config.toml"), config).unwrap();
         home
     }
 

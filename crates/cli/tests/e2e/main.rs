@@ -1,5 +1,5 @@
-//! Proves with the real Claude Code, Codex and Gemini CLI that the hook holds, and that runs with
-//! them lose nothing.
+//! Proves with the real Claude Code, Codex and Gemini CLI that the hook holds, that runs with them
+//! lose nothing, and that they and other clients reach our server of tools.
 //!
 //! They run against our scripted model on loopback, in an empty environment with a home of their
 //! own, so nothing here needs a network, an account or a key. `cargo xtask e2e` installs the programs
@@ -16,10 +16,14 @@ mod checks;
 mod claude;
 mod codex;
 mod harness;
+mod mcp_agents;
+mod mcp_clients;
+mod night;
 mod plugin;
 mod program;
 mod runs;
 mod stage;
 mod supervised;
+mod talk;
 mod walled;
 mod weather;

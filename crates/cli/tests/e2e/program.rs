@@ -12,7 +12,7 @@ use std::{
 };
 
 /// A run takes seconds; a machine that is busy with everything else may need many.
-const LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 /// An agent program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,11 @@ pub(crate) struct Programs {
 impl Programs {
     /// What `cargo xtask e2e` told us; without it the test is skipped, and that is said.
     pub(crate) fn find(agent: Agent) -> Option<Self> {
+        Self::named(agent.variable())
+    }
+
+    /// The same for the program that a variable names.
+    pub(crate) fn named(variable: &str) -> Option<Self> {
         let path = |name: &str| {
             let path = env::var_os(name).map(PathBuf::from);
             if path.is_none() {
@@ -53,7 +58,7 @@ impl Programs {
             path
         };
         Some(Self {
-            agent: path(agent.variable())?,
+            agent: path(variable)?,
             bin: path("WAYPOST_E2E_BIN")?,
             scratch: path("WAYPOST_E2E_SCRATCH")?,
         })

@@ -34,6 +34,20 @@ fn a_task_is_written_handed_in_and_cancelled_by_any_process() {
 }
 
 #[test]
+fn a_task_that_is_over_is_an_entry_of_the_memory() {
+    let project = Project::git();
+    let id = made(&project, &format!("{NEW} --submit"));
+    assert_eq!(project.json("memory history"), json!([]), "it is not over");
+    project.must(&format!("task cancel {id} --reason 'no tea'"));
+    let history = project.json("memory history");
+    let [entry] = history.as_array().unwrap().as_slice() else { panic!("one entry: {history}") };
+    assert_eq!((&entry["name"], &entry["result"]), (&json!("A tea shop"), &json!("cancelled")));
+    assert_eq!(entry["metrics"]["steps_total"], 4, "{entry}");
+    assert_eq!(entry["lessons"], json!(["no tea"]), "{entry}");
+    assert!(entry["summary"].as_str().unwrap().contains(&id), "{entry}");
+}
+
+#[test]
 fn show_answers_as_the_seeds_api() {
     let project = Project::git();
     let id = made(&project, &format!("{NEW} --submit"));

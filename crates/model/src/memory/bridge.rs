@@ -4,6 +4,7 @@
 //! |---|---|---|---|---|
 //! | a run | `run/NUMBER` | the plan's title | success: all tasks completed; partial: some; failure: none | failed tasks and those tried again |
 //! | a workflow | `workflow/START/FEATURE` | the feature | success | checkpoints that took more than one try |
+//! | a task of the server | `task/ID` | its title | success, failure or cancelled | why it failed, reworks, restarts |
 //!
 //! A part that is added makes a value of this type when it ends and hands it on as
 //! `Effect::Remember`; nothing else has to be known here. `docs/memory.md` has the table in full.

@@ -12,6 +12,7 @@ use crate::{
     code::Code,
     document::{
         ServerTaskId,
+        memory::TaskResult,
         server::{AgentStatus, ServerTaskStatus, Trigger},
     },
     inbox::Topic,
@@ -59,7 +60,8 @@ impl TaskFile {
         let notice = Notice::new(NoticeKind::TaskFailed, title, now)
             .text(reason)
             .next(NextStep::RetryServedTask { task: self.id.clone() });
-        self.settled_all(decision.with(Effect::Notify(notice)))
+        let remembered = self.remembered(TaskResult::Failure, Some(reason), now);
+        self.settled_all(decision.with(Effect::Notify(notice)).with(remembered))
     }
 
     fn end(&self, trigger: Trigger, reason: &str) -> Event {
@@ -71,7 +73,7 @@ impl TaskFile {
     }
 
     /// The task is complete; the engine ends the agent and keeps what it left.
-    pub(super) fn completed(&self, trigger: Trigger) -> Decision<Event> {
+    pub(super) fn completed(&self, trigger: Trigger, at: Time) -> Decision<Event> {
         let facts = MoveFacts { phase: self.phase, ..MoveFacts::default() };
         let moved = Event::Moved {
             task: Some(ServerTaskStatus::Completed),
@@ -80,20 +82,21 @@ impl TaskFile {
             facts,
         };
         let title = format!("{} is completed: {}", self.id, self.fields.title);
-        let notice = Notice::new(NoticeKind::AllDone, title, self.times.updated)
+        let notice = Notice::new(NoticeKind::AllDone, title, at)
             .next(NextStep::ShowServedTask { task: self.id.clone() });
         let decision = Decision::events([Event::Completed {}, moved]).with(Effect::Notify(notice));
-        self.settled_all(decision)
+        self.settled_all(decision.with(self.remembered(TaskResult::Success, None, at)))
     }
 
-    pub(super) fn cancel(&self, why: &str) -> Result<Decision<Event>, Rejected> {
+    pub(super) fn cancel(&self, why: &str, now: Time) -> Result<Decision<Event>, Rejected> {
         match self.status {
             ServerTaskStatus::Pending | ServerTaskStatus::InProgress | ServerTaskStatus::Review => {
                 let reason = CANCELLED.to_owned();
                 let why = if why.is_empty() { CANCELLED } else { why };
                 let failed = Event::Failed { reason, is_cancelled: true };
                 let decision = Decision::events([failed, self.end(Trigger::Cancel, why)]);
-                Ok(self.settled_all(decision))
+                let remembered = self.remembered(TaskResult::Cancelled, Some(why), now);
+                Ok(self.settled_all(decision.with(remembered)))
             }
             ServerTaskStatus::Draft => Err(self.unfit("cancelled", "a draft is deleted instead")),
             ServerTaskStatus::Completed | ServerTaskStatus::Failed => {

@@ -30,7 +30,8 @@ impl TaskFile {
         }
         let (to, trigger) = match (self.agent, self.hold()) {
             (AgentStatus::Running, Some(_)) if self.is_done_without_phases() => {
-                return Some(self.completed(Trigger::PhaseComplete));
+                // It follows in the same moment from what was heard last.
+                return Some(self.completed(Trigger::PhaseComplete, self.times.updated));
             }
             (AgentStatus::Running, hold) => hold?,
             (AgentStatus::WaitingDependency, None) => {

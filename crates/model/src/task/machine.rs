@@ -201,7 +201,7 @@ impl TaskFile {
             Command::Create { .. } => return Err(Rejected::misrouted("command for a task")),
             Command::Edit { change } => self.edit(change, asked)?,
             Command::Submit { shape } => self.submit(shape)?,
-            Command::Approve { version } => self.approve(*version, by)?,
+            Command::Approve { version } => self.approve(*version, (by, now))?,
             Command::RequestChanges { version, text, comments } => {
                 self.request_changes(*version, (text, comments), by)?
             }
@@ -216,7 +216,7 @@ impl TaskFile {
             Command::TakeOver => self.take_over(asked)?,
             Command::Resume => self.resume(by)?,
             Command::EndLimit => self.end_limit(asked)?,
-            Command::Cancel { why } => self.cancel(why)?,
+            Command::Cancel { why } => self.cancel(why, now)?,
             Command::Fail { .. } if matches!(by, Actor::Agent { .. }) => {
                 return Err(Rejected::reserved("failing a task"));
             }

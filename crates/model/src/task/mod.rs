@@ -32,6 +32,7 @@ mod machine;
 mod message;
 mod pause;
 mod phase;
+mod remembered;
 mod review;
 mod row;
 mod signal;

@@ -17,6 +17,7 @@ use crate::{
     next::NextStep,
     retry::{Policy, Scope},
     run::Usage,
+    time::Time,
 };
 use std::time::Duration;
 
@@ -154,13 +155,13 @@ impl TaskFile {
     pub(super) fn approve(
         &self,
         version: Option<u32>,
-        by: &Actor,
+        (by, now): (&Actor, Time),
     ) -> Result<Decision<Event>, Rejected> {
         let review = self.reviewed(version, (by, "approving"))?;
         let approved = Event::Approved { version: review.version, by: by.clone() };
         let settle = Effect::Settle { topic: TaskTopic::Review(review.version).into() };
         if review.phase >= self.shape.total() {
-            return Ok(prefixed([approved], self.completed(Trigger::Approve)));
+            return Ok(prefixed([approved], self.completed(Trigger::Approve, now)));
         }
         let begun = Event::PhaseBegun { phase: review.phase + 1 };
         let moved = self.back_to_work(Trigger::Approve, review.phase + 1);

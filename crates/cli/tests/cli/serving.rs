@@ -15,6 +15,7 @@ use std::fs;
 #[test]
 fn a_task_without_phases_runs_through_and_leaves_nothing_behind() {
     let mut shop = Shop::new(&json!({}));
+    shop.project.must("memory note 'Notes end with a dot' --kind decision");
     let id = shop.new_task(CUSTOM);
     let done = [write("note.txt", "hello\n"), say("=== CUSTOM TASK COMPLETE ===")];
     shop.script(&json!({format!("{id}.0"): [steps(&done)]}));
@@ -28,6 +29,15 @@ fn a_task_without_phases_runs_through_and_leaves_nothing_behind() {
     assert_eq!(found.last().map(String::as_str), Some(want[3]), "{found:?}");
     let workspace = shop.project.path(".waypost/workspaces").join(&id);
     assert_eq!(fs::read_to_string(workspace.join("note.txt")).unwrap(), "hello\n");
+    // What its agent was given is kept beside its log, with what is known of such work.
+    let log = shop.project.journal().join("tasks").join(&id).join("1.brief.log");
+    let brief = fs::read_to_string(&log).unwrap_or_else(|error| panic!("{log:?}: {error}"));
+    for words in ["sha256 ", "Write a note.", "# What is known", "Notes end with a dot"] {
+        assert!(brief.contains(words), "{words} is not in {brief}");
+    }
+    let history = shop.project.json("memory history");
+    let [entry] = history.as_array().unwrap().as_slice() else { panic!("one entry: {history}") };
+    assert_eq!((&entry["name"], &entry["result"]), (&json!("A note"), &json!("success")));
     // The workspace is a part of the project, and does not stand in the way of its gates.
     let seen = shop.project.run_in(&workspace, &format!("--json task show {id}"));
     assert!(seen.code == 0 && seen.stdout.contains("completed"), "{seen}");

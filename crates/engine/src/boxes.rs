@@ -52,7 +52,7 @@ impl Stamp {
     fn save(&self, path: &Path) {
         let bytes = serde_json::to_vec(self).expect("a stamp is plain data");
         // What cannot be kept only costs time later.
-        drop(file::replace_volatile(path, &bytes, file::PRIVATE));
+        drop(file::replace_cache(path, &bytes, file::PRIVATE));
     }
 }
 

@@ -95,7 +95,7 @@ pub(crate) fn keep(project: &mut Project) {
     if let Ok(Some(brief)) = brief(project) {
         let bytes = serde_json::to_vec(&brief).expect("a summary is plain data");
         if bytes.len() as u64 <= SIZE_MAX {
-            drop(file::replace_volatile(&path, &bytes, file::PRIVATE));
+            drop(file::replace_cache(&path, &bytes, file::PRIVATE));
         }
     }
 }

@@ -126,7 +126,7 @@ fn understand(file: ImageFile, boot: &[u8; BOOT_SIZE]) -> Option<ReadImage> {
 pub fn replace(path: &Path, key: &[u8], parts: &[Part]) -> Result<ImageEnd, StoreError> {
     let (record, checksum) = record(key, parts);
     let bytes = [MAGIC.as_slice(), &boot(), &record].concat();
-    file::replace_volatile(path, &bytes, file::PRIVATE)?;
+    file::replace_cache(path, &bytes, file::PRIVATE)?;
     let end = bytes.len() as u64;
     Ok(ImageEnd { whole: end, last: START, checksum, end })
 }

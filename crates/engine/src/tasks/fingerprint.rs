@@ -43,7 +43,7 @@ pub(super) fn of(project: &Project, path: &Path) -> Result<Option<String>, Engin
         let stamp = TasksStamp { mark, hash: hash.clone() };
         let bytes = serde_json::to_vec(&stamp).expect("a stamp is plain data");
         // What cannot be kept only costs time later.
-        drop(file::replace_volatile(&stamp_path, &bytes, file::PRIVATE));
+        drop(file::replace_cache(&stamp_path, &bytes, file::PRIVATE));
     }
     Ok(Some(hash))
 }

@@ -11,7 +11,7 @@
 
 use super::{
     Mark, PRIVATE, SHARED, list, make_parent, open_regular, parent, read_bounded, read_open,
-    regular_stat, remove, replace_volatile, sync_parent,
+    regular_stat, remove, replace_cache, sync_parent,
     temp::{Temp, fresh_name, place_new, prefix},
 };
 use crate::{error::StoreError, hash};
@@ -66,11 +66,14 @@ pub struct Untouched(PathBuf);
 impl Untouched {
     /// Gives it another name, in place of what stands there; on another file system it is copied.
     pub fn move_to(self, to: &Path) -> Result<(), StoreError> {
-        regular_stat(to)?;
+        if regular_stat(to)?.is_some() {
+            // In the place of another file it would be written out at once by some file systems.
+            remove(to)?;
+        }
         match rustix::fs::rename(&self.0, to) {
             Err(Errno::XDEV) => {
                 let bytes = read_bounded(&self.0, DISPLACED_SIZE_MAX)?.unwrap_or_default();
-                replace_volatile(to, &bytes, PRIVATE)?;
+                replace_cache(to, &bytes, PRIVATE)?;
                 self.discard();
                 Ok(())
             }
@@ -272,8 +275,12 @@ pub fn leftovers(path: &Path) -> Result<Vec<Displaced>, StoreError> {
 
 /// Removes temporaries that a dead process left and that hold only what it wrote itself.
 pub fn sweep(path: &Path) -> Result<(), StoreError> {
+    let found = temporaries(path)?;
+    if found.is_empty() {
+        return Ok(());
+    }
     let kept: Vec<PathBuf> = leftovers(path)?.into_iter().map(|left| left.path).collect();
-    for (temp, _) in temporaries(path)? {
+    for (temp, _) in found {
         if !kept.contains(&temp) {
             remove(&temp)?;
         }

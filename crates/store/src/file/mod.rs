@@ -196,6 +196,14 @@ pub fn replace_volatile(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Stor
     Temp::written(path, bytes, mode)?.rename_to(path)
 }
 
+/// Like `replace_volatile`, for caches that are written with every command: after a power cut the file
+/// may well be empty, and it is in place at once.
+pub fn replace_cache(path: &Path, bytes: &[u8], mode: u32) -> Result<(), StoreError> {
+    make_parent(path)?;
+    regular_stat(path)?;
+    Temp::written(path, bytes, mode)?.trade_to(path)
+}
+
 /// Gives the file at `from` a second name, in place of what stands there; where the file system has no
 /// second names it is copied. Who writes into one of them changes both.
 pub fn link_volatile(from: &Path, to: &Path, max: u64) -> Result<(), StoreError> {
@@ -204,13 +212,10 @@ pub fn link_volatile(from: &Path, to: &Path, max: u64) -> Result<(), StoreError>
     let beside = temp::fresh_name(to, "new");
     match rustix::fs::link(from, &beside) {
         Ok(()) => {
-            let renamed = rustix::fs::rename(&beside, to);
-            // Between two names of one file a rename does nothing, and both stay.
-            remove(&beside)?;
-            renamed.map_err(|e| StoreError::file("rename to", to, e))
+            temp::trade_or_rename(&beside, to).map_err(|e| StoreError::file("replace", to, e))
         }
         Err(_) => match read_bounded(from, max)? {
-            Some(bytes) => replace_volatile(to, &bytes, SHARED),
+            Some(bytes) => replace_cache(to, &bytes, SHARED),
             None => Ok(()),
         },
     }

@@ -1,7 +1,7 @@
 //! Who holds something: a process, told apart from a later one that got the same number.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{fmt, sync::LazyLock};
 use waypost_model::time::{Stamp, Time};
 
 /// A process as it is written into lock files.
@@ -23,7 +23,7 @@ impl Owner {
         Self {
             pid,
             started: start_of(pid).unwrap_or(0),
-            boot_id: boot_id(),
+            boot_id: boot_id().to_owned(),
             runs: runs.to_owned(),
             since: since.into(),
         }
@@ -42,9 +42,12 @@ impl fmt::Display for Owner {
 }
 
 /// What identifies this boot of the machine; empty where the system does not say.
-pub(crate) fn boot_id() -> String {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    text.trim().to_owned()
+pub(crate) fn boot_id() -> &'static str {
+    static BOOT: LazyLock<String> = LazyLock::new(|| {
+        let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        text.trim().to_owned()
+    });
+    &BOOT
 }
 
 /// The start of a running process in clock ticks since boot; `None`: there is none, or a corpse.

@@ -71,11 +71,16 @@ impl SqliteJournal {
 
     fn open_to_write(path: PathBuf) -> Result<Self, StoreError> {
         let turn = FileLock::acquire(&lock_path(&path))?;
+        // In an empty log there is no commit yet, so its name need not have outlasted a power cut.
+        let is_log_new = size_of(&log_path(&path))? == 0;
         let mut db = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         if schema::version(&db, &path)? < schema::known() {
             schema::migrate(&mut db, &path)?;
         }
         use_log(&db, &path)?;
+        if is_log_new {
+            file::sync_parent(&path)?;
+        }
         let (session, past) = Session::begin(&session_path(&path))?;
         let mut journal = Self::from_parts(db, path)?;
         let last_seq = journal.last_seq()?;

@@ -50,7 +50,7 @@ impl Session {
             Some(lock) => {
                 let boot_id = boot_id();
                 let orderly = marker.is_some_and(|it| !it.open && it.boot_id == boot_id);
-                write(lock, &Marker { boot_id, open: true, last_seq })?;
+                write(lock, &Marker { boot_id: boot_id.to_owned(), open: true, last_seq })?;
                 orderly
             }
         };
@@ -69,7 +69,8 @@ impl Session {
         drop(self.lock);
         if let (Ok(Some(lock)), Some(last_seq)) = (FileLock::try_acquire(&path), last_seq) {
             tidy();
-            drop(write(&lock, &Marker { boot_id: boot_id(), open: false, last_seq }));
+            let boot_id = boot_id().to_owned();
+            drop(write(&lock, &Marker { boot_id, open: false, last_seq }));
         }
     }
 }
@@ -84,7 +85,7 @@ pub(super) fn reset(path: &Path, last_seq: u64) -> Result<(), StoreError> {
     let Some(lock) = FileLock::try_acquire(path)? else {
         return Err(StoreError::Busy { what: "the journal".into(), holder: None });
     };
-    write(&lock, &Marker { boot_id: boot_id(), open: false, last_seq })
+    write(&lock, &Marker { boot_id: boot_id().to_owned(), open: false, last_seq })
 }
 
 /// The first value in the file: behind it may stand the end of a longer, older one.

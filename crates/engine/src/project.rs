@@ -31,6 +31,7 @@ use crate::{
 use std::{
     collections::VecDeque,
     hash::{BuildHasher as _, RandomState},
+    ops::Range,
     path::{Path, PathBuf},
     sync::LazyLock,
     time::Duration,
@@ -111,6 +112,8 @@ pub struct Project {
     seen_version: (u64, u64),
     /// How often other threads of a host have committed.
     pub(crate) commits_beside: u64,
+    /// The journal's version as a host has found it in its present turn.
+    version_in_turn: Option<u64>,
     notices: Vec<Remark>,
     pub(crate) spelling: Spelling,
     /// Whether others wait for this process: then it does not wait for a lock of another tool.
@@ -253,6 +256,7 @@ impl Project {
             },
             seen_version: (0, 0),
             commits_beside: 0,
+            version_in_turn: None,
             notices: Vec::new(),
             spelling: spelling::plain,
             is_hurried: false,
@@ -431,6 +435,21 @@ impl Project {
     ) -> Result<Option<M>, EngineError> {
         let Some(journal) = &mut self.journal else { return Ok(None) };
         Ok(Loaded::<M>::at(&journal.view()?, stream, head)?)
+    }
+
+    /// Whether one of these versions of a machine is such; a version is how many events it has had.
+    pub(crate) fn any_version<M: Machine>(
+        &mut self,
+        stream: &StreamName,
+        versions: Range<u64>,
+        is_it: impl FnMut(&M) -> bool,
+    ) -> Result<bool, EngineError> {
+        match &mut self.journal {
+            Some(journal) if !versions.is_empty() => {
+                Ok(Loaded::<M>::any(&journal.view()?, stream, versions, is_it)?)
+            }
+            _ => Ok(false),
+        }
     }
 
     fn take_journal(&mut self, journal: Journal) {
@@ -667,9 +686,24 @@ impl Project {
         self.seen_version != before
     }
 
-    /// A number that is another one after each commit of another process.
+    /// A number that is another one after each commit of another process; within a turn of a host, as it
+    /// was found last.
     pub(crate) fn journal_version(&self) -> Option<u64> {
-        self.journal.as_ref().and_then(|journal| journal.data_version().ok())
+        let asked = || self.journal.as_ref().and_then(|journal| journal.data_version().ok());
+        self.version_in_turn.or_else(asked)
+    }
+
+    /// Looks for commits of other processes, for a host: all that it carries would ask one by one. Says
+    /// whether there were any since it looked last.
+    pub(crate) fn look_for_commits(&mut self) -> bool {
+        let before = self.version_in_turn.take();
+        self.version_in_turn = self.journal_version();
+        self.version_in_turn != before
+    }
+
+    /// From here on the journal is asked each time.
+    pub(crate) fn end_turns(&mut self) {
+        self.version_in_turn = None;
     }
 
     /// How far the journal goes, whichever process has written it.

@@ -1,12 +1,14 @@
 //! What is kept of a window, in bytes: earlier renderings, refused edits, and how we left the file.
 //!
 //! A rendering is announced before it is put in place, so a file that equals one of ours is always
-//! known as such. When the next one takes its place, the file itself moves in here: nothing is written
-//! twice. The newest renderings are kept whole, because an edit is understood by its difference from
+//! known as such (`hashes`). When the next one takes its place, the file itself moves in here: nothing
+//! is written twice. The newest renderings are kept whole, because an edit is understood by its difference from
 //! one of them; of the older ones only the hashes are. Each can be made again from the journal.
 //!
 //! Deliberately not here: what a rendering means, and when to make one. Callers of one window
 //! take turns under its lock.
+
+mod hashes;
 
 use crate::{
     error::StoreError,
@@ -15,24 +17,16 @@ use crate::{
     lock::FileLock,
     place::Place,
 };
-use rustix::fs::OFlags;
+use hashes::ShownHashes;
 use serde::{Deserialize, Serialize};
 use std::{
-    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
+    ops::Range,
     path::{Path, PathBuf},
 };
 use waypost_model::{layout, time::Time};
 
 /// Renderings that are kept whole.
 const RENDERINGS_KEPT: usize = 32;
-/// Hashes of renderings that are remembered; then the oldest fifth is forgotten at once.
-const HASHES_KEPT: usize = 10_000;
-/// A line of the hashes' file: 64 digits, of either hash, and a line end.
-const HASH_LINE_LENGTH: usize = 65;
-/// Lines that are made at once, for hashes to come.
-const FREE_LINES: usize = 256;
-/// A line in which there is no hash yet.
-const FREE_LINE: &str = "----------------------------------------------------------------";
 /// Refused files that are kept, of all windows together.
 const REFUSED_KEPT: usize = 100;
 /// More than any state file.
@@ -92,10 +86,10 @@ impl WindowArchive {
         make_private_folder(&self.folder())?;
         let path = self.path_of(rendering);
         if file::stat(&path)?.is_none() {
-            // Its bytes may be lost in a power cut; they can be made again. Its hash may not: what shows
-            // a known state is never taken for an edit.
-            file::replace_volatile(&path, bytes, file::PRIVATE)?;
-            self.note_hash(&rendering.hash)?;
+            // Its bytes may be lost in a power cut; they can be made again. So can its hash, as long as it
+            // is known which versions to look at: what shows a known state is never taken for an edit.
+            file::replace_cache(&path, bytes, file::PRIVATE)?;
+            self.hashes().note(rendering.version, &rendering.hash)?;
             for old in self.kept()?.iter().skip(RENDERINGS_KEPT) {
                 file::remove(&self.path_of(old))?;
             }
@@ -129,11 +123,17 @@ impl WindowArchive {
 
     /// Whether these bytes were ever rendered here, as far as is remembered.
     pub fn has_shown(&self, bytes: &[u8]) -> Result<bool, StoreError> {
-        let (mut known, kept) = (self.hashes()?, self.kept()?);
+        let (mut known, kept) = (self.hashes().all()?, self.kept()?);
         known.extend(kept.into_iter().map(|rendering| rendering.hash));
         let knows = |hash: String| known.contains(&hash);
         // Earlier versions named renderings by the other hash.
         Ok(knows(hash::blake3_hex(bytes)) || knows(hash::sha256_hex(bytes)))
+    }
+
+    /// The versions that may have been shown without being remembered, because the power was cut; `head` is
+    /// the newest version.
+    pub fn unsure(&self, head: u64) -> Result<Range<u64>, StoreError> {
+        self.hashes().unsure(head)
     }
 
     /// Keeps a file that was refused, and says where.
@@ -154,7 +154,7 @@ impl WindowArchive {
         make_private_folder(&self.shelf)?;
         let text = serde_json::to_vec(stamp).expect("a stamp is plain data");
         // Lost in a power cut, it only makes the next look read the file.
-        file::replace_volatile(&self.stamp_path(), &text, file::PRIVATE)
+        file::replace_cache(&self.stamp_path(), &text, file::PRIVATE)
     }
 
     /// How the file was last left, whatever has become of it since.
@@ -177,80 +177,14 @@ impl WindowArchive {
         self.shelf.join(format!("{}.stamp", self.name))
     }
 
-    fn hashes_path(&self) -> PathBuf {
-        self.shelf.join(format!("{}.hashes", self.name))
+    fn hashes(&self) -> ShownHashes {
+        let beside = |kind: &str| self.shelf.join(format!("{}.{kind}", self.name));
+        ShownHashes { lines: beside("hashes"), mark: beside("synced") }
     }
 
     fn path_of(&self, rendering: &KeptRendering) -> PathBuf {
         self.folder().join(format!("{:012}-{}.json", rendering.version, rendering.hash))
     }
-
-    fn hashes(&self) -> Result<Vec<String>, StoreError> {
-        let max = (HASHES_KEPT * HASH_LINE_LENGTH * 2) as u64;
-        let bytes = file::read_bounded(&self.hashes_path(), max)?.unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes);
-        // A line that a crash cut short names nothing.
-        let whole =
-            text.lines().filter(|line| line.len() + 1 == HASH_LINE_LENGTH && *line != FREE_LINE);
-        Ok(whole.map(str::to_owned).collect())
-    }
-
-    /// Notes a hash, durably: in a line that is there already, because a file that grows takes ten
-    /// times as long to sync.
-    fn note_hash(&self, hash: &str) -> Result<(), StoreError> {
-        let path = self.hashes_path();
-        let line_length = HASH_LINE_LENGTH as u64;
-        let size = Mark::of(&path)?.map_or(0, |mark| mark.size);
-        let mut at = None;
-        if size % line_length == 0 {
-            at = free_line(&path, size / line_length)?;
-        }
-        let lines = match at {
-            Some(_) => size / line_length,
-            None => self.make_room()?,
-        };
-        let at = at.unwrap_or(lines - FREE_LINES as u64);
-        let failed = |e| StoreError::file("write", &path, e);
-        let file = open_hashes(&path)?;
-        file.write_all_at(format!("{hash}\n").as_bytes(), at * line_length).map_err(failed)?;
-        file.sync_data().map_err(failed)
-    }
-
-    /// Adds free lines behind the newest hashes; says how many lines there are then.
-    fn make_room(&self) -> Result<u64, StoreError> {
-        let mut lines = self.hashes()?;
-        if lines.len() >= HASHES_KEPT {
-            lines.drain(..lines.len() - HASHES_KEPT / 5 * 4);
-        }
-        lines.extend(std::iter::repeat_n(FREE_LINE.to_owned(), FREE_LINES));
-        let text = lines.join("\n") + "\n";
-        file::replace(&self.hashes_path(), text.as_bytes(), file::PRIVATE)?;
-        Ok(lines.len() as u64)
-    }
-}
-
-/// The first free line among the last ones, as long as there are so many; none if all are taken.
-fn free_line(path: &Path, lines: u64) -> Result<Option<u64>, StoreError> {
-    let first = lines.saturating_sub(FREE_LINES as u64);
-    let mut bytes = vec![0; usize::try_from(lines - first).unwrap_or(0) * HASH_LINE_LENGTH];
-    if bytes.is_empty() {
-        return Ok(None);
-    }
-    let read = open_hashes(path)?.read_exact_at(&mut bytes, first * HASH_LINE_LENGTH as u64);
-    read.map_err(|e| StoreError::file("read", path, e))?;
-    let mut found = bytes.chunks_exact(HASH_LINE_LENGTH).zip(first..);
-    let is_free = |line: &[u8]| line.strip_suffix(b"\n") == Some(FREE_LINE.as_bytes());
-    Ok(found.find(|(line, _)| is_free(line)).map(|(_, at)| at))
-}
-
-fn open_hashes(path: &Path) -> Result<std::fs::File, StoreError> {
-    // Whatever else stands there is refused before it is opened.
-    file::regular_stat(path)?;
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let mut options = std::fs::OpenOptions::new();
-    options.read(true).write(true);
-    options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
-    options.open(path).map_err(|e| StoreError::file("open", path, e))
 }
 
 /// Forgets the renderings of a journal that another one has taken the place of; their hashes stay

@@ -2,7 +2,7 @@
 
 use super::image::{ImagePlace, JsonCodec, KnownImage};
 use crate::error::EngineError;
-use std::{any::Any, fmt};
+use std::{any::Any, fmt, ops::Range};
 use waypost_model::{
     actor::Actor,
     id::StreamName,
@@ -110,6 +110,29 @@ impl<M: Machine> Loaded<M> {
             Ok::<(), StoreError>(())
         })?;
         Ok(Some(state))
+    }
+
+    /// Whether the state after one of these numbers of events is such.
+    pub(crate) fn any(
+        view: &View<'_>,
+        stream: &StreamName,
+        heads: Range<u64>,
+        mut is_it: impl FnMut(&M) -> bool,
+    ) -> Result<bool, StoreError> {
+        let newest = Self::of_snapshot(view, stream)?;
+        let (mut state, seen) = match newest.head <= heads.start {
+            true => (newest.state, newest.head),
+            false => (M::start(), 0),
+        };
+        let mut is_found = heads.contains(&seen) && is_it(&state);
+        view.for_each_event(stream, seen, |entry| {
+            if !is_found && entry.stream_seq < heads.end {
+                state.apply(&decode::<M>(&entry)?, entry.at);
+                is_found = heads.contains(&entry.stream_seq) && is_it(&state);
+            }
+            Ok::<(), StoreError>(())
+        })?;
+        Ok(is_found)
     }
 
     fn of_snapshot(view: &View<'_>, stream: &StreamName) -> Result<Self, StoreError> {

@@ -89,7 +89,7 @@ pub(super) fn consider<W: MachineWindow>(
     }
     let path = window.shown(project);
     let put_back = format!("an earlier {path} was put back; it shows the present state again");
-    if archive.has_shown(bytes)? {
+    if archive.has_shown(bytes)? || was_shown_before_cut::<W>(project, window, |it| it == bytes)? {
         let is_newest = archive.kept()?.first().is_some_and(|newest| newest.is_of(bytes));
         if !is_newest {
             project.notice(put_back);
@@ -144,6 +144,20 @@ pub(super) fn consider<W: MachineWindow>(
     }
 }
 
+/// Whether such a rendering was shown and a power cut has made us forget it: hashes of the newest ones are
+/// not synced one by one.
+fn was_shown_before_cut<W: MachineWindow>(
+    project: &mut Project,
+    window: &WindowFile,
+    is_it: impl Fn(&[u8]) -> bool,
+) -> Result<bool, EngineError> {
+    let head = window.head(project)?;
+    let unsure = window.archive.unsure(head)?;
+    let is_it =
+        |machine: &W::Machine| W::render_text(machine).is_some_and(|text| is_it(text.as_bytes()));
+    project.any_version::<W::Machine>(&window.stream, unsure, is_it)
+}
+
 /// Whether `bytes` are what a power cut may leave of a rendering, which is not synced: nothing, or its
 /// beginning, with zeros after it.
 fn is_torn<W: MachineWindow>(
@@ -162,7 +176,7 @@ fn is_torn<W: MachineWindow>(
             return Ok(true);
         }
     }
-    Ok(false)
+    was_shown_before_cut::<W>(project, window, |whole| whole.starts_with(rest))
 }
 
 /// What an edit means to the machine as it stands now.

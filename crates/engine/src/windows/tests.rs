@@ -79,3 +79,44 @@ fn an_edit_in_place_is_compared_with_what_the_file_showed() {
     let found = [status(&mut project, "T1"), status(&mut project, "T2")];
     assert_eq!(found, [TaskStatus::InProgress, TaskStatus::Completed]);
 }
+
+/// Takes everything away that a power cut may take of what was noted since `before` was copied.
+fn cut_power(state: &Path, before: &Path) {
+    let shelf = state.join(layout::state::WINDOWS);
+    fs::remove_dir_all(&shelf).unwrap();
+    copy(before, &shelf);
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        match from.is_dir() {
+            true => copy(&from, &to),
+            false => drop(fs::copy(&from, &to).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn a_state_whose_hash_a_power_cut_took_is_no_edit() {
+    let (folder, mut project) = begun();
+    let window = window(&project);
+    let (state, before) = (project.setup.place.state.clone(), folder.path().join("before"));
+    copy(&state.join(layout::state::WINDOWS), &before);
+    let mut shown = vec![fs::read(&window.path).unwrap()];
+    for id in ["T1", "T2"] {
+        project.command(&[start(id)]).unwrap();
+        shown.push(fs::read(&window.path).unwrap());
+    }
+    let newest = shown.last().unwrap().clone();
+    let torn = [&shown[1][..shown[1].len() / 2], &[0; 7]].concat();
+    for bytes in shown.iter().chain([&torn]) {
+        cut_power(&state, &before);
+        fs::write(&window.path, bytes).unwrap();
+        reconcile(&mut project).unwrap();
+        assert_eq!(fs::read(&window.path).unwrap(), newest);
+        assert!(project.inbox().unwrap().open().is_empty(), "nothing is asked");
+        assert!(file::list(&state.join("refused")).unwrap().is_empty());
+    }
+}

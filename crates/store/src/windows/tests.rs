@@ -1,7 +1,10 @@
 //! Renderings, refused files and stamps of a window.
 #![expect(clippy::disallowed_methods, reason = "tests play the part of other programs")]
 
-use super::*;
+use super::{
+    hashes::{FREE_LINE, FREE_LINES, HASHES_KEPT, LINE_LENGTH, UNSYNCED_MAX},
+    *,
+};
 use crate::place::TreeName;
 use std::fs;
 use tempfile::TempDir;
@@ -41,20 +44,20 @@ fn room_for_hashes_is_made_for_many_at_once() {
     let (_folder, _, archive) = archive();
     let kept: Vec<KeptRendering> =
         (0..600).map(|it| keep(&archive, it, &it.to_le_bytes())).collect();
-    let lines = fs::metadata(archive.hashes_path()).unwrap().len() / HASH_LINE_LENGTH as u64;
+    let lines = fs::metadata(archive.hashes().lines).unwrap().len() / LINE_LENGTH as u64;
     assert_eq!(lines, 3 * FREE_LINES as u64);
-    assert_eq!(archive.hashes().unwrap().len(), 600);
+    assert_eq!(archive.hashes().all().unwrap().len(), 600);
     assert!(kept.iter().all(|it| archive.has_shown(&it.version.to_le_bytes()).unwrap()));
-    assert!(!archive.hashes().unwrap().contains(&FREE_LINE.to_owned()));
+    assert!(!archive.hashes().all().unwrap().contains(&FREE_LINE.to_owned()));
     // A program that only adds lines finds and leaves what it expects.
-    let mut text = fs::read_to_string(archive.hashes_path()).unwrap();
+    let mut text = fs::read_to_string(archive.hashes().lines).unwrap();
     text.push_str(&hash::sha256_hex(b"added"));
     text.push('\n');
-    fs::write(archive.hashes_path(), &text).unwrap();
+    fs::write(archive.hashes().lines, &text).unwrap();
     keep(&archive, 601, b"after");
     // What was added is named by the hash of earlier versions.
     assert!([b"added".as_slice(), b"after"].iter().all(|it| archive.has_shown(it).unwrap()));
-    assert_eq!(fs::metadata(archive.hashes_path()).unwrap().len(), text.len() as u64);
+    assert_eq!(fs::metadata(archive.hashes().lines).unwrap().len(), text.len() as u64);
 }
 
 #[test]
@@ -63,7 +66,7 @@ fn keeping_the_same_rendering_twice_changes_nothing() {
     let first = keep(&archive, 7, b"same");
     assert_eq!(keep(&archive, 7, b"same"), first);
     assert_eq!(archive.kept().unwrap(), [first]);
-    assert_eq!(archive.hashes().unwrap().len(), 1);
+    assert_eq!(archive.hashes().all().unwrap().len(), 1);
 }
 
 #[test]
@@ -82,9 +85,9 @@ fn old_hashes_are_forgotten_at_a_limit() {
     make_private_folder(&archive.shelf).unwrap();
     let hash = |n: usize| format!("{n:064}");
     let lines: String = (0..HASHES_KEPT).map(|n| hash(n) + "\n").collect();
-    fs::write(archive.hashes_path(), &lines).unwrap();
-    archive.note_hash(&hash(HASHES_KEPT)).unwrap();
-    let hashes = archive.hashes().unwrap();
+    fs::write(archive.hashes().lines, &lines).unwrap();
+    archive.hashes().note(1, &hash(HASHES_KEPT)).unwrap();
+    let hashes = archive.hashes().all().unwrap();
     assert_eq!(hashes.len(), HASHES_KEPT / 5 * 4 + 1);
     assert_eq!(hashes.first(), Some(&hash(HASHES_KEPT / 5)));
     assert_eq!(hashes.last(), Some(&hash(HASHES_KEPT)));
@@ -97,11 +100,34 @@ fn a_hash_that_a_crash_cut_short_spoils_no_other() {
     let hash = |n: usize| format!("{n:064}");
     for cut in [1, 30, 64] {
         let torn = format!("{}\n{}", hash(1), &hash(2)[..cut]);
-        fs::write(archive.hashes_path(), torn).unwrap();
-        archive.note_hash(&hash(3)).unwrap();
-        let found = archive.hashes().unwrap();
+        fs::write(archive.hashes().lines, torn).unwrap();
+        archive.hashes().note(1, &hash(3)).unwrap();
+        let found = archive.hashes().all().unwrap();
         assert_eq!((found.first(), found.last()), (Some(&hash(1)), Some(&hash(3))), "{cut}");
     }
+}
+
+#[test]
+fn only_the_versions_after_the_last_sync_are_unsure() {
+    let (_folder, _, archive) = archive();
+    let check = |head: u64, want: Range<u64>| assert_eq!(archive.unsure(head).unwrap(), want);
+    // A program that knows no marks has synced everything.
+    check(9, 0..0);
+    keep(&archive, 5, b"five");
+    check(5, 5..6);
+    keep(&archive, 6, b"six");
+    check(8, 5..9);
+    // One that is further on is synced, and so are all before it.
+    let far = 5 + UNSYNCED_MAX;
+    keep(&archive, far - 1, b"near");
+    check(far, 5..far);
+    keep(&archive, far, b"far");
+    check(far + 1, far..far + 2);
+    // A journal that was restored has fewer versions.
+    keep(&archive, 2, b"two");
+    check(2, 2..3);
+    fs::write(archive.hashes().mark, "torn").unwrap();
+    check(100, 100 - UNSYNCED_MAX..101);
 }
 
 #[test]

@@ -82,7 +82,7 @@ pub(crate) fn woken<'a>(all: impl IntoIterator<Item = Waits<'a>>, now: Time) -> 
         is_woken.push(waits.until.is_some_and(|until| until <= now));
     }
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let is_told = poll(&mut sources, Some(&at_once)).is_ok();
+    let is_told = sources.is_empty() || poll(&mut sources, Some(&at_once)).is_ok();
     for (source, owner) in sources.iter().zip(owners) {
         // What cannot be told is looked at.
         is_woken[owner] |= !is_told || !source.revents().is_empty();

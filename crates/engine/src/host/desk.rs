@@ -174,6 +174,7 @@ impl Desk {
             let is_last = is_closing && guests.is_empty() && admissions.is_empty();
             let mut taken = self.seat();
             let seat = taken.as_mut()?;
+            seat.project.look_for_commits();
             self.write_all(seat);
             seat.fire_timers();
             guests.admit(admissions, seat);
@@ -184,11 +185,14 @@ impl Desk {
             seat.look_around();
             if is_last {
                 seat.finish();
+                seat.project.end_turns();
                 return taken.take().map(|seat| seat.project);
             }
             let until = seat.wakes_at();
+            // Most of what was told meanwhile are commits of our own; the journal knows whether all are.
+            let has_others = self.changes.take() && seat.project.look_for_commits();
             drop(taken);
-            if !guests.has_moved() {
+            if !guests.has_moved() && !has_others {
                 self.sleep(&guests, until);
             }
         }

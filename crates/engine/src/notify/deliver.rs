@@ -159,8 +159,8 @@ impl Courier {
     /// Reads the outbox if anything was put there since.
     fn read(&mut self, project: &mut Project, now: Time) {
         let queued = project.ledger.notices_queued();
+        let present = project.journal_version().map(|version| (queued, version));
         let Some(journal) = &mut project.journal else { return };
-        let present = journal.data_version().ok().map(|version| (queued, version));
         if present.is_some() && present == self.seen {
             return;
         }

@@ -6,12 +6,18 @@
 //! whatever its environment says; so is what a person types behind `!` in an agent program.
 
 use crate::environment::Environment;
-use std::{env, fs, path::PathBuf};
+use std::{env, fs, io::Read as _, path::PathBuf};
 use waypost_agent::programs::{BUILT_IN, Programs};
 use waypost_model::{actor::Actor, layout};
 
 /// How far up the process tree is looked; deeper trees count as an agent's.
 const ANCESTORS_MAX: usize = 64;
+
+/// Most of what the system tells about a process is shorter.
+const PROC_FILE_SIZE: usize = 4 << 10;
+
+/// More than any command line.
+const PROC_FILE_SIZE_MAX: u64 = 8 << 20;
 
 /// Finds out who runs this process.
 pub fn identify() -> Actor {
@@ -80,8 +86,15 @@ fn ancestry(mut pid: u32, programs: &Programs) -> Ancestry {
 
 /// The words of a process's command line, each with a zero byte behind it.
 fn command_line(pid: u32) -> Option<String> {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    Some(String::from_utf8_lossy(&line).into_owned())
+    read_about(pid, "cmdline")
+}
+
+/// What the system tells about a process. It has no size that could be asked for, so room is made at once.
+fn read_about(pid: u32, what: &str) -> Option<String> {
+    let file = fs::File::open(format!("/proc/{pid}/{what}")).ok()?;
+    let mut bytes = Vec::with_capacity(PROC_FILE_SIZE);
+    file.take(PROC_FILE_SIZE_MAX).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Whether a command line is that of a process that keeps children of an engine.
@@ -92,7 +105,7 @@ fn is_keeper<'a>(mut words: impl Iterator<Item = &'a str>) -> bool {
 
 /// Whether a process lacks the mark `NoNewPrivs`; what cannot be told is a no.
 fn may_gain_privileges(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let status = read_about(pid, "status").unwrap_or_default();
     let mark = status.lines().find_map(|line| line.strip_prefix("NoNewPrivs:"));
     mark.is_some_and(|mark| mark.trim() == "0")
 }
@@ -105,7 +118,7 @@ struct Stat {
 
 impl Stat {
     fn read(pid: u32) -> Option<Self> {
-        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let text = read_about(pid, "stat")?;
         // The command's name may contain anything; the fields come after its last bracket.
         let mut fields = text.rsplit_once(") ")?.1.split(' ');
         let parent = fields.nth(1)?.parse().ok()?;

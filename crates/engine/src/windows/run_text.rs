@@ -14,10 +14,12 @@ pub(super) fn text_of(active: &Active) -> String {
     let frame = parse::render(&active.render_without_tasks());
     let size = frame.len() + active.listed().len() * TASK_SIZE;
     let mut filling = Filling { frame: &frame, text: String::with_capacity(size) };
-    let statuses: Vec<TaskStatus> = active.listed().map(|task| task.status()).collect();
+    let mut lists: [Vec<&str>; TaskStatus::ALL.len()] = Default::default();
+    for task in active.listed() {
+        lists[task.status() as usize].push(task.id);
+    }
     for status in TaskStatus::ALL {
-        let tasks = active.listed().zip(&statuses).filter(|(_, it)| **it == status);
-        let ids = tasks.map(|(task, _)| task.id);
+        let ids = lists[status as usize].iter().copied();
         filling.fill(&format!("\"{status}\": []"), "[]", |text| OF_STATUS.write(text, ids));
     }
     filling.fill("\"dependencies\": {}", "{}", |text| dependencies(text, active));

@@ -3,6 +3,7 @@
 //! Prints one JSON object per measurement on stdout and all else on stderr. What only reads is
 //! measured beside `/bin/true`, which is what any process costs; what writes beside the shell's
 //! own way with the same file, `flock`, `jq` and `mv`. Both sides take turns, and medians count.
+//! `WAYPOST_BENCH_PROGRAMS` names the folder of the programs as `cargo xtask dist` builds them;
 //! `WAYPOST_BENCH_QUICK=1` makes it small enough to see that it works.
 #![expect(
     clippy::disallowed_methods,
@@ -102,7 +103,7 @@ impl Project {
     }
 
     fn waypost(&self, words: &[&str]) -> Command {
-        let mut command = quiet(env!("CARGO_BIN_EXE_waypost"));
+        let mut command = quiet(program());
         command.args(words).current_dir(self.folder.path());
         command.env("XDG_STATE_HOME", self.home.path()).env("XDG_CONFIG_HOME", self.home.path());
         command
@@ -118,6 +119,12 @@ impl Project {
         command.arg("-c").arg(script).current_dir(self.copy.path());
         command
     }
+}
+
+/// Ours as it is given away; else as it was built just now.
+fn program() -> PathBuf {
+    let given = env::var_os("WAYPOST_BENCH_PROGRAMS").map(|it| PathBuf::from(it).join("waypost"));
+    given.unwrap_or_else(|| env!("CARGO_BIN_EXE_waypost").into())
 }
 
 /// Tasks in phases; those of the first half are ticked.

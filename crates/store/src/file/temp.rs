@@ -102,7 +102,7 @@ impl Temp {
     /// Puts it at `to`, whatever stands there, by trading places with that and removing it.
     ///
     /// A rename in the place of another file makes some file systems write the new one out at once,
-    /// which takes ten times as long as all else. Both are one step to whoever looks.
+    /// which takes ten times as long as all else. Both are one step to a process that looks.
     pub(super) fn trade_to(mut self, to: &Path) -> Result<(), StoreError> {
         let traded = trade_or_rename(&self.path, to);
         self.armed = false;

@@ -116,6 +116,11 @@ impl Timers {
         has_fired
     }
 
+    /// Whether one was set from here since they were looked at.
+    pub(crate) fn are_set_since(&self, project: &Project) -> bool {
+        self.seen.is_some_and(|(set, _)| set != project.ledger.timers_set())
+    }
+
     /// When there is something to do even if nothing comes.
     pub(crate) fn wakes_at(&self) -> Option<Time> {
         self.next

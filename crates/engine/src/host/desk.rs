@@ -189,10 +189,13 @@ impl Desk {
                 return taken.take().map(|seat| seat.project);
             }
             let until = seat.wakes_at();
-            // Most of what was told meanwhile are commits of our own; the journal knows whether all are.
-            let has_others = self.changes.take() && seat.project.look_for_commits();
+            // Most of what was told meanwhile are commits of our own; the journal knows whether all are. A
+            // run goes on by itself after its own; what else is carried is attended to once more.
+            let has_others =
+                guests.are_runs() && self.changes.take() && seat.project.look_for_commits();
+            let is_behind = seat.has_new_timers();
             drop(taken);
-            if !guests.has_moved() && !has_others {
+            if !guests.has_moved() && !has_others && !is_behind {
                 self.sleep(&guests, until);
             }
         }

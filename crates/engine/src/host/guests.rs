@@ -143,6 +143,11 @@ impl Guests {
         self.present.is_empty()
     }
 
+    /// Whether nothing but a run is carried.
+    pub(super) fn are_runs(&self) -> bool {
+        self.present.iter().all(|(state, _)| state.kind == GuestKind::Run)
+    }
+
     /// Whether any has come or left since this was last asked.
     pub(super) fn has_moved(&mut self) -> bool {
         std::mem::take(&mut self.has_moved)

@@ -124,6 +124,11 @@ impl Seat {
         }
     }
 
+    /// Whether a timer was set since they were looked at.
+    pub(super) fn has_new_timers(&self) -> bool {
+        self.timers.are_set_since(&self.project)
+    }
+
     /// What there is to do after a wake-up: commits of others, notices, windows, subscribers.
     pub(super) fn look_around(&mut self) {
         let now = self.project.clock.now();

@@ -172,6 +172,14 @@ pub(super) fn show_if_harmless(config: &Path, enclosure: &mut Enclosure) {
     enclosure.variables.push(none);
 }
 
+/// Hides settings of other programs if credentials are in them.
+pub(super) fn hide_unless_harmless(settings: &Path, enclosure: &mut Enclosure) {
+    let Ok(text) = fs::read_to_string(settings) else { return };
+    if credentials::without_credentials(&text).trim_end() != text.trim_end() {
+        enclosure.set(settings, What::Hidden);
+    }
+}
+
 /// Makes the folder of the run's window, which is in the repository's own work tree. Were it made while
 /// a call runs, by a command of ours outside, it could not be told from what the call itself puts there.
 pub(super) fn make_window_folder(around: &Surroundings) {

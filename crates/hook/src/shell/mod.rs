@@ -17,11 +17,12 @@ mod gate;
 mod nested;
 mod server;
 
-use crate::{fence, folders};
+use crate::{fence, folders, folders::folders_of_call};
 use answer::Answer;
 pub(crate) use around::on_path;
 pub use client::ask_outside;
 use gate::Gate;
+use rustix::process::Signal;
 use std::{
     env,
     ffi::{OsStr, OsString},
@@ -42,6 +43,9 @@ pub const SHELL: &str = "waypost-shell";
 
 /// Says that what follows is a whole agent.
 const AGENT: &str = "--agent";
+
+/// Says that the call ends with the process that made it, however that ends.
+const WITH_PARENT: &str = "--with-parent";
 
 /// As shells say it: the command was found and not run.
 const NOT_RUN: u8 = 126;
@@ -75,7 +79,12 @@ pub fn run() -> ExitCode {
     if let Some(name) = client::name() {
         return client::run(name);
     }
-    let words = env::args_os().skip(1).collect();
+    let mut words: Vec<OsString> = env::args_os().skip(1).collect();
+    if words.first().is_some_and(|word| word == WITH_PARENT) {
+        words.remove(0);
+        // Where that cannot be had, the call ends by itself.
+        let _unbound = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    }
     let wanted = match client::shell() {
         Some(program) if env::var_os(variable::CALL).is_some() => {
             return become_it(&Wanted::call(program, words));
@@ -95,8 +104,10 @@ pub fn run() -> ExitCode {
         say(&reason);
         return ExitCode::from(NOT_RUN);
     }
-    let folders = folders(None);
     let is_attempt = wanted.is_agent || env::var_os(variable::ATTEMPT).is_some();
+    // What Waypost has sent obeys its own rules, wherever its tree stands.
+    let is_sent = is_attempt || env::var_os(variable::JOB).is_some();
+    let folders = if is_sent { folders(None) } else { folders_of_call() };
     if !is_attempt && !folders.iter().any(|folder| is_near(folder)) {
         return become_it(&wanted);
     }
@@ -302,6 +313,9 @@ fn views(
                 Some(view) => view.show(&config, enclosure)?,
                 None => around::show_if_harmless(&config, enclosure),
             }
+        }
+        for name in credentials::MIXED_IN_HOME {
+            around::hide_unless_harmless(&home.join(name), enclosure);
         }
     }
     Ok(views)

@@ -24,6 +24,11 @@ const ALWAYS: &[&str] = &[
     "--new-session",
 ];
 
+/// Parts of `/proc` that belong to the whole machine. Some of their files are root's to write, capabilities or
+/// not, and a namespace changes nothing about that.
+const OF_THE_MACHINE: [&str; 6] =
+    ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/mtrr", "/proc/acpi"];
+
 /// The arguments that build an enclosure.
 pub(crate) fn arguments(enclosure: &Enclosure, folder: &Path, disk: &dyn Disk) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = ALWAYS.iter().map(OsString::from).collect();
@@ -33,6 +38,9 @@ pub(crate) fn arguments(enclosure: &Enclosure, folder: &Path, disk: &dyn Disk) -
             push(&mut arguments, "--ro-bind", &[&at, &at]);
             push(&mut arguments, "--dev", &[Path::new("/dev")]);
             push(&mut arguments, "--proc", &[Path::new("/proc")]);
+            for part in OF_THE_MACHINE.map(Path::new) {
+                push(&mut arguments, "--ro-bind-try", &[part, part]);
+            }
             continue;
         }
         // What is readable below what is readable needs no mount of its own.

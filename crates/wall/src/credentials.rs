@@ -21,6 +21,10 @@ pub const IN_HOME: &[&str] = &[
     ".ssh",
 ];
 
+/// Below a home: settings that programs need and that may have credentials in them. Hidden if they do.
+pub const MIXED_IN_HOME: &[&str] =
+    &[".cargo/config", ".cargo/config.toml", ".config/pip/pip.conf", ".pip/pip.conf"];
+
 /// Files and folders of the system that only root can read; they matter where the call is root's.
 pub const OF_ROOT: &[&str] =
     &["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private"];
@@ -175,16 +179,16 @@ pub fn without_credentials(config: &str) -> String {
     kept
 }
 
-/// The line without `user:password@` after a `://`, and without a user that stands alone but is as
-/// long as a token.
+/// The line without `user:password@` after a `://`, and without a user that stands alone where a token may stand
+/// in its place: forges take one there, of any length.
 fn without_user(line: &str) -> String {
     let Some(at) = line.find("://").map(|at| at + 3) else { return line.to_owned() };
     let rest = &line[at..];
     let end = rest.find(['/', '"', ' ', '\t']).unwrap_or(rest.len());
     let Some(sign) = rest[..end].rfind('@') else { return line.to_owned() };
     let user = &rest[..sign];
-    // The longest names that forges give to people are shorter than their shortest tokens.
-    let is_secret = user.contains(':') || user.len() >= 40;
+    let is_web = ["http://", "https://"].iter().any(|scheme| line[..at].ends_with(scheme));
+    let is_secret = user.contains(':') || is_web;
     if is_secret { format!("{}{}", &line[..at], &rest[sign + 1..]) } else { line.to_owned() }
 }
 
@@ -234,7 +238,7 @@ mod tests {
                       [remote \"origin\"]\n\turl = https://me:ghp_1@host/r.git\n\
                       \turl = git@host:r.git\n[http \"https://github.com/\"]\n\
                       \textraheader = AUTHORIZATION: basic eA==\n\tproxy = http://p\n\
-                      [url \"https://ghp_0123456789012345678901234567890123456789@github.com/\"]\n\
+                      [url \"https://glpat-1@github.com/\"]\n\
                       \tinsteadOf = gh:\n[credential]\n\thelper = x\n[alias]\n\tst = status\n";
         assert_eq!(
             without_credentials(config),

@@ -49,6 +49,9 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// The file whose lock says that a call still runs; in it are the git folders that its views are of.
 const LOCK: &str = "lock";
 
+/// Its name until it is locked.
+const UNLOCKED: &str = "unlocked";
+
 /// The views of a call: of the repository, and of its work tree's own folder where that is another.
 #[derive(Debug)]
 pub struct GitViews {
@@ -373,10 +376,12 @@ fn fresh(all: &Path) -> Result<(PathBuf, File), WallError> {
         let folder = all.join(format!("{}-{number}", process::id()));
         match fs::create_dir(&folder) {
             Ok(()) => {
-                let path = folder.join(LOCK);
-                let lock = File::create_new(&path).map_err(WallError::file("make", &path))?;
+                // It gets its name when it is locked: another call takes a lock that is free for a dead one's.
+                let (path, before) = (folder.join(LOCK), folder.join(UNLOCKED));
+                let lock = File::create_new(&before).map_err(WallError::file("make", &before))?;
                 lock.try_lock()
                     .map_err(|_| WallError::System(std::io::ErrorKind::WouldBlock.into()))?;
+                fs::rename(&before, &path).map_err(WallError::file("make", &path))?;
                 return Ok((folder, lock));
             }
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -408,5 +413,27 @@ fn take_over(folder: &Path, mut lock: File) {
         if !place.is_empty() {
             objects::carry(&folder.join(number.to_string()), Path::new(OsStr::from_bytes(place)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_call_takes_the_folder_of_one_that_begins_for_a_dead_ones() {
+        let all = tempfile::tempdir().unwrap();
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        remove_left(all.path());
+                        let (folder, _lock) = fresh(all.path()).unwrap();
+                        fs::create_dir(folder.join("0")).unwrap();
+                        fs::remove_dir_all(&folder).unwrap();
+                    }
+                });
+            }
+        });
     }
 }

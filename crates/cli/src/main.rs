@@ -2,6 +2,7 @@
 //! an exit code. The only place that decides to leave.
 
 mod args;
+mod brokered;
 mod command;
 mod complete;
 mod data;
@@ -83,6 +84,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<ExitCode, CliError> {
+    brokered::refuse(&cli)?;
     let directory = cli.directory.unwrap_or_else(|| PathBuf::from("."));
     let out = Output {
         json: cli.json,

@@ -25,6 +25,13 @@ pub(crate) struct ImportArgs {
     dry_run: bool,
 }
 
+impl ImportArgs {
+    /// Whether a file is written.
+    pub(crate) fn writes(&self) -> bool {
+        !self.dry_run
+    }
+}
+
 pub(crate) fn run(context: &Context, args: &ImportArgs) -> Result<ExitCode, CliError> {
     let path = context.path(&args.path);
     let folder = context.directory.canonicalize().unwrap_or_else(|_| context.directory.clone());

@@ -16,6 +16,13 @@ pub(crate) struct ManArgs {
     folder: Option<PathBuf>,
 }
 
+impl ManArgs {
+    /// Whether files are written.
+    pub(crate) fn writes(&self) -> bool {
+        self.folder.is_some()
+    }
+}
+
 pub(crate) fn run(context: &Context, args: &ManArgs) -> Result<ExitCode, CliError> {
     let mut root = args::command();
     root.build();

@@ -355,12 +355,83 @@ fn a_run_that_an_agent_starts_pushes_nothing() {
     let tried =
         project.log().iter().any(|it| it["type"] == "task_failed" || it.to_string().contains("T1"));
     assert!(tried, "the task was tried: {:?}", project.log());
-    call(&project, "waypost run --no-progress --new");
+    let said = call(&project, "waypost run --no-progress --new");
     assert!(pushed(&project).is_empty(), "{:?}", pushed(&project));
     if no_person_is_here() {
         return;
     }
     // A person's own run stays as it is.
     let ran = project.as_person("run --no-progress --new");
-    assert_eq!(pushed(&project).first().map(String::as_str), Some("evil"), "{ran}");
+    assert_eq!(pushed(&project).first().map(String::as_str), Some("evil"), "{ran} after {said}");
+}
+
+/// A shell call that an agent program makes in a folder of the model's choice, while it works in the project.
+fn call_from(project: &Project, folder: &str, text: &str) -> Ran {
+    let agent = project.root.join("../claude");
+    if !agent.exists() {
+        std::os::unix::fs::symlink("/bin/bash", &agent).unwrap();
+    }
+    let line = format!("(cd {folder} && {SHELL} '{text}'); true");
+    project
+        .command(agent.to_str().unwrap(), &project.root)
+        .args(["-c", &line])
+        .output()
+        .unwrap()
+        .into()
+}
+
+#[test]
+fn a_call_is_held_wherever_it_is_made() {
+    let project = verified();
+    if no_namespaces(&project) {
+        return;
+    }
+    project.git_command("init -q vendor");
+    project.write("../home/.ssh/id", "canary");
+    let root = project.root.display().to_string();
+    let text = format!(
+        "cat ~/.ssh/id; touch {root}/.git/waypost/here; git -C {root} push origin HEAD:main"
+    );
+    for folder in ["vendor", "/tmp", "/"] {
+        let ran = call_from(&project, folder, &text);
+        assert!(!ran.stdout.contains("canary"), "{folder}: {ran:?}");
+        assert!(!project.root.join(".git/waypost/here").exists(), "{folder}: {ran:?}");
+        assert!(pushed(&project).is_empty(), "{folder}: {ran:?}");
+    }
+    // The repository in the project is enough: the agent program need not be known.
+    let vendor = project.root.join("vendor");
+    let ran: Ran = project.command(SHELL, &vendor).arg(&text).output().unwrap().into();
+    assert!(!ran.stdout.contains("canary") && pushed(&project).is_empty(), "{ran:?}");
+}
+
+#[test]
+fn a_command_for_a_call_writes_nothing_where_it_is_told_to() {
+    let project = verified();
+    if no_namespaces(&project) {
+        return;
+    }
+    fs::create_dir(project.root.join("docs")).unwrap();
+    let list = r#"{"tasks":[{"id":1,"title":"x","status":"pending"}]}"#;
+    for line in [
+        format!(
+            "echo '{list}' > /tmp/list.json; {BINARY} import /tmp/list.json --to ~/.bash_profile"
+        ),
+        format!("{BINARY} man ~/man"),
+        format!("{BINARY} man .claude/agents"),
+        format!("{BINARY} demo ~/demo"),
+        format!("{BINARY} -C docs init"),
+    ] {
+        let ran = call(&project, &line);
+        assert_eq!(ran.code, 3, "{line}: {ran:?}");
+        assert!(ran.stderr.contains("outside of the wall"), "{line}: {ran:?}");
+    }
+    let home = project.root.join("../home");
+    for left in [".bash_profile", "man", "demo"] {
+        assert!(!home.join(left).exists(), "{left}");
+    }
+    assert!(!project.root.join(".claude/agents").exists());
+    // A keeper would start outside whatever its orders say.
+    let ran = call(&project, &format!("mkdir -p /tmp/keeper && {BINARY} keeper /tmp/keeper"));
+    assert_eq!(ran.code, 126, "{ran:?}");
+    assert!(ran.stderr.contains("only an engine starts a keeper"), "{ran:?}");
 }

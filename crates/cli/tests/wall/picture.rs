@@ -7,6 +7,9 @@ use std::{collections::BTreeMap, fmt::Write as _, fs, os::unix::fs::MetadataExt 
 pub(crate) const TOPICS: [&str; 6] =
     ["pushed", "committed", "written", "settings", "journal", "outside"];
 
+/// Settings of the machine that root can write, wherever it is.
+const MACHINE: [&str; 3] = ["hostname", "core_pattern", "printk_ratelimit_burst"];
+
 pub(crate) type Picture = BTreeMap<&'static str, String>;
 
 /// Paths of the project that tell programs what to run.
@@ -105,6 +108,10 @@ impl Place<'_> {
             !inside.iter().any(|it| path.starts_with(self.site.join(it)))
         };
         listing(&mut outside, self.site, &is_outside);
+        for name in MACHINE {
+            let value = fs::read_to_string(Path::new("/proc/sys/kernel").join(name));
+            let _infallible = writeln!(outside, "{name} {}", value.unwrap_or_default().trim());
+        }
         picture.insert("outside", outside);
         picture
     }

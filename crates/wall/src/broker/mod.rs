@@ -58,6 +58,9 @@ const BACKLOG: i32 = 64;
 /// More at once are refused: a call that asks for them goes round in a circle.
 const SERVED_MAX: usize = 64;
 
+/// The command by which an engine has its children kept. It starts whatever it is told to, outside.
+const KEEPER: &str = "keeper";
+
 /// The broker of one call.
 #[derive(Debug)]
 pub struct Broker {
@@ -140,6 +143,9 @@ impl Broker {
     fn start(&self, request: &Request) -> Result<process::Command, String> {
         let known = PROGRAMS.iter().find(|name| OsStr::new(name) == request.program);
         let program = known.ok_or_else(|| "there is no such program outside".to_owned())?;
+        if request.arguments.first().is_some_and(|first| first == KEEPER) {
+            return Err("only an engine starts a keeper".to_owned());
+        }
         let folder = request.folder.canonicalize().ok();
         let is_seen = |path: &PathBuf| !matches!(self.enclosure.rule(path).1, What::Hidden);
         let Some(folder) = folder.filter(is_seen) else {

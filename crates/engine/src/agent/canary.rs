@@ -298,6 +298,7 @@ fn order(
         schema: None,
         folder: Some(root.to_owned()),
         environment: Some(own.chain(pointed).chain(ours).collect()),
+        secrets: Vec::new(),
         attempt: 1,
         message: "Do what you are told to do.".to_owned(),
         again: String::new(),

@@ -383,6 +383,7 @@ impl Ralph {
             schema: None,
             folder: None,
             environment: None,
+            secrets: Vec::new(),
             attempt: iteration,
             message: (if is_oracle { this.oracle_message() } else { this.message() }) + &known,
             again: this.again(),

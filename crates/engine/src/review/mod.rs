@@ -124,6 +124,7 @@ impl Reviewing {
             schema: Some(findings::SCHEMA.to_owned()),
             folder: None,
             environment: None,
+            secrets: Vec::new(),
             attempt: 1,
             message: brief::message(feature, *gate, reviewed.change.as_ref()) + &known,
             again: brief::again(*gate),

@@ -33,6 +33,7 @@ use waypost_model::{
     text::{cut, one_line},
     time::Time,
 };
+use waypost_redact::{Form, Searcher, Secret, Sieve};
 
 /// How much of what a command printed is told.
 const OUTPUT_LENGTH_MAX: usize = 600;
@@ -57,6 +58,8 @@ pub(super) struct Verified<'a> {
     pub(super) verifier: Option<Agent>,
     /// How long a person has to decide where it does not hold for good.
     pub(super) escalation_timeout: Option<Duration>,
+    /// What a person has given to the task: none of it is in what a verification tells.
+    pub(super) values: Vec<Secret>,
     pub(super) keeper: &'a [OsString],
 }
 
@@ -69,6 +72,8 @@ pub(super) struct Verification {
     commit: Option<String>,
     verifier: Option<Agent>,
     escalation_timeout: Option<Duration>,
+    values: Vec<Secret>,
+    clean: Cleaner,
     keeper: Vec<OsString>,
     ender: Arc<Mutex<Option<CheckEnder>>>,
     stage: VerificationStage,
@@ -92,13 +97,15 @@ impl Verification {
         let Verified { id, claim, order, workspace, commit, since, repository, .. } = what;
         let (verifier, escalation_timeout, keeper) =
             (what.verifier, what.escalation_timeout, what.keeper);
+        let values = what.values;
+        let clean = Cleaner::of(&values);
         let children = Children::of_agent(project, &workspace);
         let ender = Arc::<Mutex<Option<CheckEnder>>>::default();
         let (own_order, folder, own_ender) = (order.clone(), workspace.clone(), Arc::clone(&ender));
-        let head = commit.clone();
+        let (head, own_clean) = (commit.clone(), clean.clone());
         let checks = Threaded::begin(move || OwnChecks {
-            report: checked(&own_order, &folder, &children, &own_ender),
-            diff: head.and_then(|head| changes(&repository, since.as_deref(), &head)),
+            report: checked((&own_order, &folder), &children, &own_ender, &own_clean),
+            diff: head.and_then(|head| changes(&repository, since.as_deref(), &head, &own_clean)),
         })?;
         let (id, keeper) = (id.clone(), keeper.to_vec());
         let stage = VerificationStage::Checked(checks);
@@ -110,6 +117,8 @@ impl Verification {
             commit,
             verifier,
             escalation_timeout,
+            values,
+            clean,
             keeper,
             ender,
             stage,
@@ -171,7 +180,7 @@ impl Verification {
             return match (verdict, trouble) {
                 (Some(value), None | Some(Trouble::Failed { .. })) => {
                     let mut own = std::mem::take(own);
-                    own.report = judged(own.report, &value);
+                    own.report = judged(own.report, &value, &self.clean);
                     Ok(Some(self.over(own, usage)))
                 }
                 // It is begun again in its conversation when its account can be used.
@@ -184,6 +193,7 @@ impl Verification {
                         Some(Trouble::Failed { text, .. }) => text,
                         _ => "it gave no === VERIFICATION_RESULT ===".to_owned(),
                     };
+                    let why = self.clean.text(&why);
                     let why = format!("the verification's agent did not answer: {why}");
                     self.stage = VerificationStage::Over;
                     let (claim, escalation_timeout) = (self.claim, self.escalation_timeout);
@@ -235,6 +245,7 @@ impl Verification {
             schema: None,
             folder: Some(self.workspace.clone()),
             environment: None,
+            secrets: self.values.clone(),
             attempt: self.claim,
             again: format!("Your verification was interrupted. Go on.\n\n{message}"),
             message,
@@ -271,12 +282,30 @@ fn job_name(id: &ServerTaskId) -> String {
     format!("verify-{id}")
 }
 
+/// Takes values that were given to a task out of texts that are recorded and told.
+#[derive(Clone)]
+struct Cleaner(Arc<Searcher>);
+
+impl Cleaner {
+    fn of(values: &[Secret]) -> Self {
+        Self(Arc::new(Searcher::of(values.iter().map(Secret::expose))))
+    }
+
+    fn text(&self, text: &str) -> String {
+        let mut sieve = Sieve::new(Arc::clone(&self.0), Form::Text);
+        let mut kept = Vec::with_capacity(text.len());
+        sieve.push(text.as_bytes(), |bytes| kept.extend(bytes));
+        sieve.finish(|bytes| kept.extend(bytes));
+        String::from_utf8_lossy(&kept).into_owned()
+    }
+}
+
 /// Waypost's own checks.
 fn checked(
-    order: &PhaseOrder,
-    workspace: &Path,
+    (order, workspace): (&PhaseOrder, &Path),
     children: &Children,
     ender: &Mutex<Option<CheckEnder>>,
+    clean: &Cleaner,
 ) -> TaskReport {
     let DeliverableSurvey { files, mut findings, .. } = DeliverableSurvey::of(order, workspace);
     for command in order.commands() {
@@ -288,7 +317,8 @@ fn checked(
         match check.finish(&mut std::io::sink()) {
             Ok(result) if result.passed => {}
             Ok(result) => {
-                let output = String::from_utf8_lossy(&result.output);
+                // Before it is cut: half a value is none that is known.
+                let output = clean.text(&String::from_utf8_lossy(&result.output));
                 let said = last_part(output.trim(), OUTPUT_LENGTH_MAX);
                 findings.push(finding(format!("`{command}` failed ({}): {said}", result.outcome)));
             }
@@ -305,8 +335,13 @@ fn finding(text: String) -> VerificationFinding {
 }
 
 /// What has changed since the phase before, for the person who reviews it.
-fn changes(repository: &Workspace, since: Option<&str>, head: &str) -> Option<ReviewedDiff> {
-    let whole = repository.diff(since, head).ok()?;
+fn changes(
+    repository: &Workspace,
+    since: Option<&str>,
+    head: &str,
+    clean: &Cleaner,
+) -> Option<ReviewedDiff> {
+    let whole = clean.text(&repository.diff(since, head).ok()?);
     let count = |start: &str, header: &str| {
         let lines =
             whole.lines().filter(|line| line.starts_with(start) && !line.starts_with(header));
@@ -328,7 +363,7 @@ fn changes(repository: &Workspace, since: Option<&str>, head: &str) -> Option<Re
 }
 
 /// Adds what the verification's agent found. Only a plain yes is one.
-fn judged(mut report: TaskReport, value: &Value) -> TaskReport {
+fn judged(mut report: TaskReport, value: &Value, clean: &Cleaner) -> TaskReport {
     let word = ["passed", "status", "result", "verdict"].iter().find_map(|key| value.get(key));
     let is_passed = match word {
         Some(Value::Bool(passed)) => *passed,
@@ -344,7 +379,8 @@ fn judged(mut report: TaskReport, value: &Value) -> TaskReport {
         let field = |key: &str| finding.get(key).and_then(Value::as_str).map(str::to_owned);
         let text = finding.as_str().map(str::to_owned);
         let text = text.or_else(|| field("text")).or_else(|| field("message"));
-        let text = one_line(&text.unwrap_or_else(|| finding.to_string()), FINDING_LENGTH_MAX);
+        let text = clean.text(&text.unwrap_or_else(|| finding.to_string()));
+        let text = one_line(&text, FINDING_LENGTH_MAX);
         let line = finding.get("line").and_then(Value::as_u64);
         let line = line.and_then(|line| u32::try_from(line).ok());
         VerificationFinding { is_blocking: !is_passed, text, file: field("file"), line }
@@ -384,7 +420,7 @@ mod tests {
             deliverables: Vec::new(),
         };
         let check = |own: TaskReport, value: Value, want: (bool, &[&str])| {
-            let found = judged(own, &value);
+            let found = judged(own, &value, &Cleaner::of(&[]));
             let findings: Vec<&str> = found.findings.iter().map(|it| it.text.as_str()).collect();
             assert_eq!((found.is_passed, findings.as_slice()), want, "{value}");
         };
@@ -396,6 +432,9 @@ mod tests {
         for value in [json!({}), json!([true]), json!({"passed": "maybe"}), json!({"passed": 1})] {
             check(own(&[]), value, (false, &[silent]));
         }
+        let clean = Cleaner::of(&["canary-value-0815".into()]);
+        let found = judged(own(&[]), &json!({"findings": ["canary-value-0815 is bad"]}), &clean);
+        assert_eq!(found.findings[0].text, "[redacted] is bad");
         // What is found does not stop a yes, but is told.
         check(own(&[]), json!({"passed": true, "issues": ["a nit"]}), (true, &["a nit"]));
     }

@@ -47,6 +47,7 @@ use waypost_model::{
     time::Time,
 };
 use waypost_proc::{Ended, Keeper, Report};
+use waypost_redact::Secret;
 use waypost_store::{StoreError, lock::FileLock};
 
 /// One who watches agents at work.
@@ -99,6 +100,8 @@ pub(crate) struct JobOrder {
     pub(crate) folder: Option<PathBuf>,
     /// What its program gets beside what every child does, in place of the usual.
     pub(crate) environment: Option<Vec<(String, String)>>,
+    /// What is taken out of its output, beside what its environment holds.
+    pub(crate) secrets: Vec<Secret>,
     /// Which try this is; the agent and what it runs can read that.
     pub(crate) attempt: u32,
     pub(crate) message: String,
@@ -219,6 +222,8 @@ impl Job {
     /// Forgets a job that no agent is at, if there is one.
     pub(crate) fn forget_named(project: &mut Project, name: &str) -> Result<(), EngineError> {
         let folder = JobFolder::of(project, name);
+        // A host that died may have left them.
+        folder.lower_fences()?;
         if folder.earlier()?.is_some() {
             folder.forget_earlier()?;
         }
@@ -444,8 +449,10 @@ impl Job {
         environment.extend(own.unwrap_or_else(usual));
         environment.push((layout::variable::ATTEMPT.to_owned(), self.order.attempt.to_string()));
         environment.extend(self.raise_fence()?);
+        let mut secrets = secrets_among(&environment, &allowed);
+        secrets.extend(self.order.secrets.iter().cloned());
         let call = Call {
-            secrets: secrets_among(&environment, &allowed),
+            secrets,
             id: self.child(),
             agent: &agent,
             order: &order,

@@ -71,6 +71,10 @@ impl TaskRoom {
             repository: workspace_of(&project.setup, &self.id, planned),
             verifier: asked,
             escalation_timeout: tools.escalation_timeout,
+            values: kind::values(project, &self.id, &file.values)?
+                .into_iter()
+                .map(|(_, value)| value)
+                .collect(),
             keeper: &tools.keeper,
         };
         self.verification = Some(Verification::begin(project, what)?);

@@ -6,7 +6,7 @@ use crate::{
     error::{EngineError, Problem},
     ledger::{MachineCommand, decode},
     project::Project,
-    task_types,
+    task_types, values,
 };
 use std::{
     collections::{BTreeMap, BTreeSet, hash_map::RandomState},
@@ -179,6 +179,13 @@ pub fn command(
     command: Command,
 ) -> Result<(), EngineError> {
     project.command(&[command_for(id, command)])
+}
+
+/// Deletes a task. What people gave to it goes at once; what its agents left goes with the next host that works
+/// on tasks.
+pub fn delete(project: &mut Project, id: &ServerTaskId) -> Result<(), EngineError> {
+    command(project, id, Command::Delete)?;
+    values::forget(project, id.as_str())
 }
 
 /// The tasks that a filter lets through, without loading any.

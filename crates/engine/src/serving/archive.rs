@@ -32,7 +32,7 @@ pub fn archive(
     let found = newest.and_then(|it| Some((it.id, it.taken.commit.clone()?)));
     let Some(((checkpoint, commit), planned)) = found.zip(file.workspace.clone()) else {
         let message = format!("{id} has no checkpoint yet: there is nothing to pack");
-        return Err(Rejected::rule(Code::CheckpointUnknown, message)
+        return Err(Rejected::unknown(Code::CheckpointUnknown, message)
             .next(NextStep::ShowServedTask { task: id.clone() })
             .into());
     };

@@ -27,6 +27,9 @@ const NAMED_MAX: usize = 10;
 /// Why something was put aside.
 const ASIDE_WHY: &str = "a tool call went past the hook";
 
+/// Why what a restored checkpoint takes the place of is kept.
+const REPLACED_WHY: &str = "another checkpoint was put in its place";
+
 /// Whether a file holds something that must not be kept.
 pub(super) type IsSecret = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
@@ -104,6 +107,16 @@ pub(super) fn keep_aside(
     let name = format!("{ASIDE}{attempt}");
     keep(workspace, (&name, ASIDE_WHY), is_secret, at)?;
     workspace.reference(&name)
+}
+
+/// Keeps what a person has another checkpoint put in the place of, in the same way.
+pub(super) fn keep_replaced(
+    workspace: &Workspace,
+    is_secret: Option<&(dyn Fn(&Path) -> bool + Send + Sync)>,
+    at: Time,
+) -> Result<(), GitError> {
+    let name = format!("{ASIDE}before-restore-{}", at.millis());
+    keep(workspace, (&name, REPLACED_WHY), is_secret, at).map(drop)
 }
 
 /// What a person should know of what was left out.

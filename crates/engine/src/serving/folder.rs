@@ -101,6 +101,13 @@ impl TaskFolder {
     }
 }
 
+/// The tasks that have such a folder.
+pub(super) fn tasks(setup: &ProjectSetup) -> Vec<ServerTaskId> {
+    let folder = setup.place.state.join(FOLDER);
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
 /// Whether an attempt at a task is at work, or was when its host died.
 pub(crate) fn is_at_work(setup: &ProjectSetup, id: &ServerTaskId) -> Result<bool, EngineError> {
     Ok(file::Mark::of(&TaskFolder::of(setup, id).fence())?.is_some())

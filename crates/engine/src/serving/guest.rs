@@ -105,6 +105,9 @@ impl TaskGuest {
         for id in super::open_tasks(project)? {
             guest.notice(project, &id)?;
         }
+        for id in super::left_behind(project, &guest.tools.data)? {
+            guest.notice(project, &id)?;
+        }
         Ok(guest)
     }
 
@@ -119,7 +122,7 @@ impl TaskGuest {
         // What is over may still have a process, or has to be removed.
         let is_wanted = file.is_alive() || file.is_over() && file.workspace.is_some();
         let is_deleted = file.is_deleted;
-        let is_left = is_deleted && self.tools.data.left_by(&project.setup, id).is_some();
+        let is_left = is_deleted && super::has_left(project, &self.tools.data, id)?;
         self.is_queue_ready = true;
         if is_wanted || is_left {
             self.ready.insert(id.clone());

@@ -30,13 +30,40 @@ pub use guest::ServeOptions;
 pub(crate) use guest::TaskGuest;
 pub(crate) use scan::{LostWorkspace, lost_workspaces, take_up_workspaces};
 
-use crate::{error::EngineError, project::Project};
+use self::{folder::TaskFolder, workspaces::WorkspacesHome};
+use crate::{error::EngineError, project::Project, values};
+use std::collections::BTreeSet;
 use waypost_model::{document::ServerTaskId, machine::Machine as _, task::ServedTask};
 use waypost_store::journal::ListingQuery;
 
 /// How many of the tasks that were over last are looked at when a host begins: one that died may not have
 /// kept what they left.
 const LAST_OVER: usize = 20;
+
+/// Tasks of which something is there: one that was deleted while no host worked on tasks is among them.
+fn left_behind(
+    project: &mut Project,
+    data: &WorkspacesHome,
+) -> Result<BTreeSet<ServerTaskId>, EngineError> {
+    let mut all: BTreeSet<ServerTaskId> = data.tasks().into_iter().collect();
+    all.extend(folder::tasks(&project.setup));
+    if project.journal.is_some() {
+        let with_values = values::vault(project)?.tasks()?;
+        all.extend(with_values.iter().filter_map(|name| name.parse().ok()));
+    }
+    Ok(all)
+}
+
+/// Whether a task has left a workspace, what its agents said, or values.
+fn has_left(
+    project: &mut Project,
+    data: &WorkspacesHome,
+    id: &ServerTaskId,
+) -> Result<bool, EngineError> {
+    Ok(data.left_by(&project.setup, id).is_some()
+        || TaskFolder::of(&project.setup, id).path().is_dir()
+        || !values::names_of(project, id.as_str())?.is_empty())
+}
 
 /// The tasks that something may have to be done for.
 fn open_tasks(project: &mut Project) -> Result<Vec<ServerTaskId>, EngineError> {

@@ -233,7 +233,13 @@ impl TaskRoom {
         if let Some(agent) = &mut self.agent {
             agent.attend(now)?;
         }
-        Ok(!file.is_alive() && self.is_idle() && self.kept == Some(Moment::of(&file)))
+        let is_over = !file.is_alive() && self.is_idle() && self.kept == Some(Moment::of(&file));
+        if is_over {
+            // A host that died may have left them.
+            self.folder.lower_fence()?;
+            Verification::forget(project, &self.id)?;
+        }
+        Ok(is_over)
     }
 
     /// Looks for what an earlier host has left, once.
@@ -564,6 +570,7 @@ impl TaskRoom {
         if let Some(workspace) = tools.data.left_by(&project.setup, &self.id) {
             workspace.remove()?;
         }
+        Verification::forget(project, &self.id)?;
         self.folder.remove()?;
         values::forget(project, self.id.as_str())?;
         Ok(true)

@@ -32,6 +32,13 @@ pub(crate) struct TaskArgs {
     action: TaskAction,
 }
 
+impl TaskArgs {
+    /// Whether a file is written that is named.
+    pub(crate) fn writes(&self) -> bool {
+        matches!(self.action, TaskAction::Deliverables { .. })
+    }
+}
+
 #[derive(Debug, Subcommand)]
 enum TaskAction {
     New(NewTaskArgs),
@@ -242,7 +249,7 @@ fn delete(
         )
         .hint("say `--yes` where there is no terminal to ask at"));
     }
-    served::command(project, id, Command::Delete)?;
+    served::delete(project, id)?;
     served::note_lost_dependencies(project)?;
     context.out.done(format!("{id} deleted"));
     super::say_notices(context, project);

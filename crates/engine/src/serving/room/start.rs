@@ -3,6 +3,7 @@
 use super::{
     super::{
         agent::{Launching, TaskAgent},
+        checkpoints::keep_replaced,
         kind,
         workspaces::workspace_of,
     },
@@ -107,9 +108,12 @@ impl TaskRoom {
             }
             None => None,
         };
+        let (is_secret, now) = (kind::secrets(project, file)?, project.clock.now());
         self.making = Some(Threaded::begin(move || {
             let is_new = workspace.make(&base)?;
             if let Some(commit) = restored {
+                // The newest checkpoint may be minutes old.
+                keep_replaced(&workspace, is_secret.as_deref(), now)?;
                 workspace.restore(&commit)?;
             } else if let Some((other, commit)) = source.filter(|_| is_new) {
                 workspace.begin_from(&other, &commit)?;

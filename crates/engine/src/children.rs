@@ -19,6 +19,9 @@ use waypost_proc::Program;
 /// The program that runs a call behind the wall, beside our own.
 const WALL_PROGRAM: &str = "waypost-shell";
 
+/// Has it end when the process that started it does.
+const WITH_PARENT: &str = "--with-parent";
+
 /// Variables by which what runs below an attempt is known, beside the usual ones.
 const OF_AN_ATTEMPT: [&str; 4] =
     [variable::TASK, variable::ATTEMPT, variable::JOB, variable::FENCE];
@@ -78,7 +81,8 @@ impl Children {
         let mut command = match &self.wall {
             Some(wall) => {
                 let mut command = Command::new(wall);
-                command.args(["--", "/bin/sh"]);
+                // What is checked is checked again by the next engine.
+                command.args([WITH_PARENT, "--", "/bin/sh"]);
                 command
             }
             None => Command::new("/bin/sh"),

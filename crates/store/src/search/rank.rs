@@ -221,14 +221,26 @@ pub(super) fn beginning(text: &str) -> Snippet {
     snippet(text, &[])
 }
 
+/// The same places in order, without overlaps: an identifier is found as a whole and by its parts.
+fn apart(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    places.sort_unstable_by_key(|place| (place.start, place.end));
+    let mut apart: Vec<Range<usize>> = Vec::with_capacity(places.len());
+    for place in places {
+        match apart.last_mut() {
+            Some(last) if place.start < last.end => last.end = last.end.max(place.end),
+            _ => apart.push(place),
+        }
+    }
+    apart
+}
+
 /// The part of a text with the most of what was found.
 fn snippet(text: &str, places: &[Range<usize>]) -> Snippet {
     let chars = |bytes: usize| text[..bytes].chars().count();
     let total = text.chars().count();
     // The window that begins at a mark and has the most marks in it, the first of several.
     let width = SNIPPET_CHARS - SNIPPET_LEAD;
-    let places: Vec<Range<usize>> =
-        places.iter().map(|it| chars(it.start)..chars(it.end)).collect();
+    let places = apart(places.iter().map(|it| chars(it.start)..chars(it.end)).collect());
     let inside = |first: usize| {
         let end = places[first].start + width;
         places[first..].iter().take_while(|it| it.end <= end).map(Range::len).sum::<usize>()

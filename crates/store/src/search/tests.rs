@@ -94,6 +94,25 @@ fn a_snippet_shows_where_it_was_found() {
 }
 
 #[test]
+fn what_is_found_as_a_whole_and_by_its_parts_is_marked_once() {
+    let folder = tempfile::tempdir().unwrap();
+    for (body, text, want) in [
+        ("reads snake_case_name here", "snake_case", vec!["snake_case"]),
+        ("the config file is configFile", "config file", vec!["config", "file", "configFile"]),
+    ] {
+        let hits = SearchIndex::with(Some(folder.path()), |index| {
+            index.replace("test", &state(body), &[entry(1, "note", "", body)])?;
+            index.search(&asked(text))
+        });
+        let snippet = &hits.unwrap()[0].snippet;
+        let chars: Vec<char> = snippet.text.chars().collect();
+        let marked: Vec<String> =
+            snippet.marks.iter().map(|mark| chars[mark.clone()].iter().collect()).collect();
+        assert_eq!(marked, want, "{:?}", snippet.marks);
+    }
+}
+
+#[test]
 fn a_source_is_replaced_extended_and_forgotten() {
     let folder = tempfile::tempdir().unwrap();
     let places = |text: &str| -> Vec<u64> {

@@ -5,7 +5,7 @@
 //! error, under the same id where that can be told. A request without the form of one is dropped by the
 //! library without a word, and its client would wait for ever: that has a stand-in as well.
 
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::{
     collections::BTreeMap,
@@ -55,7 +55,7 @@ impl<R> BoundedLines<R> {
             let line = std::mem::take(&mut self.line);
             match self.excess.take() {
                 None => self.ready.extend(malformed(&line).unwrap_or(line)),
-                Some(tail) => self.ready.extend(stand_in(&line, &tail)),
+                Some(tail) => self.ready.extend(stand_in(&line, &tail, TOO_LARGE)),
             }
             self.ready.push(b'\n');
         }
@@ -80,7 +80,7 @@ impl<R> BoundedLines<R> {
     }
 }
 
-/// A message as the library takes it; its values are not looked at.
+/// A message as the library takes it; values that are nested too deeply are none.
 #[derive(Deserialize)]
 struct Plain {
     #[serde(rename = "jsonrpc")]
@@ -88,7 +88,7 @@ struct Plain {
     #[expect(dead_code, reason = "only its form counts")]
     method: Option<String>,
     #[expect(dead_code, reason = "only its form counts")]
-    params: Option<BTreeMap<String, IgnoredAny>>,
+    params: Option<BTreeMap<String, Value>>,
 }
 
 /// A request in the place of one that has an id, and not the form that the library takes.
@@ -97,7 +97,12 @@ fn malformed(line: &[u8]) -> Option<Vec<u8>> {
     if plain.is_ok_and(|it| it.version.as_deref() == Some("2.0")) {
         return None;
     }
-    let message: Map<String, Value> = serde_json::from_slice(line).ok()?;
+    let Ok(message) = serde_json::from_slice::<Map<String, Value>>(line) else {
+        // Cut off, no JSON, no text, or nested too deeply to be read.
+        let is_readable = serde_json::from_slice::<Value>(line).is_ok();
+        let is_blank = line.iter().all(u8::is_ascii_whitespace);
+        return (!is_readable && !is_blank).then(|| stand_in(line, line, MALFORMED));
+    };
     let id = message.get("id").filter(|id| id.is_string() || id.is_number())?;
     // What has no method answers a request of ours, well or badly.
     message.get("method")?;
@@ -108,14 +113,14 @@ fn request(id: &str, method: &str) -> Vec<u8> {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#).into_bytes()
 }
 
-/// A request in the place of a line that is too long.
-fn stand_in(head: &[u8], tail: &[u8]) -> Vec<u8> {
+/// A request in the place of a line that cannot be read, of which these are the two ends.
+fn stand_in(head: &[u8], tail: &[u8], method: &str) -> Vec<u8> {
     let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
     // Programs write the id first or last.
     let last = tail.rfind("\"id\"").map(|at| &tail[at..]).filter(|rest| !rest.contains('{'));
     let first = head.find("\"id\"").map(|at| &head[at..]);
     let id = last.and_then(id_at).or_else(|| first.and_then(id_at));
-    request(id.as_deref().unwrap_or("null"), TOO_LARGE)
+    request(id.as_deref().unwrap_or("null"), method)
 }
 
 /// The number or plain text after `"id":`.
@@ -201,6 +206,8 @@ mod tests {
     fn a_request_without_the_form_of_one_is_answered_all_the_same() {
         let stand_in =
             |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{MALFORMED}"}}"#);
+        let nested = "[".repeat(200) + &"]".repeat(200);
+        let deep = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x","params":{{"a":{nested}}}}}"#);
         let table = [
             (r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[]}"#, Some("7")),
             (r#"{"jsonrpc":"2.0","id":"q","method":"ping","params":"x"}"#, Some("\"q\"")),
@@ -213,7 +220,11 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":7,"result":[]}"#, None),
             (r#"{"jsonrpc":"2.0","method":"notifications/x","params":[]}"#, None),
             ("[]", None),
-            ("no json", None),
+            ("", None),
+            ("no json", Some("null")),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"ping""#, Some("7")),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"\ud800"}"#, Some("7")),
+            (&deep, Some("7")),
         ];
         for (line, id) in table {
             let want = id.map_or_else(|| line.to_owned(), stand_in);

@@ -74,7 +74,7 @@ impl ProjectDesk {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         // The call itself has just said it.
         if let Some(Ok(id)) = data.get("id").and_then(Value::as_str).map(str::parse)
-            && data.contains_key("answer")
+            && data.get("answer").is_some_and(|answer| !answer.is_null())
         {
             told.insert(id);
         }

@@ -109,7 +109,7 @@ pub fn command_line(step: &NextStep) -> String {
         S::EscalateStep { number } => format!("memory step escalate {number}"),
         S::ShowInbox => fixed("inbox"),
         S::ShowEntry { id } => format!("inbox show {id}"),
-        S::AnswerEntry { id, answers } => format!("inbox answer {id} {answers}"),
+        S::AnswerEntry { id, answers } => format!("inbox answer {id} {}", quoted(answers)),
         S::ReplyToEntry { id, verb } => reply(id.as_str(), *verb),
         S::ListPermits => fixed("inbox permits"),
         S::RevokePermit => fixed("inbox revoke ID"),
@@ -147,7 +147,7 @@ fn reply(id: &str, verb: ReplyVerb) -> String {
     }
 }
 
-/// A path as one word of a shell.
+/// A path, or an answer, which an agent may have worded, as one word of a shell.
 fn quoted(path: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
     match !path.is_empty() && path.chars().all(is_plain) {

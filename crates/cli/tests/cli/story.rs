@@ -10,7 +10,7 @@ use crate::{
     terminal::no_person_is_here,
 };
 use serde_json::{Value, json};
-use std::{env, fs};
+use std::{env, fs, io::Write as _};
 
 /// What may be killed where the task waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,11 @@ fn from_phase(phase: u32) -> Vec<Value> {
                 when_told(CHANGES, std::slice::from_ref(&note)),
                 unless_there(
                     ".answered",
-                    &[say(QUESTION), end.clone(), when_told("green", &[answered.clone()])],
+                    &[
+                        say(QUESTION),
+                        end.clone(),
+                        when_told("green", std::slice::from_ref(&answered)),
+                    ],
                 ),
                 when(&json!({"variable": "SHOP_KEY"}), &[], &[say(VALUE), end.clone()]),
                 json!({"run": TELL}),
@@ -109,7 +113,7 @@ impl Story {
     /// The task has come to a point: a process is killed there.
     fn strike(&mut self, point: &str) {
         let victim = self.victims.pop().unwrap_or(Victim::None);
-        eprintln!("{point}: {victim:?} is killed");
+        let _unheard = writeln!(std::io::stderr(), "{point}: {victim:?} is killed");
         match victim {
             Victim::None => {}
             Victim::Host => {

@@ -100,7 +100,7 @@ pub(super) fn settings_change(event: &Event, source: &str) -> HookAnswer {
     if let Some((project, _)) = active(event) {
         let (tool, rule) = (what.to_owned(), "settings".to_owned());
         let refused = VerdictOutcome::Refused { tool, call: None, rule, message: message.clone() };
-        note(event, &spot(&project), refused);
+        note(event, &[&spot(&project)], &refused);
     }
     HookAnswer::Refuse(message)
 }

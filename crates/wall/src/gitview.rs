@@ -371,6 +371,7 @@ fn configuration(real: &Path) -> Result<String, WallError> {
 }
 
 /// A folder for one call, and the lock that says that it is used.
+#[expect(clippy::disallowed_methods, reason = "an empty file gets its name; nothing is replaced")]
 fn fresh(all: &Path) -> Result<(PathBuf, File), WallError> {
     for number in 0..1_000 {
         let folder = all.join(format!("{}-{number}", process::id()));

@@ -18,7 +18,7 @@ static QUEUE: OnceLock<Option<OwnedFd>> = OnceLock::new();
 static WANTED: Mutex<Vec<(PathBuf, WatchFlags)>> = Mutex::new(Vec::new());
 
 /// Wakes this process when something of this kind happens in a folder, if the system lets it. Before
-/// [`begin`] nothing does.
+/// `begin` nothing does.
 pub fn watch(folder: &Path, on: WatchFlags) {
     let mut wanted = WANTED.lock().unwrap_or_else(PoisonError::into_inner);
     match QUEUE.get() {

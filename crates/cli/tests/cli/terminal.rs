@@ -86,7 +86,8 @@ impl Project {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut keyboard = child.stdin.take().unwrap();
-        keyboard.write_all(typed.as_bytes()).unwrap();
+        // A command that asks for nothing may be over before anything is typed.
+        let _unread = keyboard.write_all(typed.as_bytes());
         drop(keyboard);
         child.wait_with_output().unwrap().into()
     }

@@ -110,7 +110,10 @@ impl Site {
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
-        let agent = tempfile::Builder::new().prefix("ssh-").tempdir_in("/tmp").unwrap();
+        // One that all sites share and that stays: calls that run at the same time hide it.
+        let agents = Path::new("/tmp/ssh-waypost-tests");
+        fs::create_dir_all(agents).unwrap();
+        let agent = tempfile::tempdir_in(agents).unwrap();
         let mut site = Self {
             wall,
             phase,

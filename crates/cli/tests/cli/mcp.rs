@@ -270,6 +270,23 @@ fn a_question_waits_survives_and_its_answer_arrives() {
 }
 
 #[test]
+fn the_server_that_asked_tells_the_answer_too() {
+    if no_person_is_here() {
+        return;
+    }
+    let project = Project::with_tasks();
+    let mut client = Client::connect(&project);
+    let question = json!({ "question": "Which colour?", "wait_seconds": 0 });
+    let id = client.call("question_ask", question)["id"].as_str().unwrap().to_owned();
+    project.typing(&format!("inbox answer {id} green"), "2468\n");
+    let told = client.request("tools/call", json!({ "name": "task_next", "arguments": {} }));
+    let content = told["result"]["content"].to_string();
+    assert!(content.contains("Which colour?") && content.contains("green"), "{content}");
+    let again = client.request("tools/call", json!({ "name": "task_next", "arguments": {} }));
+    assert!(!again["result"]["content"].to_string().contains("Which colour?"), "{again}");
+}
+
+#[test]
 fn a_call_that_waits_ends_with_its_cancellation() {
     let project = Project::with_tasks();
     let mut client = Client::connect(&project);

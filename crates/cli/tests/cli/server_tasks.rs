@@ -34,6 +34,16 @@ fn a_task_is_written_handed_in_and_cancelled_by_any_process() {
 }
 
 #[test]
+fn without_a_checkpoint_there_is_nothing_to_pack() {
+    let project = Project::git();
+    let id = made(&project, NEW);
+    let refused = project.run(&format!("task deliverables {id} --zip shop.zip"));
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(refused.stderr.contains("has no checkpoint yet"), "{refused}");
+    assert!(!project.root.join("shop.zip").exists());
+}
+
+#[test]
 fn a_task_that_is_over_is_an_entry_of_the_memory() {
     let project = Project::git();
     let id = made(&project, &format!("{NEW} --submit"));

@@ -48,7 +48,7 @@ fn disk() -> Names {
     Names::of(&[
         "/tmp/",
         "/tmp/tmux-0/",
-        "/tmp/work/",
+        "/tmp/tree/",
         "/run/",
         "/etc/resolv.conf -> /run/systemd/resolve/stub-resolv.conf",
         "/home/",
@@ -95,7 +95,7 @@ fn surroundings(rights: Rights) -> Surroundings {
         readable: words(&[".cargo/bin", ".rustup"]),
         caches: words(&[".cargo/registry"]),
         build_folders: words(&["target"]),
-        read_only: vec!["/tmp/work".into()],
+        read_only: vec!["/tmp/tree".into()],
         named_caches: vec!["/p".into(), "/home".into()],
         hides_sockets: true,
         is_root: false,
@@ -137,7 +137,7 @@ fn what_a_call_may_do_follows_from_its_rights() {
         ("/p/.git/waypost/journal.db",           "rrrr"),
         ("/tmp/x",                               "wwww"),
         ("/tmp/tmux-0/default",                  "----"),
-        ("/tmp/work/refs/heads/main",            "rrrr"),
+        ("/tmp/tree/refs/heads/main",            "rrrr"),
         ("/run/docker.sock",                     "----"),
         ("/run/systemd/resolve/stub-resolv.conf", "rrrr"),
         ("/usr/bin/git",                         "rrrr"),
@@ -181,7 +181,7 @@ fn landlock_opens_what_the_enclosure_opens_and_no_more() {
         let (at, what) = enclosure.rule(&grant.path);
         assert!(!grant.writes || *what == What::Write, "{grant:?} by {at:?}");
     }
-    for path in ["/p/.git/config", "/p/waypost.toml", "/p/.claude/settings.json", "/tmp/work/HEAD"]
+    for path in ["/p/.git/config", "/p/waypost.toml", "/p/.claude/settings.json", "/tmp/tree/HEAD"]
     {
         assert!(is_granted(path, false) && !is_granted(path, true), "{path}");
     }

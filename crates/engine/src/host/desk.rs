@@ -13,6 +13,7 @@ use crate::{
     project::Project,
 };
 use std::{
+    ops::{Deref, DerefMut},
     os::fd::AsFd as _,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, TryLockError,
@@ -135,12 +136,11 @@ impl Desk {
         locked(&self.queue).is_closing
     }
 
-    /// Writes what has come together, if no other thread is writing.
-    ///
-    /// The writing thread looks at the queue again afterwards, so nothing is left lying there.
+    /// Writes what has come together, if no other thread has the seat. The thread that has it sees to what
+    /// was left here when it leaves.
     fn write_if_free(&self) {
         let mut taken = match self.seat.try_lock() {
-            Ok(taken) => taken,
+            Ok(taken) => Seated { taken, _leaving: Leaving(self) },
             Err(TryLockError::WouldBlock) => return,
             Err(TryLockError::Poisoned(_)) => return self.ring(),
         };
@@ -149,9 +149,15 @@ impl Desk {
             wants_owner = seat.write(&self.next_batch());
         }
         drop(taken);
-        if wants_owner || !locked(&self.queue).asked.is_empty() {
+        if wants_owner {
             self.ring();
         }
+    }
+
+    /// Whether commands wait for the thread that has the seat.
+    #[cfg(test)]
+    pub(super) fn is_asked(&self) -> bool {
+        !locked(&self.queue).asked.is_empty()
     }
 
     fn next_batch(&self) -> Vec<CommandRequest> {
@@ -213,13 +219,14 @@ impl Desk {
 
     /// Waits for the seat. After a panic in it the machines are loaded again: the journal is the
     /// truth, and the transaction was rolled back.
-    pub(super) fn seat(&self) -> MutexGuard<'_, Option<Seat>> {
-        self.seat.lock().unwrap_or_else(|poisoned| {
+    pub(super) fn seat(&self) -> Seated<'_> {
+        let taken = self.seat.lock().unwrap_or_else(|poisoned| {
             self.seat.clear_poison();
             let mut seat = poisoned.into_inner();
             seat.iter_mut().for_each(|seat| seat.project.ledger.forget());
             seat
-        })
+        });
+        Seated { taken, _leaving: Leaving(self) }
     }
 
     /// Sleeps until something is ready, or it is time.
@@ -235,6 +242,40 @@ impl Desk {
         }
         self.bell.hear();
         self.changes.take();
+    }
+}
+
+/// A thread that has the seat. A command that comes meanwhile finds it taken and waits in the queue.
+#[derive(Debug)]
+pub(super) struct Seated<'a> {
+    taken: MutexGuard<'a, Option<Seat>>,
+    /// After the seat is free, because fields are dropped in this order.
+    _leaving: Leaving<'a>,
+}
+
+impl Deref for Seated<'_> {
+    type Target = Option<Seat>;
+
+    fn deref(&self) -> &Option<Seat> {
+        &self.taken
+    }
+}
+
+impl DerefMut for Seated<'_> {
+    fn deref_mut(&mut self) -> &mut Option<Seat> {
+        &mut self.taken
+    }
+}
+
+/// Wakes the host for commands that found the seat taken, whatever it was taken for.
+#[derive(Debug)]
+struct Leaving<'a>(&'a Desk);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if !locked(&self.0.queue).asked.is_empty() {
+            self.0.ring();
+        }
     }
 }
 

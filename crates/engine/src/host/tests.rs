@@ -6,10 +6,11 @@ use super::{
     *,
 };
 use crate::{
+    bell::Bell,
     clock::Clock,
     guest::{Attended, Guest, Waits},
 };
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::{
     collections::BTreeMap,
     os::fd::{AsFd as _, OwnedFd},
@@ -101,6 +102,34 @@ fn one_that_was_away_goes_on_where_it_was() {
     handle.command(Actor::Waypost, vec![start(2)]).unwrap();
     let mut second = handle.subscribe(seen).unwrap();
     assert_eq!([next_start(&mut second), next_start(&mut second)], [id(1), id(2)]);
+}
+
+#[test]
+fn a_command_that_comes_while_the_seat_is_taken_wakes_the_host() {
+    let folder = project(1);
+    let mut project = open(&folder);
+    project.ensure_journal().unwrap();
+    let owner = Owner::this_process("test", project.clock.now());
+    let desk = Arc::new(Desk::new(Seat::new(project, owner)).unwrap());
+    let taken = desk.seat();
+    let asking = Arc::clone(&desk);
+    let asking = thread::spawn(move || asking.command(Actor::Waypost, vec![start(0)]));
+    while !desk.is_asked() {
+        thread::yield_now();
+    }
+    drop(taken);
+    assert!(is_readable(&desk.bell()), "the host sleeps on, and the command waits");
+    // What the host's own thread does when it is woken.
+    desk.close();
+    let handed_back = desk.carry();
+    asking.join().unwrap().unwrap();
+    assert!(handed_back.is_some());
+}
+
+fn is_readable(bell: &Bell) -> bool {
+    let mut polled = [PollFd::new(bell, PollFlags::IN)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&now)).unwrap() == 1
 }
 
 #[test]

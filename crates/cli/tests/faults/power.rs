@@ -41,6 +41,9 @@ struct Scale {
 const FULL: Scale = Scale { tasks_per_phase: 40, phases: 4, cuts: 20, life_max_ms: 7_000 };
 const SMALL: Scale = Scale { tasks_per_phase: 7, phases: 2, cuts: 3, life_max_ms: 2_500 };
 
+/// As much time as a run gets at least, now and then, until the next cut: enough to do something.
+const LIFE_MAX_LEAST_MS: u64 = 400;
+
 /// How long it is waited for processes to let go of a disk.
 const LOOK: Duration = Duration::from_millis(20);
 const LOOKS_MAX: usize = 500;
@@ -84,16 +87,20 @@ fn goes_on(way: Option<Way>) {
     process::run(Command::new("sync").arg("-f").arg(site.root())).expect_code(0);
     let (mut random, start) = (Random::new(), Instant::now());
     let mut settled: BTreeMap<String, usize> = BTreeMap::new();
-    let mut underway = 0;
+    let (mut underway, mut life_max_ms) = (0, scale.life_max_ms);
     for cut in 0..scale.cuts {
         let mut engine = begin(site, way);
-        thread::sleep(Duration::from_millis(random.next() % scale.life_max_ms));
+        thread::sleep(Duration::from_millis(random.next() % life_max_ms));
         let ended = engine.try_wait().unwrap();
         assert!(ended.is_none_or(|ended| ended.success()), "cut {cut}: {ended:?}: {}", said(site));
         underway += usize::from(ended.is_none());
         disk.cut(site);
         engine.wait().unwrap();
         chaos::note_settled(site, &mut settled, cut);
+        // What is left to do has to last for the cuts that are left, however fast the machine is.
+        if settled.len() * scale.cuts > repository.tasks.len() * (cut + 1) {
+            life_max_ms = (life_max_ms * 2 / 3).max(LIFE_MAX_LEAST_MS);
+        }
     }
     let mut last = begin(site, way);
     let status = process::wait(&mut last, PATIENCE).expect("the run comes to its end");

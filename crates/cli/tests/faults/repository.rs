@@ -119,6 +119,20 @@ impl Task {
         };
         format!("echo x >> {counts}/begun.{id}; {act} && echo x >> {counts}/finished.{id}")
     }
+
+    /// What proves it. An agent whose command was killed says that it is done all the same, so what
+    /// agents say is always proven.
+    fn verify(&self, counts: &Path, hands: Hands) -> Option<String> {
+        let id = &self.id;
+        let proof = |file| format!("grep -qx {id} {file}");
+        let mut proofs: Vec<String> = self.files().into_iter().map(proof).collect();
+        match (hands, self.deed) {
+            (Hands::Agents, _) => proofs.push(format!("test -s {}/finished.{id}", counts.display())),
+            (Hands::Commands, Deed::Proves) => {}
+            (Hands::Commands, _) => return None,
+        }
+        Some(proofs.join(" && "))
+    }
 }
 
 /// The files of the user, with what is in them.
@@ -208,8 +222,8 @@ impl Repository {
                     }
                     Hands::Agents => writeln!(text, "  - agent: robot").unwrap(),
                 }
-                if task.deed == Deed::Proves {
-                    writeln!(text, "  - verify: `grep -qx {0} own/{0}`", task.id).unwrap();
+                if let Some(verify) = task.verify(&counts, self.hands) {
+                    writeln!(text, "  - verify: `{verify}`").unwrap();
                 }
             }
         }

@@ -22,6 +22,7 @@ mod night;
 mod plugin;
 mod program;
 mod runs;
+mod served;
 mod stage;
 mod supervised;
 mod talk;

@@ -13,6 +13,7 @@ mod call;
 mod desk;
 mod lines;
 mod notices;
+mod outlet;
 mod server;
 
 pub use call::Call;

@@ -2,9 +2,10 @@
 //!
 //! The protocol has one message in each line, and its library reads a line whole before it looks at it. A
 //! line that is too long is passed over here, and a short request takes its place that is answered with an
-//! error, under the same id where that can be told. A request without the form of one is dropped by the
+//! error, under the same id where that can be told, else under none (`outlet`). A request without the form of one is dropped by the
 //! library without a word, and its client would wait for ever: that has a stand-in as well.
 
+use crate::outlet::nobody;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::{
@@ -41,11 +42,13 @@ pub(crate) struct BoundedLines<R> {
     line: Vec<u8>,
     /// The end of a line that is too long; its beginning is in `line`.
     excess: Option<Vec<u8>>,
+    /// How many lines there were so far, to name those without an id.
+    count: u64,
 }
 
 impl<R> BoundedLines<R> {
     pub(crate) fn new(source: R) -> Self {
-        Self { source, ready: Vec::new(), handed: 0, line: Vec::new(), excess: None }
+        Self { source, ready: Vec::new(), handed: 0, line: Vec::new(), excess: None, count: 0 }
     }
 
     fn take(&mut self, mut bytes: &[u8]) {
@@ -53,9 +56,10 @@ impl<R> BoundedLines<R> {
             self.add(&bytes[..end]);
             bytes = &bytes[end + 1..];
             let line = std::mem::take(&mut self.line);
+            self.count += 1;
             match self.excess.take() {
-                None => self.ready.extend(malformed(&line).unwrap_or(line)),
-                Some(tail) => self.ready.extend(stand_in(&line, &tail, TOO_LARGE)),
+                None => self.ready.extend(malformed(&line, self.count).unwrap_or(line)),
+                Some(tail) => self.ready.extend(stand_in((&line, &tail), TOO_LARGE, self.count)),
             }
             self.ready.push(b'\n');
         }
@@ -92,7 +96,7 @@ struct Plain {
 }
 
 /// A request in the place of one that has an id, and not the form that the library takes.
-fn malformed(line: &[u8]) -> Option<Vec<u8>> {
+fn malformed(line: &[u8], number: u64) -> Option<Vec<u8>> {
     let plain = serde_json::from_slice::<Plain>(line);
     if plain.is_ok_and(|it| it.version.as_deref() == Some("2.0")) {
         return None;
@@ -101,7 +105,7 @@ fn malformed(line: &[u8]) -> Option<Vec<u8>> {
         // Cut off, no JSON, no text, or nested too deeply to be read.
         let is_readable = serde_json::from_slice::<Value>(line).is_ok();
         let is_blank = line.iter().all(u8::is_ascii_whitespace);
-        return (!is_readable && !is_blank).then(|| stand_in(line, line, MALFORMED));
+        return (!is_readable && !is_blank).then(|| stand_in((line, line), MALFORMED, number));
     };
     let id = message.get("id").filter(|id| id.is_string() || id.is_number())?;
     // What has no method answers a request of ours, well or badly.
@@ -113,14 +117,14 @@ fn request(id: &str, method: &str) -> Vec<u8> {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#).into_bytes()
 }
 
-/// A request in the place of a line that cannot be read, of which these are the two ends.
-fn stand_in(head: &[u8], tail: &[u8], method: &str) -> Vec<u8> {
+/// A request in the place of the line of this number that cannot be read, of which these are the two ends.
+fn stand_in((head, tail): (&[u8], &[u8]), method: &str, number: u64) -> Vec<u8> {
     let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
     // Programs write the id first or last.
     let last = tail.rfind("\"id\"").map(|at| &tail[at..]).filter(|rest| !rest.contains('{'));
     let first = head.find("\"id\"").map(|at| &head[at..]);
     let id = last.and_then(id_at).or_else(|| first.and_then(id_at));
-    request(id.as_deref().unwrap_or("null"), method)
+    request(&id.unwrap_or_else(|| nobody(number)), method)
 }
 
 /// The number or plain text after `"id":`.
@@ -194,7 +198,7 @@ mod tests {
             (format!(r#"{{"jsonrpc":"2.0","id":7,"params":"{long}"}}"#), "7"),
             (format!(r#"{{"params":"{long}","jsonrpc":"2.0","id":"q-8"}}"#), "\"q-8\""),
             (format!(r#"{{"id":3,"params":"{long}","id":4}}"#), "4"),
-            (format!(r#"{{"params":"{long}"}}"#), "null"),
+            (format!(r#"{{"params":"{long}"}}"#), "\"waypost:nobody-2\""),
         ];
         for (line, id) in table {
             let want = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{TOO_LARGE}"}}"#);
@@ -221,7 +225,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","method":"notifications/x","params":[]}"#, None),
             ("[]", None),
             ("", None),
-            ("no json", Some("null")),
+            ("no json", Some("\"waypost:nobody-1\"")),
             (r#"{"jsonrpc":"2.0","id":7,"method":"ping""#, Some("7")),
             (r#"{"jsonrpc":"2.0","id":7,"method":"\ud800"}"#, Some("7")),
             (&deep, Some("7")),

@@ -6,6 +6,7 @@ use crate::{
     desk::{Desk, ToolFailure},
     lines::{BoundedLines, LINE_SIZE_MAX, MALFORMED, TOO_LARGE},
     notices,
+    outlet::Outlet,
 };
 use rmcp::{
     ErrorData, Peer, RoleServer, ServerHandler, ServiceExt as _,
@@ -78,7 +79,7 @@ pub fn serve(desk: Arc<dyn Desk>) -> Result<(), ServeError> {
 async fn attend(desk: Arc<dyn Desk>) -> Result<(), ServeError> {
     let handler =
         Handler { desk, turns: Arc::new(Semaphore::new(CALLS_MAX)), watcher: Mutex::new(None) };
-    let streams = (BoundedLines::new(tokio::io::stdin()), tokio::io::stdout());
+    let streams = (BoundedLines::new(tokio::io::stdin()), Outlet::new(tokio::io::stdout()));
     match handler.serve(streams).await {
         Ok(service) => {
             let _how = service.waiting().await;

@@ -459,3 +459,103 @@ fn a_client_that_dies_takes_its_server_along() {
     );
     assert_eq!(client.leave(), 0);
 }
+
+#[test]
+fn a_client_that_hangs_up_while_a_question_waits_ends_the_server_and_the_question_stays() {
+    let project = Project::with_tasks();
+    let mut client = Client::connect(&project);
+    let asks = json!({ "question": "Which tea?", "wait_seconds": 3_000 });
+    client.ask("tools/call", json!({ "name": "question_ask", "arguments": asks }));
+    // Others are served meanwhile.
+    loop {
+        let listed = client.call("inbox_list", json!({}));
+        if listed["entries"].as_array().is_some_and(|it| !it.is_empty()) {
+            break;
+        }
+    }
+    assert!(client.child.try_wait().unwrap().is_none(), "it waits as long as the client lets it");
+    assert_eq!(client.leave(), 0, "it ends as a program does that is done");
+    assert_eq!(project.json("inbox").as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_question_is_waited_for_until_a_person_answers() {
+    if no_person_is_here() {
+        return;
+    }
+    let project = Project::with_tasks();
+    let mut client = Client::connect(&project);
+    let asks = json!({ "question": "Which tea?", "wait_seconds": 3_000 });
+    let waiting = client.ask("tools/call", json!({ "name": "question_ask", "arguments": asks }));
+    loop {
+        let listed = client.call("inbox_list", json!({}));
+        if listed["entries"].as_array().is_some_and(|it| !it.is_empty()) {
+            break;
+        }
+    }
+    project.person_must("inbox answer q1 green");
+    let answer = client.answer(waiting);
+    assert_eq!(answer["result"]["structuredContent"]["answer"], "green", "{answer}");
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn each_tool_has_the_arguments_that_it_reads() {
+    let project = Project::git();
+    let mut client = Client::connect(&project);
+    let listed = client.request("tools/list", json!({}));
+    let arguments = |name: &str| -> Vec<String> {
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        let tool = tools.iter().find(|it| it["name"] == name).unwrap();
+        tool["inputSchema"]["properties"].as_object().unwrap().keys().cloned().collect()
+    };
+    let table: [(&str, &[&str]); 9] = [
+        ("task_start", &["id"]),
+        ("task_why", &["id"]),
+        ("task_done", &["attempt", "id"]),
+        ("gate_pass", &["gate", "report"]),
+        ("gate_reset", &["gate"]),
+        ("checkpoint_start", &["id"]),
+        ("checkpoint_pass", &["id"]),
+        ("checkpoint_escalate", &["id"]),
+        ("checkpoint_fail", &["class", "id"]),
+    ];
+    for (tool, want) in table {
+        let mut found = arguments(tool);
+        found.sort();
+        assert_eq!(found, want, "{tool}");
+    }
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn there_is_no_attempt_that_passes_the_fence_by_its_number() {
+    let project = Project::with_tasks();
+    let mut client = Client::connect(&project);
+    client.call("task_start", json!({ "id": "T0.1" }));
+    for tool in ["task_done", "task_fail"] {
+        let mut arguments = json!({ "id": "T0.1", "attempt": 0 });
+        if tool == "task_fail" {
+            arguments["reason"] = json!("x");
+        }
+        let refused = client.refused(tool, arguments);
+        assert_eq!(refused["code"], "BAD_ARGUMENT", "{refused}");
+    }
+    let why = client.call("task_why", json!({ "id": "T0.1" }));
+    assert_eq!(why["status"], "in_progress", "{why}");
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
+fn a_line_that_cannot_be_read_is_answered_under_no_id() {
+    let project = Project::git();
+    let mut client = Client::connect(&project);
+    for line in ["no json\n", "{\"jsonrpc\":\"2.0\",\"met\n", "\u{0}\n"] {
+        client.send_raw(line);
+        let answer = client.lines.recv_timeout(PATIENCE).expect("it is answered");
+        assert_eq!(answer.get("id"), Some(&Value::Null), "{line:?}: {answer}");
+        assert!(answer["error"]["code"].is_i64(), "{line:?}: {answer}");
+    }
+    assert!(client.request("ping", json!({}))["result"].is_object());
+    assert_eq!(client.leave(), 0);
+}

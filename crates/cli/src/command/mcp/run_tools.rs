@@ -29,6 +29,14 @@ pub(super) struct NextInput {
 pub(super) struct TaskInput {
     /// The task, as in T1.3.
     id: String,
+}
+
+/// Which task is done.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DoneInput {
+    /// The task, as in T1.3.
+    id: String,
     /// The attempt that speaks, as task_start told it; an older one is refused.
     attempt: Option<u32>,
 }
@@ -83,7 +91,7 @@ pub(super) fn start(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> Too
 }
 
 pub(super) fn done(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
-    let input: TaskInput = read(arguments)?;
+    let input: DoneInput = read(arguments)?;
     let id = parse_id(&input.id)?;
     let mut echo = visit.echo();
     run_command::complete(&mut visit.project, &id, input.attempt, &mut echo)?;

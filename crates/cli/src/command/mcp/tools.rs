@@ -59,7 +59,7 @@ tools! {
         "Tasks of TASKS.md that may be started now, the most urgent first. Empty: what runs has to end first, or the run is over.";
     "task_start" "Start a task" Changes (run::TaskInput) -> schema_of::<TaskLine<'static>>, run::start,
         "Claims a task for you and begins the run if there is none. Work where `worktree` says, if it says so; remember `attempt`.";
-    "task_done" "Complete a task" Changes (run::TaskInput) -> schema_of::<TaskLine<'static>>, run::done,
+    "task_done" "Complete a task" Changes (run::DoneInput) -> schema_of::<TaskLine<'static>>, run::done,
         "Runs the task's verify commands and completes it if all pass. An older attempt is refused.";
     "task_fail" "Say that a task failed" Changes (run::FailInput) -> schema_of::<TaskLine<'static>>, run::fail,
         "Records that an attempt failed and why. It is tried again until its retries are used up.";
@@ -73,13 +73,13 @@ tools! {
         "Goes back to the phase before. Gates that depend on it close.";
     "gate_pass" "Pass a gate" Changes (workflow::GateInput) -> schema_of::<WorkflowReport<'static>>, workflow::pass_gate,
         "Runs what the gate needs (a check, a review, a report with `Blocking: 0`) and passes it if everything holds. What needs a person's word is asked for in the inbox.";
-    "gate_reset" "Close a gate again" Sets (workflow::GateInput) -> schema_of::<WorkflowReport<'static>>, workflow::reset_gate,
+    "gate_reset" "Close a gate again" Sets (workflow::GateName) -> schema_of::<WorkflowReport<'static>>, workflow::reset_gate,
         "Closes a gate, because what it was passed for does not hold any more.";
     "checkpoint_start" "Start a checkpoint" Changes (workflow::CheckpointInput) -> schema_of::<WorkflowReport<'static>>, workflow::start_checkpoint,
         "Begins work on a checkpoint of the implementation.";
     "checkpoint_pass" "Pass a checkpoint" Changes (workflow::CheckpointInput) -> schema_of::<WorkflowReport<'static>>, workflow::pass_checkpoint,
         "Runs the checkpoint's validation and passes it if that holds.";
-    "checkpoint_fail" "Count a failed try" Changes (workflow::CheckpointInput) -> schema_of::<WorkflowReport<'static>>, workflow::fail_checkpoint,
+    "checkpoint_fail" "Count a failed try" Changes (workflow::CheckpointFailure) -> schema_of::<WorkflowReport<'static>>, workflow::fail_checkpoint,
         "Counts a failed try at a checkpoint; past the limit it goes to a person.";
     "checkpoint_escalate" "Hand a checkpoint to a person" Sets (workflow::CheckpointInput) -> schema_of::<WorkflowReport<'static>>, workflow::escalate_checkpoint,
         "Stops trying a checkpoint and asks a person how to go on.";

@@ -40,10 +40,18 @@ pub(super) struct AdvanceInput {
 /// Which gate is meant.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+pub(super) struct GateName {
+    /// review_clean_pass, architect_verified or re_review_clean.
+    gate: String,
+}
+
+/// Which gate is to be passed, and with what.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct GateInput {
     /// review_clean_pass, architect_verified or re_review_clean.
     gate: String,
-    /// To pass it: a report with a line `Blocking: N`, or JSON {"blocking": N}, below the project's folder.
+    /// A report with a line `Blocking: N`, or JSON {"blocking": N}, below the project's folder.
     report: Option<String>,
 }
 
@@ -53,7 +61,15 @@ pub(super) struct GateInput {
 pub(super) struct CheckpointInput {
     /// Its id, as in cp-1.
     id: String,
-    /// For checkpoint_fail: transient, validation, dependency, resource, structural or critical.
+}
+
+/// How a try at a checkpoint failed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CheckpointFailure {
+    /// Its id, as in cp-1.
+    id: String,
+    /// transient, validation, dependency, resource, structural or critical; transient unless said.
     class: Option<String>,
 }
 
@@ -100,14 +116,14 @@ pub(super) fn pass_gate(visit: &mut Visit<'_>, arguments: Map<String, Value>) ->
 }
 
 pub(super) fn reset_gate(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
-    let input: GateInput = read(arguments)?;
+    let input: GateName = read(arguments)?;
     visit.project.develop(Command::ResetGate { gate: parse_gate(&input.gate)? })?;
     report(visit)
 }
 
 pub(super) fn start_checkpoint(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
-    let step = CheckpointStep::Start { conversation: own_conversation() };
-    checkpoint(visit, arguments, |_| Ok(step))
+    let input: CheckpointInput = read(arguments)?;
+    checkpoint(visit, &input.id, CheckpointStep::Start { conversation: own_conversation() })
 }
 
 pub(super) fn pass_checkpoint(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
@@ -118,27 +134,21 @@ pub(super) fn pass_checkpoint(visit: &mut Visit<'_>, arguments: Map<String, Valu
 }
 
 pub(super) fn fail_checkpoint(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
-    checkpoint(visit, arguments, |class| {
-        let class = develop::parse_class(class.unwrap_or("transient"))?;
-        Ok(CheckpointStep::Fail { class })
-    })
+    let input: CheckpointFailure = read(arguments)?;
+    let class = develop::parse_class(input.class.as_deref().unwrap_or("transient"))?;
+    checkpoint(visit, &input.id, CheckpointStep::Fail { class })
 }
 
 pub(super) fn escalate_checkpoint(
     visit: &mut Visit<'_>,
     arguments: Map<String, Value>,
 ) -> ToolAnswer {
-    checkpoint(visit, arguments, |_| Ok(CheckpointStep::Escalate))
+    let input: CheckpointInput = read(arguments)?;
+    checkpoint(visit, &input.id, CheckpointStep::Escalate)
 }
 
-fn checkpoint(
-    visit: &mut Visit<'_>,
-    arguments: Map<String, Value>,
-    step: impl FnOnce(Option<&str>) -> Result<CheckpointStep, CliError>,
-) -> ToolAnswer {
-    let input: CheckpointInput = read(arguments)?;
-    let (id, step) = (parse(&input.id)?, step(input.class.as_deref())?);
-    visit.project.develop(Command::Checkpoint { id, step })?;
+fn checkpoint(visit: &mut Visit<'_>, id: &str, step: CheckpointStep) -> ToolAnswer {
+    visit.project.develop(Command::Checkpoint { id: parse(id)?, step })?;
     report(visit)
 }
 

@@ -84,6 +84,7 @@ impl Document<'_> {
         if let Some(displaced) = file::exchange_expecting(self.path, bytes, expected)? {
             displaced.discard();
         }
+        self.keep_newest(bytes)?;
         Ok(Saved { hash: hash::sha256_hex(bytes), backup })
     }
 
@@ -108,6 +109,7 @@ impl Document<'_> {
             match file::exchange_expecting(self.path, &bytes, expected) {
                 Ok(displaced) => {
                     displaced.map(file::Displaced::discard);
+                    self.keep_newest(&bytes)?;
                     return Ok(Some(Saved { hash: hash::sha256_hex(&bytes), backup }));
                 }
                 Err(StoreError::Changed { .. }) if round < ROUNDS_MAX => {}
@@ -141,7 +143,7 @@ impl Document<'_> {
     pub fn restore(&self, is_good: impl Fn(&[u8]) -> bool) -> Result<Restored, StoreError> {
         let _turn = self.take_turn()?;
         let mut good = None;
-        for from in self.backups()? {
+        for from in self.candidates()? {
             let bytes = file::read_bounded(&from, DOCUMENT_SIZE_MAX)?;
             if let Some(bytes) = bytes.filter(|bytes| is_good(bytes)) {
                 good = Some((from, bytes));
@@ -180,10 +182,37 @@ impl Document<'_> {
 
     /// Our processes save one document one after another.
     fn take_turn(&self) -> Result<FileLock, StoreError> {
-        let folder = self.place.state.join(layout::state::DOCUMENTS);
-        make_private_folder(&folder)?;
+        let lock = self.side_file("lock");
+        make_private_folder(lock.parent().unwrap_or(&lock))?;
+        FileLock::acquire(&lock)
+    }
+
+    /// A file of ours beside the journal that belongs to this document.
+    fn side_file(&self, extension: &str) -> PathBuf {
         let name = hash::short_hex(self.path.as_os_str().as_bytes());
-        FileLock::acquire(&folder.join(format!("{name}.lock")))
+        let folder = self.place.state.join(layout::state::DOCUMENTS);
+        folder.join(format!("{name}.{extension}"))
+    }
+
+    /// Keeps what was written last: backups have only what was there before.
+    fn keep_newest(&self, bytes: &[u8]) -> Result<(), StoreError> {
+        file::replace_volatile(&self.side_file("newest"), bytes, file::PRIVATE)
+    }
+
+    /// What may take the place of a damaged file, the newest first.
+    fn candidates(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let mut found = self.backups()?;
+        let newest = self.side_file("newest");
+        let mark_of =
+            |path: &Path| Ok::<_, StoreError>(file::Mark::of(path)?.map(|it| it.mtime_ns));
+        let written = mark_of(&newest)?;
+        let backed_up = found.first().map(|path| mark_of(path)).transpose()?.flatten();
+        if written.is_some() {
+            // A person may have kept a backup of an edit that was made since.
+            let place = usize::from(backed_up > written);
+            found.insert(place, newest);
+        }
+        Ok(found)
     }
 
     /// After a crash inside a save: what was displaced and is in no backup becomes one.

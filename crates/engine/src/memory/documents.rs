@@ -201,8 +201,13 @@ pub(super) fn load(
         Ok(restored) => {
             let kept = restored.damaged.as_deref().map(shown).unwrap_or_default();
             let from = shown(&restored.from);
+            let noted = project.memory()?.document_hash(&document.file()).map(str::to_owned);
+            let lacks = match noted.is_some_and(|noted| noted != restored.hash) {
+                true => "; the last change to it is not in there",
+                false => "",
+            };
             project.notice(format!(
-                "{name} could not be read: its backup {from} is in its place, the bad file is {kept}"
+                "{name} could not be read: its backup {from} is in its place{lacks}, the bad file is {kept}"
             ));
         }
         Err(waypost_store::StoreError::Missing { .. }) => {
@@ -292,6 +297,7 @@ pub(super) fn change(
 ) -> Result<(), EngineError> {
     project.refuse_stale()?;
     project.ensure_journal()?;
+    super::begin_with_files(project)?;
     // One that cannot be read is restored first.
     load(project, document)?;
     let now = project.clock().now();

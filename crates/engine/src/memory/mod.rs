@@ -53,8 +53,34 @@ pub struct MemoryBegun {
 
 /// Gives the memory a command, and shows what came of it.
 pub fn give(project: &mut Project, command: Command) -> Result<&Memory, EngineError> {
+    begin_with_files(project)?;
     project.command(&[MachineCommand::memory(command)])?;
     project.memory()
+}
+
+/// The same; says whether the command has changed anything: one that is repeated does not.
+pub fn give_once(project: &mut Project, command: Command) -> Result<bool, EngineError> {
+    begin_with_files(project)?;
+    let before = project.journal_end()?;
+    project.command(&[MachineCommand::memory(command)])?;
+    Ok(project.journal_end()? != before)
+}
+
+/// Files that an agent has kept by itself, before there was a memory here, are the beginning of it: what is
+/// shown from now on must not take their place. Those that cannot be are left, and nothing is done.
+fn begin_with_files(project: &mut Project) -> Result<(), EngineError> {
+    if project.memory()?.is_open() {
+        return Ok(());
+    }
+    let Ok(paths) = window_paths(project) else { return Ok(()) };
+    if paths.iter().all(|path| path.symlink_metadata().is_err()) {
+        return Ok(());
+    }
+    project.refuse_stale()?;
+    for path in take_over(project)? {
+        project.notice(format!("took over {}", path.display()));
+    }
+    Ok(())
 }
 
 /// The folder of the memory's files.
@@ -89,7 +115,7 @@ fn take_over(project: &mut Project) -> Result<Vec<PathBuf>, EngineError> {
         }
     }
     if found.is_empty() {
-        give(project, Command::Open)?;
+        project.command(&[MachineCommand::memory(Command::Open)])?;
         return Ok(Vec::new());
     }
     let bytes_of = |wanted: &Path| {

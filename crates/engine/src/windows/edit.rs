@@ -112,8 +112,17 @@ pub(super) fn consider<W: MachineWindow>(
             return refuse(project, window, bytes, &reasons);
         }
     };
-    let base = base_of::<W>(project, window, &edited)?.unwrap_or_else(|| present.clone());
-    match translate::<W>(project, stream, &base, &edited)? {
+    let mut base = base_of::<W>(project, window, &edited)?.unwrap_or_else(|| present.clone());
+    let mut translated = translate::<W>(project, stream, &base, &edited)?;
+    let says_nothing = translated.as_ref().is_ok_and(Vec::is_empty);
+    let date = W::dated(&edited);
+    let is_of_now = date.is_some() && date == W::dated(&present);
+    if says_nothing && (is_of_now || date != W::dated(&base)) {
+        // It says what an earlier rendering said, and not that it is that one: something was taken out.
+        base = present.clone();
+        translated = translate::<W>(project, stream, &base, &edited)?;
+    }
+    match translated {
         Err(reasons) => refuse(project, window, bytes, &reasons),
         Ok(commands) if commands.is_empty() => {
             // An earlier rendering in other words: what was meant by it cannot be told.
@@ -213,17 +222,23 @@ fn reason(finding: &Diagnostic) -> String {
     format!("{}{}{}{}", part(place), finding.message, part(expected), part(hint))
 }
 
-/// The rendering with the smallest difference, the newest on a tie.
+/// The rendering that an edit was made from: the newest of the same date, else the one with the smallest
+/// difference, the newest on a tie.
 fn base_of<W: MachineWindow>(
     project: &mut Project,
     window: &WindowFile,
     edited: &W::Document,
 ) -> Result<Option<W::Document>, EngineError> {
-    let mut best: Option<(usize, W::Document)> = None;
+    let date = W::dated(edited);
+    let mut best: Option<((bool, usize), W::Document)> = None;
     for kept in window.archive.kept()? {
         let Some(bytes) = window.rendering::<W>(project, &kept)? else { continue };
         let Ok(parsed) = parse::parse::<W::Document>(&bytes) else { continue };
-        let difference = W::difference(&parsed.value, edited);
+        let is_same = date.is_some() && W::dated(&parsed.value) == date;
+        let difference = match is_same {
+            true => (false, 0),
+            false => (true, W::difference(&parsed.value, edited)),
+        };
         if best.as_ref().is_none_or(|(least, _)| difference < *least) {
             best = Some((difference, parsed.value));
         }

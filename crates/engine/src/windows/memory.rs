@@ -16,6 +16,7 @@ use waypost_model::{
         translate_state,
     },
     next::NextStep,
+    time::Stamp,
 };
 
 /// The current task and those that wait.
@@ -59,6 +60,10 @@ impl MachineWindow for TaskStateWindow {
 
     fn difference(one: &TaskState, other: &TaskState) -> usize {
         differs_state(one, other)
+    }
+
+    fn dated(document: &TaskState) -> Option<Stamp> {
+        document.last_updated
     }
 
     fn translate(_machine: &Memory, base: &TaskState, edited: &TaskState) -> Translation<Self> {

@@ -112,17 +112,30 @@ impl WindowFile {
     }
 }
 
-/// Takes up what was done to the windows, and shows what they do not show yet.
-pub(crate) fn reconcile(project: &mut Project) -> Result<(), EngineError> {
-    let before = end_of_journal(project)?;
-    reconcile_once(project)?;
-    // An edit of one window may be shown by another that was looked at before it.
-    if end_of_journal(project)? == before { Ok(()) } else { reconcile_once(project) }
+/// What windows are brought into step for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A command begins, which may only look: some files are not made for that.
+    Look,
+    /// Something was recorded.
+    Show,
 }
 
-fn reconcile_once(project: &mut Project) -> Result<(), EngineError> {
+/// Takes up what was done to the windows, and shows what they do not show yet.
+pub(crate) fn reconcile(project: &mut Project) -> Result<(), EngineError> {
+    reconcile_for(project, Purpose::Look)
+}
+
+fn reconcile_for(project: &mut Project, purpose: Purpose) -> Result<(), EngineError> {
+    let before = end_of_journal(project)?;
+    reconcile_once(project, purpose)?;
+    // An edit of one window may be shown by another that was looked at before it.
+    if end_of_journal(project)? == before { Ok(()) } else { reconcile_once(project, Purpose::Show) }
+}
+
+fn reconcile_once(project: &mut Project, purpose: Purpose) -> Result<(), EngineError> {
     let mut windows = project.ledger.kinds().iter().flat_map(|kind| kind.windows);
-    windows.try_for_each(|window| window.reconcile(project))
+    windows.try_for_each(|window| window.reconcile(project, purpose))
 }
 
 fn end_of_journal(project: &mut Project) -> Result<Option<u64>, EngineError> {
@@ -158,7 +171,7 @@ fn note_adopted<W: MachineWindow>(
 
 /// Shows the present state after a commit; the same thing, told from the other side.
 pub(crate) fn render(project: &mut Project) -> Result<(), EngineError> {
-    reconcile(project)
+    reconcile_for(project, Purpose::Show)
 }
 
 /// The file of this work tree's workflow.
@@ -180,7 +193,11 @@ fn note_loose<W: MachineWindow>(project: &mut Project, stream: &StreamName) {
 }
 
 /// Brings one window into step with its machine.
-fn sync<W: MachineWindow>(project: &mut Project, stream: &StreamName) -> Result<(), EngineError> {
+fn sync<W: MachineWindow>(
+    project: &mut Project,
+    stream: &StreamName,
+    purpose: Purpose,
+) -> Result<(), EngineError> {
     let Some(window) = WindowFile::of::<W>(project, stream) else { return Ok(()) };
     let WindowFile { archive, path, .. } = &window;
     let head = window.head(project)?;
@@ -198,8 +215,12 @@ fn sync<W: MachineWindow>(project: &mut Project, stream: &StreamName) -> Result<
         return Ok(());
     }
     let is_new = path.symlink_metadata().is_err();
-    // It was there and showed the newest event: nothing is new, so it is not made again.
-    if is_new && !W::RETURNS && archive.last_stamp()?.is_some_and(|it| it.version == head) {
+    // It was there and showed the newest event: nothing is new, so it is not made again. A command that
+    // looks makes none at all.
+    let shows_all = || -> Result<bool, StoreError> {
+        Ok(archive.last_stamp()?.is_some_and(|it| it.version == head))
+    };
+    if is_new && !W::RETURNS && (purpose == Purpose::Look || shows_all()?) {
         return Ok(());
     }
     let outcome = sync_locked::<W>(project, &window);

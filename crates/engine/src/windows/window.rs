@@ -1,6 +1,7 @@
 //! What makes a window: the machines that it shows, their files, and what an edit of one means.
 
 use super::{
+    Purpose,
     edit::{self, WindowTopic},
     note_adopted, note_loose, sync,
 };
@@ -8,7 +9,7 @@ use crate::{error::EngineError, ledger::MachineCommand, project::Project};
 use std::path::{Path, PathBuf};
 use waypost_model::{
     answer::Answer, document::Document, id::StreamName, machine::Machine, machine::Rejected,
-    next::NextStep,
+    next::NextStep, time::Stamp,
 };
 use waypost_store::parse;
 
@@ -60,6 +61,12 @@ pub(crate) trait MachineWindow: 'static {
     /// How much two documents differ.
     fn difference(one: &Self::Document, other: &Self::Document) -> usize;
 
+    /// When a document says that it was written: an edit keeps that of what it was made from, or is
+    /// dated anew. None where its documents do not say so.
+    fn dated(_document: &Self::Document) -> Option<Stamp> {
+        None
+    }
+
     /// What an edit means, as commands.
     fn translate(
         machine: &Self::Machine,
@@ -90,7 +97,7 @@ pub(crate) trait MachineWindow: 'static {
 #[derive(Clone, Copy)]
 pub(crate) struct WindowKind {
     name: Option<&'static str>,
-    reconcile: fn(&mut Project) -> Result<(), EngineError>,
+    reconcile: fn(&mut Project, Purpose) -> Result<(), EngineError>,
     note_adopted: fn(&mut Project, &Path, &[u8]) -> Result<(), EngineError>,
     accept: fn(&mut Project, &Answer<'_>, &str) -> Result<Vec<MachineCommand>, EngineError>,
 }
@@ -106,8 +113,12 @@ impl WindowKind {
     }
 
     /// Takes up what was done to its files, and shows what they do not show yet.
-    pub(super) fn reconcile(&self, project: &mut Project) -> Result<(), EngineError> {
-        (self.reconcile)(project)
+    pub(super) fn reconcile(
+        &self,
+        project: &mut Project,
+        purpose: Purpose,
+    ) -> Result<(), EngineError> {
+        (self.reconcile)(project, purpose)
     }
 
     /// Notes that the file at `path` has become the truth, if it is one of this window.
@@ -136,10 +147,10 @@ impl WindowKind {
     }
 }
 
-fn reconcile<W: MachineWindow>(project: &mut Project) -> Result<(), EngineError> {
+fn reconcile<W: MachineWindow>(project: &mut Project, purpose: Purpose) -> Result<(), EngineError> {
     for stream in W::streams(project)? {
         match project.has_journal() {
-            true => sync::<W>(project, &stream)?,
+            true => sync::<W>(project, &stream, purpose)?,
             false => note_loose::<W>(project, &stream),
         }
     }

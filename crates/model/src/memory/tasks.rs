@@ -65,7 +65,7 @@ impl Memory {
             (TaskAct::Complete { partial, ending }, Status::InProgress | Status::Completed) => {
                 kept.complete(*partial, ending, asked)
             }
-            (TaskAct::Replan, _) => Ok(kept.replan_now()),
+            (TaskAct::Replan, _) => kept.replan_now(asked),
             (TaskAct::Amend { amendment }, _) => kept.amend(amendment),
             // Repeated, or late: it is so already.
             (TaskAct::Start | TaskAct::Resume | TaskAct::Recover { .. }, Status::InProgress)
@@ -118,17 +118,24 @@ impl KeptTask {
         self.settled().into_iter().fold(ended, Decision::with)
     }
 
-    /// Steps that have begun and are at work, or are completed, stay.
-    fn replan_now(&self) -> Decision<Event> {
+    /// Steps that have begun and are at work, or are completed, stay. What waits for a person is a
+    /// person's to drop.
+    fn replan_now(&self, asked: &Asked<'_>) -> Result<Decision<Event>, Rejected> {
         let id = self.task.id.clone();
         let dropped = self.open_steps().filter(|step| step.status != StepStatus::InProgress);
+        let escalated = self.open_steps().find(|step| step.status == StepStatus::Escalated);
+        if let Some(step) = escalated.filter(|_| !asked.by.is_person()) {
+            let what = format!("dropping step {}, which waits for a person,", step.id);
+            return Err(Rejected::reserved(&what).next(NextStep::ShowInbox));
+        }
         let dropped: Vec<u32> = dropped.map(|step| step.id).collect();
         if dropped.is_empty() && self.replan.is_none() {
-            return Decision::nothing();
+            return Ok(Decision::nothing());
         }
         let settled = dropped.iter().filter(|step| self.clock(**step).is_asked);
         let settled: Vec<Effect> = settled.map(|step| self.settle(*step)).collect();
-        settled.into_iter().fold(Decision::events([Event::Replanned { id }]), Decision::with)
+        let replanned = Decision::events([Event::Replanned { id }]);
+        Ok(settled.into_iter().fold(replanned, Decision::with))
     }
 
     fn amend(&self, amendment: &Amendment) -> Result<Decision<Event>, Rejected> {

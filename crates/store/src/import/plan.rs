@@ -86,7 +86,9 @@ pub(super) fn join_families(tasks: &mut [ForeignTask], families: &[ForeignFamily
                 add_once(&mut tasks[child].depends, wanted);
             }
         }
-        if !waits_for(tasks, &places, &family.child, &family.parent) {
+        // What is done waits for nothing any more.
+        let is_done = tasks[parent].standing == ForeignStanding::Done;
+        if !is_done && !waits_for(tasks, &places, &family.child, &family.parent) {
             add_once(&mut tasks[parent].depends, family.child.clone());
         }
     }

@@ -68,8 +68,16 @@ fn list(tag: &str, tasks: &[Value], remarks: &mut Vec<String>) -> Result<Foreign
             let mut child = read(subtask, own, &numbers, remarks)?;
             // A subtask waits for what its task waits for, never for its task.
             child.depends.retain(|wanted| *wanted != numbers);
-            if parent.standing != ForeignStanding::Open && child.standing == ForeignStanding::Open {
-                child.standing = parent.standing;
+            match (parent.standing, child.standing) {
+                // What is not wanted as a whole is not wanted in its parts.
+                (ForeignStanding::Aside, ForeignStanding::Open) => {
+                    child.standing = ForeignStanding::Aside;
+                }
+                (ForeignStanding::Done, ForeignStanding::Open) => {
+                    let (own, task) = (dotted(&child.numbers), dotted(&numbers));
+                    remarks.push(format!("{own} is open although {task} is done: it stays open"));
+                }
+                _ => {}
             }
             families.push(ForeignFamily { parent: numbers.clone(), child: child.numbers.clone() });
             all.push(child);
@@ -86,6 +94,11 @@ fn list(tag: &str, tasks: &[Value], remarks: &mut Vec<String>) -> Result<Foreign
     }
     join_families(&mut all, &families);
     Ok(ForeignList { name: tag.to_owned(), tasks: all, shelved: Vec::new() })
+}
+
+/// Numbers as the other tool writes an id.
+fn dotted(numbers: &[u32]) -> String {
+    super::plan::id(1, numbers).trim_start_matches("T1.").to_owned()
 }
 
 /// The numbers of an id: 5, "5" or "5.2"; a lone number is one of the parent's.

@@ -164,8 +164,31 @@ fn give(
     (step, act): (u32, StepAct),
 ) -> Result<(), CliError> {
     let id = meant(project, named.as_ref())?;
-    memory::give(project, Command::Step { task: named, step, act })?;
+    let given = given_with(&act);
+    if !memory::give_once(project, Command::Step { task: named, step, act })? && !given.is_empty() {
+        context.out.warning(format!(
+            "step {step} was so already, and what was recorded then stands; not taken: {}",
+            given.join(", ")
+        ));
+    }
     task::tell(context, project, id.as_ref())
+}
+
+/// What a command says beside that something is so.
+fn given_with(act: &StepAct) -> Vec<&'static str> {
+    match act {
+        StepAct::Complete { output, artifacts } => {
+            let all = [("--output", !output.is_null()), ("--artifact", !artifacts.is_empty())];
+            all.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect()
+        }
+        StepAct::Fail { failure } => {
+            let mut all = vec!["--reason", "--class"];
+            all.extend((!failure.needs.is_empty()).then_some("--needs"));
+            all
+        }
+        StepAct::Escalate { why } if !why.is_empty() => vec!["--reason"],
+        _ => Vec::new(),
+    }
 }
 
 fn meant(

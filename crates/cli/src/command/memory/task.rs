@@ -160,7 +160,17 @@ pub(super) fn run(
     let named = task_id(name.task.as_ref())?;
     let current = project.memory()?.current().map(|kept| kept.task.id.clone());
     let id = named.clone().or(current);
-    memory::give(project, Command::Task { id: named, act })?;
+    let given = match &act {
+        TaskAct::Fail { .. } => Some("--reason"),
+        TaskAct::Recover { how } if !how.is_empty() => Some("--how"),
+        _ => None,
+    };
+    let is_new = memory::give_once(project, Command::Task { id: named, act })?;
+    if let Some(given) = given.filter(|_| !is_new) {
+        context.out.warning(format!(
+            "the task was so already, and what was recorded then stands; not taken: {given}"
+        ));
+    }
     tell(context, project, id.as_ref())
 }
 

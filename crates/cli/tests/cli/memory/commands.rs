@@ -218,3 +218,76 @@ fn many_processes_make_many_tasks_and_lose_none() {
     assert_eq!(project.json("memory notes").as_array().map(Vec::len), Some(PROCESSES));
     project.must("memory validate");
 }
+
+#[test]
+fn files_that_were_written_by_hand_are_taken_up_by_the_first_command() {
+    let written = r#"{"version": "1.0", "current_task": {"id": "task-2026-02-16-001", "name": "Cart",
+        "status": "in_progress", "orchestrator": "main", "plan": {"goal": "Sell", "steps": [
+        {"id": 1, "name": "Design", "status": "completed", "dependencies": []},
+        {"id": 2, "name": "Build", "status": "pending", "dependencies": [1]}]},
+        "context": {}, "artifacts": [], "issues": []}, "pending_tasks": []}"#;
+    for line in ["memory task new Later", "memory note found", "memory context set shared_data.x 1"]
+    {
+        let project = Project::git();
+        project.write(STATE, written);
+        let ran = project.must(line);
+        assert!(ran.stderr.contains("took over"), "{line}: {ran}");
+        let task = current(&project);
+        assert_eq!((&task["name"], statuses(&project).len()), (&"Cart".into(), 2), "{line}");
+    }
+    // What cannot be taken up is left, and nothing is done.
+    let project = Project::git();
+    let bad = written.replace("in_progress", "nearly");
+    project.write(STATE, &bad);
+    let refused = project.run("memory task new Later");
+    assert_eq!(refused.code, 2, "{refused}");
+    assert_eq!(project.read(STATE), bad);
+}
+
+#[test]
+fn what_is_repeated_says_what_was_not_taken() {
+    let project = at_work();
+    project.must("memory step start 1");
+    project.must("memory step complete 1 --output 1");
+    let again = project.must("memory step complete 1 --output 2 --artifact late.md");
+    assert!(again.stderr.contains("not taken: --output, --artifact"), "{again}");
+    assert_eq!(project.json("memory step show 1")["output"], 1);
+    let plain = project.must("memory step complete 1");
+    assert!(!plain.stderr.contains("not taken"), "{plain}");
+    project.must("memory step start 2");
+    project.must("memory step fail 2 --reason first");
+    let again = project.must("memory step fail 2 --reason second");
+    assert!(again.stderr.contains("not taken: --reason"), "{again}");
+    assert_eq!(project.json("memory step show 2")["error"]["message"], "first");
+    project.must("memory task fail --reason 'no tea'");
+    let again = project.must("memory task fail --reason 'no cups'");
+    assert!(again.stderr.contains("not taken: --reason"), "{again}");
+}
+
+#[test]
+fn an_agent_does_not_drop_what_waits_for_a_person() {
+    let project = at_work();
+    project.must("memory step start 1");
+    project.must("memory step fail 1 --reason broken");
+    project.must("memory step escalate 1 --reason 'I cannot'");
+    let refused = project.run("memory task replan");
+    assert_eq!(refused.code, 3, "{refused}");
+    assert!(refused.stderr.contains("step 1"), "{refused}");
+    assert_eq!(project.json("inbox").as_array().unwrap().len(), 1);
+    assert_eq!(statuses(&project)[0], "escalated");
+}
+
+#[test]
+fn a_command_that_looks_makes_no_file() {
+    let project = at_work();
+    for file in [STATE, HISTORY] {
+        std::fs::remove_file(project.path(file)).unwrap();
+    }
+    project.must("memory show");
+    project.must("status");
+    for file in [STATE, HISTORY] {
+        assert!(!project.path(file).exists(), "{file}");
+    }
+    project.must("memory step start 1");
+    assert!(project.path(STATE).exists(), "what is new is shown");
+}

@@ -49,6 +49,13 @@ fn a_document_that_cannot_be_read_is_restored_from_its_backup_or_begun_again() {
         let ran = project.run("memory context get shared_data.topic");
         assert_eq!((ran.code, ran.stdout.trim()), (0, "\"carts\""), "{name}: {ran}");
         assert!(ran.stderr.contains("its backup") && ran.stderr.contains(".corrupt-1"), "{ran}");
+        // What was set last is there, too.
+        assert_eq!(
+            project.must("memory context get shared_data.more").stdout.trim(),
+            "1",
+            "{name}"
+        );
+        assert!(!ran.stderr.contains("the last change to it is not in there"), "{ran}");
         assert_eq!(fs::read(project.path(&format!("{CONTEXT}.corrupt-1"))).unwrap(), bytes);
         // Without a backup it begins again, empty, and that is said.
         let agent = ".claude/memory/agents/helper.json";

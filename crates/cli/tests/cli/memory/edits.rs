@@ -186,3 +186,36 @@ fn the_files_are_no_content_of_a_gate_and_git_does_not_show_them() {
     assert!(!stale.stderr.contains("changed"), "{stale}");
     project.must("develop advance");
 }
+
+#[test]
+fn what_was_taken_out_is_judged_as_an_edit_of_what_is_shown_now() {
+    // Without the last step the file says what it said before that was added.
+    let project = taken(STATE, |state| {
+        state["current_task"]["plan"]["steps"].as_array_mut().unwrap().pop();
+    });
+    assert_eq!(statuses(&project), ["pending", "pending"]);
+    // The same by one who dates what it writes.
+    let project = taken(STATE, |state| {
+        state["current_task"]["plan"]["steps"].as_array_mut().unwrap().pop();
+        state["last_updated"] = "2031-01-01T00:00:00Z".into();
+    });
+    assert_eq!(statuses(&project), ["pending", "pending"]);
+    refused(STATE, "was taken out", |state| state["current_task"] = Value::Null);
+    let project = at_work();
+    project.must("memory task new Later");
+    project.edit(STATE, |state| state["pending_tasks"] = Value::Array(Vec::new()));
+    let said = project.must("memory show").stderr;
+    assert!(said.contains("was taken out of the tasks that wait"), "{said}");
+    assert_eq!(project.window(STATE)["pending_tasks"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn an_earlier_file_that_is_put_back_changes_nothing() {
+    let project = at_work();
+    let earlier = project.read(STATE);
+    project.must("memory step start 1");
+    project.save(STATE, &earlier);
+    let said = project.must("memory show").stderr;
+    assert!(said.contains("was put back"), "{said}");
+    assert_eq!(statuses(&project), ["in_progress", "pending", "pending"]);
+}

@@ -33,6 +33,19 @@ fn a_list_of_task_master_can_be_run() {
 }
 
 #[test]
+fn an_open_subtask_of_a_done_task_stays_open_and_that_is_said() {
+    let project = Project::git();
+    let tasks = r#"{"master": {"tasks": [{"id": 1, "title": "Cart", "status": "done", "subtasks": [
+        {"id": 1, "title": "Wheels", "status": "done"}, {"id": 2, "title": "Brakes", "status": "pending"}]}]}}"#;
+    project.write("tasks.json", tasks);
+    let taken = project.json("import tasks.json");
+    let said = taken["remarks"].to_string();
+    assert!(said.contains("1.2 is open although 1 is done: it stays open"), "{said}");
+    project.must("validate TASKS.md");
+    assert_eq!(project.json("run next")[0]["id"], "T1.1.2");
+}
+
+#[test]
 fn a_backlog_can_be_run() {
     let project = Project::git();
     project.write(

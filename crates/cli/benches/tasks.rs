@@ -1,5 +1,6 @@
 //! What tasks of the server cost that are only there: the start of a host, `task list` and `task show` among
-//! 100,000 of them, beside the same among 1,000.
+//! 100,000 of them, beside the same among 1,000. And what agents at work cost: 1,000 scripted ones, each of
+//! which says ten lines a second, how long it takes until what one says is recorded, and their memory.
 //!
 //! Prints one JSON object per measurement on stdout and all else on stderr. `WAYPOST_BENCH_QUICK=1` makes it
 //! small enough to see that it works.
@@ -15,7 +16,7 @@ use serde_json::json;
 use std::{
     env, fs,
     path::PathBuf,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -64,6 +65,76 @@ fn main() {
         pair(&|site| site.must(&["task", "show", site.some.as_str()])),
     );
     report(&name("waypost serve, until it answers"), pair(&Site::serve));
+    drop((large, small));
+    live(if is_quick { Talk { agents: 4, lines: 10, spread_s: 1 } } else { Talk::WHOLE });
+}
+
+/// Agents at work.
+#[derive(Clone, Copy)]
+struct Talk {
+    agents: usize,
+    /// How many each says, ten in a second.
+    lines: usize,
+    /// Over how many seconds their beginnings are spread, so that they do not all end at once.
+    spread_s: u32,
+}
+
+impl Talk {
+    const WHOLE: Self = Self { agents: 1_000, lines: 900, spread_s: 60 };
+
+    /// How long all of it may take: their starts, what they say, and as much again.
+    fn patience(self) -> Duration {
+        let says = u64::try_from(self.lines).unwrap_or(0) / 10 + u64::from(self.spread_s);
+        PATIENCE + Duration::from_secs(2 * says) + Duration::from_secs(self.agents as u64)
+    }
+}
+
+/// Lets agents talk. What each says last ends its task; when it said so stands in a file, and when that was
+/// recorded in the journal.
+fn live(talk: Talk) {
+    let site = Site::empty();
+    let host = site.start_agents(talk);
+    let start = Instant::now();
+    let spaces = site.folder.path().join(".waypost/workspaces");
+    let count = |name: &str| {
+        let all = fs::read_dir(&spaces).into_iter().flatten().flatten();
+        all.filter(|it| it.path().join(name).exists()).count()
+    };
+    let wait = |name: &str| {
+        while count(name) < talk.agents {
+            assert!(start.elapsed() < talk.patience(), "{} of {} {name}", count(name), talk.agents);
+            thread::sleep(Duration::from_millis(200));
+        }
+    };
+    wait("at");
+    eprintln!("{} agents are there after {:.1} s", talk.agents, start.elapsed().as_secs_f64());
+    fs::write(site.folder.path().join("go"), "").unwrap();
+    // All of them talk by now.
+    thread::sleep(Duration::from_secs(u64::from(talk.spread_s)));
+    let (own, others) = site.memory(host.0.id());
+    let busy = processor_time(host.0.id());
+    let began = Instant::now();
+    wait("said");
+    let share = (processor_time(host.0.id()) - busy) / began.elapsed().as_secs_f64();
+    let mut lags = site.lags(talk, start);
+    lags.sort_by(f64::total_cmp);
+    let name = |what: &str| format!("{what}, {} agents at 10 lines/s", talk.agents);
+    let at = |share: f64| lags[((lags.len() - 1) as f64 * share).round() as usize];
+    print_one(&name("until what was said is recorded, median"), at(0.5), "ms");
+    print_one(&name("until what was said is recorded, p99"), at(0.99), "ms");
+    print_one(&name("memory of the host"), own, "KB");
+    print_one(&name("memory of an agent with its keeper"), others / talk.agents as f64, "KB");
+    print_one(&name("processors that the host takes"), share, "processors");
+}
+
+/// A server that is ended with its benchmark.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _gone = self.0.wait();
+    }
 }
 
 /// A project with so many tasks that wait.
@@ -75,14 +146,101 @@ struct Site {
 }
 
 impl Site {
-    fn with(count: usize) -> Self {
+    fn empty() -> Self {
         let folder = || tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let (folder, home) = (folder(), folder());
         for part in ["objects", "refs"] {
             fs::create_dir_all(folder.path().join(".git").join(part)).unwrap();
         }
         fs::write(folder.path().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
-        let site = Self { folder, home, some: fresh_task_id() };
+        Self { folder, home, some: fresh_task_id() }
+    }
+
+    /// A server at work on so many tasks, whose agents wait for the file `go` before they talk.
+    fn start_agents(&self, talk: Talk) -> Server {
+        let root = self.folder.path().display();
+        let spread = 65_536 / talk.spread_s;
+        let mut steps = vec![
+            json!({"run": format!("touch at; while ! test -e {root}/go; do sleep 0.5; done")}),
+            json!({"run": format!("sleep $(od -An -N2 -tu2 /dev/urandom | awk '{{print $1/{spread}}}')")}),
+        ];
+        let line = "A line of what an agent says while it works, as long as such lines are.";
+        for _ in 0..talk.lines {
+            steps.extend([json!({"say": line}), json!({"wait_ms": 100})]);
+        }
+        steps.push(json!({"run": "date +%s%3N > said"}));
+        steps.push(json!({"say": "=== CUSTOM TASK COMPLETE ==="}));
+        let script = self.home.path().join("script.json");
+        let text = json!({"version": 1, "default": [{"steps": steps}]}).to_string();
+        fs::write(&script, text).unwrap();
+        let words = [
+            env!("CARGO_BIN_EXE_waypost"),
+            "sim",
+            "agent",
+            "--speak",
+            "claude",
+            "--script",
+            script.to_str().unwrap(),
+            "--sessions",
+            self.home.path().join("sessions").to_str().unwrap(),
+            "--",
+        ]
+        .map(str::to_owned);
+        let config = format!(
+            "[run]\nagent = \"smith\"\nmax_agents = {}\n\n[agents.smith]\nadapter = \"claude\"\ncommand = {}\n",
+            talk.agents,
+            json!(words)
+        );
+        let folder = self.home.path().join("waypost");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("config.toml"), config).unwrap();
+        for task in 0..talk.agents {
+            let title = format!("Task {task}");
+            let about = ["--type", "custom", "--description", "Talk.", "--submit"];
+            self.must(&[&["task", "new", title.as_str()], about.as_slice()].concat());
+        }
+        Server(self.waypost(&["serve"]).spawn().unwrap())
+    }
+
+    /// The memory of the host, and of all agents and keepers; what they share counts as its share.
+    fn memory(&self, host: u32) -> (f64, f64) {
+        let here = self.home.path().display().to_string();
+        let entries = fs::read_dir("/proc").unwrap().flatten();
+        let pids = entries.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
+        let is_ours = |pid: &u32| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            *pid != host && String::from_utf8_lossy(&environment).contains(&here)
+        };
+        (kilobytes(host), pids.filter(is_ours).map(kilobytes).sum())
+    }
+
+    /// How long it took for each agent, in milliseconds, from its last word to the journal.
+    fn lags(&self, talk: Talk, start: Instant) -> Vec<f64> {
+        let journal = self.folder.path().join(".git/waypost/journal.db");
+        loop {
+            let db = rusqlite::Connection::open(&journal).unwrap();
+            let wanted = "SELECT stream.name, event.at FROM event JOIN stream ON stream.id = event.stream \
+                          WHERE event.kind = 'heard'";
+            let mut statement = db.prepare(wanted).unwrap();
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+            let heard: Vec<(String, i64)> = rows.map(Result::unwrap).collect();
+            if heard.len() >= talk.agents {
+                return heard.iter().map(|(stream, at)| self.lag(stream, *at)).collect();
+            }
+            assert!(start.elapsed() < talk.patience(), "{} of {}", heard.len(), talk.agents);
+            thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    fn lag(&self, stream: &str, heard_at: i64) -> f64 {
+        let id = stream.strip_prefix("task:").unwrap();
+        let said = self.folder.path().join(".waypost/workspaces").join(id).join("said");
+        let said: i64 = fs::read_to_string(said).unwrap().trim().parse().unwrap();
+        (heard_at - said) as f64
+    }
+
+    fn with(count: usize) -> Self {
+        let site = Self::empty();
         site.must(&["task", "new", "first"]);
         let mut project =
             Project::open(site.folder.path(), Actor::User("bench".to_owned())).unwrap();
@@ -132,6 +290,26 @@ impl Site {
         host.wait().unwrap();
         let _gone = fs::remove_file(socket);
     }
+}
+
+/// The memory of a process; what it shares counts as its share.
+fn kilobytes(pid: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0.0)
+}
+
+/// The processor time of a process so far, in seconds.
+fn processor_time(pid: u32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
+    let ticks: f64 = fields.skip(11).take(2).filter_map(|it| it.parse::<f64>().ok()).sum();
+    ticks / 100.0
+}
+
+fn print_one(name: &str, ours: f64, unit: &str) {
+    eprintln!("{name}: {ours:.1} {unit}");
+    println!("{}", json!({"name": name, "ours": ours, "unit": unit}));
 }
 
 fn timed(work: impl FnOnce()) -> Duration {

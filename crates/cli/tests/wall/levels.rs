@@ -299,3 +299,23 @@ fn a_project_may_only_require_more() {
     let (is_fine, said) = status("", "[wall]\nbuild_folders = [\"src\"]\n");
     assert!(!is_fine && said.contains("opens the wall"), "{said}");
 }
+
+#[test]
+fn tokens_in_settings_of_cargo_are_not_shown_at_any_level() {
+    let names = ["credentials", "credentials.toml", "config", "config.toml"];
+    let shown = names.map(|name| format!("cat \"$HOME/.cargo/{name}\"")).join("; ");
+    for wall in [Wall::B, Wall::C] {
+        let Some(site) = Site::new(wall, Phase::PushesClosed) else { continue };
+        let all = |text: &str| {
+            let output = site.call(text);
+            let all = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+            String::from_utf8_lossy(&all).into_owned()
+        };
+        let told = all(&shown);
+        assert!(!told.contains(crate::site::CANARY), "{wall:?}: {told}");
+        // Settings without a token are what builds need.
+        fs::write(site.path("home/.cargo/config.toml"), "[net]\noffline = true\n").unwrap();
+        let told = all("cat \"$HOME/.cargo/config.toml\"");
+        assert!(told.contains("offline = true"), "{wall:?}: {told}");
+    }
+}

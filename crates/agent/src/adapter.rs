@@ -96,6 +96,11 @@ pub trait Dialect: fmt::Debug + Sync {
         None
     }
 
+    /// Why the question in `line` cannot be answered with a yes, whoever gives it.
+    fn impossible(&self, _: &Ask, _line: &Value) -> Option<&'static str> {
+        None
+    }
+
     /// The line that answers the question in `line`.
     fn answer_line(&self, _: &Ask, _line: &Value, _: &Answer) -> Result<String, Unanswerable> {
         Err(Unanswerable::Deaf)

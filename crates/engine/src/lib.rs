@@ -50,6 +50,7 @@ mod project;
 pub mod publish;
 mod ralph;
 mod remains;
+mod resettle;
 mod retention;
 mod review;
 pub mod runs;

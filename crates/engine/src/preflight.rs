@@ -11,7 +11,6 @@ use crate::{
         self, Agent, AgentCheck, GateHealth, require_key,
         version::{self, version},
     },
-    config::USUAL_USER_FILE,
     environment::Environment,
     error::{EngineError, Problem},
     execute::agent_of,
@@ -210,20 +209,8 @@ impl Preflight {
     }
 
     fn check_program(&self, agent: &Agent) -> Result<(), EngineError> {
+        agent.require_program(&self.root, &self.environment)?;
         let (name, word) = (&agent.name, agent.command.first().map_or("", String::as_str));
-        // A path is seen from the folder that the agent works in, which has what the project has.
-        let is_there = word.contains('/') && self.root.join(word).is_file();
-        if agent.program(&self.environment).is_none() && !is_there {
-            let other =
-                format!("name another one as `command` in `[agents.{name}]` of {USUAL_USER_FILE}");
-            let message =
-                format!("tasks are for {name}, and its program `{word}` is not installed");
-            let hint = match self.programs.install_command(word) {
-                Some(install) => format!("`{install}` installs it; or {other}"),
-                None => format!("install it, or {other}"),
-            };
-            return Err(Problem::new(Code::ProgramMissing, message).hint(hint).into());
-        }
         // A program of the person's own choice may keep its account anywhere.
         let sign_in = self.programs.sign_in(word).filter(|_| agent.config.command.is_empty());
         match sign_in.filter(|sign_in| self.is_signed_out(sign_in)) {

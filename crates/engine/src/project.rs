@@ -9,7 +9,7 @@ use crate::{
     config::{Configuration, Sources},
     conflict::decide_again_if_moved,
     environment::Environment,
-    error::EngineError,
+    error::{EngineError, Problem},
     fence::{self, Fence},
     gate,
     home::Home,
@@ -22,7 +22,9 @@ use crate::{
     notify::Wanted,
     permits,
     pin::{self, AskPin},
-    remains, seal,
+    remains,
+    resettle::resettle,
+    seal,
     spelling::{self, Spelling},
     summary,
     tasks::TasksSource,
@@ -141,16 +143,16 @@ impl ProjectSetup {
     ) -> Result<Self, EngineError> {
         let home = Home::from_environment(environment);
         let place = Place::find(start)?;
-        let configuration = Configuration::load(&Sources {
-            user_file: home.config_file(),
-            project_file: Some(place.project_root().join(layout::CONFIGURATION)),
-            environment: environment
-                .texts()
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .collect(),
-            programs: programs.clone(),
-        })?;
+        let configuration = configuration_of(&place, &home, environment, programs)?;
         Ok(Self { place, home, configuration, programs: programs.clone() })
+    }
+
+    /// Takes over the configuration as it is now, in a process that lives for long. One that cannot be
+    /// read changes nothing.
+    pub(crate) fn configure_again(&mut self, environment: &Environment) -> Result<(), EngineError> {
+        let now = configuration_of(&self.place, &self.home, environment, &self.programs)?;
+        self.configuration = now;
+        Ok(())
     }
 
     pub fn root(&self) -> &Path {
@@ -223,6 +225,23 @@ impl ProjectSetup {
             Some(error) => Err(error.into()),
         }
     }
+}
+
+fn configuration_of(
+    place: &Place,
+    home: &Home,
+    environment: &Environment,
+    programs: &Programs,
+) -> Result<Configuration, EngineError> {
+    Configuration::load(&Sources {
+        user_file: home.config_file(),
+        project_file: Some(place.project_root().join(layout::CONFIGURATION)),
+        environment: environment
+            .texts()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
+        programs: programs.clone(),
+    })
 }
 
 impl Project {
@@ -323,6 +342,21 @@ impl Project {
         self.setup.configuration()
     }
 
+    /// What it means that the journal is not where it was when it was opened, if that is so: the folder
+    /// was deleted, and nothing must be made there again.
+    pub(crate) fn gone(&self) -> Option<EngineError> {
+        let path = self.journals.path();
+        let is_on_disk = self.journal.is_some() && !self.journals.files().is_empty();
+        let is_missing = || matches!(path.try_exists(), Ok(false));
+        if !is_on_disk || !is_missing() {
+            return None;
+        }
+        let root = self.root().display();
+        let message =
+            format!("{root} was deleted, or its journal was: nothing is worked on there any more");
+        Some(Problem::new(Code::JournalMissing, message).into())
+    }
+
     pub fn has_journal(&self) -> bool {
         self.journal.is_some()
     }
@@ -352,6 +386,7 @@ impl Project {
 
     /// Opens the journal, if there is one; a journal that has vanished is an error.
     fn open_journal(&mut self) -> Result<(), EngineError> {
+        resettle(self)?;
         match self.journals.open(Mode::ReadWrite) {
             Ok(mut journal) => {
                 seal::check(&self.setup, &mut journal)?;
@@ -626,6 +661,11 @@ impl Project {
         self.refuse_stale()?;
         let own = self.caller.fence.as_ref().and_then(|fence| fence.attempt_at(id));
         match (own, named) {
+            // It is no attempt, and would be taken for none that was named.
+            (_, Some(0)) => {
+                Err(Problem::new(Code::BadArgument, "attempts are counted from 1, there is no 0")
+                    .into())
+            }
             (Some(own), Some(named)) if own != named && !self.caller.actor.is_person() => {
                 let message = format!("attempt {own} of {id} does not speak for attempt {named}");
                 Err(Rejected::rule(Code::OtherAttempt, message).into())

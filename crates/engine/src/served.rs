@@ -97,12 +97,25 @@ pub fn create(
     let id = fresh_task_id();
     let mut commands = Vec::new();
     if is_submitted {
+        require_all(&fields)?;
         commands.push(submission(project, &id, &fields)?);
     }
     let create = Command::Create { id: id.clone(), fields, retry_of: None };
     commands.insert(0, command_for(&id, create));
     project.command(&commands)?;
     Ok(id)
+}
+
+/// Refuses fields that cannot be handed in. The task of which they would be is none yet, so no id of it
+/// is named that nobody could use.
+fn require_all(fields: &TaskFields) -> Result<(), EngineError> {
+    let missing = fields.missing();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let message = format!("a task cannot be submitted without: {}", missing.join(", "));
+    let hint = "nothing was kept; give what is missing, or leave out `--submit` to keep a draft";
+    Err(Problem::new(Code::FieldMissing, message).hint(hint).into())
 }
 
 /// Hands in a draft.

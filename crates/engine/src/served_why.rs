@@ -14,7 +14,7 @@ use waypost_model::{
         ServerTaskId,
         server::{AgentStatus, ServerTaskStatus},
     },
-    inbox::{Subject, Topic},
+    inbox::{Inbox, Subject, Topic},
     next::NextStep,
     task::{ClaimStage, ItemWant, LostCause, TaskFile, TaskTopic},
     time::Time,
@@ -98,7 +98,7 @@ fn of_pending(
     file: &TaskFile,
     now: Time,
 ) -> Result<Vec<Holding>, EngineError> {
-    let mut held = Vec::new();
+    let mut held: Vec<Holding> = of_hindrance(&project.inbox()?, file).into_iter().collect();
     for task in &file.fields.dependencies {
         held.extend(of_dependency(project, file, task)?);
     }
@@ -111,6 +111,17 @@ fn of_pending(
         held.push(Holding::new("it waits for its turn in the queue", &["submitted"]));
     }
     Ok(held)
+}
+
+/// What it cannot be set up with, and the step that mends it.
+fn of_hindrance(inbox: &Inbox, file: &TaskFile) -> Option<Holding> {
+    let parked = file.hindrance()?;
+    let subject = Subject::of(&task_stream(&file.id), &Topic::from(TaskTopic::Limit));
+    let entry = inbox.about(&subject);
+    let mends = entry.and_then(|entry| entry.question.next.first().cloned());
+    let next = mends.or_else(|| Some(NextStep::ShowEntry { id: entry?.id.clone() }));
+    let text = format!("{}: {}", parked.cause, parked.why);
+    Some(Holding::new(text, &["limited"]).next(next))
 }
 
 fn of_dependency(
@@ -163,7 +174,13 @@ fn of_alive(
         let subject = Subject::of(&stream, &Topic::from(topic));
         Some(NextStep::ShowEntry { id: inbox.about(&subject)?.id.clone() })
     };
-    let mut held = of_pauses(file, now, &entry);
+    let mut held: Vec<Holding> = of_hindrance(&inbox, file).into_iter().collect();
+    // What waits for something else stands still only when it would go on.
+    let (first, last) = match file.is_to_be_paused() {
+        true => (Vec::new(), of_pauses(file, now, &entry)),
+        false => (of_pauses(file, now, &entry), Vec::new()),
+    };
+    held.extend(first);
     held.extend(of_claim(file, &entry));
     for (key, item) in &file.items {
         let text = match &item.want {
@@ -177,7 +194,8 @@ fn of_alive(
         let next = entry(TaskTopic::Prompt(key.clone()));
         held.push(Holding::new(format!("its agent asks: {asked}"), &["agent_asked"]).next(next));
     }
-    if file.wants_agent() && file.live_attempt().is_none() {
+    held.extend(last);
+    if file.wants_agent() && file.live_attempt().is_none() && file.hindrance().is_none() {
         let text = match file.not_before.filter(|it| *it > now) {
             Some(at) => format!("its agent ended by itself; it is started again at {at}"),
             None => "its agent is about to be started".to_owned(),
@@ -199,10 +217,14 @@ fn of_pauses(
     if let Some(pause) = &file.pauses.person {
         let why = if pause.why.is_empty() { String::new() } else { format!(": {}", pause.why) };
         let next = NextStep::ResumeServedTask { task: file.id.clone() };
-        let text = format!("{} paused it{why}", pause.by);
+        let until = match file.is_to_be_paused() {
+            true => "; it stands still when its agent would go on",
+            false => "",
+        };
+        let text = format!("{} paused it{why}{until}", pause.by);
         held.push(Holding::new(text, &["paused", "quarantined"]).next(next));
     }
-    if let Some(limit) = &file.pauses.limit {
+    if let Some(limit) = file.pauses.limit.as_ref().filter(|_| file.hindrance().is_none()) {
         let until = limit.until.filter(|it| *it > now);
         let until = until.map(|until| format!("; it goes on at {until}")).unwrap_or_default();
         let text = format!("{}: {}{until}", limit.cause, limit.why);

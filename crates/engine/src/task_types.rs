@@ -19,7 +19,10 @@ use waypost_model::{
     layout,
     next::NextStep,
 };
-use waypost_store::{file, parse};
+use waypost_store::{
+    file,
+    parse::{self, nearest},
+};
 
 /// What comes with the program, by name.
 const SHIPPED: [(&str, &str); 4] = [
@@ -88,20 +91,36 @@ pub fn task_type(setup: &ProjectSetup, name: &str) -> Result<TaskType, EngineErr
         Some((_, text)) => Ok(read(text.as_bytes(), name).expect("what is shipped is valid")),
         None => {
             let names: Vec<String> = task_types(setup)?.into_iter().map(|it| it.name).collect();
-            let message = format!("there is no task type `{name}`: {}", names.join(", "));
-            Err(Problem::new(Code::TypeUnknown, message).next(NextStep::ListServedTasks).into())
+            let words: Vec<&str> = names.iter().map(String::as_str).collect();
+            let meant = nearest(name, &words);
+            let meant = meant.map(|it| format!(" (did you mean `{it}`?)")).unwrap_or_default();
+            let message = format!("there is no task type `{name}`{meant}: {}", names.join(", "));
+            Err(Problem::new(Code::TypeUnknown, message).next(NextStep::ListTaskTypes).into())
         }
     }
 }
 
 fn read(bytes: &[u8], name: &str) -> Result<TaskType, Vec<Diagnostic>> {
     let found: TaskType = parse::parse(bytes)?.value;
+    match misnamed(&found, name) {
+        None => Ok(found),
+        Some(finding) => Err(vec![finding]),
+    }
+}
+
+/// What is wrong with a type that is called otherwise than its file, which tasks name it by.
+pub(crate) fn misnamed(found: &TaskType, name: &str) -> Option<Diagnostic> {
     if found.name == name {
-        return Ok(found);
+        return None;
     }
     let code = document::code::CONTRADICTION;
     let message = format!("the type is called `{}`, its file `{name}.toml`", found.name);
-    Err(vec![Diagnostic::error(code, message).path("name")])
+    let shipped = SHIPPED.map(|(name, _)| name);
+    let hint = match nearest(&found.name, &shipped).filter(|meant| *meant != found.name) {
+        Some(meant) => format!("did you mean `{meant}`? a file is called as its type"),
+        None => format!("call the file `{}.toml`, or the type `{name}`", found.name),
+    };
+    Some(Diagnostic::error(code, message).path("name").hint(hint))
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 use crate::{
     config::{covered, hide_value, validate_project_file},
     error::{EngineError, InvalidFile, Problem},
-    given,
+    given, task_types,
 };
 use std::path::Path;
 use waypost_model::{
     code::Code,
     config::RunConfig,
     diagnostic::{Diagnostic, Severity},
-    document::Kind,
+    document::{Kind, task_type::TaskType},
     layout,
 };
 use waypost_store::{parse, tasks_md};
@@ -53,6 +53,9 @@ pub fn validate_file(path: &Path, kind: Option<Kind>) -> Result<Validity, Engine
 
 fn validate_kind(kind: Kind, path: &Path, bytes: &[u8]) -> Vec<Diagnostic> {
     let mut findings = parse::validate(kind, bytes);
+    if kind == Kind::TaskType {
+        findings.extend(validate_name(path, bytes));
+    }
     if kind != Kind::Config {
         return findings;
     }
@@ -62,6 +65,15 @@ fn validate_kind(kind: Kind, path: &Path, bytes: &[u8]) -> Vec<Diagnostic> {
         findings.extend(validate_project_file(bytes));
     }
     findings
+}
+
+/// What is wrong with the name of a type in the folder of types, where its file has to be called the same.
+fn validate_name(path: &Path, bytes: &[u8]) -> Option<Diagnostic> {
+    let is_type =
+        path.parent().and_then(Path::file_name).is_some_and(|it| it == layout::TASK_TYPES);
+    let name = path.file_stem().and_then(|it| it.to_str()).filter(|_| is_type)?;
+    let found = parse::parse::<TaskType>(bytes).ok()?.value;
+    task_types::misnamed(&found, name)
 }
 
 fn validate_tasks(bytes: &[u8]) -> Vec<Diagnostic> {

@@ -78,6 +78,7 @@ pub fn command_line(step: &NextStep) -> String {
         S::ShowHistory { id } => format!("log {id}"),
         S::NewServedTask => fixed("task new TITLE"),
         S::ListServedTasks => fixed("task list"),
+        S::ListTaskTypes => fixed("task types"),
         S::ShowServedTask { task } => format!("task show {task}"),
         S::OpenServedTask { task } => format!("open {task}"),
         S::EditServedTask { task } => format!("task edit {task}"),

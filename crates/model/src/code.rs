@@ -93,6 +93,7 @@ codes! {
         GateUnknown "GATE_UNKNOWN" "There is no such gate.";
         ClassUnknown "CLASS_UNKNOWN" "There is no such class of failure.";
         ValueInvalid "VALUE_INVALID" "A value is empty, has more than one line, or names a file that is not there.";
+        AnswerTooLong "ANSWER_TOO_LONG" "An answer is longer than an agent can be told.";
         EntryUnknown "ENTRY_UNKNOWN" "No such entry waits in the inbox.";
         PermitUnknown "PERMIT_UNKNOWN" "There is no such permission, or more than one.";
         AgentUnknown "AGENT_UNKNOWN" "There is no agent of this name.";
@@ -136,7 +137,6 @@ codes! {
         EditRefused "EDIT_REFUSED" "A file that shows a state was edited in a way that cannot be taken over.";
         AnswerMissing "ANSWER_MISSING" "An answer needs a text.";
         AnswerUnknown "ANSWER_UNKNOWN" "It is none of the possible answers.";
-        AnswerTooLong "ANSWER_TOO_LONG" "An answer is longer than an agent can be told.";
         VerbUnfit "VERB_UNFIT" "An entry of the inbox takes other verbs.";
         NoRun "NO_RUN" "No run has begun, or none is at work.";
         RunUnfinished "RUN_UNFINISHED" "A run is not finished.";

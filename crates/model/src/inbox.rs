@@ -103,6 +103,9 @@ pub enum Event {
         by: Actor,
         #[serde(flatten)]
         reply: Reply,
+        /// What the person wrote beside a choice.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        remark: String,
     },
     Settled {
         id: EntryId,
@@ -171,8 +174,9 @@ impl Inbox {
         if !by.is_person() {
             return Err(Rejected::reserved("answering the inbox"));
         }
-        let (entry, reply) = self.read_reply(id, reply.clone(), version)?;
-        let answered = Event::Answered { id: id.clone(), by: by.clone(), reply };
+        let (entry, read) = self.read_reply(id, reply.clone(), version)?;
+        let remark = entry.remark(reply, &read);
+        let answered = Event::Answered { id: id.clone(), by: by.clone(), reply: read, remark };
         Ok(entry.ended().into_iter().fold(Decision::events([answered]), Decision::with))
     }
 
@@ -260,7 +264,7 @@ impl Machine for Inbox {
                     entry.deadline = question.deadline(at);
                 }
             }
-            Event::Answered { id, by, reply } => {
+            Event::Answered { id, by, reply, .. } => {
                 self.close(id, Closing::Answered { by: by.clone(), verb: reply.verb() }, at);
             }
             Event::Settled { id } => self.close(id, Closing::Settled, at),

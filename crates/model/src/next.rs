@@ -141,6 +141,7 @@ steps! {
 
     NewServedTask "new_served_task";
     ListServedTasks "list_served_tasks";
+    ListTaskTypes "list_task_types";
     ShowServedTask "show_served_task" { task: ServerTaskId = "task_abc123" };
     OpenServedTask "open_served_task" { task: ServerTaskId = "task_abc123" };
     EditServedTask "edit_served_task" { task: ServerTaskId = "task_abc123" };

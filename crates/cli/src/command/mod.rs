@@ -30,6 +30,7 @@ pub(crate) mod sim;
 pub(crate) mod status;
 pub(crate) mod statusline;
 pub(crate) mod task;
+pub(crate) mod text;
 pub(crate) mod validate;
 pub(crate) mod value;
 pub(crate) mod watch;

@@ -57,6 +57,8 @@ mod search;
 mod secrets;
 mod server_tasks;
 mod serving;
+mod serving_set_up;
+mod serving_told;
 mod sessions;
 mod shop;
 mod sim;

@@ -200,3 +200,48 @@ fn a_project_has_types_of_its_own_and_bad_ones_are_told_with_their_place() {
     assert!(refused.stderr.contains("create_app"), "{refused}");
     project.must("schema task-type");
 }
+
+#[test]
+fn a_task_that_cannot_be_handed_in_at_once_names_no_id_that_is_not_kept() {
+    let project = Project::git();
+    let refused = project.run("task new 'A tea shop' --submit");
+    assert_eq!(refused.code, 3, "{refused}");
+    assert!(refused.stderr.contains("without: type, description"), "{refused}");
+    assert!(!refused.stderr.contains("task_"), "{refused}");
+    assert_eq!(project.json("task list"), json!([]));
+}
+
+#[test]
+fn a_type_that_is_called_otherwise_than_its_file_is_found_by_validate_and_doctor() {
+    let project = Project::git();
+    let draft = made(&project, "task new x --type creat_app --description y");
+    let kind = "version = 1\nname = \"site\"\ntitle = \"A site\"\nworkspace = \"own\"\n";
+    project.write("task-types/sight.toml", kind);
+    let validated = project.run("validate task-types/sight.toml");
+    assert_eq!(validated.code, 2, "{validated}");
+    let doctor = project.run("doctor");
+    assert_eq!(doctor.code, 1, "{doctor}");
+    for ran in [&validated, &doctor] {
+        let all = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(all.contains("the type is called `site`, its file `sight.toml`"), "{ran}");
+        assert!(all.contains("call the file `site.toml`, or the type `sight`"), "{ran}");
+    }
+    let unknown = format!("{draft} cannot be worked on: there is no task type `creat_app`");
+    assert!(doctor.stdout.contains(&unknown), "{doctor}");
+    assert!(doctor.stdout.contains("did you mean `create_app`?"), "{doctor}");
+}
+
+#[test]
+fn a_text_that_is_too_long_is_refused_with_the_limit_in_every_language() {
+    let project = Project::git();
+    let id = made(&project, "task new x");
+    for letter in ["a", "\u{d55c}", "\u{1f375}"] {
+        project.write("brief.md", &letter.repeat(2_000_000));
+        let refused = project.run(&format!("task edit {id} --file brief.md"));
+        assert_eq!(refused.code, 2, "{refused}");
+        assert!(refused.stderr.contains("at most"), "{refused}");
+        let refused = project.run("inbox answer q1 --file brief.md");
+        assert_eq!(refused.code, 2, "{refused}");
+        assert!(refused.stderr.contains("at most 102400 bytes"), "{refused}");
+    }
+}

@@ -238,12 +238,21 @@ pub(crate) fn answer(ask: &Ask, trail: Option<&Trail>) -> Option<Answer> {
         AskKind::Permission if texts.iter().all(|text| Grant::from_word(text).is_some()) => {
             Answer::Allow
         }
-        AskKind::Permission => Answer::Deny { reason: "a person has refused it".to_owned() },
+        AskKind::Permission => Answer::Deny { reason: refused(&texts) },
         AskKind::Question | AskKind::Unknown => {
             let answers = ask.items.iter().zip(&texts);
             Answer::Chosen(answers.map(|(item, text)| chosen(item, text)).collect())
         }
     })
+}
+
+/// That a person has refused something, with what was said of it.
+fn refused(texts: &[String]) -> String {
+    let said = texts.iter().find_map(|text| text.strip_prefix(DENY)?.strip_prefix(": "));
+    match said {
+        Some(why) => format!("a person has refused it: {why}"),
+        None => "a person has refused it".to_owned(),
+    }
 }
 
 /// The ids of the choices that were taken, or the text as it is.

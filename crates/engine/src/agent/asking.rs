@@ -6,7 +6,7 @@ use super::{Supervision, ask};
 use crate::error::EngineError;
 use std::{fmt::Display, path::Path};
 use waypost_agent::{
-    answer::Answer,
+    answer::{Answer, impossible},
     protocol::{self, Signal},
     stream::{Ask, AskKind},
 };
@@ -72,6 +72,11 @@ impl Asking<'_> {
             if asked.kind == AskKind::Unknown || asked.items.is_empty() {
                 let reason = "Waypost does not know this request".to_owned();
                 life.answer(&asked, &Answer::Deny { reason });
+                continue;
+            }
+            // No person is asked for a yes that could not be told.
+            if let Some(reason) = impossible(life.agent.adapter, &asked) {
+                life.answer(&asked, &Answer::Deny { reason: reason.to_owned() });
                 continue;
             }
             if let Some(answer) = ask::by_access(&life.agent, self.folder, &asked) {

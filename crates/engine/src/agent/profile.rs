@@ -10,7 +10,12 @@ use crate::{
     project::{Project, ProjectSetup},
     wall::AgentWall,
 };
-use std::{collections::BTreeMap, env, ffi::OsStr, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    env,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
 use waypost_agent::{
     Adapter, CallGuard, HookWay,
     launch::{Access, Conversation, Order, Prompts},
@@ -237,6 +242,28 @@ impl Agent {
     /// Where its program is, as a shell finds it; none if it is not there.
     pub(crate) fn program(&self, environment: &Environment) -> Option<PathBuf> {
         self.command.first().and_then(|word| find_program(word, environment.get("PATH")))
+    }
+
+    /// Refuses it where its program is not there. `root` is the project's.
+    pub(crate) fn require_program(
+        &self,
+        root: &Path,
+        environment: &Environment,
+    ) -> Result<(), EngineError> {
+        let (name, word) = (&self.name, self.command.first().map_or("", String::as_str));
+        // A path is seen from the folder that the agent works in, which has what the project has.
+        let is_there = word.contains('/') && root.join(word).is_file();
+        if is_there || self.program(environment).is_some() {
+            return Ok(());
+        }
+        let other =
+            format!("name another one as `command` in `[agents.{name}]` of {USUAL_USER_FILE}");
+        let message = format!("tasks are for {name}, and its program `{word}` is not installed");
+        let hint = match self.programs.install_command(word) {
+            Some(install) => format!("`{install}` installs it; or {other}"),
+            None => format!("install it, or {other}"),
+        };
+        Err(Problem::new(Code::ProgramMissing, message).hint(hint).into())
     }
 
     /// The wall that it is started behind as a whole with this access level. A program that brings a sandbox

@@ -8,7 +8,7 @@ use crate::{
     served::{self, TaskFilter},
     task_types::{self, task_types as known_types},
 };
-use waypost_model::{next::NextStep, task::TaskRow};
+use waypost_model::{code::Code, next::NextStep, task::TaskRow};
 
 /// How many tasks that are not over are compared with their rows.
 const COMPARED_MAX: usize = 1_000;
@@ -17,6 +17,10 @@ pub(super) fn examine(doctor: &Doctor<'_>) -> Vec<Finding> {
     let opened = Project::open_unreconciled(doctor.start, doctor.actor.clone());
     let Some(mut project) = opened.ok().filter(Project::has_journal) else { return Vec::new() };
     let mut findings = examine_types(&project);
+    match examine_names(&mut project) {
+        Ok(unknown) => findings.extend(unknown),
+        Err(error) => findings.push(Finding::bad("task types", error.to_string())),
+    }
     match examine_rows(&mut project) {
         Ok(finding) => findings.extend(finding),
         Err(error) => findings.push(Finding::bad("tasks", error.to_string())),
@@ -33,10 +37,36 @@ fn examine_types(project: &Project) -> Vec<Finding> {
     own.filter_map(|(known, path)| {
         let error = task_types::task_type(project.setup(), &known.name).err()?;
         let file = path.display().to_string();
-        let text = format!("{file} cannot be used: {error}");
+        let text = format!("{file} cannot be used: {}", told(&error));
         Some(Finding::bad("task types", text).next(NextStep::ValidateFile { file }))
     })
     .collect()
+}
+
+/// What is wrong with a type, with the first of its findings.
+fn told(error: &EngineError) -> String {
+    let EngineError::Invalid(file) = error else { return error.to_string() };
+    let first = file.diagnostics.first().map(|first| {
+        let hint = first.hint.as_deref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        format!("{}{hint}", first.message)
+    });
+    first.unwrap_or_else(|| error.to_string())
+}
+
+/// Tasks that are not over and of a type that there is not, or not any more.
+fn examine_names(project: &mut Project) -> Result<Vec<Finding>, EngineError> {
+    let states = ["draft", "pending", "in_progress", "review"].map(str::to_owned).to_vec();
+    let filter = TaskFilter { states, limit: COMPARED_MAX, ..TaskFilter::default() };
+    let rows = served::list(project, &filter)?;
+    let named = rows.iter().filter(|row| !row.task_type.is_empty());
+    let unusable = named.filter_map(|row| {
+        let error = task_types::task_type(project.setup(), &row.task_type).err()?;
+        // What is wrong with a file that is there is told of the file.
+        let is_unknown = error.code() == Code::TypeUnknown;
+        let text = format!("{} cannot be worked on: {error}", row.id);
+        is_unknown.then(|| Finding::bad("task types", text).next(NextStep::ListTaskTypes))
+    });
+    Ok(unusable.collect())
 }
 
 fn examine_rows(project: &mut Project) -> Result<Option<Finding>, EngineError> {

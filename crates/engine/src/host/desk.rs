@@ -180,6 +180,15 @@ impl Desk {
             let is_last = is_closing && guests.is_empty() && admissions.is_empty();
             let mut taken = self.seat();
             let seat = taken.as_mut()?;
+            if seat.project.gone().is_some() {
+                // Nothing is written any more, not even to be shown: it would be made anew.
+                let mut queue = locked(&self.queue);
+                (queue.is_closing, queue.is_closed) = (true, true);
+                queue.asked.clear();
+                drop(queue);
+                guests.fail(admissions, || seat.project.gone().unwrap_or_else(closed));
+                return taken.take().map(|seat| seat.project);
+            }
             seat.project.look_for_commits();
             self.write_all(seat);
             seat.fire_timers();

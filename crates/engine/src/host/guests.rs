@@ -82,6 +82,8 @@ trait AnyGuest {
     fn waits<'a>(&'a self, waits: &mut Waits<'a>);
     fn attend(self: Box<Self>, project: &mut Project, now: Time) -> GuestStep;
     fn let_go(self: Box<Self>);
+    /// Ends it, with what it cannot go on for.
+    fn fail(self: Box<Self>, error: EngineError);
 }
 
 /// What a guest does after it was attended to.
@@ -123,6 +125,12 @@ where
     fn let_go(self: Box<Self>) {
         let Self { guest, leave } = *self;
         leave(Left::LetGo(guest));
+    }
+
+    fn fail(self: Box<Self>, error: EngineError) {
+        let Self { guest, leave } = *self;
+        drop(guest);
+        leave(Left::Failed(error));
     }
 }
 
@@ -212,6 +220,19 @@ impl Guests {
             self.has_moved = true;
             self.list.leave(state.guest);
             guest.let_go();
+        }
+    }
+
+    /// There is nothing left to work on: tells all of them so, and those that were to be admitted.
+    pub(super) fn fail(&mut self, admissions: Vec<Admission>, why: impl Fn() -> EngineError) {
+        for (state, guest) in std::mem::take(&mut self.present) {
+            self.list.leave(state.guest);
+            guest.fail(why());
+        }
+        for Admission { begin, .. } in admissions {
+            if let Err(say) = begin(Err(why())) {
+                say();
+            }
         }
     }
 

@@ -121,9 +121,15 @@ impl Host {
             listening.end();
         }
         self.attendant.take().into_iter().for_each(Attendant::end);
-        debug_assert!(self.lease.still_holds(), "the lease is held until the end");
         match ended? {
-            Ok(project) => project,
+            Ok(project) => {
+                let is_gone = project.as_ref().is_some_and(|it| it.gone().is_some());
+                debug_assert!(
+                    is_gone || self.lease.still_holds(),
+                    "the lease is held until the end, unless its folder is gone"
+                );
+                project
+            }
             Err(panicked) => panic::resume_unwind(panicked),
         }
     }

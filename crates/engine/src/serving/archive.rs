@@ -7,9 +7,18 @@ use crate::{
     project::Project,
     served,
 };
-use std::{fs::File, io::Write as _, path::Path};
+use std::{
+    fs::File,
+    io::{Read as _, Write as _},
+    path::Path,
+};
+use waypost_git::workspace::{ContentFile, Workspace};
 use waypost_model::{code::Code, document::ServerTaskId, machine::Rejected, next::NextStep};
+use waypost_store::file;
 use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
+
+/// What every archive begins with.
+const ZIP_BEGINS: &[u8; 2] = b"PK";
 
 /// What was packed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,18 +45,56 @@ pub fn archive(
             .next(NextStep::ShowServedTask { task: id.clone() })
             .into());
     };
+    require_place(target, id)?;
     let workspace = workspace_of(&project.setup, id, &planned);
     let mut files = workspace.files(&commit)?;
     files.sort_by(|one, other| one.path.cmp(&other.path));
-    let draft = target.with_extension("zip.part");
+    let draft = file::create_empty(target, file::SHARED)?;
+    let packed = pack(&workspace, &files, &draft);
+    let placed = packed.and_then(|bytes| {
+        file::rename(&draft, target)?;
+        Ok(bytes)
+    });
+    match placed {
+        Ok(bytes) => Ok(Archive { files: files.len(), bytes, checkpoint }),
+        Err(error) => {
+            file::remove(&draft)?;
+            Err(error)
+        }
+    }
+}
+
+/// Refuses a target that is something else than an archive: it would be gone.
+fn require_place(target: &Path, id: &ServerTaskId) -> Result<(), EngineError> {
+    let place = target.display();
+    let refused = |what: &str, hint: String| -> Result<(), EngineError> {
+        Err(Problem::new(Code::NotRegular, format!("{place} {what}")).hint(hint).into())
+    };
+    if target.is_dir() {
+        let inside = target.join(format!("{id}.zip"));
+        return refused("is a folder", format!("name a file, such as {}", inside.display()));
+    }
+    let mut start = [0; ZIP_BEGINS.len()];
+    let read = File::open(target).and_then(|mut found| found.read_exact(&mut start));
+    match (target.exists(), read) {
+        (true, Ok(())) if start == *ZIP_BEGINS => Ok(()),
+        (false, _) => Ok(()),
+        _ => {
+            refused("is no ZIP, and is not replaced", "name another file, or delete it".to_owned())
+        }
+    }
+}
+
+/// Writes the archive. Says how many bytes are in it.
+fn pack(workspace: &Workspace, files: &[ContentFile], draft: &Path) -> Result<u64, EngineError> {
     let cannot = |error: &dyn std::fmt::Display| {
         let message = format!("cannot write {}: {error}", draft.display());
         Problem::new(Code::SystemFailed, message)
     };
-    let created = File::create(&draft).map_err(|error| cannot(&error))?;
+    let created = File::create(draft).map_err(|error| cannot(&error))?;
     let mut zip = ZipWriter::new(created);
     let mut bytes = 0;
-    for file in &files {
+    for file in files {
         let content = workspace.bytes(file)?;
         bytes += content.len() as u64;
         let mode = if file.is_program { 0o755 } else { 0o644 };
@@ -60,6 +107,5 @@ pub fn archive(
     }
     let written = zip.finish().map_err(|error| cannot(&error))?;
     written.sync_all().map_err(|error| cannot(&error))?;
-    waypost_store::file::rename(&draft, target)?;
-    Ok(Archive { files: files.len(), bytes, checkpoint })
+    Ok(bytes)
 }

@@ -2,7 +2,7 @@
 //! verification has found, and how to say how it stands.
 
 use super::order::PhaseOrder;
-use crate::agent::told;
+use crate::{agent::told, values::variable_of};
 use std::{fmt::Write as _, path::Path};
 use waypost_model::{
     document::task_type::{TypeStep, fill},
@@ -158,17 +158,25 @@ impl TaskBrief<'_> {
                     false => answer,
                 }
             }
-            MessageBody::Unanswered { question, .. } => {
-                format!("There is no answer to this; decide it yourself: {question}")
+            MessageBody::Unanswered { question, why, .. } => {
+                let why = because(why);
+                format!("There is no answer to this{why}; decide it yourself: {question}")
             }
             MessageBody::ValueProvided { name, .. } => {
-                format!("{name} is in your environment now. Do not print it, and do not store it.")
+                let told = match variable_of(name) {
+                    Ok(variable) if variable != *name => {
+                        format!("{name} is in your environment now, as the variable {variable}.")
+                    }
+                    _ => format!("{name} is in your environment now."),
+                };
+                format!("{told} Do not print it, and do not store it.")
             }
-            MessageBody::ValueDeclined { name, default: Some(default), .. } => {
-                format!("{name} is not given; go on with the default: {default}")
+            MessageBody::ValueDeclined { name, default: Some(default), why, .. } => {
+                let why = because(why);
+                format!("{name} is not given{why}; go on with the default: {default}")
             }
-            MessageBody::ValueDeclined { name, default: None, .. } => {
-                format!("{name} is not available; go on without it.")
+            MessageBody::ValueDeclined { name, default: None, why, .. } => {
+                format!("{name} is not available{}; go on without it.", because(why))
             }
             MessageBody::Rework { phase, findings, rework, limit } => {
                 let findings = listed(findings);
@@ -213,6 +221,11 @@ impl TaskBrief<'_> {
              When it cannot be done at all:\n\n[ERROR]\ntype: fatal\nmessage: …\n[/ERROR]\n"
         );
     }
+}
+
+/// What a person has said with a no.
+fn because(why: &str) -> String {
+    if why.is_empty() { String::new() } else { format!(" ({why})") }
 }
 
 fn listed(entries: &[String]) -> String {

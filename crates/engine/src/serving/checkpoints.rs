@@ -170,6 +170,8 @@ pub(super) fn belonging(file: &TaskFile) -> Option<CheckpointReason> {
         (_, AgentStatus::WaitingQuestion) => R::Question,
         // What an attempt left that was stopped is no place to go on from.
         (_, AgentStatus::Paused) if file.is_quarantined() => return None,
+        // Its workspace is as it was, or is not there.
+        (_, AgentStatus::Paused) if file.hindrance().is_some() => return None,
         (_, AgentStatus::Paused) if file.pauses.person.is_some() => R::UserPause,
         (_, AgentStatus::Paused) => R::RateLimit,
         _ => return None,

@@ -5,13 +5,13 @@
 //! the others.
 
 use super::{
-    room::{TaskRoom, Tools, first_plan},
+    room::{TaskRoom, Tools, first_plan, usable},
     workspaces::WorkspacesHome,
 };
 use crate::{
     accounts,
-    agent::{self, Onlooker, Slots},
-    error::{EngineError, with_causes},
+    agent::{self, Agent, Onlooker, Slots},
+    error::{EngineError, Problem, with_causes},
     guest::{Attended, Guest, Waits, woken},
     project::Project,
     served::{command_for, lost_cause, task_stream, trace},
@@ -26,9 +26,11 @@ use std::{
 use waypost_git::Git;
 use waypost_model::{
     actor::Actor,
+    code::Code,
     document::{ServerTaskId, server::ServerTaskStatus},
     machine::Machine as _,
-    task::{Command, ServedTask, TaskFile, TaskRow, WorkspaceKind},
+    next::NextStep,
+    task::{Command, ServedTask, TaskFile, TaskRow, TaskWorkspace, WorkspaceKind},
     time::Time,
 };
 use waypost_store::journal::Cursor;
@@ -39,8 +41,13 @@ const PAGE: usize = 1_000;
 /// How often tasks are looked after before others get their turn.
 const ROUNDS_MAX: usize = 16;
 
-/// How long a task waits that could not be looked after.
+/// How long a task waits that could not be set up or looked after: a person who mends it is not kept
+/// waiting. One that stays so is not tried all night at that pace.
 const TROUBLE_WAIT: Duration = Duration::from_secs(5);
+const LONG_TROUBLE_WAIT: Duration = Duration::from_secs(60);
+
+/// So many tries come quickly: those of ten minutes.
+const QUICK_TRIES: u32 = 120;
 
 /// How often is looked for a free slot, or for an account that can be used again.
 const QUEUE_INTERVAL: Duration = Duration::from_secs(1);
@@ -52,6 +59,21 @@ pub struct ServeOptions {
     pub keeper: Vec<OsString>,
     /// Where workspaces are; none: in the project.
     pub data: Option<PathBuf>,
+}
+
+/// A task that could not be set up or looked after.
+#[derive(Clone, Copy, Debug)]
+struct TroubledTask {
+    tries: u32,
+    next: Time,
+}
+
+/// What a task is given to an agent with.
+struct Assignment {
+    agent: Agent,
+    workspace: TaskWorkspace,
+    /// The named tasks, which are completed.
+    met: Vec<ServerTaskId>,
 }
 
 /// All tasks of a project, and what is done for them.
@@ -67,7 +89,7 @@ pub(crate) struct TaskGuest {
     /// Whether a pending task may be given to an agent, or a slot may be free.
     is_queue_ready: bool,
     /// When a task that is in trouble is looked after again.
-    troubled: BTreeMap<ServerTaskId, Time>,
+    troubled: BTreeMap<ServerTaskId, TroubledTask>,
     next_queue: Option<Time>,
     onlooker: Box<dyn Onlooker + Send>,
 }
@@ -121,7 +143,11 @@ impl TaskGuest {
         }
         // What is over may still have a process, or has to be removed.
         let is_wanted = file.is_alive() || file.is_over() && file.workspace.is_some();
-        let is_deleted = file.is_deleted;
+        let (is_deleted, is_hindered) = (file.is_deleted, file.hindrance().is_some());
+        if !is_hindered {
+            // A person has said that it can be tried again, or it goes on.
+            self.troubled.remove(id);
+        }
         let is_left = is_deleted && super::has_left(project, &self.tools.data, id)?;
         self.is_queue_ready = true;
         if is_wanted || is_left {
@@ -152,7 +178,7 @@ impl TaskGuest {
         let waits = self.rooms.iter().map(|(id, room)| {
             let mut waits = Waits::default();
             match self.troubled.get(id) {
-                Some(at) => waits.until(*at),
+                Some(wait) => waits.until(wait.next),
                 None => room.waits(&mut waits),
             }
             waits
@@ -170,8 +196,10 @@ impl TaskGuest {
         now: Time,
     ) -> Result<(), EngineError> {
         for id in ids {
-            if self.troubled.get(&id).is_some_and(|at| now < *at) {
-                continue;
+            match self.troubled.get(&id) {
+                Some(wait) if now < wait.next => continue,
+                Some(_) => configure_again(project),
+                None => {}
             }
             let Some(room) = self.rooms.get_mut(&id) else { continue };
             match room.tend(project, &self.tools, now) {
@@ -187,49 +215,104 @@ impl TaskGuest {
                     }
                 }
                 Err(EngineError::Store(error)) => return Err(error.into()),
-                Err(error) => self.trouble(&id, &error, now),
+                Err(error) => {
+                    room.slot = None;
+                    self.hinder(project, &id, &error, now)?;
+                }
             }
         }
         Ok(())
     }
 
-    /// A task cannot be looked after now; that is said once.
-    fn trouble(&mut self, id: &ServerTaskId, error: &EngineError, now: Time) {
-        if self.troubled.insert(id.clone(), now.plus(TROUBLE_WAIT)).is_none() {
+    /// A task cannot be set up or looked after now. It waits with that reason, which is said once, and is
+    /// tried again.
+    fn hinder(
+        &mut self,
+        project: &mut Project,
+        id: &ServerTaskId,
+        error: &EngineError,
+        now: Time,
+    ) -> Result<(), EngineError> {
+        let known = self.troubled.get(id);
+        let tries = known.map_or(1, |it| it.tries.saturating_add(1));
+        if known.is_none() {
             self.onlooker.tell(&format!("{id}: {}", with_causes(error)));
         }
+        let wait = if tries < QUICK_TRIES { TROUBLE_WAIT } else { LONG_TROUBLE_WAIT };
+        self.troubled.insert(id.clone(), TroubledTask { tries, next: now.plus(wait) });
+        tell(project, id, hindrance(id, error))
     }
 
-    /// Gives pending tasks to agents, as long as there are slots.
+    /// Gives pending tasks to agents, as long as there are slots. Those that could not be set up are
+    /// looked at whether there are or not, so that nobody is told of what was mended.
     fn assign(&mut self, project: &mut Project, now: Time) -> Result<(), EngineError> {
         let is_due = self.is_queue_ready || self.next_queue.is_some_and(|next| next <= now);
         if self.pending.is_empty() || self.tools.is_ending || !is_due {
             return Ok(());
         }
         (self.is_queue_ready, self.next_queue) = (false, None);
-        if self.tools.slots.free(1)? == 0 {
-            self.next_queue = Some(now.plus(QUEUE_INTERVAL));
+        let mut has_slot = self.tools.slots.free(1)? > 0;
+        let is_tried = |id: &ServerTaskId| self.troubled.get(id).is_some_and(|it| it.next <= now);
+        if self.pending.iter().any(is_tried) {
+            configure_again(project);
+        } else if !has_slot {
+            self.look_at_queue(now.plus(QUEUE_INTERVAL));
             return Ok(());
         }
-        let mut rows = Vec::new();
+        let mut files = Vec::new();
         for id in self.pending.clone() {
-            rows.extend(self.file(project, &id)?.map(|file| TaskRow::of(&file)));
+            files.extend(self.file(project, &id)?);
         }
-        rows.sort_by(|one, other| one.turn(now).cmp(&other.turn(now)));
-        for TaskRow { id, .. } in rows {
-            if self.tools.slots.free(1)? == 0 {
-                self.next_queue = Some(now.plus(QUEUE_INTERVAL));
-                return Ok(());
+        let rows: Vec<TaskRow> = files.iter().map(TaskRow::of).collect();
+        let mut waiting: Vec<(TaskFile, TaskRow)> = files.into_iter().zip(rows).collect();
+        waiting.sort_by(|(_, one), (_, other)| one.turn(now).cmp(&other.turn(now)));
+        for (file, _) in waiting {
+            has_slot = has_slot && self.tools.slots.free(1)? > 0;
+            if let Some(next) = self.troubled.get(&file.id).map(|it| it.next).filter(|it| *it > now)
+            {
+                self.look_at_queue(next);
+                continue;
             }
-            if let Err(error) = self.try_assign(project, &id) {
-                if let EngineError::Store(error) = error {
-                    return Err(error.into());
-                }
-                self.trouble(&id, &error, now);
-                self.next_queue = Some(now.plus(TROUBLE_WAIT));
+            if !has_slot {
+                self.look_at_queue(now.plus(QUEUE_INTERVAL));
+            }
+            if has_slot || file.hindrance().is_some() {
+                self.try_assign(project, &file, has_slot, now)?;
             }
         }
         Ok(())
+    }
+
+    /// Looks at the queue again at this time at the latest.
+    fn look_at_queue(&mut self, at: Time) {
+        self.next_queue = Some(self.next_queue.map_or(at, |next| next.min(at)));
+    }
+
+    /// Gives a task to its agent, if nothing stands against that and there is a slot.
+    fn try_assign(
+        &mut self,
+        project: &mut Project,
+        file: &TaskFile,
+        has_slot: bool,
+        now: Time,
+    ) -> Result<(), EngineError> {
+        match self.prepare(project, file) {
+            Ok(Some(assignment)) => {
+                self.troubled.remove(&file.id);
+                match has_slot {
+                    true => self.give(project, &file.id, assignment, now),
+                    false => tell(project, &file.id, Command::EndHindrance),
+                }
+            }
+            Ok(None) => Ok(()),
+            Err(EngineError::Store(error)) => Err(error.into()),
+            Err(error) => {
+                self.hinder(project, &file.id, &error, now)?;
+                let next = self.troubled.get(&file.id).map_or(now, |it| it.next);
+                self.look_at_queue(next);
+                Ok(())
+            }
+        }
     }
 
     fn file(
@@ -241,32 +324,55 @@ impl TaskGuest {
         Ok(found.and_then(|it| it.state.file().cloned()))
     }
 
-    /// Gives a task to its agent, if nothing stands against that.
-    fn try_assign(&mut self, project: &mut Project, id: &ServerTaskId) -> Result<(), EngineError> {
-        let Some(file) = self.file(project, id)? else { return Ok(()) };
-        let Some(met) = self.dependencies(project, &file)? else { return Ok(()) };
+    /// What a pending task begins with; none: it waits for other tasks, or for an account.
+    fn prepare(
+        &mut self,
+        project: &mut Project,
+        file: &TaskFile,
+    ) -> Result<Option<Assignment>, EngineError> {
+        let Some(met) = self.dependencies(project, file)? else { return Ok(None) };
         let usual = project.configuration().values.task.agent.clone();
         let mut given = [file.fields.agent.as_str(), usual.trim()].into_iter();
         let given = given.find(|name| !name.is_empty());
         let agent = agent::for_job(&project.setup, given, "agent")?;
+        let agent = usable(project, &agent.name)?;
         if let Some(parked) = accounts::hindrance(project, &agent.name)? {
             let at = parked.until.unwrap_or_else(|| project.clock.now().plus(TROUBLE_WAIT));
-            self.next_queue = Some(self.next_queue.map_or(at, |next| next.min(at)));
-            return Ok(());
+            self.look_at_queue(at);
+            return Ok(None);
         }
         let kind = task_type(&project.setup, &file.fields.task_type)?.workspace;
-        let mut workspace = self.tools.data.plan(&project.setup, id, kind)?;
+        let mut workspace = self.tools.data.plan(&project.setup, &file.id, kind)?;
         if workspace.kind == WorkspaceKind::Tree {
             let root = project.setup.place.project_root();
-            workspace.base =
-                Git::at(&root).try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
+            let head = Git::at(&root).try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
+            workspace.base = Some(head.ok_or_else(no_commit)?);
         }
+        Ok(Some(Assignment { agent, workspace, met }))
+    }
+
+    /// Gives a task to its agent. It has its slot before it counts as worked on.
+    fn give(
+        &mut self,
+        project: &mut Project,
+        id: &ServerTaskId,
+        Assignment { agent, workspace, met }: Assignment,
+        now: Time,
+    ) -> Result<(), EngineError> {
+        let Some(slot) = self.tools.slots.take()? else {
+            self.look_at_queue(now.plus(QUEUE_INTERVAL));
+            return Ok(());
+        };
         let plan = first_plan(&agent);
         tell(project, id, Command::Assign { plan, workspace, met })?;
         let unguarded = agent.unguarded().map(|why| format!(" (unguarded: {why})"));
         let unguarded = unguarded.unwrap_or_default();
         self.onlooker.tell(&format!("{id}: {} works on it{unguarded}", agent.name));
-        self.notice(project, id)
+        self.notice(project, id)?;
+        if let Some(room) = self.rooms.get_mut(id) {
+            room.slot = Some(slot);
+        }
+        Ok(())
     }
 
     /// Those of the named tasks that are completed, if all of them are. One that will never be is told to
@@ -289,6 +395,45 @@ impl TaskGuest {
     }
 }
 
+/// What could not be set up may be configured otherwise by now. A configuration that cannot be read leaves
+/// things as they are: every other command says what is wrong with it.
+fn configure_again(project: &mut Project) {
+    let _as_it_was = project.setup.configure_again(&project.caller.environment);
+}
+
+fn no_commit() -> EngineError {
+    let message =
+        "a task of this type works in a work tree of the project, and that has no commit yet";
+    let words = "commit --allow-empty -m begin".into();
+    Problem::new(Code::RepositoryNeeded, message).next(NextStep::RunGit { words }).into()
+}
+
+/// Why a task waits that could not be set up, with what mends it.
+fn hindrance(id: &ServerTaskId, error: &EngineError) -> Command {
+    let mut why = with_causes(error);
+    if let EngineError::Invalid(file) = error {
+        why.extend(file.diagnostics.first().map(|first| format!(": {}", first.message)));
+    }
+    why.extend(error.hint().map(|hint| format!(" ({hint})")));
+    let mut next = error.next_steps();
+    match error.code() {
+        Code::AgentUnknown | Code::AgentMissing | Code::AgentIncomplete | Code::ProgramMissing => {
+            next.push(NextStep::ListAgents);
+        }
+        Code::InvalidFile => {
+            if let EngineError::Invalid(file) = error {
+                let file = file.path.display().to_string();
+                next.push(NextStep::ValidateFile { file });
+            }
+        }
+        _ if next.is_empty() => next.push(NextStep::Examine),
+        _ => {}
+    }
+    next.push(NextStep::CancelServedTask { task: id.clone() });
+    next.dedup();
+    Command::Hinder { why, next }
+}
+
 fn tell(project: &mut Project, id: &ServerTaskId, command: Command) -> Result<(), EngineError> {
     project.commit_each(&Actor::Waypost, &[command_for(id, command)], |_| Vec::new()).map(drop)
 }
@@ -299,7 +444,7 @@ impl Guest for TaskGuest {
     fn waits<'a>(&'a self, waits: &mut Waits<'a>) {
         for (id, room) in &self.rooms {
             match self.troubled.get(id) {
-                Some(at) => waits.until(*at),
+                Some(wait) => waits.until(wait.next),
                 None => room.waits(waits),
             }
         }

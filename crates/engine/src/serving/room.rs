@@ -7,7 +7,7 @@ mod aside;
 mod keep;
 mod start;
 
-pub(super) use start::first_plan;
+pub(super) use start::{first_plan, usable};
 
 use self::aside::PuttingAside;
 use super::{
@@ -24,10 +24,10 @@ use super::{
 use crate::{
     accounts::{self, accounts_stream},
     agent::{
-        self, AgentEnd, Circumstances, Halt, Leftovers, Meter, ProcessEnd, Slots, Told, Trouble,
-        clear, end_unseen, leftovers, prove_unseen, stream_path,
+        self, AgentEnd, Circumstances, Halt, Leftovers, Meter, ProcessEnd, Slot, Slots, Told,
+        Trouble, clear, end_unseen, leftovers, prove_unseen, stream_path,
     },
-    error::EngineError,
+    error::{EngineError, Problem},
     guest::Waits,
     ledger::MachineCommand,
     project::Project,
@@ -39,6 +39,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use waypost_model::{
     accounts::{Accounts, Command as AccountsCommand},
     actor::Actor,
+    code::Code,
     document::{ServerTaskId, server::AgentStatus},
     id::StreamName,
     run::{self, Usage},
@@ -88,6 +89,8 @@ pub(super) struct TaskRoom {
     /// What an earlier host has left was looked for.
     past: Past,
     agent: Option<TaskAgent>,
+    /// The right to let its agent work, until that is started.
+    pub(super) slot: Option<Slot>,
     /// The workspace is being made or put back.
     making: Option<Threaded<Result<(), EngineError>>>,
     is_made: bool,
@@ -128,7 +131,7 @@ fn posture(file: &TaskFile) -> Posture {
         return Posture::Gone;
     }
     match file.agent {
-        AgentStatus::Idle | AgentStatus::Running => Posture::Work,
+        _ if file.wants_agent() => Posture::Work,
         AgentStatus::Completed | AgentStatus::Failed => Posture::Gone,
         _ => Posture::Still,
     }
@@ -152,6 +155,7 @@ impl TaskRoom {
             nonce: nonce(project, id),
             past: Past::Unknown,
             agent: None,
+            slot: None,
             making: None,
             is_made: false,
             keeping: None,
@@ -196,6 +200,11 @@ impl TaskRoom {
             && matches!(self.past, Past::Known(_))
     }
 
+    /// Whether what it could not be set up for is being done.
+    fn is_under_way(&self) -> bool {
+        self.agent.is_some() || self.verification.is_some()
+    }
+
     /// The task as it stands.
     pub(super) fn file(&self, project: &mut Project) -> Result<Option<TaskFile>, EngineError> {
         let found = project.machine::<ServedTask>(&self.stream)?;
@@ -233,6 +242,12 @@ impl TaskRoom {
         if let Some(agent) = &mut self.agent {
             agent.attend(now)?;
         }
+        if self.agent.is_some() || !file.wants_agent() {
+            self.slot = None;
+        }
+        if file.hindrance().is_some() && self.is_under_way() {
+            self.tell(project, vec![Command::EndHindrance])?;
+        }
         let is_over = !file.is_alive() && self.is_idle() && self.kept == Some(Moment::of(&file));
         if is_over {
             // A host that died may have left them.
@@ -262,8 +277,10 @@ impl TaskRoom {
                 let Some(ended) = clearing.take()? else { return Ok(()) };
                 let own = own.take();
                 self.past = Past::Known(ended?);
-                if let Some(own) = own {
-                    self.adopt(project, *own)?;
+                if let Some(Err(error)) = own.map(|own| self.adopt(project, *own)) {
+                    // It lives on under its keeper, and is looked for again.
+                    self.past = Past::Unknown;
+                    return Err(error);
                 }
             }
         }
@@ -327,9 +344,12 @@ impl TaskRoom {
         let Some(agent) = self.agent.take_if(|agent| agent.is_over()) else { return Ok(()) };
         let (attempt, is_dismissed) = (agent.attempt, agent.is_dismissed);
         let (ended, remains) = agent.close()?;
-        self.conclude(project, tools, (attempt, is_dismissed), ended)?;
-        // What became of it is recorded.
-        remains.forget()
+        let concluded = self.conclude(project, tools, (attempt, is_dismissed), ended);
+        if !matches!(concluded, Err(EngineError::Store(_))) {
+            // What became of it is recorded.
+            remains.forget()?;
+        }
+        concluded
     }
 
     /// Puts questions of its program to a person, and tells it the answers.
@@ -340,7 +360,7 @@ impl TaskRoom {
         self.tell(project, asked)
     }
 
-    /// Records how a process ended.
+    /// Records how a process ended. One that could not be started is an error, after that.
     fn conclude(
         &mut self,
         project: &mut Project,
@@ -380,9 +400,13 @@ impl TaskRoom {
             Some(Trouble::Interrupted) => (ExitCause::Itself, "its process was lost".to_owned()),
             None => (ExitCause::Itself, "its process ended".to_owned()),
         };
-        commands.push(Command::Exit { attempt, cause, why });
+        commands.push(Command::Exit { attempt, cause, why: why.clone() });
         self.folder.lower_fence()?;
         self.tell(project, commands)?;
+        if cause == ExitCause::NotStarted {
+            let message = format!("{name} cannot be started: {why}");
+            return Err(Problem::new(Code::ProgramMissing, message).into());
+        }
         if trouble.is_none() && parked_before > 0 {
             let command = AccountsCommand::Wake { agent: name };
             let command = MachineCommand::of::<Accounts>(accounts_stream(), command);
@@ -403,8 +427,8 @@ impl TaskRoom {
         if self.agent.is_some() {
             return self.direct_agent(project, tools, (file, posture), now);
         }
-        let Past::Known(ended) = &mut self.past else { return Ok(()) };
-        let ended = ended.take();
+        let Past::Known(ended) = &self.past else { return Ok(()) };
+        let ended = ended.clone();
         match &file.attempt {
             Some(attempt) if !attempt.is_over() => {
                 let is_begun = attempt.life != AttemptLife::Planned || ended.is_some();
@@ -442,14 +466,12 @@ impl TaskRoom {
     ) -> Result<(), EngineError> {
         let Some(attempt) = &file.attempt else { return Ok(()) };
         let number = attempt.number();
-        let Ok(agent) = agent::named(&project.setup, &attempt.plan.agent) else {
-            let why = format!("the agent {} is not configured any more", attempt.plan.agent);
-            let exit = Command::Exit { attempt: number, cause: ExitCause::NotStarted, why };
-            return self.tell(project, vec![exit]);
-        };
         if self.aside.is_some() {
             return Ok(());
         }
+        // Without it what was said cannot be read: that waits until it is configured again.
+        let agent = agent::named(&project.setup, &attempt.plan.agent)?;
+        self.past = Past::Known(None);
         let end = ended.map_or(ProcessEnd::Lost, ProcessEnd::Ended);
         let counted = file.trail.conversation.as_ref().map(|it| it.counted).unwrap_or_default();
         let mut ended = end_unseen(agent, &self.folder.log(number), Meter::new(counted), end);
@@ -503,8 +525,6 @@ impl TaskRoom {
         file: &TaskFile,
         now: Time,
     ) -> Result<(), EngineError> {
-        let kind = kind::of(project, file)?;
-        let order = kind.order(file.phase);
         let Some(agent) = &mut self.agent else { return Ok(()) };
         if file.live_attempt().is_some_and(|it| it.life == AttemptLife::Planned) {
             // Its process was started with all of them, and that was not recorded.
@@ -523,7 +543,7 @@ impl TaskRoom {
             return agent.attend(now);
         }
         let workspace = Self::workspace_folder(file);
-        let nonce = self.nonce.as_deref();
+        let (order, nonce) = (kind::of(project, file)?.order(file.phase), self.nonce.as_deref());
         let brief = TaskBrief { file, order: &order, workspace: &workspace, nonce };
         let up_to = file.message_count;
         let text = match file.undelivered().next() {

@@ -29,7 +29,7 @@ use waypost_model::{
     document::ServerTaskId,
     inbox::{DIFF_BYTES_MAX, ReviewedDiff, VerificationFinding},
     run::Usage,
-    task::{Command, TaskReport},
+    task::{Command, TaskReport, UnverifiedWork},
     text::{cut, one_line},
     time::Time,
 };
@@ -195,9 +195,15 @@ impl Verification {
                     };
                     let why = self.clean.text(&why);
                     let why = format!("the verification's agent did not answer: {why}");
+                    let OwnChecks { report, diff } = std::mem::take(own);
+                    let seen = UnverifiedWork { report, commit: self.commit.clone(), diff };
                     self.stage = VerificationStage::Over;
-                    let (claim, escalation_timeout) = (self.claim, self.escalation_timeout);
-                    Ok(Some(Command::GiveUpVerifying { claim, why, escalation_timeout }))
+                    Ok(Some(Command::GiveUpVerifying {
+                        claim: self.claim,
+                        why,
+                        seen: Box::new(seen),
+                        escalation_timeout: self.escalation_timeout,
+                    }))
                 }
             };
         }

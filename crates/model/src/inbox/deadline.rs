@@ -61,7 +61,7 @@ impl Inbox {
         };
         let (id, by, reply) = (id.clone(), Actor::Waypost, otherwise.reply.clone());
         let notice = reminder::default_taken(entry, asked.now);
-        let taken = Decision::events([Event::Answered { id, by, reply }]);
+        let taken = Decision::events([Event::Answered { id, by, reply, remark: String::new() }]);
         Ok(entry.ended().into_iter().chain(notice).fold(taken, Decision::with))
     }
 }

@@ -344,6 +344,12 @@ impl Entry {
         let reply = reply.trimmed();
         self.check_size(&reply)?;
         match (reading, reply) {
+            // An agent is told why it may not.
+            (Reading::Choice(word), Reply::Decline(why))
+                if self.question.kind == QuestionKind::Permission && !why.is_empty() =>
+            {
+                Ok(Reply::Answer(format!("{word}: {why}")))
+            }
             (Reading::Choice(word), _) => Ok(Reply::answer(word)),
             (Reading::Plain, Reply::Answer(text)) => Ok(Reply::Answer(self.pick(&text)?)),
             (Reading::Plain, Reply::Changes { text, .. }) if text.is_empty() => {
@@ -351,6 +357,15 @@ impl Entry {
                 Err(Rejected::rule(Code::AnswerMissing, message).next(self.step(verb)))
             }
             (Reading::Plain, reply) => Ok(reply),
+        }
+    }
+
+    /// What was written with a verb that the machine which asked is told as a choice, and is not in that.
+    pub(super) fn remark(&self, given: &Reply, read: &Reply) -> String {
+        let text = given.text().trim();
+        match given.verb() != read.verb() && !read.text().ends_with(text) {
+            true => text.to_owned(),
+            false => String::new(),
         }
     }
 
@@ -379,7 +394,7 @@ impl Entry {
             return Ok(());
         };
         let step = NextStep::ShowEntry { id: self.id.clone() };
-        Err(Rejected::rule(Code::AnswerTooLong, message).next(step))
+        Err(Rejected::unknown(Code::AnswerTooLong, message).next(step))
     }
 
     /// Matches an answer to the choices: exactly, then without regard to case; what is only close is

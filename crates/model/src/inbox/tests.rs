@@ -135,7 +135,10 @@ fn an_answer_is_one_of_the_choices() {
         match want {
             Ok(text) => {
                 let (id, reply) = ("q1".parse().unwrap(), Reply::answer(text));
-                assert_eq!(got, Ok(vec![Event::Answered { id, by: person(), reply }]));
+                assert_eq!(
+                    got,
+                    Ok(vec![Event::Answered { id, by: person(), reply, remark: String::new() }])
+                );
                 assert_eq!(walk.open(), []);
             }
             Err(next) => {
@@ -160,7 +163,7 @@ fn without_choices_any_text_is_an_answer_but_none_is_not() {
     let (id, reply) = ("q1".parse().unwrap(), Reply::answer("use the second one"));
     assert_eq!(
         walk.answer("q1", " use the second one "),
-        Ok(vec![Event::Answered { id, by: person(), reply }])
+        Ok(vec![Event::Answered { id, by: person(), reply, remark: String::new() }])
     );
 }
 

@@ -74,6 +74,9 @@ pub enum ParkCause {
     /// The agent has done something that Waypost was not asked about: its gate does not hold. Only a
     /// person lets it go on.
     Unproven,
+    /// It cannot be begun or gone on with as things are set up: there is no such agent, its program, its
+    /// type or its workspace cannot be used. It goes on by itself when that is mended.
+    SetUp,
 }
 
 impl ParkCause {
@@ -86,6 +89,7 @@ impl ParkCause {
             Self::Budget => "budget",
             Self::Infrastructure => "no_room",
             Self::Unproven => "unproven",
+            Self::SetUp => "set_up",
         }
     }
 
@@ -123,6 +127,7 @@ impl ParkCause {
             Self::Unproven => {
                 format!("find out why {agent}'s hook was not asked, and look at what it left")
             }
+            Self::SetUp => "mend what is named; it goes on by itself then".to_owned(),
         }
     }
 }
@@ -137,6 +142,7 @@ impl fmt::Display for ParkCause {
             Self::Budget => "budget used up",
             Self::Infrastructure => "no room on this machine",
             Self::Unproven => "a tool call went past the hook",
+            Self::SetUp => "it cannot be set up",
         })
     }
 }

@@ -66,14 +66,14 @@ pub(super) fn item(
     Question { is_required: false, ..asked }.otherwise(reply, optional_wait)
 }
 
-pub(super) fn malformed(task: &ServerTaskId, key: ItemKey, block: &MalformedBlock) -> Asks {
+pub(super) fn malformed(task: &ServerTaskId, block: &MalformedBlock) -> Asks {
     let title = format!("{task}: {} could not be read: {}", block.block, block.why);
     let text = format!(
         "The agent wrote something that could not be understood: {}\nIt was told so; nothing came \
          of it.\n\n{}",
         block.why, block.text
     );
-    let topic = TaskTopic::Malformed(key);
+    let topic = TaskTopic::Malformed;
     Question { is_required: false, ..asks(QuestionKind::MalformedBlock, topic, (title, text)) }
 }
 
@@ -165,6 +165,19 @@ pub(super) fn limit(task: &ServerTaskId, parked: &Parked) -> Asks {
         ParkCause::Budget => asked.next(NextStep::EditServedTask { task: task.clone() }),
         _ => asked,
     }
+}
+
+/// What a task cannot be set up with; `next` are the steps that mend it.
+pub(super) fn hindrance(task: &ServerTaskId, parked: &Parked, next: &[NextStep]) -> Asks {
+    let Parked { cause, why, .. } = parked;
+    let title = format!("{task} waits: {why}");
+    let text = format!(
+        "{cause}: {why}\nWhat to do: {}.\n`{TRY_AGAIN}` tries it at once. No retry was spent.",
+        cause.advice("")
+    );
+    let asked =
+        asks(QuestionKind::Unavailable, TaskTopic::Limit, (title, text)).choices([TRY_AGAIN]);
+    next.iter().cloned().fold(asked, Question::next)
 }
 
 pub(super) fn quarantine(task: &ServerTaskId, attempt: u32, pause: &PersonPause) -> Asks {

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     document::ServerTaskId,
     inbox::{LineComment, OPTIONAL_WAIT, Question, ReviewedDiff, Topic},
+    next::NextStep,
     run::{Account, Conversation, Parked, Prompt, Usage},
     time::Time,
 };
@@ -65,8 +66,14 @@ pub enum Command {
         diff: Option<ReviewedDiff>,
         escalation_timeout: Option<Duration>,
     },
-    /// Engine: the claim cannot be verified (its agent cannot be started, its answer cannot be read).
-    GiveUpVerifying { claim: u32, why: String, escalation_timeout: Option<Duration> },
+    /// Engine: the claim cannot be verified, because its agent does not answer. `seen` is what the person
+    /// who decides, and who reviews it if it is accepted, is shown all the same.
+    GiveUpVerifying {
+        claim: u32,
+        why: String,
+        seen: Box<UnverifiedWork>,
+        escalation_timeout: Option<Duration>,
+    },
     /// Person: the review of this version is fine. None: of whichever is open.
     Approve { version: Option<u32> },
     /// Person: the review of this version is not fine, because of `text`.
@@ -80,8 +87,9 @@ pub enum Command {
     Answer { key: String, text: String },
     /// Person: a value was put into the store of secrets under the name that was asked for.
     Provide { item: ItemKey },
-    /// Person, or Waypost when nothing came in time: it is not given. What is required fails the task.
-    Decline { item: ItemKey },
+    /// Person, or Waypost when nothing came in time: it is not given, because of `why`, which may be
+    /// empty. What is required fails the task.
+    Decline { item: ItemKey, why: String },
     /// Person: tells the agent something beside its questions.
     Tell { text: String },
 
@@ -96,6 +104,11 @@ pub enum Command {
     Limit { attempt: u32, parked: Parked },
     /// Engine (by a timer), or a person: the limit is over.
     EndLimit,
+    /// Engine: it cannot be begun or gone on with as things are set up, which is no fault of its own.
+    /// `next` are the steps that mend it.
+    Hinder { why: String, next: Vec<NextStep> },
+    /// Engine: what it could not be set up with is there.
+    EndHindrance,
     /// Engine: a tool call was seen without a verdict of ours. The attempt is stopped, its tree kept.
     Quarantine { attempt: u32, why: String, kept: Option<String> },
 
@@ -120,6 +133,15 @@ pub enum Command {
     DropDependency { task: ServerTaskId },
     /// What follows by itself: the agent's state is brought in line with what it waits for.
     Align,
+}
+
+/// What was looked at of a claim that could not be verified.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UnverifiedWork {
+    /// What Waypost itself has found.
+    pub report: TaskReport,
+    pub commit: Option<String>,
+    pub diff: Option<ReviewedDiff>,
 }
 
 /// What the configuration says about signals.

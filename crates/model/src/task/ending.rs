@@ -46,6 +46,7 @@ impl TaskFile {
         topics.extend(self.pauses.limit.iter().map(|_| TaskTopic::Limit.into()));
         let quarantine = self.pauses.person.as_ref().filter(|it| it.by == Actor::Waypost);
         topics.extend(quarantine.map(|_| TaskTopic::Quarantine(self.attempt_number()).into()));
+        topics.extend(self.is_misunderstood.then(|| TaskTopic::Malformed.into()));
         let settled = topics.into_iter().map(|topic| Effect::Settle { topic });
         let limit = self.pauses.limit.as_ref().filter(|it| it.until.is_some());
         let timer = limit.map(|_| Effect::CancelTimer { topic: TaskTopic::Limit.into() });

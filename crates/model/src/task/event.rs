@@ -7,7 +7,7 @@ use super::{
     fields::{TaskChange, TaskFields, TaskShape},
     item::ItemKey,
     pause::PersonPause,
-    review::{EscalationChoice, TaskReport, TaskReview},
+    review::{EscalatedWork, EscalationChoice, TaskReport, TaskReview},
     signal::TaskSignal,
     state::{LostCause, RetriedTask},
 };
@@ -116,6 +116,9 @@ pub enum Event {
     Escalated {
         claim: u32,
         why: String,
+        /// What a person who accepts it reviews.
+        #[serde(default, skip_serializing_if = "EscalatedWork::is_none")]
+        work: EscalatedWork,
     },
     EscalationDecided {
         claim: u32,
@@ -154,6 +157,8 @@ pub enum Event {
     Declined {
         item: ItemKey,
         by: Actor,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        why: String,
     },
     Told {
         text: String,

@@ -7,6 +7,7 @@ use super::{
     item::{ITEMS_MAX, ItemKey, ItemWant},
     signal::{MalformedBlock, ProblemRecovery, SpokenProblem, SpokenSignal, TaskSignal},
     state::TaskFile,
+    topic::TaskTopic,
     work::prefixed,
 };
 use crate::{
@@ -55,13 +56,21 @@ impl TaskFile {
         for SpokenSignal { offset, signal } in taken {
             let key = ItemKey { attempt, offset: *offset };
             let incoming = Incoming { key, signal, limits, now };
-            let one = self.take(&incoming, open, claimed);
+            let one = self.corrected(self.take(&incoming, open, claimed));
             open += usize::from(one.events.iter().any(opens_item));
             claimed |= one.events.iter().any(|it| matches!(it, Event::Claimed { .. }));
             all.events.extend(one.events);
             all.effects.extend(one.effects);
         }
         all
+    }
+
+    /// An agent that is understood again needs nobody to look at what it said before.
+    fn corrected(&self, decision: Decision<Event>) -> Decision<Event> {
+        match self.is_misunderstood && !decision.events.iter().any(is_malformed) {
+            true => decision.with(Effect::Settle { topic: TaskTopic::Malformed.into() }),
+            false => decision,
+        }
     }
 
     fn take(&self, incoming: &Incoming<'_>, open: usize, claimed: bool) -> Decision<Event> {
@@ -92,7 +101,7 @@ impl TaskFile {
             }
             TaskSignal::Problem(problem) => self.problem(incoming, problem),
             TaskSignal::Malformed(block) => {
-                let ask = Effect::Ask(ask::malformed(&self.id, incoming.key, block));
+                let ask = Effect::Ask(ask::malformed(&self.id, block));
                 Decision::events([incoming.as_said()]).with(ask)
             }
         }
@@ -141,7 +150,7 @@ impl TaskFile {
     fn malformed(&self, incoming: &Incoming<'_>, block: &str, why: &str) -> Decision<Event> {
         let (block, why) = (block.to_owned(), why.to_owned());
         let malformed = MalformedBlock { block, why, text: String::new() };
-        let ask = Effect::Ask(ask::malformed(&self.id, incoming.key, &malformed));
+        let ask = Effect::Ask(ask::malformed(&self.id, &malformed));
         Decision::events([incoming.heard(TaskSignal::Malformed(malformed))]).with(ask)
     }
 
@@ -188,6 +197,10 @@ impl TaskFile {
 fn is_fatal(signal: &TaskSignal) -> bool {
     let TaskSignal::Problem(problem) = signal else { return false };
     problem.is_fatal || problem.recovery == Some(ProblemRecovery::CheckpointAndFail)
+}
+
+fn is_malformed(event: &Event) -> bool {
+    matches!(event, Event::Heard { signal: TaskSignal::Malformed(_), .. })
 }
 
 fn opens_item(event: &Event) -> bool {

@@ -162,6 +162,7 @@ impl TaskFile {
     pub(super) fn decline(
         &self,
         key: ItemKey,
+        why: &str,
         asked: &Asked<'_>,
     ) -> Result<Decision<Event>, Rejected> {
         let by = asked.by;
@@ -171,11 +172,12 @@ impl TaskFile {
         let Some(item) = self.items.get(&key) else {
             return if by.is_person() { Err(self.not_asked()) } else { Ok(Decision::nothing()) };
         };
-        let declined = Event::Declined { item: key, by: by.clone() };
+        let declined = Event::Declined { item: key, by: by.clone(), why: why.to_owned() };
         if item.want.is_required() {
+            let because = if why.is_empty() { String::new() } else { format!(" ({why})") };
             let reason = match &item.want {
-                ItemWant::Value(value) => format!("{} was declined", value.name),
-                ItemWant::Answer(question) => format!("declined: {}", question.question),
+                ItemWant::Value(value) => format!("{} was declined{because}", value.name),
+                ItemWant::Answer(question) => format!("declined: {}{because}", question.question),
             };
             let failed = self.failed(Trigger::FatalError, &reason, asked.now);
             return Ok(super::work::prefixed([declined], failed));
@@ -236,7 +238,7 @@ impl TaskFile {
         if !by.is_person() {
             return Err(Rejected::reserved("resuming what was paused"));
         }
-        if self.status != ServerTaskStatus::InProgress || self.pauses.is_none() {
+        if !self.is_alive() || self.pauses.is_none() {
             return Err(self.unfit("resumed", "it is not paused"));
         }
         if self.pauses.person.is_none() {
@@ -287,8 +289,39 @@ impl TaskFile {
             held.then(|| Effect::Account(accounts::Command::Hold { parked: parked.clone() }));
         let asks = parked.cause.is_asked_once() || parked.cause == ParkCause::Budget;
         let ask = asks.then(|| Effect::Ask(ask::limit(&self.id, parked)));
+        // What is told of a hindrance does not hold for this.
+        let is_told = !asks && self.hindrance().is_some();
+        let settled = is_told.then(|| Effect::Settle { topic: topic() });
         let decision = Decision::events([Event::Limited { parked: parked.clone() }]);
-        timer.into_iter().chain(held).chain(ask).fold(decision, Decision::with)
+        timer.into_iter().chain(held).chain(ask).chain(settled).fold(decision, Decision::with)
+    }
+
+    /// It cannot be begun or gone on with as things are set up. That waits for what else holds it.
+    pub(super) fn hinder(&self, why: &str, next: &[NextStep]) -> Decision<Event> {
+        let is_open = self.is_alive() || self.status == ServerTaskStatus::Pending;
+        let limit = self.pauses.limit.as_ref();
+        let is_known = limit.is_some_and(|it| it.cause != ParkCause::SetUp || it.why == why);
+        if !is_open || is_known {
+            return Decision::nothing();
+        }
+        let parked = Parked {
+            until: None,
+            cause: ParkCause::SetUp,
+            why: why.to_owned(),
+            agent: String::new(),
+            in_a_row: self.limits_in_a_row,
+            trouble: None,
+        };
+        let ask = Effect::Ask(ask::hindrance(&self.id, &parked, next));
+        Decision::events([Event::Limited { parked }]).with(ask)
+    }
+
+    /// It can be set up.
+    pub(super) fn end_hindrance(&self) -> Decision<Event> {
+        match self.hindrance() {
+            Some(_) => self.limit_ended(Decision::nothing(), &Actor::Waypost),
+            None => Decision::nothing(),
+        }
     }
 
     /// Holds the agent if all that it may spend is spent.

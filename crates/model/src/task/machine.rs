@@ -8,7 +8,7 @@ use super::{
     item::{ItemKey, ItemWant, OpenItem},
     message::{MessageBody, TaskMessage},
     phase::Verification,
-    review::{ClaimStage, EscalationChoice, PhaseClaim},
+    review::{ClaimStage, EscalatedWork, EscalationChoice, PhaseClaim},
     row::TaskRow,
     signal::{TaskSignal, ValueRequest},
     state::{ServedTask, TaskFile},
@@ -85,8 +85,11 @@ impl Machine for ServedTask {
         Ok(Consequence { commands, permit: self.permit_of(answer) })
     }
 
-    fn holds(&self, _topic: &Topic) -> Option<usize> {
-        self.file().filter(|file| !file.is_over()).map(|_| 1)
+    /// What a person is only told of holds nothing: the agent goes on meanwhile.
+    fn holds(&self, topic: &Topic) -> Option<usize> {
+        let is_told =
+            matches!(TaskTopic::read(topic), Some(TaskTopic::Malformed | TaskTopic::Notice(_)));
+        self.file().filter(|file| !file.is_over() && !is_told).map(|_| 1)
     }
 
     fn due(&self, topic: &Topic) -> Option<Command> {
@@ -121,7 +124,7 @@ fn command_of(answer: &Answer<'_>) -> Option<Command> {
     let (text, reply) = (answer.text.to_owned(), answer.reply);
     Some(match (TaskTopic::read(answer.topic)?, reply) {
         (TaskTopic::Item(item), Reply::Provide) => Command::Provide { item },
-        (TaskTopic::Item(item), Reply::Decline(_)) => Command::Decline { item },
+        (TaskTopic::Item(item), Reply::Decline(why)) => Command::Decline { item, why: why.clone() },
         (TaskTopic::Item(item), _) => Command::Answer { key: item.to_string(), text },
         (TaskTopic::Prompt(key), _) => Command::Answer { key, text },
         (TaskTopic::Review(version), Reply::Approve) => Command::Approve { version: Some(version) },
@@ -138,7 +141,7 @@ fn command_of(answer: &Answer<'_>) -> Option<Command> {
             };
             Command::Decide { claim, choice, text: reply.text().to_owned() }
         }
-        (TaskTopic::Malformed(_) | TaskTopic::Notice(_), Reply::Answer(text)) => {
+        (TaskTopic::Malformed | TaskTopic::Notice(_), Reply::Answer(text)) => {
             Command::Tell { text: text.clone() }
         }
         (TaskTopic::Dependency(task), _) if answer.is(ask::DROP) => {
@@ -174,6 +177,8 @@ impl Command {
                 | Self::Verify { .. }
                 | Self::GiveUpVerifying { .. }
                 | Self::Limit { .. }
+                | Self::Hinder { .. }
+                | Self::EndHindrance
                 | Self::Quarantine { .. }
                 | Self::Checkpoint { .. }
                 | Self::LoseDependency { .. }
@@ -210,7 +215,7 @@ impl TaskFile {
             }
             Command::Answer { key, text } => self.answer(key, text, by)?,
             Command::Provide { item } => self.provide(*item, by)?,
-            Command::Decline { item } => self.decline(*item, asked)?,
+            Command::Decline { item, why } => self.decline(*item, why, asked)?,
             Command::Tell { text } => self.tell(text, by)?,
             Command::Pause { why } => self.pause(why, asked)?,
             Command::TakeOver => self.take_over(asked)?,
@@ -256,10 +261,12 @@ impl TaskFile {
                     diff: diff.as_ref(),
                     escalation_timeout: *escalation_timeout,
                 }),
-            Command::GiveUpVerifying { claim, why, escalation_timeout } => {
-                self.give_up_verifying(*claim, why, *escalation_timeout)
+            Command::GiveUpVerifying { claim, why, seen, escalation_timeout } => {
+                self.give_up_verifying(*claim, (why, seen), *escalation_timeout)
             }
             Command::Limit { attempt, parked } => self.limit(*attempt, parked),
+            Command::Hinder { why, next } => self.hinder(why, next),
+            Command::EndHindrance => self.end_hindrance(),
             Command::Quarantine { attempt, why, kept } => {
                 self.quarantine(*attempt, (why, kept.as_deref()), now)
             }
@@ -360,7 +367,7 @@ impl TaskFile {
                 }
                 self.values.insert(name);
             }
-            Event::Declined { item, .. } => self.note_declined(item),
+            Event::Declined { item, why, .. } => self.note_declined(item, why),
             Event::Paused { pause } => self.pauses.person = Some(pause),
             Event::Quarantined { pause, .. } => {
                 self.pauses.person = Some(pause);
@@ -405,7 +412,11 @@ impl TaskFile {
                 self.claim = None;
                 self.tell_agent(MessageBody::Rework { phase, findings, rework, limit });
             }
-            Event::Escalated { .. } => self.set_stage(ClaimStage::Escalated),
+            Event::Escalated { work, .. } => {
+                self.set_stage(ClaimStage::Escalated);
+                self.escalated = work;
+            }
+            Event::EscalationDecided { .. } => self.escalated = EscalatedWork::default(),
             Event::ReviewOpened { review } => {
                 self.set_stage(ClaimStage::InReview);
                 self.review_count = review.version;
@@ -458,6 +469,7 @@ impl TaskFile {
         if let Some(attempt) = &mut self.attempt {
             attempt.heard_to = attempt.heard_to.max(key.offset.saturating_add(1));
         }
+        self.is_misunderstood = matches!(signal, TaskSignal::Malformed(_));
         let want = match signal {
             TaskSignal::ValueWanted(ValueRequest { name, kind, .. })
                 if self.values.contains(&name) =>
@@ -485,14 +497,14 @@ impl TaskFile {
         self.tell_agent(MessageBody::Answered { item, question, answer, is_default });
     }
 
-    fn note_declined(&mut self, item: ItemKey) {
+    fn note_declined(&mut self, item: ItemKey, why: String) {
         match self.items.remove(&item).map(|it| it.want) {
             Some(ItemWant::Answer(asked)) => {
                 let question = asked.question;
-                self.tell_agent(MessageBody::Unanswered { item, question });
+                self.tell_agent(MessageBody::Unanswered { item, question, why });
             }
             Some(ItemWant::Value(ValueRequest { name, default, .. })) => {
-                self.tell_agent(MessageBody::ValueDeclined { item, name, default });
+                self.tell_agent(MessageBody::ValueDeclined { item, name, default, why });
             }
             None => {}
         }
@@ -512,7 +524,7 @@ impl TaskFile {
     fn clear_waiting(&mut self) {
         self.items.clear();
         self.trail.asked.clear();
-        (self.claim, self.review) = (None, None);
-        self.pauses.limit = None;
+        (self.claim, self.review, self.is_misunderstood) = (None, None, false);
+        (self.pauses.limit, self.escalated) = (None, EscalatedWork::default());
     }
 }

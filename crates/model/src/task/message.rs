@@ -30,7 +30,12 @@ pub enum MessageBody {
         is_default: bool,
     },
     /// A question without a default got no answer in time, or the person would not say.
-    Unanswered { item: ItemKey, question: String },
+    Unanswered {
+        item: ItemKey,
+        question: String,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        why: String,
+    },
     /// A value is in the environment from now on; its name, never the value.
     ValueProvided { item: ItemKey, kind: WantedKind, name: String },
     /// A value that was not required is not given: go on with the default, or without.
@@ -39,6 +44,8 @@ pub enum MessageBody {
         name: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         default: Option<String>,
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        why: String,
     },
     /// The phase does not hold yet.
     Rework { phase: u32, findings: Vec<String>, rework: u32, limit: u32 },

@@ -47,7 +47,7 @@ mod work;
 pub use agent::{AGENT_STATES, may_move};
 pub use attempt::{AttemptLife, AttemptPlan, ExitCause, TaskAttempt, TaskWorkspace, WorkspaceKind};
 pub use checkpoint::{CheckpointReason, CheckpointTaken, NEWEST_KEPT, TaskCheckpoint};
-pub use command::{Command, SignalLimits};
+pub use command::{Command, SignalLimits, UnverifiedWork};
 pub use ending::CANCELLED;
 pub use event::{Event, MoveFacts};
 pub use fields::{
@@ -57,7 +57,7 @@ pub use fields::{
 pub use item::{BadItemKey, ITEMS_MAX, ItemKey, ItemWant, OpenItem};
 pub use message::{MessageBody, TaskMessage};
 pub use pause::{PersonPause, TaskPauses};
-pub use review::{ClaimStage, EscalationChoice, PhaseClaim, TaskReport, TaskReview};
+pub use review::{ClaimStage, EscalatedWork, EscalationChoice, PhaseClaim, TaskReport, TaskReview};
 pub use row::TaskRow;
 pub use signal::{
     MalformedBlock, ProblemRecovery, QuestionCategory, SpokenProblem, SpokenQuestion, SpokenSignal,

@@ -2,8 +2,9 @@
 
 use super::{
     ask,
+    command::UnverifiedWork,
     event::{Event, MoveFacts},
-    review::{ClaimStage, EscalationChoice, PhaseClaim, TaskReport, TaskReview},
+    review::{ClaimStage, EscalatedWork, EscalationChoice, PhaseClaim, TaskReport, TaskReview},
     state::TaskFile,
     topic::TaskTopic,
     work::prefixed,
@@ -50,20 +51,24 @@ impl TaskFile {
             return prefixed([verified], again);
         }
         let why = format!("phase {phase} did not hold after {limit} reworks");
-        let escalated = self.escalate(claim, &why, report, *escalation_timeout);
+        let (commit, diff) = (commit.map(str::to_owned), diff.cloned());
+        let work = EscalatedWork { report: None, commit, diff };
+        let escalated = self.escalate(claim, (&why, report), work, *escalation_timeout);
         prefixed([verified], escalated)
     }
 
     pub(super) fn give_up_verifying(
         &self,
         number: u32,
-        why: &str,
+        (why, seen): (&str, &UnverifiedWork),
         timeout: Option<Duration>,
     ) -> Decision<Event> {
         let Some(claim) = self.unverified().filter(|it| it.number == number) else {
             return Decision::nothing();
         };
-        self.escalate(claim, why, &TaskReport::default(), timeout)
+        let UnverifiedWork { report, commit, diff } = seen.clone();
+        let work = EscalatedWork { report: Some(report), commit, diff };
+        self.escalate(claim, (why, &seen.report), work, timeout)
     }
 
     /// The findings go back to the agent.
@@ -82,12 +87,12 @@ impl TaskFile {
     fn escalate(
         &self,
         claim: &PhaseClaim,
-        why: &str,
-        report: &TaskReport,
+        (why, report): (&str, &TaskReport),
+        work: EscalatedWork,
         timeout: Option<Duration>,
     ) -> Decision<Event> {
         let question = ask::escalation(self, claim, (why, report), timeout);
-        let event = Event::Escalated { claim: claim.number, why: why.to_owned() };
+        let event = Event::Escalated { claim: claim.number, why: why.to_owned(), work };
         Decision::events([event]).with(Effect::Ask(question))
     }
 
@@ -96,7 +101,7 @@ impl TaskFile {
             version: self.review_count + 1,
             phase,
             report: report.clone(),
-            is_accepted: !report.is_passed,
+            is_accepted: !report.is_passed || !self.escalated.is_none(),
             commit: commit.map(str::to_owned),
             since: self.end_of_phase_before(),
         }
@@ -221,7 +226,8 @@ impl TaskFile {
             };
         };
         let decided = Event::EscalationDecided { claim: number, choice, by: by.clone() };
-        let report = self.report.clone().unwrap_or_default();
+        let EscalatedWork { report, commit, diff } = &self.escalated;
+        let report = report.clone().or_else(|| self.report.clone()).unwrap_or_default();
         let decision = match choice {
             EscalationChoice::Retry => {
                 let said = (!text.is_empty()).then(|| text.to_owned());
@@ -229,8 +235,10 @@ impl TaskFile {
                 self.rework(claim.phase, findings, (0, Policy::of(Scope::Rework).limit))
             }
             EscalationChoice::Accept => {
-                let newest = self.checkpoints.last().and_then(|it| it.taken.commit.as_deref());
-                self.open_review(self.next_review(claim.phase, &report, newest), None)
+                let newest = || self.checkpoints.last().and_then(|it| it.taken.commit.as_deref());
+                let review =
+                    self.next_review(claim.phase, &report, commit.as_deref().or_else(newest));
+                self.open_review(review, diff.as_ref())
             }
             EscalationChoice::Fail => {
                 let reason = format!("phase {} did not hold", claim.phase);

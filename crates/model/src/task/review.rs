@@ -1,6 +1,6 @@
 //! The end of a phase: the agent's claim, what a verification found, the person's review.
 
-use crate::inbox::{ReviewedFile, VerificationFinding};
+use crate::inbox::{ReviewedDiff, ReviewedFile, VerificationFinding};
 use serde::{Deserialize, Serialize};
 
 /// An agent says that a phase is complete.
@@ -56,6 +56,26 @@ pub struct TaskReview {
     pub commit: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
+}
+
+/// What there is of a claim that did not hold, for the review of a person who accepts it as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EscalatedWork {
+    /// None: what the verification reported holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<TaskReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// What has changed since the phase before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<ReviewedDiff>,
+}
+
+impl EscalatedWork {
+    pub(super) fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// How a person decides about a claim that did not hold.

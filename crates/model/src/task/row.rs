@@ -36,6 +36,12 @@ pub struct TaskRow {
     pub progress: u32,
     #[serde(default)]
     pub paused_by: Option<PausedBy>,
+    /// Whether a person's pause waits until its agent would go on.
+    #[serde(default)]
+    pub is_to_be_paused: bool,
+    /// Why it cannot be begun or gone on with as things are set up.
+    #[serde(default)]
+    pub hindrance: Option<String>,
     /// How many questions, values and prompts it waits for.
     #[serde(default)]
     pub open: u32,
@@ -67,6 +73,8 @@ impl TaskRow {
             phases: file.shape.total(),
             progress: file.progress(),
             paused_by: file.paused_by(),
+            is_to_be_paused: file.is_to_be_paused(),
+            hindrance: file.hindrance().map(|it| it.why.clone()),
             open: u32::try_from(file.items.len() + file.trail.asked.len()).unwrap_or(u32::MAX),
             dependencies: dependencies.clone(),
             reason: file.reason.clone(),

@@ -7,7 +7,7 @@ use super::{
     item::{ItemKey, OpenItem},
     message::TaskMessage,
     pause::TaskPauses,
-    review::{ClaimStage, PhaseClaim, TaskReport, TaskReview},
+    review::{ClaimStage, EscalatedWork, PhaseClaim, TaskReport, TaskReview},
 };
 use crate::{
     actor::Actor,
@@ -16,7 +16,7 @@ use crate::{
         server::{AgentStatus, ServerTaskStatus},
     },
     inbox::LineComment,
-    run::Trail,
+    run::{ParkCause, Parked, Trail},
     time::Time,
 };
 use serde::{Deserialize, Serialize};
@@ -64,12 +64,18 @@ pub struct TaskFile {
     pub items: BTreeMap<ItemKey, OpenItem>,
     /// The names of the values that were provided.
     pub values: BTreeSet<String>,
+    /// Whether the last of what its agent said could not be understood, and a person can see so.
+    #[serde(default)]
+    pub is_misunderstood: bool,
     /// What the agent is told, those of the present phase; and how many were handed over.
     pub messages: Vec<TaskMessage>,
     pub message_count: u32,
     pub delivered: u32,
     pub claim: Option<PhaseClaim>,
     pub claim_count: u32,
+    /// What there is of a claim that was escalated, until a person has decided.
+    #[serde(default)]
+    pub escalated: EscalatedWork,
     /// Reworks of the present phase since it began or since a person asked for changes.
     pub reworks: u32,
     /// What the newest verification of the present phase came to.
@@ -179,6 +185,8 @@ impl TaskFile {
             delivered: 0,
             claim: None,
             claim_count: 0,
+            escalated: EscalatedWork::default(),
+            is_misunderstood: false,
             reworks: 0,
             report: None,
             review: None,
@@ -206,6 +214,22 @@ impl TaskFile {
         self.pauses.person.as_ref().is_some_and(|pause| pause.is_taken)
     }
 
+    /// Why it cannot be begun or gone on with as things are set up, if that is so.
+    pub fn hindrance(&self) -> Option<&Parked> {
+        self.pauses.limit.as_ref().filter(|it| it.cause == ParkCause::SetUp)
+    }
+
+    /// Whether nothing but that holds it: then it is tried again and again.
+    fn is_tried(&self) -> bool {
+        self.hindrance().is_some() && self.pauses.person.is_none()
+    }
+
+    /// Whether a person's pause waits until its agent would go on: what waits does so already.
+    pub fn is_to_be_paused(&self) -> bool {
+        let waits = !matches!(self.agent, AgentStatus::Paused | AgentStatus::Idle);
+        self.is_alive() && self.pauses.person.is_some() && waits
+    }
+
     /// Whether it waits for a person because an attempt went past the hook.
     pub fn is_quarantined(&self) -> bool {
         self.pauses.person.as_ref().is_some_and(|pause| pause.by == Actor::Waypost)
@@ -231,7 +255,8 @@ impl TaskFile {
         let works = match self.agent {
             AgentStatus::Running => true,
             // A pause that came before its first process takes hold at once.
-            AgentStatus::Idle => self.pauses.is_none(),
+            AgentStatus::Idle => self.pauses.is_none() || self.is_tried(),
+            AgentStatus::Paused => self.is_tried(),
             _ => false,
         };
         self.status == ServerTaskStatus::InProgress && works

@@ -14,8 +14,8 @@ pub enum TaskTopic {
     Review(u32),
     /// The claim that did not hold.
     Escalation(u32),
-    /// A block that could not be understood.
-    Malformed(ItemKey),
+    /// What its agent said last and could not be understood: one entry, however often.
+    Malformed,
     /// An error that the agent wants a person to know of.
     Notice(ItemKey),
     /// A named task that will never be completed.
@@ -34,7 +34,8 @@ impl TaskTopic {
             "prompt" => Self::Prompt(rest.to_owned()),
             "review" => Self::Review(rest.parse().ok()?),
             "escalation" => Self::Escalation(rest.parse().ok()?),
-            "malformed" => Self::Malformed(rest.parse().ok()?),
+            // Earlier versions had an entry for each block.
+            "malformed" => Self::Malformed,
             "notice" => Self::Notice(rest.parse().ok()?),
             "dependency" => Self::Dependency(rest.parse().ok()?),
             "limit" => Self::Limit,
@@ -51,7 +52,7 @@ impl From<TaskTopic> for Topic {
             TaskTopic::Prompt(key) => format!("prompt/{key}"),
             TaskTopic::Review(version) => format!("review/{version}"),
             TaskTopic::Escalation(claim) => format!("escalation/{claim}"),
-            TaskTopic::Malformed(key) => format!("malformed/{key}"),
+            TaskTopic::Malformed => "malformed".to_owned(),
             TaskTopic::Notice(key) => format!("notice/{key}"),
             TaskTopic::Dependency(task) => format!("dependency/{task}"),
             TaskTopic::Limit => "limit".to_owned(),

@@ -46,7 +46,8 @@ impl TaskFile {
             trigger: Trigger::Assign,
             facts,
         };
-        Ok(Decision::events([Event::Assigned { plan, workspace }, moved, begun]))
+        let assigned = Decision::events([Event::Assigned { plan, workspace }, moved, begun]);
+        Ok(self.freed(assigned))
     }
 
     /// The phase with which the work begins: that of the checkpoint that it goes on from, else the
@@ -90,7 +91,13 @@ impl TaskFile {
             _ if self.restarts > 0 => Some(moved(None, Trigger::Recovered)),
             _ => None,
         };
-        Decision::events([Event::Launched { attempt }].into_iter().chain(moved))
+        self.freed(Decision::events([Event::Launched { attempt }].into_iter().chain(moved)))
+    }
+
+    /// What was set up is not hindered any more.
+    fn freed(&self, decision: Decision<Event>) -> Decision<Event> {
+        let Decision { events, effects } = self.end_hindrance();
+        effects.into_iter().fold(prefixed(events, decision), Decision::with)
     }
 
     pub(super) fn converse(&self, attempt: u32, conversation: &Conversation) -> Decision<Event> {
@@ -101,7 +108,8 @@ impl TaskFile {
     }
 
     /// A process that ended by itself while its agent was to work is one of the restarts; one that
-    /// ended while its agent waited is simply started again when it goes on.
+    /// ended while its agent waited is simply started again when it goes on. One that could not be
+    /// started is no failure of the agent's: what it lacks is told by `Hinder`.
     pub(super) fn exit(
         &self,
         (attempt, cause): (u32, ExitCause),
@@ -112,7 +120,8 @@ impl TaskFile {
         if newest.is_none() {
             return Decision::nothing();
         }
-        let is_counted = cause != ExitCause::Asked && self.wants_agent();
+        let has_failed = matches!(cause, ExitCause::Itself | ExitCause::Stalled);
+        let is_counted = has_failed && self.wants_agent();
         let exited = |not_before| {
             let why = why.to_owned();
             Event::Exited { attempt, cause, why, is_counted, not_before }

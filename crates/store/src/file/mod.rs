@@ -269,7 +269,7 @@ pub fn remove_durably(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Makes an empty file beside `target` for another program to fill, and returns its path.
-pub(crate) fn create_empty(target: &Path, mode: u32) -> Result<PathBuf, StoreError> {
+pub fn create_empty(target: &Path, mode: u32) -> Result<PathBuf, StoreError> {
     let mut temp = Temp::written(target, &[], mode)?;
     temp.disarm();
     Ok(temp.path().to_owned())

@@ -49,6 +49,12 @@ pub(super) fn answer(ask: &Ask, line: &Value, answer: &Answer) -> Result<String,
     Ok(respond(json!({"subtype": "success", "request_id": id, "response": decision})))
 }
 
+/// A call that is said back with a mark in the place of a secret cannot be allowed.
+pub(super) fn impossible(ask: &Ask, line: &Value) -> Option<&'static str> {
+    let is_call = ask.kind == AskKind::Permission && has_mark(&line["request"]["input"]);
+    is_call.then_some(CLEAR_SECRET)
+}
+
 pub(super) fn want(ask: &Ask, line: &Value) -> Want {
     let input = &line["request"]["input"];
     let path = |name: &str| input[name].as_str().map(str::to_owned).into_iter().collect();

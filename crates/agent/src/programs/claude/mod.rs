@@ -220,6 +220,10 @@ impl Dialect for Claude {
         Some(answer::interrupt(number))
     }
 
+    fn impossible(&self, ask: &Ask, line: &Value) -> Option<&'static str> {
+        answer::impossible(ask, line)
+    }
+
     fn answer_line(&self, ask: &Ask, line: &Value, given: &Answer) -> Result<String, Unanswerable> {
         answer::answer(ask, line, given)
     }

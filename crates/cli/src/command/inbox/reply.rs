@@ -3,7 +3,7 @@
 use super::{choose, entry_id, show_question};
 use crate::{
     Context,
-    command::{open, say_notices},
+    command::{open, say_notices, text::read_text},
     data::Answered,
     error::CliError,
     spelling,
@@ -11,19 +11,18 @@ use crate::{
 use serde::Deserialize;
 use std::{
     fs,
-    io::{self, IsTerminal as _, Read as _},
+    io::{self, IsTerminal as _},
     path::{Path, PathBuf},
     process::ExitCode,
 };
 use waypost_engine::{GivenReply, Project, RecordedReply, answer};
 use waypost_model::{
-    code::Code,
     id::EntryId,
-    inbox::{LineComment, Reply, ReplyVerb},
+    inbox::{LineComment, REPLY_BYTES_MAX, Reply, ReplyVerb},
 };
 
-/// The most that is read as one reply; what is longer is refused, not cut.
-const READ_MAX: u64 = 1 << 20;
+/// The most that is read as a request for changes: a reply with JSON around it.
+const CHANGES_BYTES_MAX: usize = 2 * REPLY_BYTES_MAX;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ReplyArgs {
@@ -61,7 +60,7 @@ pub(super) fn answer(context: &Context, args: &ReplyArgs) -> Result<ExitCode, Cl
     let mut project = open(context)?;
     let id = entry_id(&args.id)?;
     if args.text.is_some() || args.file.is_some() || !io::stdin().is_terminal() {
-        let text = text_of(context, args)?;
+        let text = text_of(context, args, REPLY_BYTES_MAX)?;
         return give(context, &mut project, &id, (Reply::Answer(text), args.version));
     }
     let entry = project.inbox()?.find(&id)?.clone();
@@ -90,7 +89,7 @@ pub(super) fn plain(
     let id = entry_id(&args.id)?;
     let text = match (&args.text, &args.file) {
         (None, None) => String::new(),
-        _ => text_of(context, args)?,
+        _ => text_of(context, args, REPLY_BYTES_MAX)?,
     };
     give(context, &mut project, &id, (Reply::new(verb, text), args.version))
 }
@@ -105,7 +104,7 @@ pub(super) fn changes(context: &Context, args: &ChangesArgs) -> Result<ExitCode,
     let mut project = open(context)?;
     let id = entry_id(&args.reply.id)?;
     let is_read = args.reply.text.is_none();
-    let written = text_of(context, &args.reply)?;
+    let written = text_of(context, &args.reply, CHANGES_BYTES_MAX)?;
     let RequestedChanges { text, mut comments } = match is_read {
         true => RequestedChanges::read(&written)?,
         false => RequestedChanges { text: written, comments: Vec::new() },
@@ -181,29 +180,25 @@ pub(super) fn say(
 }
 
 /// The text as an argument, in a file or on standard input.
-fn text_of(context: &Context, args: &ReplyArgs) -> Result<String, CliError> {
+fn text_of(context: &Context, args: &ReplyArgs, max: usize) -> Result<String, CliError> {
     match (&args.text, &args.file) {
         (Some(text), _) => Ok(text.clone()),
-        (None, Some(path)) => read(context, path),
-        (None, None) => read(context, Path::new("-")),
+        (None, Some(path)) => read(context, path, max),
+        (None, None) => read(context, Path::new("-"), max),
     }
 }
 
-pub(super) fn read(context: &Context, path: &Path) -> Result<String, CliError> {
-    let unreadable =
-        |error: io::Error| CliError::bad_input("cannot read the answer").because(&error);
-    let mut text = String::new();
-    let read = match path.as_os_str() == "-" {
-        true => io::stdin().take(READ_MAX + 1).read_to_string(&mut text),
-        false => fs::File::open(context.path(path))
-            .and_then(|file| file.take(READ_MAX + 1).read_to_string(&mut text)),
-    };
-    match read.map_err(unreadable)? {
-        length if length as u64 > READ_MAX => {
-            Err(CliError::new(Code::TooLarge, format!("an answer has at most {READ_MAX} bytes")))
-        }
-        _ => Ok(text),
+fn read(context: &Context, path: &Path, max: usize) -> Result<String, CliError> {
+    let what = "the answer";
+    if path.as_os_str() == "-" {
+        return read_text(io::stdin(), &what, max);
     }
+    let path = context.path(path);
+    let opened = fs::File::open(&path);
+    let opened = opened.map_err(|error| {
+        CliError::bad_input(format!("cannot read {}", path.display())).because(&error)
+    })?;
+    read_text(opened, &what, max)
 }
 
 #[cfg(test)]

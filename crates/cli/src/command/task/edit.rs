@@ -1,10 +1,9 @@
 //! Writing a task: `task new` and `task edit`.
 
 use super::{parse, told};
-use crate::{Context, error::CliError};
+use crate::{Context, command::text::read_text, error::CliError};
 use std::{
-    fs,
-    io::{self, Read as _},
+    fs, io,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -129,15 +128,14 @@ pub(super) fn priority(word: &str) -> Result<Priority, CliError> {
 
 /// A description from a file or from standard input.
 fn read(path: &Path) -> Result<String, CliError> {
+    let what = "the description";
     if path == Path::new("-") {
-        let mut text = String::new();
-        let limit = u64::try_from(DESCRIPTION_BYTES_MAX).unwrap_or(u64::MAX) + 1;
-        io::stdin().take(limit).read_to_string(&mut text)?;
-        return Ok(text);
+        return read_text(io::stdin(), &what, DESCRIPTION_BYTES_MAX);
     }
-    fs::read_to_string(path).map_err(|error| {
+    let opened = fs::File::open(path).map_err(|error| {
         CliError::new(Code::FileNotFound, format!("{} cannot be read: {error}", path.display()))
-    })
+    })?;
+    read_text(opened, &what, DESCRIPTION_BYTES_MAX)
 }
 
 pub(super) fn new(

@@ -157,7 +157,11 @@ pub(crate) fn run(context: &Context, args: &TaskArgs) -> Result<ExitCode, CliErr
             told(context, project, &id, "submitted")
         }
         TaskAction::Pause { id, reason } => {
-            give(context, project, id, (Command::Pause { why: reason.clone() }, "paused"))
+            let id = parse(id)?;
+            served::command(project, &id, Command::Pause { why: reason.clone() })?;
+            // What waits already stands still; the pause holds it when it would go on.
+            let is_later = served::file(project, &id)?.is_to_be_paused();
+            told(context, project, &id, if is_later { "is going to be paused" } else { "paused" })
         }
         TaskAction::Resume { id } => give(context, project, id, (Command::Resume, "resumed")),
         TaskAction::Cancel { id, reason } => {

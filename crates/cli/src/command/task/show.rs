@@ -116,7 +116,10 @@ pub(super) fn state_of(row: &TaskRow) -> String {
     let status = task_word(row.status);
     let agent = agent_word(row.agent_status);
     let phase = row.phase.map(|phase| format!(" {phase}/{}", row.phases)).unwrap_or_default();
-    match (status, agent) {
+    let shown = match (status, agent) {
+        ("pending" | "in_progress", _) if row.hindrance.is_some() => {
+            format!("{} and cannot be set up{phase}", status.replace('_', " "))
+        }
         ("in_progress", "paused") => match row.paused_by {
             Some(PausedBy::RateLimit) => format!("paused by a limit{phase}"),
             Some(PausedBy::User) | None => format!("paused{phase}"),
@@ -129,6 +132,10 @@ pub(super) fn state_of(row: &TaskRow) -> String {
         ("review", _) => format!("in review{phase}"),
         ("failed", _) if row.reason.as_deref() == Some("cancelled") => "cancelled".to_owned(),
         (other, _) => other.to_owned(),
+    };
+    match row.is_to_be_paused {
+        true => format!("{shown}, then paused"),
+        false => shown,
     }
 }
 
@@ -181,7 +188,8 @@ fn task_lines(file: &TaskFile, now: waypost_model::time::Time) -> Vec<String> {
         let step = file.current_step.as_deref().map(|it| format!(", step {it}"));
         add("phase", format!("{}{}", phase.name, step.unwrap_or_default()));
     }
-    if let Some(limit) = &file.pauses.limit {
+    add("cannot be set up", file.hindrance().map(|it| it.why.clone()).unwrap_or_default());
+    if let Some(limit) = file.pauses.limit.as_ref().filter(|_| file.hindrance().is_none()) {
         let until =
             limit.until.map(|until| format!(", goes on in {}", countdown(until.since(now))));
         add("limit", format!("{}{}", limit.why, until.unwrap_or_default()));

@@ -30,7 +30,15 @@ impl TaskRoom {
             if claim.is_none_or(|claim| claim.number != verification.claim) || tools.is_ending {
                 verification.halt()?;
             }
-            let command = verification.attend(project, now)?;
+            let command = match verification.attend(project, now) {
+                Ok(command) => command,
+                Err(error) => {
+                    // It is begun again from its first check.
+                    verification.halt()?;
+                    self.verification = None;
+                    return Err(error);
+                }
+            };
             let is_over = verification.is_over() || command.is_some();
             if let Some(command) = command {
                 self.tell(project, vec![command])?;
@@ -93,7 +101,9 @@ impl TaskRoom {
             return Ok(());
         }
         self.next_survey = now.plus(SURVEY_INTERVAL);
-        let order = kind::of(project, file)?.order(file.phase);
+        // Where its type is gone, that is told when it is needed.
+        let Ok(kind) = kind::of(project, file) else { return Ok(()) };
+        let order = kind.order(file.phase);
         let found = DeliverableSurvey::of(&order, &Self::workspace_folder(file));
         let is_known =
             found.steps_done == file.steps_done && found.current_step == file.current_step;

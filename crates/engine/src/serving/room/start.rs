@@ -52,15 +52,12 @@ impl TaskRoom {
             self.wake(now.plus(SLOT_INTERVAL));
             return Ok(());
         }
+        // What an attempt needs is looked for before there is one.
+        let agent = usable(project, &name)?;
+        kind::of(project, file)?;
         if !self.make(project, file)? {
             return Ok(());
         }
-        let agent = match agent::named(&project.setup, &name) {
-            Ok(agent) => agent,
-            Err(error) => {
-                return self.tell(project, vec![Command::Fail { why: error.to_string() }]);
-            }
-        };
         let conversation = self.resumable(file, &agent);
         let conversation = conversation.or_else(|| fresh_conversation(&agent));
         let plan = AttemptPlan {
@@ -145,11 +142,14 @@ impl TaskRoom {
         file: &TaskFile,
         now: Time,
     ) -> Result<(), EngineError> {
+        let Some(plan) = file.live_attempt().map(|it| it.plan.clone()) else { return Ok(()) };
+        usable(project, &plan.agent)?;
+        kind::of(project, file)?;
         if !self.make(project, file)? {
             return Ok(());
         }
-        let Some(plan) = file.live_attempt().map(|it| it.plan.clone()) else { return Ok(()) };
-        let Some(slot) = tools.slots.take()? else {
+        let slot = self.slot.take().map_or_else(|| tools.slots.take(), |slot| Ok(Some(slot)))?;
+        let Some(slot) = slot else {
             self.wake(now.plus(SLOT_INTERVAL));
             return Ok(());
         };
@@ -166,7 +166,8 @@ impl TaskRoom {
                 let (attempt, cause) = (plan.number, ExitCause::NotStarted);
                 self.folder.lower_fence()?;
                 let why = with_causes(&error);
-                self.tell(project, vec![Command::Exit { attempt, cause, why }])
+                self.tell(project, vec![Command::Exit { attempt, cause, why }])?;
+                Err(error)
             }
         }
     }
@@ -178,8 +179,7 @@ impl TaskRoom {
         (file, plan): (&TaskFile, &AttemptPlan),
         slot: agent::Slot,
     ) -> Result<TaskAgent, EngineError> {
-        let agent = agent::named(&project.setup, &plan.agent)?;
-        agent::require_key(&agent, project.root(), &project.caller.environment)?;
+        let agent = usable(project, &plan.agent)?;
         let known = plan.conversation.as_ref().map(|it| it.id.clone());
         let is_known = known.as_ref().is_some_and(|id| self.has_begun(id, plan.number - 1, &agent));
         let conversation = match known {
@@ -203,6 +203,15 @@ impl TaskRoom {
         };
         TaskAgent::start(project, launching, slot)
     }
+}
+
+/// The agent of a name, if it could be started now.
+pub(in crate::serving) fn usable(project: &Project, name: &str) -> Result<Agent, EngineError> {
+    let agent = agent::named(&project.setup, name)?;
+    let environment = &project.caller.environment;
+    agent.require_program(project.root(), environment)?;
+    agent::require_key(&agent, project.root(), environment)?;
+    Ok(agent)
 }
 
 /// A conversation whose name is ours to choose.

@@ -63,7 +63,7 @@ fn without_a_default_there_will_be_no_answer() {
     walk.now = walk.now.plus(HALF_AN_HOUR);
     let events = walk.give(&due(&walk), &Actor::Waypost).unwrap();
     let (id, by, reply) = ("q1".parse().unwrap(), Actor::Waypost, Reply::Decline(String::new()));
-    assert_eq!(events, [Event::Answered { id, by, reply: reply.clone() }]);
+    assert_eq!(events, [Event::Answered { id, by, reply: reply.clone(), remark: String::new() }]);
     assert_eq!(reply.told(), "There will be no answer.");
 }
 

@@ -109,13 +109,19 @@ fn a_reply_comes_back_from_the_journal_and_answers_of_earlier_versions_are_read(
     let changes = Reply::Changes { text: "more".into(), comments: vec![comment] };
     let replies = ReplyVerb::ALL.map(|verb| Reply::new(verb, "x")).into_iter().chain([changes]);
     for reply in replies {
-        let event = Event::Answered { id: "q1".parse().unwrap(), by: person(), reply };
+        let event = Event::Answered {
+            id: "q1".parse().unwrap(),
+            by: person(),
+            reply,
+            remark: String::new(),
+        };
         let text = serde_json::to_string(&event).unwrap();
         assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event, "{text}");
     }
     let earlier = r#"{"answered":{"id":"q1","by":"user:mina","text":"leave"}}"#;
     let id = "q1".parse().unwrap();
-    let want = Event::Answered { id, by: person(), reply: Reply::answer("leave") };
+    let want =
+        Event::Answered { id, by: person(), reply: Reply::answer("leave"), remark: String::new() };
     assert_eq!(serde_json::from_str::<Event>(earlier).unwrap(), want);
     assert_eq!(serde_json::to_string(&want).unwrap(), earlier);
 }

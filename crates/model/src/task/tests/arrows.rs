@@ -200,7 +200,7 @@ fn worlds() -> Vec<World> {
     let not_started = || {
         let mut world = World::idle(2);
         for number in 1..=3 {
-            world.give(&exit(number, ExitCause::NotStarted));
+            world.give(&exit(number, ExitCause::Itself));
             world.give(&Command::Engage { plan: plan(number + 1) });
         }
         world
@@ -255,7 +255,7 @@ fn moving_commands() -> Vec<Command> {
         choice(EscalationChoice::Fail),
         Command::Answer { key: "1-10".into(), text: "green".into() },
         Command::Provide { item: key(1, 10) },
-        Command::Decline { item: key(1, 10) },
+        Command::Decline { item: key(1, 10), why: String::new() },
         pause(),
         Command::Resume,
         Command::EndLimit,
@@ -263,7 +263,8 @@ fn moving_commands() -> Vec<Command> {
         Command::Fail { why: "no".into() },
         exit(1, ExitCause::Itself),
         exit(4, ExitCause::Itself),
-        exit(4, ExitCause::NotStarted),
+        Command::Hinder { why: "no such agent".into(), next: Vec::new() },
+        Command::EndHindrance,
         Command::Restore { checkpoint: 1 },
     ]
 }
@@ -326,10 +327,12 @@ fn any_command() -> impl Strategy<Value = Command> {
         2 => Just(changes("again")),
         2 => item.clone().prop_map(|item| Command::Answer { key: item.to_string(), text: "green".into() }),
         2 => item.clone().prop_map(|item| Command::Provide { item }),
-        1 => item.prop_map(|item| Command::Decline { item }),
+        1 => item.prop_map(|item| Command::Decline { item, why: String::new() }),
         2 => Just(pause()),
         2 => Just(Command::Resume),
         2 => Just(Command::EndLimit),
+        1 => Just(Command::Hinder { why: "no such agent".into(), next: Vec::new() }),
+        1 => Just(Command::EndHindrance),
         1 => Just(taken(CheckpointReason::Interval)),
         1 => (1..4_u32).prop_map(|checkpoint| Command::Restore { checkpoint }),
         1 => prop::bool::weighted(0.2).prop_map(|is| if is { cancel() } else { approve() }),

@@ -9,7 +9,7 @@ use crate::{
 
 command_variants!(Command: Create, Edit, Submit, Assign, Engage, Launch, Converse, Exit, Account,
     Deliver, Hear, Ask, Observe, Verify, GiveUpVerifying, Approve, RequestChanges, Decide, Answer,
-    Provide, Decline, Tell, Pause, TakeOver, Resume, Limit, EndLimit, Quarantine, Cancel, Fail, Retry, Archive,
+    Provide, Decline, Tell, Pause, TakeOver, Resume, Limit, EndLimit, Hinder, EndHindrance, Quarantine, Cancel, Fail, Retry, Archive,
     Delete, Checkpoint, Restore, LoseDependency, DropDependency, Align);
 
 fn states() -> Vec<(&'static str, World)> {
@@ -19,8 +19,7 @@ fn states() -> Vec<(&'static str, World)> {
         world
     };
     let mut escalated = World::verifying(2);
-    let why = "no verifier".to_owned();
-    escalated.give(&Command::GiveUpVerifying { claim: 1, why, escalation_timeout: None });
+    escalated.give(&give_up(1, "no verifier"));
     let mut completed = World::review(1);
     completed.person(&approve());
     vec![
@@ -39,6 +38,12 @@ fn states() -> Vec<(&'static str, World)> {
             running(&|it| {
                 let parked = parked(ParkCause::Limit, Some(it.now));
                 it.give(&Command::Limit { attempt: 1, parked });
+            }),
+        ),
+        (
+            "in_progress, cannot be set up",
+            running(&|it| {
+                it.give(&Command::Hinder { why: "no such agent".into(), next: Vec::new() });
             }),
         ),
         ("review", World::review(2)),
@@ -71,7 +76,6 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         counted: Usage::default(),
         wall: None,
     };
-    let why = String::new;
     let mut commands = vec![
         ("create", mina(), Command::Create { id: id(), fields: fields(), retry_of: None }),
         (
@@ -104,11 +108,7 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
         ),
         ("verify passed", engine(), verify(1, true)),
         ("verify failed", engine(), verify(1, false)),
-        (
-            "give up verifying",
-            engine(),
-            Command::GiveUpVerifying { claim: 1, why: why(), escalation_timeout: None },
-        ),
+        ("give up verifying", engine(), give_up(1, "")),
     ];
     commands.extend(later_commands());
     commands
@@ -128,7 +128,7 @@ fn later_commands() -> Vec<(&'static str, Actor, Command)> {
         ("decide fail", mina(), choose(EscalationChoice::Fail)),
         ("answer", mina(), Command::Answer { key: "1-10".into(), text: "green".into() }),
         ("provide", mina(), Command::Provide { item: key(1, 10) }),
-        ("decline", mina(), Command::Decline { item: key(1, 10) }),
+        ("decline", mina(), Command::Decline { item: key(1, 10), why: String::new() }),
         ("tell", mina(), Command::Tell { text: "quick".into() }),
         ("pause", mina(), pause()),
         ("take over", mina(), Command::TakeOver),
@@ -142,6 +142,8 @@ fn later_commands() -> Vec<(&'static str, Actor, Command)> {
             },
         ),
         ("end limit", engine(), Command::EndLimit),
+        ("hinder", engine(), Command::Hinder { why: why(), next: Vec::new() }),
+        ("end hindrance", engine(), Command::EndHindrance),
         ("quarantine", engine(), Command::Quarantine { attempt: 1, why: why(), kept: None }),
         ("cancel", mina(), cancel()),
         ("fail", engine(), Command::Fail { why: "no".into() }),

@@ -260,6 +260,12 @@ pub(super) fn verify(claim: u32, is_passed: bool) -> Command {
     }
 }
 
+/// The verification's agent did not answer.
+pub(super) fn give_up(claim: u32, why: &str) -> Command {
+    let (why, seen) = (why.to_owned(), Box::default());
+    Command::GiveUpVerifying { claim, why, seen, escalation_timeout: None }
+}
+
 pub(super) fn exit(attempt: u32, cause: ExitCause) -> Command {
     Command::Exit { attempt, cause, why: "killed".into() }
 }

@@ -1,7 +1,10 @@
 //! The end of a phase: verification, rework, escalation, review.
 
 use super::*;
-use crate::{code::Code, inbox::LineComment};
+use crate::{
+    code::Code,
+    inbox::{LineComment, ReviewedDiff, ReviewedFile},
+};
 use std::time::Duration;
 
 #[test]
@@ -50,7 +53,8 @@ fn an_escalation_fails_by_itself_only_after_its_timeout() {
     world.file();
     let escalation_timeout = Some(Duration::from_secs(60));
     let why = "its agent cannot be started".to_owned();
-    world.give(&Command::GiveUpVerifying { claim: 1, why, escalation_timeout });
+    let seen = Box::default();
+    world.give(&Command::GiveUpVerifying { claim: 1, why, seen, escalation_timeout });
     let asked = world.effects.iter().find_map(|it| match it {
         Effect::Ask(question) => question.otherwise.clone(),
         _ => None,
@@ -153,7 +157,7 @@ fn the_end_of_another_phase_is_malformed_and_fires_nothing() {
     world.say(10, complete(2));
     world.say(20, TaskSignal::CustomComplete {});
     assert_eq!(world.states().1, AgentStatus::Running);
-    assert_eq!(world.open_entries(), ["malformed/1-10", "malformed/1-20"]);
+    assert_eq!(world.open_entries(), ["malformed"], "one entry, however often");
     let told: Vec<&MessageBody> = world.file().messages.iter().map(|it| &it.body).collect();
     let why = "phase 1 is being worked on, not phase 2".to_owned();
     let block = "PHASE COMPLETE".to_owned();
@@ -164,14 +168,89 @@ fn the_end_of_another_phase_is_malformed_and_fires_nothing() {
 }
 
 #[test]
+fn what_was_not_understood_is_settled_when_the_agent_is_understood_or_over() {
+    let topic = TaskTopic::Malformed.into();
+    let mut world = World::running(2);
+    world.say(10, complete(2));
+    assert_eq!((world.open_entries().len(), world.task.holds(&topic)), (1, None));
+    world.say(20, complete(1));
+    assert_eq!(world.open_entries(), Vec::<String>::new());
+    let mut over = World::running(2);
+    over.say(10, complete(2));
+    over.person(&cancel());
+    assert_eq!(over.open_entries(), Vec::<String>::new());
+}
+
+#[test]
+fn what_is_accepted_is_reviewed_with_all_that_was_seen_of_it() {
+    let diff = ReviewedDiff {
+        folder: "/w".into(),
+        base: "a".into(),
+        head: "c0ffee".into(),
+        files: 1,
+        added: 2,
+        removed: 0,
+        text: "+tea".into(),
+        is_cut: false,
+    };
+    let seen = UnverifiedWork {
+        report: TaskReport {
+            deliverables: vec![ReviewedFile { path: "docs/a.md".into(), bytes: 700 }],
+            ..report(true)
+        },
+        commit: Some("c0ffee".into()),
+        diff: Some(diff.clone()),
+    };
+    let accept =
+        Command::Decide { claim: 1, choice: EscalationChoice::Accept, text: String::new() };
+    let mut silent = World::verifying(2);
+    let (why, seen) = ("no answer".to_owned(), Box::new(seen));
+    let gave_up = Command::GiveUpVerifying { claim: 1, why, seen, escalation_timeout: None };
+    silent.give(&gave_up);
+    silent.person(&accept);
+    let review = silent.file().review.clone().unwrap();
+    assert_eq!((review.is_accepted, review.commit.as_deref()), (true, Some("c0ffee")));
+    let material = silent.effects.iter().rev().find_map(|it| match it {
+        Effect::Ask(question) => question.phase_review().cloned(),
+        _ => None,
+    });
+    let material = material.unwrap();
+    assert_eq!((material.diff, material.deliverables.len()), (Some(diff.clone()), 1));
+    // The same where the verification failed once too often.
+    let mut thin = World::verifying(2);
+    for round in 1..=4_u32 {
+        let Command::Verify { report, usage, commit, .. } = verify(round, false) else { continue };
+        let (diff, escalation_timeout) = (Some(diff.clone()), None);
+        thin.give(&Command::Verify {
+            claim: round,
+            report,
+            usage,
+            commit,
+            diff,
+            escalation_timeout,
+        });
+        thin.say(u64::from(round) * 10 + 10, complete(1));
+    }
+    thin.person(&Command::Decide {
+        claim: 4,
+        choice: EscalationChoice::Accept,
+        text: String::new(),
+    });
+    let asked = thin.effects.iter().rev().find_map(|it| match it {
+        Effect::Ask(question) => question.phase_review().cloned(),
+        _ => None,
+    });
+    assert_eq!(asked.unwrap().diff, Some(diff));
+}
+
+#[test]
 fn a_verification_that_comes_twice_or_late_changes_nothing() {
     let mut world = World::review(2);
     assert_eq!(world.give(&verify(1, false)), Decision::nothing());
     assert_eq!(world.give(&verify(2, true)), Decision::nothing());
     world.person(&approve());
     assert_eq!(world.give(&verify(1, false)), Decision::nothing());
-    let why = String::new();
-    let late = Command::GiveUpVerifying { claim: 1, why, escalation_timeout: None };
+    let late = give_up(1, "");
     assert_eq!(world.give(&late), Decision::nothing());
 }
 

@@ -6,6 +6,7 @@ use crate::{
     code::Code,
     document::ServerTaskId,
     inbox::Topic,
+    next::NextStep,
     run::{Account, Budget, Priority},
 };
 use std::time::Duration;
@@ -136,10 +137,10 @@ fn a_value_is_known_by_name_only_and_wants_a_new_process() {
 fn what_is_declined_fails_the_task_if_it_is_required() {
     let mut world = World::running(2);
     world.say(10, value("KEY", false));
-    world.person(&Command::Decline { item: key(1, 10) });
+    world.person(&Command::Decline { item: key(1, 10), why: String::new() });
     assert_eq!(world.states().1, AgentStatus::Running);
     world.say(20, value("KEY", true));
-    world.person(&Command::Decline { item: key(1, 20) });
+    world.person(&Command::Decline { item: key(1, 20), why: String::new() });
     assert_eq!(world.states(), (ServerTaskStatus::Failed, AgentStatus::Failed));
     assert_eq!(world.file().reason.as_deref(), Some("KEY was declined"));
 }
@@ -468,4 +469,79 @@ fn what_the_agent_is_told_is_handed_over_in_order_and_once() {
     assert_eq!(told(&world), [2, 3]);
     world.give(&Command::Deliver { attempt: 2, up_to: 3 });
     assert_eq!(told(&world), Vec::<u32>::new());
+}
+
+#[test]
+fn what_cannot_be_set_up_waits_with_the_reason_and_spends_nothing() {
+    let hinder = |why: &str| Command::Hinder { why: why.into(), next: vec![NextStep::ListAgents] };
+    let mut world = World::pending(2);
+    world.give(&hinder("there is no agent `nobody`"));
+    assert_eq!(world.give(&hinder("there is no agent `nobody`")), Decision::nothing());
+    assert_eq!(
+        (world.states().0, world.open_entries()),
+        (ServerTaskStatus::Pending, vec!["limit".into()])
+    );
+    assert_eq!(world.refused(&mina(), &hinder("x")).code, Code::WaypostOnly);
+    // It goes on by being given to an agent.
+    world.give(&assign(1));
+    assert_eq!((world.file().hindrance(), world.open_entries()), (None, Vec::new()));
+    for number in 1..=5 {
+        world.give(&exit(number, ExitCause::NotStarted));
+        world.give(&hinder("no such program"));
+        assert!(world.file().wants_agent(), "it is tried again");
+        world.give(&Command::Engage { plan: plan(number + 1) });
+    }
+    assert_eq!((world.file().restarts, world.states().0), (0, ServerTaskStatus::InProgress));
+    assert_eq!(world.open_entries(), ["limit"]);
+    world.give(&Command::Launch { attempt: 6 });
+    assert_eq!((world.states().1, world.open_entries()), (AgentStatus::Running, Vec::new()));
+    // One at work is paused meanwhile; a person who says so has it tried at once.
+    world.give(&hinder("its type is gone"));
+    assert_eq!(world.states().1, AgentStatus::Paused);
+    world.person(&Command::EndLimit);
+    assert_eq!((world.states().1, world.open_entries()), (AgentStatus::Running, Vec::new()));
+    world.give(&hinder("its type is gone"));
+    world.person(&pause());
+    assert!(!world.file().wants_agent(), "what a person has paused is not tried");
+    world.give(&Command::EndHindrance);
+    assert_eq!(world.states().1, AgentStatus::Paused);
+    world.person(&Command::Resume);
+    assert_eq!(world.states().1, AgentStatus::Running);
+}
+
+#[test]
+fn a_pause_of_a_phase_that_is_verified_holds_later_and_can_be_taken_back_at_any_time() {
+    let mut world = World::verifying(2);
+    world.person(&pause());
+    assert!(world.file().is_to_be_paused());
+    assert_eq!((world.states().1, world.file().paused_by()), (AgentStatus::WaitingReview, None));
+    world.give(&verify(1, true));
+    assert!(world.file().is_to_be_paused(), "it holds when the review is over");
+    let mut resumed = World { task: world.task.clone(), ..World::new() };
+    resumed.person(&Command::Resume);
+    resumed.person(&approve());
+    assert_eq!(resumed.states().1, AgentStatus::Running);
+    world.person(&approve());
+    assert_eq!((world.states().1, world.file().is_to_be_paused()), (AgentStatus::Paused, false));
+}
+
+#[test]
+fn the_reason_of_a_no_reaches_the_agent_and_the_log() {
+    let mut world = World::running(2);
+    world.say(10, value("KEY", false));
+    world.say(20, question(false));
+    for offset in [10, 20] {
+        let why = "there is no account".to_owned();
+        world.person(&Command::Decline { item: key(1, offset), why });
+    }
+    let told: Vec<&MessageBody> = world.file().messages.iter().map(|it| &it.body).collect();
+    let reasons = told.iter().filter_map(|it| match it {
+        MessageBody::ValueDeclined { why, .. } | MessageBody::Unanswered { why, .. } => Some(why),
+        _ => None,
+    });
+    assert_eq!(reasons.collect::<Vec<_>>(), ["there is no account"; 2]);
+    let mut failed = World::running(2);
+    failed.say(10, value("KEY", true));
+    failed.person(&Command::Decline { item: key(1, 10), why: "too dear".into() });
+    assert_eq!(failed.file().reason.as_deref(), Some("KEY was declined (too dear)"));
 }

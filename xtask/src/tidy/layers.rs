@@ -26,11 +26,12 @@ const LAYERS: &[Layer] = &[
     Layer { folder: "store", level: 1, uses: &["model", "redact"] },
     Layer { folder: "proc", level: 1, uses: &["model", "redact"] },
     Layer { folder: "wall", level: 1, uses: &["model"] },
+    Layer { folder: "imports", level: 1, uses: &[] },
     Layer { folder: "git", level: 2, uses: &["model", "store"] },
     Layer {
         folder: "engine",
         level: 3,
-        uses: &["model", "redact", "agent", "store", "proc", "git", "wall"],
+        uses: &["model", "redact", "agent", "store", "proc", "git", "wall", "imports"],
     },
     Layer { folder: "sim", level: 3, uses: &["model", "agent", "store", "proc"] },
     Layer { folder: "hook", level: 3, uses: &["model", "agent", "guard", "wall"] },

@@ -10,7 +10,11 @@ use waypost_model::{
     code::Code,
     config::RunConfig,
     diagnostic::{Diagnostic, Severity},
-    document::{Kind, task_type::TaskType},
+    document::{
+        Kind,
+        contract::{ContractLevel, ContractPlace},
+        task_type::TaskType,
+    },
     layout,
 };
 use waypost_store::{parse, tasks_md};
@@ -40,7 +44,7 @@ pub fn validate_file(path: &Path, kind: Option<Kind>) -> Result<Validity, Engine
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let kind = kind.or_else(|| Kind::of_path(&absolute.to_string_lossy()));
     let (kind, diagnostics) = match kind {
-        Some(kind) => (kind.name(), validate_kind(kind, path, &bytes)),
+        Some(kind) => (kind.name(), validate_kind(kind, &absolute, &bytes)),
         None if is_markdown => ("tasks", validate_tasks(&bytes)),
         None => return Err(unknown_kind(path)),
     };
@@ -52,7 +56,12 @@ pub fn validate_file(path: &Path, kind: Option<Kind>) -> Result<Validity, Engine
 }
 
 fn validate_kind(kind: Kind, path: &Path, bytes: &[u8]) -> Vec<Diagnostic> {
-    let mut findings = parse::validate(kind, bytes);
+    let place = ContractPlace::of_path(&path.to_string_lossy())
+        .filter(|_| ContractLevel::of(kind).is_some());
+    let mut findings = match place {
+        Some(place) => parse::validate_at(kind, bytes, &place),
+        None => parse::validate(kind, bytes),
+    };
     if kind == Kind::TaskType {
         findings.extend(validate_name(path, bytes));
     }

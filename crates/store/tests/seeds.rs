@@ -12,7 +12,7 @@ use waypost_model::document::contract::{
 use waypost_model::document::knowledge::Knowledge;
 use waypost_model::document::memory::{AgentMemory, SharedContext, TaskHistory, TaskState};
 use waypost_model::document::server::{Agent, ServerTask, Transition};
-use waypost_model::document::session::{Session, SessionState};
+use waypost_model::document::session::{SessionFile, SessionState};
 use waypost_model::document::{Document, Kind, Syntax};
 use waypost_model::run::RunState;
 use waypost_model::workflow::WorkflowState;
@@ -99,7 +99,7 @@ fn memory_rows() -> Vec<Row> {
 
 fn session_rows() -> Vec<Row> {
     vec![
-        row::<Session>("004-1-session.json", &[]),
+        row::<SessionFile>("004-1-session.json", &[]),
         row::<SessionState>(
             "004-2-session-state.json",
             &["26:19 separate_test_subtask tasks.T1.subtasks.T1-S2.name"],

@@ -40,6 +40,7 @@ codes! {
     UNKNOWN_VALUE = "unknown_value", "A word that is not one of those allowed.";
     WRONG_COUNT = "wrong_count", "Numbers that must add up do not.";
     WRONG_OWNER = "wrong_owner", "An id that belongs to something else.";
+    WRONG_PLACE = "wrong_place", "A contract says that it is of something else than its path says.";
     WRONG_TYPE = "wrong_type", "A value of another type than the field has.";
     WRONG_VERSION = "wrong_version", "The file is of a version that is not read.";
 }

@@ -41,6 +41,11 @@ impl SubtaskId {
     pub fn belongs_to(&self, task: &SessionTaskId) -> bool {
         self.as_str().split_once('-').is_some_and(|(owner, _)| owner == task.as_str())
     }
+
+    /// The task that it is one of.
+    pub fn task(&self) -> Option<SessionTaskId> {
+        self.as_str().split_once('-')?.0.parse().ok()
+    }
 }
 
 text_id!(

@@ -2,6 +2,7 @@
 //!
 //! The names are a contract: `waypost schema NAME`, the schemas' file names and their ids use them.
 
+use super::contract::ContractPlace;
 use crate::{diagnostic::Diagnostic, layout};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
@@ -50,6 +51,11 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema {
     ///
     /// Findings have a path and no place; a caller that has the text can tell where the path is.
     fn check(&self) -> Vec<Diagnostic>;
+
+    /// Says what does not fit the place that the document's path names. Only contracts have one.
+    fn check_place(&self, _place: &ContractPlace) -> Vec<Diagnostic> {
+        Vec::new()
+    }
 }
 
 impl Kind {

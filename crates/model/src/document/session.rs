@@ -17,7 +17,7 @@ use std::hash::Hash;
 /// The metadata of a session (`session.json`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Session {
+pub struct SessionFile {
     /// The version of this format.
     pub version: Version<1>,
     /// The project that the session belongs to.
@@ -201,38 +201,38 @@ pub struct SubtaskGates {
         deserialize_with = "present",
         skip_serializing_if = "Option::is_none"
     )]
-    #[schemars(with = "Gate")]
-    pub tests_written: Option<Gate>,
+    #[schemars(with = "GateStatus")]
+    pub tests_written: Option<GateStatus>,
     /// The tests pass.
     #[serde(
         rename = "GATE-2",
         deserialize_with = "present",
         skip_serializing_if = "Option::is_none"
     )]
-    #[schemars(with = "Gate")]
-    pub tests_pass: Option<Gate>,
+    #[schemars(with = "GateStatus")]
+    pub tests_pass: Option<GateStatus>,
     /// Only what the task covers was changed.
     #[serde(
         rename = "GATE-3",
         deserialize_with = "present",
         skip_serializing_if = "Option::is_none"
     )]
-    #[schemars(with = "Gate")]
-    pub in_scope: Option<Gate>,
+    #[schemars(with = "GateStatus")]
+    pub in_scope: Option<GateStatus>,
     /// The design was kept to.
     #[serde(
         rename = "GATE-4",
         deserialize_with = "present",
         skip_serializing_if = "Option::is_none"
     )]
-    #[schemars(with = "Gate")]
-    pub design_kept: Option<Gate>,
+    #[schemars(with = "GateStatus")]
+    pub design_kept: Option<GateStatus>,
 }
 
 /// How a gate stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Gate {
+pub enum GateStatus {
     /// Not looked at yet.
     Pending,
     /// It held.
@@ -241,7 +241,7 @@ pub enum Gate {
     Failed,
 }
 
-impl Document for Session {
+impl Document for SessionFile {
     const KIND: Kind = Kind::Session;
 
     fn check(&self) -> Vec<Diagnostic> {
@@ -273,7 +273,7 @@ impl Document for SessionState {
 
 impl SessionState {
     /// Says whether this state and its session agree about the task that is being worked on.
-    pub fn check_with(&self, session: &Session) -> Vec<Diagnostic> {
+    pub fn check_with(&self, session: &SessionFile) -> Vec<Diagnostic> {
         let mut findings = Findings::default();
         if self.request.current_task != session.current_task {
             let show = |task: &Option<SessionTaskId>| {

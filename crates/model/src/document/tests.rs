@@ -4,7 +4,7 @@ use super::contract::{DesignBrief, DesignContract, TaskBreakdown, TestContract, 
 use super::knowledge::Knowledge;
 use super::memory::{AgentMemory, TaskHistory, TaskState};
 use super::server::{Agent, ServerTask};
-use super::session::{Session, SessionState};
+use super::session::{SessionFile, SessionState};
 use super::{Document, code};
 use crate::diagnostic::{Diagnostic, Severity};
 use serde_json::{Value, json};
@@ -241,7 +241,7 @@ fn session_state() -> Value {
 
 #[test]
 fn a_session_knows_its_project() {
-    check::<Session>(
+    check::<SessionFile>(
         &session(),
         &[
             (
@@ -301,7 +301,7 @@ fn a_session_state_names_only_what_exists() {
 
 #[test]
 fn session_and_state_agree_about_the_current_task() {
-    let session: Session = read(&session(), &[]);
+    let session: SessionFile = read(&session(), &[]);
     let state: SessionState = read(&session_state(), &[]);
     assert_eq!(lines(&state.check_with(&session)), Vec::<String>::new());
     let other: SessionState = read(&session_state(), &[("/request/current_task", Value::Null)]);

@@ -29,6 +29,7 @@ use std::{
     fs::File,
     io::{self, Read as _},
     path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 use temp::Temp;
 
@@ -440,6 +441,27 @@ fn make_parent(path: &Path) -> Result<(), StoreError> {
     make_folder(parent(path), FOLDER_SHARED)
 }
 
+/// Folders that a long-lived process stands on: where one of them is gone, it is not made again.
+static STANDS_ON: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// From now on this process does not make the folder again when it was deleted.
+pub fn stand_on(folder: &Path) {
+    stands_on().push(folder.to_owned());
+}
+
+/// The folder may be made again.
+pub fn stand_off(folder: &Path) {
+    let mut all = stands_on();
+    if let Some(at) = all.iter().position(|it| it == folder) {
+        all.swap_remove(at);
+    }
+}
+
+/// A list of paths cannot be left half-changed.
+fn stands_on() -> MutexGuard<'static, Vec<PathBuf>> {
+    STANDS_ON.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Makes `path` and its missing parents, each durable in the one above it.
 fn make_folder(path: &Path, mode: u32) -> Result<(), StoreError> {
     let mut missing: Vec<PathBuf> = Vec::new();
@@ -450,6 +472,9 @@ fn make_folder(path: &Path, mode: u32) -> Result<(), StoreError> {
         if missing.last().is_some_and(|last| last == folder) {
             break;
         }
+    }
+    if let Some(gone) = missing.iter().find(|folder| stands_on().contains(folder)) {
+        return Err(StoreError::Missing { path: gone.clone() });
     }
     for folder in missing.into_iter().rev() {
         match rustix::fs::mkdir(&folder, Mode::from_raw_mode(mode)) {

@@ -12,7 +12,7 @@ use std::fmt::Debug;
 use waypost_model::document::Document;
 use waypost_model::document::memory::{AgentMemory, SharedContext, TaskHistory, TaskState};
 use waypost_model::document::server::{Agent, ServerTask, Transition};
-use waypost_model::document::session::{Session, SessionState};
+use waypost_model::document::session::{SessionFile, SessionState};
 
 /// What the tree makes of a text, as `Debug` shows it.
 fn by_tree<D: Document + Debug>(text: &str) -> Option<String> {
@@ -48,7 +48,7 @@ fn examples() -> Vec<Example> {
         )),
         example::<AgentMemory>(include_str!("../../tests/fixtures/seeds/003-4-agent-memory.json")),
         example::<TaskState>(include_str!("../../tests/fixtures/seeds/003-5-new-task-state.json")),
-        example::<Session>(include_str!("../../tests/fixtures/seeds/004-1-session.json")),
+        example::<SessionFile>(include_str!("../../tests/fixtures/seeds/004-1-session.json")),
         example::<SessionState>(include_str!(
             "../../tests/fixtures/seeds/004-2-session-state.json"
         )),

@@ -5,6 +5,7 @@ use super::text::{decode, place};
 use super::tree::{FINDINGS_MAX, Node, Path};
 use super::{json, reader, template, toml, yaml};
 use waypost_model::diagnostic::{Diagnostic, Place, Severity};
+use waypost_model::document::contract::ContractPlace;
 use waypost_model::document::{Document, Syntax, code};
 
 /// A document and what should be corrected in its file.
@@ -27,17 +28,28 @@ pub(super) enum Templates {
 /// Every finding has a place in the text. When there is an error, all findings come back,
 /// warnings among them, in the order of the text.
 pub fn parse<D: Document>(bytes: &[u8]) -> Result<Parsed<D>, Vec<Diagnostic>> {
-    read(bytes, Templates::Refused)
+    read(bytes, Templates::Refused, None)
+}
+
+/// As `parse`, for a contract that stands at `place`: what it says of itself has to fit that.
+pub fn parse_at<D: Document>(
+    bytes: &[u8],
+    place: &ContractPlace,
+) -> Result<Parsed<D>, Vec<Diagnostic>> {
+    read(bytes, Templates::Refused, Some(place))
 }
 
 pub(super) fn read<D: Document>(
     bytes: &[u8],
     templates: Templates,
+    place: Option<&ContractPlace>,
 ) -> Result<Parsed<D>, Vec<Diagnostic>> {
     let (text, mut root) = tree::<D>(bytes)?;
     drop_duplicates(&mut root, text)?;
-    let (value, warnings) = read_tree(&mut root, text, templates)?;
-    finish(value, text, &root, warnings)
+    let (value, warnings): (D, _) = read_tree(&mut root, text, templates)?;
+    let mut found = value.check();
+    found.extend(place.into_iter().flat_map(|place| value.check_place(place)));
+    finish(value, found, (text, &root), warnings)
 }
 
 /// Where a path such as `agents.claude.command` leads in the text of a document, as far as it does;
@@ -97,14 +109,13 @@ fn errors(found: Vec<Found>) -> impl Iterator<Item = Diagnostic> {
     found.into_iter().filter(shown).map(|found| found.finding)
 }
 
-/// Checks a document whose every field is well formed.
+/// Shows in the text what was found in a document whose every field is well formed.
 fn finish<D: Document>(
     value: D,
-    text: &str,
-    root: &Node<'_>,
+    mut found: Vec<Diagnostic>,
+    (text, root): (&str, &Node<'_>),
     mut findings: Vec<Diagnostic>,
 ) -> Result<Parsed<D>, Vec<Diagnostic>> {
-    let mut found = value.check();
     // Errors first, so that none is cut off in favour of a warning.
     found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     found.truncate(FINDINGS_MAX);

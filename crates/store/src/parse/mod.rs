@@ -21,9 +21,9 @@ mod agreement;
 #[cfg(test)]
 mod tests;
 
-pub use flow::{Parsed, parse, place_of};
+pub use flow::{Parsed, parse, parse_at, place_of};
 pub(crate) use nearest::distance;
 pub use nearest::nearest;
-pub use registry::{schema, validate};
+pub use registry::{schema, validate, validate_at, value};
 pub use render::render;
 pub use text::SIZE_MAX;

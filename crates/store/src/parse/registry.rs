@@ -6,12 +6,12 @@ use serde_json::Value;
 use waypost_model::config::Config;
 use waypost_model::diagnostic::Diagnostic;
 use waypost_model::document::contract::{
-    DesignBrief, DesignContract, Explored, TaskBreakdown, TestContract, TestResult,
+    ContractPlace, DesignBrief, DesignContract, Explored, TaskBreakdown, TestContract, TestResult,
 };
 use waypost_model::document::knowledge::Knowledge;
 use waypost_model::document::memory::{AgentMemory, SharedContext, TaskHistory, TaskState};
 use waypost_model::document::server::{Agent, ServerTask, Transition};
-use waypost_model::document::session::{Session, SessionState};
+use waypost_model::document::session::{SessionFile, SessionState};
 use waypost_model::document::task_type::TaskType;
 use waypost_model::document::{Document, Kind};
 use waypost_model::run::RunState;
@@ -19,13 +19,14 @@ use waypost_model::workflow::{CheckpointContract, WorkflowState};
 
 /// What can be done with a kind without naming its type.
 struct KindEntry {
-    validate: fn(&[u8]) -> Vec<Diagnostic>,
+    validate: fn(&[u8], Option<&ContractPlace>) -> Vec<Diagnostic>,
     schema: fn() -> Value,
+    value: fn(&[u8]) -> Result<Value, Vec<Diagnostic>>,
 }
 
 impl KindEntry {
     fn of<D: Document>() -> Self {
-        Self { validate: validate_as::<D>, schema: schema_of::<D> }
+        Self { validate: validate_as::<D>, schema: schema_of::<D>, value: value_as::<D> }
     }
 }
 
@@ -44,7 +45,7 @@ fn entry(kind: Kind) -> KindEntry {
         Kind::TaskHistory => KindEntry::of::<TaskHistory>(),
         Kind::SharedContext => KindEntry::of::<SharedContext>(),
         Kind::AgentMemory => KindEntry::of::<AgentMemory>(),
-        Kind::Session => KindEntry::of::<Session>(),
+        Kind::Session => KindEntry::of::<SessionFile>(),
         Kind::SessionState => KindEntry::of::<SessionState>(),
         Kind::Explored => KindEntry::of::<Explored>(),
         Kind::TaskBreakdown => KindEntry::of::<TaskBreakdown>(),
@@ -60,7 +61,17 @@ fn entry(kind: Kind) -> KindEntry {
 ///
 /// Unlike `parse`, it takes the placeholders of a template as such and only warns of them.
 pub fn validate(kind: Kind, bytes: &[u8]) -> Vec<Diagnostic> {
-    (entry(kind).validate)(bytes)
+    (entry(kind).validate)(bytes, None)
+}
+
+/// As `validate`, for a contract that stands at `place`.
+pub fn validate_at(kind: Kind, bytes: &[u8], place: &ContractPlace) -> Vec<Diagnostic> {
+    (entry(kind).validate)(bytes, Some(place))
+}
+
+/// A document of a known kind without its form: with every field that it has, by their names.
+pub fn value(kind: Kind, bytes: &[u8]) -> Result<Value, Vec<Diagnostic>> {
+    (entry(kind).value)(bytes)
 }
 
 /// The JSON Schema of a kind, draft 2020-12.
@@ -73,11 +84,16 @@ pub fn schema(kind: Kind) -> Value {
     schema
 }
 
-fn validate_as<D: Document>(bytes: &[u8]) -> Vec<Diagnostic> {
-    match read::<D>(bytes, Templates::Filled) {
+fn validate_as<D: Document>(bytes: &[u8], place: Option<&ContractPlace>) -> Vec<Diagnostic> {
+    match read::<D>(bytes, Templates::Filled, place) {
         Ok(parsed) => parsed.warnings,
         Err(findings) => findings,
     }
+}
+
+fn value_as<D: Document>(bytes: &[u8]) -> Result<Value, Vec<Diagnostic>> {
+    let parsed = read::<D>(bytes, Templates::Refused, None)?;
+    Ok(serde_json::to_value(&parsed.value).expect("documents are plain data"))
 }
 
 fn schema_of<D: Document>() -> Value {

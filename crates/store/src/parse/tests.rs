@@ -10,7 +10,7 @@ use waypost_model::document::contract::{DesignBrief, DesignContract, Explored, T
 use waypost_model::document::knowledge::Knowledge;
 use waypost_model::document::memory::{AgentMemory, SharedContext, TaskHistory, TaskState};
 use waypost_model::document::server::{ServerTask, Transition};
-use waypost_model::document::session::{Session, SessionState};
+use waypost_model::document::session::{SessionFile, SessionState};
 use waypost_model::document::{Document, Kind};
 
 fn show(findings: &[Diagnostic]) -> String {
@@ -60,12 +60,12 @@ fn session_with(from: &str, to: &str) -> String {
 
 #[test]
 fn an_unknown_field_is_shown_at_its_key_with_the_nearest_known_one() {
-    assert_snapshot!(faults::<Session>(&session_with("\"status\"", "\"statsu\"")), @"
+    assert_snapshot!(faults::<SessionFile>(&session_with("\"status\"", "\"statsu\"")), @"
     4:3+8 unknown_field statsu: unknown field `statsu`
         expected: one of version, project, status, current_task, created_at, updated_at, manifest
         hint: did you mean `status`?
     ");
-    assert_snapshot!(faults::<Session>(&session_with("\"name\"", "\"한\": 1, \"name\"")), @"
+    assert_snapshot!(faults::<SessionFile>(&session_with("\"name\"", "\"한\": 1, \"name\"")), @"
     3:29+3 unknown_field project.한: unknown field `한`
         expected: one of path, name, hash
     ");
@@ -78,7 +78,7 @@ fn several_faults_are_reported_at_once() {
         .replace("\"/p\"", "7")
         .replace("\"hash\"", "\"extra\": {}, \"hash\"")
         .replace("{\"claude_md\": null, \"agents_md\": null}", "[]");
-    assert_snapshot!(faults::<Session>(&text), @r#"
+    assert_snapshot!(faults::<SessionFile>(&text), @r#"
     3:23+1 wrong_type project.path: found the number 7
         expected: a string
         hint: write it in quotes: "7"
@@ -137,7 +137,7 @@ fn wrong_types_say_what_was_found_and_expected() {
 #[test]
 fn a_list_is_no_object() {
     let text = session_with("{\"claude_md\": null, \"agents_md\": null}", "[null, null]");
-    assert_snapshot!(faults::<Session>(&text), @"
+    assert_snapshot!(faults::<SessionFile>(&text), @"
     8:3+10 wrong_type manifest: found a list
         expected: an object
     ");
@@ -146,7 +146,7 @@ fn a_list_is_no_object() {
 #[test]
 fn a_missing_field_is_named() {
     let nameless = session_with("\"name\": \"프로젝트\", ", "");
-    assert_snapshot!(faults::<Session>(&nameless), @"3:3+9 missing_field project.name: the field `name` is missing");
+    assert_snapshot!(faults::<SessionFile>(&nameless), @"3:3+9 missing_field project.name: the field `name` is missing");
     let undecided = "decisions:\n  - id: D1\n    topic: x\n";
     assert_snapshot!(faults::<Knowledge>(undecided), @"2:5+1 missing_field decisions[0].decision: the field `decision` is missing");
     assert_snapshot!(faults::<SessionState>("{}"), @"1:1+1 missing_field version: the field `version` is missing");
@@ -154,11 +154,11 @@ fn a_missing_field_is_named() {
 
 #[test]
 fn a_malformed_value_says_its_form() {
-    assert_snapshot!(faults::<Session>(&session_with("\"T1\"", "\"task 1\"")), @"
+    assert_snapshot!(faults::<SessionFile>(&session_with("\"T1\"", "\"task 1\"")), @"
     5:19+8 bad_value current_task: `task 1` is not a task id
         expected: T and a number, as in T1
     ");
-    assert_snapshot!(faults::<Session>(&session_with("2024-01-15T10:00:00Z", "2024-02-30T10:00:00Z")), @"
+    assert_snapshot!(faults::<SessionFile>(&session_with("2024-01-15T10:00:00Z", "2024-02-30T10:00:00Z")), @"
     6:17+22 bad_value created_at: `2024-02-30T10:00:00Z` is not a time
         expected: RFC 3339, as in 2026-02-16T10:00:00+09:00
     ");
@@ -190,7 +190,7 @@ fn another_version_is_the_only_thing_reported() {
 #[test]
 fn checks_are_shown_in_the_text() {
     let text = session_with("\"/p\"", "\"p\"").replace("10:30:00Z", "09:30:00Z");
-    assert_snapshot!(faults::<Session>(&text), @"
+    assert_snapshot!(faults::<SessionFile>(&text), @"
     3:23+3 relative_path project.path: `p` is a relative path
         expected: an absolute path
     7:17+22 warning contradiction updated_at: 2024-01-15T09:30:00Z lies before 2024-01-15T10:00:00Z, which came first
@@ -207,7 +207,7 @@ fn checks_are_shown_in_the_text() {
 #[test]
 fn a_key_that_occurs_twice_is_an_error_at_every_level() {
     let typed = session_with("\"active\",", "\"active\", \"status\": \"stopped\",");
-    assert_snapshot!(faults::<Session>(&typed), @"
+    assert_snapshot!(faults::<SessionFile>(&typed), @"
     4:23+8 duplicate_key status: the key `status` occurs twice
         hint: it stands on line 4 already; keep one of the two
     ");
@@ -328,7 +328,7 @@ fn what_is_wrong_beside_placeholders_stays_wrong() {
     ");
     let many = vec![r#""now""#; 10_000].join(",");
     let text = format!(r#"{{"tasks": [{many}]}}"#);
-    assert!(read::<TaskHistory>(text.as_bytes(), Templates::Filled).is_err());
+    assert!(read::<TaskHistory>(text.as_bytes(), Templates::Filled, None).is_err());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What one task is to achieve, and the design that it must keep to.
 
-use super::plan::{PlannedSubtask, check_subtasks};
+use super::place::{ContractIds, ContractPlace};
+use super::plan::{PlannedSubtask, check_owners, check_subtasks};
 use crate::diagnostic::Diagnostic;
 use crate::document::check::Findings;
 use crate::document::fields::present;
@@ -208,6 +209,17 @@ impl Document for DesignBrief {
         check_subtasks(&mut findings, "subtasks", self.task_id.as_ref(), &self.subtasks);
         findings.into_vec()
     }
+
+    fn check_place(&self, place: &ContractPlace) -> Vec<Diagnostic> {
+        let (request, task) = (self.request_id.as_ref(), self.task_id.as_ref());
+        let mut findings = place.check(Self::KIND, ContractIds { request, task, subtask: None });
+        if task.is_none() {
+            let mut owners = Findings::default();
+            check_owners(&mut owners, "subtasks", place.task.as_ref(), &self.subtasks);
+            findings.extend(owners.into_vec());
+        }
+        findings
+    }
 }
 
 impl Document for DesignContract {
@@ -218,5 +230,10 @@ impl Document for DesignContract {
         let ids = self.invariants.iter().map(|invariant| &invariant.id);
         findings.unique(ids, |at| format!("invariants[{at}].id"));
         findings.into_vec()
+    }
+
+    fn check_place(&self, place: &ContractPlace) -> Vec<Diagnostic> {
+        let (request, task) = (self.request_id.as_ref(), self.task_id.as_ref());
+        place.check(Self::KIND, ContractIds { request, task, subtask: None })
     }
 }

@@ -4,6 +4,7 @@
 //! names it; everything else may be absent.
 
 mod design;
+mod place;
 mod plan;
 mod testing;
 
@@ -11,6 +12,7 @@ pub use design::{
     Boundary, DesignBrief, DesignContract, Field, FileRef, FileStatus, Interface, Invariant,
     LayerAssignment, Shape,
 };
+pub use place::{CONTRACTS, ContractIds, ContractLevel, ContractPlace};
 pub use plan::{BreakdownTask, Explored, ExploredFile, PlannedSubtask, TaskBreakdown};
 pub use testing::{
     Action, CaseCategory, FailedTest, FailureCategory, Outcome, Recommendation, Summary, TestCase,

@@ -1,6 +1,7 @@
 //! What was found in the code, and the request as tasks and subtasks.
 
 use super::check_owner;
+use super::place::{ContractIds, ContractPlace};
 use crate::diagnostic::Diagnostic;
 use crate::document::check::Findings;
 use crate::document::fields::present;
@@ -111,6 +112,11 @@ impl Document for Explored {
     fn check(&self) -> Vec<Diagnostic> {
         Vec::new()
     }
+
+    fn check_place(&self, place: &ContractPlace) -> Vec<Diagnostic> {
+        let ids = ContractIds { request: self.request_id.as_ref(), ..ContractIds::default() };
+        place.check(Self::KIND, ids)
+    }
 }
 
 impl Document for TaskBreakdown {
@@ -125,6 +131,11 @@ impl Document for TaskBreakdown {
         }
         self.check_order(&mut findings);
         findings.into_vec()
+    }
+
+    fn check_place(&self, place: &ContractPlace) -> Vec<Diagnostic> {
+        let ids = ContractIds { request: Some(&self.request_id), ..ContractIds::default() };
+        place.check(Self::KIND, ids)
     }
 }
 
@@ -157,8 +168,20 @@ pub(super) fn check_subtasks(
     subtasks: &[PlannedSubtask],
 ) {
     findings.unique(subtasks.iter().map(|subtask| &subtask.id), |at| format!("{path}[{at}].id"));
+    check_owners(findings, path, task, subtasks);
+    for (at, subtask) in subtasks.iter().enumerate() {
+        findings.test_subtask(format!("{path}[{at}].name"), &subtask.name);
+    }
+}
+
+/// Subtask ids begin with their task's.
+pub(super) fn check_owners(
+    findings: &mut Findings,
+    path: &str,
+    task: Option<&SessionTaskId>,
+    subtasks: &[PlannedSubtask],
+) {
     for (at, subtask) in subtasks.iter().enumerate() {
         check_owner(findings, &format!("{path}[{at}].id"), task, &subtask.id);
-        findings.test_subtask(format!("{path}[{at}].name"), &subtask.name);
     }
 }

@@ -1,6 +1,7 @@
 //! The test cases of one subtask, and how they ended.
 
 use super::check_owner;
+use super::place::{ContractIds, ContractPlace};
 use crate::diagnostic::Diagnostic;
 use crate::document::check::Findings;
 use crate::document::fields::present;
@@ -221,6 +222,15 @@ impl Document for TestContract {
         findings.unique(ids, |at| format!("test_cases[{at}].id"));
         findings.into_vec()
     }
+
+    fn check_place(&self, place: &ContractPlace) -> Vec<Diagnostic> {
+        let ids = ContractIds {
+            request: Some(&self.request_id),
+            task: Some(&self.task_id),
+            subtask: Some(&self.subtask_id),
+        };
+        place.check(Self::KIND, ids)
+    }
 }
 
 impl Document for TestResult {
@@ -245,6 +255,15 @@ impl Document for TestResult {
             findings.error(code::CONTRADICTION, "recommendation.action".to_owned(), message);
         }
         findings.into_vec()
+    }
+
+    fn check_place(&self, place: &ContractPlace) -> Vec<Diagnostic> {
+        let ids = ContractIds {
+            request: self.request_id.as_ref(),
+            task: self.task_id.as_ref(),
+            subtask: self.subtask_id.as_ref(),
+        };
+        place.check(Self::KIND, ids)
     }
 }
 

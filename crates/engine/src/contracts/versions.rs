@@ -1,0 +1,64 @@
+//! Earlier contents of contracts, beside the journal: the newest twenty of each.
+
+use super::{ContractFile, path};
+use crate::{error::EngineError, project::Project};
+use std::path::PathBuf;
+use waypost_model::{
+    document::{
+        Kind,
+        contract::{CONTRACTS, ContractPlace},
+    },
+    layout,
+};
+use waypost_store::{documents, file, parse};
+
+/// A content that a contract has or had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContractVersion {
+    /// Counted from the oldest that is kept; the present one is the last.
+    pub number: usize,
+    pub path: PathBuf,
+    /// When it was replaced, as in `20260216T100000Z`; none: it is the present one.
+    pub until: Option<String>,
+}
+
+/// Where earlier contents of the contracts of a place are.
+pub(super) fn folder(project: &Project, place: &ContractPlace) -> Result<PathBuf, EngineError> {
+    let hash = super::project_hash(project)?;
+    let documents = project.place().state.join(layout::state::DOCUMENTS);
+    Ok(documents.join(CONTRACTS).join(hash.as_str()).join(place.to_string()))
+}
+
+/// All contents of a contract that are kept, the oldest first.
+pub fn versions(
+    project: &Project,
+    kind: Kind,
+    place: &ContractPlace,
+) -> Result<Vec<ContractVersion>, EngineError> {
+    let (path, backups) = (path(project, kind, place)?, folder(project, place)?);
+    let on_disk = documents::Document { place: project.place(), path: &path, backups: &backups };
+    let mut found: Vec<ContractVersion> = Vec::new();
+    for kept in on_disk.backups()?.into_iter().rev() {
+        let name = kept.file_stem().map(|it| it.to_string_lossy().into_owned());
+        let until = name.and_then(|name| Some(name.rsplit_once('.')?.1.to_owned()));
+        found.push(ContractVersion { number: found.len() + 1, path: kept, until });
+    }
+    if file::read_bounded(&path, parse::SIZE_MAX as u64)?.is_some() {
+        found.push(ContractVersion { number: found.len() + 1, path, until: None });
+    }
+    Ok(found)
+}
+
+/// The bytes of a version.
+pub(crate) fn bytes(version: &ContractVersion) -> Result<Vec<u8>, EngineError> {
+    Ok(file::read_bounded(&version.path, parse::SIZE_MAX as u64)?.unwrap_or_default())
+}
+
+/// A contract by what it is of.
+pub(super) fn file_of(
+    project: &Project,
+    kind: Kind,
+    place: &ContractPlace,
+) -> Result<ContractFile, EngineError> {
+    Ok(ContractFile { kind, place: place.clone(), path: path(project, kind, place)? })
+}

@@ -1,0 +1,164 @@
+//! `waypost knowledge`: written down, replaced, learned, and given to agents. `docs/knowledge.md` tells the same.
+
+use crate::contracts::{EXAMPLES, put};
+use crate::harness::Project;
+use serde_json::Value;
+use std::fs;
+
+/// The file of the knowledge.
+fn file(project: &Project) -> String {
+    project.json("knowledge show")["path"].as_str().unwrap().to_owned()
+}
+
+fn known(project: &Project) -> Value {
+    project.json("knowledge show")["knowledge"].clone()
+}
+
+#[test]
+fn entries_are_written_down_with_ids_that_are_not_given_twice() {
+    let project = Project::git();
+    assert!(project.must("knowledge show").stderr.contains("nothing is known here yet"));
+    project.must("knowledge add pattern naming.methods camelCase");
+    project.must("knowledge add pattern limits '{\"lines\": 70}'");
+    project.must("knowledge add decision Store SQLite --rationale 'one file'");
+    project.must("knowledge add pitfall 'no Lombok' --reason policy --learned-from T3");
+    project.must("knowledge add pitfall 'public methods only'");
+    project.must("knowledge remove P2");
+    let said = project.json("knowledge add pitfall 'no globals'");
+    assert_eq!((said["entry"].as_str(), said["replaced"].as_bool()), (Some("P3"), Some(false)));
+    let known = known(&project);
+    assert_eq!(known["patterns"]["naming"]["methods"], "camelCase");
+    assert_eq!(known["patterns"]["limits"]["lines"], 70);
+    assert_eq!(known["decisions"][0]["id"], "D1");
+    assert_eq!(known["pitfalls"][0]["learned_from"], "T3");
+    assert_eq!(known["pitfalls"][1]["id"], "P3");
+    let ran = project.run(&format!("validate {}", file(&project)));
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.run("knowledge remove D9").code, 2);
+    project.must("knowledge remove limits");
+    assert!(self::known(&project)["patterns"].get("limits").is_none());
+}
+
+#[test]
+fn a_decision_about_the_same_topic_replaces_the_older_one_which_stays_in_the_journal() {
+    let project = Project::git();
+    project.must("knowledge add decision Login JWT --rationale 'no state'");
+    let said = project.json("knowledge add decision Login Cookies --rationale 'simpler'");
+    assert_eq!((said["entry"].as_str(), said["replaced"].as_bool()), (Some("D1"), Some(true)));
+    let known = known(&project);
+    assert_eq!(known["decisions"].as_array().unwrap().len(), 1);
+    assert_eq!(known["decisions"][0]["decision"], "Cookies");
+    let decided: Vec<Value> =
+        project.log().into_iter().filter(|it| it["kind"] == "decided").collect();
+    assert_eq!(decided.len(), 2);
+    assert_eq!(decided[1]["body"]["before"]["decision"], "JWT", "{decided:?}");
+    // Said again, nothing is new.
+    project.must("knowledge add decision Login Cookies --rationale 'simpler'");
+    assert_eq!(project.log().iter().filter(|it| it["kind"] == "decided").count(), 2);
+}
+
+#[test]
+fn what_an_entry_stands_on_is_told_to_agents_and_whether_it_has_changed() {
+    let project = Project::git();
+    project.write("src/login.rs", "a");
+    project.write("src/cart.rs", "a");
+    project.must("knowledge add decision Login JWT --ref src/login.rs");
+    project.must("knowledge add pitfall 'prices are cents' --file src/cart.rs");
+    project.must("knowledge add pattern testing 'cargo nextest'");
+    let context = |files: &str| {
+        let told = project.json(&format!("context --for worker --budget 2000 {files}"));
+        told["text"].as_str().unwrap().to_owned()
+    };
+    let told = context("--file src/login.rs");
+    assert!(told.contains("Login: JWT. (D1; stands on src/login.rs)"), "{told}");
+    assert!(told.contains("testing: cargo nextest"), "{told}");
+    // What is about other files is left out first.
+    let tight = project.json("context --for worker --budget 20 --file src/cart.rs");
+    let tight = tight["text"].as_str().unwrap();
+    assert!(tight.contains("prices are cents") && !tight.contains("JWT"), "{tight}");
+    project.write("src/login.rs", "b");
+    let told = context("--file src/login.rs");
+    assert!(told.contains("changed since: src/login.rs"), "{told}");
+    let shown = project.must("knowledge show").stdout;
+    assert!(shown.contains("changed since: src/login.rs"), "{shown}");
+    project.must("knowledge add decision Login JWT --ref src/login.rs");
+    assert!(!project.must("knowledge show").stdout.contains("changed since"));
+}
+
+#[test]
+fn it_learns_from_finished_work_once() {
+    let project = Project::git();
+    project.write("src/main/java/com/example/controller/AController.java", "class A {}");
+    assert_eq!(project.json("knowledge learn"), Value::Array(Vec::new()));
+    for (path, text) in EXAMPLES {
+        put(&project, crate::contracts::kind_of(path), text);
+    }
+    let result = EXAMPLES[5].1;
+    let failed = result
+        .replace("result: \"pass\"", "result: \"fail\"")
+        .replace("passed: 2", "passed: 1")
+        .replace("failed: 0", "failed: 1")
+        .replace("action: \"complete\"", "action: \"retry_implementation\"")
+        .replace(
+            "failed_tests: []",
+            "failed_tests: [{id: TC-2, reason: \"null for unknown ids\", category: implementation_error}]",
+        );
+    put(&project, "test-result", &failed);
+    put(&project, "test-result", result);
+    // Only one of three subtasks of the task is done: its design is not learned from yet.
+    let learned = project.json("knowledge learn");
+    let texts: Vec<&str> =
+        learned.as_array().unwrap().iter().map(|it| it["text"].as_str().unwrap()).collect();
+    assert_eq!(
+        texts,
+        ["존재하지_않는_ID로_조회_실패: null for unknown ids", "tests are run by `./gradlew test`"]
+    );
+    for subtask in ["T1-S1", "T1-S3"] {
+        put(&project, "test-result", &result.replace("T1-S2", subtask));
+    }
+    let learned = project.json("knowledge learn");
+    assert_eq!(learned.as_array().unwrap().len(), 2, "{learned}");
+    let known = known(&project);
+    assert_eq!(known["decisions"][0]["topic"], "a API 구현: INV-1");
+    assert_eq!(
+        known["decisions"][0]["refs"][0],
+        "src/main/java/com/example/controller/AController.java"
+    );
+    assert_eq!(known["pitfalls"][0]["learned_from"], "R1:T1-S2");
+    assert_eq!(project.json("knowledge learn"), Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_file_that_is_not_valid_is_told_and_left_alone() {
+    let project = Project::git();
+    project.must("knowledge add pattern testing JUnit");
+    let path = file(&project);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("patterns:", "pattern:")).unwrap();
+    for line in ["knowledge show", "knowledge add pattern a b", "knowledge learn"] {
+        let ran = project.run(line);
+        // Nothing is learned where there are no contracts.
+        let want = if line == "knowledge learn" { 0 } else { 2 };
+        assert_eq!(ran.code, want, "{line}\n{ran}");
+    }
+    assert!(fs::read_to_string(&path).unwrap().contains("pattern:"));
+    // An agent is given its brief all the same.
+    let ran = project.run("context --for worker");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.stderr.contains("the knowledge is not told"), "{ran}");
+}
+
+#[test]
+fn the_example_of_the_format_is_read_and_searched() {
+    let project = Project::git();
+    let path = file(&project);
+    let text = include_str!("../../../../store/tests/fixtures/seeds/004-9-knowledge.yaml");
+    fs::create_dir_all(std::path::Path::new(&path).parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+    let shown = project.must("knowledge show").stdout;
+    assert!(shown.contains("D1 인증 방식: JWT + Refresh Token"), "{shown}");
+    let found = project.json("memory search JWT --kind decision");
+    assert_eq!(found[0]["reference"], "D1");
+    project.must("knowledge add decision 로그 JSON");
+    assert_eq!(known(&project)["decisions"][1]["id"], "D2");
+}

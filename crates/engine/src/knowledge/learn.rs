@@ -1,0 +1,180 @@
+//! Learning from finished work: what a design held to, how tests are run, and what went wrong before it was right.
+//!
+//! Everything is read from contracts and their earlier versions. Learning twice learns nothing new.
+
+use super::{NewDecision, NewPitfall, Noted, decide, set_pattern, warn};
+use crate::{
+    contracts::{self, ContractFile},
+    error::EngineError,
+    project::Project,
+};
+use std::collections::BTreeMap;
+use waypost_model::{
+    document::{
+        Kind, SubtaskId,
+        contract::{
+            Action, ContractPlace, DesignBrief, DesignContract, FailureCategory, Outcome,
+            TestContract, TestResult,
+        },
+    },
+    json::{Json, JsonPath},
+    session::gates::normal_path,
+};
+use waypost_store::parse;
+
+/// Something that was learned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Learned {
+    pub noted: Noted,
+    /// Where it was learned: `R1/T1`, `R1/T1/T1-S2`.
+    pub from: String,
+    /// In one line.
+    pub text: String,
+}
+
+/// Learns from all finished tasks and subtasks; what is new or has changed.
+pub fn learn(project: &mut Project) -> Result<Vec<Learned>, EngineError> {
+    let mut learned = Vec::new();
+    let files = contracts::list(project)?;
+    let results: Vec<&ContractFile> =
+        files.iter().filter(|it| it.kind == Kind::TestResult).collect();
+    let mut passed: BTreeMap<SubtaskId, TestResult> = BTreeMap::new();
+    for file in &results {
+        // One that is not valid says nothing; `contract validate` tells of it.
+        let Some(result) = contracts::read::<TestResult>(project, &file.place).ok().flatten()
+        else {
+            continue;
+        };
+        if is_done(&result)
+            && let Some(subtask) = &file.place.subtask
+        {
+            let key = format!("{}:{subtask}", file.place.request);
+            learned.extend(from_retries(project, &file.place, &key)?);
+            passed.insert(subtask.clone(), result);
+        }
+    }
+    for file in files.iter().filter(|it| it.kind == Kind::DesignContract) {
+        if is_finished(project, &file.place, &results)? {
+            learned.extend(from_design(project, &file.place)?);
+        }
+    }
+    learned.extend(from_commands(project, &passed)?);
+    learned.retain(|it| it.noted.is_changed);
+    Ok(learned)
+}
+
+fn is_done(result: &TestResult) -> bool {
+    result.execution.result == Outcome::Pass && result.recommendation.action == Action::Complete
+}
+
+/// Whether every subtask of a task has passed its tests.
+fn is_finished(
+    project: &Project,
+    task: &ContractPlace,
+    results: &[&ContractFile],
+) -> Result<bool, EngineError> {
+    let own =
+        results.iter().filter(|it| it.place.request == task.request && it.place.task == task.task);
+    let mut passed = Vec::new();
+    for file in own {
+        match contracts::read::<TestResult>(project, &file.place).ok().flatten() {
+            Some(result) if is_done(&result) => passed.extend(file.place.subtask.clone()),
+            _ => return Ok(false),
+        }
+    }
+    let brief = contracts::read::<DesignBrief>(project, task).ok().flatten();
+    let planned = brief.map(|brief| brief.subtasks).unwrap_or_default();
+    Ok(!passed.is_empty() && planned.iter().all(|it| passed.contains(&it.id)))
+}
+
+/// What a design held to is a decision about its files.
+fn from_design(project: &mut Project, place: &ContractPlace) -> Result<Vec<Learned>, EngineError> {
+    let Some(design) = contracts::read::<DesignContract>(project, place).ok().flatten() else {
+        return Ok(Vec::new());
+    };
+    let root = project.root().to_string_lossy().into_owned();
+    let refs: Vec<String> = design
+        .file_refs
+        .iter()
+        .map(|it| normal_path(&it.path, &root))
+        .filter(|path| project.root().join(path).is_file())
+        .collect();
+    let name = design.task_name.clone().unwrap_or_else(|| place.to_string());
+    let mut learned = Vec::new();
+    for invariant in &design.invariants {
+        let topic = format!("{name}: {}", invariant.id);
+        let rationale = Some(format!("design-contract of {place}, whose tests have passed"));
+        let (decision, refs) = (invariant.rule.clone(), refs.clone());
+        let noted = decide(project, &NewDecision { topic, decision, rationale, refs })?;
+        learned.push(Learned { noted, from: place.to_string(), text: invariant.rule.clone() });
+    }
+    Ok(learned)
+}
+
+/// What failed before it passed is something to look out for.
+fn from_retries(
+    project: &mut Project,
+    place: &ContractPlace,
+    key: &str,
+) -> Result<Vec<Learned>, EngineError> {
+    let tests = contracts::read::<TestContract>(project, place).ok().flatten();
+    let root = project.root().to_string_lossy().into_owned();
+    let file = tests.as_ref().map(|it| normal_path(&it.test_file_path, &root));
+    let files: Vec<String> =
+        file.filter(|it| project.root().join(it).is_file()).into_iter().collect();
+    let mut learned = Vec::new();
+    for version in contracts::versions(project, Kind::TestResult, place)? {
+        if version.until.is_none() {
+            continue;
+        }
+        let bytes = contracts::bytes_of(&version)?;
+        let Ok(earlier) = parse::parse::<TestResult>(&bytes) else { continue };
+        if earlier.value.execution.result == Outcome::Pass {
+            continue;
+        }
+        for failed in &earlier.value.failed_tests {
+            let case =
+                tests.as_ref().and_then(|it| it.test_cases.iter().find(|it| it.id == failed.id));
+            let name = failed.name.clone().or_else(|| case.map(|it| it.name.clone()));
+            let name = name.unwrap_or_else(|| failed.id.clone());
+            let Some(reason) = failed.reason.clone() else { continue };
+            let whose = match failed.category {
+                Some(FailureCategory::DesignViolation) => "the design had to change",
+                Some(FailureCategory::TestError) => "the test was wrong",
+                Some(FailureCategory::ImplementationError) | None => "the implementation was wrong",
+            };
+            let description = format!("{name}: {reason}");
+            let new = NewPitfall {
+                description: description.clone(),
+                reason: Some(format!("{whose}; it passed after a retry")),
+                learned_from: Some(key.to_owned()),
+                files: files.clone(),
+            };
+            let noted = warn(project, &new)?;
+            learned.push(Learned { noted, from: place.to_string(), text: description });
+        }
+    }
+    Ok(learned)
+}
+
+/// How tests are run, where all agree.
+fn from_commands(
+    project: &mut Project,
+    passed: &BTreeMap<SubtaskId, TestResult>,
+) -> Result<Option<Learned>, EngineError> {
+    let mut commands: Vec<&String> =
+        passed.values().filter_map(|it| it.execution.command.as_ref()).collect();
+    commands.dedup();
+    let [command] = commands.as_slice() else { return Ok(None) };
+    let path: JsonPath = "testing.command".parse().expect("it is a path");
+    let known = super::read(project)?.unwrap_or_else(super::blank);
+    // What a person has written about testing stays.
+    let testing: JsonPath = "testing".parse().expect("it is a path");
+    let patterns = Json::from(known.patterns);
+    if testing.find(&patterns).is_some_and(|it| it.as_object().is_none()) {
+        return Ok(None);
+    }
+    let noted = set_pattern(project, &path, &Json::from(command.as_str()), &[])?;
+    let text = format!("tests are run by `{command}`");
+    Ok(Some(Learned { noted, from: "test results".to_owned(), text }))
+}

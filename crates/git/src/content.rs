@@ -9,7 +9,7 @@
 //! has changed since the last look began is read again.
 
 use crate::{
-    command::Git,
+    command::{Git, is_safe_ref},
     error::{GitError, Mistake},
 };
 use std::{
@@ -27,10 +27,11 @@ use waypost_store::{
 };
 
 /// What belongs to Waypost and its windows, and says nothing about the work.
-pub(crate) const OWN: [&str; 5] = [
+pub(crate) const OWN: [&str; 6] = [
     layout::window::WORKFLOW_FOLDER,
     layout::window::RUN,
     layout::window::MEMORY_FOLDER,
+    layout::session::FOLDER,
     ".claude/settings.local.json",
     ".waypost",
 ];
@@ -52,19 +53,54 @@ pub fn content(place: &Place) -> Result<Option<String>, GitError> {
         return Ok(None);
     };
     let scratch = ContentScratch::take(place)?;
-    let user = git_at(&place.root)?;
-    let own = user
-        .clone()
-        .variable("GIT_INDEX_FILE", scratch.folder.join("index"))
-        .variable("GIT_OBJECT_DIRECTORY", scratch.folder.join("objects"))
-        .variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", common.join("objects"));
-    let look = ContentReader { root: &place.root, user, own, scratch: &scratch };
-    let found = look.name().or_else(|_| {
-        // The index may be at fault; without one everything is read.
-        file::remove(&scratch.folder.join("index"))?;
-        look.name()
-    });
-    found.map(Some)
+    ContentReader::of(place, &common, &scratch)?.name_or_anew().map(Some)
+}
+
+/// The paths of files that are not as in a commit: changed, made or deleted, tracked or not, Waypost's own
+/// apart. None outside git.
+pub fn changed_since(place: &Place, base: &str) -> Result<Option<Vec<String>>, GitError> {
+    let Some(common) = place.repository().filter(|_| place.root.join(".git").exists()) else {
+        return Ok(None);
+    };
+    if !is_safe_ref(base) {
+        return Err(Mistake::CommitName { name: base.to_owned() }.into());
+    }
+    let scratch = ContentScratch::take(place)?;
+    let look = ContentReader::of(place, &common, &scratch)?;
+    look.name_or_anew()?;
+    let listed = look.own.bytes(&[
+        "diff-index",
+        "--cached",
+        "--no-renames",
+        "--name-only",
+        "-z",
+        base,
+        "--",
+    ])?;
+    let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty() && !is_own(path));
+    Ok(Some(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect()))
+}
+
+/// Puts the content of a work tree into an empty folder, as it would be checked out elsewhere; its name. None
+/// outside git.
+pub(crate) fn check_out(place: &Place, folder: &Path) -> Result<Option<String>, GitError> {
+    let Some(common) = place.repository().filter(|_| place.root.join(".git").exists()) else {
+        return Ok(None);
+    };
+    let scratch = ContentScratch::take(place)?;
+    let look = ContentReader::of(place, &common, &scratch)?;
+    // What the index remembers from before has no objects any more.
+    file::remove(&scratch.folder.join("index"))?;
+    let name = look.name()?;
+    let prefix = format!("--prefix={}/", folder.display());
+    look.own.text(&["checkout-index", "--all", "--force", &prefix])?;
+    Ok(Some(name))
+}
+
+/// Whether a path is Waypost's own.
+fn is_own(path: &[u8]) -> bool {
+    let path = Path::new(std::ffi::OsStr::from_bytes(path));
+    OWN.iter().chain([&TREES]).any(|own| path.starts_with(own))
 }
 
 /// What would leave the work tree.
@@ -118,10 +154,6 @@ type Entry = (Vec<u8>, Vec<u8>);
 
 /// Reads `MODE OBJECT STAGE<TAB>PATH` and `MODE KIND OBJECT<TAB>PATH`, each with a NUL behind it.
 fn entries(listed: &[u8]) -> Entries {
-    let is_own = |path: &[u8]| {
-        let path = Path::new(std::ffi::OsStr::from_bytes(path));
-        OWN.iter().chain([&TREES]).any(|own| path.starts_with(own))
-    };
     let entry = |line: &[u8]| {
         let tab = line.iter().position(|byte| *byte == b'\t')?;
         let (words, path) = (&line[..tab], &line[tab + 1..]);
@@ -183,17 +215,35 @@ pub fn git_at(root: &Path) -> Result<Git, GitError> {
 }
 
 /// One look at a work tree.
-struct ContentReader<'a> {
-    root: &'a Path,
+pub(crate) struct ContentReader<'a> {
+    pub(crate) root: &'a Path,
     /// Git with the user's index.
-    user: Git,
+    pub(crate) user: Git,
     /// Git with ours.
-    own: Git,
-    scratch: &'a ContentScratch,
+    pub(crate) own: Git,
+    pub(crate) scratch: &'a ContentScratch,
 }
 
-impl ContentReader<'_> {
-    fn name(&self) -> Result<String, GitError> {
+impl<'a> ContentReader<'a> {
+    fn of(place: &'a Place, common: &Path, scratch: &'a ContentScratch) -> Result<Self, GitError> {
+        let user = git_at(&place.root)?;
+        let own = user
+            .clone()
+            .variable("GIT_INDEX_FILE", scratch.folder.join("index"))
+            .variable("GIT_OBJECT_DIRECTORY", scratch.folder.join("objects"))
+            .variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", common.join("objects"));
+        Ok(Self { root: &place.root, user, own, scratch })
+    }
+
+    fn name_or_anew(&self) -> Result<String, GitError> {
+        self.name().or_else(|_| {
+            // The index may be at fault; without one everything is read.
+            file::remove(&self.scratch.folder.join("index"))?;
+            self.name()
+        })
+    }
+
+    pub(crate) fn name(&self) -> Result<String, GitError> {
         let ignored = ["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"];
         let changed = self.paths(&self.own, &["ls-files", "-z"], |path| self.is_fresh(path))?;
         self.scratch.put("began", b"now")?;

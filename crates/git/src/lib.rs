@@ -10,6 +10,7 @@ mod command;
 mod content;
 mod durable;
 mod error;
+mod kept;
 pub mod mend;
 pub mod merge;
 pub mod packs;
@@ -20,8 +21,9 @@ mod trees;
 pub mod workspace;
 
 pub use command::{Git, Hold, VERSION_MIN, VERSION_TO_REVERT, exclude, version};
-pub use content::{Leaving, content, content_of_tree, filters, git_at, stray};
+pub use content::{Leaving, changed_since, content, content_of_tree, filters, git_at, stray};
 pub use error::{Absence, GitError, Hindrance, Mistake, Refusal, Remedy};
+pub use kept::{KeptContent, keep_content};
 pub use merge::{
     Committed, Join, Land, Landing, Occupant, Outlook, PhaseBranch, Reverted, Stamp, name_some,
 };

@@ -3,6 +3,8 @@
 mod agent;
 mod notify;
 mod retention;
+mod role;
+mod session;
 mod task;
 mod wall;
 mod worktree;
@@ -10,6 +12,8 @@ mod worktree;
 pub use agent::{AgentAccess, AgentConfig, PROGRAM_KEYS};
 pub use notify::{NotifyConfig, PERSONAL_KEYS, REDACTED, SECRET_KEYS, WebhookConfig, reference};
 pub use retention::RetentionConfig;
+pub use role::RoleConfig;
+pub use session::SessionConfig;
 pub use task::{PauseConfig, ProtocolConfig, TaskConfig};
 pub use wall::{McpServerConfig, WALL_KEYS, WallConfig, WallLevel};
 pub use worktree::WorktreeConfig;
@@ -44,6 +48,10 @@ pub struct Config {
     pub protocol: ProtocolConfig,
     /// What becomes of the process of an agent that is paused.
     pub pause: PauseConfig,
+    /// The gates of sessions.
+    pub session: SessionConfig,
+    /// Who plays which part in a session, by the role's name.
+    pub roles: BTreeMap<String, RoleConfig>,
     /// The work trees in which they are worked on.
     pub worktree: WorktreeConfig,
     /// How much is kept of what piles up.
@@ -265,6 +273,8 @@ impl Document for Config {
         if !(1..=TASKS_MAX_MB).contains(&size) {
             findings.push(out_of_range("run.tasks_max_mb", "1 to 64", size.to_string()));
         }
+        findings.extend(self.session.check());
+        findings.extend(role::check(&self.roles));
         findings.extend(self.worktree.check());
         findings.extend(self.wall.check());
         findings.extend(self.agents.iter().flat_map(|(name, agent)| agent.check(name)));

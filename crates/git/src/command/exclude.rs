@@ -9,8 +9,13 @@ use std::path::Path;
 use waypost_store::file;
 
 /// Files of ours that git should neither track nor show as untracked.
-pub const EXCLUDED: [&str; 4] =
-    ["/.develop-workflow/", "/.claude/orchestrate-state.json*", "/.claude/memory/", "/worktree/"];
+pub const EXCLUDED: [&str; 5] = [
+    "/.develop-workflow/",
+    "/.claude/orchestrate-state.json*",
+    "/.claude/memory/",
+    "/.claude/orchestrator/",
+    "/worktree/",
+];
 
 /// The largest exclude file that is edited.
 const SIZE_MAX: u64 = 1 << 20;

@@ -162,5 +162,15 @@ pub mod window {
     pub const TASK_STATE: &str = ".claude/memory/task-state.json";
     pub const TASK_HISTORY: &str = ".claude/memory/task-history.json";
     /// Folders beside the run's window that agents write themselves.
-    pub const WRITTEN_BY_AGENTS: [&str; 2] = [MEMORY_FOLDER, ".claude/orchestrator"];
+    pub const WRITTEN_BY_AGENTS: [&str; 2] = [MEMORY_FOLDER, super::session::FOLDER];
+}
+
+/// The files of sessions, relative to the repository's own work tree.
+pub mod session {
+    pub const FOLDER: &str = ".claude/orchestrator";
+    /// In there: a folder for each project, named by its hash.
+    pub const SESSIONS: &str = ".claude/orchestrator/sessions";
+    /// In there as well, with one file.
+    pub const KNOWLEDGE: &str = ".claude/orchestrator/knowledge";
+    pub const KNOWLEDGE_FILE: &str = "knowledge.yaml";
 }

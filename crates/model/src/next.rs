@@ -175,6 +175,30 @@ steps! {
     RetryStepWith "retry_step_with" { number: u32 = "2" };
     EscalateStep "escalate_step" { number: u32 = "2" };
 
+    StartSession "start_session";
+    ShowSession "show_session";
+    ListSessions "list_sessions";
+    ResumeSession "resume_session";
+    RelocateSession "relocate_session";
+    StopSession "stop_session";
+    CompleteSession "complete_session";
+    RequestWork "request_work";
+    /// In place of the request that is active.
+    RequestInstead "request_instead";
+    PlanSession "plan_session";
+    /// With what became of an assumption that names no path.
+    PlanWithAssumption "plan_with_assumption";
+    NextOfSession "next_of_session";
+    CheckGates "check_gates";
+    /// With a report that confirms what prose leaves open.
+    ReportGates "report_gates";
+    RunSession "run_session";
+
+    ListContracts "list_contracts";
+    /// The format of a kind of file.
+    ShowSchema "show_schema" { kind: String = "design-brief" };
+    ShowKnowledge "show_knowledge";
+
     ShowInbox "show_inbox";
     ShowEntry "show_entry" { id: EntryId = "q1" };
     /// With one of these answers, separated by `|`.

@@ -4,6 +4,7 @@
 //! |---|---|---|---|---|
 //! | a run | `run/NUMBER` | the plan's title | success: all tasks completed; partial: some; failure: none | failed tasks and those tried again |
 //! | a workflow | `workflow/START/FEATURE` | the feature | success | checkpoints that took more than one try |
+//! | a request of a session | `session/ID/START` | its first line | success, partial or cancelled | gates that took retries, questions to a person |
 //! | a task of the server | `task/ID` | its title | success, failure or cancelled | why it failed, reworks, restarts |
 //!
 //! A part that is added makes a value of this type when it ends and hands it on as

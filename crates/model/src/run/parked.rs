@@ -75,7 +75,7 @@ pub enum ParkCause {
     /// person lets it go on.
     Unproven,
     /// It cannot be begun or gone on with as things are set up: there is no such agent, its program, its
-    /// type or its workspace cannot be used. It goes on by itself when that is mended.
+    /// type or its workspace cannot be used. It goes on by itself when that is fixed.
     SetUp,
 }
 

@@ -167,7 +167,7 @@ pub(super) fn limit(task: &ServerTaskId, parked: &Parked) -> Asks {
     }
 }
 
-/// What a task cannot be set up with; `next` are the steps that mend it.
+/// What a task cannot be set up with; `next` are the steps that fix it.
 pub(super) fn hindrance(task: &ServerTaskId, parked: &Parked, next: &[NextStep]) -> Asks {
     let Parked { cause, why, .. } = parked;
     let title = format!("{task} waits: {why}");

@@ -105,7 +105,7 @@ pub enum Command {
     /// Engine (by a timer), or a person: the limit is over.
     EndLimit,
     /// Engine: it cannot be begun or gone on with as things are set up, which is no fault of its own.
-    /// `next` are the steps that mend it.
+    /// `next` are the steps that fix it.
     Hinder { why: String, next: Vec<NextStep> },
     /// Engine: what it could not be set up with is there.
     EndHindrance,

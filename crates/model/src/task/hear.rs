@@ -65,7 +65,7 @@ impl TaskFile {
         all
     }
 
-    /// An agent that is understood again needs nobody to look at what it said before.
+    /// After an agent is understood again no person has to look at what it said before.
     fn corrected(&self, decision: Decision<Event>) -> Decision<Event> {
         match self.is_misunderstood && !decision.events.iter().any(is_malformed) {
             true => decision.with(Effect::Settle { topic: TaskTopic::Malformed.into() }),

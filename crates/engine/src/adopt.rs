@@ -6,7 +6,7 @@ use crate::{
     ledger::MachineCommand,
     memory, pin,
     project::Project,
-    seal, summary, tasks, windows,
+    seal, sessions, summary, tasks, windows,
 };
 use std::path::{Path, PathBuf};
 use waypost_model::{
@@ -56,6 +56,14 @@ pub fn adopt(project: &mut Project, path: &Path) -> Result<Kind, EngineError> {
                 init::replace_vanished(project)?;
             }
             memory::begin(project)?;
+            return Ok(kind);
+        }
+        // So are those of a session.
+        Some(kind @ (Kind::Session | Kind::SessionState)) => {
+            if !project.has_journal() {
+                init::replace_vanished(project)?;
+            }
+            sessions::start(project, sessions::FoundFiles::TakeOver)?;
             return Ok(kind);
         }
         _ => {

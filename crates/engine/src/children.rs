@@ -6,7 +6,9 @@
 //! agent's own wall wherever a workflow holds the agent, and always with an environment that says nothing to
 //! the tools in it: a check must not be lied to by `MAKEFLAGS`, nor by a program in a folder of the project.
 
-use crate::{error::EngineError, execute::usual_environment, project::Project};
+use crate::{
+    actor::home_of_user, error::EngineError, execute::usual_environment, project::Project,
+};
 use std::{
     env,
     ffi::OsString,
@@ -28,6 +30,9 @@ const OF_AN_ATTEMPT: [&str; 4] =
 
 /// Folders in which everybody can put programs.
 const LOOSE_FOLDERS: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/run"];
+
+/// Where programs are if nothing else is known.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// How children of the engine are started for one caller.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +65,35 @@ impl Children {
         clean_path(&mut environment, folder);
         let owned = |(name, value): (String, String)| (name.into(), value.into());
         Self { wall, environment: environment.into_iter().map(owned).collect() }
+    }
+
+    /// Those that run the tests of a project for a gate. Nothing of the caller's reaches them but the folders
+    /// of its programs, and of these none that an agent can put programs into: what a variable says must not
+    /// decide whether tests pass.
+    pub(crate) fn of_tests(project: &mut Project) -> Result<Self, EngineError> {
+        let wall = match project.actor().is_person() {
+            true => None,
+            false => Self::wall(project)?,
+        };
+        let given = &project.caller.environment;
+        let home = home_of_user().and_then(|it| it.into_os_string().into_string().ok());
+        let home = home.or_else(|| given.text("HOME").map(str::to_owned)).unwrap_or_default();
+        let path = given.text("PATH").unwrap_or(USUAL_PATH).to_owned();
+        let mut environment = vec![("PATH".to_owned(), path), ("HOME".to_owned(), home)];
+        clean_path(&mut environment, project.root());
+        for (name, value) in &project.configuration().values.session.test_env {
+            environment.retain(|(known, _)| known != name);
+            environment.push((name.clone(), value.clone()));
+        }
+        if wall.is_some() {
+            let named = OF_AN_ATTEMPT.iter().filter_map(|name| Some((*name, given.text(name)?)));
+            environment.extend(named.map(|(name, value)| (name.to_owned(), value.to_owned())));
+            if given.get(variable::ATTEMPT).is_none() {
+                environment.push((variable::ATTEMPT.to_owned(), "0".to_owned()));
+            }
+        }
+        let owned = |(name, value): (String, String)| (name.into(), value.into());
+        Ok(Self { wall, environment: environment.into_iter().map(owned).collect() })
     }
 
     /// Whether a workflow has begun or ended since, so that others are started behind another wall now.

@@ -7,11 +7,13 @@
 use crate::{
     conversation,
     error::EngineError,
+    knowledge,
     project::Project,
     search::{self, AgedHit, SearchHit, SearchRequest},
     summary,
 };
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
+use waypost_git::changed_since;
 use waypost_model::{
     context::{ComposedContext, ContextPart, ContextSection, compose},
     document::{
@@ -101,6 +103,7 @@ pub fn context_for(
     gathered.memory(project, request.knows_memory, &mut about);
     gathered.questions(project)?;
     gathered.answers(project, now)?;
+    gathered.knowledge(project, &files);
     gathered.decisions(project, &files)?;
     gathered.found(project, &about, now)?;
     Ok(compose(gathered.parts, request.budget))
@@ -112,7 +115,16 @@ const BRIEF_BUDGET: usize = 1_500;
 /// The part of an agent's brief that says what is known; empty where nothing is. That it cannot be put
 /// together keeps no agent from its work.
 pub(crate) fn for_brief(project: &mut Project, role: &str, task: Option<&TaskId>) -> String {
-    brief_part(project, ContextRequest { task: task.cloned(), ..brief_request(role) })
+    // Whose task declares no files works on those that are being changed.
+    let files = if task.is_none() { changed_here(project) } else { Vec::new() };
+    brief_part(project, ContextRequest { task: task.cloned(), files, ..brief_request(role) })
+}
+
+/// The files that are not as they were committed; none where that cannot be told.
+fn changed_here(project: &Project) -> Vec<String> {
+    let mut files = changed_since(project.place(), "HEAD").ok().flatten().unwrap_or_default();
+    files.truncate(FILES_MAX);
+    files
 }
 
 /// The same for a task of the server, by its title.
@@ -233,6 +245,14 @@ impl Gathered {
         }
     }
 
+    /// What is known about the project, by the agent's files. A file that is not valid keeps no agent from its work.
+    fn knowledge(&mut self, project: &mut Project, files: &[String]) {
+        match knowledge::told_for(project, &self.role, files) {
+            Ok(parts) => self.parts.extend(parts),
+            Err(error) => project.notice(format!("the knowledge is not told: {error}")),
+        }
+    }
+
     /// Decisions and lessons about the agent's files, then the newest of all.
     fn decisions(&mut self, project: &mut Project, files: &[String]) -> Result<(), EngineError> {
         let kinds = [("decision", ContextSection::Decisions), ("lesson", ContextSection::Pitfalls)];
@@ -249,6 +269,7 @@ impl Gathered {
                 let hit = &found.hit;
                 if let Some(section) = section
                     && is_thought(hit)
+                    && !knowledge::is_of_knowledge(&hit.source)
                     && said.insert((hit.source.clone(), hit.place))
                 {
                     let (whole, at) = (section.value_for(&self.role) + more, Some(hit.at));
@@ -278,7 +299,8 @@ impl Gathered {
             ..SearchRequest::default()
         };
         let hits = search::search_at(project, &request, now)?;
-        for (rank, found) in hits.iter().enumerate() {
+        let others = hits.iter().filter(|it| !knowledge::is_of_knowledge(&it.hit.source));
+        for (rank, found) in others.enumerate() {
             let value =
                 ContextSection::Found.value_for(&self.role).saturating_sub(rank as u32 * 10);
             let (section, at) = (ContextSection::Found, Some(found.hit.at));

@@ -17,7 +17,7 @@ use crate::{
     mending::{self, Examination},
     pin::{self, AskPin, PinFile},
     project::{ANOTHER, Project, ProjectSetup},
-    seal,
+    seal, sessions,
 };
 use std::path::Path;
 use waypost_agent::{Product, settings::Registered};
@@ -113,6 +113,7 @@ impl<'a> Doctor<'a> {
         findings.extend(workspaces::examine(self));
         findings.extend(values::examine(self));
         findings.extend(self.examine_memory());
+        findings.extend(self.examine_session());
         findings.extend(retention::examine(self));
         findings
     }
@@ -375,6 +376,13 @@ impl<'a> Doctor<'a> {
             Ok(true) => memory::examine(&mut project),
             Ok(false) | Err(_) => Vec::new(),
         }
+    }
+
+    /// Where a session was begun or files of one are there.
+    fn examine_session(&self) -> Vec<Finding> {
+        let project = Project::open_unreconciled(self.start, self.actor.clone());
+        let Ok(mut project) = project else { return Vec::new() };
+        sessions::examine(&mut project)
     }
 
     /// Opening the project brings its windows into step; what that has to say is worth a line.

@@ -1,12 +1,13 @@
 //! Gathering the evidence that gates and checkpoints need.
 
 use crate::{
+    by_hand,
     check::{self, CheckResult},
     children::Children,
     error::{EngineError, Problem},
     given,
     project::Project,
-    session, tasks, worktrees,
+    tasks, worktrees,
 };
 use std::{io, path::Path};
 use waypost_model::{
@@ -125,8 +126,8 @@ pub fn finish_task(
     echo: &mut dyn io::Write,
 ) -> Result<(), EngineError> {
     project.refuse_stale()?;
-    if session::finish_apart(project, id, attempt, echo)? {
-        return session::end_phase_of_session(project, echo);
+    if by_hand::finish_apart(project, id, attempt, echo)? {
+        return by_hand::end_phase(project, echo);
     }
     let view = project.run()?.active().and_then(|active| active.task(id));
     // Nothing is run for a task that could not be completed anyway.
@@ -167,7 +168,7 @@ pub(crate) fn judge_validation(
 }
 
 /// Reads how many blocking findings a report states.
-fn read_report(path: &Path) -> Result<Evidence, EngineError> {
+pub(crate) fn read_report(path: &Path) -> Result<Evidence, EngineError> {
     let bytes = given::read(path, REPORT_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
     let text = String::from_utf8_lossy(&bytes);
     let blocking = blocking_of(&text).ok_or_else(|| {

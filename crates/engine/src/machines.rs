@@ -10,7 +10,10 @@ use crate::{
     ledger::{MachineCommand, Work},
     outbox,
     project::Project,
-    windows::{HistoryWindow, RunWindow, TaskStateWindow, WindowKind, WorkflowWindow},
+    windows::{
+        HistoryWindow, RunWindow, SessionStateWindow, SessionWindow, TaskStateWindow, WindowKind,
+        WorkflowWindow,
+    },
 };
 use std::{any::TypeId, fmt};
 use waypost_model::{
@@ -19,9 +22,11 @@ use waypost_model::{
     id::StreamName,
     inbox::{Inbox, Topic},
     job::Job,
+    knowledge::KnowledgeLog,
     machine::Machine,
     memory::Memory,
     run::Run,
+    session::Session,
     task::ServedTask,
     verdict::Verdicts,
     workflow::Workflow,
@@ -38,6 +43,10 @@ pub(crate) static MACHINES: &[MachineKind] = &[
     MachineKind::of::<Memory>().shown_in(
         const { &[WindowKind::of::<TaskStateWindow>(), WindowKind::of::<HistoryWindow>()] },
     ),
+    MachineKind::of::<Session>().shown_in(
+        const { &[WindowKind::of::<SessionWindow>(), WindowKind::of::<SessionStateWindow>()] },
+    ),
+    MachineKind::of::<KnowledgeLog>(),
     MachineKind::of::<Inbox>(),
     MachineKind::of::<Verdicts>(),
     MachineKind::of::<Accounts>(),

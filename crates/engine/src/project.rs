@@ -3,6 +3,10 @@
 //! A command opens the project, which brings windows and journal together; asks or commands; and
 //! ends by showing the new state in the windows. Nothing here outlives the command.
 
+mod log;
+
+pub(crate) use log::LOG_PAGE;
+
 use crate::{
     boxes,
     clock::Clock,
@@ -15,8 +19,8 @@ use crate::{
     home::Home,
     host,
     ledger::{
-        ImagePlace, Ledger, Loaded, MachineCommand, Work, inbox_stream, memory_stream, run_stream,
-        workflow_stream,
+        ImagePlace, Ledger, Loaded, MachineCommand, Work, inbox_stream, knowledge_stream,
+        memory_stream, run_stream, session_stream, workflow_stream,
     },
     machines::MACHINES,
     notify::Wanted,
@@ -31,7 +35,6 @@ use crate::{
     verdicts, windows,
 };
 use std::{
-    collections::VecDeque,
     hash::{BuildHasher as _, RandomState},
     ops::Range,
     path::{Path, PathBuf},
@@ -45,17 +48,19 @@ use waypost_model::{
     id::{StreamName, TaskId},
     inbox::Inbox,
     job::Job,
+    knowledge::KnowledgeLog,
     layout,
     machine::{Machine, Rejected},
     memory::Memory,
     next::Remark,
     run::{self, Run},
+    session::Session,
     task::ServedTask,
     workflow::{self, Workflow},
 };
 use waypost_store::{
     StoreError,
-    journal::{Birth, Cursor, Journal, Journals, Mode, Recorded},
+    journal::{Birth, Cursor, Journal, Journals, Mode},
     lock::EngineLease,
     place::Place,
     projects::Projects,
@@ -70,9 +75,6 @@ const BACKUP_SIZE_MAX: u64 = 32 << 20;
 /// What is said where a repository was made again.
 pub(crate) const ANOTHER: &str = "this repository was made again: it is another one than that whose \
                                   journal was here, and nothing of that is taken over";
-
-/// How many entries are read at once when the log is searched.
-pub(crate) const LOG_PAGE: usize = 1_000;
 
 /// Where a project is and how it is set up; nothing of it is open.
 #[derive(Debug)]
@@ -539,6 +541,20 @@ impl Project {
         Ok(&self.ledger.get::<Memory>(&journal.view()?, &memory_stream())?.state)
     }
 
+    /// The session of this repository.
+    pub fn session(&mut self) -> Result<&Session, EngineError> {
+        static NONE: Session = Session::none();
+        let Some(journal) = &mut self.journal else { return Ok(&NONE) };
+        Ok(&self.ledger.get::<Session>(&journal.view()?, &session_stream())?.state)
+    }
+
+    /// What became of the knowledge of this repository.
+    pub fn knowledge(&mut self) -> Result<&KnowledgeLog, EngineError> {
+        static NONE: KnowledgeLog = KnowledgeLog::none();
+        let Some(journal) = &mut self.journal else { return Ok(&NONE) };
+        Ok(&self.ledger.get::<KnowledgeLog>(&journal.view()?, &knowledge_stream())?.state)
+    }
+
     /// What waits for a person.
     pub fn inbox(&mut self) -> Result<Inbox, EngineError> {
         let Some(journal) = &mut self.journal else { return Ok(Inbox::default()) };
@@ -752,43 +768,6 @@ impl Project {
             Some(journal) => Ok(journal.view()?.end()?),
             None => Ok(Cursor::START),
         }
-    }
-
-    /// The newest entries of the journal that `wanted` takes, oldest first.
-    pub fn log(
-        &mut self,
-        limit: usize,
-        wanted: impl Fn(&Recorded) -> bool,
-    ) -> Result<Vec<Recorded>, EngineError> {
-        let Some(journal) = &mut self.journal else { return Ok(Vec::new()) };
-        let view = journal.view()?;
-        let mut newest = VecDeque::new();
-        let mut end = view.end()?;
-        // An entry may be a plan of megabytes: at first not many more are read than are wanted.
-        let mut at_once = limit;
-        while newest.len() < limit {
-            at_once = at_once.saturating_mul(2).min(LOG_PAGE);
-            let page = view.feed_until(end, at_once)?;
-            let Some(first) = page.first() else { break };
-            end = first.cursor_before();
-            for entry in page.into_iter().rev().filter(&wanted).take(limit - newest.len()) {
-                newest.push_front(entry);
-            }
-        }
-        Ok(newest.into())
-    }
-
-    /// Entries after `after`, for following the log.
-    pub fn log_after(&mut self, after: Cursor) -> Result<Vec<Recorded>, EngineError> {
-        match &mut self.journal {
-            Some(journal) => Ok(journal.view()?.feed(after, LOG_PAGE)?),
-            None => Ok(Vec::new()),
-        }
-    }
-
-    /// The stream of the run, as the log names it.
-    pub fn run_stream() -> StreamName {
-        run_stream()
     }
 }
 

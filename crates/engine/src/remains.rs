@@ -1,6 +1,6 @@
 //! Cleaning up after a process that died, in every folder that this project writes to.
 
-use crate::{init, memory, project::Project};
+use crate::{init, memory, project::Project, windows};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -35,6 +35,7 @@ fn folders(project: &Project) -> Vec<PathBuf> {
     found.push(project.root().join(layout::window::WORKFLOW_FOLDER));
     found.extend(project.setup.main_root().map(|root| root.join(".claude")));
     found.extend(memory::folders(project));
+    found.extend(windows::session_folder(project));
     found.extend(init::setup_folders(project));
     found.extend(project.setup.projects_folder());
     let user = project.setup.home.state.as_ref();

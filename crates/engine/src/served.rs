@@ -107,7 +107,7 @@ pub fn create(
 }
 
 /// Refuses fields that cannot be handed in. The task of which they would be is none yet, so no id of it
-/// is named that nobody could use.
+/// is named that is of no use.
 fn require_all(fields: &TaskFields) -> Result<(), EngineError> {
     let missing = fields.missing();
     if missing.is_empty() {

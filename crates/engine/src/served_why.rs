@@ -113,7 +113,7 @@ fn of_pending(
     Ok(held)
 }
 
-/// What it cannot be set up with, and the step that mends it.
+/// What it cannot be set up with, and the step that fixes it.
 fn of_hindrance(inbox: &Inbox, file: &TaskFile) -> Option<Holding> {
     let parked = file.hindrance()?;
     let subject = Subject::of(&task_stream(&file.id), &Topic::from(TaskTopic::Limit));

@@ -5,13 +5,13 @@ mod live;
 
 use crate::{
     adopt,
+    by_hand::check_start,
     error::{EngineError, Problem},
     given,
     ledger::MachineCommand,
     mending,
     preflight::{Preflight, outlook_after},
     project::Project,
-    session::check_start,
 };
 pub(crate) use live::{LiveTasks, TasksEdit, left_over};
 use std::{

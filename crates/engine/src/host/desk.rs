@@ -181,7 +181,7 @@ impl Desk {
             let mut taken = self.seat();
             let seat = taken.as_mut()?;
             if seat.project.gone().is_some() {
-                // Nothing is written any more, not even to be shown: it would be made anew.
+                // Nothing is written any more, not even to be shown: it would be made again.
                 let mut queue = locked(&self.queue);
                 (queue.is_closing, queue.is_closed) = (true, true);
                 queue.asked.clear();

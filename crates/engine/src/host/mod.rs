@@ -48,6 +48,7 @@ pub use run::execute;
 use seat::Seat;
 use std::{
     panic,
+    path::Path,
     sync::Arc,
     thread::{self, JoinHandle},
 };
@@ -55,8 +56,10 @@ pub use watch::RunWatch;
 use waypost_model::actor::Actor;
 use waypost_proc::raise_open_files;
 use waypost_store::{
+    file,
     journal::Cursor,
     lock::{EngineLease, Owner},
+    place::Place,
 };
 
 /// A host at work. It ends when it is stopped or dropped, after the guests of its own process.
@@ -90,6 +93,9 @@ impl Host {
         let now = project.clock.now();
         outbox::settle_obsolete(project.ensure_journal()?, now)?;
         raise_open_files();
+        for folder in stood_on(project.place()) {
+            file::stand_on(folder);
+        }
         notify::tell_lost_engine(&mut project, &lease)?;
         let messenger = Messenger::of(&mut project);
         let (place, spelling) = (project.setup.place.clone(), project.spelling);
@@ -128,11 +134,19 @@ impl Host {
                     is_gone || self.lease.still_holds(),
                     "the lease is held until the end, unless its folder is gone"
                 );
+                for folder in project.iter().flat_map(|it| stood_on(it.place())) {
+                    file::stand_off(folder);
+                }
                 project
             }
             Err(panicked) => panic::resume_unwind(panicked),
         }
     }
+}
+
+/// What a host must not make again where it was deleted.
+fn stood_on(place: &Place) -> [&Path; 2] {
+    [place.root.as_path(), place.state.as_path()]
 }
 
 impl Drop for Host {

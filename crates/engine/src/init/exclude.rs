@@ -57,6 +57,7 @@ pub(super) fn has_windows(project: &Project) -> bool {
         Some(windows::workflow_path(project)),
         windows::run_path(project),
         windows::memory_folder(project),
+        windows::sessions_folder(project),
     ];
     files.into_iter().flatten().any(|path| path.symlink_metadata().is_ok())
 }

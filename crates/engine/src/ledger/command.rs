@@ -1,18 +1,20 @@
 //! A command on its way to the machine that it is for.
 
 use super::{
-    Ledger, inbox_stream,
+    Ledger, inbox_stream, knowledge_stream,
     loaded::{Fresh, Handled},
-    memory_stream, run_stream, verdicts_stream,
+    memory_stream, run_stream, session_stream, verdicts_stream,
 };
 use crate::error::EngineError;
 use std::{any::Any, fmt, sync::Arc};
 use waypost_model::{
     id::StreamName,
     inbox::{self, Inbox},
+    knowledge::{self, KnowledgeLog},
     machine::{Asked, Machine},
     memory::{self, Memory},
     run::{self, Run},
+    session::{self, Session},
     verdict::{self, Verdicts},
     workflow::{self, Workflow},
 };
@@ -47,6 +49,14 @@ impl MachineCommand {
 
     pub fn memory(command: memory::Command) -> Self {
         Self::of::<Memory>(memory_stream(), command)
+    }
+
+    pub fn session(command: session::Command) -> Self {
+        Self::of::<Session>(session_stream(), command)
+    }
+
+    pub fn knowledge(command: knowledge::Command) -> Self {
+        Self::of::<KnowledgeLog>(knowledge_stream(), command)
     }
 
     pub fn verdicts(command: verdict::Command) -> Self {

@@ -23,8 +23,8 @@ use std::{
     sync::LazyLock,
 };
 use waypost_model::{
-    id::StreamName, inbox::Inbox, machine::Machine, memory::Memory, run::Run, verdict::Verdicts,
-    workflow::Workflow,
+    id::StreamName, inbox::Inbox, knowledge::KnowledgeLog, machine::Machine, memory::Memory,
+    run::Run, session::Session, verdict::Verdicts, workflow::Workflow,
 };
 use waypost_store::{
     StoreError,
@@ -178,6 +178,18 @@ pub(crate) fn inbox_stream() -> StreamName {
 /// The stream of the memory; there is one per repository.
 pub(crate) fn memory_stream() -> StreamName {
     static STREAM: LazyLock<StreamName> = LazyLock::new(only_stream::<Memory>);
+    STREAM.clone()
+}
+
+/// The stream of the session; there is one per repository.
+pub(crate) fn session_stream() -> StreamName {
+    static STREAM: LazyLock<StreamName> = LazyLock::new(only_stream::<Session>);
+    STREAM.clone()
+}
+
+/// The stream of what became of the project's knowledge.
+pub(crate) fn knowledge_stream() -> StreamName {
+    static STREAM: LazyLock<StreamName> = LazyLock::new(only_stream::<KnowledgeLog>);
     STREAM.clone()
 }
 

@@ -257,7 +257,7 @@ fn whole(document: &MemoryDocument, bytes: Option<&[u8]>) -> Result<Json, Engine
     })
 }
 
-pub(super) fn as_json(value: &impl Serialize) -> Json {
+pub(crate) fn as_json(value: &impl Serialize) -> Json {
     let text = serde_json::to_string(value).expect("documents are plain data");
     serde_json::from_str(&text).expect("what was written can be read")
 }

@@ -10,9 +10,11 @@ mod notes;
 
 pub use backups::{MemoryBackup, RestoredMemory, back_up, backups, keep_windows, restore};
 pub use cache::{PrunedCache, prune_cache};
+pub(crate) use documents::as_json;
 pub use documents::{MemoryDocument, new_session, read, renew_session, set, unset};
 pub use examine::{MemoryRepair, examine, is_in_use, mend};
 pub use notes::{Freshness, NoteAges, note};
+pub(crate) use notes::{checked_out, noted};
 
 use crate::{
     error::{EngineError, Problem},

@@ -15,6 +15,7 @@ use std::{
 use waypost_git::Git;
 use waypost_model::{
     code::Code,
+    knowledge::Ground,
     memory::{Command, Note, NoteKind, NotedFile},
 };
 use waypost_store::{file, hash};
@@ -39,20 +40,25 @@ pub fn note(
     files: &[String],
 ) -> Result<Note, EngineError> {
     let named = files.iter().map(|path| noted(project, path)).collect::<Result<Vec<_>, _>>()?;
+    let commit = checked_out(project)?;
+    let memory =
+        give(project, Command::Note { kind, text: text.to_owned(), commit, files: named })?;
+    Ok(memory.notes().last().expect("a note was made").clone())
+}
+
+/// The commit that is checked out, if there is one.
+pub(crate) fn checked_out(project: &Project) -> Result<Option<String>, EngineError> {
     let commit = match &project.place().git_common {
         Some(_) => {
             Git::at(project.root()).try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?
         }
         None => None,
     };
-    let commit = commit.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-    let memory =
-        give(project, Command::Note { kind, text: text.to_owned(), commit, files: named })?;
-    Ok(memory.notes().last().expect("a note was made").clone())
+    Ok(commit.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
 }
 
 /// A file as it is now, by its path below the project's root.
-fn noted(project: &Project, path: &str) -> Result<NotedFile, EngineError> {
+pub(crate) fn noted(project: &Project, path: &str) -> Result<NotedFile, EngineError> {
     let root = project.root();
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.into());
     let below = absolute.strip_prefix(root).ok().map(Path::to_owned);
@@ -89,10 +95,20 @@ pub struct NoteAges {
 impl NoteAges {
     /// Whether what a note is about is as it was.
     pub fn freshness(&mut self, project: &Project, note: &Note) -> Freshness {
+        self.since(project, note.commit.as_deref(), &note.files)
+    }
+
+    /// Whether what an entry of the knowledge stands on is as it was.
+    pub(crate) fn of_ground(&mut self, project: &Project, ground: &Ground) -> Freshness {
+        // Commits come and go while files stay: of those alone an entry speaks.
+        self.since(project, None, &ground.files)
+    }
+
+    fn since(&mut self, project: &Project, commit: Option<&str>, files: &[NotedFile]) -> Freshness {
         let is_other = |it: &&NotedFile| content(project, &it.path) != it.hash;
         let mut changed: Vec<String> =
-            note.files.iter().filter(is_other).map(|it| it.path.clone()).collect();
-        if let Some(commit) = note.commit.as_deref().filter(|it| !self.is_part(project, it)) {
+            files.iter().filter(is_other).map(|it| it.path.clone()).collect();
+        if let Some(commit) = commit.filter(|it| !self.is_part(project, it)) {
             changed.push(format!("commit {}", &commit[..commit.len().min(COMMIT_DIGITS)]));
         }
         if changed.is_empty() { Freshness::Fresh } else { Freshness::Faded { changed } }

@@ -41,7 +41,7 @@ const PAGE: usize = 1_000;
 /// How often tasks are looked after before others get their turn.
 const ROUNDS_MAX: usize = 16;
 
-/// How long a task waits that could not be set up or looked after: a person who mends it is not kept
+/// How long a task waits that could not be set up or looked after: a person who fixes it is not kept
 /// waiting. One that stays so is not tried all night at that pace.
 const TROUBLE_WAIT: Duration = Duration::from_secs(5);
 const LONG_TROUBLE_WAIT: Duration = Duration::from_secs(60);
@@ -69,7 +69,7 @@ struct TroubledTask {
 }
 
 /// What a task is given to an agent with.
-struct Assignment {
+struct TaskOutset {
     agent: Agent,
     workspace: TaskWorkspace,
     /// The named tasks, which are completed.
@@ -244,7 +244,7 @@ impl TaskGuest {
     }
 
     /// Gives pending tasks to agents, as long as there are slots. Those that could not be set up are
-    /// looked at whether there are or not, so that nobody is told of what was mended.
+    /// looked at whether there are or not, so that no person is told of what was fixed.
     fn assign(&mut self, project: &mut Project, now: Time) -> Result<(), EngineError> {
         let is_due = self.is_queue_ready || self.next_queue.is_some_and(|next| next <= now);
         if self.pending.is_empty() || self.tools.is_ending || !is_due {
@@ -297,10 +297,10 @@ impl TaskGuest {
         now: Time,
     ) -> Result<(), EngineError> {
         match self.prepare(project, file) {
-            Ok(Some(assignment)) => {
+            Ok(Some(outset)) => {
                 self.troubled.remove(&file.id);
                 match has_slot {
-                    true => self.give(project, &file.id, assignment, now),
+                    true => self.give(project, &file.id, outset, now),
                     false => tell(project, &file.id, Command::EndHindrance),
                 }
             }
@@ -329,7 +329,7 @@ impl TaskGuest {
         &mut self,
         project: &mut Project,
         file: &TaskFile,
-    ) -> Result<Option<Assignment>, EngineError> {
+    ) -> Result<Option<TaskOutset>, EngineError> {
         let Some(met) = self.dependencies(project, file)? else { return Ok(None) };
         let usual = project.configuration().values.task.agent.clone();
         let mut given = [file.fields.agent.as_str(), usual.trim()].into_iter();
@@ -348,7 +348,7 @@ impl TaskGuest {
             let head = Git::at(&root).try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
             workspace.base = Some(head.ok_or_else(no_commit)?);
         }
-        Ok(Some(Assignment { agent, workspace, met }))
+        Ok(Some(TaskOutset { agent, workspace, met }))
     }
 
     /// Gives a task to its agent. It has its slot before it counts as worked on.
@@ -356,7 +356,7 @@ impl TaskGuest {
         &mut self,
         project: &mut Project,
         id: &ServerTaskId,
-        Assignment { agent, workspace, met }: Assignment,
+        TaskOutset { agent, workspace, met }: TaskOutset,
         now: Time,
     ) -> Result<(), EngineError> {
         let Some(slot) = self.tools.slots.take()? else {
@@ -408,7 +408,7 @@ fn no_commit() -> EngineError {
     Problem::new(Code::RepositoryNeeded, message).next(NextStep::RunGit { words }).into()
 }
 
-/// Why a task waits that could not be set up, with what mends it.
+/// Why a task waits that could not be set up, with what fixes it.
 fn hindrance(id: &ServerTaskId, error: &EngineError) -> Command {
     let mut why = with_causes(error);
     if let EngineError::Invalid(file) = error {

@@ -2,6 +2,7 @@
 
 mod chain;
 mod memory;
+mod session;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,7 @@ use crate::{
     project::Project,
 };
 pub use memory::{MemoryWhy, explain_memory};
+pub use session::{SessionSubject, SessionWhy, explain_session};
 
 use chain::{About, Around, Chain, Draft};
 use waypost_model::{code::Code, id::TaskId, next::NextStep, run::TaskStatus};

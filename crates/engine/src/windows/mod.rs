@@ -8,11 +8,15 @@ mod edit;
 mod memory;
 mod run;
 mod run_text;
+mod session;
 mod window;
 mod workflow;
 
 pub(crate) use memory::{HistoryWindow, TaskStateWindow, memory_folder};
 pub(crate) use run::RunWindow;
+pub(crate) use session::{
+    SESSION, STATE, SessionStateWindow, SessionWindow, backup_of, session_folder, sessions_folder,
+};
 pub(crate) use window::{MachineWindow, WindowKind};
 pub(crate) use workflow::WorkflowWindow;
 
@@ -216,11 +220,12 @@ fn sync<W: MachineWindow>(
     }
     let is_new = path.symlink_metadata().is_err();
     // It was there and showed the newest event: nothing is new, so it is not made again. A command that
-    // looks makes none at all.
-    let shows_all = || -> Result<bool, StoreError> {
-        Ok(archive.last_stamp()?.is_some_and(|it| it.version == head))
+    // only looks makes none that was there at all; what a process died over before it was ever there, any
+    // command makes.
+    let is_left_away = || -> Result<bool, StoreError> {
+        Ok(archive.last_stamp()?.is_some_and(|it| purpose == Purpose::Look || it.version == head))
     };
-    if is_new && !W::RETURNS && (purpose == Purpose::Look || shows_all()?) {
+    if is_new && !W::RETURNS && is_left_away()? {
         return Ok(());
     }
     let outcome = sync_locked::<W>(project, &window);

@@ -62,7 +62,7 @@ pub(crate) trait MachineWindow: 'static {
     fn difference(one: &Self::Document, other: &Self::Document) -> usize;
 
     /// When a document says that it was written: an edit keeps that of what it was made from, or is
-    /// dated anew. None where its documents do not say so.
+    /// dated again. None where its documents do not say so.
     fn dated(_document: &Self::Document) -> Option<Stamp> {
         None
     }

@@ -231,10 +231,7 @@ pub(crate) fn finish_apart(
 }
 
 /// Merges a phase whose tasks have all ended, where an agent session is its own executor.
-pub fn end_phase_of_session(
-    project: &mut Project,
-    echo: &mut dyn io::Write,
-) -> Result<(), EngineError> {
+pub fn end_phase(project: &mut Project, echo: &mut dyn io::Write) -> Result<(), EngineError> {
     if project.actor().is_person() || project.is_in_attempt() || project.engine_holder()?.is_some()
     {
         return Ok(());

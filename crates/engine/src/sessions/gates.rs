@@ -1,0 +1,318 @@
+//! Gates: looked at in their order on the tree as it is, once for each tree, and passed by a person.
+
+use super::{give, is_here, keep_base, place_of, take_up_design};
+use crate::{
+    contracts,
+    error::{EngineError, Problem},
+    given, pin,
+    project::Project,
+    session_gates,
+};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+use waypost_git::content;
+use waypost_model::{
+    code::Code,
+    document::{
+        Kind, SessionTaskId, SubtaskId,
+        session::{Status, SubtaskPhase},
+    },
+    machine::{Asked, Machine as _, Rejected},
+    next::NextStep,
+    session::{
+        Command, Hold, Look, RequestState, SubtaskState,
+        gate::{Gate, GateFinding, SubtaskSubject},
+    },
+};
+use waypost_store::hash;
+
+/// The largest report.
+const REPORT_SIZE_MAX: u64 = 1 << 20;
+
+/// What looking at gates came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateCheck {
+    pub subtask: SubtaskId,
+    pub before: SubtaskPhase,
+    pub after: SubtaskPhase,
+    pub gates: Vec<CheckedGate>,
+    /// Whether the task is in design again.
+    pub is_in_design: bool,
+    /// A person is asked.
+    pub held: Option<Hold>,
+}
+
+impl GateCheck {
+    /// Whether every gate that was looked at holds.
+    pub fn holds(&self) -> bool {
+        self.gates.iter().all(|it| it.holds)
+    }
+}
+
+/// A gate that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedGate {
+    pub gate: Gate,
+    pub holds: bool,
+    pub faults: Vec<String>,
+    pub evidence: Vec<String>,
+    /// The same files and contracts were looked at before, and nothing was looked at again.
+    pub is_repeated: bool,
+}
+
+/// The subtask that is worked on.
+struct Subject {
+    request: RequestState,
+    task: SessionTaskId,
+    id: SubtaskId,
+    state: SubtaskState,
+}
+
+/// Looks at the gates that are due, in their order, up to the first that does not hold. What the tests print
+/// goes to `echo`.
+pub fn check(
+    project: &mut Project,
+    named: Option<&SubtaskId>,
+    report: Option<&Path>,
+    echo: &mut dyn io::Write,
+) -> Result<GateCheck, EngineError> {
+    project.refuse_stale()?;
+    is_here(project)?;
+    take_up_design(project)?;
+    let report = report.map(GivenReport::read).transpose()?;
+    let subject = at_work(project, named)?;
+    if let Some(hold) = held_gate(&subject.request, &subject.id) {
+        let rejected = Rejected::rule(Code::PersonNeeded, format!("{hold} waits for a person"));
+        return Err(rejected.next(NextStep::ShowInbox).into());
+    }
+    let before = subject.state.phase;
+    let mut gates = Vec::new();
+    for gate in subject.state.due() {
+        let now = at_work(project, Some(&subject.id))?;
+        let look = look_of(project, &now, *gate, report.as_ref())?;
+        let is_settled = now.state.phase == SubtaskPhase::Verification && *gate != Gate::Gate2;
+        if is_settled && now.state.has_passed(*gate, &look.work) {
+            continue;
+        }
+        let checked = check_gate(project, &now, (*gate, look), (report.as_ref(), &mut *echo))?;
+        let holds = checked.holds;
+        gates.push(checked);
+        if !holds {
+            break;
+        }
+    }
+    let request = project.session()?.request().cloned();
+    let request = request.expect("there is a request");
+    let after = request.subtask(&subject.id).map_or(before, |it| it.phase);
+    Ok(GateCheck {
+        is_in_design: request.in_design().is_some_and(|(task, _)| *task == subject.task),
+        held: held_gate(&request, &subject.id).cloned(),
+        subtask: subject.id,
+        before,
+        after,
+        gates,
+    })
+}
+
+/// The gate of a subtask that waits for a person.
+fn held_gate<'a>(request: &'a RequestState, id: &SubtaskId) -> Option<&'a Hold> {
+    let mut holds = request.held.iter().map(|held| &held.hold);
+    holds.find(|hold| matches!(hold, Hold::Gate { subtask, .. } if subtask == id))
+}
+
+/// A report that confirms what prose leaves open.
+struct GivenReport {
+    path: PathBuf,
+    hash: String,
+}
+
+impl GivenReport {
+    fn read(path: &Path) -> Result<Self, EngineError> {
+        let bytes = given::read(path, REPORT_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
+        Ok(Self { path: path.to_owned(), hash: hash::sha256_hex(&bytes) })
+    }
+}
+
+/// The subtask that is worked on, which has to be the one that is named.
+fn at_work(project: &mut Project, named: Option<&SubtaskId>) -> Result<Subject, EngineError> {
+    let request = project.session()?.find_request()?.clone();
+    if let Some(named) = named.filter(|id| request.subtask(id).is_none()) {
+        let message = format!("{} has no subtask {named}", request.id);
+        let rejected = Rejected::unknown(Code::SubtaskUnknown, message);
+        return Err(rejected.next(NextStep::ShowSession).into());
+    }
+    let Some((task, id, state)) = request.at_work() else {
+        let message = match request.in_design() {
+            Some((task, _)) => format!("{task} has no design yet"),
+            None => "no subtask is worked on".to_owned(),
+        };
+        let rejected = Rejected::rule(Code::GateNotDue, message);
+        return Err(rejected.next(NextStep::NextOfSession).into());
+    };
+    if let Some(named) = named.filter(|named| *named != id) {
+        let message = format!("{id} is worked on, not {named}");
+        let rejected = Rejected::rule(Code::GateNotDue, message);
+        return Err(rejected.next(NextStep::NextOfSession).into());
+    }
+    let (task, id, state) = (task.clone(), id.clone(), state.clone());
+    Ok(Subject { request, task, id, state })
+}
+
+fn check_gate(
+    project: &mut Project,
+    subject: &Subject,
+    (gate, look): (Gate, Look),
+    (report, echo): (Option<&GivenReport>, &mut dyn io::Write),
+) -> Result<CheckedGate, EngineError> {
+    if subject.state.looks.get(&gate) == Some(&look) {
+        let holds = subject.state.has_passed(gate, &look.work);
+        let faults = if holds { Vec::new() } else { unchanged(&subject.state) };
+        return Ok(CheckedGate { gate, holds, faults, evidence: Vec::new(), is_repeated: true });
+    }
+    is_time(project, subject, gate, &look)?;
+    let finding = evaluate(project, (subject, gate), report, echo)?;
+    // What Waypost's own run of the tests showed was written into the result.
+    let look = match gate {
+        Gate::Gate2 => look_of(project, subject, gate, report)?,
+        _ => look,
+    };
+    let base = match gate {
+        Gate::Gate2 if finding.holds => next_base(project, subject)?,
+        _ => None,
+    };
+    let (holds, faults) = (finding.holds, finding.faults.clone());
+    let evidence = finding.evidence.clone();
+    let (id, work) = (subject.id.clone(), look.work.clone());
+    let finding = Box::new(finding);
+    give(project, Command::Judge { subtask: id, finding, look, base })?;
+    let is_sent_back = subject.state.sent_back.as_ref() == Some(&work);
+    if holds && is_sent_back {
+        let faults = unchanged(&subject.state);
+        return Ok(CheckedGate { gate, holds: false, faults, evidence, is_repeated: true });
+    }
+    Ok(CheckedGate { gate, holds, faults, evidence, is_repeated: false })
+}
+
+/// Nothing was changed since it did not hold.
+fn unchanged(state: &SubtaskState) -> Vec<String> {
+    let said = state.faults.iter().map(String::as_str).collect::<Vec<_>>().join("; ");
+    let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+    vec![format!("nothing was changed since it did not hold{said}")]
+}
+
+/// Refuses before anything is run what would be refused after it.
+fn is_time(
+    project: &mut Project,
+    subject: &Subject,
+    gate: Gate,
+    look: &Look,
+) -> Result<(), EngineError> {
+    let (actor, now) = (project.actor().clone(), project.clock().now());
+    let finding = GateFinding {
+        gate,
+        holds: true,
+        faults: Vec::new(),
+        open: Vec::new(),
+        evidence: Vec::new(),
+        tree: None,
+        leads_to: None,
+    };
+    let (subtask, look) = (subject.id.clone(), look.clone());
+    let command = Command::Judge { subtask, finding: Box::new(finding), look, base: None };
+    let asked = Asked { by: &actor, now };
+    project.session()?.decide(&command, &asked)?;
+    Ok(())
+}
+
+/// What a gate is looked at: the tree, and the contracts that count for it.
+fn look_of(
+    project: &Project,
+    subject: &Subject,
+    gate: Gate,
+    report: Option<&GivenReport>,
+) -> Result<Look, EngineError> {
+    let tree = content(project.place())?.unwrap_or_else(|| "no tree".to_owned());
+    let of_task = place_of(&subject.request, Some(&subject.task), None);
+    let of_subtask = place_of(&subject.request, Some(&subject.task), Some(&subject.id));
+    let text = |kind, place| contracts::text(project, kind, place);
+    let hashed = |bytes: Option<Vec<u8>>| bytes.map(|bytes| hash::sha256_hex(&bytes));
+    let design = hashed(text(Kind::DesignContract, &of_task)?);
+    let tests = hashed(text(Kind::TestContract, &of_subtask)?);
+    let result = hashed(text(Kind::TestResult, &of_subtask)?);
+    let brief = hashed(text(Kind::DesignBrief, &of_task)?);
+    let join = |parts: &[&Option<String>]| {
+        let parts = parts.iter().map(|part| part.as_deref().unwrap_or("-"));
+        hash::sha256_hex(parts.collect::<Vec<_>>().join(" ").as_bytes())
+    };
+    let work = join(&[&Some(tree), &brief, &design, &tests]);
+    let report = report.map(|report| report.hash.clone());
+    let (contract, more) = match gate {
+        Gate::Gate1 => (tests, None),
+        Gate::Gate2 => (result.clone(), result),
+        Gate::Gate3 | Gate::Gate4 => (None, None),
+    };
+    let inputs = join(&[&Some(work.clone()), &report, &more]);
+    Ok(Look { work, inputs, contract })
+}
+
+fn evaluate(
+    project: &mut Project,
+    (subject, gate): (&Subject, Gate),
+    report: Option<&GivenReport>,
+    echo: &mut dyn io::Write,
+) -> Result<GateFinding, EngineError> {
+    let about = SubtaskSubject {
+        request: subject.request.id.clone(),
+        task: subject.task.clone(),
+        subtask: subject.id.clone(),
+        base: subject.state.base.clone(),
+    };
+    let report = report.map(|report| report.path.as_path());
+    match gate {
+        Gate::Gate1 => session_gates::judge_test_contract(project, &about),
+        Gate::Gate2 => session_gates::judge_tests(project, &about, echo),
+        Gate::Gate3 => session_gates::judge_scope(project, &about, report),
+        Gate::Gate4 => session_gates::judge_layers(project, &about, report),
+    }
+}
+
+/// The tree as it is, for the subtask that begins when this one is completed.
+fn next_base(project: &Project, subject: &Subject) -> Result<Option<String>, EngineError> {
+    let task = subject.request.tasks.get(&subject.task);
+    let pending = task.and_then(|task| {
+        task.subtasks.iter().find(|(_, it)| it.status == Status::Pending).map(|(id, _)| id)
+    });
+    match pending {
+        Some(id) => keep_base(project, &subject.request.id, id),
+        None => Ok(None),
+    }
+}
+
+/// Passes a gate without evidence. By a person only, with a reason.
+pub fn override_gate(
+    project: &mut Project,
+    named: Option<&SubtaskId>,
+    gate: Gate,
+    reason: &str,
+) -> Result<(), EngineError> {
+    project.refuse_stale()?;
+    is_here(project)?;
+    if !project.actor().is_person() {
+        return Err(Rejected::reserved("overriding a gate").into());
+    }
+    let subject = at_work(project, named)?;
+    let (subtask, reason) = (subject.id.clone(), reason.to_owned());
+    let command =
+        |base| Command::Override { subtask: subtask.clone(), gate, reason: reason.clone(), base };
+    // What is refused anyway asks for no PIN.
+    let (actor, now) = (project.actor().clone(), project.clock().now());
+    project.session()?.decide(&command(None), &Asked { by: &actor, now })?;
+    pin::confirm(project, "overriding a gate")?;
+    let base = match gate {
+        Gate::Gate2 => next_base(project, &subject)?,
+        _ => None,
+    };
+    give(project, command(base)).map(drop)
+}

@@ -1,0 +1,92 @@
+//! A project that was moved: the folder of its session is named by the path that it had.
+
+use super::{
+    SessionBegun, facts, folder,
+    found::{self, FoundFiles, FoundSession, is_absent, list},
+    sessions_home, shown,
+};
+use crate::{
+    error::{EngineError, Problem},
+    ledger::MachineCommand,
+    project::Project,
+    windows,
+};
+use std::path::PathBuf;
+use waypost_model::{
+    code::Code,
+    document::{ProjectHash, session::SessionStatus},
+    layout,
+    next::NextStep,
+    session::Command,
+};
+use waypost_store::file;
+
+/// Gives the session of a project that was moved the folder that fits its path: the one that is named, else
+/// the one that the journal knows, else the newest that is active.
+pub fn relocate(
+    project: &mut Project,
+    named: Option<&ProjectHash>,
+) -> Result<SessionBegun, EngineError> {
+    project.refuse_stale()?;
+    let here = facts(project)?;
+    let to = folder(project)?;
+    let known = project.session()?.facts().map(|facts| facts.project.hash.clone());
+    let was_active = project.session()?.is_active();
+    let from = match (named, &known) {
+        (Some(named), _) => named.clone(),
+        (None, Some(known)) => known.clone(),
+        (None, None) => newest(project)?.hash,
+    };
+    if from != here.hash {
+        rename(project, &from, &here.hash)?;
+    }
+    let mut taken_over = Vec::new();
+    match known {
+        Some(_) => {
+            // The file that was moved shows what the journal has; it is shown again with its new path.
+            project.command(&[MachineCommand::session(Command::Relocate { project: here })])?;
+        }
+        None => taken_over = found::take_over(project, FoundFiles::TakeOver)?,
+    }
+    Ok(SessionBegun { folder: to, taken_over, was_active, stopped: Vec::new() })
+}
+
+fn newest(project: &Project) -> Result<FoundSession, EngineError> {
+    let is_active = |found: &FoundSession| {
+        found.file.as_ref().is_some_and(|file| file.status == SessionStatus::Active)
+    };
+    let others: Vec<FoundSession> = list(project)?.into_iter().filter(|it| !it.is_here).collect();
+    let active = others.iter().find(|it| is_active(it)).cloned();
+    let any = others.into_iter().find(|it| it.file.is_some());
+    active.or(any).ok_or_else(|| {
+        let message = "there is no session of another path";
+        Problem::new(Code::SessionUnknown, message).next(NextStep::ListSessions).into()
+    })
+}
+
+/// Renames the folders of a session and of its knowledge. May be repeated: what has its new name stays.
+fn rename(project: &Project, from: &ProjectHash, to: &ProjectHash) -> Result<(), EngineError> {
+    let sessions = sessions_home(project)?;
+    let root = project.setup.main_root().unwrap_or_else(|| project.root().to_owned());
+    let pairs = [sessions, root.join(layout::session::KNOWLEDGE)]
+        .map(|home| (home.join(from.as_str()), home.join(to.as_str())));
+    let [(session, wanted), _] = &pairs;
+    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
+    if !is_there(session) && !is_there(wanted) {
+        let message = format!("there is no session {from}");
+        return Err(Problem::new(Code::SessionUnknown, message)
+            .next(NextStep::ListSessions)
+            .into());
+    }
+    if is_there(session) && is_there(&wanted.join(windows::SESSION)) {
+        let message = format!("{} has a session already", shown(project, wanted));
+        return Err(Problem::new(Code::FileInTheWay, message).next(NextStep::ListSessions).into());
+    }
+    for (from, to) in pairs.iter().filter(|(from, to)| is_there(from) && !is_there(to)) {
+        match file::rename(from, to) {
+            Err(error) if is_absent(&error) => {}
+            renamed => renamed?,
+        }
+    }
+    Ok(())
+}

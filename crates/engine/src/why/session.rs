@@ -1,0 +1,234 @@
+//! What holds a request, a task or a subtask of a session, and which events made it so.
+
+use super::Reason;
+use crate::{
+    error::EngineError, ledger::session_stream, mentions, project::Project, sessions,
+    sessions::PastRequest,
+};
+use waypost_model::{
+    code::Code,
+    document::{
+        RequestId, SessionTaskId, SubtaskId,
+        session::{GlobalPhase, SessionStatus, Status, SubtaskPhase},
+    },
+    machine::Rejected,
+    next::NextStep,
+    session::{RequestState, SessionTaskState, SubtaskState},
+};
+
+/// What of a session is asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionSubject {
+    Request(RequestId),
+    Task(SessionTaskId),
+    Subtask(SubtaskId),
+}
+
+impl SessionSubject {
+    /// What was typed, where it is of a session. A task needs `session:` before it: runs have tasks, too.
+    pub fn read(typed: &str) -> Option<Self> {
+        let bare = typed.strip_prefix("session:");
+        let id = bare.unwrap_or(typed);
+        let task = bare.and_then(|id| id.parse().ok()).map(Self::Task);
+        let subtask = || id.parse().ok().map(Self::Subtask);
+        task.or_else(subtask).or_else(|| id.parse().ok().map(Self::Request))
+    }
+}
+
+/// Why a part of a session stands as it does.
+#[derive(Clone, Debug)]
+pub struct SessionWhy {
+    pub id: String,
+    pub status: String,
+    pub reasons: Vec<Reason>,
+}
+
+/// A reason whose event is not looked up yet: the newest of these kinds about the id.
+struct SessionReason {
+    text: String,
+    id: String,
+    kinds: &'static [&'static str],
+    next: Option<NextStep>,
+}
+
+/// Says what holds a request, a task or a subtask.
+pub fn explain_session(
+    project: &mut Project,
+    about: &SessionSubject,
+) -> Result<SessionWhy, EngineError> {
+    let (id, status, drafts) = match about {
+        SessionSubject::Request(id) => {
+            let all = sessions::requests(project)?;
+            let found = all.iter().find(|it| it.state.id == *id);
+            let PastRequest { state, .. } = found.ok_or_else(|| {
+                let message = format!("there was no request {id}");
+                Rejected::unknown(Code::SessionUnknown, message).next(NextStep::ShowSession)
+            })?;
+            (id.to_string(), request_word(state).to_owned(), of_request(state))
+        }
+        SessionSubject::Task(id) => {
+            let request = present(project)?;
+            let task = request.tasks.get(id).ok_or_else(|| unknown(&request, id.as_str()))?;
+            let drafts = of_task(&request, id, task);
+            (id.to_string(), status_word(task.status).to_owned(), drafts)
+        }
+        SessionSubject::Subtask(id) => {
+            let request = present(project)?;
+            let subtask = request.subtask(id).ok_or_else(|| unknown(&request, id.as_str()))?;
+            let drafts = of_subtask(&request, id, subtask);
+            (id.to_string(), status_word(subtask.status).to_owned(), drafts)
+        }
+    };
+    let mut reasons = Vec::new();
+    for SessionReason { text, id, kinds, next } in drafts {
+        let stream = session_stream();
+        let event = mentions::newest_about(project, &id, |entry| {
+            entry.stream == stream && kinds.contains(&entry.kind.as_str())
+        })?;
+        reasons.push(Reason { text, event, next });
+    }
+    Ok(SessionWhy { id, status, reasons })
+}
+
+fn present(project: &mut Project) -> Result<RequestState, EngineError> {
+    let found = project.session()?.request().cloned();
+    Ok(found.ok_or_else(|| {
+        Rejected::rule(Code::NoRequest, "nothing was requested yet").next(NextStep::RequestWork)
+    })?)
+}
+
+fn unknown(request: &RequestState, id: &str) -> Rejected {
+    let message = format!("{} has no {id}", request.id);
+    Rejected::unknown(Code::SubtaskUnknown, message).next(NextStep::ShowSession)
+}
+
+fn status_word(status: Status) -> &'static str {
+    match status {
+        Status::Pending => "pending",
+        Status::InProgress => "in_progress",
+        Status::Completed => "completed",
+    }
+}
+
+fn request_word(request: &RequestState) -> &'static str {
+    match (request.status, request.phase) {
+        (SessionStatus::Completed, _) => "completed",
+        (SessionStatus::Stopped, _) => "stopped",
+        (SessionStatus::Active, GlobalPhase::GlobalDiscovery) => "in global_discovery",
+        (SessionStatus::Active, _) => "in task_loop",
+    }
+}
+
+fn of_request(request: &RequestState) -> Vec<SessionReason> {
+    let id = request.id.to_string();
+    let draft = |text: String, kinds, next| SessionReason { text, id: id.clone(), kinds, next };
+    match (request.status, request.phase) {
+        (SessionStatus::Completed, _) => {
+            vec![draft("every task is completed".into(), &["request_completed"], None)]
+        }
+        (SessionStatus::Stopped, _) => {
+            let next = Some(NextStep::ResumeSession);
+            vec![draft("it was stopped".into(), &["request_stopped"], next)]
+        }
+        (SessionStatus::Active, GlobalPhase::GlobalDiscovery) => {
+            let mut drafts = held(request, &id);
+            let (text, kinds): (_, &'static [&'static str]) = match request.sent_back {
+                Some(_) => ("its plan was sent back to the planner", &["plan_sent_back"]),
+                None => ("it is explored and planned", &["request_made", "discovery_reopened"]),
+            };
+            drafts.push(draft(text.into(), kinds, Some(NextStep::NextOfSession)));
+            drafts
+        }
+        (SessionStatus::Active, _) => match request.current() {
+            Some((id, task)) => of_task(request, id, task),
+            None => vec![draft("nothing holds it".into(), &["planned"], None)],
+        },
+    }
+}
+
+/// What waits for a person.
+fn held(request: &RequestState, id: &str) -> Vec<SessionReason> {
+    let draft = |held: &waypost_model::session::HeldUp| SessionReason {
+        text: format!("{} waits for a person: {}", held.hold, held.why),
+        id: id.to_owned(),
+        kinds: &["escalated", "gate_failed", "plan_sent_back"],
+        next: Some(NextStep::ShowInbox),
+    };
+    request.held.iter().map(draft).collect()
+}
+
+fn of_task(
+    request: &RequestState,
+    id: &SessionTaskId,
+    task: &SessionTaskState,
+) -> Vec<SessionReason> {
+    let draft =
+        |text: String, kinds, next| vec![SessionReason { text, id: id.to_string(), kinds, next }];
+    match (task.status, &task.current_subtask) {
+        (Status::Completed, _) => {
+            draft("every subtask of it is completed".into(), &["task_completed"], None)
+        }
+        (Status::Pending, _) => {
+            let before = request.current().map(|(id, _)| format!("it waits for {id}"));
+            let text = before.unwrap_or_else(|| "it waits for the plan".to_owned());
+            let planned = SessionReason {
+                text,
+                id: request.id.to_string(),
+                kinds: &["planned"],
+                next: Some(NextStep::NextOfSession),
+            };
+            vec![planned]
+        }
+        (Status::InProgress, None) => {
+            let mut drafts = held(request, id.as_str());
+            let kinds = &["task_begun", "design_reopened", "design_lost"];
+            drafts.extend(draft("it is in design".into(), kinds, Some(NextStep::NextOfSession)));
+            drafts
+        }
+        (Status::InProgress, Some(subtask)) => match task.subtasks.get(subtask) {
+            Some(found) => of_subtask(request, subtask, found),
+            None => Vec::new(),
+        },
+    }
+}
+
+fn of_subtask(
+    request: &RequestState,
+    id: &SubtaskId,
+    subtask: &SubtaskState,
+) -> Vec<SessionReason> {
+    let draft = |text: String, kinds, next| SessionReason { text, id: id.to_string(), kinds, next };
+    match subtask.status {
+        Status::Completed => {
+            return vec![draft("its gates are passed".into(), &["subtask_completed"], None)];
+        }
+        Status::Pending => {
+            let before = request.at_work().map(|(_, id, _)| format!("it waits for {id}"));
+            let text = before.unwrap_or_else(|| "it waits for the design of a task".to_owned());
+            let next = Some(NextStep::NextOfSession);
+            return vec![SessionReason {
+                text,
+                id: request.id.to_string(),
+                kinds: &["planned"],
+                next,
+            }];
+        }
+        Status::InProgress => {}
+    }
+    let mut drafts = held(request, id.as_str());
+    let (text, next) = match subtask.phase {
+        SubtaskPhase::TestFirst => ("its tests are written: GATE-1 is due", NextStep::CheckGates),
+        SubtaskPhase::Implementation => {
+            ("it is implemented: GATE-3 and GATE-4 are due", NextStep::CheckGates)
+        }
+        SubtaskPhase::Verification => ("it is verified: GATE-2 is due", NextStep::CheckGates),
+        SubtaskPhase::Complete => ("its gates are passed", NextStep::NextOfSession),
+    };
+    let kinds = &["phase_moved", "subtask_begun", "subtask_resumed", "tests_lost"];
+    drafts.push(draft(text.into(), kinds, Some(next)));
+    for fault in &subtask.faults {
+        let text = format!("a gate did not hold: {fault}");
+        drafts.push(draft(text, &["gate_failed"], Some(NextStep::CheckGates)));
+    }
+    drafts
+}

@@ -96,7 +96,7 @@ pub trait Dialect: fmt::Debug + Sync {
         None
     }
 
-    /// Why the question in `line` cannot be answered with a yes, whoever gives it.
+    /// Why the question in `line` cannot be answered with a yes by any person.
     fn impossible(&self, _: &Ask, _line: &Value) -> Option<&'static str> {
         None
     }

@@ -64,7 +64,7 @@ pub fn answer(adapter: Adapter, ask: &Ask, answer: &Answer) -> Result<String, Un
     adapter.answer_line(ask, &line, answer)
 }
 
-/// Why a question cannot be answered with a yes, whoever gives it; none: it can be.
+/// Why a question cannot be answered with a yes by any person; none: it can be.
 pub fn impossible(adapter: Adapter, ask: &Ask) -> Option<&'static str> {
     let line = parse(ask.raw.as_bytes())?;
     adapter.impossible(ask, &line)

@@ -2,12 +2,13 @@
 
 use crate::command::{
     adopt::AdoptArgs, agents::AgentsArgs, broker::BrokerArgs, completions::CompletionsArgs,
-    config::ConfigArgs, context::AgentContextArgs, demo::DemoArgs, develop::DevelopArgs,
-    doctor::DoctorArgs, hook::HookArgs, import::ImportArgs, inbox::InboxArgs, init::InitArgs,
-    log::LogArgs, man::ManArgs, mcp::McpArgs, memory::MemoryArgs, notify::NotifyArgs,
-    open::OpenArgs, pin::PinArgs, resolve::ResolveArgs, run::RunArgs, schema::SchemaArgs,
-    serve::ServeArgs, sim::SimArgs, statusline::StatuslineArgs, task::TaskArgs,
-    validate::ValidateArgs, why::WhyArgs, worktree::WorktreeArgs,
+    config::ConfigArgs, context::AgentContextArgs, contract::ContractArgs, demo::DemoArgs,
+    develop::DevelopArgs, doctor::DoctorArgs, hook::HookArgs, import::ImportArgs, inbox::InboxArgs,
+    init::InitArgs, knowledge::KnowledgeArgs, log::LogArgs, man::ManArgs, mcp::McpArgs,
+    memory::MemoryArgs, notify::NotifyArgs, open::OpenArgs, pin::PinArgs, resolve::ResolveArgs,
+    run::RunArgs, schema::SchemaArgs, serve::ServeArgs, session::SessionArgs, sim::SimArgs,
+    statusline::StatuslineArgs, task::TaskArgs, validate::ValidateArgs, why::WhyArgs,
+    worktree::WorktreeArgs,
 };
 use crate::{complete, examples};
 use anstream::ColorChoice;
@@ -124,7 +125,10 @@ pub(crate) enum Command {
     Run(RunArgs),
     Serve(ServeArgs),
     Task(TaskArgs),
+    Session(SessionArgs),
     Memory(MemoryArgs),
+    Contract(ContractArgs),
+    Knowledge(KnowledgeArgs),
     Context(AgentContextArgs),
     Import(ImportArgs),
     Open(OpenArgs),

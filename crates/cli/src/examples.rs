@@ -100,11 +100,78 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "session request",
+        &[
+            ("waypost session request 'add a cart'", "begin a request"),
+            (
+                "waypost session request --stop-current 'add a list'",
+                "instead of the one that is active",
+            ),
+        ],
+    ),
+    (
+        "session plan",
+        &[
+            ("waypost session plan", "take up the plan, or send it back"),
+            ("waypost session plan --assumption 2=held", "with what became of an assumption"),
+        ],
+    ),
+    (
+        "session next",
+        &[
+            ("waypost session next", "who does what next, with which files"),
+            ("waypost session next --json", "the same for a program"),
+        ],
+    ),
+    (
+        "session run",
+        &[
+            ("waypost session run", "with the agents that are configured for its roles"),
+            ("waypost session run --agent claude", "with one agent for all of them"),
+        ],
+    ),
+    (
+        "session gate check",
+        &[
+            ("waypost session gate check", "look at the gates that are due"),
+            ("waypost session gate check --report REPORT.md", "with what confirms open points"),
+        ],
+    ),
+    (
+        "session gate override",
+        &[("waypost session gate override GATE-3 --reason 'generated'", "as a person")],
+    ),
+    (
         "memory search",
         &[
             ("waypost memory search 'retry policy'", "everything about it, the best first"),
             ("waypost memory search --kind decision --since 30d cache", "what was decided lately"),
             ("waypost memory search --file src/cart.rs price", "what concerns a file"),
+        ],
+    ),
+    (
+        "contract",
+        &[
+            ("waypost contract validate", "check all contracts of the session"),
+            (
+                "waypost contract put design-brief --task T1",
+                "hand in a contract from standard input",
+            ),
+            (
+                "waypost contract diff test-result --subtask T1-S2",
+                "what changed since the last one",
+            ),
+        ],
+    ),
+    (
+        "knowledge",
+        &[
+            ("waypost knowledge show", "what is known about the project"),
+            (
+                "waypost knowledge add decision Login JWT --ref src/login.rs",
+                "write down what was decided",
+            ),
+            ("waypost knowledge learn", "learn from finished contracts"),
         ],
     ),
     (

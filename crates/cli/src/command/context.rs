@@ -1,6 +1,6 @@
 //! `waypost context`: what an agent should know now.
 
-use super::open;
+use super::{open, say_notices};
 use crate::{Context, command::run::parse_id, data::ContextReport, error::CliError};
 use std::process::ExitCode;
 use waypost_engine::context::{ContextRequest, context_for};
@@ -45,6 +45,7 @@ pub(crate) fn run(context: &Context, args: &AgentContextArgs) -> Result<ExitCode
         knows_memory: false,
     };
     let told = context_for(&mut project, &request)?;
+    say_notices(context, &mut project);
     if context.out.json {
         context.out.json(&ContextReport::new(&args.role, args.budget, &told))?;
         return Ok(ExitCode::SUCCESS);

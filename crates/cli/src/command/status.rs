@@ -5,7 +5,7 @@ use super::{
     notify::{waiting_json, waiting_text},
     open,
 };
-use crate::data::{EntryReport, MemoryReport, NotAdopted, RunReport, StatusReport};
+use crate::data::{EntryReport, MemoryReport, NotAdopted, RunReport, SessionReport, StatusReport};
 use crate::{
     Context,
     error::CliError,
@@ -13,7 +13,7 @@ use crate::{
     show::{
         memory as show_memory,
         run::{self as show_run, Extent},
-        workflow as show_workflow,
+        session as show_session, workflow as show_workflow,
     },
 };
 use std::{fmt::Write as _, process::ExitCode};
@@ -60,6 +60,10 @@ pub(crate) fn run(context: &Context) -> Result<ExitCode, CliError> {
         let counts: Vec<String> = counts.collect();
         parts.push(format!("{}  {}\n", styled(BOLD, "Tasks"), counts.join(", ")));
     }
+    if project.session()?.is_active() {
+        let told = show_session::text(project.session()?);
+        parts.push(format!("{}  {told}", styled(BOLD, "Session")));
+    }
     if memory.current().is_some() {
         parts.push(format!("{}  {}", styled(BOLD, "Memory"), show_memory::text(&memory)));
     }
@@ -91,6 +95,8 @@ pub(crate) fn tell<T>(
     let notices = notify::waiting(project)?;
     let tasks = served::counts(project)?;
     let memory = project.memory()?.clone();
+    let is_session = project.session()?.facts().is_some();
+    let session = if is_session { Some(SessionReport::of(project)?) } else { None };
     let feature = project.workflow()?.feature.clone();
     let (is_left, run) = (attendance::has_lost_engine(project)?, summary::of_run(project)?);
     let (loose_feature, loose_run) = (adopt::loose_workflow(project)?, adopt::loose_run(project)?);
@@ -108,6 +114,7 @@ pub(crate) fn tell<T>(
         inbox: inbox.iter().map(EntryReport::from).collect(),
         engine: engine.as_deref(),
         engine_gone: is_left,
+        session,
         memory: memory.is_open().then(|| MemoryReport::from(&memory)),
         notices: waiting_json(&notices),
         gates_of_agents: checks.collect(),

@@ -40,6 +40,7 @@ pub(crate) fn run(context: &Context, args: &ValidateArgs) -> Result<ExitCode, Cl
                 kind: validity.kind,
                 valid: validity.is_valid(),
                 findings: validity.file.diagnostics,
+                prompt: None,
             });
         } else {
             print_validity(context, &validity)?;

@@ -9,7 +9,10 @@ use crate::{
     spelling,
 };
 use std::process::ExitCode;
-use waypost_engine::{Project, Reason, why};
+use waypost_engine::{
+    Project, Reason,
+    why::{self, SessionSubject},
+};
 use waypost_model::{
     document::{MemoryTaskId, ServerTaskId},
     task::task_word,
@@ -21,7 +24,8 @@ use waypost_model::{
 /// the journal that made it so, and the command that leads on.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WhyArgs {
-    /// The task, as in T1.3, run:T1.3 or task_abc123; one of the memory, as in task-2026-11-17-001
+    /// The task, as in T1.3, run:T1.3 or task_abc123; one of the memory, as in task-2026-11-17-001; of a
+    /// session a request, a task or a subtask, as in R1, session:T1 or T1-S2
     id: String,
 }
 
@@ -34,6 +38,10 @@ pub(crate) fn run(context: &Context, args: &WhyArgs) -> Result<ExitCode, CliErro
     if let Ok(id) = bare.parse::<MemoryTaskId>() {
         let why = why::explain_memory(&mut project, &id)?;
         return print(context, why.id.as_str(), (why.status, false), &why.reasons);
+    }
+    if let Some(about) = SessionSubject::read(&args.id) {
+        let why = why::explain_session(&mut project, &about)?;
+        return print(context, &why.id, (&why.status, false), &why.reasons);
     }
     let id = args.id.strip_prefix("run:").unwrap_or(&args.id);
     let why = why::explain(&mut project, &super::run::parse_id(id)?)?;

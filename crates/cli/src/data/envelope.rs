@@ -1,15 +1,17 @@
 //! The version and the kind of what is printed, and the schema of each kind.
 
 use super::{
-    Adopted, AgentReport, Answered, ArchiveReport, CheckedAgent, ContextReport, Difference,
-    EntryReport, ErrorLine, Examined, FileValidity, FoundLine, HistoryLine, ImportReport, InitLine,
-    KindLine, LogLine, MemoryBackedUp, MemoryBackupLine, MemoryBegunLine, MemoryPrunedLine,
-    MemoryReport, MemoryRestoredLine, MemoryTaskReport, MemoryValue, ModelServer, NoteReport,
-    NoticesWaiting, OpenedReport, PermitReport, PlanReport, PruneReport, RemovedSetup,
+    Adopted, AgentReport, Answered, ArchiveReport, CheckedAgent, ContextReport, ContractDiffReport,
+    ContractLine, ContractPut, ContractText, Difference, EntryReport, ErrorLine, Examined,
+    FileValidity, FoundLine, HistoryLine, ImportReport, InitLine, KindLine, KnowledgeNoted,
+    KnowledgeReport, LearnedLine, LogLine, MemoryBackedUp, MemoryBackupLine, MemoryBegunLine,
+    MemoryPrunedLine, MemoryReport, MemoryRestoredLine, MemoryTaskReport, MemoryValue, ModelServer,
+    NoteReport, NoticesWaiting, OpenedReport, PermitReport, PlanReport, PruneReport, RemovedSetup,
     ReviewReport, Revoked, RunEventLine, RunLine, RunStatus, ServeLine, ServedTaskLine,
-    ServedWhyReport, SessionLine, SettingLine, StatisticsReport, StatusLine, StatusReport,
-    StopLine, TaskCheckpointLine, TaskLine, TaskTypeLine, TreeList, TrialReport, TypeLine,
-    UndoneTree, WhyReport, WorkflowReport,
+    ServedWhyReport, SessionBegunLine, SessionFoundLine, SessionGatesReport, SessionLine,
+    SessionNextReport, SessionPlanLine, SessionReport, SessionRequestLine, SettingLine,
+    StatisticsReport, StatusLine, StatusReport, StopLine, TaskCheckpointLine, TaskLine,
+    TaskTypeLine, TreeList, TrialReport, TypeLine, UndoneTree, WhyReport, WorkflowReport,
 };
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::Serialize;
@@ -70,15 +72,22 @@ kinds! {
     Answered<'_> = "answered" "inbox answer and the other verbs";
     ArchiveReport<'_> = "archive" "task deliverables";
     ContextReport<'_> = "context" "context";
+    ContractLine<'_> = "contract" "contract list, one for each";
+    ContractDiffReport<'_> = "contract_diff" "contract diff";
+    ContractPut<'_> = "contract_put" "contract put";
+    ContractText<'_> = "contract_text" "contract get";
     Difference<'_> = "difference" "run --verify, one for each";
     ErrorLine<'_> = "error" "every command that fails, on standard error";
     Examined<'_> = "examined" "doctor, one for each";
-    FileValidity<'_> = "file_validity" "validate, one for each";
+    FileValidity<'_> = "file_validity" "validate and contract validate, one for each";
     FoundLine<'_> = "found" "memory search, one for each";
     ImportReport<'_> = "imported" "import";
     EntryReport<'_> = "inbox_entry" "inbox, one for each; inbox show";
     InitLine<'_> = "init" "init";
     KindLine<'_> = "kind" "schema, one for each";
+    KnowledgeReport<'_> = "knowledge" "knowledge show";
+    KnowledgeNoted<'_> = "knowledge_noted" "knowledge add and remove";
+    LearnedLine<'_> = "learned" "knowledge learn, one for each";
     LogLine<'_> = "log_entry" "log, a line for each";
     MemoryReport = "memory" "memory show";
     MemoryBackupLine<'_> = "memory_backup" "memory backup --list, one for each";
@@ -111,6 +120,13 @@ kinds! {
     TaskCheckpointLine<'_> = "served_task_checkpoint" "task checkpoints, one for each";
     TaskTypeLine<'_> = "served_task_type" "task types, one for each";
     ServedWhyReport<'_> = "served_task_why" "why, about a task of the server";
+    SessionReport = "session" "session status, session show and others about the session";
+    SessionBegunLine<'_> = "session_begun" "session start, resume and relocate";
+    SessionFoundLine<'_> = "session_found" "session list, one for each; session show HASH";
+    SessionGatesReport<'_> = "session_gates" "session gate check";
+    SessionNextReport = "session_next" "session next";
+    SessionPlanLine = "session_plan" "session plan";
+    SessionRequestLine = "session_request" "session show, about one request";
     SettingLine<'_> = "setting" "config show, one for each";
     StatusReport<'_> = "status" "status";
     StatusLine = "status_line" "statusline";

@@ -165,6 +165,9 @@ pub(crate) struct FileValidity<'a> {
     pub(crate) kind: &'static str,
     pub(crate) valid: bool,
     pub(crate) findings: Vec<Diagnostic>,
+    /// The request to write it again, where it was asked for and the file is not valid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) prompt: Option<String>,
 }
 
 /// A kind of file.

@@ -4,6 +4,7 @@ use super::{
     inbox::{EntryReport, NoticesWaiting},
     memory::MemoryReport,
     run::RunReport,
+    session::SessionReport,
     setup::AgentCheckReport,
 };
 use crate::spelling::Step;
@@ -78,6 +79,8 @@ pub(crate) struct StatusReport<'a> {
     pub(crate) engine: Option<&'a str>,
     /// The engine of a run died and has left what it started.
     pub(crate) engine_gone: bool,
+    /// How the session stands; none: no session has begun.
+    pub(crate) session: Option<SessionReport>,
     /// How the memory stands; none: it is not in use.
     pub(crate) memory: Option<MemoryReport>,
     pub(crate) notices: Vec<NoticesWaiting<'a>>,

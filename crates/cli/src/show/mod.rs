@@ -4,6 +4,7 @@ pub(crate) mod fit;
 pub(crate) mod memory;
 pub(crate) mod plan;
 pub(crate) mod run;
+pub(crate) mod session;
 pub(crate) mod workflow;
 
 use std::time::Duration;

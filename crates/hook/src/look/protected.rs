@@ -8,9 +8,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use waypost_guard::Reach;
-use waypost_model::layout;
+use waypost_model::{layout, pattern::is_name};
 
-use crate::design::is_name;
 use crate::look::{Files, Links, resolved_from};
 
 /// Files and folders of the project.

@@ -209,5 +209,6 @@ pub(super) fn validate(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> 
         kind: validity.kind,
         valid: validity.is_valid(),
         findings: validity.file.diagnostics,
+        prompt: None,
     }))
 }

@@ -3,6 +3,7 @@
 //! A client is an agent, always: also one that a person started at a terminal. Behind a wall this process
 //! runs outside, as every command of ours does, and only its streams are inside.
 
+mod contract_tools;
 mod desk;
 mod documents;
 mod failure;
@@ -10,6 +11,7 @@ mod inbox_tools;
 mod memory_tools;
 mod prompts;
 mod run_tools;
+mod session_tools;
 mod tools;
 mod visit;
 mod workflow_tools;

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::Path;
-use waypost_engine::{session, tasks, why as explaining};
+use waypost_engine::{by_hand, tasks, why as explaining};
 use waypost_model::{
     id::TaskId,
     run::{Command, Failure},
@@ -86,7 +86,7 @@ pub(super) fn start(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> Too
     let input: TaskInput = read(arguments)?;
     let id = parse_id(&input.id)?;
     let mut echo = visit.echo();
-    let place = session::start_task(&mut visit.project, &id, None, &mut echo)?;
+    let place = by_hand::start_task(&mut visit.project, &id, None, &mut echo)?;
     report(visit, &id, place.as_deref())
 }
 
@@ -107,7 +107,7 @@ pub(super) fn fail(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> Tool
     let command = Command::Fail { id: id.clone(), attempt, failure };
     tasks::drive_run(&mut visit.project, &[command], None)?;
     let mut echo = visit.echo();
-    session::end_phase_of_session(&mut visit.project, &mut echo)?;
+    by_hand::end_phase(&mut visit.project, &mut echo)?;
     report(visit, &id, None)
 }
 

@@ -1,12 +1,14 @@
 //! The table of tools: name, manual, schemas, and the function that does it.
 
 use super::{
-    inbox_tools as inbox, memory_tools as memory, run_tools as run, visit::Visit,
-    workflow_tools as workflow,
+    contract_tools as contract, inbox_tools as inbox, memory_tools as memory, run_tools as run,
+    session_tools as session, visit::Visit, workflow_tools as workflow,
 };
 use crate::{
     data::{
-        ContextReport, FileValidity, NoteReport, StatusReport, TaskLine, WorkflowReport, schema_of,
+        ContextReport, ContractPut, ContractText, FileValidity, KnowledgeNoted, KnowledgeReport,
+        NoteReport, SessionGatesReport, SessionNextReport, SessionPlanLine, SessionReport,
+        StatusReport, TaskLine, WorkflowReport, schema_of,
     },
     error::CliError,
 };
@@ -99,6 +101,28 @@ tools! {
         "Notes what was explored, decided or learnt, with the commit and the files, so that it is found again.";
     "context" "What you should know now" Reads (memory::ContextInput) -> schema_of::<ContextReport<'static>>, memory::context,
         "The state of your part, open questions and answers, decisions and pitfalls that concern your files, and what the memory has about your task, within a budget. Call it when you begin and after a compaction.";
+    "session_status" "How the session stands" Reads (Nothing) -> schema_of::<SessionReport>, session::status,
+        "The request of the session, its tasks and subtasks with phases and gates, and what waits for a person.";
+    "session_request" "Begin a request" Changes (session::RequestInput) -> schema_of::<SessionReport>, session::request,
+        "Begins a request of the user's, and a session for it if none is active. There is one request at a time.";
+    "session_next" "What comes next in the session" Changes (Nothing) -> schema_of::<SessionNextReport>, session::next,
+        "Who does what next: role, files to read, contract to write, and what follows. A design that is there is taken up. The whole loop can be driven by calling it again and again.";
+    "session_plan" "Take up the plan" Changes (session::PlanInput) -> schema_of::<SessionPlanLine>, session::plan,
+        "Takes up the plan that the contracts describe, or sends it back to the planner if half of its assumptions or more are wrong.";
+    "session_gate_check" "Look at the gates of a subtask" Changes (session::GatesInput) -> schema_of::<SessionGatesReport<'static>>, session::check,
+        "Looks at the gates that are due, on the files as they are; GATE-2 runs the tests. Each is looked at once for a tree and its contracts.";
+    "contract_put" "Hand in a contract" Sets (contract::ContractPutInput) -> schema_of::<ContractPut<'static>>, contract::put,
+        "Checks a contract of a session strictly and puts it in its place; what is not valid is refused with the place of every finding, and nothing is changed.";
+    "contract_get" "Read a contract" Reads (contract::ContractGetInput) -> schema_of::<ContractText<'static>>, contract::get,
+        "A contract of the session, as text and with its fields: exploration, breakdown, brief, design, tests or results.";
+    "contract_list" "Contracts of the session" Reads (Nothing) -> schema::<contract::ContractList<'static>>, contract::list,
+        "All contracts of the session by request, task and subtask, each with whether it is valid.";
+    "knowledge_show" "What is known about the project" Reads (Nothing) -> schema_of::<KnowledgeReport<'static>>, contract::known,
+        "Patterns, decisions and pitfalls of the project, with the files that each stands on and which of them have changed since.";
+    "knowledge_add" "Write down a pattern, decision or pitfall" Sets (contract::KnowledgeAddInput) -> schema_of::<KnowledgeNoted<'static>>, contract::add,
+        "Writes down how something is done here, what was decided, or what to look out for. A decision about the same topic takes the place of the earlier one.";
+    "knowledge_learn" "Learn from finished work" Sets (Nothing) -> schema::<contract::LearnedList<'static>>, contract::learn,
+        "Learns from finished contracts of sessions and from subtasks that passed after retries; what is new is told.";
     "validate" "Check a file" Reads (memory::ValidateInput) -> schema_of::<FileValidity<'static>>, memory::validate,
         "Checks a file of the project (state, memory, contract, knowledge, TASKS.md, waypost.toml) against its strict schema, with the place of every finding.";
 }

@@ -68,6 +68,7 @@ pub(super) fn validate(context: &Context, project: &mut Project) -> Result<ExitC
                 kind: it.kind,
                 valid: it.is_valid(),
                 findings: it.file.diagnostics.clone(),
+                prompt: None,
             })
             .collect();
         context.out.json_list(&lines)?;

@@ -26,7 +26,7 @@ use std::{
     process::ExitCode,
 };
 use waypost_engine::{
-    EngineError, Project, attendance, changes, evidence, session, summary, tasks,
+    EngineError, Project, attendance, by_hand, changes, evidence, summary, tasks,
 };
 use waypost_model::{
     code::Code,
@@ -195,7 +195,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
         RunAction::Next { limit } => return next(context, &mut project, tasks, *limit),
         RunAction::Start { id } => {
             let task = parse_id(id)?;
-            let place = session::start_task(&mut project, &task, tasks, &mut io::stderr())?;
+            let place = by_hand::start_task(&mut project, &task, tasks, &mut io::stderr())?;
             say_notices(context, &mut project);
             return report(context, &mut project, &task, place.as_deref());
         }
@@ -222,7 +222,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<ExitCode, CliErro
     };
     let id = parse_id(id)?;
     tasks::drive_run(&mut project, &[command], tasks)?;
-    session::end_phase_of_session(&mut project, &mut io::stderr())?;
+    by_hand::end_phase(&mut project, &mut io::stderr())?;
     say_notices(context, &mut project);
     report(context, &mut project, &id, None)
 }

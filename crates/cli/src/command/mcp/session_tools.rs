@@ -1,0 +1,83 @@
+//! Tools around sessions: the whole loop can be driven with them.
+
+use super::visit::{ToolAnswer, Visit, object, read};
+use crate::{
+    command::session::{subtask_id, verdict},
+    data::{Enveloped, SessionGatesReport, SessionNextReport, SessionPlanLine, SessionReport},
+    error::CliError,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::{io, path::PathBuf};
+use waypost_engine::sessions::{self, FoundFiles, GivenVerdicts};
+
+/// What is requested.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RequestInput {
+    /// In the words of the user.
+    text: String,
+    /// Whether the request that is active is stopped.
+    #[serde(default)]
+    stop_current: bool,
+}
+
+/// What became of the plan's assumptions.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PlanInput {
+    /// Of those that name no path, as in 2=held: held, wrong or unknown.
+    #[serde(default)]
+    assumptions: Vec<String>,
+}
+
+/// Which gates are looked at.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GatesInput {
+    /// As in T1-S2; none: the subtask that is worked on.
+    subtask: Option<String>,
+    /// A file that confirms what prose leaves open, from the project's folder.
+    report: Option<String>,
+}
+
+fn told(visit: &mut Visit<'_>) -> ToolAnswer {
+    object(&Enveloped::new(&SessionReport::of(&mut visit.project)?))
+}
+
+pub(super) fn status(visit: &mut Visit<'_>, _arguments: Map<String, Value>) -> ToolAnswer {
+    told(visit)
+}
+
+/// A session is begun for it, if none is active.
+pub(super) fn request(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
+    let input: RequestInput = read(arguments)?;
+    if !visit.project.session()?.is_active() {
+        sessions::start(&mut visit.project, FoundFiles::TakeOver)?;
+    }
+    sessions::request(&mut visit.project, &input.text, input.stop_current)?;
+    told(visit)
+}
+
+pub(super) fn next(visit: &mut Visit<'_>, _arguments: Map<String, Value>) -> ToolAnswer {
+    let next = sessions::next(&mut visit.project)?;
+    object(&Enveloped::new(&SessionNextReport::of(&next)))
+}
+
+pub(super) fn plan(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
+    let input: PlanInput = read(arguments)?;
+    let given = input.assumptions.iter().map(|typed| verdict(typed));
+    let given = given.collect::<Result<GivenVerdicts, CliError>>()?;
+    let outcome = sessions::plan(&mut visit.project, &given)?;
+    object(&Enveloped::new(&SessionPlanLine::from(&outcome)))
+}
+
+pub(super) fn check(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
+    let input: GatesInput = read(arguments)?;
+    let subtask = input.subtask.as_deref().map(subtask_id).transpose()?;
+    let report: Option<PathBuf> = input.report.map(|file| visit.project.root().join(file));
+    let project = &mut visit.project;
+    let checked = sessions::check(project, subtask.as_ref(), report.as_deref(), &mut io::sink())?;
+    object(&Enveloped::new(&SessionGatesReport::from(&checked)))
+}

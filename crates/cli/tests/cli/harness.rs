@@ -180,6 +180,22 @@ impl Project {
         ran
     }
 
+    /// As `run`, with something at its standard input.
+    pub(crate) fn run_with_input(&self, line: &str, input: &str) -> Ran {
+        let mut command = self.command(BINARY, &self.root);
+        command.args(words(line)).stdin(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // A program that has not read all of it has said why.
+        let _unread = std::io::Write::write_all(&mut stdin, input.as_bytes());
+        drop(stdin);
+        let ran: Ran = child.wait_with_output().unwrap().into();
+        if words(line).iter().any(|word| word == "--json") {
+            printed::check(line, &ran);
+        }
+        ran
+    }
+
     /// As `run`; anything but success is a failure of the test.
     #[track_caller]
     pub(crate) fn must(&self, line: &str) -> Ran {

@@ -12,7 +12,7 @@ use std::fs;
 const TYPE: &str = "version = 1\nname = \"note\"\ntitle = \"A note\"\nworkspace = \"own\"\n\
                     prompt = \"{description}\"\n";
 
-/// A cause, how it comes about and how it is mended.
+/// A cause, how it comes about and how it is fixed.
 struct Trouble {
     cause: &'static str,
     task: &'static str,
@@ -155,7 +155,7 @@ fn no_more_tasks_are_in_progress_than_agents_may_work() {
 }
 
 #[test]
-fn a_server_whose_project_is_deleted_ends_and_makes_nothing_anew() {
+fn a_server_whose_project_is_deleted_ends_and_begins_nothing_in_its_place() {
     let mut shop = Shop::new(&json!({}));
     let id = shop.new_task(CUSTOM);
     let hangs = [write("note.txt", "begun\n"), json!({"hang": true})];
@@ -181,7 +181,9 @@ fn a_server_whose_project_is_deleted_ends_and_makes_nothing_anew() {
     assert!(errors.len() == 1 && errors[0].contains("shop was deleted"), "{said}");
     assert!(!said.contains("panicked"), "{said}");
     wait_for("the end of its agents", || shop.processes().is_empty());
-    assert!(!shop.project.root.exists(), "{:?}", fs::read_dir(&shop.project.root));
+    // Neither a journal nor a workspace is begun in its place.
+    assert!(!shop.project.journal().join("journal.db").exists());
+    assert!(!shop.project.path(".waypost").exists());
 }
 
 #[test]

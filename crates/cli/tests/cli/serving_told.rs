@@ -106,8 +106,9 @@ fn the_reason_of_a_no_is_told_to_the_agent_and_stands_in_the_log() {
     let mut shop = Shop::new(&json!({}));
     let id = shop.new_task(CUSTOM);
     let asks = "[USER_QUESTION]\ncategory: clarification\nquestion: Which tea?\nrequired: false\n[/USER_QUESTION]";
-    let permission = json!({"permission": {"tool": "Bash", "input": "cargo publish"}});
-    let all = [say(asks), end(), permission, say(ENDS)];
+    let permission = json!({"permission": {"tool": "Bash", "input": "cargo publish", "else": []}});
+    let told = json!({"when": {"told": "nobody drinks tea"}, "then": [write("told.txt", "x")], "else": []});
+    let all = [say(asks), end(), told, permission, say(ENDS)];
     shop.script(&json!({format!("{id}.0"): [steps(&all)]}));
     shop.serve();
     shop.project.must(&format!("task submit {id}"));
@@ -116,9 +117,11 @@ fn the_reason_of_a_no_is_told_to_the_agent_and_stands_in_the_log() {
     let permission = shop.entry("permission");
     shop.project.person_must(&format!("inbox decline {permission} 'it is not ready'"));
     shop.wait(&id, "completed");
+    let workspace = shop.project.path(".waypost/workspaces").join(&id);
+    assert!(workspace.join("told.txt").exists(), "the agent is told why there is no answer");
     let told = talk(&shop);
+    assert!(told.contains("it is not ready"), "the agent is told why it may not: {told}");
     for reason in ["nobody drinks tea", "it is not ready"] {
-        assert!(told.contains(reason), "the agent is not told: {reason}\n{told}");
         let log = shop.project.must("--json log").stdout;
         assert!(log.contains(reason), "the log does not say: {reason}");
     }

@@ -60,6 +60,68 @@ impl Served {
 
 /// Calls after which every tool has done what it is for.
 fn calls() -> Vec<(&'static str, Value)> {
+    let mut calls = calls_of_the_work();
+    calls.extend(calls_of_a_session());
+    calls
+}
+
+/// The contracts of a small request up to the tests of its only subtask, in their order.
+const CONTRACTS: [(&str, &str); 5] = [
+    (
+        "explored",
+        "created_by: code-explore\nexplored_files:\n  - path: README.md\n    summary: What it is\n",
+    ),
+    (
+        "task-breakdown",
+        "created_by: planner\noriginal_request: Count the cart\nobjective: A count\ntasks:\n  - id: T1\n    \
+         name: Cart\n    objective: Count\n    subtasks:\n      - id: T1-S1\n        name: Count\n        \
+         description: Count it\nassumptions: []\ntask_order: [T1]\n",
+    ),
+    (
+        "design-brief",
+        "task_id: T1\ncreated_by: orchestrator\ntask_name: Cart\nobjective: Count\nsubtasks:\n  - id: T1-S1\n    \
+         name: Count\ncompletion_criteria: [It counts]\nscope_in: [README.md]\nscope_out: []\nfile_refs: []\n",
+    ),
+    (
+        "design-contract",
+        "task_id: T1\ncreated_by: architect\ntask_name: Cart\ninvariants: []\ninterfaces: []\nboundaries: []\n\
+         layer_assignments: []\nfile_refs: []\n",
+    ),
+    (
+        "test-contract",
+        "task_id: T1\nsubtask_id: T1-S1\ncreated_by: qa-engineer\nsubtask_name: Count\ntest_cases:\n  - id: TC-1\n    \
+         name: counts\n    target: Cart.count\n    given: a cart\n    when: count\n    then: a number\n    \
+         category: happy_path\ncoverage_targets: []\ntest_file_path: README.md\n",
+    ),
+];
+
+/// A session as far as its first gate, and what is known of the project.
+fn calls_of_a_session() -> Vec<(&'static str, Value)> {
+    let put = |(kind, text): (&str, &str)| {
+        let head = "version: 1\nrequest_id: R1\ncreated_at: \"2026-01-15T10:05:00Z\"\n";
+        ("contract_put", json!({"kind": kind, "text": format!("{head}{text}")}))
+    };
+    let (planning, working) = CONTRACTS.split_at(3);
+    let mut calls = vec![
+        ("session_request", json!({"text": "Count the cart"})),
+        ("session_status", json!({})),
+        ("session_next", json!({})),
+    ];
+    calls.extend(planning.iter().copied().map(put));
+    calls.push(("session_plan", json!({})));
+    calls.extend(working.iter().copied().map(put));
+    calls.extend([
+        ("session_gate_check", json!({})),
+        ("contract_get", json!({"kind": "explored", "request": "R1"})),
+        ("contract_list", json!({})),
+        ("knowledge_add", json!({"kind": "pitfall", "text": "Carts may be empty"})),
+        ("knowledge_show", json!({})),
+        ("knowledge_learn", json!({})),
+    ]);
+    calls
+}
+
+fn calls_of_the_work() -> Vec<(&'static str, Value)> {
     vec![
         ("status", json!({})),
         ("task_next", json!({"limit": 1})),
@@ -118,6 +180,9 @@ fn check_results(listed: &Value, results: &[(String, Value)]) {
     assert_eq!(last("memory_search")["found"][0]["kind"], "decision");
     assert_eq!(last("memory_get")["value"], json!({"carts": [1, null]}));
     assert_eq!(last("validate")["valid"], true);
+    assert_eq!(last("session_gate_check")["after"], "implementation");
+    assert_eq!(last("contract_list")["contracts"].as_array().unwrap().len(), CONTRACTS.len());
+    assert_eq!(last("knowledge_show")["knowledge"]["pitfalls"][0]["id"], "P1");
     assert!(last("context")["text"].as_str().unwrap().contains("SQLite"), "{}", last("context"));
 }
 

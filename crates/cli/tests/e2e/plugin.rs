@@ -55,7 +55,7 @@ fn the_plugin_alone_brings_its_commands_and_holds_the_agent() {
     for name in ["waypost:develop", "waypost:auto-orchestrate"] {
         assert!(skills.contains(&json!(name)), "no {name} in {skills:?}");
     }
-    for name in ["waypost:reviewer", "waypost:architect", "waypost:test-oracle"] {
+    for name in ["waypost:reviewer", "waypost:design-verifier", "waypost:test-oracle"] {
         assert!(agents.contains(&json!(name)), "no {name} in {agents:?}");
     }
 }

@@ -127,7 +127,9 @@ impl Task {
         let proof = |file| format!("grep -qx {id} {file}");
         let mut proofs: Vec<String> = self.files().into_iter().map(proof).collect();
         match (hands, self.deed) {
-            (Hands::Agents, _) => proofs.push(format!("test -s {}/finished.{id}", counts.display())),
+            (Hands::Agents, _) => {
+                proofs.push(format!("test -s {}/finished.{id}", counts.display()));
+            }
             (Hands::Commands, Deed::Proves) => {}
             (Hands::Commands, _) => return None,
         }

@@ -1,0 +1,242 @@
+//! Every command by its effects, its exit code, and what it prints.
+
+use super::*;
+
+/// What `session next` says: who is called, or which command comes next.
+fn next(project: &Project) -> String {
+    let next = project.json("session next");
+    match next["what"].as_str().unwrap() {
+        "call" => {
+            let calls = next["calls"].as_array().unwrap();
+            calls.iter().map(|call| call["call"].as_str().unwrap()).collect::<Vec<_>>().join(" ")
+        }
+        "command" => next["command"].as_str().unwrap().to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+#[test]
+fn the_whole_loop_is_driven_by_asking_what_comes_next() {
+    let project = Project::git();
+    assert_eq!(next(&project), "waypost session start");
+    let project = requested();
+    assert_eq!(next(&project), "explore plan");
+    put(&project, "explored.yaml", &explored());
+    assert_eq!(next(&project), "plan");
+    put(&project, "task-breakdown.yaml", &breakdown(&["src/cart.sh has the cart", "it is small"]));
+    assert_eq!(next(&project), "brief/T1 brief/T2");
+    for task in ["T1", "T2"] {
+        put(&project, &format!("{task}/design-brief.yaml"), &brief(task));
+    }
+    let plan = project.json("session next");
+    assert_eq!(plan["assumptions"][0]["number"], 2, "{plan}");
+    let planned = project.json("session plan --assumption 2=held");
+    assert_eq!((&planned["tasks"], &planned["subtasks"]), (&2.into(), &3.into()));
+    for (task, subtasks) in [("T1", &["T1-S1", "T1-S2"][..]), ("T2", &["T2-S1"])] {
+        assert_eq!(next(&project), format!("design/{task}"));
+        put(&project, &format!("{task}/design-contract.yaml"), &design(task, 1));
+        for id in subtasks {
+            assert_eq!(next(&project), format!("tests/{id}"));
+            write_tests(&project, id);
+            assert_eq!(next(&project), "waypost session gate check");
+            project.must("session gate check");
+            assert_eq!(next(&project), format!("implement/{id}"));
+            implement(&project, id, true);
+            project.must("session gate check");
+            assert_eq!(next(&project), format!("verify/{id}"));
+            write_result(&project, id, "pass", None);
+            assert_eq!(next(&project), "waypost session gate check");
+            let checked = project.json("session gate check");
+            assert_eq!((&checked["holds"], &checked["after"]), (&true.into(), &"complete".into()));
+        }
+    }
+    assert_eq!(next(&project), "done");
+    let state = state(&project);
+    assert_eq!(state["request"]["global_phase"], "complete");
+    assert_eq!(state["request"]["current_task"], Value::Null);
+    assert_eq!(events(&project, "gate_passed").len(), 12, "each gate was judged once");
+    assert!(events(&project, "gate_failed").is_empty());
+    project.must(&format!("validate {}", file(&project, "state.json")));
+    project.must(&format!("validate {}", file(&project, "session.json")));
+    let history = project.json("memory history");
+    assert_eq!(history[0]["result"], "success", "{history}");
+    assert_eq!(history[0]["metrics"]["steps_completed"], 3);
+    project.must("session complete");
+    assert_eq!(project.window(&file(&project, "session.json"))["status"], "completed");
+}
+
+#[test]
+fn a_call_names_its_role_its_files_and_what_comes_after() {
+    let project = designed();
+    let next = project.json("session next");
+    let call = &next["calls"][0];
+    assert_eq!(call["role"], "qa-engineer");
+    assert_eq!(call["kind"], "test-contract");
+    let output = call["output"].as_str().unwrap();
+    assert!(output.ends_with("contracts/R1/T1/T1-S1/test-contract.yaml"), "{output}");
+    let inputs = call["inputs"].as_array().unwrap();
+    assert_eq!(inputs.len(), 2);
+    assert!(inputs.iter().all(|it| std::path::Path::new(it.as_str().unwrap()).exists()));
+    assert_eq!(call["then"], "waypost session gate check");
+    let text = project.must("session next").stdout;
+    assert!(
+        text.contains("qa-engineer") && text.contains("writes") && text.contains("then"),
+        "{text}"
+    );
+    // A contract that is not valid is asked for again, with the reason.
+    put(&project, "T1/T1-S1/test-contract.yaml", "version: 1\nmood: good\n");
+    let next = project.json("session next");
+    let faults = next["calls"][0]["faults"].to_string();
+    assert!(faults.contains("mood"), "{faults}");
+}
+
+#[test]
+fn what_a_rule_stands_against_is_refused_with_what_leads_on() {
+    let project = Project::git();
+    let table = [
+        ("session request more", 3, "NO_SESSION"),
+        ("session stop", 3, "NO_SESSION"),
+        ("session complete", 3, "NO_SESSION"),
+        ("session resume", 3, "NOTHING_TO_RESUME"),
+        ("session plan", 3, "NO_SESSION"),
+        ("session gate check", 3, "NO_SESSION"),
+        ("session relocate", 2, "SESSION_UNKNOWN"),
+    ];
+    for (line, code, word) in table {
+        let ran = project.run(&format!("--json {line}"));
+        assert_eq!(ran.code, code, "{line}: {ran}");
+        assert!(ran.stderr.contains(word), "{line}: {ran}");
+    }
+    let project = requested();
+    let table = [
+        ("session request more", 3, "REQUEST_ACTIVE"),
+        ("session request ' '", 3, "NAME_MISSING"),
+        ("session complete", 3, "REQUEST_ACTIVE"),
+        ("session plan", 3, "SESSION_CONTRACT_MISSING"),
+        ("session gate check", 3, "GATE_NOT_DUE"),
+        ("session gate check T1-S1", 2, "SUBTASK_UNKNOWN"),
+        ("session gate check T1", 2, "BAD"),
+        ("session gate override GATE-1 --reason x", 3, "RESERVED"),
+        ("session gate override GATE-9 --reason x", 2, "GATE_UNKNOWN"),
+        ("session show R7", 2, "SESSION_UNKNOWN"),
+        ("session show 00000000", 2, "SESSION_UNKNOWN"),
+        ("session plan --assumption many", 2, "assumption"),
+    ];
+    for (line, code, word) in table {
+        let ran = project.run(&format!("--json {line}"));
+        assert_eq!(ran.code, code, "{line}: {ran}");
+        assert!(ran.stderr.contains(word), "{line}: {ran}");
+    }
+}
+
+#[test]
+fn requests_follow_each_other_and_stay_to_be_seen() {
+    let project = planned();
+    project.must("session request 'show a list' --stop-current");
+    assert_eq!(state(&project)["request"]["id"], "R2");
+    let past = project.json("session show R1");
+    assert_eq!(past["state"]["request"]["status"], "stopped");
+    assert_eq!(past["state"]["tasks"]["T1"]["name"], "cart");
+    assert_eq!(project.json("memory history")[0]["result"], "cancelled");
+    // A session that was stopped goes on with its request, and a new one counts on.
+    project.must("session stop");
+    assert_eq!(state(&project)["request"]["status"], "stopped");
+    assert_eq!(project.run("session request more").code, 3);
+    project.must("session resume");
+    assert_eq!(state(&project)["request"]["status"], "active");
+    project.must("session stop");
+    project.must("session start");
+    project.must("session request again");
+    assert_eq!(state(&project)["request"]["id"], "R3");
+    let told = project.must("session status").stdout;
+    assert!(told.contains("R3") && told.contains("again"), "{told}");
+    assert!(project.must("status").stdout.contains("Session"));
+    assert_eq!(project.json("status")["session"]["state"]["request"]["id"], "R3");
+}
+
+#[test]
+fn a_wrong_plan_goes_back_to_the_planner() {
+    let project = requested();
+    put(&project, "explored.yaml", &explored());
+    let wrong = ["payment/ has the payments", "src/cart.sh has the cart"];
+    put(&project, "task-breakdown.yaml", &breakdown(&wrong));
+    let ran = project.run("session plan");
+    assert_eq!(ran.code, 1, "{ran}");
+    assert!(ran.stdout.contains("goes back to the planner"), "{ran}");
+    assert_eq!(state(&project)["request"]["global_phase"], "global_discovery");
+    let next = project.json("session next");
+    assert_eq!(next["calls"][0]["role"], "planner");
+    assert!(
+        next["calls"][0]["faults"].to_string().contains("explored.yaml has no payment"),
+        "{next}"
+    );
+    let again = project.run("--json session plan");
+    assert_eq!(again.code, 3, "{again}");
+    assert!(again.stderr.contains("PLAN_SENT_BACK"), "{again}");
+    // What names no path has to be said by the caller, and an unknown one is not wrong.
+    put(&project, "task-breakdown.yaml", &breakdown(&["it is small", "src/cart.sh has the cart"]));
+    for task in ["T1", "T2"] {
+        put(&project, &format!("{task}/design-brief.yaml"), &brief(task));
+    }
+    let ran = project.run("--json session plan");
+    assert_eq!(ran.code, 3, "{ran}");
+    assert!(ran.stderr.contains("ASSUMPTION_OPEN") && ran.stderr.contains("it is small"), "{ran}");
+    assert_eq!(project.run("session plan --assumption 9=held").code, 2);
+    project.must("session plan --assumption 1=unknown");
+    assert_eq!(state(&project)["request"]["global_phase"], "task_loop");
+    assert_eq!(state(&project)["task_order"].as_array().unwrap().len(), 2);
+    assert_eq!(subtask(&project, "T2-S1")["status"], "pending");
+}
+
+#[test]
+fn why_log_and_doctor_know_sessions() {
+    let project = tested();
+    for (id, words) in [
+        ("R1", "GATE-3 and GATE-4 are due"),
+        ("session:T1", "GATE-3 and GATE-4 are due"),
+        ("T1-S1", "GATE-3 and GATE-4 are due"),
+        ("T1-S2", "it waits for T1-S1"),
+        ("session:T2", "it waits for T1"),
+    ] {
+        let told = project.must(&format!("why {id}")).stdout;
+        assert!(told.contains(words), "{id}: {told}");
+        assert!(told.contains("event "), "{id} has no event: {told}");
+    }
+    let log = project.must("log T1-S1").stdout;
+    assert!(log.contains("subtask_begun") && log.contains("gate_passed"), "{log}");
+    assert!(!log.contains("request_made"), "{log}");
+    let found = project.run("doctor").stdout;
+    assert!(found.contains("R1 is its last request"), "{found}");
+    std::fs::remove_file(project.path(&file(&project, "contracts/R1/T1/design-contract.yaml")))
+        .unwrap();
+    let found = project.run("doctor").stdout;
+    assert!(found.contains("the design contract of T1 is gone"), "{found}");
+}
+
+#[test]
+fn a_contract_that_is_gone_brings_its_phase_back_at_a_resume() {
+    let project = tested();
+    let remove = |name: &str| {
+        std::fs::remove_file(project.path(&file(&project, &format!("contracts/R1/{name}"))))
+            .unwrap();
+    };
+    remove("T1/T1-S1/test-contract.yaml");
+    project.must("session resume");
+    assert_eq!(phase(&project, "T1-S1"), "test_first");
+    write_tests(&project, "T1-S1");
+    project.must("session gate check");
+    remove("T1/design-contract.yaml");
+    project.must("session resume");
+    assert_eq!(state(&project)["tasks"]["T1"]["current_subtask"], Value::Null);
+    assert_eq!(project.json("session next")["calls"][0]["call"], "design/T1");
+    remove("explored.yaml");
+    project.must("session resume");
+    assert_eq!(state(&project)["request"]["global_phase"], "global_discovery");
+    put(&project, "explored.yaml", &explored());
+    project.must("session plan");
+    put(&project, "T1/design-contract.yaml", &design("T1", 1));
+    // The tests of before are still there, and are looked at again.
+    assert_eq!(project.json("session next")["command"], "waypost session gate check");
+    project.must("session gate check");
+    assert_eq!(phase(&project, "T1-S1"), "implementation");
+}

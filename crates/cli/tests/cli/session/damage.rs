@@ -1,0 +1,103 @@
+//! Damage: the journal first, then the file before, then a new beginning; nothing is ever deleted.
+
+use super::*;
+use std::fs;
+
+const DAMAGES: [(&str, &[u8]); 4] = [
+    ("empty", b""),
+    ("cut short", b"{\"version\": 1, \"proj"),
+    ("zeros", &[0; 64]),
+    ("not text", b"\xff\xfe\x00{"),
+];
+
+fn names(project: &Project) -> Vec<String> {
+    let names = fs::read_dir(folder(project)).unwrap();
+    names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_shown_again_from_the_journal() {
+    for (name, bytes) in DAMAGES {
+        for window in ["session.json", "state.json"] {
+            let project = designed();
+            let path = file(&project, window);
+            let before = project.window(&path);
+            fs::write(project.path(&path), bytes).unwrap();
+            let ran = project.run("session status");
+            assert_eq!(ran.code, 0, "{name}: {ran}");
+            assert_eq!(project.window(&path), before, "{name}");
+            assert!(ran.stderr.contains("is shown again"), "{name}: {ran}");
+        }
+    }
+}
+
+/// The files of a session without a journal behind them, as an agent of the seed leaves them.
+fn without_journal() -> (Project, PathBuf) {
+    let project = tested();
+    let folder = folder(&project);
+    fs::remove_dir_all(project.journal()).unwrap();
+    fs::remove_dir_all(project.home().join(".local/state/waypost")).unwrap();
+    (project, folder)
+}
+
+#[test]
+fn files_without_a_journal_are_taken_over() {
+    let (project, folder) = without_journal();
+    let ran = project.run("session status");
+    assert!(ran.stderr.contains("has no journal behind it"), "{ran}");
+    let begun = project.json("session start");
+    assert_eq!(begun["taken_over"].as_array().unwrap().len(), 2, "{begun}");
+    assert!(folder.join("state.json").exists());
+    assert_eq!(phase(&project, "T1-S1"), "implementation");
+    assert_eq!(subtask(&project, "T1-S1")["gates"]["GATE-1"], "passed");
+    implement(&project, "T1-S1", true);
+    project.must("session gate check");
+    assert_eq!(phase(&project, "T1-S1"), "verification");
+    project.must("session request more --stop-current");
+    assert_eq!(state(&project)["request"]["id"], "R2");
+}
+
+#[test]
+fn without_a_journal_the_file_before_is_taken_and_the_bad_one_kept() {
+    let (project, folder) = without_journal();
+    let path = folder.join("state.json");
+    assert!(folder.join("state.json.bak").exists());
+    fs::write(&path, b"{").unwrap();
+    let ran = project.run("session start");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.stderr.contains("state.json.bak is taken"), "{ran}");
+    assert_eq!(fs::read(folder.join("state.json.corrupt-1")).unwrap(), b"{");
+    assert_eq!(state(&project)["request"]["id"], "R1");
+}
+
+#[test]
+fn where_nothing_can_be_read_a_new_beginning_is_offered() {
+    let (project, folder) = without_journal();
+    for name in ["session.json", "session.json.bak"] {
+        fs::write(folder.join(name), b"{").unwrap();
+    }
+    let ran = project.run("session start");
+    assert_eq!(ran.code, 2, "{ran}");
+    assert!(ran.stderr.contains("`--new`"), "{ran}");
+    assert_eq!(fs::read(folder.join("session.json")).unwrap(), b"{");
+    project.must("session start --new");
+    assert_eq!(fs::read(folder.join("session.json.corrupt-1")).unwrap(), b"{");
+    assert!(names(&project).iter().any(|name| name == "state.json.corrupt-1"));
+    // The contracts are still there, and their number is not given out again.
+    project.must("session request more");
+    assert_eq!(state(&project)["request"]["id"], "R2");
+}
+
+#[test]
+fn a_state_of_version_1_is_told_with_its_field_and_offered_anew() {
+    let (project, folder) = without_journal();
+    for name in ["state.json", "state.json.bak"] {
+        let text = fs::read_to_string(folder.join(name)).unwrap();
+        fs::write(folder.join(name), text.replace("\"version\": 2", "\"version\": 1")).unwrap();
+    }
+    let ran = project.run("session start");
+    assert_eq!(ran.code, 2, "{ran}");
+    assert!(ran.stderr.contains("version") && ran.stderr.contains("--new"), "{ran}");
+    project.must("session start --new");
+    assert_eq!(project.json("session status")["state"], Value::Null);
+}

@@ -1,0 +1,161 @@
+//! The gates, judged on a real repository.
+
+use super::*;
+use crate::{
+    harness::{BINARY, PIN},
+    terminal::no_person_is_here,
+};
+
+/// What `session gate check` says, whether its gates hold or not.
+fn check(project: &Project) -> Value {
+    let ran = project.run("--json session gate check");
+    assert!(ran.code <= 1, "{ran}");
+    let checked: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran}"));
+    assert_eq!(ran.code == 0, checked["holds"] == true, "{ran}");
+    checked
+}
+
+fn faults(checked: &Value) -> String {
+    let gates = checked["gates"].as_array().unwrap();
+    gates.iter().map(|gate| gate["faults"].to_string()).collect()
+}
+
+#[test]
+fn gate_1_wants_a_happy_path_and_a_test_file() {
+    let project = designed();
+    put(&project, "T1/T1-S1/test-contract.yaml", &test_contract("T1-S1", "edge_case"));
+    let checked = check(&project);
+    assert_eq!((&checked["holds"], &checked["after"]), (&false.into(), &"test_first".into()));
+    assert!(faults(&checked).contains("happy_path"), "{checked}");
+    // The same once more: nothing is looked at, and no try is spent.
+    let again = check(&project);
+    assert_eq!(again["gates"][0]["repeated"], true, "{again}");
+    assert_eq!(events(&project, "gate_failed").len(), 1);
+    let asked = project.json("session next");
+    assert_eq!(asked["calls"][0]["call"], "tests/T1-S1", "{asked}");
+    write_tests(&project, "T1-S1");
+    assert_eq!(check(&project)["after"], "implementation");
+}
+
+#[test]
+fn gate_3_finds_a_file_out_of_scope_since_the_subtask_began() {
+    let project = planned();
+    // What was there before the subtask began is no change of its own.
+    project.write("notes.txt", "before\n");
+    put(&project, "T1/design-contract.yaml", &design("T1", 1));
+    project.must("session next");
+    let refs = project.git_command("for-each-ref --format=%(refname) refs/waypost/sessions");
+    assert_eq!(refs.trim(), "refs/waypost/sessions/R1/T1-S1");
+    write_tests(&project, "T1-S1");
+    project.must("session gate check");
+    implement(&project, "T1-S1", true);
+    for name in ["other/a.txt", "src/private/key.sh"] {
+        project.write(name, "x\n");
+        let checked = check(&project);
+        assert_eq!(checked["after"], "implementation");
+        assert!(faults(&checked).contains(name), "{checked}");
+        assert_eq!(subtask(&project, "T1-S1")["gates"]["GATE-3"], "pending");
+        std::fs::remove_file(project.path(name)).unwrap();
+    }
+    let checked = check(&project);
+    assert_eq!((&checked["holds"], &checked["after"]), (&true.into(), &"verification".into()));
+    let evidence = checked["gates"][0]["evidence"].to_string();
+    assert!(evidence.contains("scope_in"), "{evidence}");
+    assert_eq!(events(&project, "gate_failed").len(), 2);
+}
+
+#[test]
+fn a_gate_that_fails_three_times_waits_for_a_person() {
+    let project = tested();
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        project.write(name, "x\n");
+        check(&project);
+    }
+    let shown = subtask(&project, "T1-S1");
+    assert_eq!(
+        (&shown["status"], &shown["gates"]["GATE-3"]),
+        (&"in_progress".into(), &"failed".into())
+    );
+    assert_eq!(project.json("session next")["what"], "wait");
+    let inbox = project.json("inbox");
+    assert_eq!(inbox[0]["kind"], "escalation", "{inbox}");
+    let ran = project.run("--json session gate check");
+    assert!(ran.code == 3 && ran.stderr.contains("PERSON_NEEDED"), "{ran}");
+    if no_person_is_here() {
+        return;
+    }
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        std::fs::remove_file(project.path(name)).unwrap();
+    }
+    let ran = project.at_keyboard(&format!("{BINARY} inbox answer q1 retry"), "");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(subtask(&project, "T1-S1")["gates"]["GATE-3"], "pending");
+    implement(&project, "T1-S1", true);
+    assert_eq!(check(&project)["after"], "verification");
+}
+
+#[test]
+fn a_person_passes_a_gate_with_a_pin_and_a_reason() {
+    let project = tested();
+    implement(&project, "T1-S1", true);
+    project.write("other.txt", "generated\n");
+    assert_eq!(check(&project)["holds"], false);
+    let line = "session gate override T1-S1/GATE-3 --reason generated";
+    assert_eq!(project.run(line).code, 3);
+    if no_person_is_here() {
+        return;
+    }
+    let ran = project.at_keyboard(&format!("{BINARY} {line}"), "1357\n");
+    assert_eq!(ran.code, 3, "{ran}");
+    let ran = project.at_keyboard(&format!("{BINARY} {line}"), &format!("{PIN}\n"));
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(subtask(&project, "T1-S1")["gates"]["GATE-3"], "passed");
+    let told = events(&project, "gate_overridden")[0].to_string();
+    assert!(told.contains("generated"), "{told}");
+}
+
+#[test]
+fn gate_2_leads_back_to_where_the_fault_is() {
+    let project = tested();
+    implement(&project, "T1-S1", false);
+    assert_eq!(check(&project)["after"], "verification");
+    write_result(&project, "T1-S1", "fail", Some("implementation_error"));
+    let checked = check(&project);
+    assert_eq!((&checked["holds"], &checked["after"]), (&false.into(), &"implementation".into()));
+    // The same work passes nothing before it has changed.
+    let again = check(&project);
+    assert_eq!((&again["holds"], &again["after"]), (&false.into(), &"implementation".into()));
+    assert!(faults(&again).contains("nothing was changed"), "{again}");
+    assert_eq!(project.json("session next")["calls"][0]["call"], "implement/T1-S1");
+    project.write("src/t1_s1.sh", "t1_s1() { return 2; }\n");
+    assert_eq!(check(&project)["after"], "verification");
+    write_result(&project, "T1-S1", "fail", Some("test_error"));
+    assert_eq!(check(&project)["after"], "test_first");
+    project.write(&test_file("T1-S1"), "true\n");
+    assert_eq!(check(&project)["after"], "implementation");
+    assert_eq!(check(&project)["after"], "verification");
+    // A result that does not say what Waypost's own run shows is none.
+    write_result(&project, "T1-S1", "fail", Some("implementation_error"));
+    let checked = check(&project);
+    assert_eq!(checked["holds"], false, "{checked}");
+    write_result(&project, "T1-S1", "pass", None);
+    let checked = check(&project);
+    assert_eq!(checked["after"], "complete", "{checked}");
+    assert_eq!(subtask(&project, "T1-S2")["status"], "in_progress");
+}
+
+#[test]
+fn a_wrong_design_is_made_again() {
+    let project = tested();
+    implement(&project, "T1-S1", false);
+    assert_eq!(check(&project)["after"], "verification");
+    write_result(&project, "T1-S1", "fail", Some("design_violation"));
+    let checked = check(&project);
+    assert_eq!(checked["in_design"], true, "{checked}");
+    assert_eq!(state(&project)["tasks"]["T1"]["current_subtask"], Value::Null);
+    // The design that was sent back is none; another one is.
+    assert_eq!(project.json("session next")["calls"][0]["call"], "design/T1");
+    put(&project, "T1/design-contract.yaml", &design("T1", 2));
+    assert_eq!(project.json("session next")["calls"][0]["call"], "tests/T1-S1");
+    assert_eq!(subtask(&project, "T1-S1")["gates"]["GATE-1"], "pending");
+}

@@ -1,0 +1,82 @@
+//! A project that was moved, several sessions on disk, and work trees.
+
+use super::*;
+use std::fs;
+
+#[test]
+fn a_project_that_was_moved_is_told_so_and_relocated() {
+    let project = designed();
+    let old = folder(&project);
+    let (from, to) = (project.path(""), project.base().join("moved"));
+    fs::rename(&from, &to).unwrap();
+    let run = |line: &str| project.run_in(&to, line);
+    let status = run("--json session status");
+    let told: Value = serde_json::from_str(&status.stdout).unwrap();
+    assert_eq!(told["moved_from"], from.to_str().unwrap().trim_end_matches('/'), "{status}");
+    let ran = run("--json session next");
+    assert!(ran.code == 3 && ran.stderr.contains("SESSION_MOVED"), "{ran}");
+    assert!(run("doctor").stdout.contains("from where it was moved"));
+    let ran = run("--json session relocate");
+    assert_eq!(ran.code, 0, "{ran}");
+    let begun: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let new = PathBuf::from(begun["folder"].as_str().unwrap());
+    assert_ne!(new.file_name(), old.file_name());
+    let session: Value =
+        serde_json::from_str(&fs::read_to_string(new.join("session.json")).unwrap()).unwrap();
+    assert_eq!(session["project"]["path"], to.to_str().unwrap());
+    assert_eq!(session["project"]["hash"].as_str(), new.file_name().unwrap().to_str());
+    assert!(!to.join(".claude/orchestrator/sessions").join(old.file_name().unwrap()).exists());
+    let ran = run("--json session next");
+    assert!(ran.code == 0 && ran.stdout.contains("tests/T1-S1"), "{ran}");
+    // Once more changes nothing.
+    assert_eq!(run("session relocate").code, 0);
+}
+
+#[test]
+fn a_moved_session_without_a_journal_is_found_by_scanning() {
+    let project = designed();
+    let (from, to) = (project.path(""), project.base().join("moved"));
+    fs::rename(&from, &to).unwrap();
+    fs::remove_dir_all(to.join(".git/waypost")).unwrap();
+    fs::remove_dir_all(project.home().join(".local/state/waypost")).unwrap();
+    let run = |line: &str| project.run_in(&to, line);
+    let ran = run("--json session start");
+    assert!(ran.code == 3 && ran.stderr.contains("SESSION_MOVED"), "{ran}");
+    assert_eq!(run("session relocate").code, 0);
+    let ran = run("--json session next");
+    assert!(ran.code == 0 && ran.stdout.contains("tests/T1-S1"), "{ran}");
+}
+
+#[test]
+fn of_several_active_sessions_the_newest_stays() {
+    let project = designed();
+    let here = folder(&project);
+    let other = here.parent().unwrap().join("0a0b0c0d");
+    fs::create_dir_all(&other).unwrap();
+    let text = fs::read_to_string(here.join("session.json")).unwrap();
+    let text = text.replace(here.file_name().unwrap().to_str().unwrap(), "0a0b0c0d");
+    fs::write(other.join("session.json"), &text).unwrap();
+    let listed = project.json("session list");
+    assert_eq!((&listed[0]["here"], &listed[1]["here"]), (&true.into(), &false.into()), "{listed}");
+    assert_eq!(listed[1]["session"]["status"], "active");
+    assert!(project.run("doctor").stdout.contains("is active, too"));
+    let begun = project.json("session start");
+    assert_eq!(begun["was_active"], true);
+    assert_eq!(begun["stopped"].as_array().unwrap().len(), 1, "{begun}");
+    assert_eq!(project.json("session list")[1]["session"]["status"], "stopped");
+    assert_eq!(fs::read_to_string(other.join("session.json.bak")).unwrap(), text);
+    assert_eq!(project.window(&file(&project, "session.json"))["status"], "active");
+    assert_eq!(project.json("session show 0a0b0c0d")["session"]["status"], "stopped");
+}
+
+#[test]
+fn all_work_trees_share_one_session() {
+    let project = tested();
+    project.git_command("worktree add -q ../side");
+    let side = project.base().join("side");
+    let ran = project.run_in(&side, "--json session status");
+    let told: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(PathBuf::from(told["folder"].as_str().unwrap()), folder(&project));
+    assert_eq!(told["state"]["request"]["id"], "R1");
+    assert!(!side.join(".claude").exists());
+}

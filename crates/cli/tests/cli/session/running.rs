@@ -1,0 +1,194 @@
+//! `waypost session run`: scripted agents in the roles, from exploring to the last gate.
+
+use super::*;
+use crate::{
+    execute::{begin, kill, wait_for},
+    harness::{BINARY, USER_CONFIG},
+};
+use serde_json::json;
+use std::fs;
+
+/// A plan of one task with one subtask, with these assumptions.
+fn small_plan(assumption: &str) -> String {
+    format!(
+        "{HEAD}created_by: planner\noriginal_request: count what is in the cart\nobjective: count\n\
+         tasks:\n  - id: T1\n    name: cart\n    subtasks:\n      - id: T1-S1\n        name: add\n\
+         assumptions:\n  - \"{assumption}\"\ntask_order: [T1]\n"
+    )
+}
+
+/// Writes a contract, and is done.
+fn contract(project: &Project, name: &str, text: &str) -> Value {
+    let path = file(project, &format!("contracts/R1/{name}"));
+    json!({"steps": [{"write": {"file": path, "text": text}}, {"done": "wrote it"}]})
+}
+
+fn test_result() -> String {
+    format!(
+        "{HEAD}task_id: T1\nsubtask_id: T1-S1\ncreated_by: qa-engineer\nexecution:\n  result: pass\n\
+         summary:\n  total: 1\n  passed: 1\n  failed: 0\nfailed_tests: []\nrecommendation:\n  \
+         action: complete\n"
+    )
+}
+
+/// What agents do in each role, where everything goes well.
+fn script(project: &Project) -> Value {
+    let tests = file(project, "contracts/R1/T1/T1-S1/test-contract.yaml");
+    json!({
+        "explore": [contract(project, "explored.yaml", &explored())],
+        "plan": [contract(project, "task-breakdown.yaml", &small_plan("src/cart.sh has the cart"))],
+        "brief-T1": [contract(project, "T1/design-brief.yaml", &brief("T1"))],
+        "design-T1": [contract(project, "T1/design-contract.yaml", &design("T1", 1))],
+        "tests-T1-S1": [{"steps": [
+            {"write": {"file": test_file("T1-S1"), "text": ". ./src/t1_s1.sh && t1_s1\n"}},
+            {"write": {"file": tests, "text": test_contract("T1-S1", "happy_path")}},
+            {"done": "wrote them"},
+        ]}],
+        "implement-T1-S1": [{"steps": [
+            {"write": {"file": "src/t1_s1.sh", "text": "t1_s1() { return 0; }\n"}},
+            {"done": "did it"},
+        ]}],
+        "verify-T1-S1": [contract(project, "T1/T1-S1/test-result.yaml", &test_result())],
+    })
+}
+
+/// A request with agents that follow a script.
+fn with_agents(change: impl FnOnce(&Project, &mut Value)) -> Project {
+    let project = requested();
+    let mut tasks = script(&project);
+    change(&project, &mut tasks);
+    let path = project.base().join("script.json");
+    let idle = json!([{"steps": [{"say": "Nothing."}]}]);
+    fs::write(&path, json!({"version": 1, "default": idle, "tasks": tasks}).to_string()).unwrap();
+    let sessions = project.base().join("sessions");
+    let (path, sessions) = (path.to_str().unwrap(), sessions.to_str().unwrap());
+    let command = [
+        BINARY,
+        "sim",
+        "agent",
+        "--speak",
+        "claude",
+        "--script",
+        path,
+        "--sessions",
+        sessions,
+        "--",
+    ];
+    let config = format!(
+        "[run]\nagent = \"smith\"\n\n[agents.smith]\nadapter = \"claude\"\ncommand = {}\n",
+        json!(command)
+    );
+    project.write(USER_CONFIG, &config);
+    project
+}
+
+fn contracts(project: &Project) -> Vec<PathBuf> {
+    fn walk(folder: &std::path::Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { walk(&path, found) } else { found.push(path) }
+        }
+    }
+    let (mut found, folder) = (Vec::new(), folder(project).join("contracts"));
+    walk(&folder, &mut found);
+    found.sort();
+    found
+}
+
+/// Everything is done: six contracts, four gates, each judged once.
+#[track_caller]
+fn is_complete(project: &Project) {
+    assert_eq!(state(project)["request"]["global_phase"], "complete", "{}", state(project));
+    assert_eq!(contracts(project).len(), 6, "{:?}", contracts(project));
+    let passed: Vec<Value> = events(project, "gate_passed");
+    assert_eq!(passed.len(), 4, "{passed:?}");
+    assert!(events(project, "gate_failed").is_empty());
+    for path in contracts(project) {
+        project.must(&format!("validate {}", path.display()));
+    }
+}
+
+#[test]
+fn agents_in_their_roles_complete_a_request() {
+    let project = with_agents(|_, _| {});
+    let ran = project.must("session run");
+    for word in ["explore:", "plan:", "design-T1:", "planned: 1 tasks", "GATE-2 holds"] {
+        assert!(ran.stderr.contains(word), "{word}: {ran}");
+    }
+    is_complete(&project);
+    // Nothing is left to be done, and no agent is called again.
+    let engaged = || project.log().iter().filter(|it| it["kind"] == "engaged").count();
+    let before = engaged();
+    assert_eq!(before, 7);
+    project.must("session run");
+    assert_eq!(engaged(), before);
+}
+
+#[test]
+fn a_wrong_plan_and_a_bad_contract_come_back_to_their_agents() {
+    let project = with_agents(|project, tasks| {
+        let wrong = contract(project, "task-breakdown.yaml", &small_plan("payment/ has it"));
+        let right =
+            contract(project, "task-breakdown.yaml", &small_plan("src/cart.sh has the cart"));
+        tasks["plan"] = json!([wrong, right]);
+        // Told that it is not valid, the agent corrects it in the same conversation.
+        let path = file(project, "contracts/R1/T1/design-contract.yaml");
+        let steps = json!([
+            {"write": {"file": path, "text": "version: 1\nmood: good\n"}},
+            {"turn_end": true},
+            {"write": {"file": path, "text": design("T1", 1)}},
+            {"done": "corrected"},
+        ]);
+        tasks["design-T1"] = json!([{"steps": steps}]);
+    });
+    let ran = project.must("session run");
+    assert!(ran.stderr.contains("the plan goes back to the planner"), "{ran}");
+    is_complete(&project);
+    assert_eq!(events(&project, "plan_sent_back").len(), 1);
+    assert!(events(&project, "call_failed").is_empty(), "{ran}");
+}
+
+#[test]
+fn an_agent_that_writes_nothing_is_called_four_times_and_then_a_person_is_asked() {
+    let project = with_agents(|_, tasks| {
+        tasks["explore"] = json!([{"steps": [{"done": "nothing"}]}]);
+    });
+    let ran = project.run("session run");
+    assert_eq!(ran.code, 3, "{ran}");
+    assert!(ran.stderr.contains("waits for a person"), "{ran}");
+    assert_eq!(events(&project, "call_failed").len(), 4);
+    assert_eq!(project.json("inbox")[0]["kind"], "escalation");
+    // The planner has done its part meanwhile.
+    assert!(contracts(&project).iter().any(|path| path.ends_with("task-breakdown.yaml")));
+}
+
+#[test]
+fn killed_at_every_step_it_comes_to_the_same_end() {
+    let project = with_agents(|_, _| {});
+    let events_of = |project: &Project| {
+        let lines = project.run("--json log session -n 1000").stdout;
+        lines.lines().count()
+    };
+    let mut kills = 0;
+    loop {
+        let before = events_of(&project);
+        let mut child = begin(&project, "session run");
+        let mut code = None;
+        wait_for("a step of the session", || {
+            code = child.try_wait().unwrap().map(|status| status.code());
+            code.is_some() || events_of(&project) > before
+        });
+        if code.is_none() {
+            kill(child.id(), "-KILL");
+            kills += 1;
+            assert!(kills < 40, "it comes to an end");
+        }
+        let ran: crate::harness::Ran = child.wait_with_output().unwrap().into();
+        if code.is_some() {
+            assert_eq!(ran.code, 0, "{ran}");
+            break;
+        }
+    }
+    assert!(kills >= 4, "{kills}");
+    is_complete(&project);
+}

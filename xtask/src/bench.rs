@@ -47,6 +47,7 @@ struct Bench {
 const BENCHES: &[Bench] = &[
     Bench { name: "journal", package: "waypost-store", folder: "crates/store" },
     Bench { name: "search", package: "waypost-store", folder: "crates/store" },
+    Bench { name: "contracts", package: "waypost-store", folder: "crates/store" },
     Bench { name: "keeper", package: "waypost-proc", folder: "crates/proc" },
     Bench { name: "reading", package: "waypost-agent", folder: "crates/agent" },
     Bench { name: "engine", package: "waypost-engine", folder: "crates/engine" },

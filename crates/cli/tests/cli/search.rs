@@ -23,6 +23,116 @@ fn everything_that_was_recorded_is_found() {
         ".claude/memory/shared-context.json",
         r#"{"shared_data": {"broker": "we chose RabbitMQ"}}"#,
     );
+    project.write(
+        ".claude/orchestrator/knowledge/a1/knowledge.yaml",
+        "version: 1\ndecisions:\n  - id: D1\n    topic: データベース移行\n    decision: 夜に行う\n\
+         pitfalls:\n  - id: P1\n    description: キャッシュが消えない\n",
+    );
+    project.write(
+        ".claude/orchestrator/sessions/a1/contracts/R1/explored.yaml",
+        "notes: parseConfigFile\n",
+    );
+    let table = [
+        ("결제 취소 환불", "결제 취소 구현", "history"),
+        ("재고 트랜잭션", "결제 취소 구현", "lesson"),
+        ("rabbitmq", "shared-context.json", "context"),
+        ("移行", "データベース移行", "decision"),
+        ("ｷｬｯｼｭ", "キャッシュが消えない", "lesson"),
+        ("parse_config_file", "explored.yaml", "contract"),
+        ("no disk", "task failed T1.1", "transition"),
+    ];
+    for (text, title, kind) in table {
+        let found = project.json(&format!("memory search '{text}'"));
+        assert_eq!(
+            (&found[0]["title"], &found[0]["kind"]),
+            (&title.into(), &kind.into()),
+            "{found}"
+        );
+    }
+    // A task's lessons carry its name: both are found by it.
+    let found = project.json("memory search '결제 취소'");
+    let mut kinds: Vec<&str> =
+        found.as_array().unwrap().iter().map(|it| it["kind"].as_str().unwrap()).collect();
+    kinds.sort_unstable();
+    assert_eq!(kinds, ["history", "lesson"], "{found}");
+    let by_file = project.json("memory search --file src/refund.rs 결제");
+    assert_eq!(titles(&by_file), ["결제 취소 구현", "결제 취소 구현"], "{by_file}");
+    let by_kind = project.json("memory search --kind decision --since 2020-01-01 移行");
+    assert_eq!(titles(&by_kind), ["データベース移行"]);
+    assert_eq!(project.run("memory search --kind nonsense x").code, 2);
+    assert_eq!(project.run("memory search --since yesterday x").code, 2);
+}
+
+#[test]
+fn what_changes_is_found_again_and_the_index_can_go_at_any_time() {
+    let project = Project::running();
+    project.write(".claude/memory/task-history.json", HISTORY);
+    assert_eq!(project.json("memory search 결제").as_array().unwrap().len(), 2);
+    project.write(".claude/memory/task-history.json", &HISTORY.replace("결제", "배송"));
+    assert_eq!(project.json("memory search 결제"), Value::Array(Vec::new()));
+    let found = project.json("memory search 결제 취소");
+    assert_eq!(titles(&found), ["배송 취소 구현", "배송 취소 구현"], "취소 is left");
+    assert_eq!(project.json("memory search 배송 환불")[0]["kind"], "history");
+    let index = project.journal().join("search.db");
+    for damage in [&b"no database"[..], b""] {
+        fs::write(&index, damage).unwrap();
+        assert_eq!(project.json("memory search 배송 환불")[0]["kind"], "history");
+    }
+    fs::remove_file(&index).unwrap();
+    assert_eq!(project.json("memory search 'no disk'")[0]["title"], "task failed T1.1");
+    fs::remove_file(project.path(".claude/memory/task-history.json")).unwrap();
+    assert_eq!(project.json("memory search 배송"), Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_task_that_has_ended_is_found_as_the_memory_keeps_it() {
+    let project = Project::git();
+    for line in [
+        "memory init",
+        "memory task new 'Refunds'",
+        "memory step add Code",
+        "memory task start",
+        "memory step start 1",
+        "memory step complete 1",
+        "memory task complete --summary 'Stock returns' --lesson 'Use one transaction'",
+    ] {
+        project.must(line);
+    }
+    for (text, kind) in [("stock returns", "history"), ("one transaction", "lesson")] {
+        let found = project.json(&format!("memory search --kind {kind} '{text}'"));
+        assert_eq!(titles(&found), ["Refunds"], "{found}");
+        assert_eq!(found[0]["source"], ".claude/memory/task-history.json", "{found}");
+    }
+}
+
+#[test]
+fn secrets_are_not_indexed() {
+    let project = Project::git().variable("SHOP_API_KEY", "canary-4711-secret");
+    let token = format!("ghp_{}", "a".repeat(36));
+    project.write(
+        ".claude/memory/shared-context.json",
+        &format!(r#"{{"shared_data": {{"login": "canary-4711-secret", "git": "{token}"}}}}"#),
+    );
+    project.must("develop start 'Use canary-4711-secret'");
+    project.must("memory search login");
+    let bytes = fs::read(project.journal().join("search.db")).unwrap();
+    let wal = fs::read(project.journal().join("search.db-wal")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&[bytes, wal].concat()).into_owned();
+    assert!(!text.contains("canary-4711") && !text.contains(&token));
+}
+
+#[test]
+fn a_project_without_a_journal_is_searched_and_left_alone() {
+    let project = Project::git();
+    project.write(".claude/memory/task-history.json", HISTORY);
+    assert_eq!(project.json("memory search 재고")[0]["kind"], "lesson");
+    assert!(!project.journal().exists());
+}
+
+#[test]
+fn an_agent_is_told_what_it_needs_within_its_budget() {
+    let project = Project::running();
+    project.write(".claude/memory/task-history.json", HISTORY);
     project.write("src/db.rs", "");
     project.must("knowledge add decision storage SQLite --ref src/db.rs");
     project.must("knowledge add decision colours blue");

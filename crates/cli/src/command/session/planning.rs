@@ -68,12 +68,12 @@ fn text_of(outcome: &PlanOutcome) -> String {
         let _infallible = writeln!(text, "  {:>2}  {word}  {} {how}", at + 1, assumption.text);
     }
     let (tasks, subtasks) = (outcome.tasks, outcome.subtasks);
-    text.push_str(&match outcome.is_sent_back {
-        true => {
-            "the plan goes back to the planner: half of what it stands on is wrong\n".to_owned()
-        }
-        false => format!("planned: {tasks} tasks with {subtasks} subtasks\n"),
-    });
+    let end = match outcome.is_sent_back {
+        true => "the plan goes back to the planner: half of what it stands on is wrong".to_owned(),
+        false => format!("planned: {tasks} tasks with {subtasks} subtasks"),
+    };
+    text.push_str(&end);
+    text.push('\n');
     text
 }
 

@@ -96,7 +96,7 @@ fn ids_orders_and_history_stay() {
     let project = designed();
     refused(&project, SESSION, "where the project is", |it| it["project"]["path"] = "/x".into());
     refused(&project, SESSION, "where the project is", |it| {
-        it["project"]["hash"] = "00000000".into()
+        it["project"]["hash"] = "00000000".into();
     });
     refused(&project, SESSION, "when the session began", |it| {
         it["created_at"] = "2020-01-01T00:00:00Z".into();

@@ -17,11 +17,12 @@ use std::{
 use waypost_engine::{
     EngineError, Project, agent, identify,
     served::{self, TaskFilter},
-    tasks,
+    sessions, tasks,
 };
 use waypost_model::{
     inbox::{Entry, ReplyVerb},
     layout,
+    session::gate::Gate,
     workflow::GateName,
 };
 
@@ -87,8 +88,10 @@ fn source(path: &[&str], argument: &str) -> Option<Source> {
             Err(_) => |project| entries(project, None),
         }),
         (["develop", "checkpoint", ..], "id") => Some(checkpoints),
+        (["session", "show"], "id") => Some(requests),
+        (["session", "gate", ..], "id") => Some(session_gates),
         (["develop", "gate", ..], "name") => Some(gates),
-        (["run" | "develop", ..] | ["task", "new" | "edit"], "agent")
+        (["run" | "develop" | "session", ..] | ["task", "new" | "edit"], "agent")
         | (["agents", "check"], "names") => Some(agents),
         _ => None,
     }
@@ -147,6 +150,15 @@ fn checkpoints(project: &mut Project) -> Result<Vec<Named>, EngineError> {
     let feature = project.workflow()?.feature.as_ref();
     let checkpoints = feature.into_iter().flat_map(|feature| feature.checkpoints.keys());
     Ok(checkpoints.map(|id| (id.to_string(), String::new())).collect())
+}
+
+fn requests(project: &mut Project) -> Result<Vec<Named>, EngineError> {
+    let requests = sessions::requests(project)?.into_iter();
+    Ok(requests.map(|it| (it.state.id.to_string(), it.state.text)).collect())
+}
+
+fn session_gates(_: &mut Project) -> Result<Vec<Named>, EngineError> {
+    Ok(Gate::ALL.iter().map(|gate| (gate.name().to_owned(), String::new())).collect())
 }
 
 fn gates(_: &mut Project) -> Result<Vec<Named>, EngineError> {

@@ -60,6 +60,7 @@ pub fn keep_content(place: &Place, order: &KeptContent<'_>) -> Result<Option<Str
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test plays the user")]
 mod tests {
     use super::*;
     use crate::{command::Git, content};

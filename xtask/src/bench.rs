@@ -211,8 +211,8 @@ mod tests {
             &["jornal"],
             &["journal"],
             Err(
-                "there is no benchmark `jornal`; there are: journal, search, keeper, reading, engine, host, cli, \
-                 hook, run, scale, agents, trees, tasks, trackers",
+                "there is no benchmark `jornal`; there are: journal, search, contracts, keeper, reading, engine, host, \
+                 cli, hook, run, scale, agents, trees, tasks, trackers",
             ),
         );
         check_selected(

@@ -1,6 +1,6 @@
 //! Java and Kotlin: `package`, `import`, and classes that are loaded by name.
 
-use super::{Inside, Reading, children, first_argument, literal, named};
+use super::{Inside, Reading, children, first_argument, named};
 use crate::ImportKind;
 use tree_sitter::Node;
 
@@ -19,7 +19,7 @@ pub(super) fn visit(reading: &mut Reading<'_>, node: Node<'_>) -> Inside {
             let name = node.child_by_field_name("name").map(|it| reading.text(it));
             let argument = first_argument(node);
             if let (Some("forName"), Some(argument)) = (name, argument) {
-                load(reading, node, argument);
+                reading.add_called(node, argument);
             }
             Inside::Look
         }
@@ -70,20 +70,10 @@ fn kotlin_call(reading: &mut Reading<'_>, node: Node<'_>) {
     let mut waiting: Vec<Node<'_>> = parts[1..].to_vec();
     while let Some(it) = waiting.pop() {
         if it.kind() == "string_literal" {
-            return load(reading, node, it);
+            return reading.add_called(node, it);
         }
         waiting.extend(children(it));
     }
     let expression = parts.get(1).map_or("", |it| reading.text(*it)).to_owned();
     reading.add_unknown(node, &expression);
-}
-
-fn load(reading: &mut Reading<'_>, node: Node<'_>, argument: Node<'_>) {
-    match literal(reading, argument) {
-        Some(path) => reading.add(node, ImportKind::Dynamic, path, Vec::new()),
-        None => {
-            let expression = reading.text(argument).to_owned();
-            reading.add_unknown(node, &expression);
-        }
-    }
 }

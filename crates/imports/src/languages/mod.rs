@@ -91,6 +91,14 @@ impl<'t> Reading<'t> {
         self.found.push(Import { path: path.to_owned(), names, line, kind, is_known: true });
     }
 
+    /// An import by a call: its argument is a path, or an expression that has to be worked out.
+    fn add_called(&mut self, node: Node<'_>, argument: Node<'_>) {
+        match literal(self, argument) {
+            Some(path) => self.add(node, ImportKind::Dynamic, path, Vec::new()),
+            None => self.add_unknown(node, self.text(argument)),
+        }
+    }
+
     /// An import whose path is an expression.
     fn add_unknown(&mut self, node: Node<'_>, expression: &str) {
         let path = expression.split_whitespace().collect::<Vec<_>>().join(" ");

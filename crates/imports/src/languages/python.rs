@@ -1,6 +1,6 @@
 //! `import`, `from … import`, `importlib.import_module` and `__import__`.
 
-use super::{Inside, Reading, children, first_argument, literal, named};
+use super::{Inside, Reading, children, first_argument, named};
 use crate::{ImportKind, ImportedName};
 use tree_sitter::Node;
 
@@ -62,13 +62,8 @@ fn call(reading: &mut Reading<'_>, node: Node<'_>) {
     if !matches!(name.as_str(), "__import__" | "importlib.import_module" | "import_module") {
         return;
     }
-    let Some(argument) = first_argument(node) else { return };
-    match literal(reading, argument) {
-        Some(path) => reading.add(node, ImportKind::Dynamic, path, Vec::new()),
-        None => {
-            let expression = reading.text(argument).to_owned();
-            reading.add_unknown(node, &expression);
-        }
+    if let Some(argument) = first_argument(node) {
+        reading.add_called(node, argument);
     }
 }
 

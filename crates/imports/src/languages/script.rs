@@ -83,13 +83,8 @@ fn call(reading: &mut Reading<'_>, node: Node<'_>) {
     if !is_import {
         return;
     }
-    let Some(argument) = first_argument(node) else { return };
-    match literal(reading, argument) {
-        Some(path) => reading.add(node, ImportKind::Dynamic, path, Vec::new()),
-        None => {
-            let expression = reading.text(argument).to_owned();
-            reading.add_unknown(node, &expression);
-        }
+    if let Some(argument) = first_argument(node) {
+        reading.add_called(node, argument);
     }
 }
 

@@ -120,7 +120,7 @@ impl Walk {
 
 fn facts() -> ProjectFacts {
     ProjectFacts {
-        path: "/work/shop".into(),
+        path: "/home/user/shop".into(),
         name: "shop".into(),
         hash: "a1b2c3d4".parse().unwrap(),
     }

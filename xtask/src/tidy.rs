@@ -3,6 +3,7 @@
 //! Each rule is a function from the tree to findings, in a file of its own with its table on top.
 //! A rule reads; it never changes a file. What a rule forbids is said with what to do instead.
 
+mod codes;
 mod commands;
 mod contents;
 mod golden;
@@ -59,6 +60,7 @@ const RULES: &[Rule] = &[
     golden::check,
     reference::check,
     commands::check,
+    codes::check,
 ];
 
 pub(crate) fn run() -> Result<()> {

@@ -75,7 +75,7 @@ pub fn ask(
     project.command(&[MachineCommand::inbox(inbox::Command::Ask(asked))])?;
     let inbox = project.inbox()?;
     let entry = inbox.about(&subject);
-    let lost = || Rejected::rule(Code::EntryUnknown, "the question was answered at once");
+    let lost = || Rejected::unknown(Code::EntryUnknown, "the question was answered at once");
     Ok(entry.map(|entry| entry.id.clone()).ok_or_else(lost)?)
 }
 

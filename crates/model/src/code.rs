@@ -102,6 +102,7 @@ codes! {
         ClassUnknown "CLASS_UNKNOWN" "There is no such class of failure.";
         ValueInvalid "VALUE_INVALID" "A value is empty, has more than one line, or names a file that is not there.";
         AnswerTooLong "ANSWER_TOO_LONG" "An answer is longer than an agent can be told.";
+        RequestTooLong "REQUEST_TOO_LONG" "A request of a session is longer than an agent can be told.";
         EntryUnknown "ENTRY_UNKNOWN" "No such entry waits in the inbox.";
         PermitUnknown "PERMIT_UNKNOWN" "There is no such permission, or more than one.";
         AgentUnknown "AGENT_UNKNOWN" "There is no agent of this name.";

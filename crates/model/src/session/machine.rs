@@ -250,8 +250,12 @@ impl Session {
             return Err(Rejected::rule(Code::NameMissing, "a request needs a text"));
         }
         if text.len() > REQUEST_BYTES_MAX {
-            let message = format!("a request has at most {REQUEST_BYTES_MAX} bytes");
-            return Err(Rejected::rule(Code::AnswerTooLong, message));
+            let message = format!(
+                "a request has at most {REQUEST_BYTES_MAX} bytes, and this one has {}; put what is long into a file \
+                 of the project and name it",
+                text.len()
+            );
+            return Err(Rejected::unknown(Code::RequestTooLong, message));
         }
         let mut decision = match self.active_request() {
             Some(request) if !stop_current => {

@@ -255,3 +255,13 @@ fn a_person_who_is_asked_may_end_it() {
     walk.give("resume").unwrap();
     assert_eq!(walk.session.active_request().unwrap().phase, GlobalPhase::GlobalDiscovery);
 }
+
+#[test]
+fn a_request_that_no_agent_can_be_told_is_bad_input() {
+    let walk = Walk::of("start");
+    let text = "a".repeat(100_000);
+    let command = Command::Request { text, stop_current: false, above: 0 };
+    let asked = Asked { by: &Actor::Waypost, now: walk.now };
+    let refused = walk.session.decide(&command, &asked).unwrap_err();
+    assert_eq!(refused.code, Code::RequestTooLong);
+}

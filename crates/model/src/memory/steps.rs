@@ -38,6 +38,9 @@ use std::time::Duration;
 /// More steps than any plan has; a plan that an agent writes is bounded by something.
 const STEPS_MAX: usize = 1_000;
 
+/// The largest id of a step: far above any that is counted, and far below the end of the numbers.
+const STEP_ID_MAX: u32 = 1_000_000;
+
 /// So many failures in a row call for a new plan.
 const FAILURES_TO_REPLAN: u32 = 3;
 
@@ -51,7 +54,11 @@ impl Memory {
         draft: &StepDraft,
     ) -> Result<Decision<Event>, Rejected> {
         let kept = self.find(task)?;
-        let step = draft.id.unwrap_or(kept.highest_step + 1);
+        let step = draft.id.unwrap_or(kept.highest_step.saturating_add(1));
+        if step > STEP_ID_MAX {
+            let message = format!("the id of a step is at most {STEP_ID_MAX}, not {step}");
+            return Err(Rejected::unknown(Code::BadArgument, message).next(NextStep::ShowMemory));
+        }
         if step <= kept.highest_step && (kept.step(step).is_some() || draft.id.is_some()) {
             let message = format!("the id {step} was used before");
             return Err(Rejected::rule(Code::IdTaken, message).next(NextStep::AddStep));

@@ -218,3 +218,18 @@ fn ids_are_counted_for_each_day_in_utc_and_grow_beyond_three_digits() {
         assert_eq!(walk.memory.pending().last().unwrap().task.id.as_str(), want);
     }
 }
+
+#[test]
+fn a_step_has_no_id_after_which_there_is_no_next() {
+    let mut walk = Walk::of("new cart");
+    let add = |id| {
+        let draft = StepDraft { id, name: "design".into(), ..StepDraft::default() };
+        Command::AddStep { task: None, draft: Box::new(draft) }
+    };
+    let agent = Actor::Agent { id: "T1".into(), attempt: 1 };
+    let refused = walk.command(&agent, &add(Some(u32::MAX))).unwrap_err();
+    assert_eq!(refused.code, Code::BadArgument);
+    walk.command(&agent, &add(Some(1_000_000))).unwrap();
+    // Also where a file that was taken over has such an id.
+    assert_eq!(walk.command(&agent, &add(None)).unwrap_err().code, Code::BadArgument);
+}

@@ -200,7 +200,10 @@ fn told(verdict: &Verdict) -> String {
 fn details(body: &Value) -> String {
     let Value::Object(fields) = body else { return String::new() };
     let shown = |value: &Value| match value {
-        Value::String(text) if text.contains(' ') => format!("{text:?}"),
+        // What an agent has written could look like lines of ours.
+        Value::String(text) if text.contains(|c: char| c.is_whitespace() || c.is_control()) => {
+            format!("{text:?}")
+        }
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };

@@ -5,7 +5,13 @@ use crate::{
     command::{Git, is_safe_ref},
     error::{Absence, GitError},
 };
-use std::{collections::BTreeSet, ffi::OsStr, fs, io, os::unix::ffi::OsStrExt as _};
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    fs, io,
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
+};
 use waypost_store::file;
 
 /// What the message of a checkpoint says about the branch.
@@ -14,10 +20,14 @@ const HEAD: &str = "Waypost-Head: ";
 /// What the commit is called that a workspace is put back to where there is no checkpoint.
 const BEGINNING: &str = "The beginning of a workspace";
 
+/// Below the folder that is ours: files that no checkpoint holds and that stood in the way of one.
+const LEFT_OUT: &str = "left-out";
+
 impl Workspace {
     /// Makes its files, its branch and its index what they were at a checkpoint. What git ignores
-    /// stays. May be done again; what is only here has to be kept before.
-    pub fn restore(&self, commit: &str) -> Result<(), GitError> {
+    /// stays. May be done again; what is only here has to be kept before. What was left out then, because it is
+    /// too large or holds a secret, is moved into a folder of ours, which is returned.
+    pub fn restore(&self, commit: &str) -> Result<Option<PathBuf>, GitError> {
         let _turn = self.turn()?;
         let git = self.git()?;
         let wanted = format!("{commit}^{{commit}}");
@@ -28,27 +38,53 @@ impl Workspace {
         };
         let own = git.clone().variable("GIT_INDEX_FILE", self.index());
         if !self.index().exists() {
-            own.text(&["read-tree", "--empty"])?;
+            own.text(&["read-tree", head(&git)?.as_deref().unwrap_or("--empty")])?;
         }
-        let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-        let before = own.bytes(&list)?;
+        let left_out = self.move_left_out(&own, &commit)?;
+        let before = own.bytes(&["ls-files", "-z", "--cached"])?;
         let kept = git.bytes(&["ls-tree", "-r", "-z", "--name-only", &commit])?;
         let kept: BTreeSet<&[u8]> = kept.split(|byte| *byte == 0).collect();
         for path in before.split(|byte| *byte == 0).filter(|it| !it.is_empty()) {
-            // Other repositories are not in a checkpoint, and stay.
-            if !kept.contains(path) && !path.ends_with(b"/") {
+            if !kept.contains(path) {
                 self.drop_file(path)?;
             }
         }
         file::remove(&self.index())?;
         own.text(&["read-tree", &commit])?;
         own.text(&["checkout-index", "--all", "--force", "--quiet"])?;
-        self.restore_head(&git, &commit)
+        self.restore_head(&git, &commit)?;
+        Ok(left_out)
+    }
+
+    /// Moves what the index does not know out of the workspace: the newest checkpoint has left it out.
+    fn move_left_out(&self, own: &Git, commit: &str) -> Result<Option<PathBuf>, GitError> {
+        let others = own.bytes(&["ls-files", "-z", "--others", "--exclude-standard"])?;
+        let mut others = others
+            .split(|byte| *byte == 0)
+            // Other repositories are not in a checkpoint, and stay.
+            .filter(|path| !path.is_empty() && !path.ends_with(b"/"))
+            .peekable();
+        if others.peek().is_none() {
+            return Ok(None);
+        }
+        let all = self.scratch.join(LEFT_OUT);
+        let short = &commit[..commit.len().min(12)];
+        let names = (1..).map(|number| all.join(format!("{short}-{number}")));
+        let is_free = |folder: &PathBuf| folder.symlink_metadata().is_err();
+        let folder = names.into_iter().find(is_free).expect("numbers do not end");
+        for path in others {
+            let to = folder.join(OsStr::from_bytes(path));
+            let above = to.parent().unwrap_or(&folder);
+            fs::create_dir_all(above).map_err(|error| GitError::file("make", above, error))?;
+            move_file(&self.folder.join(OsStr::from_bytes(path)), &to)?;
+            self.drop_file(path)?;
+        }
+        Ok(Some(folder))
     }
 
     /// Makes it what it was when it began: with the files of a commit, or with none. What is only here
     /// has to be kept before.
-    pub fn begin_again(&self, base: Option<&str>) -> Result<(), GitError> {
+    pub fn begin_again(&self, base: Option<&str>) -> Result<Option<PathBuf>, GitError> {
         let git = self.git()?;
         // A checkpoint stands on top of what was checked out.
         let beginning = match base {
@@ -68,7 +104,7 @@ impl Workspace {
         let path = self.folder.join(OsStr::from_bytes(path));
         match fs::remove_file(&path) {
             Ok(()) => {}
-            Err(error) if is_gone(&error) => return Ok(()),
+            Err(error) if is_gone(&error) => {}
             Err(error) => return Err(GitError::file("remove", &path, error)),
         }
         // Folders that it leaves empty go as well, as they do with git.
@@ -109,7 +145,7 @@ impl Workspace {
         if self.common.is_none() {
             self.borrow_objects(other)?;
         }
-        self.restore(commit)
+        self.restore(commit).map(drop)
     }
 
     /// Takes over the objects of another repository: by reading, not by a protocol, none of which
@@ -121,7 +157,7 @@ impl Workspace {
 }
 
 /// Copies what is missing; objects of git never change.
-fn copy_folder(from: &std::path::Path, to: &std::path::Path, depth: u32) -> Result<(), GitError> {
+fn copy_folder(from: &Path, to: &Path, depth: u32) -> Result<(), GitError> {
     fs::create_dir_all(to).map_err(|error| GitError::file("make", to, error))?;
     let entries = fs::read_dir(from).map_err(|error| GitError::file("read", from, error))?;
     for entry in entries.flatten() {
@@ -137,6 +173,18 @@ fn copy_folder(from: &std::path::Path, to: &std::path::Path, depth: u32) -> Resu
         }
     }
     Ok(())
+}
+
+/// Moves a file, also to another disk; one that is gone meanwhile is not there to be moved.
+fn move_file(from: &Path, to: &Path) -> Result<(), GitError> {
+    let moved = fs::rename(from, to).or_else(|error| match error.kind() {
+        io::ErrorKind::CrossesDevices => fs::copy(from, to).map(drop),
+        _ => Err(error),
+    });
+    match moved {
+        Err(error) if !is_gone(&error) => Err(GitError::file("move", from, error)),
+        _ => Ok(()),
+    }
 }
 
 fn is_gone(error: &io::Error) -> bool {

@@ -250,3 +250,35 @@ fn a_work_tree_of_the_project_is_a_workspace_too() {
     assert_eq!(git(&repository.root, "for-each-ref refs/waypost"), "");
     assert_eq!(git(&repository.root, "worktree list --porcelain").matches("worktree ").count(), 1);
 }
+
+#[test]
+fn what_a_checkpoint_leaves_out_is_moved_and_not_lost() {
+    let bench = Bench::new();
+    let workspace = bench.own("t1");
+    let at = &workspace.folder;
+    write(at, "a.txt", "one\n");
+    write(at, "data/grows", "small\n");
+    let first = workspace.keep(&order("c1")).unwrap();
+    let large = "x".repeat(200);
+    write(at, "large", &large);
+    write(at, "data/grows", &large);
+    write(at, "a.txt", "two\n");
+    let is_secret = |path: &Path| path.ends_with("key");
+    write(at, "deep/key", "secret\n");
+    let aside = KeepOrder { is_secret: Some(&is_secret), ..order("aside-1") };
+    assert_eq!(workspace.keep(&aside).unwrap().omitted.len(), 3);
+    let left_out = workspace.restore(&first.commit).unwrap().unwrap();
+    assert_eq!(read(at, "a.txt").as_deref(), Some("one\n"));
+    assert_eq!(read(at, "data/grows").as_deref(), Some("small\n"));
+    assert!(!at.join("large").exists() && !at.join("deep").exists());
+    for name in ["large", "data/grows"] {
+        assert_eq!(read(&left_out, name).as_deref(), Some(&*large), "{name}");
+    }
+    assert_eq!(read(&left_out, "deep/key").as_deref(), Some("secret\n"));
+    // Nothing is left to be moved, and what was moved stays.
+    assert_eq!(workspace.restore(&first.commit).unwrap(), None);
+    write(at, "large", "another");
+    let other = workspace.restore(&first.commit).unwrap().unwrap();
+    assert_ne!(other, left_out);
+    assert_eq!(read(&left_out, "large").as_deref(), Some(&*large));
+}

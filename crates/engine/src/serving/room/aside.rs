@@ -16,7 +16,7 @@ use waypost_model::{run, task::Command};
 pub(super) struct PuttingAside {
     attempt: u32,
     why: String,
-    /// Under which ref it is kept.
+    /// Where it is kept.
     done: Threaded<Result<String, GitError>>,
 }
 
@@ -49,11 +49,14 @@ impl TaskRoom {
         let (base, now) = (planned.base.clone(), project.clock.now());
         let done = Threaded::begin(move || {
             let kept = keep_aside(&workspace, attempt, is_secret.as_deref(), now)?;
-            match checkpoint {
+            let left_out = match checkpoint {
                 Some(checkpoint) => workspace.restore(&checkpoint)?,
                 None => workspace.begin_again(base.as_deref())?,
-            }
-            Ok(kept)
+            };
+            Ok(match left_out {
+                Some(folder) => format!("{kept}, and what that leaves out in {}", folder.display()),
+                None => kept,
+            })
         })?;
         self.aside = Some(PuttingAside { attempt, why, done });
         Ok(())

@@ -99,7 +99,7 @@ fn decide_place_ahead(
         return isolation::decide_place(project);
     }
     let settings = project.configuration().values.run.settings();
-    let settings = isolation::place_run(project, settings, None, file)?;
+    let settings = isolation::place_run(project, settings, None, (file, crate::Onward::GoOn))?;
     isolation::say_place(project, &settings);
     Ok(Some(run::Command::Configure { settings }))
 }

@@ -1,29 +1,34 @@
 //! Where the tasks of a run are worked on, found out before it begins.
 
-use crate::{error::EngineError, execute::is_agents, project::Project, tasks};
+use crate::{
+    error::EngineError,
+    execute::is_agents,
+    project::Project,
+    tasks::{self, Onward},
+};
 use std::path::Path;
 use waypost_git::git_at;
 use waypost_model::{
     code::Code,
     machine::Rejected,
     next::{NextStep, Remark},
-    run::{self, Isolation, PlannedTask, Settings, TaskStatus, TaskView},
+    run::{self, Earlier, Isolation, PlannedTask, Settings, TaskStatus, TaskView},
 };
 
 /// The settings with a place for the run's tasks: the one that was `stated`, the one it has, or
-/// the one that its tasks need.
+/// the one that the tasks need which are left to do.
 pub fn place_run(
     project: &mut Project,
     settings: Settings,
     stated: Option<Isolation>,
-    file: Option<&Path>,
+    (file, onward): (Option<&Path>, Onward),
 ) -> Result<Settings, EngineError> {
     let configured = project.configuration().values.run.isolation.stated();
     let is_open = settings.isolation == Isolation::Undecided;
     let isolation = match stated.or_else(|| configured.filter(|_| is_open)) {
         Some(isolation) => isolation,
         None if !is_open => settings.isolation,
-        None => needed_isolation(project, &settings, file)?,
+        None => needed_isolation(project, &settings, (file, onward))?,
     };
     if !isolation.has_trees() {
         return Ok(Settings { isolation, target: None, ..settings });
@@ -39,11 +44,16 @@ pub fn place_run(
 fn needed_isolation(
     project: &mut Project,
     settings: &Settings,
-    file: Option<&Path>,
+    (file, onward): (Option<&Path>, Onward),
 ) -> Result<Isolation, EngineError> {
     let has_git = project.setup.place.git_common.is_some();
     let is_left = |view: &TaskView<'_>| view.status != TaskStatus::Completed;
-    let of_run = match project.run()?.active().filter(|active| !active.is_over()) {
+    let earlier = match onward {
+        Onward::New(earlier) => Some(earlier),
+        Onward::GoOn | Onward::KeepDone | Onward::Stay => None,
+    };
+    let going_on = project.run()?.active().filter(|active| !active.is_over());
+    let of_run = match going_on.filter(|_| earlier.is_none()) {
         Some(active) => {
             let left = active.tasks().filter(is_left).map(|view| view.planned);
             Some(has_agents(left, settings))
@@ -54,7 +64,14 @@ fn needed_isolation(
         (None, Some(wants_trees)) => wants_trees,
         (ahead, _) => {
             let read = ahead.map_or_else(|| tasks::read(project, file), Ok)?;
-            let wants_trees = has_agents(read.plan.tasks.iter(), settings);
+            let plan = &read.plan;
+            let wants_trees = match project.run()?.active() {
+                Some(active) => {
+                    let left = active.left_in_next(plan, earlier.unwrap_or(Earlier::Counts));
+                    has_agents(left, settings)
+                }
+                None => has_agents(plan.tasks.iter().filter(|task| !task.ticked), settings),
+            };
             project.tasks_ahead = Some(read);
             wants_trees
         }
@@ -70,7 +87,7 @@ pub(crate) fn decide_place(project: &mut Project) -> Result<Option<run::Command>
         return Ok(None);
     }
     let settings = active.settings().clone();
-    let settings = place_run(project, settings, None, None)?;
+    let settings = place_run(project, settings, None, (None, Onward::GoOn))?;
     say_place(project, &settings);
     Ok(Some(run::Command::Configure { settings }))
 }
@@ -136,7 +153,7 @@ pub(crate) fn target_branch(project: &Project) -> Result<String, EngineError> {
     Ok(branch.to_owned())
 }
 
-/// Whether a model agent works on any of these that is not ticked.
+/// Whether a model agent works on any of these.
 fn has_agents<'a>(mut tasks: impl Iterator<Item = &'a PlannedTask>, settings: &Settings) -> bool {
-    tasks.any(|task| !task.ticked && is_agents(task, settings))
+    tasks.any(|task| is_agents(task, settings))
 }

@@ -196,6 +196,22 @@ impl Active {
         events
     }
 
+    /// The tasks of a plan that are left to do where the next run begins with it.
+    pub fn left_in_next<'p>(
+        &self,
+        plan: &'p Plan,
+        earlier: Earlier,
+    ) -> impl Iterator<Item = &'p PlannedTask> {
+        let carried = self.carried_over(plan, earlier).into_iter();
+        let done: BTreeSet<TaskId> = carried
+            .filter_map(|event| match event {
+                Event::TaskCompleted { id, .. } => Some(id),
+                _ => None,
+            })
+            .collect();
+        plan.tasks.iter().filter(move |task| !done.contains(&task.id))
+    }
+
     /// A phase in which nothing is left to do stays as the run before has ended it.
     fn kept_phases(&self, whole: &BTreeSet<u32>) -> Option<Event> {
         let is_closed = |stage: &PhaseStage| matches!(stage, PhaseStage::Closed { .. });

@@ -197,7 +197,7 @@ fn course() -> Course {
 fn work_through(context: &Context, mut project: Project) -> Result<(), CliError> {
     let settings = project.configuration().values.run.settings();
     let settings = Settings { agent: Some(STAND_IN.into()), mode: Mode::UltraThin, ..settings };
-    let settings = isolation::place_run(&mut project, settings, None, None)?;
+    let settings = isolation::place_run(&mut project, settings, None, (None, Onward::GoOn))?;
     tasks::take_up_run(
         &mut project,
         vec![RunCommand::Configure { settings }],

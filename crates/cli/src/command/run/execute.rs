@@ -296,7 +296,7 @@ fn prepare(
     if args.yes && settings.mode == Mode::Normal && !project.actor().is_person() {
         return Err(Rejected::reserved("approving phases with `--yes`").into());
     }
-    let settings = isolation::place_run(project, settings, args.isolation(), file)?;
+    let settings = isolation::place_run(project, settings, args.isolation(), (file, onward))?;
     if is_undecided {
         isolation::say_place(project, &settings);
     }

@@ -15,7 +15,7 @@ use std::{
     process::ExitCode,
     sync::Arc,
 };
-use waypost_engine::{Project, agent, isolation, make_scratch, require_phase, tasks};
+use waypost_engine::{Onward, Project, agent, isolation, make_scratch, require_phase, tasks};
 use waypost_model::{
     actor::Actor,
     layout,
@@ -67,7 +67,8 @@ pub(super) fn rehearse(
         Some(_) => Isolation::Task,
         None => Isolation::None,
     });
-    let settings = isolation::place_run(&mut scratch, settings, Some(isolation), None)?;
+    let settings =
+        isolation::place_run(&mut scratch, settings, Some(isolation), (None, Onward::GoOn))?;
     scratch.run_command(Command::Begin { plan, settings })?;
     context.out.note(format!(
         "rehearsing in {}; nothing of your project is run or changed",

@@ -95,6 +95,19 @@ fn agents_work_in_trees_of_their_own_without_being_told() {
 }
 
 #[test]
+fn a_run_that_does_everything_again_has_trees_as_well() {
+    let made = json!([{"run": "echo made >> a.txt"}, {"done": "made"}]);
+    let project = agent(&[made.clone(), made]);
+    ends_well(&project, "run --no-budget --retry-limit 0");
+    ends_well(&project, "run --new --no-budget --retry-limit 0");
+    assert_eq!(project.git_command("status --porcelain"), "");
+    assert_eq!(
+        project.git_command("log --first-parent --format=%s main"),
+        "Merge phase 1: One\nMerge phase 1: One\nbegin\n"
+    );
+}
+
+#[test]
 fn an_agent_that_leaves_no_change_and_says_nothing_has_failed() {
     let project = agent(&[json!([{"tool": "Read", "input": "x"}, {"say": "bye"}])]);
     run(

@@ -377,6 +377,16 @@ fn send(owner: &Owner, signal: Signal) -> Result<(), Errno> {
     pidfd_send_signal(&handle, signal)
 }
 
+/// The right to act for the project until it is dropped, for what a command does itself; none if a host has it.
+pub(crate) fn alone(project: &Project, what: &str) -> Result<Option<EngineLease>, EngineError> {
+    let owner = Owner::this_process(what, project.clock.now());
+    match EngineLease::acquire(&project.setup.place, &owner) {
+        Ok(lease) => Ok(Some(lease)),
+        Err(StoreError::Busy { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,7 @@
 
 use crate::{
     agent::{self, agents_folder, bury},
+    attendance,
     error::{EngineError, Problem},
     project::Project,
     served, serving,
@@ -21,10 +22,7 @@ use waypost_model::{
     task::Command,
 };
 use waypost_proc::{Found, Report, Stop, find};
-use waypost_store::{
-    StoreError, file,
-    lock::{EngineLease, Owner},
-};
+use waypost_store::file;
 
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// How long an agent may take to end; its keeper uses force long before.
@@ -92,7 +90,7 @@ pub fn served_conversation(
     project: &mut Project,
     id: &ServerTaskId,
 ) -> Result<Opened, EngineError> {
-    let file = served::file(project, id)?.clone();
+    let file = served::located(project, id)?;
     let step = || NextStep::ShowServedTask { task: id.clone() };
     let Some(Conversation { agent, id: conversation, .. }) = file.trail.conversation else {
         let message = format!("no agent has worked on {id}: there is nothing to open");
@@ -116,7 +114,7 @@ pub fn take_over_served(project: &mut Project, id: &ServerTaskId) -> Result<Open
             return Ok(opened);
         }
         // A host that lives ends it; where there is none, it is ended here.
-        if let Some(_alone) = alone(project)? {
+        if let Some(_alone) = attendance::alone(project, "open")? {
             serving::end_left(&project.setup, id)?;
         }
         thread::sleep(LOOK_INTERVAL);
@@ -132,16 +130,6 @@ pub fn hand_back_served(project: &mut Project, id: &ServerTaskId) -> Result<(), 
     match served::file(project, id)?.is_taken() {
         true => served::command(project, id, Command::Resume),
         false => Ok(()),
-    }
-}
-
-/// The right to act for the project, if no host has it.
-fn alone(project: &Project) -> Result<Option<EngineLease>, EngineError> {
-    let owner = Owner::this_process("open", project.clock.now());
-    match EngineLease::acquire(&project.setup.place, &owner) {
-        Ok(lease) => Ok(Some(lease)),
-        Err(StoreError::Busy { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
     }
 }
 
@@ -170,7 +158,7 @@ pub fn hand_back(project: &mut Project, id: &TaskId) -> Result<(), EngineError> 
 /// Ends the agent of a task that no engine looks after any more. An engine that lives ends its
 /// agents itself.
 fn end_left_agent(project: &mut Project, id: &TaskId) -> Result<(), EngineError> {
-    let Some(_alone) = alone(project)? else { return Ok(()) };
+    let Some(_alone) = attendance::alone(project, "open")? else { return Ok(()) };
     let start = format!("{id}#");
     let is_its = |reports: &[Report]| reports.iter().any(|it| it.id().starts_with(&start));
     for found in find(&agents_folder(&project.setup.place.state))? {

@@ -3,9 +3,11 @@
 //! Any process may do all of this; an agent works on a task where a host carries it.
 
 use crate::{
+    attendance,
     error::{EngineError, Problem},
     ledger::{MachineCommand, decode},
     project::Project,
+    serving::{as_it_lies, end_left},
     task_types, values,
 };
 use std::{
@@ -24,8 +26,8 @@ use waypost_model::{
     next::NextStep,
     run::Priority,
     task::{
-        Command, LostCause, RetriedCheckpoint, RetriedTask, ServedTask, TaskFields, TaskFile,
-        TaskRow, task_word,
+        Command, LostCause, RetriedCheckpoint, RetriedTask, ServedTask, TaskChange, TaskFields,
+        TaskFile, TaskRow, task_word,
     },
 };
 use waypost_store::{
@@ -118,6 +120,20 @@ fn require_all(fields: &TaskFields) -> Result<(), EngineError> {
     Err(Problem::new(Code::FieldMissing, message).hint(hint).into())
 }
 
+/// Changes fields of a task. What one that was handed in waits for exists and does not wait for it; of a draft that is
+/// found out when it is handed in.
+pub fn edit(
+    project: &mut Project,
+    id: &ServerTaskId,
+    change: TaskChange,
+) -> Result<(), EngineError> {
+    let is_draft = file(project, id)?.status == ServerTaskStatus::Draft;
+    if let Some(named) = change.dependencies.as_ref().filter(|_| !is_draft) {
+        check_dependencies(project, id, named)?;
+    }
+    command(project, id, Command::Edit { change })
+}
+
 /// Hands in a draft.
 pub fn submit(project: &mut Project, id: &ServerTaskId) -> Result<(), EngineError> {
     let fields = file(project, id)?.fields.clone();
@@ -171,6 +187,12 @@ pub fn file<'p>(project: &'p mut Project, id: &ServerTaskId) -> Result<&'p TaskF
     loaded.and_then(|it| it.state.file()).ok_or_else(|| unknown(id))
 }
 
+/// One task, with its workspace where that is now: a project that was moved has taken it along.
+pub fn located(project: &mut Project, id: &ServerTaskId) -> Result<TaskFile, EngineError> {
+    let file = file(project, id)?.clone();
+    Ok(as_it_lies(&project.setup, file))
+}
+
 /// What is known of a task, also of one that was deleted.
 pub fn trace<'p>(
     project: &'p mut Project,
@@ -192,6 +214,16 @@ pub fn command(
     command: Command,
 ) -> Result<(), EngineError> {
     project.command(&[command_for(id, command)])
+}
+
+/// Gives a command to a task that holds its agent or ends it. A host that lives does that; what one that died has left
+/// at work is ended here.
+pub fn hold(project: &mut Project, id: &ServerTaskId, command: Command) -> Result<(), EngineError> {
+    self::command(project, id, command)?;
+    match attendance::alone(project, "task")? {
+        Some(_alone) => end_left(&project.setup, id),
+        None => Ok(()),
+    }
 }
 
 /// Deletes a task. What people gave to it goes at once; what its agents left goes with the next host that works

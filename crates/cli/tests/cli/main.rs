@@ -59,6 +59,7 @@ mod search;
 mod secrets;
 mod server_tasks;
 mod serving;
+mod serving_left;
 mod serving_set_up;
 mod serving_told;
 mod session;

@@ -245,3 +245,14 @@ fn a_text_that_is_too_long_is_refused_with_the_limit_in_every_language() {
         assert!(refused.stderr.contains("at most 102400 bytes"), "{refused}");
     }
 }
+
+#[test]
+fn no_edit_makes_two_tasks_wait_for_each_other() {
+    let project = Project::git();
+    let first = made(&project, &format!("{NEW} --submit"));
+    let second = made(&project, &format!("{NEW} --after {first} --submit"));
+    let refused = project.run(&format!("task edit {first} --after {second}"));
+    assert_eq!(refused.code, 3, "{refused}");
+    assert!(refused.stderr.contains("would wait for itself"), "{refused}");
+    assert_eq!(project.json(&format!("why {first}"))["reasons"].as_array().unwrap().len(), 1);
+}

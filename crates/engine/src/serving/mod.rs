@@ -29,6 +29,7 @@ pub(crate) use folder::{end_left, is_at_work};
 pub use guest::ServeOptions;
 pub(crate) use guest::TaskGuest;
 pub(crate) use scan::{LostWorkspace, lost_workspaces, take_up_workspaces};
+pub(crate) use workspaces::as_it_lies;
 
 use self::{folder::TaskFolder, workspaces::WorkspacesHome};
 use crate::{error::EngineError, project::Project, values};

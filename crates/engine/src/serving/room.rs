@@ -19,7 +19,7 @@ use super::{
     order::PhaseOrder,
     questions,
     verify::Verification,
-    workspaces::WorkspacesHome,
+    workspaces::{WorkspacesHome, as_it_lies},
 };
 use crate::{
     accounts::{self, accounts_stream},
@@ -208,7 +208,8 @@ impl TaskRoom {
     /// The task as it stands.
     pub(super) fn file(&self, project: &mut Project) -> Result<Option<TaskFile>, EngineError> {
         let found = project.machine::<ServedTask>(&self.stream)?;
-        Ok(found.and_then(|loaded| loaded.state.file().cloned()))
+        let file = found.and_then(|loaded| loaded.state.file().cloned());
+        Ok(file.map(|file| as_it_lies(&project.setup, file)))
     }
 
     /// Records something of it; what is refused is late or repeated.

@@ -15,7 +15,7 @@ use waypost_model::{
     document::ServerTaskId,
     layout::data,
     next::NextStep,
-    task::{TaskWorkspace, WorkspaceKind},
+    task::{TaskFile, TaskWorkspace, WorkspaceKind},
 };
 use waypost_store::file;
 
@@ -109,6 +109,26 @@ impl WorkspacesHome {
     }
 }
 
+/// Where a workspace is now. One below the project moves with it, and its record has the path that it had.
+fn folder_of(setup: &ProjectSetup, id: &ServerTaskId, planned: &TaskWorkspace) -> PathBuf {
+    let recorded = PathBuf::from(&planned.folder);
+    let below = Path::new(data::FOLDER).join(data::WORKSPACES).join(id.as_str());
+    if !recorded.ends_with(&below) {
+        return recorded;
+    }
+    let own = setup.place.project_root().join(below);
+    let own = own.canonicalize().unwrap_or(own);
+    if own.exists() || !recorded.exists() { own } else { recorded }
+}
+
+/// A task with its workspace where that is now.
+pub(crate) fn as_it_lies(setup: &ProjectSetup, mut file: TaskFile) -> TaskFile {
+    if let Some(planned) = &mut file.workspace {
+        planned.folder = folder_of(setup, &file.id, planned).to_string_lossy().into_owned();
+    }
+    file
+}
+
 /// A workspace as git sees it.
 pub(super) fn workspace_of(
     setup: &ProjectSetup,
@@ -118,7 +138,7 @@ pub(super) fn workspace_of(
     let common = setup.place.git_common.clone();
     Workspace {
         task: id.to_string(),
-        folder: PathBuf::from(&planned.folder),
+        folder: folder_of(setup, id, planned),
         scratch: TaskFolder::of(setup, id).scratch(),
         common: common.filter(|_| planned.kind == WorkspaceKind::Tree),
     }

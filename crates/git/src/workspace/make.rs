@@ -4,7 +4,6 @@ use super::Workspace;
 use crate::{
     command::{ForeignPrograms, Git, exclude, is_safe_ref},
     error::{GitError, Mistake},
-    tree::TreeRecord,
 };
 use std::{fs, io, path::Path};
 use waypost_model::layout;
@@ -38,7 +37,7 @@ impl Workspace {
             return Err(Mistake::CommitName { name: base.to_owned() }.into());
         }
         let is_there = self.folder.join(".git").symlink_metadata().is_ok();
-        if is_there && TreeRecord::find(common, &self.folder)?.is_some() {
+        if is_there && self.tree_record(common)?.is_some() {
             return Ok(false);
         }
         let branch = self.branch();

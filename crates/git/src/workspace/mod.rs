@@ -23,7 +23,7 @@ use crate::{
     tree::TreeRecord,
     trees::NO_NAME,
 };
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use waypost_store::{file, lock::FileLock};
 
 /// Where the checkpoints of tasks are.
@@ -72,7 +72,7 @@ impl Workspace {
     /// The folder of git for it, if that is as it was made.
     fn git_dir(&self) -> Result<PathBuf, GitError> {
         if let Some(common) = &self.common {
-            let record = TreeRecord::find(common, &self.folder)?;
+            let record = self.tree_record(common)?;
             let record = record.ok_or_else(|| Absence::Tree { path: self.folder.clone() })?;
             return Ok(record.folder);
         }
@@ -86,6 +86,26 @@ impl Workspace {
             true => Ok(git),
             false => Err(Hindrance::Replaced { path: git }.into()),
         }
+    }
+
+    /// Git's record of it where it is a work tree. The record of one that was moved together with the
+    /// project has the path that it had, and its `.git` leads to where the repository was: both follow.
+    fn tree_record(&self, common: &Path) -> Result<Option<TreeRecord>, GitError> {
+        if let Some(found) = TreeRecord::find(common, &self.folder)? {
+            return Ok(Some(found));
+        }
+        let Some(name) = self.folder.file_name() else { return Ok(None) };
+        let record = TreeRecord { folder: common.join("worktrees").join(name) };
+        let before = record.path()?.filter(|it| it.file_name() == Some(name) && !it.exists());
+        let git = self.folder.join(".git");
+        if before.is_none() || !git.is_file() {
+            return Ok(None);
+        }
+        let here = format!("{}\n", git.display());
+        file::replace(&record.folder.join("gitdir"), here.as_bytes(), file::SHARED)?;
+        let there = format!("gitdir: {}\n", record.folder.display());
+        file::replace(&git, there.as_bytes(), file::SHARED)?;
+        TreeRecord::find(common, &self.folder)
     }
 
     /// Waits until no other process is at work with its checkpoints.

@@ -13,7 +13,7 @@ use waypost_model::{
     config::cents,
     document::ServerTaskId,
     run::{Budget, Priority},
-    task::{Command, DESCRIPTION_BYTES_MAX, TaskChange, TaskFields},
+    task::{DESCRIPTION_BYTES_MAX, TaskChange, TaskFields},
 };
 
 /// Write a task
@@ -167,6 +167,6 @@ pub(super) fn edit(
     if change == TaskChange::default() {
         return Err(CliError::bad_input("nothing was given that would be changed"));
     }
-    served::command(project, &id, Command::Edit { change })?;
+    served::edit(project, &id, change)?;
     told(context, project, &id, "edited")
 }

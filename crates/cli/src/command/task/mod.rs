@@ -158,7 +158,7 @@ pub(crate) fn run(context: &Context, args: &TaskArgs) -> Result<ExitCode, CliErr
         }
         TaskAction::Pause { id, reason } => {
             let id = parse(id)?;
-            served::command(project, &id, Command::Pause { why: reason.clone() })?;
+            served::hold(project, &id, Command::Pause { why: reason.clone() })?;
             // What waits already stands still; the pause holds it when it would go on.
             let is_later = served::file(project, &id)?.is_to_be_paused();
             told(context, project, &id, if is_later { "is going to be paused" } else { "paused" })
@@ -166,7 +166,7 @@ pub(crate) fn run(context: &Context, args: &TaskArgs) -> Result<ExitCode, CliErr
         TaskAction::Resume { id } => give(context, project, id, (Command::Resume, "resumed")),
         TaskAction::Cancel { id, reason } => {
             let id = parse(id)?;
-            served::command(project, &id, Command::Cancel { why: reason.clone() })?;
+            served::hold(project, &id, Command::Cancel { why: reason.clone() })?;
             served::note_lost_dependencies(project)?;
             told(context, project, &id, "cancelled")
         }

@@ -147,7 +147,7 @@ pub(super) fn show(
 ) -> Result<ExitCode, CliError> {
     let interval = project.configuration().values.task.checkpoint_interval();
     let now = project.clock().now();
-    let file = served::file(project, id)?;
+    let file = &served::located(project, id)?;
     let live = LiveAgent {
         checkpoint_interval_ms: u64::try_from(interval.as_millis()).unwrap_or(0),
         ..LiveAgent::default()

@@ -10,8 +10,8 @@ mod versions;
 
 pub use diff::{ContractChange, ContractDiff, diff};
 pub use prompt::regenerate_prompt;
-pub(crate) use versions::bytes as bytes_of;
 pub use versions::{ContractVersion, versions};
+pub(crate) use versions::{bytes as bytes_of, versions_folder};
 
 use crate::{
     error::{EngineError, Problem},

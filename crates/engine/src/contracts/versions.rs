@@ -5,7 +5,7 @@ use crate::{error::EngineError, project::Project};
 use std::path::PathBuf;
 use waypost_model::{
     document::{
-        Kind,
+        Kind, ProjectHash,
         contract::{CONTRACTS, ContractPlace},
     },
     layout,
@@ -25,8 +25,13 @@ pub struct ContractVersion {
 /// Where earlier contents of the contracts of a place are.
 pub(super) fn folder(project: &Project, place: &ContractPlace) -> Result<PathBuf, EngineError> {
     let hash = super::project_hash(project)?;
+    Ok(versions_folder(project, &hash).join(place.to_string()))
+}
+
+/// Where earlier contents of the contracts of a project with a hash are.
+pub(crate) fn versions_folder(project: &Project, hash: &ProjectHash) -> PathBuf {
     let documents = project.place().state.join(layout::state::DOCUMENTS);
-    Ok(documents.join(CONTRACTS).join(hash.as_str()).join(place.to_string()))
+    documents.join(CONTRACTS).join(hash.as_str())
 }
 
 /// All contents of a contract that are kept, the oldest first.

@@ -21,7 +21,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use waypost_model::{
     code::Code,
     document::{
-        DateOrTime,
+        DateOrTime, ProjectHash,
         knowledge::{Knowledge, KnowledgeDecision, Pitfall},
         session,
     },
@@ -307,6 +307,35 @@ fn ground_of(project: &Project, files: &[String]) -> Result<Ground, EngineError>
     Ok(Ground { commit, files: named })
 }
 
+/// Says where the project is now, in knowledge that says where it was. One that is not valid is left as it
+/// is: `validate` tells of it, and no move waits for that.
+pub(crate) fn relocate(project: &mut Project) -> Result<(), EngineError> {
+    let Ok(Some(known)) = read(project) else { return Ok(()) };
+    let here = about(project)?;
+    if known.project.as_ref().is_none_or(|it| it.path == here.path && it.hash == here.hash) {
+        return Ok(());
+    }
+    change(project, |document, _, _| {
+        document.project = Some(here.clone());
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// What the document says of its project.
+fn about(project: &Project) -> Result<session::Project, EngineError> {
+    let root = home(project)?;
+    let name = root.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
+    let (path, hash) = (root.display().to_string(), project_hash(project)?);
+    Ok(session::Project { path, name, hash })
+}
+
+/// Where earlier contents of the knowledge with a hash are.
+pub(crate) fn versions_folder(project: &Project, hash: &ProjectHash) -> PathBuf {
+    let documents = project.place().state.join(layout::state::DOCUMENTS);
+    documents.join("knowledge").join(hash.as_str())
+}
+
 /// Changes the document, whatever other processes do to it; whether that made a difference.
 fn change(
     project: &mut Project,
@@ -315,12 +344,8 @@ fn change(
     project.refuse_stale()?;
     project.ensure_journal()?;
     let (path, now) = (path(project)?, project.clock().now());
-    let hash = project_hash(project)?;
-    let root = home(project)?;
-    let name = root.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
-    let about = session::Project { path: root.display().to_string(), name, hash: hash.clone() };
-    let documents = project.place().state.join(layout::state::DOCUMENTS);
-    let backups = documents.join("knowledge").join(hash.as_str());
+    let about = about(project)?;
+    let backups = versions_folder(project, &about.hash);
     let is_new = path.parent().is_none_or(|folder| !folder.exists());
     let log = project.knowledge()?.clone();
     let on_disk =

@@ -6,7 +6,9 @@ use super::{
     sessions_home, shown,
 };
 use crate::{
+    contracts,
     error::{EngineError, Problem},
+    knowledge,
     ledger::MachineCommand,
     project::Project,
     windows,
@@ -40,6 +42,7 @@ pub fn relocate(
     if from != here.hash {
         rename(project, &from, &here.hash)?;
     }
+    knowledge::relocate(project)?;
     let mut taken_over = Vec::new();
     match known {
         Some(_) => {
@@ -64,13 +67,22 @@ fn newest(project: &Project) -> Result<FoundSession, EngineError> {
     })
 }
 
-/// Renames the folders of a session and of its knowledge. May be repeated: what has its new name stays.
+/// Renames the folders of a session and of its knowledge, and those of what both said before. May be
+/// repeated: what has its new name stays.
 fn rename(project: &Project, from: &ProjectHash, to: &ProjectHash) -> Result<(), EngineError> {
     let sessions = sessions_home(project)?;
     let root = project.setup.main_root().unwrap_or_else(|| project.root().to_owned());
-    let pairs = [sessions, root.join(layout::session::KNOWLEDGE)]
-        .map(|home| (home.join(from.as_str()), home.join(to.as_str())));
-    let [(session, wanted), _] = &pairs;
+    let knowledge = root.join(layout::session::KNOWLEDGE);
+    let folders = |hash: &ProjectHash| {
+        [
+            sessions.join(hash.as_str()),
+            knowledge.join(hash.as_str()),
+            contracts::versions_folder(project, hash),
+            knowledge::versions_folder(project, hash),
+        ]
+    };
+    let (old, new) = (folders(from), folders(to));
+    let ([session, ..], [wanted, ..]) = (&old, &new);
     let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
     if !is_there(session) && !is_there(wanted) {
         let message = format!("there is no session {from}");
@@ -82,7 +94,7 @@ fn rename(project: &Project, from: &ProjectHash, to: &ProjectHash) -> Result<(),
         let message = format!("{} has a session already", shown(project, wanted));
         return Err(Problem::new(Code::FileInTheWay, message).next(NextStep::ListSessions).into());
     }
-    for (from, to) in pairs.iter().filter(|(from, to)| is_there(from) && !is_there(to)) {
+    for (from, to) in old.iter().zip(&new).filter(|(from, to)| is_there(from) && !is_there(to)) {
         match file::rename(from, to) {
             Err(error) if is_absent(&error) => {}
             renamed => renamed?,

@@ -32,6 +32,58 @@ fn a_project_that_was_moved_is_told_so_and_relocated() {
     assert_eq!(run("session relocate").code, 0);
 }
 
+/// The knowledge below a folder of orchestration, by the name of its folder.
+fn knowledge(root: &std::path::Path) -> Vec<(String, String)> {
+    let folders = fs::read_dir(root.join(".claude/orchestrator/knowledge")).unwrap();
+    let read = |entry: fs::DirEntry| {
+        let text = fs::read_to_string(entry.path().join("knowledge.yaml")).unwrap();
+        (entry.file_name().into_string().unwrap(), text)
+    };
+    folders.map(|entry| read(entry.unwrap())).collect()
+}
+
+#[test]
+fn knowledge_and_earlier_contracts_come_along_and_say_the_new_place() {
+    for has_journal in [true, false] {
+        let project = designed();
+        project.must("knowledge add decision Store SQLite");
+        for number in [7, 8] {
+            let text = design("T1", number);
+            let ran = project.run_with_input("contract put design-contract --task T1", &text);
+            assert_eq!(ran.code, 0, "{ran}");
+        }
+        let versions = project.must("contract diff design-contract --task T1 --from 1").stdout;
+        assert!(versions.contains("INV-8"), "{versions}");
+        let (from, to) = (project.path(""), project.base().join("moved"));
+        fs::rename(&from, &to).unwrap();
+        if !has_journal {
+            fs::remove_dir_all(to.join(".git/waypost")).unwrap();
+            fs::remove_dir_all(project.home().join(".local/state/waypost")).unwrap();
+        }
+        let run = |line: &str| project.run_in(&to, line);
+        let ran = run("--json session relocate");
+        assert_eq!(ran.code, 0, "{ran}");
+        let begun: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let hash = begun["folder"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        let [(folder, text)] = <[_; 1]>::try_from(knowledge(&to)).unwrap();
+        assert_eq!(folder, hash);
+        assert!(text.contains(&format!("path: {}\n", to.display())), "{text}");
+        assert!(text.contains("hash: ") && text.contains(&hash), "{text}");
+        assert!(text.contains("SQLite") && !text.contains(from.to_str().unwrap()), "{text}");
+        let known = run("knowledge show");
+        assert!(known.code == 0 && known.stdout.contains("SQLite"), "{known}");
+        let path = to.join(".claude/orchestrator/knowledge").join(&hash).join("knowledge.yaml");
+        assert_eq!(run(&format!("validate {}", path.display())).code, 0);
+        if has_journal {
+            let after = run("contract diff design-contract --task T1 --from 1");
+            assert_eq!(after.stdout, versions, "{after}");
+        }
+        // Once more changes nothing.
+        assert_eq!(run("session relocate").code, 0);
+        assert_eq!(knowledge(&to), [(folder, text)]);
+    }
+}
+
 #[test]
 fn a_moved_session_without_a_journal_is_found_by_scanning() {
     let project = designed();

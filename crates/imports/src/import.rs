@@ -36,6 +36,11 @@ impl Language {
         }
     }
 
+    /// Whether this program was built with its grammar.
+    pub fn has_grammar(self) -> bool {
+        cfg!(feature = "grammars")
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Rust => "Rust",

@@ -1,8 +1,11 @@
 //! The gates on small real repositories.
 #![expect(clippy::disallowed_methods, reason = "tests play the parts of agents and of git")]
 
+#[cfg(feature = "imports")]
 mod design;
 mod running;
+#[cfg(not(feature = "imports"))]
+mod without_grammars;
 
 use super::*;
 use crate::environment::{Environment, Variables};

@@ -138,6 +138,10 @@ fn told(import: &Import) -> String {
 /// Says of a file that could not be read what that leaves open.
 fn unread(path: &str) -> Option<String> {
     match Language::of_path(path) {
+        Ok(language) if !language.has_grammar() => Some(format!(
+            "{path} uses nothing that it may not: imports of {language} are not known, because this waypost was \
+             built without grammars"
+        )),
         Ok(language) => {
             Some(format!("{path} uses nothing that it may not: its {language} could not be read"))
         }

@@ -45,6 +45,17 @@ pub trait Hooked: fmt::Debug + Sync + RefUnwindSafe {
     /// What the hook is registered for.
     fn subscriptions(&self) -> &'static [Subscription];
 
+    /// What it is registered for besides where Waypost itself starts the program.
+    fn given_subscriptions(&self) -> &'static [Subscription] {
+        &[]
+    }
+
+    /// The answer with which a call goes on that the program would ask a person about; none for events at which it
+    /// asks nothing.
+    fn permission(&self, _event: &str) -> Option<Value> {
+        None
+    }
+
     /// Where it is told of servers of tools (MCP); none where it knows none.
     fn server_settings(&self) -> Option<ServerSettings> {
         None

@@ -173,6 +173,23 @@ fn half_a_character_does_not_hide_the_event() {
 }
 
 #[test]
+fn a_permission_is_given_only_where_a_person_would_be_asked() {
+    let silent = Reply { stdout: String::new(), stderr: String::new(), code: 0 };
+    for (name, asks) in [("PermissionRequest", true), ("PreToolUse", false), ("PostToolUse", false)]
+    {
+        let event = event(&json!({ "hook_event_name": name, "tool_name": "Write" })).unwrap();
+        assert_eq!(event.asks_a_person(), asks, "{name}");
+        let reply = event.reply(&HookAnswer::Allow);
+        if !asks {
+            assert_eq!(reply, silent, "{name}");
+            continue;
+        }
+        let value: Value = serde_json::from_str(&reply.stdout).unwrap();
+        assert_eq!(value["hookSpecificOutput"]["decision"], json!({ "behavior": "allow" }));
+    }
+}
+
+#[test]
 fn a_tool_call_under_an_unknown_event_is_refused_by_the_exit_code() {
     let event = event(&json!({ "hook_event_name": "ToolSoon", "tool_name": "Write" })).unwrap();
     let reply = event.reply(&HookAnswer::Refuse("no".into()));

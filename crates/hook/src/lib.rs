@@ -5,6 +5,7 @@
 //! uses the same judgement.
 
 mod asked;
+mod contracts;
 mod design;
 mod double;
 pub mod fence;
@@ -22,6 +23,7 @@ mod spot;
 mod wall;
 
 pub use asked::Asked;
+pub use contracts::is_contract;
 pub use design::is_design;
 pub use double::is_second;
 pub use folders::folders;

@@ -6,8 +6,8 @@
 //! a journal is near, never as silence, which agent programs take for a yes.
 
 use crate::{
-    Asked, Case, Spot, Standing, Wall, fence, folders, is_second, is_whole, log, lost_shell,
-    spelling,
+    Asked, Case, Spot, Standing, Wall, contracts::is_contract, fence, folders, is_second, is_whole,
+    log, lost_shell, spelling,
 };
 use std::{
     env,
@@ -73,6 +73,9 @@ fn answer(asked: &Asked) -> Reply {
             let outcome = refused(call, LOST_SHELL, &reason);
             fence::note_for_attempt(&event, now(), &outcome, &[]);
             return event.reply(&HookAnswer::Refuse(reason));
+        }
+        if event.asks_a_person() && is_contract(call) {
+            return event.reply(&HookAnswer::Allow);
         }
         if let Some(reply) = by_record(asked, &event, call) {
             return reply;

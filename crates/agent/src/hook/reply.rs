@@ -26,6 +26,8 @@ pub enum HookAnswer {
     Silent,
     /// The tool must not be used.
     Refuse(String),
+    /// The tool may be used, and no person is asked about it.
+    Allow,
     /// The tool may be used, with this command for a shell in the place of its own.
     Rewrite(String),
     /// Something that the model should know.
@@ -78,7 +80,11 @@ impl Event {
                 // A call that should be walled in and cannot be is not let through.
                 answer.map_or_else(|| Reply::blocked(NOT_REWRITTEN), |answer| Reply::json(&answer))
             }
-            (_, HookAnswer::Rewrite(_)) => Reply::silent(),
+            (Moment::BeforeTool(_), HookAnswer::Allow) => {
+                let answer = self.product.permission(&self.name);
+                answer.map_or_else(Reply::silent, |answer| Reply::json(&answer))
+            }
+            (_, HookAnswer::Rewrite(_) | HookAnswer::Allow) => Reply::silent(),
             (
                 Moment::SessionStart { .. } | Moment::AfterTool(_),
                 HookAnswer::Context(text) | HookAnswer::Refuse(text) | HookAnswer::Hold(text),
@@ -94,6 +100,11 @@ impl Event {
                 Reply::aside(&shortened(text))
             }
         }
+    }
+
+    /// Whether the program is about to ask a person, and would take an answer of ours instead.
+    pub fn asks_a_person(&self) -> bool {
+        self.product.permission(&self.name).is_some()
     }
 
     fn refusal(&self, reason: &str) -> Reply {

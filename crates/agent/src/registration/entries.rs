@@ -47,17 +47,26 @@ pub const JOURNAL_OPTION: &str = "--journal";
 
 /// Everything that is registered with a program.
 pub(super) fn wanted(product: Product, program: &HookProgram<'_>) -> Vec<Wanted> {
+    let variable = product.shell_variable().zip(program.shell).map(|(name, shell)| {
+        let value = shell.to_owned();
+        Wanted::Variable { name, value }
+    });
+    groups(product, product.subscriptions(), program).into_iter().chain(variable).collect()
+}
+
+/// What stands in the lists of these events.
+pub(super) fn groups(
+    product: Product,
+    subscriptions: &[Subscription],
+    program: &HookProgram<'_>,
+) -> Vec<Wanted> {
     let entry = |&(event, matcher): &Subscription| {
         let matcher = matcher.map(|matcher| ("matcher", Shape::text(matcher)));
         let handlers = Shape::Array(vec![handler(product, event, program)]);
         let group = matcher.into_iter().chain([("hooks", handlers)]).collect();
         Wanted::Group { event, group: Shape::Object(group) }
     };
-    let variable = product.shell_variable().zip(program.shell).map(|(name, shell)| {
-        let value = shell.to_owned();
-        Wanted::Variable { name, value }
-    });
-    product.subscriptions().iter().map(entry).chain(variable).collect()
+    subscriptions.iter().map(entry).collect()
 }
 
 fn handler(product: Product, event: &str, program: &HookProgram<'_>) -> Shape {

@@ -25,7 +25,7 @@ pub use servers::{
 
 use crate::product::Product;
 use edit::{insert, remove_last};
-use entries::{VARIABLES, Wanted, is_our_variable, ours, wanted};
+use entries::{VARIABLES, Wanted, groups, is_our_variable, ours, wanted};
 use scan::{Document, Node};
 
 /// Who should have the hook: the user of this machine, or everybody who clones the repository.
@@ -72,6 +72,19 @@ pub fn register(
     }
     if is_new {
         text = edit::as_new_file(&text);
+    }
+    Ok(text)
+}
+
+/// The same for settings that Waypost gives to a program that it starts itself.
+pub(crate) fn register_given(
+    product: Product,
+    text: &str,
+    program: &HookProgram<'_>,
+) -> Result<String, BadSettings> {
+    let mut text = register(product, Some(text), program)?;
+    for each in groups(product, product.given_subscriptions(), program) {
+        text = insert(&text, &each)?;
     }
     Ok(text)
 }

@@ -23,6 +23,7 @@ mod plugin;
 mod program;
 mod runs;
 mod served;
+mod sessions;
 mod stage;
 mod supervised;
 mod talk;

@@ -233,7 +233,7 @@ impl Dialect for Claude {
     }
 
     fn given_settings(&self, hook: &HookProgram<'_>) -> Option<GivenSettings> {
-        let text = registration::register(Product::CLAUDE, Some(GIVEN_SETTINGS), hook);
+        let text = registration::register_given(Product::CLAUDE, GIVEN_SETTINGS, hook);
         Some(text.map(|text| ("claude-settings.json", text)))
     }
 
@@ -307,6 +307,17 @@ impl Hooked for Claude {
             ("ConfigChange", None),
             ("Stop", None),
         ]
+    }
+
+    /// It asks a person about every file below `.claude`, whatever mode it is in and whatever rules and other hooks
+    /// say.
+    fn given_subscriptions(&self) -> &'static [Subscription] {
+        &[("PermissionRequest", Some("Write|Edit|MultiEdit"))]
+    }
+
+    fn permission(&self, event: &str) -> Option<Value> {
+        let answer = json!({ "hookEventName": event, "decision": { "behavior": "allow" } });
+        (event == "PermissionRequest").then(|| json!({ "hookSpecificOutput": answer }))
     }
 
     fn shell_variable(&self) -> Option<&'static str> {

@@ -177,6 +177,22 @@ pub(crate) enum Before {
     Kept,
 }
 
+/// Makes a folder, and the one above it. What is above these is the project's: it is not made again where it was
+/// deleted while its processes went on.
+fn make_two(folder: &Path) -> io::Result<()> {
+    let make = |folder: &Path| match DirBuilder::new().mode(0o700).create(folder) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    };
+    match (make(folder), folder.parent()) {
+        (Err(e), Some(above)) if e.kind() == io::ErrorKind::NotFound => {
+            make(above)?;
+            make(folder)
+        }
+        (made, _) => made,
+    }
+}
+
 /// Makes a file for output; a link or a pipe that stands there is not written through.
 pub(crate) fn create(path: &Path, before: Before) -> io::Result<File> {
     let open = || {
@@ -188,7 +204,7 @@ pub(crate) fn create(path: &Path, before: Before) -> io::Result<File> {
     };
     let file = match (open(), path.parent()) {
         (Err(e), Some(folder)) if e.kind() == io::ErrorKind::NotFound => {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            make_two(folder)?;
             open()?
         }
         (opened, _) => opened?,
@@ -224,6 +240,18 @@ mod tests {
             }
         }
         (capture.finish(), fs::read(path).unwrap_or_default())
+    }
+
+    #[test]
+    fn what_is_above_its_folder_and_the_next_is_not_made() {
+        let base = tempfile::tempdir().unwrap();
+        let state = base.path().join("shop/.git/waypost");
+        assert!(create(&state.join("logs/T1.1/1.log"), Before::Emptied).is_err());
+        assert!(!base.path().join("shop").exists());
+        fs::create_dir_all(&state).unwrap();
+        create(&state.join("logs/T1.1/1.log"), Before::Emptied).unwrap();
+        create(&state.join("logs/T1.1/1.log"), Before::Emptied).unwrap();
+        assert!(state.join("logs/T1.1/1.log").is_file());
     }
 
     #[test]

@@ -47,9 +47,15 @@ pub(crate) struct Owner {
 }
 
 impl Place {
-    /// Makes the folder of a new keeper below `parent`.
+    /// Makes the folder of a new keeper below `parent`, and `parent` itself. What is above that is the project's: it
+    /// is not made again where it was deleted.
     pub(crate) fn create(parent: &Path) -> Result<Self, ProcError> {
-        fs::create_dir_all(parent).map_err(|e| ProcError::file("make", parent, e))?;
+        match fs::create_dir(parent) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(ProcError::file("make", parent, e));
+            }
+            _ => {}
+        }
         let parent = fs::canonicalize(parent).map_err(|e| ProcError::file("find", parent, e))?;
         let folder = parent.join(new_id()?);
         let made = DirBuilder::new().mode(0o700).create(&folder);
@@ -216,6 +222,17 @@ mod tests {
             Place::all(folder.path()).unwrap().into_iter().map(|place| place.id).collect();
         assert_eq!(found, [ours.id]);
         assert!(Place::all(&folder.path().join("none")).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_project_that_is_gone_is_not_made_again_for_a_keeper() {
+        let base = tempfile::tempdir().unwrap();
+        let state = base.path().join("shop/.git/waypost");
+        assert!(Place::create(&state.join("keepers")).is_err());
+        assert!(!base.path().join("shop").exists());
+        fs::create_dir_all(&state).unwrap();
+        Place::create(&state.join("keepers")).unwrap();
+        Place::create(&state.join("keepers")).unwrap();
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -64,5 +64,41 @@ impl Disk for RealDisk {
 
     fn real(&self, path: &Path) -> Option<PathBuf> {
         path.canonicalize().ok()
+    }
+}
+
+/// Makes a folder, and the one above it. What is above these is the project's: it is not made again where it was
+/// deleted.
+pub(crate) fn make_two(folder: &Path) -> io::Result<()> {
+    let make = |folder: &Path| match fs::create_dir(folder) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    };
+    match (make(folder), folder.parent()) {
+        (Err(e), Some(above)) if e.kind() == io::ErrorKind::NotFound => {
+            make(above)?;
+            make(folder)
+        }
+        (made, _) => made,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_that_is_gone_is_not_made_again() {
+        let base = tempfile::tempdir().unwrap();
+        let state = base.path().join("shop/.git/waypost");
+        assert!(make_two(&state.join("views")).is_err());
+        assert!(!base.path().join("shop").exists());
+        fs::create_dir(base.path().join("shop")).unwrap();
+        assert!(make_two(&state.join("views")).is_err());
+        assert!(!base.path().join("shop/.git").exists());
+        fs::create_dir(base.path().join("shop/.git")).unwrap();
+        make_two(&state.join("views")).unwrap();
+        make_two(&state.join("views")).unwrap();
+        assert!(state.join("views").is_dir());
     }
 }

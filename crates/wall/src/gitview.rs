@@ -17,7 +17,7 @@ mod objects;
 use crate::{
     call::{Attendant, Ending},
     credentials,
-    disk::{Disk as _, Kind, RealDisk},
+    disk::{self, Disk as _, Kind, RealDisk},
     enclosure::{Enclosure, WRITABLE_GIT_FOLDERS, What},
     error::WallError,
     notices,
@@ -97,7 +97,7 @@ impl GitViews {
             return Ok(None);
         };
         let all = project.state.join(layout::state::VIEWS);
-        fs::create_dir_all(&all).map_err(WallError::file("make", &all))?;
+        disk::make_two(&all).map_err(WallError::file("make", &all))?;
         remove_left(&all);
         let (folder, mut lock) = fresh(&all)?;
         // Seen from inside, a view would be a folder within itself.

@@ -8,7 +8,7 @@
 
 use crate::{
     call::{Attendant, Ending},
-    notices,
+    disk, notices,
 };
 use rustix::fs::inotify;
 use std::{
@@ -85,7 +85,7 @@ impl Watch {
 
     #[expect(clippy::disallowed_methods, reason = "moved as it is, whatever it is")]
     fn move_aside(&mut self, name: &Path) -> io::Result<PathBuf> {
-        fs::create_dir_all(&self.aside)?;
+        disk::make_two(&self.aside)?;
         self.moved += 1;
         let last = name.file_name().unwrap_or_default().to_string_lossy();
         let to = self.aside.join(format!("{}-{}-{last}", process::id(), self.moved));

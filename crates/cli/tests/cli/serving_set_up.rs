@@ -1,7 +1,7 @@
 //! Tasks that cannot be set up, and projects that change under a server: nothing of it is a task's fault.
 
 use crate::{
-    execute::{kill, wait_for},
+    execute::{alive, begin, kill, wait_for},
     harness::{Project, USER_CONFIG},
     shop::{CUSTOM, Shop, say, steps, wait_for_file, write},
     terminal::no_person_is_here,
@@ -154,6 +154,50 @@ fn no_more_tasks_are_in_progress_than_agents_may_work() {
     shop.end();
 }
 
+/// What is there below a folder, for a look when a test fails.
+fn left(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            waiting.extend(entry.path().is_dir().then(|| entry.path()));
+            found.push(entry.path());
+        }
+    }
+    found
+}
+
+/// Removes a project's folder; what is being written while it goes keeps it from being removed at the first try.
+fn delete(project: &Project) {
+    wait_for("the folder to be gone", || {
+        let _still_there = fs::remove_dir_all(&project.root);
+        !project.root.exists()
+    });
+}
+
+#[test]
+fn a_run_whose_project_is_deleted_makes_nothing_again() {
+    let tasks: String =
+        (1..=40).map(|n| format!("- [ ] T1.{n}: say\n  - run: `echo {n}; sleep 0.05`\n")).collect();
+    for isolation in ["none", "task"] {
+        let project = Project::git();
+        project.write("TASKS.md", &format!("# Tasks: shop\n\n## Phase 1: One\n\n{tasks}"));
+        project.git_command("add -A");
+        project.git_command("commit -q -m tasks");
+        let mut child = begin(&project, &format!("run --max-parallel 4 --isolation {isolation}"));
+        let logs = project.journal().join("logs");
+        wait_for("the first tasks", || fs::read_dir(&logs).is_ok_and(|all| all.count() >= 3));
+        delete(&project);
+        wait_for("the end of the run", || child.try_wait().unwrap().is_some());
+        let ran: crate::harness::Ran = child.wait_with_output().unwrap().into();
+        assert_ne!(ran.code, 0, "{ran}");
+        assert!(!ran.stderr.contains("panicked"), "{ran}");
+        let home = project.base().to_str().unwrap().to_owned();
+        wait_for("the end of all its processes", || alive(&home).is_empty());
+        assert!(!project.root.exists(), "{isolation}: {:?}", left(&project.root));
+    }
+}
+
 #[test]
 fn a_server_whose_project_is_deleted_ends_and_begins_nothing_in_its_place() {
     let mut shop = Shop::new(&json!({}));
@@ -164,11 +208,7 @@ fn a_server_whose_project_is_deleted_ends_and_begins_nothing_in_its_place() {
     shop.project.must(&format!("task submit {id}"));
     let note = shop.project.path(".waypost/workspaces").join(&id).join("note.txt");
     wait_for("the agent's work", || note.exists());
-    // What is being written while it goes keeps a folder from being removed at the first try.
-    wait_for("the folder to be gone", || {
-        let _still_there = fs::remove_dir_all(&shop.project.root);
-        !shop.project.root.exists()
-    });
+    delete(&shop.project);
     let mut server = shop.server.take().unwrap();
     let mut ended = None;
     wait_for("the end of the server", || {
@@ -181,9 +221,8 @@ fn a_server_whose_project_is_deleted_ends_and_begins_nothing_in_its_place() {
     assert!(errors.len() == 1 && errors[0].contains("shop was deleted"), "{said}");
     assert!(!said.contains("panicked"), "{said}");
     wait_for("the end of its agents", || shop.processes().is_empty());
-    // Neither a journal nor a workspace is begun in its place.
-    assert!(!shop.project.journal().join("journal.db").exists());
-    assert!(!shop.project.path(".waypost").exists());
+    // Nothing is begun in its place: no journal, no workspace, no empty repository.
+    assert!(!shop.project.root.exists(), "{:?}", left(&shop.project.root));
 }
 
 #[test]
@@ -291,7 +330,7 @@ fn a_check_of_a_phase_ends_with_the_server_that_ran_it() {
     shop.script(&json!({format!("{id}.1"): [steps(&claim)]}));
     shop.serve();
     shop.project.must(&format!("task submit {id}"));
-    let sleeping = || crate::execute::alive("sleep\u{0}86437");
+    let sleeping = || alive("sleep\u{0}86437");
     wait_for(&format!("the check\n{}", shop.said()), || !sleeping().is_empty());
     let server = shop.server.as_ref().unwrap().id();
     kill(server, "-KILL");

@@ -44,8 +44,9 @@ impl Gate {
         let patience = if is_agent { AGENT_ROUNDS } else { CALL_ROUNDS };
         for spot in &spots {
             let folder = spot.state.join(layout::state::GATES);
-            // Without a folder of records there is a look every second.
-            let _slower = fs::create_dir_all(&folder);
+            // Without a folder of records there is a look every second. What it is in is not made: a project that
+            // was deleted meanwhile stays so.
+            let _slower = fs::create_dir(&folder);
             let on = inotify::WatchFlags::MOVED_TO | inotify::WatchFlags::DELETE;
             notices::watch(&folder, on);
         }

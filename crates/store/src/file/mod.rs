@@ -462,6 +462,12 @@ fn stands_on() -> MutexGuard<'static, Vec<PathBuf>> {
     STANDS_ON.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whether a folder is named as a repository's is. Only git makes those: where one is gone, its project was deleted,
+/// and an empty one would take the place of whatever comes next.
+fn is_repository(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(b".git"))
+}
+
 /// Makes `path` and its missing parents, each durable in the one above it.
 fn make_folder(path: &Path, mode: u32) -> Result<(), StoreError> {
     let mut missing: Vec<PathBuf> = Vec::new();
@@ -473,7 +479,8 @@ fn make_folder(path: &Path, mode: u32) -> Result<(), StoreError> {
             break;
         }
     }
-    if let Some(gone) = missing.iter().find(|folder| stands_on().contains(folder)) {
+    let is_kept_gone = |folder: &&PathBuf| is_repository(folder) || stands_on().contains(folder);
+    if let Some(gone) = missing.iter().find(is_kept_gone) {
         return Err(StoreError::Missing { path: gone.clone() });
     }
     for folder in missing.into_iter().rev() {

@@ -322,3 +322,18 @@ fn a_long_name_still_gets_a_temporary() {
     replace(&path, b"one", SHARED).unwrap();
     assert_eq!(exchange(&path, b"two").unwrap().displaced.unwrap().discard(), b"one");
 }
+
+#[test]
+fn a_repository_that_is_gone_is_not_made_again() {
+    let base = tempfile::tempdir().unwrap();
+    for name in ["shop/.git", "shop.git"] {
+        let git = base.path().join(name);
+        let made = make_private_folder(&git.join("waypost/windows/run"));
+        assert!(matches!(made, Err(StoreError::Missing { ref path }) if *path == git), "{made:?}");
+        assert!(!base.path().join("shop").exists() && !git.exists());
+        std::fs::create_dir_all(&git).unwrap();
+        make_private_folder(&git.join("waypost/windows/run")).unwrap();
+        assert!(git.join("waypost/windows/run").is_dir());
+        std::fs::remove_dir_all(base.path().join("shop")).unwrap_or_default();
+    }
+}

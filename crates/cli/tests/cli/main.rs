@@ -26,6 +26,7 @@ mod detach;
 mod docs;
 mod endings;
 mod errors;
+mod every_command;
 mod execute;
 mod exit_codes;
 mod faults_many_processes;

@@ -256,6 +256,22 @@ pub(crate) const ALL: &[Scenario] = &[
         again: 0,
     },
     Scenario {
+        name: "session request, which begins the second of two windows",
+        setup: &["init", "session start"],
+        edit: None,
+        command: "session request Count",
+        records: &[&["request_made"]],
+        again: 3,
+    },
+    Scenario {
+        name: "knowledge add, which replaces a document and notes what it stands on",
+        setup: &["init", "knowledge add decision Store SQLite"],
+        edit: None,
+        command: "knowledge add decision Login JWT --ref TASKS.md",
+        records: &[&["decided"]],
+        again: 0,
+    },
+    Scenario {
         name: "doctor --fix, which edits git's exclude file",
         // The backup has the first entry only, so that a journal which went back would show.
         setup: &["develop start Feature", "develop advance --checkpoint cp-1"],

@@ -7,6 +7,7 @@ mod edits;
 mod gates;
 mod places;
 mod running;
+mod seed;
 
 use crate::harness::Project;
 use serde_json::Value;

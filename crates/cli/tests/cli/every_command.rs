@@ -1,5 +1,5 @@
-//! That no command is without a test: each line of the manual's table of commands is given somewhere in the tests of
-//! this crate.
+//! That no command is without a test: each line of the manual's table of commands is given by a test of this
+//! crate.
 
 use std::{fs, path::Path};
 

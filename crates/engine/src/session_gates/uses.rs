@@ -139,7 +139,7 @@ fn told(import: &Import) -> String {
 fn unread(path: &str) -> Option<String> {
     match Language::of_path(path) {
         Ok(language) if !language.has_grammar() => Some(format!(
-            "{path} uses nothing that it may not: imports of {language} are not known, because this waypost was \
+            "{path} uses nothing that it may not: imports of {language} are not known, because this program was \
              built without grammars"
         )),
         Ok(language) => {

@@ -69,6 +69,22 @@ pub(super) enum Tick {
     Mark(usize),
 }
 
+/// What ticking a task needs of it.
+#[derive(Debug)]
+pub(super) struct TaskBox {
+    pub(super) id: TaskId,
+    pub(super) strength: Strength,
+    pub(super) ticked: bool,
+    pub(super) tick: Tick,
+}
+
+impl From<Draft> for TaskBox {
+    fn from(draft: Draft) -> Self {
+        let Draft { id, strength, ticked, tick, .. } = draft;
+        Self { id, strength, ticked, tick }
+    }
+}
+
 /// The parts of the walk that taking in a field needs.
 pub(super) struct FieldReading<'a> {
     pub(super) source: &'a str,

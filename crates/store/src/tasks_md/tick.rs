@@ -1,12 +1,12 @@
 //! Ticks tasks in the text of a TASKS.md, or takes the ticks back, and leaves every other byte as it is.
 
 use super::{
-    draft::{Draft, Tick},
+    draft::{TaskBox, Tick},
     form::CHECK,
     source::Source,
     walk,
 };
-use std::{collections::HashSet, ops::Range};
+use std::{borrow::Cow, collections::HashSet, ops::Range};
 use waypost_model::id::TaskId;
 
 /// Returns `text` with the boxes of `ids` ticked.
@@ -14,22 +14,22 @@ use waypost_model::id::TaskId;
 /// A task without a box gets ` ✅` at the end of its line. What is ticked already, and ids that
 /// the text does not have, change nothing.
 pub fn tick(text: &str, ids: &[TaskId]) -> String {
-    edited(text, ids, |draft, _| match &draft.tick {
-        _ if draft.ticked => None,
-        Tick::Box(tick_box) => Some((tick_box.span.clone(), "[x]".to_owned())),
-        Tick::Mark(end) => Some((*end..*end, format!(" {CHECK}"))),
+    edited(text, ids, |task, _| match &task.tick {
+        _ if task.ticked => None,
+        Tick::Box(tick_box) => Some((tick_box.span.clone(), "[x]".into())),
+        Tick::Mark(end) => Some((*end..*end, format!(" {CHECK}").into())),
     })
 }
 
 /// Returns `text` with the boxes of `ids` empty again, and without the marks that `tick` has made.
 pub fn untick(text: &str, ids: &[TaskId]) -> String {
     let mark = format!(" {CHECK}");
-    edited(text, ids, |draft, source| match &draft.tick {
-        _ if !draft.ticked => None,
-        Tick::Box(tick_box) => Some((tick_box.span.clone(), "[ ]".to_owned())),
+    edited(text, ids, |task, source| match &task.tick {
+        _ if !task.ticked => None,
+        Tick::Box(tick_box) => Some((tick_box.span.clone(), "[ ]".into())),
         Tick::Mark(end) => {
             let is_marked = source.get(..*end)?.ends_with(&mark);
-            is_marked.then(|| (*end - mark.len()..*end, String::new()))
+            is_marked.then(|| (*end - mark.len()..*end, "".into()))
         }
     })
 }
@@ -38,16 +38,19 @@ pub fn untick(text: &str, ids: &[TaskId]) -> String {
 fn edited(
     text: &str,
     ids: &[TaskId],
-    edit: impl Fn(&Draft, &str) -> Option<(Range<usize>, String)>,
+    edit: impl Fn(&TaskBox, &str) -> Option<(Range<usize>, Cow<'static, str>)>,
 ) -> String {
+    if ids.is_empty() {
+        return text.to_owned();
+    }
     let source = Source::new(text);
     let wanted: HashSet<&TaskId> = ids.iter().collect();
-    let drafts = walk::walk(source.text()).drafts;
+    let boxes = walk::boxes(source.text());
     let in_file = |span: Range<usize>| source.in_file(span.start)..source.in_file(span.end);
-    let mut edits: Vec<(Range<usize>, String)> = drafts
+    let mut edits: Vec<(Range<usize>, Cow<'static, str>)> = boxes
         .iter()
-        .filter(|draft| wanted.contains(&draft.id))
-        .filter_map(|draft| edit(draft, source.text()))
+        .filter(|task| wanted.contains(&task.id))
+        .filter_map(|task| edit(task, source.text()))
         .map(|(span, replacement)| (in_file(span), replacement))
         .collect();
     edits.sort_by_key(|(span, _)| span.start);

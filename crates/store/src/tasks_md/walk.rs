@@ -6,7 +6,7 @@
 //! defines its id, because lists also talk about tasks.
 
 use super::{
-    draft::{Draft, FieldReading, Strength, Tick},
+    draft::{Draft, FieldReading, Strength, TaskBox, Tick},
     field::{self, Field, Labelled, Standing, Unknown},
     findings::{Findings, PARSE_FAIL, shorten},
     form::{self, Division, Head, Marks, Number, PhaseHeading, Prefix, Subject, Title, Unread},
@@ -57,16 +57,31 @@ pub(super) fn walk(source: &str) -> Walked {
     walk_parts(source, PART_LENGTH)
 }
 
-pub(super) fn walk_parts(source: &str, part_length: usize) -> Walked {
-    let mut walk = Walk {
-        source,
-        out: Walked::default(),
-        sections: Vec::new(),
-        open: None,
-        depth: 0,
-        text_depth: 0,
-        standing: Standing::Text,
+/// Reads where a text's tasks are ticked. All else that it says is dropped part after part: a long text
+/// takes ten times as much memory as drafts.
+pub(super) fn boxes(source: &str) -> Vec<TaskBox> {
+    boxes_in_parts(source, PART_LENGTH)
+}
+
+pub(super) fn boxes_in_parts(source: &str, part_length: usize) -> Vec<TaskBox> {
+    let mut walk = Walk::of(source);
+    let mut boxes: Vec<TaskBox> = Vec::new();
+    for part in outline::parts(source, part_length) {
+        walk.blocks(&part.blocks, TextOwner::Section);
+        boxes.extend(walk.take_settled().map(TaskBox::from));
+    }
+    boxes.extend(walk.out.drafts.into_iter().map(TaskBox::from));
+    let is_defined = |it: &&TaskBox| it.strength == Strength::Defined;
+    let defined: HashSet<TaskId> = match boxes.iter().all(|it| is_defined(&it)) {
+        true => HashSet::new(),
+        false => boxes.iter().filter(is_defined).map(|it| it.id.clone()).collect(),
     };
+    boxes.retain(|it| it.strength == Strength::Defined || !defined.contains(&it.id));
+    boxes
+}
+
+pub(super) fn walk_parts(source: &str, part_length: usize) -> Walked {
+    let mut walk = Walk::of(source);
     let mut too_deep = None;
     for part in outline::parts(source, part_length) {
         walk.blocks(&part.blocks, TextOwner::Section);
@@ -148,7 +163,29 @@ struct Walk<'s> {
     standing: Standing,
 }
 
-impl Walk<'_> {
+impl<'s> Walk<'s> {
+    fn of(source: &'s str) -> Self {
+        Self {
+            source,
+            out: Walked::default(),
+            sections: Vec::new(),
+            open: None,
+            depth: 0,
+            text_depth: 0,
+            standing: Standing::Text,
+        }
+    }
+
+    /// Takes the drafts out that nothing behind this part can add to: all before the heading whose
+    /// text is being read.
+    fn take_settled(&mut self) -> impl Iterator<Item = Draft> {
+        let end = match &mut self.open {
+            Some(open) => std::mem::take(&mut open.draft),
+            None => self.out.drafts.len(),
+        };
+        self.out.drafts.drain(..end)
+    }
+
     fn blocks(&mut self, blocks: &[Block], owner: TextOwner) {
         let mut blocks = blocks.iter().peekable();
         while let Some(block) = blocks.next() {

@@ -1,7 +1,14 @@
 //! What holds for every text: no panic, no dependence on line ends, and ticking changes ticks only.
 
 use super::shown;
-use crate::tasks_md::{TasksFile, read, source::Source, tick, walk::walk_parts};
+use crate::tasks_md::{
+    TasksFile,
+    draft::TaskBox,
+    read,
+    source::Source,
+    tick,
+    walk::{boxes_in_parts, walk_parts},
+};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use std::{fmt::Write as _, sync::Arc};
 use waypost_model::{
@@ -338,6 +345,10 @@ proptest! {
             let source = Source::new(&text);
             let walk = |length| format!("{:?}", walk_parts(source.text(), length));
             prop_assert_eq!(walk(length), walk(usize::MAX));
+            let drafts = walk_parts(source.text(), usize::MAX).drafts;
+            let boxes: Vec<TaskBox> = drafts.into_iter().map(TaskBox::from).collect();
+            let in_parts = boxes_in_parts(source.text(), length);
+            prop_assert_eq!(format!("{in_parts:?}"), format!("{boxes:?}"));
         }
     }
 

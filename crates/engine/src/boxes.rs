@@ -104,10 +104,18 @@ fn try_to_tick(project: &mut Project, name: &str) -> Result<bool, EngineError> {
     if ticked == text {
         return Ok(true);
     }
-    let plan = active.plan();
-    let is_known =
-        tasks_md::read(text, &plan.project).is_ok_and(|read| plan.is_same_work(&read.plan));
-    Ok(is_known && !is_open_in_editor(&path) && put(&path, &bytes, &ticked)?)
+    let plan = active.plan().clone();
+    let is_known = project.tasks.reads_as(&hash::sha256_hex(&bytes), &plan)
+        || tasks_md::read(text, &plan.project).is_ok_and(|read| plan.is_same_work(&read.plan));
+    if !is_known || is_open_in_editor(&path) || !put(&path, &bytes, &ticked)? {
+        return Ok(false);
+    }
+    // What is there now is not read again by the next that asks whether anything is to be done with it.
+    project.tasks.note(hash::sha256_hex(ticked.as_bytes()), &plan);
+    let stamp = project.run_seen()?.active().and_then(|active| Stamp::of(&path, active));
+    let is_ours = file::read_bounded(&path, size_max)?.is_some_and(|it| it == ticked.as_bytes());
+    stamp.filter(|_| is_ours).iter().for_each(|stamp| stamp.save(&stamp_path));
+    Ok(true)
 }
 
 fn is_over(stage: &PhaseStage) -> bool {

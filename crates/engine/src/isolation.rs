@@ -60,7 +60,7 @@ fn needed_isolation(
         }
         None => None,
     };
-    let wants_trees = match (project.tasks_ahead.take(), of_run) {
+    let wants_trees = match (project.tasks.ahead.take(), of_run) {
         (None, Some(wants_trees)) => wants_trees,
         (ahead, _) => {
             let read = ahead.map_or_else(|| tasks::read(project, file), Ok)?;
@@ -72,7 +72,7 @@ fn needed_isolation(
                 }
                 None => has_agents(plan.tasks.iter().filter(|task| !task.ticked), settings),
             };
-            project.tasks_ahead = Some(read);
+            project.tasks.ahead = Some(read);
             wants_trees
         }
     };

@@ -31,7 +31,7 @@ use crate::{
     seal,
     spelling::{self, Spelling},
     summary,
-    tasks::TasksSource,
+    tasks::KnownTasks,
     verdicts, windows,
 };
 use std::{
@@ -122,9 +122,8 @@ pub struct Project {
     pub(crate) spelling: Spelling,
     /// Whether others wait for this process: then it does not wait for a lock of another tool.
     pub(crate) is_hurried: bool,
-    /// What was read to find out how a run should begin: it begins with that, whatever has become
-    /// of the file since.
-    pub(crate) tasks_ahead: Option<TasksSource>,
+    /// What this process knows of TASKS.md.
+    pub(crate) tasks: KnownTasks,
     /// Notices that were taken: a command opens and shows, and both may find the same.
     said: Vec<Remark>,
     /// Calls of agents that the hook has judged, as far as that was looked at.
@@ -281,7 +280,7 @@ impl Project {
             notices: Vec::new(),
             spelling: spelling::plain,
             is_hurried: false,
-            tasks_ahead: None,
+            tasks: KnownTasks::default(),
             said: Vec::new(),
             judged: verdicts::JudgedCalls::default(),
         })

@@ -1,6 +1,7 @@
 //! Finding and reading TASKS.md, and keeping a run in step with it.
 
 mod fingerprint;
+mod known;
 mod live;
 
 use crate::{
@@ -13,6 +14,7 @@ use crate::{
     preflight::{Preflight, outlook_after},
     project::Project,
 };
+pub(crate) use known::KnownTasks;
 pub(crate) use live::{LiveTasks, TasksEdit, left_over};
 use std::{
     collections::HashSet,
@@ -271,7 +273,7 @@ pub fn ahead(
             redefined => Ahead::Redefined(redefined),
         },
     };
-    project.tasks_ahead = Some(read);
+    project.tasks.ahead = Some(read);
     Ok(ahead)
 }
 
@@ -283,6 +285,7 @@ fn with_plan(
     how: (Onward, By),
 ) -> Result<Vec<MachineCommand>, EngineError> {
     let first = begin_or_replan(project, file, how)?;
+    project.tasks.note_read(&first);
     // What an engine had to ask about the file is decided by what is done with it now.
     let settled = (!first.is_empty()).then(live::settle);
     let commands = first.into_iter().chain(commands.iter().cloned()).map(MachineCommand::run);
@@ -325,7 +328,7 @@ fn begin_or_replan(
 
 /// What was read before to find out how the run should begin, or what there is now.
 fn read_ahead(project: &mut Project, file: Option<&Path>) -> Result<TasksSource, EngineError> {
-    let ahead = project.tasks_ahead.take();
+    let ahead = project.tasks.ahead.take();
     let ahead = ahead.filter(|it| file.is_none_or(|file| file == it.path));
     ahead.map_or_else(|| read(project, file), Ok)
 }

@@ -71,7 +71,7 @@ impl LiveTasks {
         let in_progress =
             |id: &TaskId| active.task(id).is_some_and(|it| it.status == TaskStatus::InProgress);
         let has_ended = self.waits_for.iter().any(|id| !in_progress(id));
-        let (known, name) = (source.hash.clone(), source.path.clone());
+        let name = source.path.clone();
         let path = project.root().join(&name);
         let mark = Mark::of(&path).ok().flatten();
         if mark == self.mark && !has_ended && self.again_at.is_none_or(|at| now < at) {
@@ -87,7 +87,7 @@ impl LiveTasks {
         if !is_settled {
             self.again_at = Some(now.plus(SETTLED_AFTER));
         }
-        if matches!(fingerprint::of(project, &path), Ok(Some(hash)) if hash == known) {
+        if matches!(fingerprint::of(project, &path), Ok(Some(hash)) if !is_news(project, &hash)) {
             let had_asked = !std::mem::take(&mut self.said).is_empty();
             let inbox: Vec<MachineCommand> = had_asked.then(settle).into_iter().collect();
             return Ok(had_asked.then(|| TasksEdit { inbox, ..TasksEdit::default() }));
@@ -197,7 +197,7 @@ pub(crate) fn left_over(project: &mut Project) -> Result<Option<Remark>, EngineE
     };
     let Some(source) = active.plan().source.clone() else { return Ok(None) };
     let path: PathBuf = project.root().join(&source.path);
-    if matches!(fingerprint::of(project, &path), Ok(Some(hash)) if hash != source.hash)
+    if matches!(fingerprint::of(project, &path), Ok(Some(hash)) if is_news(project, &hash))
         && let Ok(read) = read(project, Some(&path))
         && let Some(active) = project.run_seen()?.active()
     {
@@ -209,6 +209,16 @@ pub(crate) fn left_over(project: &mut Project) -> Result<Option<Remark>, EngineE
         }
     }
     Ok(None)
+}
+
+/// Whether the text with this hash may ask for something else than the run's plan does.
+fn is_news(project: &Project, hash: &str) -> bool {
+    let active = project.run_known().and_then(|run| run.active());
+    active.is_some_and(|active| {
+        let plan = active.plan();
+        let is_source = plan.source.as_ref().is_some_and(|source| source.hash == hash);
+        !is_source && !project.tasks.reads_as(hash, plan)
+    })
 }
 
 /// The first ids, and how many more there are.

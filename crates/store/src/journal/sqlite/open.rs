@@ -233,6 +233,8 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
     db.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true).map_err(failed)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(failed)?;
+    // Without it a kept statement is planned again whenever it is given another value.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
     refuse_cut(&db, path)?;
     db.execute_batch(
         "PRAGMA synchronous = FULL;

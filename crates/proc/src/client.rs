@@ -13,6 +13,7 @@ use crate::{
     wire::{self, Lines, Request, VERSION, Welcome},
 };
 use rustix::{
+    buffer::spare_capacity,
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
     net::{RecvFlags, recv},
@@ -295,14 +296,16 @@ impl Keeper {
 
     /// Says whether anything was there.
     fn receive_what_is_there(&self, lines: &mut Lines) -> Result<bool, ProcError> {
-        let mut piece = [0; PIECE_SIZE];
+        // Not written to beforehand: most looks find nothing, and there are many of them.
+        let mut piece = Vec::with_capacity(PIECE_SIZE);
         let mut has_come = false;
         loop {
-            match recv(&self.stream, &mut piece[..], RecvFlags::DONTWAIT) {
+            piece.clear();
+            match recv(&self.stream, spare_capacity(&mut piece), RecvFlags::DONTWAIT) {
                 // What came before the end still counts.
                 Ok((0, _)) if has_come => return Ok(true),
                 Ok((0, _)) => return Err(self.gone()),
-                Ok((count, _)) => lines.push(&piece[..count]),
+                Ok(_) => lines.push(&piece),
                 Err(Errno::INTR) => continue,
                 Err(Errno::WOULDBLOCK) => return Ok(has_come),
                 Err(_) if has_come => return Ok(true),

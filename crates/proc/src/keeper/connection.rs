@@ -9,6 +9,7 @@ use crate::{
     wire::{Lines, NUDGE, Request},
 };
 use rustix::{
+    buffer::spare_capacity,
     io::{Errno, retry_on_intr},
     net::{RecvFlags, SendFlags, recv, send},
 };
@@ -58,12 +59,12 @@ impl Connection {
 
     /// Some of what can be read now; all of it could be more than memory holds.
     pub(super) fn receive(&mut self) -> Received {
-        let mut piece = [0; PIECE_SIZE];
+        let mut piece = Vec::with_capacity(PIECE_SIZE);
         let mut requests = Vec::new();
-        let after = match recv(&self.stream, &mut piece[..], RecvFlags::DONTWAIT) {
+        let after = match recv(&self.stream, spare_capacity(&mut piece), RecvFlags::DONTWAIT) {
             Ok((0, _)) => After::Over,
-            Ok((count, _)) => {
-                self.lines.push(&piece[..count]);
+            Ok(_) => {
+                self.lines.push(&piece);
                 match self.take_lines(&mut requests) {
                     Ok(()) => After::More,
                     Err(_) => After::Over,

@@ -170,6 +170,8 @@ pub mod session {
     pub const FOLDER: &str = ".claude/orchestrator";
     /// In there: a folder for each project, named by its hash.
     pub const SESSIONS: &str = ".claude/orchestrator/sessions";
+    /// Reports on what gates leave open, below the folder of a session.
+    pub const REPORTS: &str = "reports";
     /// In there as well, with one file.
     pub const KNOWLEDGE: &str = ".claude/orchestrator/knowledge";
     pub const KNOWLEDGE_FILE: &str = "knowledge.yaml";

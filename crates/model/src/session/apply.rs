@@ -1,10 +1,11 @@
 //! What each event does to the state.
 
 use super::{
+    apart,
     gate::{FailureKind, Gate},
     state::{
-        HeldUp, RequestState, Session, SessionFacts, SessionTaskState, SubtaskState, all_pending,
-        set_status,
+        HeldUp, OpenGate, RequestState, Session, SessionFacts, SessionTaskState, SubtaskState,
+        all_pending, set_status,
     },
     topic::Hold,
     words::{Event, Named, PlannedSessionTask, ProjectFacts},
@@ -142,6 +143,11 @@ fn apply_to_request(request: &mut RequestState, event: &Event, at: Time) {
             request.held.push(HeldUp { hold, lead: *lead, why });
         }
         Event::Retried { hold } => retried(request, hold),
+        Event::SetApart { .. }
+        | Event::TaskPlaced { .. }
+        | Event::TaskJoined { .. }
+        | Event::RequestLanded { .. }
+        | Event::TreesClosed { .. } => apart::apply(request, event),
         Event::Renamed { what: Named::Task { task }, name } => {
             on_task(request, task, at, |task| task.name.clone_from(name));
         }
@@ -204,6 +210,13 @@ fn apply_to_task(request: &mut RequestState, event: &Event, at: Time) {
                 it.faults.clear();
             });
         }
+        Event::GateLeftOpen { subtask, gate, look, points } => {
+            let (gate, work, points) = (*gate, look.work.clone(), points.clone());
+            on_subtask(request, subtask, at, |it| {
+                it.opened += 1;
+                it.open = Some(OpenGate { number: it.opened, gate, work, points });
+            });
+        }
         _ => apply_to_gate(request, event, at),
     }
 }
@@ -218,6 +231,7 @@ fn apply_to_gate(request: &mut RequestState, event: &Event, at: Time) {
     let of_subtask = |hold: &Hold| matches!(hold, Hold::Gate { subtask: it, .. } if it == subtask);
     request.calls.clear();
     release(request, |hold| of_subtask(hold) || matches!(hold, Hold::Call { .. }));
+    on_subtask(request, subtask, at, |it| it.open = None);
     match event {
         Event::GatePassed { look, .. } => {
             let tries = request.subtask(subtask).and_then(|it| it.tries.gates.get(gate)).copied();
@@ -293,6 +307,7 @@ fn move_to(subtask: &mut SubtaskState, to: SubtaskPhase) {
         SubtaskPhase::Complete => &[],
     };
     subtask.phase = to;
+    subtask.open = None;
     for gate in later {
         set_status(&mut subtask.gates, *gate, GateStatus::Pending);
         subtask.overridden.retain(|known| known != gate);
@@ -318,6 +333,7 @@ fn retried(request: &mut RequestState, hold: &Hold) {
     match hold {
         Hold::Plan => (request.plans_wrong, request.not_before) = (0, None),
         Hold::Call { call } => drop(request.calls.remove(call)),
+        Hold::Join { .. } | Hold::Landing => {}
         Hold::Gate { subtask, gate } => {
             if let Some(owner) = request.owner(subtask).cloned()
                 && let Some(task) = request.task_mut(&owner)
@@ -473,6 +489,7 @@ fn taken_task(task: &SessionTask, base: Option<&String>, at: Time) -> SessionTas
         updated_at: time(task.updated_at),
         design: None,
         redesigns: 0,
+        tree: None,
     }
 }
 

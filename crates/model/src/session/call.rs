@@ -1,5 +1,6 @@
 //! What an agent is called for within a session, and the role in which it answers.
 
+use super::gate::Gate;
 use crate::document::{SessionTaskId, SubtaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,8 @@ pub enum Call {
     Implement(SubtaskId),
     /// The test result of a subtask.
     Verify(SubtaskId),
+    /// A report on what a gate of a subtask leaves open.
+    Confirm(SubtaskId, Gate),
 }
 
 impl Call {
@@ -78,8 +81,8 @@ impl Call {
             Self::Explore => Role::CodeExplore,
             Self::Plan => Role::Planner,
             Self::Brief(_) => Role::Orchestrator,
-            Self::Design(_) => Role::Architect,
-            Self::WriteTests(_) | Self::Verify(_) => Role::QaEngineer,
+            Self::Design(_) | Self::Confirm(_, Gate::Gate4) => Role::Architect,
+            Self::WriteTests(_) | Self::Verify(_) | Self::Confirm(..) => Role::QaEngineer,
             Self::Implement(_) => Role::Implementer,
         }
     }
@@ -87,7 +90,10 @@ impl Call {
     /// The subtask that it is for, where it is for one.
     pub fn subtask(&self) -> Option<&SubtaskId> {
         match self {
-            Self::WriteTests(id) | Self::Implement(id) | Self::Verify(id) => Some(id),
+            Self::WriteTests(id)
+            | Self::Implement(id)
+            | Self::Verify(id)
+            | Self::Confirm(id, _) => Some(id),
             Self::Explore | Self::Plan | Self::Brief(_) | Self::Design(_) => None,
         }
     }
@@ -112,6 +118,7 @@ impl Display for Call {
             Self::WriteTests(subtask) => write!(f, "tests/{subtask}"),
             Self::Implement(subtask) => write!(f, "implement/{subtask}"),
             Self::Verify(subtask) => write!(f, "verify/{subtask}"),
+            Self::Confirm(subtask, gate) => write!(f, "confirm/{subtask}/{gate}"),
         }
     }
 }
@@ -138,6 +145,11 @@ impl TryFrom<String> for Call {
             "tests" => Self::WriteTests(subtask()?),
             "implement" => Self::Implement(subtask()?),
             "verify" => Self::Verify(subtask()?),
+            "confirm" => {
+                let (subtask, gate) = id.split_once('/').ok_or_else(bad)?;
+                let gate = Gate::named(gate).ok_or_else(bad)?;
+                Self::Confirm(subtask.parse().map_err(|_| bad())?, gate)
+            }
             _ => return Err(bad()),
         })
     }

@@ -16,7 +16,7 @@
 use super::{
     gate::{FailureKind, Gate, GateFinding},
     machine::{again_at, escalated, unknown_subtask},
-    state::{RequestState, Session, SubtaskState},
+    state::{OpenGate, RequestState, Session, SubtaskState},
     topic::Hold,
     words::{Event, Lead, Look},
 };
@@ -54,13 +54,17 @@ impl Session {
             let message = format!("{id} is not looked at again before {not_before}");
             return Err(Rejected::rule(Code::TaskDelayed, message).next(NextStep::CheckGates));
         }
-        let is_only_open = !finding.holds && finding.faults.is_empty() && !finding.open.is_empty();
         match finding.holds {
             // Nothing is wrong with it, and nothing is proven.
-            false if is_only_open => {
-                let message = format!("{gate} of {id} leaves open: {}", finding.open.join("; "));
-                let rejected = Rejected::rule(Code::ProofMissing, message);
-                Err(rejected.next(NextStep::ReportGates))
+            false if finding.is_only_open() => {
+                let is_same = |it: &OpenGate| {
+                    it.gate == gate && it.work == look.work && it.points == finding.open
+                };
+                if subtask.open.as_ref().is_some_and(is_same) {
+                    return Err(finding.unproven(id));
+                }
+                let (subtask, look, points) = (id.clone(), look.clone(), finding.open.clone());
+                Ok(Decision::events([Event::GateLeftOpen { subtask, gate, look, points }]))
             }
             false => Ok(request.failed((id, subtask), finding, look, asked)),
             true if subtask.sent_back.as_ref() == Some(&look.work) => Ok(Decision::nothing()),
@@ -169,7 +173,7 @@ impl RequestState {
         let held = self.held.iter().filter(|held| match &held.hold {
             Hold::Gate { .. } => held.hold.is_of(id),
             Hold::Call { .. } => true,
-            Hold::Plan => false,
+            Hold::Plan | Hold::Join { .. } | Hold::Landing => false,
         });
         Ok(held.fold(Decision::events(events), |decision, held| {
             decision.with(Effect::Settle { topic: held.hold.topic() })
@@ -260,6 +264,19 @@ impl RequestState {
                 Some(Event::DesignReopened { task, subtask: id.clone() })
             }
         }
+    }
+}
+
+impl GateFinding {
+    /// Whether nothing is wrong, and nothing is proven.
+    pub fn is_only_open(&self) -> bool {
+        !self.holds && self.faults.is_empty() && !self.open.is_empty()
+    }
+
+    /// What is said where a report has to confirm something.
+    pub fn unproven(&self, subtask: &SubtaskId) -> Rejected {
+        let message = format!("{} of {subtask} leaves open: {}", self.gate, self.open.join("; "));
+        Rejected::rule(Code::ProofMissing, message).next(NextStep::ReportGates)
     }
 }
 

@@ -37,7 +37,7 @@ impl Machine for Session {
     type Event = Event;
 
     const KIND: &'static str = "session";
-    const FORMAT: u32 = 1;
+    const FORMAT: u32 = 2;
 
     fn start() -> Self {
         Self::default()
@@ -60,6 +60,11 @@ impl Machine for Session {
             Command::Override { subtask, gate, reason, base } => {
                 self.override_gate((subtask, *gate), reason, base.as_ref(), asked)
             }
+            Command::SetApart { target } => self.set_apart(target),
+            Command::PlaceTask { task, base } => self.place_task(task, base),
+            Command::JoinTask { task, result } => self.join_task(task, result),
+            Command::Land { result } => self.land(result),
+            Command::CloseTrees => self.close_trees(),
             Command::FailCall { call, why } => self.fail_call(call, why, asked.now),
             Command::EndCall { call } => self.end_call(call),
             Command::Retry { hold } => self.retry(hold, asked.by),
@@ -105,6 +110,12 @@ impl Machine for Session {
             Event::GatePassed { .. } => "gate_passed",
             Event::GateOverridden { .. } => "gate_overridden",
             Event::GateFailed { .. } => "gate_failed",
+            Event::GateLeftOpen { .. } => "gate_left_open",
+            Event::SetApart { .. } => "set_apart",
+            Event::TaskPlaced { .. } => "task_placed",
+            Event::TaskJoined { .. } => "task_joined",
+            Event::RequestLanded { .. } => "request_landed",
+            Event::TreesClosed { .. } => "trees_closed",
             Event::CallFailed { .. } => "call_failed",
             Event::CallEnded { .. } => "call_ended",
             Event::Escalated { .. } => "escalated",
@@ -116,8 +127,13 @@ impl Machine for Session {
     fn follow_up(&self) -> Option<Command> {
         let request = self.active_request()?;
         let is_over = match request.current() {
-            Some((_, task)) => task.is_done(),
-            None => request.phase == GlobalPhase::TaskLoop,
+            // Its work is joined first.
+            Some((_, task)) => task.is_done() && task.open_tree().is_none(),
+            // The last of them are merged first.
+            None => {
+                let goes_on = request.is_any_open() || !request.is_unmerged();
+                request.phase == GlobalPhase::TaskLoop && goes_on
+            }
         };
         is_over.then_some(Command::GoOn)
     }
@@ -389,7 +405,7 @@ impl Session {
     fn go_on(&self, now: Time) -> Decision<Event> {
         let Some(request) = self.active_request() else { return Decision::nothing() };
         match request.current() {
-            Some((id, task)) if task.is_done() => {
+            Some((id, task)) if task.is_done() && task.open_tree().is_none() => {
                 Decision::events([Event::TaskCompleted { task: id.clone() }])
             }
             Some(_) => Decision::nothing(),
@@ -398,6 +414,7 @@ impl Session {
                 let mut open = request.tasks.iter();
                 match open.find(|(_, task)| task.status != Status::Completed) {
                     Some((id, _)) => Decision::events([Event::TaskBegun { task: id.clone() }]),
+                    None if request.is_unmerged() => Decision::nothing(),
                     None => {
                         let completed = Event::RequestCompleted { request: request.id.clone() };
                         let remembered = request.remembered(TaskResult::Success, now);
@@ -442,7 +459,7 @@ impl Session {
     }
 
     fn retry(&self, hold: &Hold, by: &Actor) -> Result<Decision<Event>, Rejected> {
-        if !by.is_person() {
+        if !by.is_person() && !hold.is_merge() {
             return Err(Rejected::reserved("letting go on what waits for a person")
                 .next(NextStep::ShowInbox));
         }
@@ -470,6 +487,23 @@ pub(super) fn again_at(outlook: Outlook, now: Time) -> Option<Time> {
         Outlook::Again { delay } => Some(now.plus(delay)),
         Outlook::GiveUp => None,
     }
+}
+
+/// Waypost has not got so far.
+pub(super) fn is_out_of_order(message: String) -> Rejected {
+    Rejected::rule(Code::TaskStatus, message).next(NextStep::NextOfSession)
+}
+
+/// A merge that cannot be made goes to a person, who puts right what is in its way.
+pub(super) fn held_merge(request: &RequestId, hold: Hold, why: &str) -> Decision<Event> {
+    let title = match &hold {
+        Hold::Join { task } => format!("the work of {task} could not be joined"),
+        _ => format!("{request} could not be merged"),
+    };
+    let text = format!("{request}: {why} Put it right, then let the session go on.");
+    let question = Question::new(QuestionKind::HeldMerge, hold.topic(), title, text);
+    let escalated = Event::Escalated { hold, lead: Lead::Stay, why: why.to_owned() };
+    Decision::events([escalated]).with(Effect::Ask(question.next(NextStep::RunSession)))
 }
 
 /// What is out of retries goes to a person.

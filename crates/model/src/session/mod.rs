@@ -11,6 +11,7 @@
 //! subtask:  test_first → implementation → verification → complete
 //! ```
 
+mod apart;
 mod apply;
 mod call;
 pub mod gate;
@@ -27,10 +28,11 @@ mod translate;
 mod window;
 mod words;
 
+pub use apart::TreeStep;
 pub use call::{Call, Role};
 pub use state::{
-    CallClock, HeldUp, RequestState, Session, SessionFacts, SessionTaskState, SubtaskState,
-    SubtaskTries,
+    CallClock, HeldUp, JoinedWork, OpenGate, RequestState, RequestTrees, Session, SessionFacts,
+    SessionTaskState, SubtaskState, SubtaskTries, TaskTree,
 };
 pub use topic::Hold;
 pub use translate::{translate_session, translate_state};

@@ -74,6 +74,10 @@ impl Session {
             let message = format!("{task} is not in design");
             return Err(Rejected::rule(Code::TaskStatus, message).next(NextStep::NextOfSession));
         }
+        if request.tree_step().is_some() {
+            let message = format!("{task} has no work tree yet");
+            return Err(Rejected::rule(Code::TaskStatus, message).next(NextStep::NextOfSession));
+        }
         let Some((id, subtask)) = found.next_subtask() else {
             let message = format!("{task} has no subtask");
             return Err(Rejected::rule(Code::PlanEmpty, message).next(NextStep::PlanSession));

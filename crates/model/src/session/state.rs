@@ -67,6 +67,47 @@ pub struct RequestState {
     /// How often something was tried again.
     pub retries: u32,
     pub lessons: Vec<String>,
+    /// Where its work is brought together; none: its tasks are worked on in the project's own work tree.
+    pub trees: Option<RequestTrees>,
+}
+
+/// The work trees of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestTrees {
+    /// The branch that everything is merged into in the end.
+    pub target: String,
+    /// The commit that the request's branch was made from.
+    pub base: Option<String>,
+    pub landed: Option<JoinedWork>,
+    /// Everything is merged, and no tree is left.
+    pub is_closed: bool,
+}
+
+/// The work tree of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskTree {
+    /// Which one of the task's it is, from 1.
+    pub number: u32,
+    /// The commit that it was made from.
+    pub base: String,
+    pub joined: Option<JoinedWork>,
+}
+
+/// Work that is merged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JoinedWork {
+    /// The commit by which it is; none: nothing was changed.
+    pub commit: Option<String>,
+}
+
+/// What a gate leaves open, for the work that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenGate {
+    /// How often gates of the subtask have left something open, this time among them.
+    pub number: u32,
+    pub gate: Gate,
+    pub work: String,
+    pub points: Vec<String>,
 }
 
 /// How the calls of an agent went.
@@ -100,6 +141,8 @@ pub struct SessionTaskState {
     pub design: Option<String>,
     /// How often a gate sent it back to its design.
     pub redesigns: u32,
+    /// The last work tree that it had.
+    pub tree: Option<TaskTree>,
 }
 
 /// A subtask and how far it is.
@@ -122,6 +165,10 @@ pub struct SubtaskState {
     pub not_before: Option<Time>,
     /// Why a gate did not hold the last time.
     pub faults: Vec<String>,
+    /// What a report has to confirm before a gate is passed.
+    pub open: Option<OpenGate>,
+    /// How often there was such a thing.
+    pub opened: u32,
 }
 
 /// How often something of a subtask was tried.
@@ -187,6 +234,7 @@ impl RequestState {
             held: Vec::new(),
             retries: 0,
             lessons: Vec::new(),
+            trees: None,
         }
     }
 
@@ -259,6 +307,7 @@ impl SessionTaskState {
             updated_at: at,
             design: None,
             redesigns: 0,
+            tree: None,
         }
     }
 
@@ -288,6 +337,8 @@ impl SubtaskState {
             tries: SubtaskTries::default(),
             not_before: None,
             faults: Vec::new(),
+            open: None,
+            opened: 0,
         }
     }
 

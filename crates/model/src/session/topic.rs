@@ -3,7 +3,7 @@
 use super::{call::Call, gate::Gate, state::Session, words::Command};
 use crate::{
     answer::{Answer, Consequence},
-    document::SubtaskId,
+    document::{SessionTaskId, SubtaskId},
     inbox::Topic,
 };
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,10 @@ pub enum Hold {
     Gate { subtask: SubtaskId, gate: Gate },
     /// An agent that is called comes to nothing.
     Call { call: Call },
+    /// The work of a task cannot be joined to that of the request.
+    Join { task: SessionTaskId },
+    /// The work of the request cannot be merged into the target.
+    Landing,
 }
 
 impl Hold {
@@ -26,6 +30,12 @@ impl Hold {
         let text = topic.as_str();
         if text == "plan" {
             return Some(Self::Plan);
+        }
+        if text == "landing" {
+            return Some(Self::Landing);
+        }
+        if let Some(task) = text.strip_prefix("join/") {
+            return Some(Self::Join { task: task.parse().ok()? });
         }
         if let Some(call) = text.strip_prefix("call/") {
             return Some(Self::Call { call: Call::try_from(call.to_owned()).ok()? });
@@ -39,7 +49,14 @@ impl Hold {
             Self::Plan => "plan".to_owned(),
             Self::Gate { subtask, gate } => format!("gate/{subtask}/{gate}"),
             Self::Call { call } => format!("call/{call}"),
+            Self::Join { task } => format!("join/{task}"),
+            Self::Landing => "landing".to_owned(),
         })
+    }
+
+    /// Whether a merge waits: it is tried again without a word of a person's, as a run's is.
+    pub fn is_merge(&self) -> bool {
+        matches!(self, Self::Join { .. } | Self::Landing)
     }
 }
 
@@ -54,6 +71,8 @@ impl Display for Hold {
                 (_, Some(subtask)) => write!(f, "the {} for {subtask}", call.role()),
                 _ => write!(f, "the {}", call.role()),
             },
+            Self::Join { task } => write!(f, "joining the work of {task}"),
+            Self::Landing => f.write_str("merging the request"),
         }
     }
 }

@@ -59,6 +59,26 @@ pub enum Command {
         reason: String,
         base: Option<String>,
     },
+    /// By Waypost: the tasks of the request are worked on in work trees, for this branch.
+    SetApart {
+        target: String,
+    },
+    /// By Waypost: a task has a work tree, made from this commit.
+    PlaceTask {
+        task: SessionTaskId,
+        base: String,
+    },
+    /// By Waypost: the work of a task is in the request's branch by this commit, or why it is not.
+    JoinTask {
+        task: SessionTaskId,
+        result: Result<Option<String>, String>,
+    },
+    /// By Waypost: the request's branch is in the target by this commit, or why it is not.
+    Land {
+        result: Result<Option<String>, String>,
+    },
+    /// By Waypost: the trees of a request whose work is merged are gone.
+    CloseTrees,
     /// An agent came to nothing.
     FailCall {
         call: Call,
@@ -341,6 +361,47 @@ pub enum Event {
         /// None: a person is asked first.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_before: Option<Time>,
+    },
+    /// Nothing is wrong with it, and a report has to confirm the rest.
+    GateLeftOpen {
+        #[serde(rename = "id")]
+        subtask: SubtaskId,
+        gate: Gate,
+        look: Look,
+        points: Vec<String>,
+    },
+    /// The tasks of the request are worked on in work trees.
+    SetApart {
+        #[serde(rename = "id")]
+        request: RequestId,
+        /// The branch that everything is merged into in the end.
+        target: String,
+    },
+    TaskPlaced {
+        #[serde(rename = "id")]
+        task: SessionTaskId,
+        /// Which tree of the task's it is.
+        number: u32,
+        /// The commit that it was made from.
+        base: String,
+    },
+    TaskJoined {
+        #[serde(rename = "id")]
+        task: SessionTaskId,
+        /// None: nothing was changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
+    },
+    RequestLanded {
+        #[serde(rename = "id")]
+        request: RequestId,
+        /// None: there was nothing to merge.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
+    },
+    TreesClosed {
+        #[serde(rename = "id")]
+        request: RequestId,
     },
     CallFailed {
         call: Call,

@@ -1,14 +1,18 @@
 //! Every command in every state, as a page to read.
 
-use super::*;
+use super::{
+    apart::{APART, all_joined, task_done},
+    *,
+};
 use crate::matrix::{Matrix, command_variants, outcome};
 
 command_variants!(
-    Command: Start, TakeOver, Request, Plan, Design, Judge, Override, FailCall, EndCall, Retry,
+    Command: Start, TakeOver, Request, Plan, Design, Judge, Override, SetApart, PlaceTask, JoinTask,
+    Land, CloseTrees, FailCall, EndCall, Retry,
     Resume, GoOn, Rename, Amend, Relocate, Stop, Complete
 );
 
-const LINES: [&str; 38] = [
+const LINES: [&str; 47] = [
     "start",
     "take",
     "request list",
@@ -36,6 +40,15 @@ const LINES: [&str; 38] = [
     "override T1-S1 1 why",
     "person: override T1-S1 1 why",
     "person: override T1-S1 2 why",
+    "apart main",
+    "place T1 c",
+    "place T2 c",
+    "join T1 c",
+    "join T1 bad",
+    "land c",
+    "land bad",
+    "close",
+    "waypost: retry landing",
     "failcall design/T1",
     "endcall design/T1",
     "person: retry gate/T1-S1/GATE-3",
@@ -69,6 +82,12 @@ fn states() -> Vec<(&'static str, String)> {
         ("a subtask in verification", VERIFICATION.into()),
         ("a subtask that waits for a new design", redesign),
         ("a request that is complete", whole()),
+        ("a request with work trees, its task without one", APART.into()),
+        ("a request with work trees, its task done", task_done()),
+        ("a request with work trees, joining held", format!("{}; join T1 bad", task_done())),
+        ("a request with work trees, all tasks joined", all_joined()),
+        ("a request with work trees, landing held", format!("{}; land bad", all_joined())),
+        ("a request with work trees, landed", format!("{}; land c", all_joined())),
         ("a session that was stopped", format!("{TEST_FIRST}; stop")),
         ("a session that is completed", format!("{}; complete", whole())),
     ]
@@ -77,12 +96,17 @@ fn states() -> Vec<(&'static str, String)> {
 fn event_line(event: &Event) -> String {
     let more = match event {
         Event::RequestMade { request, .. }
+        | Event::SetApart { request, .. }
+        | Event::RequestLanded { request, .. }
+        | Event::TreesClosed { request }
         | Event::RequestStopped { request }
         | Event::RequestCompleted { request } => format!(" {request}"),
         Event::TaskBegun { task }
         | Event::Designed { task, .. }
         | Event::DesignReopened { task, .. }
         | Event::DesignLost { task }
+        | Event::TaskPlaced { task, .. }
+        | Event::TaskJoined { task, .. }
         | Event::TaskCompleted { task } => format!(" {task}"),
         Event::SubtaskBegun { subtask, .. }
         | Event::SubtaskResumed { subtask }
@@ -91,7 +115,9 @@ fn event_line(event: &Event) -> String {
         Event::PhaseMoved { subtask, to } => {
             format!(" {subtask} to {}", judging::phase_word(*to))
         }
-        Event::GatePassed { gate, .. } | Event::GateOverridden { gate, .. } => format!(" {gate}"),
+        Event::GatePassed { gate, .. }
+        | Event::GateLeftOpen { gate, .. }
+        | Event::GateOverridden { gate, .. } => format!(" {gate}"),
         Event::GateFailed { gate, not_before, .. } => match not_before {
             Some(at) => format!(" {gate}, again at {at}"),
             None => format!(" {gate}"),

@@ -1,5 +1,6 @@
 //! The session's rules, walked through with commands as they would be typed.
 
+mod apart;
 mod arrows;
 mod matrix;
 mod properties;
@@ -220,6 +221,11 @@ fn parse(line: &str) -> (Actor, Command) {
             reason: word(3).into(),
             base,
         },
+        "apart" => Command::SetApart { target: word(1).into() },
+        "place" => Command::PlaceTask { task: word(1).parse().unwrap(), base: word(2).into() },
+        "join" => Command::JoinTask { task: word(1).parse().unwrap(), result: merged(word(2)) },
+        "land" => Command::Land { result: merged(word(1)) },
+        "close" => Command::CloseTrees,
         "failcall" => Command::FailCall { call: call(word(1)), why: "it crashed".into() },
         "endcall" => Command::EndCall { call: call(word(1)) },
         "retry" => Command::Retry { hold: Hold::read(&Topic::new(word(1))).unwrap() },
@@ -239,6 +245,15 @@ fn parse(line: &str) -> (Actor, Command) {
         other => panic!("{other} is no command"),
     };
     (by, command)
+}
+
+/// `bad` is a merge that cannot be made, `-` one that had nothing to merge, else a commit.
+fn merged(word: &str) -> Result<Option<String>, String> {
+    match word {
+        "bad" => Err("It conflicts.".into()),
+        "-" => Ok(None),
+        commit => Ok(Some(commit.to_owned())),
+    }
 }
 
 fn call(text: &str) -> Call {
@@ -279,7 +294,8 @@ fn a_replayed_journal_gives_the_same_session() {
         "start; amend cart; request cart; failcall explore; endcall explore; plan a w; plan p h; \
          rename basket; design T1 d; judge T1-S1 1 bad a; judge T1-S1 1 ok b; \
          judge T1-S1 3 bad c; judge T1-S1 3 ok d; judge T1-S1 4 bad d; design T1 d2; stop; resume; \
-         {}; person: override T1-S2 1 because; relocate; resume T1; instead list; complete",
+         {}; person: override T1-S2 1 because; relocate; resume T1; instead list; complete; \
+         apart main; plan p h; place T1 c; design T1 d; judge T1-S1 1 ok b; judge T1-S1 3 open c",
         subtask_done("T1-S1"),
     )
     .replace("; complete", ""));

@@ -33,6 +33,16 @@ fn lines() -> impl Strategy<Value = String> {
         "plan q w",
         "plan r hhw",
         "failcall plan",
+        "apart main",
+        "place T1 c",
+        "place T2 c",
+        "join T1 c",
+        "join T1 bad",
+        "join T2 c",
+        "land c",
+        "land bad",
+        "close",
+        "waypost: retry landing",
         "endcall plan",
         "failcall implement/T1-S1",
         "person: retry plan",
@@ -55,7 +65,7 @@ proptest! {
 
     #[test]
     fn files_are_valid_and_the_journal_tells_the_same(
-        begun in prop::sample::select(vec!["", REQUESTED, PLANNED, TEST_FIRST]),
+        begun in prop::sample::select(vec!["", REQUESTED, PLANNED, TEST_FIRST, apart::APART]),
         lines in prop::collection::vec(lines(), 1..60),
     ) {
         let mut walk = Walk::of(begun);
@@ -72,6 +82,9 @@ proptest! {
                 let is_done = request.status == SessionStatus::Completed;
                 let all = request.tasks.values().all(|task| task.status == Status::Completed);
                 prop_assert!(!is_done || all, "{line}");
+                // Nothing is complete before it is merged.
+                let is_merged = request.trees.as_ref().is_none_or(|it| it.is_closed && it.landed.is_some());
+                prop_assert!(!is_done || is_merged, "{line}");
                 for held in &request.held {
                     let subject = Subject::of(&"session".parse().unwrap(), &held.hold.topic());
                     prop_assert!(walk.inbox.about(&subject).is_some(), "{line}: {held:?}");

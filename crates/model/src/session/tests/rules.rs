@@ -159,12 +159,6 @@ fn a_person_passes_a_gate_with_a_reason_and_an_agent_does_not() {
 }
 
 #[test]
-fn what_prose_leaves_open_is_no_failure_and_no_proof() {
-    let walk = Walk::of(IMPLEMENTATION);
-    assert_eq!(refused(&walk, "judge T1-S1 3 open a"), Code::ProofMissing);
-}
-
-#[test]
 fn a_contract_that_is_gone_brings_its_subtask_one_phase_back() {
     let mut walk = Walk::of(IMPLEMENTATION);
     walk.give("resume T1-S1").unwrap();

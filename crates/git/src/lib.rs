@@ -25,7 +25,8 @@ pub use content::{Leaving, changed_since, content, content_of_tree, filters, git
 pub use error::{Absence, GitError, Hindrance, Mistake, Refusal, Remedy};
 pub use kept::{KeptContent, keep_content};
 pub use merge::{
-    Committed, Join, Land, Landing, Occupant, Outlook, PhaseBranch, Reverted, Stamp, name_some,
+    BranchKind, Committed, Join, Land, Landing, Occupant, Outlook, PhaseBranch, Reverted, Stamp,
+    name_some,
 };
 pub use tree::{IgnoredOutputs, PruneOrder, Pruned, Retirement, TreeEntry, name, size};
 pub use trees::{Trees, TreesPlace};

@@ -220,6 +220,15 @@ impl Trees {
         Ok((self.clone().held(hold), turn))
     }
 
+    /// Waits until no other process merges into a branch that a person may have checked out.
+    pub(crate) fn landing_turn(&self) -> Result<(Self, Hold), GitError> {
+        let folder = self.shared.place.state.join("trees");
+        file::make_private_folder(&folder)?;
+        let turn = Hold::of(FileLock::acquire(&folder.join("landing"))?);
+        let hold = self.hold.clone().unwrap_or_else(|| turn.clone());
+        Ok((self.clone().held(hold), turn))
+    }
+
     /// Has git read or change its list of work trees, for one caller of ours at a time: git fails where
     /// it meets the record of a tree that another git is writing. A person's own git does not wait for
     /// us, so what it made fail is done again.

@@ -144,13 +144,15 @@ impl Place {
         home.unwrap_or_else(|| self.root.clone())
     }
 
-    /// Whether Waypost made this work tree, for a phase or an attempt of a run, or for a task.
+    /// Whether Waypost made this work tree, for a phase or an attempt of a run, for a request of a session or a
+    /// task of one, or for a task of the server.
     pub fn is_made_by_waypost(&self) -> bool {
         if self.is_workspace() {
             return true;
         }
         let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-        let is_phase = name(&self.root).is_some_and(|name| name.starts_with("phase-"));
+        let is_ours = |name: String| name.starts_with("phase-") || name.starts_with("request-");
+        let is_phase = name(&self.root).is_some_and(is_ours);
         let folder = self.root.parent().filter(|it| name(it).as_deref() == Some("worktree"));
         if self.tree.is_main() || !is_phase {
             return false;

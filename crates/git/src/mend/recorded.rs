@@ -1,10 +1,15 @@
 //! What the journal says that a repository has to have.
 
-use crate::{merge::PhaseBranch, tree::name};
+use crate::{
+    merge::{PhaseBranch, joined_tasks},
+    tree::name,
+};
 use std::collections::BTreeMap;
 use waypost_model::{
+    document::SessionTaskId,
     id::TaskId,
     run::{Active, PhaseStage, TaskView},
+    session::{RequestState, SessionTaskState},
 };
 
 /// The work that a journal has recorded.
@@ -53,6 +58,27 @@ impl RecordedWork {
             });
         }
         this
+    }
+
+    /// Adds what the journal knows of a request of a session; nothing where the project folder itself is worked in.
+    pub fn with_request(mut self, request: &RequestState) -> Self {
+        let Some(trees) = request.trees.as_ref().filter(|trees| !trees.is_closed) else {
+            return self;
+        };
+        let Some(branch) = PhaseBranch::of_request(request) else { return self };
+        let landed = trees.landed.as_ref().and_then(|landed| landed.commit.clone());
+        self.landed.extend(landed);
+        self.target.get_or_insert_with(|| trees.target.clone());
+        let tried = |(id, task): (&SessionTaskId, &SessionTaskState)| {
+            (id.to_string(), task.tree.as_ref().map_or(0, |tree| tree.number))
+        };
+        self.phases.push(RecordedPhase {
+            branch,
+            base: trees.base.clone(),
+            joined: joined_tasks(request),
+            attempts: request.tasks.iter().map(tried).collect(),
+        });
+        self
     }
 
     /// Whether this run has made a tree of this name.

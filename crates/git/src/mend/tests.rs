@@ -5,7 +5,7 @@
 
 use super::{Cure, Damage, RecordedPhase, RecordedWork, examine, mend};
 use crate::{
-    merge::{Join, PhaseBranch, Stamp, commit_attempt, join, open_phase},
+    merge::{BranchKind, Join, PhaseBranch, Stamp, commit_attempt, join, open_phase},
     tree::{
         Trees, make,
         tests::{Repository, git, write},
@@ -36,8 +36,13 @@ impl Site {
     fn new() -> Self {
         let repository = Repository::new();
         let trees = repository.trees();
-        let branch =
-            PhaseBranch { number: 1, name: PHASE.into(), target: "main".into(), is_shared: false };
+        let branch = PhaseBranch {
+            kind: BranchKind::Phase,
+            number: 1,
+            name: PHASE.into(),
+            target: "main".into(),
+            is_shared: false,
+        };
         let base = open_phase(&trees, &branch).unwrap();
         let first = format!("{PHASE}--T1.1-1");
         let path = make(&trees, &first, &base).unwrap().path;

@@ -62,6 +62,12 @@ pub(super) fn forget_move(trees: &Trees) -> Result<(), GitError> {
 /// Settles what a move that was cut off has left: takes it back where the branch has not moved, and
 /// makes it whole where it has.
 pub fn settle_move(trees: &Trees) -> Result<(), GitError> {
+    let (trees, _turn) = trees.landing_turn()?;
+    settle_in_turn(&trees)
+}
+
+/// The same for one whose turn it is.
+pub(super) fn settle_in_turn(trees: &Trees) -> Result<(), GitError> {
     let note = file::read_bounded(&trees.state().join(NOTE), NOTE_MAX)?;
     let Some(cut) = note.and_then(|note| CutMove::parse(&note)) else { return Ok(()) };
     let Ok(git) = trees.git_in(&cut.folder) else { return forget_move(trees) };

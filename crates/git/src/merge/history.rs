@@ -56,7 +56,7 @@ pub fn landed_phase(
     let (ours, head) = (format!("--grep=^{PHASE}: {number}$"), format!("refs/heads/{branch}"));
     let format = "--format=%H%x09%ct%x09%s";
     let listed = trees.git()?.text(&["log", &ours, format, &head, "--"])?;
-    let wanted = subject(number, name);
+    let wanted = subject(&format!("phase {number}"), name);
     let read = |line: &str| {
         let mut fields = line.splitn(3, '\t');
         let (commit, seconds) = (fields.next()?, fields.next()?.parse::<i64>().ok()?);

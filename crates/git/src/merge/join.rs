@@ -9,7 +9,7 @@ use crate::{
     tree::{IgnoredOutputs, Leftovers, Trees, base_of, ignored_outputs, rebuild, stage, take_out},
 };
 use std::collections::BTreeMap;
-use waypost_model::{id::TaskId, text::plain};
+use waypost_model::{document::SessionTaskId, id::TaskId, session::RequestState, text::plain};
 
 /// What our commits say about an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,14 @@ pub struct Stamp {
 }
 
 impl Stamp {
+    /// What commits say about a task of a session; its name has the request's in it, because runs have tasks, too.
+    pub fn of_session(request: &RequestState, task: &SessionTaskId) -> Option<Self> {
+        let state = request.tasks.get(task)?;
+        let id = format!("{}-{task}", request.id).parse().ok()?;
+        let attempt = state.tree.as_ref()?.number;
+        Some(Self { id, attempt, title: state.name.clone() })
+    }
+
     /// `T1.2: title`, with what it is in trailers.
     pub(super) fn message(&self, evidence: Option<&str>) -> String {
         let Self { id, attempt, .. } = self;

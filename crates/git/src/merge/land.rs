@@ -1,10 +1,10 @@
 //! Landing a phase: its branch is merged into the branch that the run started on.
 
 use super::{
-    PHASE, PhaseBranch, TRIES, TrialMerge,
+    BranchKind, PHASE, PhaseBranch, REQUEST, TRIES, TrialMerge,
     advance::{Moved, advance, checkout_of},
-    cut_move::settle_move,
-    join::one_line,
+    cut_move::settle_in_turn,
+    join::{Stamp, one_line},
     name_some, try_merge,
 };
 use crate::{
@@ -14,8 +14,10 @@ use crate::{
     tree::Trees,
 };
 use waypost_model::{
+    document::SessionTaskId,
     id::TaskId,
     run::{Active, TaskStatus, TaskView},
+    session::{RequestState, SessionTaskState},
 };
 use waypost_store::{file, tasks_md};
 
@@ -51,6 +53,42 @@ impl Landing {
     }
 }
 
+impl Landing {
+    /// What the merge commit says.
+    fn message(&self) -> String {
+        let number = self.phase.number;
+        match self.phase.kind {
+            BranchKind::Phase => {
+                let subject = subject(&format!("phase {number}"), &self.title);
+                format!("{subject}\n\n{PHASE}: {number}\n")
+            }
+            BranchKind::Request => {
+                let subject = subject(&format!("request R{number}"), &self.title);
+                format!("{subject}\n\n{REQUEST}: R{number}\n")
+            }
+        }
+    }
+
+    /// What the journal knows of a request that is to be merged; none without work trees.
+    pub fn of_request(request: &RequestState) -> Option<Self> {
+        Some(Self {
+            phase: PhaseBranch::of_request(request)?,
+            title: request.text.lines().next().unwrap_or_default().to_owned(),
+            ticks: Vec::new(),
+            tasks_file: None,
+            joined: joined_tasks(request),
+        })
+    }
+}
+
+/// The tasks of a request whose work is joined, by the names that its commits have, with these commits.
+pub(crate) fn joined_tasks(request: &RequestState) -> Vec<(TaskId, String)> {
+    let commit = |task: &SessionTaskState| task.tree.as_ref()?.joined.as_ref()?.commit.clone();
+    let named = |id: &SessionTaskId| Stamp::of_session(request, id).map(|stamp| stamp.id);
+    let tasks = request.tasks.iter();
+    tasks.filter_map(|(id, task)| Some((named(id)?, commit(task)?))).collect()
+}
+
 /// What became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Land {
@@ -66,9 +104,15 @@ pub enum Land {
     Held(String),
 }
 
-/// Merges a phase into its target, once; what has landed already is found again.
+/// Merges a phase into its target, once; what has landed already is found again. One after another, also of
+/// several processes: a run and a session may have the same target.
 pub fn land(trees: &Trees, landing: &Landing) -> Result<Land, GitError> {
-    settle_move(trees)?;
+    let (trees, _turn) = trees.landing_turn()?;
+    land_in_turn(&trees, landing)
+}
+
+fn land_in_turn(trees: &Trees, landing: &Landing) -> Result<Land, GitError> {
+    settle_in_turn(trees)?;
     let phase = &landing.phase;
     let (head, target_head) = (phase.head(), phase.target_head());
     let Some(tip) = trees.commit_of(&head)? else {
@@ -122,7 +166,10 @@ pub fn land(trees: &Trees, landing: &Landing) -> Result<Land, GitError> {
                 )));
             }
         };
-        let reason = format!("waypost: merge phase {}", phase.number);
+        let reason = match phase.kind {
+            BranchKind::Phase => format!("waypost: merge phase {}", phase.number),
+            BranchKind::Request => format!("waypost: merge request R{}", phase.number),
+        };
         match advance(trees, &phase.target, (&old, &new), &reason)? {
             Moved::Done if trees.is_in(&new, &target_head)? => {
                 kept.release()?;
@@ -179,9 +226,7 @@ fn merged(
     if tree == before {
         return Ok(Merged::Same);
     }
-    let PhaseBranch { number, .. } = landing.phase;
-    let subject = subject(number, &landing.title);
-    let message = format!("{subject}\n\n{PHASE}: {number}\n");
+    let message = landing.message();
     let mut arguments = vec!["commit-tree", &tree, "-p", old];
     // With nothing but ticked boxes there is only one side.
     if !trees.is_in(tip, old)? {
@@ -248,11 +293,11 @@ fn with_file(
     own.text(&["write-tree"])
 }
 
-/// The first line of the commit that merges a phase.
-pub(super) fn subject(number: u32, title: &str) -> String {
+/// The first line of the commit that merges a phase or a request.
+pub(super) fn subject(what: &str, title: &str) -> String {
     match one_line(title).as_str() {
-        "" => format!("Merge phase {number}"),
-        title => format!("Merge phase {number}: {title}"),
+        "" => format!("Merge {what}"),
+        title => format!("Merge {what}: {title}"),
     }
 }
 

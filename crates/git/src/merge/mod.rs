@@ -22,13 +22,14 @@ pub use history::{Brought, brought, diff_of_commit, diff_since, landed_phase, mi
 pub use join::{
     Committed, Join, Stamp, changed_since, commit_attempt, is_committed, join, joined, put_back,
 };
+pub(crate) use land::joined_tasks;
 pub use land::{Land, Landing, land};
 pub(crate) use occupant::refs as occupant_refs;
 pub use occupant::{Occupant, commit_shared, enter, leave};
 pub use outlook::Outlook;
 pub use phase::{
-    PhaseBranch, clear_phase, clear_strays, close_phase, hand_over, has_phase, is_untouched,
-    open_phase, settle_phase, sync_phase, take_back,
+    BranchKind, PhaseBranch, clear_phase, clear_strays, close_phase, hand_over, has_phase,
+    is_untouched, open_phase, settle_phase, sync_phase, take_back,
 };
 pub use revert::{Reverted, revert};
 
@@ -42,6 +43,7 @@ const TASK: &str = "Waypost-Task";
 const ATTEMPT: &str = "Waypost-Attempt";
 const EVIDENCE: &str = "Waypost-Evidence";
 const PHASE: &str = "Waypost-Phase";
+const REQUEST: &str = "Waypost-Request";
 const REVERTS: &str = "Waypost-Reverts";
 
 /// How often a merge is made again because its branch was moved meanwhile.

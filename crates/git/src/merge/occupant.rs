@@ -10,7 +10,7 @@
 //! entered, and `left`, what the last attempt at a task has left.
 
 use super::{
-    Committed, EVIDENCE, PhaseBranch, Stamp, TrialMerge,
+    BranchKind, Committed, EVIDENCE, PhaseBranch, Stamp, TrialMerge,
     join::{self, is_committed},
     name_some,
     phase::clear_phase,
@@ -68,7 +68,11 @@ pub(super) fn handed(phase: &PhaseBranch) -> String {
 
 /// Where refs about attempts in the tree of a phase are.
 pub(crate) fn refs(phase: &PhaseBranch) -> String {
-    format!("{REFS}/{}", phase.number)
+    match phase.kind {
+        BranchKind::Phase => format!("{REFS}/{}", phase.number),
+        // No attempts share its tree.
+        BranchKind::Request => format!("{REFS}/R{}", phase.number),
+    }
 }
 
 /// Makes the phase's work tree ready for an attempt. Returns why one that goes on could not get

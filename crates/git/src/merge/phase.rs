@@ -13,11 +13,36 @@ use crate::{
     error::{Absence, GitError, Hindrance, Refusal},
     tree::{Leftovers, Trees, make, processes::in_folder, retire, take_out, take_snapshot},
 };
-use waypost_model::run::{Active, Isolation};
+use waypost_model::{
+    run::{Active, Isolation},
+    session::RequestState,
+};
 
-/// Where the work of one phase is joined, and where it goes.
+/// Whose work is brought together in a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BranchKind {
+    /// A phase of a run.
+    Phase,
+    /// A request of a session.
+    Request,
+}
+
+impl BranchKind {
+    /// The folder of markers below `refs/waypost`.
+    fn markers(self) -> &'static str {
+        match self {
+            Self::Phase => "phases",
+            Self::Request => "requests",
+        }
+    }
+}
+
+/// Where the work of one phase is joined, and where it goes; or that of a request of a session, which has one
+/// as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhaseBranch {
+    pub kind: BranchKind,
+    /// The number of the phase or of the request.
     pub number: u32,
     /// The branch, which is also the folder of the work tree.
     pub name: String,
@@ -37,7 +62,16 @@ impl PhaseBranch {
             Isolation::Task => false,
         };
         let name = active.plan().phase_tree(number);
-        Some(Self { number, name, target: settings.target.clone()?, is_shared })
+        let target = settings.target.clone()?;
+        Some(Self { kind: BranchKind::Phase, number, name, target, is_shared })
+    }
+
+    /// The branch of a request; none where its tasks are worked on in the project's own work tree.
+    pub fn of_request(request: &RequestState) -> Option<Self> {
+        let target = request.trees.as_ref()?.target.clone();
+        let number = request.id.as_str().trim_start_matches('R').parse().ok()?;
+        let (kind, name) = (BranchKind::Request, request.tree_name());
+        Some(Self { kind, number, name, target, is_shared: false })
     }
 
     pub(crate) fn head(&self) -> String {
@@ -50,7 +84,7 @@ impl PhaseBranch {
 
     /// Says that the branch is ours, and which commit it was made from.
     pub(crate) fn marker(&self) -> String {
-        format!("refs/waypost/phases/{}", self.number)
+        format!("refs/waypost/{}/{}", self.kind.markers(), self.number)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     REVERTS, TASK, TRIES, TrialMerge,
     advance::{Moved, advance},
-    cut_move::settle_move,
+    cut_move::settle_in_turn,
     land::{TickedBoxes, with_boxes},
     name_some, try_merge,
 };
@@ -27,7 +27,9 @@ pub fn revert(
     commit: &str,
     (id, tasks_file): (&TaskId, Option<&str>),
 ) -> Result<Reverted, GitError> {
-    settle_move(trees)?;
+    let (trees, _turn) = trees.landing_turn()?;
+    let trees = &trees;
+    settle_in_turn(trees)?;
     let head = format!("refs/heads/{branch}");
     let git = trees.git()?.durable();
     let trailer = format!("{REVERTS}: {commit}");

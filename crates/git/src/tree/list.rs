@@ -122,7 +122,7 @@ pub fn names(trees: &Trees) -> Result<BTreeSet<String>, GitError> {
     let list = ["for-each-ref", "--format=%(refname:lstrip=3)", "refs/heads/worktree/"];
     let branches = trees.git()?.text(&list)?;
     let names = folders.chain(branches.lines().map(str::to_owned));
-    let ours = names.filter(|name| name.starts_with("phase-"));
+    let ours = names.filter(|name| name::is_short(name));
     Ok(ours.map(|name| format!("{TREES}/{name}")).collect())
 }
 

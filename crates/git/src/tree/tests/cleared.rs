@@ -7,8 +7,8 @@ use super::{NAME, Repository, git, write};
 use crate::{
     error::GitError,
     merge::{
-        Committed, Join, Land, Landing, Occupant, PhaseBranch, Stamp, close_phase, commit_attempt,
-        commit_shared, enter, join, land, leave, open_phase, settle_phase,
+        BranchKind, Committed, Join, Land, Landing, Occupant, PhaseBranch, Stamp, close_phase,
+        commit_attempt, commit_shared, enter, join, land, leave, open_phase, settle_phase,
     },
     tree::{Retirement, Trees, make, retire, settle},
 };
@@ -154,7 +154,13 @@ fn check<T>(
 const PHASE: &str = "worktree/phase-1-cart";
 
 fn phase(is_shared: bool) -> PhaseBranch {
-    PhaseBranch { number: 1, name: PHASE.into(), target: "main".into(), is_shared }
+    PhaseBranch {
+        kind: BranchKind::Phase,
+        number: 1,
+        name: PHASE.into(),
+        target: "main".into(),
+        is_shared,
+    }
 }
 
 fn stamp() -> Stamp {

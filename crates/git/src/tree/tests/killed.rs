@@ -6,7 +6,9 @@
 use super::{NAME, Repository, git, write};
 use crate::{
     error::GitError,
-    merge::{Occupant, PhaseBranch, Stamp, close_phase, enter, has_phase, leave, open_phase},
+    merge::{
+        BranchKind, Occupant, PhaseBranch, Stamp, close_phase, enter, has_phase, leave, open_phase,
+    },
     tree::{Retirement, Trees, bring_back, make, retire, settle, sweep},
 };
 use std::{
@@ -160,7 +162,7 @@ const PHASE: &str = "worktree/phase-1-cart";
 fn occupant(attempt: u32) -> Occupant {
     let (name, target) = (PHASE.to_owned(), "main".to_owned());
     Occupant {
-        phase: PhaseBranch { number: 1, name, target, is_shared: true },
+        phase: PhaseBranch { kind: BranchKind::Phase, number: 1, name, target, is_shared: true },
         stamp: Stamp { id: "T1.1".parse().unwrap(), attempt, title: "cart".into() },
         files: Vec::new(),
         is_alone: true,

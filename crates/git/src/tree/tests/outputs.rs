@@ -2,7 +2,7 @@
 
 use super::{NAME, Repository, write};
 use crate::{
-    merge::{Committed, PhaseBranch, Stamp, commit_attempt, open_phase},
+    merge::{BranchKind, Committed, PhaseBranch, Stamp, commit_attempt, open_phase},
     tree::{IgnoredOutputs, ignored_outputs, keep_outputs, make},
 };
 use std::{fs, os::unix::fs::symlink};
@@ -51,7 +51,13 @@ fn what_is_kept_is_in_the_project_and_in_every_later_tree() {
     let repository = keeping(&["/dist/", "*.log"]);
     let trees = repository.trees();
     let name = PHASE.to_owned();
-    let phase = PhaseBranch { number: 1, name, target: "main".into(), is_shared: false };
+    let phase = PhaseBranch {
+        kind: BranchKind::Phase,
+        number: 1,
+        name,
+        target: "main".into(),
+        is_shared: false,
+    };
     open_phase(&trees, &phase).unwrap();
     make(&trees, NAME, PHASE).unwrap();
     let path = repository.root.join(NAME);

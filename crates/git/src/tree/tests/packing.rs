@@ -2,7 +2,7 @@
 
 use super::{Repository, git, write};
 use crate::{
-    merge::{Committed, Join, PhaseBranch, Stamp, commit_attempt, join, open_phase},
+    merge::{BranchKind, Committed, Join, PhaseBranch, Stamp, commit_attempt, join, open_phase},
     packs::tidy,
     tree::{Trees, make, retire},
 };
@@ -11,7 +11,13 @@ use std::{fs, path::Path};
 const PHASE: &str = "worktree/phase-1-cart";
 
 fn phase() -> PhaseBranch {
-    PhaseBranch { number: 1, name: PHASE.into(), target: "main".into(), is_shared: false }
+    PhaseBranch {
+        kind: BranchKind::Phase,
+        number: 1,
+        name: PHASE.into(),
+        target: "main".into(),
+        is_shared: false,
+    }
 }
 
 /// A task is worked on and joined.

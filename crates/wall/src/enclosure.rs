@@ -266,6 +266,11 @@ impl Draft<'_> {
                 self.set(path, What::Write);
             }
         }
+        for folder in &project.shared {
+            if self.disk.kind(folder) == Some(Kind::Folder) {
+                self.set(folder.clone(), if rights.write { What::Write } else { What::Read });
+            }
+        }
         self.git(project, around);
         self.set(project.state.clone(), What::Read);
         // A home that is a project itself keeps its secrets.

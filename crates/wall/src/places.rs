@@ -50,6 +50,9 @@ pub struct Project {
     pub git_folder: Option<PathBuf>,
     /// The journal's folder.
     pub state: PathBuf,
+    /// Folders outside of it that its agents hand things to each other in: those of a session's files, which are in
+    /// the repository's own work tree.
+    pub shared: Vec<PathBuf>,
     /// Patterns of what may be written while writes are closed and the design is open.
     pub design_paths: Vec<String>,
 }

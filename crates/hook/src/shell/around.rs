@@ -1,16 +1,20 @@
 //! What is around a call: homes, programs, settings of agent programs, remotes on this machine.
 
 use super::{answer::Answer, user_folders};
+use crate::spot::Spot;
 use std::{
     env, fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 use waypost_agent::programs::BUILT_IN;
-use waypost_model::layout;
+use waypost_model::{layout, run::TREES};
 use waypost_wall::{
     CACHES, Enclosure, Level, NAMED_CACHES, Project, READABLE, Surroundings, What, credentials,
 };
+
+/// Begins the names of work trees of a session's tasks.
+const REQUEST_TREE: &str = "request-";
 
 /// The user's folders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,6 +77,7 @@ pub(super) fn surroundings(answer: &Answer, homes: &UserFolders, level: Level) -
             git_common: holding.spot.git_common.clone(),
             git_folder: git_folder(&holding.spot.root),
             state: holding.spot.state.clone(),
+            shared: shared(&holding.spot).into_iter().collect(),
             design_paths: holding.design_paths.clone(),
         })
         .collect();
@@ -105,6 +110,16 @@ pub(super) fn surroundings(answer: &Answer, homes: &UserFolders, level: Level) -
         hides_sockets: level >= Level::B,
         is_root: rustix::process::getuid().is_root(),
     }
+}
+
+/// The folder of a session's files, for a work tree of one of its tasks. It is in the repository's own work tree, which
+/// these stand below; nothing else of that is open.
+fn shared(spot: &Spot) -> Option<PathBuf> {
+    let all = spot.root.parent().filter(|it| it.file_name().is_some_and(|name| name == TREES))?;
+    let home = all.parent()?;
+    let is_tasks = spot.root.file_name()?.to_str()?.starts_with(REQUEST_TREE);
+    let is_below = spot.git_common.as_deref() == Some(&home.join(".git"));
+    (is_tasks && is_below).then(|| home.join(layout::session::FOLDER))
 }
 
 /// What in a project tells programs what to run: folders of agent programs whole, other files of

@@ -83,6 +83,7 @@ fn surroundings(rights: Rights) -> Surroundings {
             git_common: Some("/p/.git".into()),
             git_folder: Some("/p/.git".into()),
             state: "/p/.git/waypost".into(),
+            shared: Vec::new(),
             design_paths: words(&["docs/**", "*.md"]),
         }],
         rights,
@@ -154,6 +155,34 @@ fn what_a_call_may_do_follows_from_its_rights() {
     for (path, want) in table {
         let got: String =
             [&none, &design, &write, &all].map(|it| access(it, path)).iter().collect();
+        assert_eq!(got, want, "{path}");
+    }
+}
+
+#[test]
+fn the_files_of_a_session_are_open_to_the_tree_of_a_task_and_nothing_else_of_the_checkout() {
+    let disk = Names::of(&[
+        "/home/",
+        "/home/me/",
+        "/home/me/shop/.claude/orchestrator/",
+        "/home/me/shop/worktree/request-R1--T1-1/",
+    ]);
+    let in_tree = |rights| {
+        let mut around = surroundings(rights);
+        let project = &mut around.projects[0];
+        project.root = "/home/me/shop/worktree/request-R1--T1-1".into();
+        project.shared = vec!["/home/me/shop/.claude/orchestrator".into()];
+        plan(&around, &disk)
+    };
+    let (none, all) = (in_tree(Rights::NONE), in_tree(Rights::ALL));
+    for (path, want) in [
+        ("worktree/request-R1--T1-1/src/a", "rw"),
+        (".claude/orchestrator/sessions/x", "rw"),
+        (".claude/settings.json", "--"),
+        ("src/a", "--"),
+    ] {
+        let path = format!("/home/me/shop/{path}");
+        let got: String = [&none, &all].map(|it| access(it, &path)).iter().collect();
         assert_eq!(got, want, "{path}");
     }
 }

@@ -134,7 +134,7 @@ fn make_place(
 }
 
 /// Makes a new work tree ready by the project's own command.
-fn set_up(
+pub(crate) fn set_up(
     project: &mut Project,
     folder: &Path,
     echo: &mut dyn io::Write,
@@ -246,8 +246,28 @@ pub fn end_phase(project: &mut Project, echo: &mut dyn io::Write) -> Result<(), 
     let owner = Owner::this_process("run", project.clock.now());
     let _lock = EngineLease::acquire(&project.setup.place, &owner)?;
     let trees = trees_of(project)?.held(Hold::acquire(&project.setup.place.state)?);
-    let result = land_phase(project, &trees, &landing, echo);
-    let result = match result {
+    let result = land(project, &trees, &landing, echo)?;
+    match &result {
+        Ok(_) => project.notice(format!("phase {number} is merged into {}", landing.phase.target)),
+        Err(why) => project.notice(format!("phase {number} could not be merged: {why}")),
+    }
+    let is_merged = result.is_ok();
+    record(project, vec![run::Command::PhaseJoined { phase: number, result }])?;
+    if is_merged {
+        merge::close_phase(&trees, &landing.phase)?;
+    }
+    Ok(())
+}
+
+/// Lands the work of a phase or of a request; why not, where a person has to do something first, to whom its work tree
+/// is left.
+pub(crate) fn land(
+    project: &mut Project,
+    trees: &Trees,
+    landing: &Landing,
+    echo: &mut dyn io::Write,
+) -> Result<Result<Option<String>, String>, EngineError> {
+    let result = match land_phase(project, trees, landing, echo) {
         Err(EngineError::CheckFailed { command, outcome }) => {
             Err(format!("`{command}` did not pass in {}: {outcome}.", landing.phase.name))
         }
@@ -256,19 +276,10 @@ pub fn end_phase(project: &mut Project, echo: &mut dyn io::Write) -> Result<(), 
         Ok(Land::Nothing) => Ok(None),
         Ok(Land::Done { commit, .. }) => Ok(Some(commit)),
     };
-    match &result {
-        Ok(_) => project.notice(format!("phase {number} is merged into {}", landing.phase.target)),
-        Err(why) => {
-            merge::hand_over(&trees, &landing.phase)?;
-            project.notice(format!("phase {number} could not be merged: {why}"));
-        }
+    if result.is_err() {
+        merge::hand_over(trees, &landing.phase)?;
     }
-    let is_merged = result.is_ok();
-    record(project, vec![run::Command::PhaseJoined { phase: number, result }])?;
-    if is_merged {
-        merge::close_phase(&trees, &landing.phase)?;
-    }
-    Ok(())
+    Ok(result)
 }
 
 fn land_phase(

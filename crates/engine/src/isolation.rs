@@ -40,6 +40,21 @@ pub fn place_run(
     Ok(Settings { isolation, target: Some(target), ..settings })
 }
 
+/// The branch that the work of a session's request goes to, where its tasks have work trees; none: they are worked on
+/// in the project's own. By the rule of runs, whose agents are those of a session, too.
+pub(crate) fn place_request(
+    project: &Project,
+    stated: Option<Isolation>,
+) -> Result<Option<String>, EngineError> {
+    let configured = project.configuration().values.run.isolation.stated();
+    let has_git = project.setup.place.git_common.is_some();
+    let needed = if has_git { Isolation::Task } else { Isolation::None };
+    match stated.or(configured).unwrap_or(needed).has_trees() {
+        true => target_branch(project).map(Some),
+        false => Ok(None),
+    }
+}
+
 /// Work trees where there is git and a model agent works on any task that is left.
 fn needed_isolation(
     project: &mut Project,

@@ -11,14 +11,19 @@ use waypost_model::run::Isolation;
 
 /// What the journal says that the repository has to have.
 pub(crate) fn recorded(project: &mut Project) -> Result<RecordedWork, EngineError> {
-    Ok(project.run()?.active().map(RecordedWork::of).unwrap_or_default())
+    let recorded = project.run()?.active().map(RecordedWork::of).unwrap_or_default();
+    Ok(match project.session()?.request() {
+        Some(request) => recorded.with_request(request),
+        None => recorded,
+    })
 }
 
-/// Rebuilds what is damaged in the repository of a run with work trees, and says what that was. Nothing is done while git
+/// Rebuilds what is damaged in the repository of a run or a session with work trees, and says what that was. Nothing is done while git
 /// of an engine is at work: then nothing has died.
 pub(crate) fn mend_if_idle(project: &mut Project) -> Result<(), EngineError> {
     let isolation = project.run()?.active().map(|active| active.settings().isolation);
-    if !isolation.is_some_and(Isolation::has_trees) {
+    let of_session = project.session()?.active_request().is_some_and(|it| it.trees.is_some());
+    if !of_session && !isolation.is_some_and(Isolation::has_trees) {
         return Ok(());
     }
     let Some(hold) = Hold::try_acquire(&project.setup.place.state)? else { return Ok(()) };

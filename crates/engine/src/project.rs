@@ -3,6 +3,7 @@
 //! A command opens the project, which brings windows and journal together; asks or commands; and
 //! ends by showing the new state in the windows. Nothing here outlives the command.
 
+mod beside;
 mod log;
 
 pub(crate) use log::LOG_PAGE;
@@ -22,14 +23,12 @@ use crate::{
         ImagePlace, Ledger, Loaded, MachineCommand, Work, inbox_stream, knowledge_stream,
         memory_stream, run_stream, session_stream, workflow_stream,
     },
-    machines::MACHINES,
-    notify::Wanted,
     permits,
     pin::{self, AskPin},
     remains,
     resettle::resettle,
     seal,
-    spelling::{self, Spelling},
+    spelling::Spelling,
     summary,
     tasks::KnownTasks,
     verdicts, windows,
@@ -260,30 +259,7 @@ impl Project {
         programs: &Programs,
     ) -> Result<Self, EngineError> {
         let setup = ProjectSetup::find_with(start, &environment, programs)?;
-        let fence = Fence::from_environment(&setup.place.state, &environment);
-        Ok(Self {
-            journals: Journals::of(&setup.place),
-            clock: Clock,
-            journal: None,
-            ledger: Ledger::new(MACHINES, Wanted::of(&setup.configuration.values)),
-            setup,
-            caller: Caller {
-                actor,
-                environment,
-                fence,
-                ask_pin: pin::not_asked,
-                is_confirmed: false,
-            },
-            seen_version: (0, 0),
-            commits_beside: 0,
-            version_in_turn: None,
-            notices: Vec::new(),
-            spelling: spelling::plain,
-            is_hurried: false,
-            tasks: KnownTasks::default(),
-            said: Vec::new(),
-            judged: verdicts::JudgedCalls::default(),
-        })
+        Ok(Self::with_setup(setup, actor, environment))
     }
 
     /// Finds the project, opens its journal if it has one, and takes up edits of its windows.

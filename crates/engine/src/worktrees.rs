@@ -11,21 +11,25 @@ use waypost_git::{
 };
 use waypost_model::{
     code::Code,
+    document::session::SessionStatus,
     machine::Rejected,
     next::NextStep,
     run::{Active, PhaseStage, TaskStatus},
+    session::RequestState,
     time::Time,
 };
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
-/// A work tree of a run, or what is left of one.
+/// A work tree of a run or of a session, or what is left of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkTree {
     /// The folder below the project, and the branch.
     pub name: String,
     pub path: PathBuf,
     pub phase: Option<u32>,
+    /// The request of a session that it is for.
+    pub request: Option<String>,
     pub task: Option<String>,
     pub attempt: Option<u32>,
     pub state: TreeState,
@@ -125,7 +129,7 @@ pub(crate) fn content(project: &Project) -> Result<Option<String>, EngineError> 
 /// The work trees of this project's runs, and those of which snapshots are left.
 pub fn work_trees(project: &mut Project) -> Result<Vec<WorkTree>, EngineError> {
     let trees = trees_of(project)?;
-    let working = project.run()?.active().map(working).unwrap_or_default();
+    let working = working(project)?;
     let snapshots = tree::list_snapshots(&trees)?;
     let of = |name: &str| {
         let own = snapshots.iter().filter(|it| it.name == name);
@@ -193,7 +197,7 @@ pub fn prune_work_trees(
             .filter(|_| project.actor().is_person()),
         loses_strays: options.force,
     };
-    let working = project.run()?.active().map(working).unwrap_or_default();
+    let working = working(project)?;
     let now = project.clock().now();
     Ok(tree::prune(&trees, &order, |name| is_working(name, &working), now)?)
 }
@@ -213,13 +217,13 @@ pub(crate) fn reclaim(
         snapshots_older_than: None,
         loses_strays: false,
     };
-    let working = project.run()?.active().map(working).unwrap_or_default();
+    let working = working(project)?;
     let now = project.clock().now();
     Ok(tree::prune(trees, &order, |name| is_working(name, &working), now)?)
 }
 
 /// The trees, for changing them beside an engine or instead of one.
-fn trees_to_change(project: &Project) -> Result<Trees, EngineError> {
+pub(crate) fn trees_to_change(project: &Project) -> Result<Trees, EngineError> {
     let trees = trees_of(project)?;
     let state = &project.place().state;
     if let Some(hold) = Hold::try_acquire(state)? {
@@ -232,9 +236,18 @@ fn trees_to_change(project: &Project) -> Result<Trees, EngineError> {
     }
 }
 
-/// The trees that a run works in or will go on in: those of tasks that are not settled, and of
-/// phases under way.
-fn working(active: &Active) -> BTreeSet<String> {
+/// The trees that a run or a session works in or will go on in.
+fn working(project: &mut Project) -> Result<BTreeSet<String>, EngineError> {
+    let mut names = project.run()?.active().map(working_of_run).unwrap_or_default();
+    // One that was stopped may be resumed.
+    let request = project.session()?.request();
+    let open = request.filter(|request| request.status != SessionStatus::Completed);
+    names.extend(open.map(RequestState::trees_at_work).unwrap_or_default());
+    Ok(names)
+}
+
+/// Those of tasks that are not settled, and of phases under way.
+fn working_of_run(active: &Active) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     if active.is_over() {
         return names;
@@ -287,6 +300,7 @@ fn bare(trees: &Trees, name: &str, state: TreeState) -> WorkTree {
         name: name.to_owned(),
         path: trees.path(name),
         phase: name::phase(name),
+        request: name::request(name).map(str::to_owned),
         task: attempt.map(|(task, _)| task.to_owned()),
         attempt: attempt.map(|(_, attempt)| attempt),
         state,

@@ -27,6 +27,8 @@ pub(crate) struct SessionReport {
     pub(crate) state: Option<SessionState>,
     /// The path that the project had when its session was last here; none: it is the same.
     pub(crate) moved_from: Option<String>,
+    /// Where the present task is worked on, if that is a work tree of its own.
+    pub(crate) work_tree: Option<PathBuf>,
     /// What waits for a person.
     pub(crate) held: Vec<HeldLine>,
     pub(crate) assumptions: Vec<AssumptionLine>,
@@ -64,7 +66,9 @@ impl SessionReport {
     pub(crate) fn of(project: &mut Project) -> Result<Self, CliError> {
         let folder = sessions::folder(project).ok();
         let here = sessions::facts(project).ok();
-        Ok(Self::new(project.session()?, folder, here.map(|facts| facts.path)))
+        let work_tree = sessions::task_folder(project)?;
+        let here = here.map(|facts| facts.path);
+        Ok(Self { work_tree, ..Self::new(project.session()?, folder, here) })
     }
 
     fn new(session: &Session, folder: Option<PathBuf>, here: Option<String>) -> Self {
@@ -83,6 +87,7 @@ impl SessionReport {
             folder,
             session: session.render_session(),
             state: session.render_state(),
+            work_tree: None,
             moved_from: path.filter(|path| here.as_ref().is_some_and(|here| here != path)),
             held: request.map(held).unwrap_or_default(),
             assumptions: request.map(|it| assumptions(&it.assumptions)).unwrap_or_default(),
@@ -229,13 +234,15 @@ pub(crate) struct SessionCallLine {
     pub(crate) role: Role,
     /// What it is to do.
     pub(crate) task: String,
+    /// The folder that it works in; none: the project's own.
+    pub(crate) folder: Option<PathBuf>,
     pub(crate) inputs: Vec<PathBuf>,
-    /// The contract that it writes; none: it writes code.
+    /// The contract or the report that it writes; none: it writes code.
     pub(crate) output: Option<PathBuf>,
-    /// The kind of that contract, whose schema `waypost schema KIND` prints.
+    /// The kind of that contract, whose schema `waypost schema KIND` prints; none: a report.
     pub(crate) kind: Option<&'static str>,
     pub(crate) not_before: Option<String>,
-    /// Why what it did before does not do.
+    /// Why what it did before does not do, or what a report has to confirm.
     pub(crate) faults: Vec<String>,
     /// The command that is given when it is done.
     pub(crate) then: String,
@@ -247,6 +254,7 @@ impl From<&NextCall> for SessionCallLine {
             call: call.call.to_string(),
             role: call.role,
             task: call.task.clone(),
+            folder: call.folder.clone(),
             inputs: call.inputs.clone(),
             output: call.output.clone(),
             kind: call.kind.map(waypost_model::document::Kind::name),

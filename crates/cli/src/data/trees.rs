@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::path::Path;
 use waypost_engine::WorkTree;
 
-/// The work trees of runs.
+/// The work trees of runs and of sessions.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TreeList<'a> {
     pub(crate) trees: Vec<TreeReport<'a>>,
@@ -17,6 +17,8 @@ pub(crate) struct TreeReport<'a> {
     pub(crate) name: &'a str,
     pub(crate) path: &'a Path,
     pub(crate) phase: Option<u32>,
+    /// The request of a session that it is for.
+    pub(crate) request: Option<&'a str>,
     pub(crate) task: Option<&'a str>,
     pub(crate) attempt: Option<u32>,
     pub(crate) state: &'static str,
@@ -44,6 +46,7 @@ impl<'a> From<&'a WorkTree> for TreeReport<'a> {
             name: &tree.name,
             path: &tree.path,
             phase: tree.phase,
+            request: tree.request.as_deref(),
             task: tree.task.as_deref(),
             attempt: tree.attempt,
             state: tree.state.as_str(),

@@ -60,6 +60,9 @@ pub(crate) fn request(request: &RequestState) -> String {
     let mut text = format!("{id}  {phase}{counts}  {words}\n");
     for (id, task) in request.tasks.iter() {
         text.push_str(&task_text(id.as_str(), task));
+        if let Some(tree) = request.open_tree(id) {
+            let _infallible = writeln!(text, "{}", styled(DIM, format!("    in {tree}")));
+        }
     }
     for held in &request.held {
         let why = format!("  {} waits for a person: {}", held.hold, held.why);

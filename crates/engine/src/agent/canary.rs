@@ -297,6 +297,7 @@ fn order(
         hook,
         schema: None,
         folder: Some(root.to_owned()),
+        more_folders: vec![folder.to_owned()],
         environment: Some(own.chain(pointed).chain(ours).collect()),
         secrets: Vec::new(),
         attempt: 1,

@@ -382,6 +382,7 @@ impl Ralph {
             hook: HookSource::Given,
             schema: None,
             folder: None,
+            more_folders: Vec::new(),
             environment: None,
             secrets: Vec::new(),
             attempt: iteration,

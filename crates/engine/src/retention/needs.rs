@@ -4,7 +4,10 @@ use crate::{
     agent::is_job_open, error::EngineError, project::Project, served::open as open_served,
 };
 use std::collections::BTreeSet;
-use waypost_model::run::{PhaseStage, TaskStatus};
+use waypost_model::{
+    document::session::SessionStatus,
+    run::{PhaseStage, TaskStatus},
+};
 
 /// Names of what is not to be deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +16,8 @@ pub(super) struct Needs {
     tasks: BTreeSet<String>,
     /// Phases that have not landed.
     phases: BTreeSet<u32>,
+    /// Requests of the session that are not complete.
+    requests: BTreeSet<String>,
     /// Folders of jobs that are not over.
     jobs: BTreeSet<String>,
     /// Tasks of the server that are not over.
@@ -40,6 +45,9 @@ impl Needs {
                 let open = phases.filter(|(_, stage)| !matches!(stage, PhaseStage::Closed { .. }));
                 needs.phases = open.map(|(number, _)| number).collect();
             }
+            let request = project.session()?.request();
+            let open = request.filter(|it| it.status != SessionStatus::Completed);
+            needs.requests = open.map(|it| it.id.to_string()).into_iter().collect();
             needs.served = open_served(project)?.iter().map(ToString::to_string).collect();
             needs.jobs = super::piles::job_folders(&project.place().state)
                 .into_iter()
@@ -69,6 +77,9 @@ impl Needs {
 
     /// Whether a snapshot of a tree is wanted.
     pub(super) fn snapshot(&self, tree: &str) -> bool {
+        if let Some(request) = waypost_git::name::request(tree) {
+            return self.requests.contains(request) || self.is_asked_about(request);
+        }
         let task = waypost_git::name::attempt(tree).map(|(task, _)| task);
         match task {
             Some(task) => self.tasks.contains(task) || self.is_asked_about(task),
@@ -100,6 +111,7 @@ mod tests {
     fn what_is_open_and_what_is_asked_about_is_needed() {
         let text = |it: &str| it.to_owned();
         let needs = Needs {
+            requests: ["R2".to_owned()].into(),
             tasks: [text("T1.2")].into(),
             phases: [2].into(),
             jobs: [text("main.review")].into(),
@@ -110,6 +122,8 @@ mod tests {
         assert_eq!(logs, [false, true, true, true, false, true], "T1 may be meant");
         assert_eq!(["task_a", "task_b"].map(|it| needs.served(it)), [true, false]);
         assert!(needs.job("main.review") && !needs.job("main.ralph"));
+        let of_requests = ["request-R1", "request-R2--T1-1"].map(|it| needs.snapshot(it));
+        assert_eq!(of_requests, [false, true]);
         let trees = ["phase-1-x--T1.1-1", "phase-1-x--T1.2-1", "phase-1-x--T1.3-7", "phase-2-y"];
         let snapshots = trees.map(|it| needs.snapshot(&format!("worktree/{it}")));
         assert_eq!(snapshots, [false, true, true, true]);

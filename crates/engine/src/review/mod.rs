@@ -123,6 +123,7 @@ impl Reviewing {
             hook: HookSource::Given,
             schema: Some(findings::SCHEMA.to_owned()),
             folder: None,
+            more_folders: Vec::new(),
             environment: None,
             secrets: Vec::new(),
             attempt: 1,

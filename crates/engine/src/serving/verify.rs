@@ -250,6 +250,8 @@ impl Verification {
             hook: HookSource::Given,
             schema: None,
             folder: Some(self.workspace.clone()),
+            // Its own project is open to an agent that works in another one.
+            more_folders: vec![project.root().to_owned()],
             environment: None,
             secrets: self.values.clone(),
             attempt: self.claim,

@@ -1,6 +1,6 @@
 //! Gates: looked at in their order on the tree as it is, once for each tree, and passed by a person.
 
-use super::{give, is_here, keep_base, place_of, take_up_design};
+use super::{apart, give, is_here, keep_base, place_of, take_up_design};
 use crate::{
     contracts,
     error::{EngineError, Problem},
@@ -78,10 +78,43 @@ pub fn check(
     report: Option<&Path>,
     echo: &mut dyn io::Write,
 ) -> Result<GateCheck, EngineError> {
+    let report = report.map(|path| GivenReport::read(path, None)).transpose()?;
+    check_with(project, named, report.as_ref(), echo)
+}
+
+/// The same with a report that confirms what this gate leaves open, and no other.
+pub(super) fn check_confirmed(
+    project: &mut Project,
+    (id, gate): (&SubtaskId, Gate),
+    report: &Path,
+    echo: &mut dyn io::Write,
+) -> Result<GateCheck, EngineError> {
+    let report = GivenReport::read(report, Some(gate))?;
+    check_with(project, Some(id), Some(&report), echo)
+}
+
+fn check_with(
+    project: &mut Project,
+    named: Option<&SubtaskId>,
+    report: Option<&GivenReport>,
+    echo: &mut dyn io::Write,
+) -> Result<GateCheck, EngineError> {
     project.refuse_stale()?;
     is_here(project)?;
     take_up_design(project)?;
-    let report = report.map(GivenReport::read).transpose()?;
+    match apart::workplace(project)? {
+        Some(mut own) => check_here(&mut own, named, report, echo),
+        None => check_here(project, named, report, echo),
+    }
+}
+
+/// Looks at the gates in the work tree that the project is open in.
+fn check_here(
+    project: &mut Project,
+    named: Option<&SubtaskId>,
+    report: Option<&GivenReport>,
+    echo: &mut dyn io::Write,
+) -> Result<GateCheck, EngineError> {
     let subject = at_work(project, named)?;
     if let Some(hold) = held_gate(&subject.request, &subject.id) {
         let rejected = Rejected::rule(Code::PersonNeeded, format!("{hold} waits for a person"));
@@ -91,12 +124,14 @@ pub fn check(
     let mut gates = Vec::new();
     for gate in subject.state.due() {
         let now = at_work(project, Some(&subject.id))?;
-        let look = look_of(project, &now, *gate, report.as_ref())?;
-        let is_settled = now.state.phase == SubtaskPhase::Verification && *gate != Gate::Gate2;
+        let report = report.filter(|report| report.only.is_none_or(|only| only == *gate));
+        let look = look_of(project, &now, *gate, report)?;
+        // What is passed for this work is not asked again: a report may have confirmed it.
+        let is_settled = *gate == Gate::Gate3 || *gate == Gate::Gate4;
         if is_settled && now.state.has_passed(*gate, &look.work) {
             continue;
         }
-        let checked = check_gate(project, &now, (*gate, look), (report.as_ref(), &mut *echo))?;
+        let checked = check_gate(project, &now, (*gate, look), (report, &mut *echo))?;
         let holds = checked.holds;
         gates.push(checked);
         if !holds {
@@ -126,12 +161,14 @@ fn held_gate<'a>(request: &'a RequestState, id: &SubtaskId) -> Option<&'a Hold> 
 struct GivenReport {
     path: PathBuf,
     hash: String,
+    /// The gate that it is about; none: all that are looked at.
+    only: Option<Gate>,
 }
 
 impl GivenReport {
-    fn read(path: &Path) -> Result<Self, EngineError> {
+    fn read(path: &Path, only: Option<Gate>) -> Result<Self, EngineError> {
         let bytes = given::read(path, REPORT_SIZE_MAX)?.ok_or_else(|| Problem::no_file(path))?;
-        Ok(Self { path: path.to_owned(), hash: hash::sha256_hex(&bytes) })
+        Ok(Self { path: path.to_owned(), hash: hash::sha256_hex(&bytes), only })
     }
 }
 
@@ -185,8 +222,12 @@ fn check_gate(
     let (holds, faults) = (finding.holds, finding.faults.clone());
     let evidence = finding.evidence.clone();
     let (id, work) = (subject.id.clone(), look.work.clone());
+    let open = finding.is_only_open().then(|| finding.unproven(&id));
     let finding = Box::new(finding);
     give(project, Command::Judge { subtask: id, finding, look, base })?;
+    if let Some(open) = open {
+        return Err(open.into());
+    }
     let is_sent_back = subject.state.sent_back.as_ref() == Some(&work);
     if holds && is_sent_back {
         let faults = unchanged(&subject.state);
@@ -278,6 +319,25 @@ fn evaluate(
     }
 }
 
+/// Whether the files of a task are those that its last subtask has passed GATE-2 with; a person may have passed that
+/// without a look. The project is open in the task's work tree.
+pub(super) fn is_as_judged(
+    project: &Project,
+    request: &RequestState,
+    task: &SessionTaskId,
+) -> Result<bool, EngineError> {
+    let subtasks = request.tasks.get(task).map(|it| &it.subtasks);
+    let Some((id, state)) = subtasks.and_then(|it| it.iter().last()) else { return Ok(true) };
+    if state.overridden.contains(&Gate::Gate2) {
+        return Ok(true);
+    }
+    let (request, task, id, state) = (request.clone(), task.clone(), id.clone(), state.clone());
+    let subject = Subject { request, task, id, state };
+    let now = look_of(project, &subject, Gate::Gate2, None)?;
+    let judged = subject.state.looks.get(&Gate::Gate2);
+    Ok(judged.is_none_or(|judged| judged.work == now.work))
+}
+
 /// The tree as it is, for the subtask that begins when this one is completed.
 fn next_base(project: &Project, subject: &Subject) -> Result<Option<String>, EngineError> {
     let task = subject.request.tasks.get(&subject.task);
@@ -285,7 +345,7 @@ fn next_base(project: &Project, subject: &Subject) -> Result<Option<String>, Eng
         task.subtasks.iter().find(|(_, it)| it.status == Status::Pending).map(|(id, _)| id)
     });
     match pending {
-        Some(id) => keep_base(project, &subject.request.id, id),
+        Some(id) => keep_base(project, project.place(), (&subject.request.id, id)),
         None => Ok(None),
     }
 }
@@ -302,6 +362,18 @@ pub fn override_gate(
     if !project.actor().is_person() {
         return Err(Rejected::reserved("overriding a gate").into());
     }
+    match apart::workplace(project)? {
+        Some(mut own) => override_here(&mut own, named, gate, reason),
+        None => override_here(project, named, gate, reason),
+    }
+}
+
+fn override_here(
+    project: &mut Project,
+    named: Option<&SubtaskId>,
+    gate: Gate,
+    reason: &str,
+) -> Result<(), EngineError> {
     let subject = at_work(project, named)?;
     let (subtask, reason) = (subject.id.clone(), reason.to_owned());
     let command =

@@ -3,6 +3,8 @@
 //! What the machine decides goes through `give`; here is what needs files, a clock or git. The
 //! contracts are documents of their own (`contracts`).
 
+mod apart;
+mod called;
 mod examine;
 mod found;
 mod gates;
@@ -12,6 +14,7 @@ mod planning;
 mod relocating;
 mod running;
 
+pub use apart::{bring_on, task_folder};
 pub(crate) use examine::examine;
 pub use found::{FoundFiles, FoundSession, list};
 pub use gates::{CheckedGate, GateCheck, check, override_gate};
@@ -42,7 +45,7 @@ use waypost_model::{
     next::NextStep,
     session::{Command, MissingContract, ProjectFacts, RequestState, Session},
 };
-use waypost_store::hash;
+use waypost_store::{hash, place::Place};
 
 /// What `start` found and did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,6 +140,9 @@ pub fn request(
 ) -> Result<RequestId, EngineError> {
     project.refuse_stale()?;
     is_here(project)?;
+    if stop_current {
+        apart::say_unmerged(project)?;
+    }
     let above = highest_request(&contracts::folder(project)?);
     let command = Command::Request { text: text.to_owned(), stop_current, above };
     let session = give(project, command)?;
@@ -154,6 +160,7 @@ fn highest_request(contracts: &Path) -> u32 {
 /// Ends the session before everything is done.
 pub fn stop(project: &mut Project) -> Result<(), EngineError> {
     project.refuse_stale()?;
+    apart::say_unmerged(project)?;
     give(project, Command::Stop).map(drop)
 }
 
@@ -243,13 +250,13 @@ fn missing(project: &mut Project) -> Result<Vec<MissingContract>, EngineError> {
 /// Keeps the tree as it is, for the subtask that begins with it; none outside git.
 fn keep_base(
     project: &Project,
-    request: &RequestId,
-    subtask: &SubtaskId,
+    place: &Place,
+    (request, subtask): (&RequestId, &SubtaskId),
 ) -> Result<Option<String>, EngineError> {
     let name = format!("{request}/{subtask}");
     let why = format!("{subtask} begins");
     let order = KeptContent { name: &name, why: &why, at: project.clock().now() };
-    Ok(keep_content(project.place(), &order)?)
+    Ok(keep_content(place, &order)?)
 }
 
 /// Takes up a design contract that is there, valid, and not the one that was sent back. Says whether one
@@ -262,13 +269,16 @@ fn take_up_design(project: &mut Project) -> Result<bool, EngineError> {
         return Ok(false);
     };
     let found = look::<waypost_model::document::contract::DesignContract>(project, &place)?;
-    if found.is_err() || state.design.as_ref() == Some(&contract) {
+    // A task that begins gets its work tree first.
+    let is_early = request.tree_step().is_some();
+    if is_early || found.is_err() || state.design.as_ref() == Some(&contract) {
         return Ok(false);
     }
     let mut open = state.subtasks.iter().filter(|(_, it)| it.status != Status::Completed);
     let base = match open.next() {
         Some((id, first)) if first.status == Status::Pending => {
-            keep_base(project, &request.id, id)?
+            let place = apart::place_of(project, &request, task)?;
+            keep_base(project, &place, (&request.id, id))?
         }
         _ => None,
     };

@@ -1,6 +1,6 @@
 //! What comes next in a session: who is called for what, with which files, or which command.
 
-use super::{fingerprint, is_here, look, place_of, planning, take_up_design};
+use super::{apart, fingerprint, is_here, look, place_of, planning, take_up_design};
 use crate::{contracts, error::EngineError, project::Project};
 use std::path::PathBuf;
 use waypost_model::{
@@ -9,8 +9,9 @@ use waypost_model::{
         contract::{ContractPlace, DesignBrief, Explored, TaskBreakdown, TestContract, TestResult},
         session::{GlobalPhase, SessionStatus, SubtaskPhase},
     },
+    layout,
     next::NextStep,
-    session::{Call, Hold, RequestState, Role, SubtaskState, gate::Gate},
+    session::{Call, Hold, RequestState, Role, SubtaskState, TreeStep, gate::Gate},
     time::Time,
 };
 
@@ -41,13 +42,15 @@ pub struct NextCall {
     pub task: String,
     /// The files that it reads.
     pub inputs: Vec<PathBuf>,
-    /// The contract that it writes; none: it writes code.
+    /// The contract or the report that it writes; none: it writes code.
     pub output: Option<PathBuf>,
-    /// The kind of that contract.
+    /// The kind of that contract; none: a report.
     pub kind: Option<Kind>,
     /// Not before.
     pub not_before: Option<Time>,
-    /// Why what it did before does not do.
+    /// The folder that it works in, where that is a work tree of its task.
+    pub folder: Option<PathBuf>,
+    /// Why what it did before does not do, or what a report has to confirm.
     pub faults: Vec<String>,
     /// What is given when it is done.
     pub then: NextStep,
@@ -131,6 +134,14 @@ fn discovery(project: &Project, request: &RequestState) -> Result<SessionNext, E
 }
 
 fn loop_step(project: &Project, request: &RequestState) -> Result<SessionNext, EngineError> {
+    if let Some(step) = request.tree_step() {
+        let why = match step {
+            TreeStep::Place(task) => format!("{task} gets its work tree"),
+            TreeStep::Join(task) => format!("the work of {task} is joined"),
+            TreeStep::Land | TreeStep::Close => format!("the work of {} is merged", request.id),
+        };
+        return Ok(command(NextStep::RunSession, &why));
+    }
     if let Some((task, state)) = request.in_design() {
         let faults = match look_at_design(project, request, task)? {
             Err(faults) => faults,
@@ -143,6 +154,11 @@ fn loop_step(project: &Project, request: &RequestState) -> Result<SessionNext, E
     let Some((task, subtask, state)) = request.at_work() else {
         return Ok(command(NextStep::ShowSession, "nothing is worked on"));
     };
+    if let Some(open) = &state.open {
+        let wanted = Call::Confirm(subtask.clone(), open.gate);
+        let call = call(project, request, wanted, open.points.clone())?;
+        return Ok(SessionNext::Call(vec![call]));
+    }
     let place = place_of(request, Some(task), Some(subtask));
     let is_judged = |gate: Gate, now: Option<String>| {
         state.looks.get(&gate).is_some_and(|look| look.contract == now)
@@ -224,10 +240,15 @@ fn call(
         Call::WriteTests(_) => (vec![brief, design], Some(Kind::TestContract), &of_subtask),
         Call::Implement(_) => (vec![brief, design, tests], None, &of_subtask),
         Call::Verify(_) => (vec![design, tests], Some(Kind::TestResult), &of_subtask),
+        Call::Confirm(..) => (vec![brief, design, tests], None, &of_subtask),
     };
-    let output = kind.map(|kind| at(kind, place)).transpose()?;
+    let output = match &call {
+        Call::Confirm(id, gate) => report_path(project, request, (id, *gate))?,
+        _ => kind.map(|kind| at(kind, place)).transpose()?,
+    };
     let then = match &call {
         Call::WriteTests(_) | Call::Implement(_) | Call::Verify(_) => NextStep::CheckGates,
+        Call::Confirm(..) => NextStep::ReportGates,
         _ => NextStep::NextOfSession,
     };
     let waits = [
@@ -235,7 +256,10 @@ fn call(
         subtask.as_ref().and_then(|id| request.subtask(id)?.not_before),
         request.not_before.filter(|_| call == Call::Plan),
     ];
+    let is_in_tree = !matches!(call, Call::Explore | Call::Plan | Call::Brief(_));
+    let task = task.filter(|_| is_in_tree);
     Ok(NextCall {
+        folder: task.and_then(|task| apart::folder_of(project, request, &task)),
         role: call.role(),
         task: told(request, &call),
         inputs,
@@ -246,6 +270,17 @@ fn call(
         then,
         call,
     })
+}
+
+/// Where a report on what a gate leaves open belongs: a report is about the work that was looked at, and about no other.
+fn report_path(
+    project: &Project,
+    request: &RequestState,
+    (id, gate): (&SubtaskId, Gate),
+) -> Result<Option<PathBuf>, EngineError> {
+    let Some(open) = request.subtask(id).and_then(|it| it.open.as_ref()) else { return Ok(None) };
+    let folder = contracts::session_folder(project)?.join(layout::session::REPORTS);
+    Ok(Some(folder.join(request.id.as_str()).join(format!("{id}-{gate}-{}.md", open.number))))
 }
 
 /// What an agent is to do, in a sentence.
@@ -266,5 +301,8 @@ fn told(request: &RequestState, call: &Call) -> String {
         Call::WriteTests(id) => format!("write the tests of {}", subtask_name(id)),
         Call::Implement(id) => format!("implement {} until its tests pass", subtask_name(id)),
         Call::Verify(id) => format!("run the tests of {} and say what they show", subtask_name(id)),
+        Call::Confirm(id, gate) => {
+            format!("find out what {gate} of {} leaves open, and report on it", subtask_name(id))
+        }
     }
 }

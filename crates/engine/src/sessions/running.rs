@@ -5,29 +5,31 @@
 //! it is forgotten when what came of it is in the journal. Gates are looked at in a thread of their own,
 //! because tests take long.
 
-use super::{GateCheck, GivenVerdicts, NextCall, SessionNext, check, next, plan};
+use super::{
+    GateCheck, GivenVerdicts, NextCall, SessionNext, apart,
+    apart::by_waypost,
+    called::{attempt, correction, message, report_fault},
+    check,
+    gates::check_confirmed,
+    next, plan,
+};
 use crate::{
     accounts,
     agent::{self, Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, Trouble},
-    context,
+    context, contracts,
     error::EngineError,
-    gate,
     guest::{Attended, Guest, Waits},
-    host,
-    ledger::MachineCommand,
+    host, mending,
     project::Project,
     threaded::Threaded,
-    validate::validate_file,
 };
-use std::{ffi::OsString, fmt::Write as _, io, path::Path};
+use std::{ffi::OsString, io, mem, path::Path};
 use waypost_agent::launch::Prompts;
 use waypost_model::{
     code::Code,
-    diagnostic::Severity,
-    document::{Kind, SubtaskId},
     next::NextStep,
-    run::ParkCause,
-    session::{AssumptionFate, Call, Command, RequestState},
+    run::{Isolation, ParkCause},
+    session::{AssumptionFate, Call, Command},
     time::Time,
 };
 
@@ -36,6 +38,8 @@ use waypost_model::{
 pub struct SessionRunOptions {
     /// In place of what is configured for roles; none: as configured.
     pub agent: Option<String>,
+    /// In place of what is configured for runs; none: as configured. A request that has begun stays where it is.
+    pub isolation: Option<Isolation>,
     /// The program that keeps children: `waypost keeper`.
     pub keeper: Vec<OsString>,
 }
@@ -57,6 +61,10 @@ pub(crate) struct SessionRun {
     options: SessionRunOptions,
     calls: Vec<Calling>,
     checking: Option<Checking>,
+    /// Work trees that are made, joined or landed.
+    merging: Option<Threaded<Result<Vec<String>, EngineError>>>,
+    /// Whether git of a process before this one was waited for.
+    has_merged: bool,
     /// Nothing is begun before.
     until: Option<Time>,
     ending: Option<SessionRunEnd>,
@@ -93,19 +101,36 @@ impl SessionRun {
     fn begin(
         project: &mut Project,
         options: SessionRunOptions,
-        onlooker: Box<dyn Onlooker + Send>,
+        mut onlooker: Box<dyn Onlooker + Send>,
     ) -> Result<Self, EngineError> {
         project.refuse_stale()?;
         super::is_here(project)?;
         if !matches!(next(project)?, SessionNext::Done) {
             project.session()?.find_request()?;
+            if let Some(told) = apart::decide(project, options.isolation)? {
+                onlooker.tell(&told);
+            }
+            mending::mend_if_idle(project)?;
+            apart::try_merges_again(project)?;
         }
-        let (calls, checking, until, ending) = (Vec::new(), None, None, None);
-        Ok(Self { options, calls, checking, until, ending, has_moved: false, onlooker })
+        let (calls, checking, merging) = (Vec::new(), None, None);
+        let (until, ending) = (None, None);
+        let (has_merged, has_moved) = (false, false);
+        Ok(Self {
+            options,
+            calls,
+            checking,
+            merging,
+            has_merged,
+            until,
+            ending,
+            has_moved,
+            onlooker,
+        })
     }
 
     fn is_idle(&self) -> bool {
-        self.calls.is_empty() && self.checking.is_none()
+        self.calls.is_empty() && self.checking.is_none() && self.merging.is_none()
     }
 
     /// Begins what comes next.
@@ -115,6 +140,9 @@ impl SessionRun {
             return Ok(());
         }
         self.until = None;
+        if apart::is_due(project)? {
+            return self.merge(project);
+        }
         match next(project)? {
             SessionNext::Call(calls) => {
                 let waits = |call: &NextCall| call.not_before.filter(|at| *at > now);
@@ -176,14 +204,41 @@ impl SessionRun {
         }
     }
 
-    /// Looks at the gates that are due, in a thread of its own with a project of its own.
+    /// Does what is due with work trees.
+    fn merge(&mut self, project: &Project) -> Result<(), EngineError> {
+        let is_first = !mem::replace(&mut self.has_merged, true);
+        self.merging = Some(apart_from(project, move |own| {
+            if is_first {
+                apart::wait_for_git(own)?;
+            }
+            apart::go_on(own, &mut io::sink())
+        })?);
+        self.has_moved = true;
+        Ok(())
+    }
+
+    /// Takes what came of it.
+    fn look_at_merges(&mut self) -> Result<(), EngineError> {
+        let Some(mut merging) = self.merging.take() else { return Ok(()) };
+        match merging.take()? {
+            None => self.merging = Some(merging),
+            Some(done) => {
+                self.has_moved = true;
+                done?.iter().for_each(|line| self.onlooker.tell(line));
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the gates that are due.
     fn check(&mut self, project: &Project, calling: Option<Calling>) -> Result<(), EngineError> {
-        let root = project.root().to_owned();
-        let (actor, environment) = (project.actor().clone(), project.caller.environment.clone());
-        let programs = project.setup.programs.clone();
-        let done = Threaded::begin(move || {
-            let mut own = Project::open_for(&root, actor, environment, &programs)?;
-            check(&mut own, None, None, &mut io::sink())
+        let report = calling.as_ref().and_then(|calling| match &calling.next.call {
+            Call::Confirm(id, gate) => Some((id.clone(), *gate, calling.next.output.clone()?)),
+            _ => None,
+        });
+        let done = apart_from(project, move |own| match &report {
+            Some((id, gate, path)) => check_confirmed(own, (id, *gate), path, &mut io::sink()),
+            None => check(own, None, None, &mut io::sink()),
         })?;
         self.checking = Some(Checking { done, calling });
         self.has_moved = true;
@@ -199,17 +254,24 @@ impl SessionRun {
         let prompt = project.configuration().values.roles.get(next.role.as_str());
         let prompt = prompt.map(|role| role.prompt.clone()).unwrap_or_default();
         let known = context::for_brief(project, next.role.as_str(), None);
-        let message = message(project.root(), (&request, &words), &next, &prompt) + &known;
+        let folder = next.folder.as_deref().unwrap_or_else(|| project.root());
+        let message = message(folder, (&request, &words), &next, &prompt) + &known;
+        make_room(&next)?;
         let again = "Go on with what you were asked to do; what you have done is still there.";
         let order = JobOrder {
             name: format!("session-{words}"),
-            key: format!("{} {} {attempt}", request.id, request.since.millis()),
+            key: format!("{} {} {attempt}{}", request.id, request.since.millis(), about(&next)),
             access: agent.access(),
             prompts: Prompts::Refused,
             agent,
             hook: HookSource::Given,
             schema: None,
-            folder: None,
+            folder: next.folder.clone(),
+            // Contracts are in the repository's own work tree.
+            more_folders: match &next.folder {
+                Some(_) => vec![contracts::session_folder(project)?],
+                None => Vec::new(),
+            },
             environment: None,
             secrets: Vec::new(),
             attempt,
@@ -239,7 +301,7 @@ impl SessionRun {
 
     /// Looks at every agent once.
     fn look(&mut self, project: &mut Project) -> Result<(), EngineError> {
-        for mut calling in std::mem::take(&mut self.calls) {
+        for mut calling in mem::take(&mut self.calls) {
             let Calling { next, job, is_corrected } = &mut calling;
             let end = job.attend_alone(project, self.onlooker.as_mut(), &mut |_| {
                 if *is_corrected {
@@ -279,6 +341,12 @@ impl SessionRun {
             Some(Trouble::Failed { text, .. }) => self.failed(project, &calling, &text),
             // It is not forgotten: the next time it is found to be over, and what it did is taken then.
             None if self.ending.is_some() => Ok(()),
+            None if calling.next.then == NextStep::ReportGates => {
+                match report_fault(&calling.next) {
+                    Some(fault) => self.failed(project, &calling, &fault),
+                    None => self.check(project, Some(calling)),
+                }
+            }
             None if calling.next.then == NextStep::CheckGates => self.check(project, Some(calling)),
             None => self.take(project, &calling),
         }
@@ -339,7 +407,9 @@ impl SessionRun {
                 self.until = request.and_then(|it| it.at_work()?.2.not_before);
                 Ok(())
             }
-            Code::ProofMissing | Code::PersonNeeded => {
+            // What it leaves open is found out by another agent.
+            Code::ProofMissing => calling.map_or(Ok(()), |calling| calling.job.forget(project)),
+            Code::PersonNeeded => {
                 self.end(SessionRunEnd::Waits(rejected.message));
                 Ok(())
             }
@@ -372,120 +442,34 @@ impl SessionRun {
     }
 }
 
-fn by_waypost(project: &mut Project, command: Command) -> Result<(), EngineError> {
-    gate::by_waypost(project, &[MachineCommand::session(command)])
+/// Does something that takes long in a thread of its own, with a project of its own.
+fn apart_from<T: Send + 'static>(
+    project: &Project,
+    work: impl FnOnce(&mut Project) -> Result<T, EngineError> + Send + 'static,
+) -> Result<Threaded<Result<T, EngineError>>, EngineError> {
+    let root = project.root().to_owned();
+    let (actor, environment) = (project.actor().clone(), project.caller.environment.clone());
+    let programs = project.setup.programs.clone();
+    Threaded::begin(move || {
+        let mut own = Project::open_for(&root, actor, environment, &programs)?;
+        work(&mut own)
+    })
 }
 
-/// Which try a call is: what has failed since the last one that came to something.
-fn attempt(request: &RequestState, call: &Call) -> u32 {
-    let of_call = request.call_clock(call).failures;
-    let redesigns = |subtask: &SubtaskId| {
-        let owner = request.owner(subtask).and_then(|owner| request.tasks.get(owner));
-        owner.map_or(0, |task| task.redesigns)
-    };
-    let before = match call {
-        Call::Explore | Call::Brief(_) => 0,
-        Call::Plan => request.plans_wrong,
-        Call::Design(task) => request.tasks.get(task).map_or(0, |task| task.redesigns),
-        Call::WriteTests(id) | Call::Implement(id) | Call::Verify(id) => {
-            let tries = request.subtask(id).map(|subtask| {
-                let tries = &subtask.tries;
-                tries.gates.values().sum::<u32>() + tries.test_runs + tries.test_rewrites
-            });
-            tries.unwrap_or(0) + redesigns(id)
-        }
-    };
-    1 + of_call + before
+/// What a report is about, which is part of what its job is about.
+fn about(next: &NextCall) -> String {
+    let name = next.output.as_ref().filter(|_| next.kind.is_none());
+    let name = name.and_then(|path| path.file_name()).map(|name| name.to_string_lossy());
+    name.map(|name| format!(" {name}")).unwrap_or_default()
 }
 
-/// What an agent is told whose contract is missing or not valid.
-fn correction(next: &NextCall) -> Option<String> {
-    let (output, kind) = (next.output.as_ref()?, next.kind?);
-    let shown = output.display();
-    let Ok(validity) = validate_file(output, Some(kind)) else {
-        return Some(format!("{shown} is not there. Write it."));
-    };
-    if validity.is_valid() {
-        return None;
+/// Makes the folder of a report: an agent has a file to write, not folders to make.
+fn make_room(next: &NextCall) -> Result<(), EngineError> {
+    let report = next.output.as_ref().filter(|_| next.kind.is_none());
+    match report.and_then(|path| path.parent()) {
+        Some(folder) => Ok(waypost_store::file::make_private_folder(folder)?),
+        None => Ok(()),
     }
-    let mut text = format!("{shown} is not valid. Correct it:\n");
-    let is_error = |it: &&waypost_model::diagnostic::Diagnostic| it.severity == Severity::Error;
-    for finding in validity.file.diagnostics.iter().filter(is_error).take(20) {
-        let at = finding.place.map(|at| format!("{}:{}: ", at.line, at.column)).unwrap_or_default();
-        let _infallible = writeln!(text, "- {at}{}", finding.message);
-    }
-    Some(text)
-}
-
-/// The message to an agent.
-fn message(
-    root: &Path,
-    (request, words): (&RequestState, &str),
-    next: &NextCall,
-    prompt: &str,
-) -> String {
-    let mut text = format!(
-        "TASK_ID: {words}\n\nYou are the {} of a session in {}. The request {} is: {}\n\n# {words}: {}\n\n",
-        next.role,
-        root.display(),
-        request.id,
-        request.text,
-        next.task
-    );
-    if !next.inputs.is_empty() {
-        text.push_str("Read first:\n");
-    }
-    for input in &next.inputs {
-        let _infallible = writeln!(text, "- {}", input.display());
-    }
-    match (&next.output, next.kind) {
-        (Some(output), Some(kind)) => {
-            let _infallible = write!(text, "{}", contract_told(request, next, output, kind));
-        }
-        _ => text.push_str(
-            "\nChange what the brief and the design cover, and nothing else. Leave the tests as they are. \
-             Waypost looks at scope, layers and tests itself when you have ended.\n",
-        ),
-    }
-    if !next.faults.is_empty() {
-        text.push_str("\nWhat was there before does not do:\n");
-    }
-    for fault in &next.faults {
-        let _infallible = writeln!(text, "- {fault}");
-    }
-    if !prompt.trim().is_empty() {
-        let _infallible = writeln!(text, "\n{}", prompt.trim());
-    }
-    let _infallible = writeln!(
-        text,
-        "\nWhen it is done, end your last message with one sentence on what you did and, on a line of its \
-         own:\n\nDONE:{words}\n"
-    );
-    text
-}
-
-fn contract_told(request: &RequestState, next: &NextCall, output: &Path, kind: Kind) -> String {
-    let mut ids = format!("request_id: {}", request.id);
-    if let Some(task) = next.call.task().cloned().or_else(|| next.call.subtask()?.task()) {
-        let _infallible = write!(ids, ", task_id: {task}");
-    }
-    if let Some(subtask) = next.call.subtask() {
-        let _infallible = write!(ids, ", subtask_id: {subtask}");
-    }
-    let more = match &next.call {
-        Call::WriteTests(_) => {
-            "Write the tests themselves, too, into the file that test_file_path names. "
-        }
-        Call::Verify(_) => "Run the tests, and change no file but this one. ",
-        _ => "",
-    };
-    format!(
-        "\n{more}Write {}: a YAML document with {ids}, version: 1, created_at and created_by: {}. `waypost \
-         schema {}` prints its schema; a field that is not in there is refused.\n",
-        output.display(),
-        next.role,
-        kind.name()
-    )
 }
 
 impl Guest for SessionRun {
@@ -495,6 +479,9 @@ impl Guest for SessionRun {
         self.calls.iter().for_each(|calling| calling.job.waits(waits));
         if let Some(checking) = &self.checking {
             checking.done.waits(waits);
+        }
+        if let Some(merging) = &self.merging {
+            merging.waits(waits);
         }
         if let Some(until) = self.until {
             waits.until(until);
@@ -526,6 +513,7 @@ impl Guest for SessionRun {
             }
             self.look(project)?;
             self.look_at_gates(project)?;
+            self.look_at_merges()?;
             if !self.has_moved {
                 return Ok(Attended::GoesOn);
             }

@@ -141,7 +141,17 @@ fn of_request(request: &RequestState) -> Vec<SessionReason> {
         }
         (SessionStatus::Active, _) => match request.current() {
             Some((id, task)) => of_task(request, id, task),
-            None => vec![draft("nothing holds it".into(), &["planned"], None)],
+            None => {
+                let mut drafts = held(request, &id);
+                let merging = request.trees.is_some().then_some(NextStep::RunSession);
+                let text = match &request.trees {
+                    Some(trees) => format!("its work is to be merged into {}", trees.target),
+                    None => "nothing holds it".to_owned(),
+                };
+                let kinds = &["request_landed", "task_joined", "planned"];
+                drafts.push(draft(text, kinds, merging));
+                drafts
+            }
         },
     }
 }
@@ -151,7 +161,7 @@ fn held(request: &RequestState, id: &str) -> Vec<SessionReason> {
     let draft = |held: &waypost_model::session::HeldUp| SessionReason {
         text: format!("{} waits for a person: {}", held.hold, held.why),
         id: id.to_owned(),
-        kinds: &["escalated", "gate_failed", "plan_sent_back"],
+        kinds: &["escalated", "gate_failed", "plan_sent_back", "task_joined"],
         next: Some(NextStep::ShowInbox),
     };
     request.held.iter().map(draft).collect()
@@ -179,10 +189,18 @@ fn of_task(
             };
             vec![planned]
         }
+        (Status::InProgress, _) if task.is_done() => {
+            let mut drafts = held(request, id.as_str());
+            let (text, next) = ("its work is to be joined", Some(NextStep::RunSession));
+            drafts.extend(draft(text.into(), &["subtask_completed"], next));
+            drafts.extend(in_tree(request, id));
+            drafts
+        }
         (Status::InProgress, None) => {
             let mut drafts = held(request, id.as_str());
             let kinds = &["task_begun", "design_reopened", "design_lost"];
             drafts.extend(draft("it is in design".into(), kinds, Some(NextStep::NextOfSession)));
+            drafts.extend(in_tree(request, id));
             drafts
         }
         (Status::InProgress, Some(subtask)) => match task.subtasks.get(subtask) {
@@ -190,6 +208,12 @@ fn of_task(
             None => Vec::new(),
         },
     }
+}
+
+/// Where a task is worked on, if that is a tree of its own.
+fn in_tree(request: &RequestState, id: &SessionTaskId) -> Option<SessionReason> {
+    let text = format!("it is worked on in {}", request.open_tree(id)?);
+    Some(SessionReason { text, id: id.to_string(), kinds: &["task_placed"], next: None })
 }
 
 fn of_subtask(
@@ -226,6 +250,11 @@ fn of_subtask(
     };
     let kinds = &["phase_moved", "subtask_begun", "subtask_resumed", "tests_lost"];
     drafts.push(draft(text.into(), kinds, Some(next)));
+    drafts.extend(request.owner(id).and_then(|task| in_tree(request, task)));
+    for point in subtask.open.iter().flat_map(|open| &open.points) {
+        let text = format!("a report has to confirm: {point}");
+        drafts.push(draft(text, &["gate_left_open"], Some(NextStep::ReportGates)));
+    }
     for fault in &subtask.faults {
         let text = format!("a gate did not hold: {fault}");
         drafts.push(draft(text, &["gate_failed"], Some(NextStep::CheckGates)));

@@ -61,6 +61,7 @@ pub(super) fn request(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> T
 }
 
 pub(super) fn next(visit: &mut Visit<'_>, _arguments: Map<String, Value>) -> ToolAnswer {
+    sessions::bring_on(&mut visit.project, &mut io::sink())?;
     let next = sessions::next(&mut visit.project)?;
     object(&Enveloped::new(&SessionNextReport::of(&next)))
 }
@@ -79,5 +80,6 @@ pub(super) fn check(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> Too
     let report: Option<PathBuf> = input.report.map(|file| visit.project.root().join(file));
     let project = &mut visit.project;
     let checked = sessions::check(project, subtask.as_ref(), report.as_deref(), &mut io::sink())?;
+    sessions::bring_on(project, &mut io::sink())?;
     object(&Enveloped::new(&SessionGatesReport::from(&checked)))
 }

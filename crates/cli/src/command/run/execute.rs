@@ -126,10 +126,20 @@ pub(crate) struct ExecuteArgs {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum IsolationWord {
+pub(crate) enum IsolationWord {
     None,
     Phase,
     Task,
+}
+
+impl From<IsolationWord> for Isolation {
+    fn from(word: IsolationWord) -> Self {
+        match word {
+            IsolationWord::None => Self::None,
+            IsolationWord::Phase => Self::Phase,
+            IsolationWord::Task => Self::Task,
+        }
+    }
 }
 
 /// Dollars in cents.
@@ -174,11 +184,7 @@ impl ExecuteArgs {
     }
 
     fn isolation(&self) -> Option<Isolation> {
-        self.isolation.map(|word| match word {
-            IsolationWord::None => Isolation::None,
-            IsolationWord::Phase => Isolation::Phase,
-            IsolationWord::Task => Isolation::Task,
-        })
+        self.isolation.map(Isolation::from)
     }
 
     /// How far it goes by itself.

@@ -105,6 +105,9 @@ fn check(context: &Context, project: &mut Project, args: &CheckArgs) -> Result<E
         }
     };
     super::super::say_notices(context, project);
+    for line in sessions::bring_on(project, &mut io::stderr())? {
+        context.out.note(line);
+    }
     if context.out.json {
         context.out.json(&SessionGatesReport::from(&checked))?;
     } else {
@@ -151,5 +154,8 @@ fn override_gate(
             .hint("GATE-1, GATE-2, GATE-3 or GATE-4")
     })?;
     sessions::override_gate(project, subtask.as_ref(), gate, &args.reason)?;
+    for line in sessions::bring_on(project, &mut io::stderr())? {
+        context.out.note(line);
+    }
     tell(context, project)
 }

@@ -7,7 +7,7 @@ use crate::{
     output::{BOLD, DIM, GREEN, RED, YELLOW, styled},
     spelling,
 };
-use std::{fmt::Write as _, path::Path, process::ExitCode};
+use std::{fmt::Write as _, io, path::Path, process::ExitCode};
 use waypost_engine::{
     Project,
     sessions::{self, GivenVerdicts, NextCall, PlanOutcome, SessionNext},
@@ -78,6 +78,9 @@ fn text_of(outcome: &PlanOutcome) -> String {
 }
 
 pub(super) fn next(context: &Context, project: &mut Project) -> Result<(), CliError> {
+    for line in sessions::bring_on(project, &mut io::stderr())? {
+        context.out.note(line);
+    }
     let next = sessions::next(project)?;
     if context.out.json {
         return Ok(context.out.json(&SessionNextReport::of(&next))?);
@@ -106,6 +109,9 @@ pub(super) fn next(context: &Context, project: &mut Project) -> Result<(), CliEr
 fn call_text(call: &NextCall, root: &Path) -> String {
     let shown = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();
     let mut text = format!("{}  {}\n", styled(BOLD, call.role), call.task);
+    if let Some(folder) = &call.folder {
+        let _infallible = writeln!(text, "  in      {}", shown(folder));
+    }
     for input in &call.inputs {
         let _infallible = writeln!(text, "  reads   {}", shown(input));
     }

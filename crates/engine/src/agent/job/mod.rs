@@ -98,6 +98,8 @@ pub(crate) struct JobOrder {
     pub(crate) schema: Option<String>,
     /// Where it works, if not in the project whose job it is.
     pub(crate) folder: Option<PathBuf>,
+    /// Folders that are open to it beside that.
+    pub(crate) more_folders: Vec<PathBuf>,
     /// What its program gets beside what every child does, in place of the usual.
     pub(crate) environment: Option<Vec<(String, String)>>,
     /// What is taken out of its output, beside what its environment holds.
@@ -481,11 +483,14 @@ impl Job {
             HookSource::Given => init::hook_program()?,
             HookSource::Settings => Vec::new(),
         };
-        // Its own project is open to an agent that works in another one.
-        let own = self.order.folder.as_ref().map(|_| project.root().to_string_lossy());
         let order = Order {
             task: message,
-            more_folders: own.into_iter().map(Into::into).collect(),
+            more_folders: self
+                .order
+                .more_folders
+                .iter()
+                .map(|it| it.to_string_lossy().into())
+                .collect(),
             access: *access,
             prompts: if agent.adapter.can_ask() { *prompts } else { Prompts::Refused },
             schema: schema.clone(),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::execute::workplace::Site;
 use std::{collections::BTreeSet, fmt::Write as _, rc::Rc};
-use waypost_git::{PhaseBranch, Stamp};
+use waypost_git::{BranchKind, PhaseBranch, Stamp};
 use waypost_model::run::{Failure, ParkCause};
 use waypost_proc::Limits;
 
@@ -32,7 +32,7 @@ const STAGES: [Stage; 10] = [
 
 fn phase() -> PhaseBranch {
     let (name, target) = ("worktree/phase-1".to_owned(), "main".to_owned());
-    PhaseBranch { number: 1, name, target, is_shared: false }
+    PhaseBranch { kind: BranchKind::Phase, number: 1, name, target, is_shared: false }
 }
 
 fn workplaces() -> [(&'static str, Workplace); 3] {

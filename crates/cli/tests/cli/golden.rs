@@ -1,4 +1,4 @@
-//! What an earlier version began and did not finish goes on: a run, agents' jobs, the memory's tasks.
+//! What an earlier version began and did not finish goes on: a run, agents' jobs, the memory's tasks, a session.
 //!
 //! `tests/golden/journal-run-v4.db` is a journal as events of format 4 were first written: T1.1 and T1.2 are
 //! completed, T1.2 after a retry whose wake-up is still in the outbox, and T1.3 was being worked on
@@ -12,6 +12,9 @@
 //! `tests/golden/journal-memory-v1.db` has events of the memory as they were first written: one task that succeeded,
 //! one that was cancelled, `Cart` with a completed step and one that is escalated into the inbox, `Pay`
 //! that waits, two notes and two documents.
+//!
+//! `tests/golden/journal-session-v1.db` has events of a session as they were first written: the plan of R1 was sent back
+//! once, and T1-S1 is in implementation after GATE-1 had failed once.
 
 use crate::{
     harness::{BINARY, Project, USER_CONFIG},
@@ -52,6 +55,7 @@ fn put(project: &Project, name: &str) {
         "6a4ecec970dc8e31cc1912be5fd16969",
         "31e5ca90b01d30c66c4f21a144922d09",
         "4bf938af49b6fe861e2bd2c191be6328",
+        "00d3a6f0e820b95a610304eed7aebd90",
     ] {
         let entry = format!(r#"{{"version":1,"path":"/elsewhere","journal_id":"{id}"}}"#);
         project.write(&format!("../home/.local/state/waypost/projects/{id}.json"), &entry);
@@ -212,4 +216,51 @@ fn a_memory_kept_by_an_earlier_version_goes_on() {
     }
     assert_eq!(project.json("memory show")["state"]["current_task"]["name"], "Pay");
     assert_eq!(project.json("memory stats")["success"], 2);
+}
+
+#[test]
+fn a_session_begun_by_an_earlier_version_goes_on() {
+    let project = Project::plain();
+    project.write("waypost.toml", "[session]\ntest_command = \"sh test.sh\"\n");
+    project.write("test.sh", "test -e done\n");
+    project.write("done", "");
+    put(&project, "journal-session-v1.db");
+    // It was begun elsewhere, and its folder came along.
+    let here = project.json("session status")["folder"].as_str().unwrap().to_owned();
+    let old = Path::new(&here).with_file_name("65a4765a");
+    let contract = |name: &str, text: &str| {
+        let head = "version: 1\nrequest_id: R1\ncreated_at: \"2026-11-17T10:00:00Z\"\n";
+        let path = old.join("contracts/R1").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{head}{text}")).unwrap();
+    };
+    contract(
+        "T1/design-brief.yaml",
+        "task_id: T1\ncreated_by: orchestrator\nscope_in: [\"**\"]\nscope_out: []\n",
+    );
+    let design = "task_id: T1\ncreated_by: architect\ninvariants: []\ninterfaces: []\nboundaries: []\nfile_refs: []\n";
+    contract("T1/design-contract.yaml", design);
+    let tests = "task_id: T1\nsubtask_id: T1-S1\ncreated_by: qa-engineer\nsubtask_name: x\ntest_cases:\n  \
+                 - {id: TC-1, name: counts, category: happy_path}\ntest_file_path: test.sh\n";
+    contract("T1/T1-S1/test-contract.yaml", tests);
+    let result = "task_id: T1\nsubtask_id: T1-S1\ncreated_by: qa-engineer\nexecution:\n  result: pass\nsummary:\n  \
+                  total: 1\n  passed: 1\n  failed: 0\nfailed_tests: []\nrecommendation:\n  action: complete\n";
+    contract("T1/T1-S1/test-result.yaml", result);
+    project.must("session relocate");
+    let status = project.json("session status");
+    let subtask = &status["state"]["tasks"]["T1"]["subtasks"]["T1-S1"];
+    assert_eq!(
+        (&subtask["phase"], &subtask["gates"]["GATE-1"]),
+        (&json!("implementation"), &json!("passed"))
+    );
+    // Outside git it cannot be told what has changed: what is left open is noted in the new format.
+    assert_eq!(project.run("session gate check").code, 3);
+    let log = project.log();
+    assert_eq!(log.last().unwrap()["kind"], "gate_left_open");
+    assert_eq!(project.json("session next")["calls"][0]["call"], "confirm/T1-S1/GATE-3");
+    project.write("report.md", "Blocking: 0\n");
+    project.must("session gate check --report report.md");
+    project.must("session gate check");
+    let status = project.json("session status");
+    assert_eq!(status["state"]["request"]["global_phase"], "complete", "{status}");
 }

@@ -1,6 +1,7 @@
 //! `waypost session`: its commands, its gates on a real repository, edits of its files, damage, a project
 //! that was moved. `docs/session.md` tells the same.
 
+mod apart;
 mod commands;
 mod damage;
 mod edits;

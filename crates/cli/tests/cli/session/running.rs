@@ -9,7 +9,7 @@ use serde_json::json;
 use std::fs;
 
 /// A plan of one task with one subtask, with these assumptions.
-fn small_plan(assumption: &str) -> String {
+pub(super) fn small_plan(assumption: &str) -> String {
     format!(
         "{HEAD}created_by: planner\noriginal_request: count what is in the cart\nobjective: count\n\
          tasks:\n  - id: T1\n    name: cart\n    subtasks:\n      - id: T1-S1\n        name: add\n\
@@ -17,15 +17,26 @@ fn small_plan(assumption: &str) -> String {
     )
 }
 
-/// Writes a contract, and is done.
-fn contract(project: &Project, name: &str, text: &str) -> Value {
-    let path = file(project, &format!("contracts/R1/{name}"));
-    json!({"steps": [{"write": {"file": path, "text": text}}, {"done": "wrote it"}]})
+/// The command by which an agent writes a file of the session, wherever it works.
+pub(super) fn puts(project: &Project, name: &str, text: &str) -> String {
+    let number = fs::read_dir(project.base()).unwrap().count();
+    let (source, target) =
+        (project.base().join(format!("given-{number}")), folder(project).join(name));
+    fs::write(&source, text).unwrap();
+    let above = target.parent().unwrap().display();
+    format!("mkdir -p {above} && cp {} {}", source.display(), target.display())
 }
 
-fn test_result() -> String {
+/// Writes a contract, and is done.
+pub(super) fn contract(project: &Project, name: &str, text: &str) -> Value {
+    let command = puts(project, &format!("contracts/R1/{name}"), text);
+    json!({"steps": [{"run": command}, {"done": "wrote it"}]})
+}
+
+pub(super) fn test_result(id: &str) -> String {
+    let task = id.split('-').next().unwrap();
     format!(
-        "{HEAD}task_id: T1\nsubtask_id: T1-S1\ncreated_by: qa-engineer\nexecution:\n  result: pass\n\
+        "{HEAD}task_id: {task}\nsubtask_id: {id}\ncreated_by: qa-engineer\nexecution:\n  result: pass\n\
          summary:\n  total: 1\n  passed: 1\n  failed: 0\nfailed_tests: []\nrecommendation:\n  \
          action: complete\n"
     )
@@ -33,7 +44,11 @@ fn test_result() -> String {
 
 /// What agents do in each role, where everything goes well.
 fn script(project: &Project) -> Value {
-    let tests = file(project, "contracts/R1/T1/T1-S1/test-contract.yaml");
+    let tests = puts(
+        project,
+        "contracts/R1/T1/T1-S1/test-contract.yaml",
+        &test_contract("T1-S1", "happy_path"),
+    );
     json!({
         "explore": [contract(project, "explored.yaml", &explored())],
         "plan": [contract(project, "task-breakdown.yaml", &small_plan("src/cart.sh has the cart"))],
@@ -41,19 +56,19 @@ fn script(project: &Project) -> Value {
         "design-T1": [contract(project, "T1/design-contract.yaml", &design("T1", 1))],
         "tests-T1-S1": [{"steps": [
             {"write": {"file": test_file("T1-S1"), "text": ". ./src/t1_s1.sh && t1_s1\n"}},
-            {"write": {"file": tests, "text": test_contract("T1-S1", "happy_path")}},
+            {"run": tests},
             {"done": "wrote them"},
         ]}],
         "implement-T1-S1": [{"steps": [
             {"write": {"file": "src/t1_s1.sh", "text": "t1_s1() { return 0; }\n"}},
             {"done": "did it"},
         ]}],
-        "verify-T1-S1": [contract(project, "T1/T1-S1/test-result.yaml", &test_result())],
+        "verify-T1-S1": [contract(project, "T1/T1-S1/test-result.yaml", &test_result("T1-S1"))],
     })
 }
 
 /// A request with agents that follow a script.
-fn with_agents(change: impl FnOnce(&Project, &mut Value)) -> Project {
+pub(super) fn with_agents(change: impl FnOnce(&Project, &mut Value)) -> Project {
     let project = requested();
     let mut tasks = script(&project);
     change(&project, &mut tasks);
@@ -97,7 +112,8 @@ fn contracts(project: &Project) -> Vec<PathBuf> {
 
 /// Everything is done: six contracts, four gates, each judged once.
 #[track_caller]
-fn is_complete(project: &Project) {
+pub(super) fn is_complete(project: &Project) {
+    apart::is_merged(project);
     assert_eq!(state(project)["request"]["global_phase"], "complete", "{}", state(project));
     assert_eq!(contracts(project).len(), 6, "{:?}", contracts(project));
     let passed: Vec<Value> = events(project, "gate_passed");
@@ -132,11 +148,11 @@ fn a_wrong_plan_and_a_bad_contract_come_back_to_their_agents() {
             contract(project, "task-breakdown.yaml", &small_plan("src/cart.sh has the cart"));
         tasks["plan"] = json!([wrong, right]);
         // Told that it is not valid, the agent corrects it in the same conversation.
-        let path = file(project, "contracts/R1/T1/design-contract.yaml");
+        let name = "contracts/R1/T1/design-contract.yaml";
         let steps = json!([
-            {"write": {"file": path, "text": "version: 1\nmood: good\n"}},
+            {"run": puts(project, name, "version: 1\nmood: good\n")},
             {"turn_end": true},
-            {"write": {"file": path, "text": design("T1", 1)}},
+            {"run": puts(project, name, &design("T1", 1))},
             {"done": "corrected"},
         ]);
         tasks["design-T1"] = json!([{"steps": steps}]);
@@ -189,6 +205,10 @@ fn killed_at_every_step_it_comes_to_the_same_end() {
             break;
         }
     }
-    assert!(kills >= 4, "{kills}");
+    assert!(kills >= 6, "{kills}");
     is_complete(&project);
+    for kind in ["set_apart", "task_placed", "task_joined", "request_landed", "trees_closed"] {
+        assert_eq!(events(&project, kind).len(), 1, "{kind}");
+    }
+    assert!(crate::execute::keepers(&project).is_empty());
 }

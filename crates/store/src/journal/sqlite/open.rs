@@ -35,6 +35,9 @@ const LOG_SIZE_KEPT: u64 = 16 << 20;
 /// A log up to this size is left behind at closing: writing it back costs four syncs, and reading
 /// it at the next opening costs a quarter of a millisecond.
 const LOG_SIZE_LEFT: u64 = 256 << 10;
+/// What a connection may keep of the journal in memory: the ends of its tables, which is where it is written
+/// and read, take a tenth of that. All else would only fill up in a host that lives for long.
+const CACHE_KB: u32 = 1_000;
 /// All statements of a session stay prepared.
 const STATEMENTS_KEPT: usize = 64;
 
@@ -236,13 +239,14 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
     // Without it a kept statement is planned again whenever it is given another value.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(failed)?;
     refuse_cut(&db, path)?;
-    db.execute_batch(
+    db.execute_batch(&format!(
         "PRAGMA synchronous = FULL;
          PRAGMA foreign_keys = ON;
          PRAGMA mmap_size = 0;
+         PRAGMA cache_size = -{CACHE_KB};
          PRAGMA trusted_schema = OFF;
          PRAGMA cell_size_check = ON;",
-    )
+    ))
     .map_err(failed)?;
     Ok(db)
 }

@@ -1,6 +1,6 @@
 //! A long run at one task a second in work trees: does anything grow that should not?
 //!
-//! Samples the engine's memory (its share, Pss), its open files, and what the repository and the
+//! Samples the engine's memory (what it has for itself), its open files, and what the repository and the
 //! journal's folder take. Every task leaves a commit and some entries in the journal, so the disk
 //! grows with what was done; what counts is by how much for each task. The first third is not judged:
 //! caches fill, and retention begins only when there is something to delete.
@@ -176,7 +176,7 @@ impl Site {
         let log = state.join("journal.db-wal").metadata().map_or(0, |found| found.blocks() * 512);
         let (all, own) = (size(&git), size(&state));
         let (repository, own) = (all.saturating_sub(own), own.saturating_sub(log));
-        let values = [pss(engine)?, u64::try_from(files)?, repository, own];
+        let values = [own_memory(engine)?, u64::try_from(files)?, repository, own];
         Ok(Sample { seconds, tasks: self.completed(), loose, packs, log, values })
     }
 
@@ -189,13 +189,19 @@ impl Site {
     }
 }
 
-/// The engine's share of the memory that it uses.
-fn pss(process: u32) -> Result<u64> {
+/// The memory that a process has for itself. Pages of its program are not counted: the system brings
+/// them in when they are first used and takes them away as it likes, so that they would look like a leak.
+fn own_memory(process: u32) -> Result<u64> {
     let path = format!("/proc/{process}/smaps_rollup");
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kilobytes.map(|it| it << 10).with_context(|| format!("{path} tells no Pss"))
+    own_bytes(&text).with_context(|| format!("{path} tells no Pss"))
+}
+
+/// What `smaps_rollup` says; older systems tell only all of it.
+fn own_bytes(text: &str) -> Option<u64> {
+    let find = |label: &str| text.lines().find_map(|line| line.strip_prefix(label));
+    let line = find("Pss_Anon:").or_else(|| find("Pss:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? << 10)
 }
 
 fn is_pack(path: &Path) -> bool {
@@ -278,6 +284,14 @@ mod tests {
     fn words(samples: &[Sample]) -> Vec<String> {
         let first = |line: String| line.split(' ').next().unwrap().to_owned();
         verdicts(samples).into_iter().map(first).collect()
+    }
+
+    #[test]
+    fn pages_of_the_program_are_not_its_own_memory() {
+        let text = "Rss: 90 kB\nPss: 30 kB\nPss_Anon: 10 kB\nPss_File: 20 kB\n";
+        assert_eq!(own_bytes(text), Some(10 << 10));
+        assert_eq!(own_bytes("Rss: 90 kB\nPss:  30 kB\n"), Some(30 << 10));
+        assert_eq!(own_bytes("Rss: 90 kB\n"), None);
     }
 
     #[test]

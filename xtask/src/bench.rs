@@ -132,7 +132,7 @@ impl Bench {
 
     fn measure(&self, effort: Effort) -> Result<Vec<Measurement>> {
         let line = match self.name {
-            "cli" | "hook" | "run" | "trees" if effort == Effort::Full => {
+            "agents" | "cli" | "hook" | "run" | "tasks" | "trees" if effort == Effort::Full => {
                 let programs = target().join("bench/programs");
                 dist::install(&programs)?;
                 let programs = programs.display().to_string();

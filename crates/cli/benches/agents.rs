@@ -4,8 +4,9 @@
 //!
 //! Prints one JSON object per measurement on stdout and all else on stderr. The agents are scripted ones,
 //! which say nothing for ten minutes, as a real one that waits for its model. The memory is what each process has for
-//! itself alone (`Pss`), so that what they share counts once. `WAYPOST_BENCH_QUICK=1` makes it
-//! small enough to see that it works.
+//! itself alone (`Pss`), so that what they share counts once. `WAYPOST_BENCH_PROGRAMS` names the folder of the
+//! programs as `cargo xtask dist` builds them; `WAYPOST_BENCH_QUICK=1` makes it small enough to see that it works.
+//! `-- many` measures only many agents at work.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -19,7 +20,7 @@ use std::{
     env,
     fmt::Write as _,
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -38,6 +39,7 @@ fn main() {
         if is_quick { (&[2, 4], Duration::from_secs(1)) } else { (&[1, 200, 1_000], WATCHED) };
     let (working, asking) = if is_quick { (4, 12) } else { (500, 2_000) };
     at_work_and_waiting(working, asking);
+    let counts = if env::args().any(|word| word == "many") { &[] } else { counts };
     for count in counts {
         let site = Site::begin(*count, 0);
         let start = Instant::now();
@@ -116,7 +118,7 @@ impl Site {
             "[run]\nmax_agents = {count}\n[agents.alice]\nadapter = \"claude\"\ncommand = [\"{}\", \
              \"sim\", \"agent\", \"--speak\", \"claude\", \"--script\", \"{}\", \"--sessions\", \
              \"{}\", \"--\"]\n",
-            env!("CARGO_BIN_EXE_waypost"),
+            waypost().display(),
             site.home.path().join("script.json").display(),
             site.home.path().join("sessions").display()
         );
@@ -136,8 +138,8 @@ impl Site {
 
     /// A host that may open as many files as a shell has by default, and cannot raise that.
     fn start_with_few_files(&self) -> Child {
-        let mut command = self.command("sh");
-        command.args(["-c", "ulimit -n 1024; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_waypost")]);
+        let mut command = self.command("sh".as_ref());
+        command.args(["-c", "ulimit -n 1024; exec \"$@\"", "sh"]).arg(waypost());
         command.args(["run", "--quiet", "--no-budget", "--max-parallel", "0"]).spawn().unwrap()
     }
 
@@ -150,12 +152,12 @@ impl Site {
     }
 
     fn waypost(&self, line: &[&str]) -> Command {
-        let mut command = self.command(env!("CARGO_BIN_EXE_waypost"));
+        let mut command = self.command(&waypost());
         command.args(line);
         command
     }
 
-    fn command(&self, program: &str) -> Command {
+    fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.folder.path()).env("HOME", self.home.path());
         command.env("WAYPOST_RUN_ISOLATION", "none");
@@ -206,6 +208,13 @@ impl Site {
         }
         (keepers, agents)
     }
+}
+
+/// Where our program is: as it was built for this, or the one beside this benchmark.
+fn waypost() -> PathBuf {
+    let folder = env::var_os("WAYPOST_BENCH_PROGRAMS").map(PathBuf::from);
+    let built = PathBuf::from(env!("CARGO_BIN_EXE_waypost"));
+    folder.map_or(built, |folder| folder.join("waypost"))
 }
 
 fn pids() -> impl Iterator<Item = u32> {

@@ -2,8 +2,9 @@
 //! 100,000 of them, beside the same among 1,000. And what agents at work cost: 1,000 scripted ones, each of
 //! which says ten lines a second, how long it takes until what one says is recorded, and their memory.
 //!
-//! Prints one JSON object per measurement on stdout and all else on stderr. `WAYPOST_BENCH_QUICK=1` makes it
-//! small enough to see that it works.
+//! Prints one JSON object per measurement on stdout and all else on stderr. `WAYPOST_BENCH_PROGRAMS` names the
+//! folder of the programs as `cargo xtask dist` builds them; `WAYPOST_BENCH_QUICK=1` makes it small enough to see
+//! that it works. `-- live` measures only agents at work.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -15,6 +16,7 @@
 use serde_json::json;
 use std::{
     env, fs,
+    io::Write as _,
     path::PathBuf,
     process::{Child, Command, Stdio},
     thread,
@@ -43,6 +45,14 @@ fn main() {
         return;
     }
     let is_quick = env::var_os("WAYPOST_BENCH_QUICK").is_some();
+    if !env::args().any(|word| word == "live") {
+        listed(is_quick);
+    }
+    live(if is_quick { Talk { agents: 4, lines: 10, spread_s: 1 } } else { Talk::WHOLE });
+}
+
+/// What tasks cost that are only there.
+fn listed(is_quick: bool) {
     let (many, few, rounds) = if is_quick { (2_000, 1_000, 3) } else { (100_000, 1_000, 15) };
     let (large, small) = (Site::with(many), Site::with(few));
     let name = |what: &str| format!("{what}, {many} tasks beside {few}");
@@ -65,8 +75,6 @@ fn main() {
         pair(&|site| site.must(&["task", "show", site.some.as_str()])),
     );
     report(&name("waypost serve, until it answers"), pair(&Site::serve));
-    drop((large, small));
-    live(if is_quick { Talk { agents: 4, lines: 10, spread_s: 1 } } else { Talk::WHOLE });
 }
 
 /// Agents at work.
@@ -80,7 +88,7 @@ struct Talk {
 }
 
 impl Talk {
-    const WHOLE: Self = Self { agents: 1_000, lines: 900, spread_s: 60 };
+    const WHOLE: Self = Self { agents: 1_000, lines: 300, spread_s: 30 };
 
     /// How long all of it may take: their starts, what they say, and as much again.
     fn patience(self) -> Duration {
@@ -108,7 +116,9 @@ fn live(talk: Talk) {
     };
     wait("at");
     eprintln!("{} agents are there after {:.1} s", talk.agents, start.elapsed().as_secs_f64());
-    fs::write(site.folder.path().join("go"), "").unwrap();
+    // Each reads a line. It stays open for those who have not begun to.
+    let mut gate = fs::File::options().write(true).open(site.gate()).unwrap();
+    gate.write_all(&vec![b'\n'; talk.agents]).unwrap();
     // All of them talk by now.
     thread::sleep(Duration::from_secs(u64::from(talk.spread_s)));
     let (own, others) = site.memory(host.0.id());
@@ -156,12 +166,19 @@ impl Site {
         Self { folder, home, some: fresh_task_id() }
     }
 
-    /// A server at work on so many tasks, whose agents wait for the file `go` before they talk.
+    /// What agents wait at before they talk.
+    fn gate(&self) -> PathBuf {
+        self.home.path().join("gate")
+    }
+
+    /// A server at work on so many tasks, whose agents wait at the gate before they talk.
     fn start_agents(&self, talk: Talk) -> Server {
-        let root = self.folder.path().display();
+        // A shell that looked for a file again and again, a thousand times, would take both processors.
+        let gate = self.gate();
+        assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
         let spread = 65_536 / talk.spread_s;
         let mut steps = vec![
-            json!({"run": format!("touch at; while ! test -e {root}/go; do sleep 0.5; done")}),
+            json!({"run": format!("touch at; read -r word < {}", gate.display())}),
             json!({"run": format!("sleep $(od -An -N2 -tu2 /dev/urandom | awk '{{print $1/{spread}}}')")}),
         ];
         let line = "A line of what an agent says while it works, as long as such lines are.";
@@ -174,7 +191,7 @@ impl Site {
         let text = json!({"version": 1, "default": [{"steps": steps}]}).to_string();
         fs::write(&script, text).unwrap();
         let words = [
-            env!("CARGO_BIN_EXE_waypost"),
+            waypost().to_str().unwrap(),
             "sim",
             "agent",
             "--speak",
@@ -266,7 +283,7 @@ impl Site {
     }
 
     fn waypost(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_waypost"));
+        let mut command = Command::new(waypost());
         command.args(words).current_dir(self.folder.path());
         command.env("XDG_STATE_HOME", self.home.path()).env("XDG_CONFIG_HOME", self.home.path());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -290,6 +307,13 @@ impl Site {
         host.wait().unwrap();
         let _gone = fs::remove_file(socket);
     }
+}
+
+/// Where our program is: as it was built for this, or the one beside this benchmark.
+fn waypost() -> PathBuf {
+    let folder = env::var_os("WAYPOST_BENCH_PROGRAMS").map(PathBuf::from);
+    let built = PathBuf::from(env!("CARGO_BIN_EXE_waypost"));
+    folder.map_or(built, |folder| folder.join("waypost"))
 }
 
 /// The memory of a process; what it shares counts as its share.

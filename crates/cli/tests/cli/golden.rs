@@ -225,12 +225,11 @@ fn a_session_begun_by_an_earlier_version_goes_on() {
     project.write("test.sh", "test -e done\n");
     project.write("done", "");
     put(&project, "journal-session-v1.db");
-    // It was begun elsewhere, and its folder came along.
-    let here = project.json("session status")["folder"].as_str().unwrap().to_owned();
-    let old = Path::new(&here).with_file_name("65a4765a");
+    // It was begun elsewhere, and its contracts came along.
+    let folder = project.json("session status")["folder"].as_str().unwrap().to_owned();
     let contract = |name: &str, text: &str| {
         let head = "version: 1\nrequest_id: R1\ncreated_at: \"2026-11-17T10:00:00Z\"\n";
-        let path = old.join("contracts/R1").join(name);
+        let path = Path::new(&folder).join("contracts/R1").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, format!("{head}{text}")).unwrap();
     };

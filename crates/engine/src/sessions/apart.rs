@@ -155,6 +155,8 @@ fn take_step(
         // A process may still be in it; then it is removed when the request is closed, or later.
         let _kept = tree::retire(&trees, &name, JOINED);
     }
+    // This process may end with the next step.
+    tree::settle(&trees);
     Ok(told)
 }
 
@@ -256,6 +258,7 @@ fn changed_since_judged(
 fn close(trees: &Trees, request: &RequestState) -> Result<(), EngineError> {
     let branch = PhaseBranch::of_request(request).ok_or_else(without_trees)?;
     let start = format!("{}--", branch.name);
+    tree::sweep(trees)?;
     for name in tree::names(trees)?.iter().filter(|name| name.starts_with(&start)) {
         tree::retire(trees, name, JOINED)?;
     }

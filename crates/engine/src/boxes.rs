@@ -113,7 +113,9 @@ fn try_to_tick(project: &mut Project, name: &str) -> Result<bool, EngineError> {
     // What is there now is not read again by the next that asks whether anything is to be done with it.
     project.tasks.note(hash::sha256_hex(ticked.as_bytes()), &plan);
     let stamp = project.run_seen()?.active().and_then(|active| Stamp::of(&path, active));
-    let is_ours = file::read_bounded(&path, size_max)?.is_some_and(|it| it == ticked.as_bytes());
+    // Looked at behind the stamp: what is there is what we wrote, or an edit that the stamp must not hide.
+    let there = file::read_bounded(&path, size_max).ok().flatten();
+    let is_ours = there.is_some_and(|it| it == ticked.as_bytes());
     stamp.filter(|_| is_ours).iter().for_each(|stamp| stamp.save(&stamp_path));
     Ok(true)
 }

@@ -16,6 +16,11 @@ use waypost_model::layout;
 const WITH_VALUE: [&str; 7] =
     ["-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path"];
 
+/// A tree's registration is read by the person's git, and says where that finds its settings: none comes from inside.
+/// Made in the call's own view, it would be gone with the call, and the tree without it.
+const NO_TREES: &str = "work trees cannot be registered or changed from behind the wall, so nothing was done; \
+                        `git clone --shared . /tmp/NAME` makes a folder to try something in";
+
 const NONE: &str = "0000000000000000000000000000000000000000";
 
 pub(super) fn run(words: &[OsString]) -> ExitCode {
@@ -32,6 +37,10 @@ pub(super) fn run(words: &[OsString]) -> ExitCode {
     let is_remote = ["push", "fetch", "pull"].contains(&texts[at]);
     if is_remote && rest.iter().find(|word| !word.starts_with('-')).filter(is_path).is_some() {
         return become_real("git", words);
+    }
+    if texts[at] == "worktree" && writes_trees(rest) && has_journal(&texts[..at]) {
+        say(NO_TREES);
+        return ExitCode::from(NOT_RUN);
     }
     let act = match texts[at] {
         "push" => push,
@@ -60,6 +69,12 @@ pub(super) fn run(words: &[OsString]) -> ExitCode {
         say(&why);
         ExitCode::from(NOT_RUN)
     })
+}
+
+/// Whether the words after `git worktree` change what is registered.
+fn writes_trees(words: &[&str]) -> bool {
+    let act = words.iter().find(|word| !word.starts_with('-'));
+    act.is_some_and(|act| *act != "list")
 }
 
 /// Whether the repository that git means with these options is one that Waypost keeps a journal of.
@@ -318,6 +333,18 @@ mod tests {
         ];
         for (words, want) in table {
             assert_eq!(command_at(words).map(|(_, at)| at), *want, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_list_of_trees_is_read() {
+        for (words, want) in [
+            (&["list", "--porcelain"][..], false),
+            (&[], false),
+            (&["add", "-b", "x", "../x"], true),
+            (&["prune"], true),
+        ] {
+            assert_eq!(writes_trees(words), want, "{words:?}");
         }
     }
 

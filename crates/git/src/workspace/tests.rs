@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::tree::tests::{Repository, folder_in_memory};
-use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
+use std::{fs, os::unix::fs::symlink, process::Command};
 use waypost_model::time::Time;
 
 struct Bench {

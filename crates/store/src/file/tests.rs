@@ -331,9 +331,9 @@ fn a_repository_that_is_gone_is_not_made_again() {
         let made = make_private_folder(&git.join("waypost/windows/run"));
         assert!(matches!(made, Err(StoreError::Missing { ref path }) if *path == git), "{made:?}");
         assert!(!base.path().join("shop").exists() && !git.exists());
-        std::fs::create_dir_all(&git).unwrap();
+        fs::create_dir_all(&git).unwrap();
         make_private_folder(&git.join("waypost/windows/run")).unwrap();
         assert!(git.join("waypost/windows/run").is_dir());
-        std::fs::remove_dir_all(base.path().join("shop")).unwrap_or_default();
+        fs::remove_dir_all(base.path().join("shop")).unwrap_or_default();
     }
 }

@@ -61,7 +61,14 @@ impl TestRunEnd {
 pub fn judge_run(run: &TestRun, result: &TestResult) -> (Judged, Option<FailureKind>) {
     let mut judged = Judged::default();
     let command = &run.command;
+    // In a pipe the exit code is that of its last program.
+    let is_hidden = run.end == TestRunEnd::Passed && run.summary.is_some_and(|it| it.failed > 0);
     let leads_to = match &run.end {
+        TestRunEnd::Passed if is_hidden => {
+            let message = format!("`{command}` ended well, and tests of it failed");
+            judged.faults.push(message + &counted(run.summary));
+            Some(kind_of(result))
+        }
         TestRunEnd::Passed => {
             judged.evidence.push(format!("`{command}` passed{}", counted(run.summary)));
             None
@@ -83,7 +90,8 @@ pub fn judge_run(run: &TestRun, result: &TestResult) -> (Judged, Option<FailureK
         judged.faults.push(format!("`{command}` passed and ran no test"));
         return (judged, Some(FailureKind::TestError));
     }
-    let (said, found) = (result.execution.result, run.end.outcome());
+    let found = if is_hidden { Outcome::Fail } else { run.end.outcome() };
+    let said = result.execution.result;
     if said != found && !matches!(run.end, TestRunEnd::NotRun(_)) {
         let (said, found) = (word(said), word(found));
         judged.faults.push(format!("test-result.yaml says `{said}`, and it is `{found}`"));
@@ -228,6 +236,13 @@ mod unit {
         assert_eq!(judge_run(&run(TestRunEnd::Failed("1".into())), &pass).0.faults.len(), 2);
         let (judged, leads) = judge_run(&run(TestRunEnd::NotRun("no such program".into())), &pass);
         assert_eq!((judged.faults.len(), leads), (1, None));
+        let hidden = Summary { total: 2, passed: 1, failed: 1, skipped: 0 };
+        let piped = TestRun { summary: Some(hidden), ..run(TestRunEnd::Passed) };
+        let (judged, leads) = judge_run(&piped, &pass);
+        let counts =
+            "`t` ended well, and tests of it failed (2 tests: 1 passed, 1 failed, 0 skipped)";
+        assert_eq!(judged.faults, [counts, "test-result.yaml says `pass`, and it is `fail`"]);
+        assert_eq!(leads, Some(FailureKind::ImplementationError));
         let none = Summary { total: 2, passed: 0, failed: 0, skipped: 2 };
         let empty = TestRun { summary: Some(none), ..run(TestRunEnd::Passed) };
         let (judged, leads) = judge_run(&empty, &pass);

@@ -182,6 +182,19 @@ fn a_run_is_worked_through_with_tools_alone() {
 }
 
 #[test]
+fn refusals_of_a_session_name_the_tool_that_leads_on() {
+    let project = Project::git();
+    let mut client = Client::connect(&project);
+    let none = client.refused("session_next", json!({}));
+    assert_eq!(none["next_steps"][0]["tool"], "session_request", "{none}");
+    client.call("session_request", json!({ "text": "Count what is in the cart" }));
+    let second = client.refused("session_request", json!({ "text": "Something else" }));
+    assert_eq!(second["next_steps"][0]["tool"], "session_next", "{second}");
+    let outside = client.refused("session_gate_check", json!({ "report": "../elsewhere/x" }));
+    assert_eq!(outside["code"], "BAD_ARGUMENT", "{outside}");
+}
+
+#[test]
 fn a_workflow_is_held_at_its_gates() {
     let project = Project::git();
     project.write("review.md", "Blocking: 0\n");

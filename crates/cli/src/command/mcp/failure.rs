@@ -74,6 +74,17 @@ fn call(step: &NextStep) -> Option<(&'static str, Value)> {
         S::ShowInbox => ("inbox_list", json!({})),
         S::ShowEntry { id } => ("question_answer", json!({ "id": id })),
         S::ValidateFile { file } => ("validate", json!({ "file": file })),
+        S::ShowSession | S::ListSessions => ("session_status", json!({})),
+        // It begins a session where there is none.
+        S::StartSession | S::RequestWork => ("session_request", json!({ "text": "…" })),
+        S::RequestInstead => ("session_request", json!({ "text": "…", "stop_current": true })),
+        S::PlanSession => ("session_plan", json!({})),
+        S::PlanWithAssumption => ("session_plan", json!({ "assumptions": ["1=held"] })),
+        S::NextOfSession => ("session_next", json!({})),
+        S::CheckGates => ("session_gate_check", json!({})),
+        S::ReportGates => ("session_gate_check", json!({ "report": "report.md" })),
+        S::ListContracts => ("contract_list", json!({})),
+        S::ShowKnowledge => ("knowledge_show", json!({})),
         _ => return None,
     })
 }

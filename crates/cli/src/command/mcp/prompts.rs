@@ -10,7 +10,7 @@ struct Skill {
     argument: PromptArgument,
 }
 
-const SKILLS: [Skill; 2] = [
+const SKILLS: [Skill; 3] = [
     Skill {
         name: "develop",
         text: include_str!("../../../../../plugin/skills/develop/SKILL.md"),
@@ -26,6 +26,15 @@ const SKILLS: [Skill; 2] = [
         argument: PromptArgument {
             name: "wish",
             description: "What to do with the tasks of TASKS.md",
+            is_required: false,
+        },
+    },
+    Skill {
+        name: "session",
+        text: include_str!("../../../../../plugin/skills/session/SKILL.md"),
+        argument: PromptArgument {
+            name: "request",
+            description: "What is wanted; empty to take up what is under way",
             is_required: false,
         },
     },

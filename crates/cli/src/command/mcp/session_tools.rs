@@ -9,7 +9,7 @@ use crate::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::{io, path::PathBuf};
+use std::io;
 use waypost_engine::sessions::{self, FoundFiles, GivenVerdicts};
 
 /// What is requested.
@@ -77,7 +77,7 @@ pub(super) fn plan(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> Tool
 pub(super) fn check(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
     let input: GatesInput = read(arguments)?;
     let subtask = input.subtask.as_deref().map(subtask_id).transpose()?;
-    let report: Option<PathBuf> = input.report.map(|file| visit.project.root().join(file));
+    let report = input.report.as_deref().map(|file| visit.file(file)).transpose()?;
     let project = &mut visit.project;
     let checked = sessions::check(project, subtask.as_ref(), report.as_deref(), &mut io::sink())?;
     sessions::bring_on(project, &mut io::sink())?;

@@ -254,5 +254,6 @@ fn no_edit_makes_two_tasks_wait_for_each_other() {
     let refused = project.run(&format!("task edit {first} --after {second}"));
     assert_eq!(refused.code, 3, "{refused}");
     assert!(refused.stderr.contains("would wait for itself"), "{refused}");
-    assert_eq!(project.json(&format!("why {first}"))["reasons"].as_array().unwrap().len(), 1);
+    let why = project.json(&format!("why {first}")).to_string();
+    assert!(!why.contains(&second), "it does not wait for it: {why}");
 }

@@ -106,6 +106,12 @@ fn assumptions(
     let (mut found, mut unsaid) = (Vec::new(), Vec::new());
     for (at, text) in breakdown.assumptions.iter().enumerate() {
         let checked = checked(text, explored);
+        if let (Some((_, how)), true) = (&checked, given.contains_key(&(at + 1))) {
+            let message = format!("assumption {} names a path and is checked: {how}", at + 1);
+            return Err(Problem::new(Code::BadArgument, message)
+                .hint("only assumptions that name no path are judged with --assumption")
+                .into());
+        }
         let said = given.get(&(at + 1)).map(|verdict| (*verdict, "said".to_owned()));
         match checked.or(said) {
             Some((verdict, how)) => found.push(Assumption { text: text.clone(), verdict, how }),
@@ -199,6 +205,22 @@ mod tests {
             explored_files:\n  - path: src/main/java/com/example/auth/AuthService.java\n  \
             - path: README.md\ndirectory_structure:\n  src/test/java: tests\n";
         waypost_store::parse::parse::<Explored>(text.as_bytes()).unwrap().value
+    }
+
+    #[test]
+    fn what_is_checked_is_not_judged_by_hand_as_well() {
+        let text = "version: 1\nrequest_id: R1\ncreated_at: \"2024-01-15T10:05:00Z\"\ncreated_by: planner\noriginal_request: x\nobjective: x\n\
+            assumptions:\n  - README.md is short\n  - it is fast\ntasks: []\ntask_order: []\n";
+        let breakdown =
+            waypost_store::parse::parse::<TaskBreakdown>(text.as_bytes()).unwrap().value;
+        let judged = |given: &[usize]| {
+            let given = given.iter().map(|number| (*number, AssumptionFate::Wrong)).collect();
+            assumptions(&breakdown, &explored(), &given)
+        };
+        let refused = judged(&[1, 2]).unwrap_err().to_string();
+        assert!(refused.contains("assumption 1 names a path"), "{refused}");
+        let fates = judged(&[2]).unwrap().into_iter().map(|it| it.verdict).collect::<Vec<_>>();
+        assert_eq!(fates, [AssumptionFate::Held, AssumptionFate::Wrong]);
     }
 
     #[test]

@@ -65,7 +65,7 @@ fn the_list_is_data() {
     assert_eq!(
         list,
         serde_json::json!({ "v": 1, "type": "work_trees", "trees": [{
-            "name": format!("worktree/{NAME}"), "path": path, "phase": 1, "task": "T1.1",
+            "name": format!("worktree/{NAME}"), "path": path, "phase": 1, "request": null, "task": "T1.1",
             "attempt": 2, "state": "kept", "branch": format!("worktree/{NAME}"), "dirty": true,
             "processes": [], "snapshots": [],
         }] })

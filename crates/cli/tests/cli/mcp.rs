@@ -185,7 +185,7 @@ fn a_run_is_worked_through_with_tools_alone() {
 fn refusals_of_a_session_name_the_tool_that_leads_on() {
     let project = Project::git();
     let mut client = Client::connect(&project);
-    let none = client.refused("session_next", json!({}));
+    let none = client.refused("session_gate_check", json!({}));
     assert_eq!(none["next_steps"][0]["tool"], "session_request", "{none}");
     client.call("session_request", json!({ "text": "Count what is in the cart" }));
     let second = client.refused("session_request", json!({ "text": "Something else" }));

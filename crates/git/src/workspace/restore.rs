@@ -12,7 +12,7 @@ use std::{
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
-use waypost_store::file;
+use waypost_store::{StoreError, file};
 
 /// What the message of a checkpoint says about the branch.
 const HEAD: &str = "Waypost-Head: ";
@@ -177,13 +177,17 @@ fn copy_folder(from: &Path, to: &Path, depth: u32) -> Result<(), GitError> {
 
 /// Moves a file, also to another disk; one that is gone meanwhile is not there to be moved.
 fn move_file(from: &Path, to: &Path) -> Result<(), GitError> {
-    let moved = fs::rename(from, to).or_else(|error| match error.kind() {
-        io::ErrorKind::CrossesDevices => fs::copy(from, to).map(drop),
-        _ => Err(error),
-    });
-    match moved {
-        Err(error) if !is_gone(&error) => Err(GitError::file("move", from, error)),
-        _ => Ok(()),
+    let failed = match file::rename(from, to) {
+        Err(StoreError::File { source, .. }) => source,
+        moved => return Ok(moved?),
+    };
+    match failed.kind() {
+        io::ErrorKind::CrossesDevices => match fs::copy(from, to) {
+            Err(error) if !is_gone(&error) => Err(GitError::file("copy", from, error)),
+            _ => Ok(()),
+        },
+        _ if is_gone(&failed) => Ok(()),
+        _ => Err(GitError::file("move", from, failed)),
     }
 }
 

@@ -54,7 +54,7 @@ impl Memory {
         draft: &StepDraft,
     ) -> Result<Decision<Event>, Rejected> {
         let kept = self.find(task)?;
-        let step = draft.id.unwrap_or(kept.highest_step.saturating_add(1));
+        let step = draft.id.unwrap_or_else(|| kept.highest_step.saturating_add(1));
         if step > STEP_ID_MAX {
             let message = format!("the id of a step is at most {STEP_ID_MAX}, not {step}");
             return Err(Rejected::unknown(Code::BadArgument, message).next(NextStep::ShowMemory));

@@ -232,7 +232,7 @@ fn the_inspector_lists_and_calls_everything() {
     let templates = printed(&served.inspect("resources/templates/list", &[]));
     assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), TEMPLATED.len());
     let prompts = printed(&served.inspect("prompts/list", &[]))["prompts"].clone();
-    assert_eq!(prompts.as_array().unwrap().len(), 2);
+    assert_eq!(prompts.as_array().unwrap().len(), 3);
     for prompt in prompts.as_array().unwrap() {
         let argument = format!("{}=Live chat", prompt["arguments"][0]["name"].as_str().unwrap());
         let name = prompt["name"].as_str().unwrap();

@@ -4,7 +4,7 @@
 //! person.
 
 use crate::printed;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     fmt::{self, Write as _},
     fs,
@@ -66,6 +66,18 @@ pub(crate) struct Ran {
 }
 
 impl Project {
+    /// Has an agent `smith`, which speaks as programs of an adapter do and follows a script.
+    pub(crate) fn set_script(&self, adapter: &str, script: &Value) {
+        let (path, sessions) = (self.base().join("script.json"), self.base().join("sessions"));
+        fs::write(&path, script.to_string()).unwrap();
+        let (path, sessions) = (path.to_str().unwrap(), sessions.to_str().unwrap());
+        let options = ["--speak", adapter, "--script", path, "--sessions", sessions, "--"];
+        let command: Vec<&str> = [BINARY, "sim", "agent"].into_iter().chain(options).collect();
+        let agent = format!("adapter = \"{adapter}\"\ncommand = {}\n", json!(command));
+        let config = format!("[run]\nagent = \"smith\"\n\n[agents.smith]\n{agent}");
+        self.write(USER_CONFIG, &config);
+    }
+
     /// A folder outside git.
     pub(crate) fn plain() -> Self {
         let folder = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::{
     execute::{alive, begin, kill, wait_for},
-    harness::{BINARY, Project, Ran, USER_CONFIG, words},
+    harness::{BINARY, Project, Ran, words},
     hook::HOOK,
     terminal::no_person_is_here,
 };
@@ -25,29 +25,9 @@ fn contract(is_chain: bool) -> String {
 /// A project in IMPLEMENT with an agent that follows `tasks`.
 pub(crate) fn implementing(tasks: &Value, is_chain: bool) -> Project {
     let project = Project::git();
-    let path = project.base().join("script.json");
     let script = json!({"version": 1, "default": [{"steps": [{"say": "The contract is right."}]}],
                         "tasks": tasks});
-    fs::write(&path, script.to_string()).unwrap();
-    let sessions = project.base().join("sessions");
-    let (path, sessions) = (path.to_str().unwrap(), sessions.to_str().unwrap());
-    let command = [
-        BINARY,
-        "sim",
-        "agent",
-        "--speak",
-        "claude",
-        "--script",
-        path,
-        "--sessions",
-        sessions,
-        "--",
-    ];
-    let config = format!(
-        "[run]\nagent = \"smith\"\n\n[agents.smith]\nadapter = \"claude\"\ncommand = {}\n",
-        json!(command)
-    );
-    project.write(USER_CONFIG, &config);
+    project.set_script("claude", &script);
     project.write("contract.yaml", &contract(is_chain));
     project.write("review.md", "Blocking: 0\n");
     for line in [

@@ -66,7 +66,7 @@ fn during(meanwhile: &str) -> Project {
 
 /// Runs, which has to end with this code and to say all of this.
 #[track_caller]
-fn run(project: &Project, line: &str, code: i32, says: &[&str]) -> Ran {
+pub(crate) fn run(project: &Project, line: &str, code: i32, says: &[&str]) -> Ran {
     let ran = project.run(line);
     assert_eq!(ran.code, code, "{line}: {ran}");
     for text in says {

@@ -4,7 +4,7 @@ use super::{
     running::{contract, is_complete, puts, small_plan, test_result, with_agents},
     *,
 };
-use crate::harness::Ran;
+use crate::apart::run;
 use serde_json::json;
 use std::fs;
 
@@ -30,17 +30,6 @@ pub(super) fn is_merged(project: &Project) {
 
 fn is_clean(project: &Project) -> bool {
     project.git_command("status --porcelain").is_empty()
-}
-
-/// The session ends like this, and says all of this.
-#[track_caller]
-fn run(project: &Project, line: &str, code: i32, says: &[&str]) -> Ran {
-    let ran = project.run(line);
-    assert_eq!(ran.code, code, "{line}: {ran}");
-    for text in says {
-        assert!(ran.stderr.contains(text), "{line}: wanted `{text}` in {ran}");
-    }
-    ran
 }
 
 #[test]

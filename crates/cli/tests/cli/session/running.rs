@@ -1,10 +1,7 @@
 //! `waypost session run`: scripted agents in the roles, from exploring to the last gate.
 
 use super::*;
-use crate::{
-    execute::{begin, kill, wait_for},
-    harness::{BINARY, USER_CONFIG},
-};
+use crate::execute::{begin, kill, wait_for};
 use serde_json::json;
 use std::fs;
 
@@ -72,28 +69,8 @@ pub(super) fn with_agents(change: impl FnOnce(&Project, &mut Value)) -> Project 
     let project = requested();
     let mut tasks = script(&project);
     change(&project, &mut tasks);
-    let path = project.base().join("script.json");
     let idle = json!([{"steps": [{"say": "Nothing."}]}]);
-    fs::write(&path, json!({"version": 1, "default": idle, "tasks": tasks}).to_string()).unwrap();
-    let sessions = project.base().join("sessions");
-    let (path, sessions) = (path.to_str().unwrap(), sessions.to_str().unwrap());
-    let command = [
-        BINARY,
-        "sim",
-        "agent",
-        "--speak",
-        "claude",
-        "--script",
-        path,
-        "--sessions",
-        sessions,
-        "--",
-    ];
-    let config = format!(
-        "[run]\nagent = \"smith\"\n\n[agents.smith]\nadapter = \"claude\"\ncommand = {}\n",
-        json!(command)
-    );
-    project.write(USER_CONFIG, &config);
+    project.set_script("claude", &json!({"version": 1, "default": idle, "tasks": tasks}));
     project
 }
 

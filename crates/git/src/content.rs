@@ -10,7 +10,7 @@
 
 use crate::{
     command::{Git, is_safe_ref},
-    error::{GitError, Mistake},
+    error::{GitError, Hindrance, Mistake},
 };
 use std::{
     collections::BTreeMap,
@@ -273,7 +273,14 @@ impl<'a> ContentReader<'a> {
         if self.root.join(DATA).is_dir() && is_ignored()?.is_none() {
             words.push(WITHOUT_DATA);
         }
-        self.own.text(&words).map(drop)
+        match self.own.text(&words) {
+            Ok(_) => Ok(()),
+            Err(GitError::Failed { command, said }) => Err(match without_commit(&said) {
+                Some(name) => Hindrance::NoCommit { name: name.to_owned() }.into(),
+                None => GitError::Failed { command, said },
+            }),
+            Err(error) => Err(error),
+        }
     }
 
     /// The paths that git lists and that are `wanted`, each with a NUL behind it.
@@ -329,6 +336,12 @@ pub fn filters(root: &Path) -> Result<Vec<String>, GitError> {
     }
 }
 
+/// The repository within this one of which git says that it has no commit.
+fn without_commit(said: &str) -> Option<&str> {
+    let line = said.lines().find(|line| line.contains("does not have a commit checked out"))?;
+    line.split('\'').nth(1).map(|name| name.trim_end_matches('/'))
+}
+
 /// A folder of ours for git to work in, one process at a time.
 pub(crate) struct ContentScratch {
     pub(crate) folder: PathBuf,
@@ -338,8 +351,10 @@ pub(crate) struct ContentScratch {
 impl ContentScratch {
     pub(crate) fn take(place: &Place) -> Result<Self, GitError> {
         let folder = place.state.join("scratch").join(place.tree.as_str());
-        file::make_private_folder(&folder.join("objects"))?;
+        file::make_private_folder(&folder)?;
         let turn = FileLock::acquire(&folder.join("lock"))?;
+        // Not before: the process whose turn it was takes them away at its end.
+        file::make_private_folder(&folder.join("objects"))?;
         // What a git that was killed has left would keep every later one from working.
         file::remove(&folder.join("index.lock"))?;
         Ok(Self { folder, _turn: turn })

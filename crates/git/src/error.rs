@@ -78,6 +78,11 @@ pub enum Hindrance {
         "{name} has changes that are not committed: {files}; commit them there, or take them back"
     )]
     Uncommitted { name: String, files: String },
+    #[error(
+        "the repository {name} within this one has no commit yet, so that git cannot say what is in it; commit \
+         there, have git ignore it, or delete its .git"
+    )]
+    NoCommit { name: String },
     #[error("another git has deleted what was just written, again and again")]
     Clearing,
 }
@@ -283,7 +288,7 @@ impl Hindrance {
             Self::ForeignTree { name, .. } => Remedy::RemoveTree { name: name.clone() },
             Self::Changing { .. } => Remedy::EndWriters,
             Self::Moving { .. } | Self::Clearing => Remedy::ResumeRun,
-            Self::Uncommitted { .. } => return None,
+            Self::Uncommitted { .. } | Self::NoCommit { .. } => return None,
         })
     }
 }

@@ -100,4 +100,38 @@ mod tests {
                 .is_err()
         );
     }
+
+    #[test]
+    fn looks_at_one_tree_wait_for_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        Git::at(&root).text(&["init", "-q"]).unwrap();
+        fs::write(root.join("a.txt"), "a\n").unwrap();
+        let place = Place::find(&root).unwrap();
+        let first = content(&place).unwrap();
+        let look = || (0..10).map(|_| content(&place)).collect::<Vec<_>>();
+        std::thread::scope(|scope| {
+            let looks: Vec<_> = (0..4).map(|_| scope.spawn(look)).collect();
+            for seen in looks.into_iter().flat_map(|it| it.join().unwrap()) {
+                assert_eq!(seen.unwrap(), first);
+            }
+        });
+    }
+
+    #[test]
+    fn a_repository_without_a_commit_within_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for repository in [root.clone(), root.join("inner")] {
+            fs::create_dir_all(&repository).unwrap();
+            Git::at(&repository).text(&["init", "-q"]).unwrap();
+        }
+        fs::write(root.join("inner/a.txt"), "a\n").unwrap();
+        let place = Place::find(&root).unwrap();
+        let error = content(&place).unwrap_err().to_string();
+        assert!(
+            error.contains("the repository inner within this one has no commit yet"),
+            "{error}"
+        );
+    }
 }

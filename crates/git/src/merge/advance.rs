@@ -97,8 +97,8 @@ fn held_files(git: &Git, folder: &Path, changed: &[String]) -> Result<Option<Str
     let dirty: Vec<String> = dirty.iter().filter(touched).cloned().collect();
     if !dirty.is_empty() {
         return Ok(Some(format!(
-            "The merge changes files that have uncommitted changes in {}: {}. Commit or stash \
-             them.",
+            "The merge changes files that have uncommitted changes in {}: {}. Commit them or \
+             put them aside (`git stash -u`).",
             folder.display(),
             super::name_some(&dirty)
         )));

@@ -6,7 +6,7 @@
 //! library without a word, and its client would wait for ever: that has a stand-in as well.
 
 use crate::outlet::nobody;
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value};
 use std::{
     collections::BTreeMap,
@@ -24,6 +24,9 @@ pub(crate) const TOO_LARGE: &str = "waypost/too-large";
 
 /// The method that a request without the form of one becomes.
 pub(crate) const MALFORMED: &str = "waypost/malformed";
+
+/// More than any argument has; the library reads a little more than a hundred.
+const DEPTH_MAX: usize = 100;
 
 /// How much of the two ends of a line is looked at for its id.
 const ENDS: usize = 256;
@@ -89,28 +92,70 @@ impl<R> BoundedLines<R> {
 struct Plain {
     #[serde(rename = "jsonrpc")]
     version: Option<String>,
-    #[expect(dead_code, reason = "only its form counts")]
+    id: Option<Value>,
     method: Option<String>,
     #[expect(dead_code, reason = "only its form counts")]
     params: Option<BTreeMap<String, Value>>,
+    result: Option<IgnoredAny>,
+    error: Option<IgnoredAny>,
 }
 
-/// A request in the place of one that has an id, and not the form that the library takes.
+impl Plain {
+    /// A request, a notification, or the answer to a request of ours.
+    fn is_message(&self) -> bool {
+        let is_answer = self.result.is_some() || self.error.is_some();
+        self.version.as_deref() == Some("2.0")
+            && self.id.as_ref().is_none_or(is_id)
+            && (self.method.is_some() || (is_answer && self.id.is_some()))
+    }
+}
+
+/// What the library takes for the id of a message.
+fn is_id(id: &Value) -> bool {
+    id.is_string() || id.is_i64()
+}
+
+/// A request in the place of a line that the library would not answer: one without the form of a message, or nested
+/// more deeply than it reads. A notification is answered by nobody, whatever its form.
 fn malformed(line: &[u8], number: u64) -> Option<Vec<u8>> {
-    let plain = serde_json::from_slice::<Plain>(line);
-    if plain.is_ok_and(|it| it.version.as_deref() == Some("2.0")) {
+    let is_blank = line.iter().all(u8::is_ascii_whitespace);
+    let is_flat = depth(line) <= DEPTH_MAX;
+    let is_plain = || serde_json::from_slice::<Plain>(line).is_ok_and(|it| it.is_message());
+    // A field of a message may be null, which `Plain` does not tell from its absence.
+    let message = serde_json::from_slice::<Map<String, Value>>(line).ok().filter(|_| is_flat);
+    let has_null_id = message.as_ref().is_some_and(|it| it.get("id") == Some(&Value::Null));
+    if is_blank || (is_flat && is_plain() && !has_null_id) {
         return None;
     }
-    let Ok(message) = serde_json::from_slice::<Map<String, Value>>(line) else {
-        // Cut off, no JSON, no text, or nested too deeply to be read.
-        let is_readable = serde_json::from_slice::<Value>(line).is_ok();
-        let is_blank = line.iter().all(u8::is_ascii_whitespace);
-        return (!is_readable && !is_blank).then(|| stand_in((line, line), MALFORMED, number));
+    let Some(message) = message else {
+        // Cut off, no JSON, no text, no object, or nested too deeply to be read.
+        return Some(stand_in((line, line), MALFORMED, number));
     };
-    let id = message.get("id").filter(|id| id.is_string() || id.is_number())?;
-    // What has no method answers a request of ours, well or badly.
-    message.get("method")?;
-    Some(request(&id.to_string(), MALFORMED))
+    if !message.contains_key("id") && message.contains_key("method") {
+        return None;
+    }
+    let id = message.get("id").filter(|id| is_id(id)).map(ToString::to_string);
+    Some(request(&id.unwrap_or_else(|| nobody(number)), MALFORMED))
+}
+
+/// How deeply the values of a line are nested.
+fn depth(line: &[u8]) -> usize {
+    let (mut now, mut most, mut is_text, mut is_escaped) = (0_usize, 0, false, false);
+    for byte in line {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_text => is_escaped = true,
+            b'"' => is_text = !is_text,
+            _ if is_text => {}
+            b'[' | b'{' => {
+                now += 1;
+                most = most.max(now);
+            }
+            b']' | b'}' => now = now.saturating_sub(1),
+            _ => {}
+        }
+    }
+    most
 }
 
 fn request(id: &str, method: &str) -> Vec<u8> {
@@ -187,8 +232,9 @@ mod tests {
     #[test]
     fn lines_pass_and_what_has_no_end_does_not() {
         check(b"", "");
-        check(b"{}\n\n{\"a\":1}\n", "{}\n\n{\"a\":1}\n");
-        check(b"{}\nhalf", "{}\n");
+        let line = r#"{"jsonrpc":"2.0","method":"ping","id":1}"#;
+        check(format!("{line}\n\n{line}\n").as_bytes(), &format!("{line}\n\n{line}\n"));
+        check(format!("{line}\nhalf").as_bytes(), &format!("{line}\n"));
     }
 
     #[test]
@@ -202,7 +248,7 @@ mod tests {
         ];
         for (line, id) in table {
             let want = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{TOO_LARGE}"}}"#);
-            check(format!("{{}}\n{line}\n{{}}\n").as_bytes(), &format!("{{}}\n{want}\n{{}}\n"));
+            check(format!("\n{line}\n\n").as_bytes(), &format!("\n{want}\n\n"));
         }
     }
 
@@ -210,8 +256,12 @@ mod tests {
     fn a_request_without_the_form_of_one_is_answered_all_the_same() {
         let stand_in =
             |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{MALFORMED}"}}"#);
-        let nested = "[".repeat(200) + &"]".repeat(200);
-        let deep = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x","params":{{"a":{nested}}}}}"#);
+        let deep = |levels: usize| {
+            let nested = "[".repeat(levels) + &"]".repeat(levels);
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x","params":{{"a":{nested}}}}}"#)
+        };
+        let (flat, deep, deeper) = (deep(98), deep(99), deep(200));
+        let nobody = Some("\"waypost:nobody-1\"");
         let table = [
             (r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[]}"#, Some("7")),
             (r#"{"jsonrpc":"2.0","id":"q","method":"ping","params":"x"}"#, Some("\"q\"")),
@@ -223,12 +273,21 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":[1]}}"#, None),
             (r#"{"jsonrpc":"2.0","id":7,"result":[]}"#, None),
             (r#"{"jsonrpc":"2.0","method":"notifications/x","params":[]}"#, None),
-            ("[]", None),
+            (r#"{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x"}}"#, None),
+            (r#"{"jsonrpc":"2.0","id":902}"#, Some("902")),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, nobody),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, nobody),
+            ("{}", nobody),
+            ("[]", nobody),
+            ("7", nobody),
             ("", None),
-            ("no json", Some("\"waypost:nobody-1\"")),
+            ("no json", nobody),
             (r#"{"jsonrpc":"2.0","id":7,"method":"ping""#, Some("7")),
             (r#"{"jsonrpc":"2.0","id":7,"method":"\ud800"}"#, Some("7")),
+            (r#"{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":"[[[["}}"#, None),
+            (&flat, None),
             (&deep, Some("7")),
+            (&deeper, Some("7")),
         ];
         for (line, id) in table {
             let want = id.map_or_else(|| line.to_owned(), stand_in);

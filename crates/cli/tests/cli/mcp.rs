@@ -538,6 +538,15 @@ fn each_tool_has_the_arguments_that_it_reads() {
         found.sort();
         assert_eq!(found, want, "{tool}");
     }
+    for tool in listed["result"]["tools"].as_array().unwrap() {
+        let needs_some =
+            tool["inputSchema"]["required"].as_array().is_some_and(|it| !it.is_empty());
+        if !needs_some {
+            let refused =
+                client.refused(tool["name"].as_str().unwrap(), json!({ "colour": "red" }));
+            assert!(refused.to_string().contains("colour"), "{tool}: {refused}");
+        }
+    }
     assert_eq!(client.leave(), 0);
 }
 
@@ -563,11 +572,31 @@ fn there_is_no_attempt_that_passes_the_fence_by_its_number() {
 fn a_line_that_cannot_be_read_is_answered_under_no_id() {
     let project = Project::git();
     let mut client = Client::connect(&project);
-    for line in ["no json\n", "{\"jsonrpc\":\"2.0\",\"met\n", "\u{0}\n"] {
+    for line in [
+        "no json\n",
+        "{\"jsonrpc\":\"2.0\",\"met\n",
+        "\u{0}\n",
+        "{}\n",
+        "[]\n",
+        "7\n",
+        "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}\n",
+        "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}\n",
+    ] {
         client.send_raw(line);
         let answer = client.lines.recv_timeout(PATIENCE).expect("it is answered");
         assert_eq!(answer.get("id"), Some(&Value::Null), "{line:?}: {answer}");
         assert!(answer["error"]["code"].is_i64(), "{line:?}: {answer}");
+    }
+    let deep = "[".repeat(130) + &"]".repeat(130);
+    for line in [
+        "{\"jsonrpc\":\"2.0\",\"id\":902}\n".to_owned(),
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":902,\"method\":\"ping\",\"params\":{{\"a\":{deep}}}}}\n"
+        ),
+    ] {
+        client.send_raw(&line);
+        let answer = client.answer(902);
+        assert!(answer["error"]["code"].is_i64(), "{line}: {answer}");
     }
     assert!(client.request("ping", json!({}))["result"].is_object());
     assert_eq!(client.leave(), 0);

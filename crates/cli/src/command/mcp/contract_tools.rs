@@ -1,6 +1,9 @@
 //! Tools around contracts and knowledge.
 
-use super::visit::{ToolAnswer, Visit, object, read};
+use super::{
+    tools::Nothing,
+    visit::{ToolAnswer, Visit, object, read},
+};
 use crate::{
     command::schema::find_kind,
     data::{
@@ -139,7 +142,8 @@ pub(super) fn get(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolA
     object(&Enveloped::new(&ContractText { contract, text: &text, document }))
 }
 
-pub(super) fn list(visit: &mut Visit<'_>, _arguments: Map<String, Value>) -> ToolAnswer {
+pub(super) fn list(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
+    let _nothing: Nothing = read(arguments)?;
     let found = contracts::list(&visit.project)?;
     let mut lines = Vec::new();
     for file in &found {
@@ -148,7 +152,8 @@ pub(super) fn list(visit: &mut Visit<'_>, _arguments: Map<String, Value>) -> Too
     object(&ContractList { contracts: lines })
 }
 
-pub(super) fn known(visit: &mut Visit<'_>, _arguments: Map<String, Value>) -> ToolAnswer {
+pub(super) fn known(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
+    let _nothing: Nothing = read(arguments)?;
     let known = knowledge::show(&mut visit.project)?;
     object(&Enveloped::new(&KnowledgeReport::from(&known)))
 }
@@ -188,7 +193,8 @@ pub(super) fn add(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolA
     object(&Enveloped::new(&KnowledgeNoted::from(&noted)))
 }
 
-pub(super) fn learn(visit: &mut Visit<'_>, _arguments: Map<String, Value>) -> ToolAnswer {
+pub(super) fn learn(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
+    let _nothing: Nothing = read(arguments)?;
     let learned = knowledge::learn(&mut visit.project)?;
     object(&LearnedList { learned: learned.iter().map(LearnedLine::from).collect() })
 }

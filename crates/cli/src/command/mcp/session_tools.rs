@@ -1,6 +1,9 @@
 //! Tools around sessions: the whole loop can be driven with them.
 
-use super::visit::{ToolAnswer, Visit, object, read};
+use super::{
+    tools::Nothing,
+    visit::{ToolAnswer, Visit, object, read},
+};
 use crate::{
     command::session::{subtask_id, verdict},
     data::{Enveloped, SessionGatesReport, SessionNextReport, SessionPlanLine, SessionReport},
@@ -46,7 +49,8 @@ fn told(visit: &mut Visit<'_>) -> ToolAnswer {
     object(&Enveloped::new(&SessionReport::of(&mut visit.project)?))
 }
 
-pub(super) fn status(visit: &mut Visit<'_>, _arguments: Map<String, Value>) -> ToolAnswer {
+pub(super) fn status(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
+    let _nothing: Nothing = read(arguments)?;
     told(visit)
 }
 
@@ -60,7 +64,8 @@ pub(super) fn request(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> T
     told(visit)
 }
 
-pub(super) fn next(visit: &mut Visit<'_>, _arguments: Map<String, Value>) -> ToolAnswer {
+pub(super) fn next(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
+    let _nothing: Nothing = read(arguments)?;
     sessions::bring_on(&mut visit.project, &mut io::sink())?;
     let next = sessions::next(&mut visit.project)?;
     object(&Enveloped::new(&SessionNextReport::of(&next)))

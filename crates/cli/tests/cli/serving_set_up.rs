@@ -20,7 +20,7 @@ struct Trouble {
     mend: fn(&Project),
 }
 
-const TROUBLES: [Trouble; 4] = [
+const TROUBLES: [Trouble; 5] = [
     Trouble {
         cause: "there is no agent `nobody`",
         task: "'A note' --type custom --description 'Write a note.' --agent nobody",
@@ -39,6 +39,19 @@ const TROUBLES: [Trouble; 4] = [
             project.write("../config.kept", &config);
             let (start, _) = config.split_once("command = ").unwrap();
             project.write(USER_CONFIG, &format!("{start}command = [\"/nowhere/smith\"]\n"));
+        },
+        mend: |project| project.write(USER_CONFIG, &project.read("../config.kept")),
+    },
+    Trouble {
+        cause: "is not executable",
+        task: CUSTOM,
+        make: |project| {
+            let config = project.read(USER_CONFIG);
+            project.write("../config.kept", &config);
+            project.write("../smith", "#!/bin/sh\n");
+            let (start, _) = config.split_once("command = ").unwrap();
+            let program = project.path("../smith");
+            project.write(USER_CONFIG, &format!("{start}command = [{program:?}]\n"));
         },
         mend: |project| project.write(USER_CONFIG, &project.read("../config.kept")),
     },

@@ -170,13 +170,18 @@ fn simulated(adapter: Adapter) -> Result<Vec<String>, EngineError> {
 /// Where a program is, as a shell finds it in the folders of a `PATH`. A name that begins in the folder
 /// one happens to be in is none: a repository could have put a program of that name there.
 pub(crate) fn find_program(word: &str, folders: Option<&OsStr>) -> Option<PathBuf> {
-    use rustix::fs::{Access, access};
-    let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
     if word.contains('/') {
-        return Some(PathBuf::from(word)).filter(|path| path.is_absolute()).filter(is_program);
+        let path = Some(PathBuf::from(word)).filter(|path| path.is_absolute());
+        return path.filter(|path| is_program(path));
     }
     let folders = env::split_paths(folders?).filter(|folder| folder.is_absolute());
-    folders.map(|folder| folder.join(word)).find(is_program)
+    folders.map(|folder| folder.join(word)).find(|path| is_program(path))
+}
+
+/// Whether a file could be started.
+fn is_program(path: &Path) -> bool {
+    use rustix::fs::{Access, access};
+    path.is_file() && access(path, Access::EXEC_OK).is_ok()
 }
 
 /// The names of the agents that need no configuration.
@@ -252,9 +257,16 @@ impl Agent {
     ) -> Result<(), EngineError> {
         let (name, word) = (&self.name, self.command.first().map_or("", String::as_str));
         // A path is seen from the folder that the agent works in, which has what the project has.
-        let is_there = word.contains('/') && root.join(word).is_file();
-        if is_there || self.program(environment).is_some() {
+        let path = root.join(word);
+        let is_there = word.contains('/') && path.is_file();
+        if (is_there && is_program(&path)) || self.program(environment).is_some() {
             return Ok(());
+        }
+        if is_there {
+            let message =
+                format!("tasks are for {name}, and its program `{word}` is not executable");
+            let hint = format!("`chmod +x {}` makes it one", path.display());
+            return Err(Problem::new(Code::ProgramMissing, message).hint(hint).into());
         }
         let other =
             format!("name another one as `command` in `[agents.{name}]` of {USUAL_USER_FILE}");

@@ -274,9 +274,18 @@ impl Core {
         let result = match land {
             Ok(Land::Done { commit, leaves_boxes }) => {
                 if leaves_boxes {
-                    self.note(
-                        "TASKS.md has changes of yours: its boxes are ticked with the next merge",
-                    );
+                    let phases = run.active().map(|it| &it.plan().phases);
+                    let later = phases.is_some_and(|it| it.keys().any(|it| *it > phase));
+                    self.note(match later {
+                        true => {
+                            "TASKS.md has changes of yours: its boxes are ticked with the next merge"
+                                .to_owned()
+                        }
+                        false => format!(
+                            "TASKS.md has changes of yours, and no merge comes after this one: tick the \
+                             boxes of phase {phase} in it"
+                        ),
+                    });
                 }
                 Ok(Some(commit))
             }

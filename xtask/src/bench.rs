@@ -39,28 +39,27 @@ const RUNNER: &str = r#"target."cfg(unix)".runner = ["env", "-u", "LD_LIBRARY_PA
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bench {
     name: &'static str,
-    package: &'static str,
     folder: &'static str,
 }
 
 /// To run one more benchmark, add its row here.
 const BENCHES: &[Bench] = &[
-    Bench { name: "journal", package: "waypost-store", folder: "crates/store" },
-    Bench { name: "search", package: "waypost-store", folder: "crates/store" },
-    Bench { name: "contracts", package: "waypost-store", folder: "crates/store" },
-    Bench { name: "keeper", package: "waypost-proc", folder: "crates/proc" },
-    Bench { name: "reading", package: "waypost-agent", folder: "crates/agent" },
-    Bench { name: "engine", package: "waypost-engine", folder: "crates/engine" },
-    Bench { name: "host", package: "waypost-engine", folder: "crates/engine" },
-    Bench { name: "cli", package: "waypost", folder: "crates/cli" },
+    Bench { name: "journal", folder: "crates/store" },
+    Bench { name: "search", folder: "crates/store" },
+    Bench { name: "contracts", folder: "crates/store" },
+    Bench { name: "keeper", folder: "crates/proc" },
+    Bench { name: "reading", folder: "crates/agent" },
+    Bench { name: "engine", folder: "crates/engine" },
+    Bench { name: "host", folder: "crates/engine" },
+    Bench { name: "cli", folder: "crates/cli" },
     // Measured as it is given away, because how it is linked is half of what it costs.
-    Bench { name: "hook", package: "waypost", folder: "crates/cli" },
-    Bench { name: "run", package: "waypost", folder: "crates/cli" },
-    Bench { name: "scale", package: "waypost", folder: "crates/cli" },
-    Bench { name: "agents", package: "waypost", folder: "crates/cli" },
-    Bench { name: "trees", package: "waypost", folder: "crates/cli" },
-    Bench { name: "tasks", package: "waypost", folder: "crates/cli" },
-    Bench { name: "trackers", package: "waypost", folder: "crates/cli" },
+    Bench { name: "hook", folder: "crates/cli" },
+    Bench { name: "run", folder: "crates/cli" },
+    Bench { name: "scale", folder: "crates/cli" },
+    Bench { name: "agents", folder: "crates/cli" },
+    Bench { name: "trees", folder: "crates/cli" },
+    Bench { name: "tasks", folder: "crates/cli" },
+    Bench { name: "trackers", folder: "crates/cli" },
 ];
 
 pub(crate) fn run(names: &[String], effort: Effort) -> Result<()> {
@@ -122,8 +121,9 @@ impl Bench {
     }
 
     fn line(&self, effort: Effort) -> CommandLine {
+        // All of the workspace, so that each is built from the same dependencies.
         let line = CommandLine::cargo("bench");
-        let line = line.with(["--config", RUNNER, "--package", self.package, "--bench", self.name]);
+        let line = line.with(["--config", RUNNER, "--workspace", "--bench", self.name]);
         match effort {
             Effort::Full => line,
             Effort::Quick => line.variable("WAYPOST_BENCH_QUICK", "1"),
@@ -224,8 +224,7 @@ mod tests {
 
     #[test]
     fn quick_is_told_to_the_benchmark() {
-        let bench =
-            format!("cargo bench --config '{RUNNER}' --package waypost-store --bench journal");
+        let bench = format!("cargo bench --config '{RUNNER}' --workspace --bench journal");
         assert_eq!(
             BENCHES[0].line(Effort::Quick).to_string(),
             format!("WAYPOST_BENCH_QUICK=1 {bench}")

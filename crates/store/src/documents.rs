@@ -78,7 +78,7 @@ impl Document<'_> {
             return Err(StoreError::Changed { path: self.path.to_owned(), expected, found });
         }
         let backup = match &old {
-            Some((old, _)) => Some(self.back_up(old, at)?),
+            Some((old, _)) => Some(self.back_up_once(old, at)?),
             None => None,
         };
         if let Some(displaced) = file::exchange_expecting(self.path, bytes, expected)? {
@@ -102,7 +102,7 @@ impl Document<'_> {
             let bytes = change(old.as_ref().map(|(bytes, _)| bytes.as_slice()))?;
             let backup = match &old {
                 Some((old, _)) if *old == bytes => return Ok(None),
-                Some((old, _)) => Some(self.back_up(old, at)?),
+                Some((old, _)) => Some(self.back_up_once(old, at)?),
                 None => None,
             };
             let expected = old.as_ref().map(|(_, hash)| hash.as_str());
@@ -125,6 +125,15 @@ impl Document<'_> {
         match self.load()? {
             Some((bytes, _)) => self.back_up(&bytes, at).map(Some),
             None => Ok(None),
+        }
+    }
+
+    /// Keeps the present content among the backups, unless it is the newest of them already.
+    pub fn keep_version(&self, at: Time) -> Result<(), StoreError> {
+        let _turn = self.take_turn()?;
+        match self.load()? {
+            Some((bytes, _)) => self.back_up_once(&bytes, at).map(drop),
+            None => Ok(()),
         }
     }
 
@@ -230,6 +239,16 @@ impl Document<'_> {
             left.discard();
         }
         Ok(())
+    }
+
+    /// The newest backup where it has these bytes, else a new one.
+    fn back_up_once(&self, bytes: &[u8], at: Time) -> Result<PathBuf, StoreError> {
+        if let Some(newest) = self.backups()?.into_iter().next()
+            && file::read_bounded(&newest, DOCUMENT_SIZE_MAX)?.as_deref() == Some(bytes)
+        {
+            return Ok(newest);
+        }
+        self.back_up(bytes, at)
     }
 
     /// Keeps `bytes` as `NAME.20260216T100000Z.EXTENSION`, with a number if that is taken.

@@ -11,13 +11,14 @@ mod versions;
 pub use diff::{ContractChange, ContractDiff, diff};
 pub use prompt::regenerate_prompt;
 pub use versions::{ContractVersion, versions};
-pub(crate) use versions::{bytes as bytes_of, versions_folder};
+pub(crate) use versions::{bytes as bytes_of, folder as versions_of, keep, versions_folder};
 
 use crate::{
     error::{EngineError, Problem},
     init,
     ledger::MachineCommand,
     project::Project,
+    sessions,
     validate::{Validity, validate_file},
 };
 use std::{
@@ -177,11 +178,15 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<ContractFile>) {
 }
 
 /// Validates files, or all contracts of the session where none is named.
-pub fn validate(project: &Project, files: &[PathBuf]) -> Result<Vec<Validity>, EngineError> {
+pub fn validate(
+    project: &Project,
+    files: &[PathBuf],
+    kind: Option<Kind>,
+) -> Result<Vec<Validity>, EngineError> {
     if files.is_empty() {
         return list(project)?.iter().map(|it| validate_file(&it.path, Some(it.kind))).collect();
     }
-    files.iter().map(|path| validate_file(path, None)).collect()
+    files.iter().map(|path| validate_file(path, kind)).collect()
 }
 
 /// The place of a contract that is to be put: as it was given, and as it says itself. `origin` names where it came
@@ -252,6 +257,7 @@ pub fn put(
     origin: &Path,
 ) -> Result<PutContract, EngineError> {
     project.refuse_stale()?;
+    sessions::is_here(project)?;
     let findings = parse::validate_at(kind, bytes, place);
     let is_wrong = |it: &Diagnostic| it.severity == Severity::Error || is_template(it);
     if findings.iter().any(is_wrong) {

@@ -23,7 +23,7 @@ pub struct ContractVersion {
 }
 
 /// Where earlier contents of the contracts of a place are.
-pub(super) fn folder(project: &Project, place: &ContractPlace) -> Result<PathBuf, EngineError> {
+pub(crate) fn folder(project: &Project, place: &ContractPlace) -> Result<PathBuf, EngineError> {
     let hash = super::project_hash(project)?;
     Ok(versions_folder(project, &hash).join(place.to_string()))
 }
@@ -43,15 +43,34 @@ pub fn versions(
     let (path, backups) = (path(project, kind, place)?, folder(project, place)?);
     let on_disk = documents::Document { place: project.place(), path: &path, backups: &backups };
     let mut found: Vec<ContractVersion> = Vec::new();
-    for kept in on_disk.backups()?.into_iter().rev() {
+    let present = file::read_bounded(&path, parse::SIZE_MAX as u64)?;
+    let mut backups = on_disk.backups()?;
+    // What was kept when it was looked at, and is still there, is the present one.
+    if let (Some(newest), Some(present)) = (backups.first(), &present)
+        && file::read_bounded(newest, parse::SIZE_MAX as u64)?.as_ref() == Some(present)
+    {
+        backups.remove(0);
+    }
+    for kept in backups.into_iter().rev() {
         let name = kept.file_stem().map(|it| it.to_string_lossy().into_owned());
         let until = name.and_then(|name| Some(name.rsplit_once('.')?.1.to_owned()));
         found.push(ContractVersion { number: found.len() + 1, path: kept, until });
     }
-    if file::read_bounded(&path, parse::SIZE_MAX as u64)?.is_some() {
+    if present.is_some() {
         found.push(ContractVersion { number: found.len() + 1, path, until: None });
     }
     Ok(found)
+}
+
+/// Keeps a contract as it is among its versions: it was looked at, and its file may be written over.
+pub(crate) fn keep(
+    project: &Project,
+    kind: Kind,
+    place: &ContractPlace,
+) -> Result<(), EngineError> {
+    let (path, backups) = (path(project, kind, place)?, folder(project, place)?);
+    let on_disk = documents::Document { place: project.place(), path: &path, backups: &backups };
+    Ok(on_disk.keep_version(project.clock().now())?)
 }
 
 /// The bytes of a version.

@@ -3,6 +3,7 @@
 //! Files are untrusted: any bytes lead to a value or to findings, never to a panic, and memory
 //! stays within a small multiple of the size limit. What the fields mean is the model's business.
 
+mod blocks;
 mod failure;
 mod flow;
 mod json;
@@ -21,6 +22,7 @@ mod agreement;
 #[cfg(test)]
 mod tests;
 
+pub use blocks::with_fields;
 pub use flow::{Parsed, parse, parse_at, place_of};
 pub(crate) use nearest::distance;
 pub use nearest::nearest;

@@ -1,9 +1,8 @@
 //! `waypost contract get`, `list` and `diff`: what there is, and what has changed.
 
-use super::PlaceArgs;
+use super::{PlaceArgs, find_contract_kind};
 use crate::{
     Context,
-    command::schema::find_kind,
     data::{ContractChangeLine, ContractDiffReport, ContractLine, ContractText},
     error::CliError,
     output::{DIM, GREEN, RED, styled},
@@ -75,7 +74,7 @@ fn fitting(
 
 /// The one contract that is meant.
 fn one(project: &Project, kind: &str, place: &PlaceArgs) -> Result<ContractFile, CliError> {
-    let kind = find_kind(kind)?;
+    let kind = find_contract_kind(kind)?;
     let mut found = fitting(project, Some(kind), place)?;
     match (found.pop(), found.is_empty()) {
         (Some(one), true) => Ok(one),
@@ -126,7 +125,7 @@ pub(super) fn list(
     project: &Project,
     args: &ContractListArgs,
 ) -> Result<(), CliError> {
-    let kind = args.kind.as_deref().map(find_kind).transpose()?;
+    let kind = args.kind.as_deref().map(find_contract_kind).transpose()?;
     let found = fitting(project, kind, &args.place)?;
     let mut lines = Vec::new();
     for file in &found {
@@ -156,6 +155,11 @@ pub(super) fn diff(context: &Context, project: &Project, args: &DiffArgs) -> Res
             ContractLine::of(&file, validate_file(&file.path, Some(file.kind))?.is_valid());
         let (from, to) = (diff.from, diff.to);
         return Ok(context.out.json(&ContractDiffReport { contract, from, to, changes })?);
+    }
+    if diff.from == diff.to {
+        let name = file.place.path(file.kind);
+        context.out.note(format!("{name} has one version: there is none to compare it with"));
+        return Ok(());
     }
     let title = format!("{} version {} to {}", file.place.path(file.kind), diff.from, diff.to);
     context.out.line(styled(DIM, title))?;

@@ -12,7 +12,10 @@ use crate::{
 };
 use std::{path::PathBuf, process::ExitCode};
 use waypost_engine::{Validity, contracts};
-use waypost_model::document::{RequestId, SessionTaskId, SubtaskId};
+use waypost_model::{
+    code::Code,
+    document::{Kind, RequestId, SessionTaskId, SubtaskId},
+};
 
 /// Check, put, read and compare the contracts of a session
 ///
@@ -41,9 +44,22 @@ struct ContractValidateArgs {
     /// The files; without any, all contracts of the session
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// What the files are, where their names do not say so
+    #[arg(long, value_name = "KIND", requires = "files")]
+    kind: Option<String>,
     /// Print the request to write each bad one again, to hand back to its agent
     #[arg(long)]
     regenerate_prompt: bool,
+}
+
+/// Finds a kind of contract by its name.
+fn find_contract_kind(name: &str) -> Result<Kind, CliError> {
+    let found = contracts::KINDS.into_iter().find(|kind| kind.name() == name);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = contracts::KINDS.iter().map(|kind| kind.name()).collect();
+        CliError::new(Code::KindUnknown, format!("`{name}` is no kind of contract"))
+            .hint(format!("one of {}", names.join(", ")))
+    })
 }
 
 /// Of which request, task and subtask a contract is.
@@ -80,7 +96,8 @@ fn validate(
     args: &ContractValidateArgs,
 ) -> Result<ExitCode, CliError> {
     let files: Vec<PathBuf> = args.files.iter().map(|file| context.path(file)).collect();
-    let mut found = contracts::validate(project, &files)?;
+    let kind = args.kind.as_deref().map(find_contract_kind).transpose()?;
+    let mut found = contracts::validate(project, &files, kind)?;
     for (validity, typed) in found.iter_mut().zip(&args.files) {
         validity.file.path.clone_from(typed);
     }

@@ -1,9 +1,8 @@
 //! `waypost contract put`: a contract from standard input to its place.
 
-use super::PlaceArgs;
+use super::{PlaceArgs, find_contract_kind};
 use crate::{
     Context,
-    command::schema::find_kind,
     data::{ContractLine, ContractPut},
     error::CliError,
     snippet,
@@ -37,7 +36,7 @@ pub(super) fn put(
     project: &mut Project,
     args: &PutArgs,
 ) -> Result<(), CliError> {
-    let kind = find_kind(&args.kind)?;
+    let kind = find_contract_kind(&args.kind)?;
     let mut bytes = Vec::new();
     io::stdin().lock().take(SIZE_READ).read_to_end(&mut bytes)?;
     if bytes.len() as u64 == SIZE_READ {

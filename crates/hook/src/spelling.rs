@@ -118,7 +118,7 @@ pub fn command_line(step: &NextStep) -> String {
         S::RequestWork => fixed("session request TEXT"),
         S::RequestInstead => fixed("session request TEXT --stop-current"),
         S::PlanSession => fixed("session plan"),
-        S::PlanWithAssumption => fixed("session plan --assumption N=held|wrong|unknown"),
+        S::PlanWithAssumption => fixed("session plan --assumption N=VERDICT"),
         S::NextOfSession => fixed("session next"),
         S::CheckGates => fixed("session gate check"),
         S::ReportGates => fixed("session gate check --report FILE"),

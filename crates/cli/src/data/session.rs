@@ -176,6 +176,9 @@ impl From<&PastRequest> for SessionRequestLine {
 pub(crate) struct SessionPlanLine {
     /// Whether the planner makes another one.
     pub(crate) sent_back: bool,
+    /// Why it cannot be worked on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) faults: Vec<String>,
     pub(crate) assumptions: Vec<AssumptionLine>,
     pub(crate) tasks: usize,
     pub(crate) subtasks: usize,
@@ -185,6 +188,7 @@ impl From<&PlanOutcome> for SessionPlanLine {
     fn from(outcome: &PlanOutcome) -> Self {
         Self {
             sent_back: outcome.is_sent_back,
+            faults: outcome.faults.clone(),
             assumptions: assumptions(&outcome.assumptions),
             tasks: outcome.tasks,
             subtasks: outcome.subtasks,

@@ -16,6 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use waypost_model::{
+    actor::Actor,
     code::Code,
     document::{
         Document, ProjectHash,
@@ -74,7 +75,7 @@ pub fn list(project: &Project) -> Result<Vec<FoundSession>, EngineError> {
 }
 
 /// The names of the folders in a folder; none where it cannot be read.
-pub(super) fn folders(home: &Path) -> Vec<String> {
+pub(crate) fn folders(home: &Path) -> Vec<String> {
     let entries = fs::read_dir(home).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|form| form.is_dir()));
     folders.filter_map(|entry| entry.file_name().into_string().ok()).collect()
@@ -174,6 +175,14 @@ pub(super) fn take_over(
         }
         _ => None,
     };
+    if matches!(project.actor(), Actor::Agent { .. })
+        && state.as_ref().is_some_and(SessionState::claims)
+    {
+        project.notice(
+            "what these files say to be done is judged again; a person takes it over as it is"
+                .to_owned(),
+        );
+    }
     let command = Command::TakeOver {
         session: Box::new(with_times(project, session)),
         state: state.map(Box::new),

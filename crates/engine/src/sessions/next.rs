@@ -86,7 +86,10 @@ pub fn next(project: &mut Project) -> Result<SessionNext, EngineError> {
     }
     match request.phase {
         GlobalPhase::GlobalDiscovery => discovery(project, &request),
-        GlobalPhase::TaskLoop => loop_step(project, &request),
+        GlobalPhase::TaskLoop => match revised(project, &request)? {
+            Some(next) => Ok(next),
+            None => loop_step(project, &request),
+        },
         GlobalPhase::Complete => Ok(SessionNext::Done),
     }
 }
@@ -107,10 +110,14 @@ fn discovery(project: &Project, request: &RequestState) -> Result<SessionNext, E
         calls.push(call(project, request, Call::Explore, faults.clone())?);
     }
     if is_sent_back {
-        let faults = request.assumptions.iter().map(|it| {
+        let assumed = request.assumptions.iter().map(|it| {
             format!("the assumption `{}`: {} ({})", it.text, it.verdict.as_str(), it.how)
         });
-        calls.push(call(project, request, Call::Plan, faults.collect())?);
+        let faults = match request.plan_faults.as_slice() {
+            [] => assumed.collect(),
+            faults => faults.to_vec(),
+        };
+        calls.push(call(project, request, Call::Plan, faults)?);
     } else if let Err(faults) = &breakdown {
         calls.push(call(project, request, Call::Plan, faults.clone())?);
     }
@@ -131,6 +138,23 @@ fn discovery(project: &Project, request: &RequestState) -> Result<SessionNext, E
         false => (NextStep::PlanWithAssumption, "the plan is there, with assumptions to judge"),
     };
     Ok(SessionNext::Do { step, why: why.to_owned(), assumptions })
+}
+
+/// What a plan that has changed since it was taken up leads to; nothing where it could not be taken up.
+fn revised(
+    project: &mut Project,
+    request: &RequestState,
+) -> Result<Option<SessionNext>, EngineError> {
+    let place = place_of(request, None, None);
+    let now = fingerprint(project, Kind::TaskBreakdown, &place)?;
+    let is_old = now == request.plan || now == request.sent_back;
+    if now.is_none() || request.plan.is_none() || is_old {
+        return Ok(None);
+    }
+    match planning::can_be_taken_up(project, request)? {
+        true => discovery(project, request).map(Some),
+        false => Ok(None),
+    }
 }
 
 fn loop_step(project: &Project, request: &RequestState) -> Result<SessionNext, EngineError> {

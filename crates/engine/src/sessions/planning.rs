@@ -3,7 +3,7 @@
 //! An assumption that names a path is checked against `explored.yaml`. What all others came to has to be
 //! said: only the caller can know it.
 
-use super::{fingerprint, give, is_here, lacks, place_of};
+use super::{fingerprint, give, is_here, lacks, look, place_of};
 use crate::{
     contracts,
     error::{EngineError, Problem},
@@ -17,9 +17,9 @@ use waypost_model::{
         contract::{ContractPlace, DesignBrief, Explored, TaskBreakdown},
         session::GlobalPhase,
     },
-    machine::Rejected,
+    machine::{Asked, Machine as _, Rejected},
     next::NextStep,
-    session::{Assumption, AssumptionFate, Command, PlanDraft, PlannedSessionTask},
+    session::{Assumption, AssumptionFate, Command, PlanDraft, PlannedSessionTask, RequestState},
 };
 
 /// What was said of assumptions, by their numbers from 1.
@@ -29,8 +29,12 @@ pub type GivenVerdicts = BTreeMap<usize, AssumptionFate>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanOutcome {
     pub assumptions: Vec<Assumption>,
-    /// Half of the assumptions or more are wrong: the planner makes another plan.
+    /// Half of the assumptions or more are wrong, or it cannot be worked on: the planner makes another plan.
     pub is_sent_back: bool,
+    /// Why it cannot be worked on.
+    pub faults: Vec<String>,
+    /// Work goes on: by this plan, or by the one before where this one was sent back.
+    pub goes_on: bool,
     pub tasks: usize,
     pub subtasks: usize,
 }
@@ -47,24 +51,38 @@ pub fn plan(project: &mut Project, given: &GivenVerdicts) -> Result<PlanOutcome,
     // What is sent back anyway needs no brief.
     let assumptions = assumptions(&breakdown, &explored, given)?;
     let tasks = planned(&breakdown);
-    if !is_mostly_wrong(&assumptions) {
-        for task in &tasks {
+    let (count, subtasks) = (tasks.len(), tasks.iter().map(|task| task.subtasks.len()).sum());
+    let draft = PlanDraft { contract: contract.clone(), tasks, assumptions: assumptions.clone() };
+    if !draft.is_mostly_wrong() {
+        for task in &draft.tasks {
             needed::<DesignBrief>(project, &place_of(&request, Some(&task.id), None))?;
         }
     }
-    let (count, subtasks) = (tasks.len(), tasks.iter().map(|task| task.subtasks.len()).sum());
-    let draft = PlanDraft { contract: contract.clone(), tasks, assumptions: assumptions.clone() };
+    contracts::keep(project, Kind::TaskBreakdown, &place)?;
     let session = give(project, Command::Plan { draft: Box::new(draft) })?;
     let request = session.request().expect("there is a request");
     let is_sent_back = request.phase == GlobalPhase::GlobalDiscovery
         || request.sent_back.as_ref() == Some(&contract);
-    Ok(PlanOutcome { assumptions, is_sent_back, tasks: count, subtasks })
+    let (faults, goes_on) = (request.plan_faults.clone(), request.phase == GlobalPhase::TaskLoop);
+    let faults = if is_sent_back { faults } else { Vec::new() };
+    Ok(PlanOutcome { assumptions, is_sent_back, faults, goes_on, tasks: count, subtasks })
 }
 
-/// Whether half of them or more are wrong.
-fn is_mostly_wrong(assumptions: &[Assumption]) -> bool {
-    let wrong = assumptions.iter().filter(|it| it.verdict == AssumptionFate::Wrong).count();
-    wrong > 0 && wrong * 2 >= assumptions.len()
+/// Whether the plan that the contracts describe would be taken up, whatever became of its assumptions.
+pub(super) fn can_be_taken_up(
+    project: &mut Project,
+    request: &RequestState,
+) -> Result<bool, EngineError> {
+    let place = place_of(request, None, None);
+    let is_explored = look::<Explored>(project, &place)?.is_ok();
+    let (true, Ok(breakdown)) = (is_explored, look::<TaskBreakdown>(project, &place)?) else {
+        return Ok(false);
+    };
+    let contract = fingerprint(project, Kind::TaskBreakdown, &place)?.unwrap_or_default();
+    let draft = PlanDraft { contract, tasks: planned(&breakdown), assumptions: Vec::new() };
+    let (actor, now) = (project.actor().clone(), project.clock().now());
+    let command = Command::Plan { draft: Box::new(draft) };
+    Ok(project.session()?.decide(&command, &Asked { by: &actor, now }).is_ok())
 }
 
 fn needed<D: Document>(project: &Project, place: &ContractPlace) -> Result<D, EngineError> {

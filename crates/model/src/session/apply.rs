@@ -98,8 +98,9 @@ fn apply_to_request(request: &mut RequestState, event: &Event, at: Time) {
             request.phase = GlobalPhase::Complete;
             request.current_task = None;
         }
-        Event::PlanSentBack { contract, assumptions, not_before, .. } => {
+        Event::PlanSentBack { contract, assumptions, faults, not_before, .. } => {
             request.sent_back = Some(contract.clone());
+            request.plan_faults.clone_from(faults);
             request.assumptions.clone_from(assumptions);
             request.plans_wrong += 1;
             request.retries += 1;
@@ -113,6 +114,7 @@ fn apply_to_request(request: &mut RequestState, event: &Event, at: Time) {
             request.plan = Some(contract.clone());
             (request.sent_back, request.plans_wrong, request.not_before) = (None, 0, None);
             request.assumptions.clone_from(assumptions);
+            request.plan_faults.clear();
             request.phase = GlobalPhase::TaskLoop;
             request.calls.clear();
             release(request, |hold| !matches!(hold, Hold::Gate { .. }));

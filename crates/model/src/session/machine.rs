@@ -13,14 +13,10 @@ use crate::{
     actor::Actor,
     answer::{Answer, Consequence, OutsideFacts},
     code::Code,
-    diagnostic::Severity,
     document::{
-        Document as _, RequestId, SessionTaskId,
+        RequestId, SessionTaskId,
         memory::TaskResult,
-        session::{
-            GlobalPhase, Manifest, SessionFile, SessionState as StateFile, SessionStatus, Status,
-            SubtaskPhase,
-        },
+        session::{GlobalPhase, Manifest, SessionStatus, Status, SubtaskPhase},
     },
     inbox::{Question, QuestionKind, Topic},
     machine::{Asked, Decision, Effect, Machine, Rejected},
@@ -47,7 +43,7 @@ impl Machine for Session {
         match command {
             Command::Start { project, manifest } => self.begin(project, manifest),
             Command::TakeOver { session, state, base } => {
-                self.take_over(session, state.as_deref(), base.as_ref())
+                self.take_over(session, state.as_deref(), base.as_ref(), asked.by)
             }
             Command::Request { text, stop_current, above } => {
                 self.make_request(text, (*stop_current, *above), asked)
@@ -226,32 +222,6 @@ impl Session {
             }
             _ => Ok(()),
         }
-    }
-
-    /// What files say that were found: only where nothing is known that they would replace.
-    fn take_over(
-        &self,
-        session: &SessionFile,
-        state: Option<&StateFile>,
-        base: Option<&String>,
-    ) -> Result<Decision<Event>, Rejected> {
-        if self.facts.is_some() {
-            let message = "the session is in the journal already";
-            return Err(Rejected::rule(Code::JournalExists, message).next(NextStep::ShowSession));
-        }
-        let of_state = state.iter().flat_map(|state| state.check());
-        let both = state.iter().flat_map(|state| state.check_with(session));
-        let findings = session.check().into_iter().chain(of_state).chain(both);
-        let wrong =
-            findings.filter(|it| it.severity == Severity::Error).map(|it| it.message).next();
-        if let Some(wrong) = wrong {
-            return Err(Rejected::rule(Code::EditRefused, wrong));
-        }
-        Ok(Decision::events([Event::TakenOver {
-            session: Box::new(session.clone()),
-            state: state.cloned().map(Box::new),
-            base: base.cloned(),
-        }]))
     }
 
     fn make_request(

@@ -14,6 +14,7 @@
 mod apart;
 mod apply;
 mod call;
+mod found;
 pub mod gate;
 pub mod gates;
 mod judging;

@@ -33,11 +33,17 @@ impl Session {
             let message = "this plan was sent back; the planner makes another one";
             return Err(Rejected::rule(Code::PlanSentBack, message).next(NextStep::NextOfSession));
         }
-        is_sound(request, draft)?;
-        let wrong =
-            draft.assumptions.iter().filter(|it| it.verdict == AssumptionFate::Wrong).count();
-        if wrong > 0 && wrong * 2 >= draft.assumptions.len() {
-            return Ok(sent_back(request, draft, asked));
+        if let Err(rejected) = is_sound(request, draft) {
+            // Where work goes on by an earlier plan, that one stands.
+            return match request.phase {
+                GlobalPhase::GlobalDiscovery => {
+                    Ok(sent_back(request, draft, vec![rejected.message], asked))
+                }
+                _ => Err(rejected),
+            };
+        }
+        if draft.is_mostly_wrong() {
+            return Ok(sent_back(request, draft, Vec::new(), asked));
         }
         let is_same = request.plan.as_ref() == Some(&draft.contract)
             && request.phase == GlobalPhase::TaskLoop
@@ -129,23 +135,46 @@ fn is_sound(request: &RequestState, draft: &PlanDraft) -> Result<(), Rejected> {
     Ok(())
 }
 
-/// Half of what the planner took for granted is wrong, or more.
-fn sent_back(request: &RequestState, draft: &PlanDraft, asked: &Asked<'_>) -> Decision<Event> {
+/// Half of what the planner took for granted is wrong, or more, or what it planned cannot be worked on.
+fn sent_back(
+    request: &RequestState,
+    draft: &PlanDraft,
+    faults: Vec<String>,
+    asked: &Asked<'_>,
+) -> Decision<Event> {
     let used = request.plans_wrong;
     let key = request.id.as_str();
     let outlook = Policy::of(Scope::Phase).after(used, FailureClass::Validation, key);
     let not_before = again_at(outlook, asked.now);
+    let why = match faults.as_slice() {
+        [] => format!("These assumptions are wrong: {}", draft.wrong().join(", ")),
+        faults => faults.join("; "),
+    };
     let back = Event::PlanSentBack {
         request: request.id.clone(),
         contract: draft.contract.clone(),
         assumptions: draft.assumptions.clone(),
+        faults,
         not_before,
     };
-    if not_before.is_some() {
-        return Decision::events([back]);
+    // Work that goes on by an earlier plan waits for no person.
+    let is_needed = request.phase == GlobalPhase::GlobalDiscovery;
+    match not_before {
+        None if is_needed => escalated(vec![back], Hold::Plan, Lead::Stay, (&why, used + 1)),
+        _ => Decision::events([back]),
     }
-    let wrong = draft.assumptions.iter().filter(|it| it.verdict == AssumptionFate::Wrong);
-    let wrong: Vec<String> = wrong.map(|it| format!("`{}`", it.text)).collect();
-    let why = format!("These assumptions are wrong: {}", wrong.join(", "));
-    escalated(vec![back], Hold::Plan, Lead::Stay, (&why, used + 1))
+}
+
+impl PlanDraft {
+    /// Whether half of its assumptions or more are wrong.
+    pub fn is_mostly_wrong(&self) -> bool {
+        let wrong = self.wrong().len();
+        wrong > 0 && wrong * 2 >= self.assumptions.len()
+    }
+
+    /// The assumptions that are wrong.
+    fn wrong(&self) -> Vec<String> {
+        let wrong = self.assumptions.iter().filter(|it| it.verdict == AssumptionFate::Wrong);
+        wrong.map(|it| format!("`{}`", it.text)).collect()
+    }
 }

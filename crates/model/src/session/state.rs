@@ -61,6 +61,9 @@ pub struct RequestState {
     /// The planner is not called again before.
     pub not_before: Option<Time>,
     pub assumptions: Vec<Assumption>,
+    /// Why the plan that was sent back could not be worked on.
+    #[serde(default)]
+    pub plan_faults: Vec<String>,
     pub calls: BTreeMap<Call, CallClock>,
     /// What waits for a person.
     pub held: Vec<HeldUp>,
@@ -230,6 +233,7 @@ impl RequestState {
             plans_wrong: 0,
             not_before: None,
             assumptions: Vec::new(),
+            plan_faults: Vec::new(),
             calls: BTreeMap::new(),
             held: Vec::new(),
             retries: 0,

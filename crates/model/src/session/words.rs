@@ -263,12 +263,15 @@ pub enum Event {
         #[serde(rename = "id")]
         request: RequestId,
     },
-    /// Too many assumptions were wrong.
+    /// Too many assumptions were wrong, or it is no plan that could be worked on.
     PlanSentBack {
         #[serde(rename = "id")]
         request: RequestId,
         contract: String,
         assumptions: Vec<Assumption>,
+        /// Why it could not be worked on.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        faults: Vec<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_before: Option<Time>,
     },

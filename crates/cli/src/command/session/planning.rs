@@ -68,9 +68,16 @@ fn text_of(outcome: &PlanOutcome) -> String {
         let _infallible = writeln!(text, "  {:>2}  {word}  {} {how}", at + 1, assumption.text);
     }
     let (tasks, subtasks) = (outcome.tasks, outcome.subtasks);
-    let end = match outcome.is_sent_back {
-        true => "the plan goes back to the planner: half of what it stands on is wrong".to_owned(),
-        false => format!("planned: {tasks} tasks with {subtasks} subtasks"),
+    let why = match outcome.faults.as_slice() {
+        [] => "half of what it stands on is wrong".to_owned(),
+        faults => faults.join("; "),
+    };
+    let end = match (outcome.is_sent_back, outcome.goes_on) {
+        (true, true) => {
+            format!("the plan is not taken up: {why}; work goes on by the one before it")
+        }
+        (true, false) => format!("the plan goes back to the planner: {why}"),
+        (false, _) => format!("planned: {tasks} tasks with {subtasks} subtasks"),
     };
     text.push_str(&end);
     text.push('\n');

@@ -10,7 +10,7 @@ use crate::{
     knowledge,
     project::Project,
     search::{self, AgedHit, SearchHit, SearchRequest},
-    summary,
+    sessions, summary,
 };
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 use waypost_git::changed_since;
@@ -90,6 +90,12 @@ pub fn context_for(
         && !request.knows_state
     {
         gathered.add(ContextSection::State, None, run_text(run));
+    }
+    if let Some((text, wanted)) = sessions::told(project.session()?) {
+        about.push(wanted);
+        if !request.knows_state {
+            gathered.add(ContextSection::State, None, text);
+        }
     }
     if let Some(id) = &request.task
         && let Some((text, title, declared)) = task_facts(project, id)?

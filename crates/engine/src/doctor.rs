@@ -13,6 +13,7 @@ use crate::{
     error::{EngineError, Problem},
     home::Home,
     init::{self, HookHealth, examine_hooks},
+    knowledge,
     memory::{self, MemoryRepair},
     mending::{self, Examination},
     pin::{self, AskPin, PinFile},
@@ -382,7 +383,9 @@ impl<'a> Doctor<'a> {
     fn examine_session(&self) -> Vec<Finding> {
         let project = Project::open_unreconciled(self.start, self.actor.clone());
         let Ok(mut project) = project else { return Vec::new() };
-        sessions::examine(&mut project)
+        let mut found = sessions::examine(&mut project);
+        found.extend(knowledge::examine(&mut project));
+        found
     }
 
     /// Opening the project brings its windows into step; what that has to say is worth a line.

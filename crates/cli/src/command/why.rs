@@ -39,7 +39,12 @@ pub(crate) fn run(context: &Context, args: &WhyArgs) -> Result<ExitCode, CliErro
         let why = why::explain_memory(&mut project, &id)?;
         return print(context, why.id.as_str(), (why.status, false), &why.reasons);
     }
-    if let Some(about) = SessionSubject::read(&args.id) {
+    let named = SessionSubject::read(&args.id);
+    let about = match named {
+        Some(about) => Some(about),
+        None => SessionSubject::only_here(&mut project, &args.id)?,
+    };
+    if let Some(about) = about {
         let why = why::explain_session(&mut project, &about)?;
         return print(context, &why.id, (&why.status, false), &why.reasons);
     }

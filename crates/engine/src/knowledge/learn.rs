@@ -14,7 +14,7 @@ use waypost_model::{
         Kind, SubtaskId,
         contract::{
             Action, ContractPlace, DesignBrief, DesignContract, FailureCategory, Outcome,
-            TestContract, TestResult,
+            TaskBreakdown, TestContract, TestResult,
         },
     },
     json::{Json, JsonPath},
@@ -83,8 +83,13 @@ fn is_finished(
         }
     }
     let brief = contracts::read::<DesignBrief>(project, task).ok().flatten();
-    let planned = brief.map(|brief| brief.subtasks).unwrap_or_default();
-    Ok(!passed.is_empty() && planned.iter().all(|it| passed.contains(&it.id)))
+    let of_brief = brief.into_iter().flat_map(|it| it.subtasks).map(|it| it.id);
+    let whole = ContractPlace::of_request(task.request.clone());
+    let breakdown = contracts::read::<TaskBreakdown>(project, &whole).ok().flatten();
+    let tasks = breakdown.into_iter().flat_map(|it| it.tasks);
+    let own = tasks.filter(|it| Some(&it.id) == task.task.as_ref()).flat_map(|it| it.subtasks);
+    let mut planned = of_brief.chain(own.map(|it| it.id));
+    Ok(!passed.is_empty() && planned.all(|id| passed.contains(&id)))
 }
 
 /// What a design held to is a decision about its files.

@@ -4,9 +4,11 @@
 //! journal, with the files that an entry stands on, so that it can be said of one that these have changed since.
 
 mod learn;
+mod moved;
 mod relevance;
 
 pub use learn::{Learned, learn};
+pub(crate) use moved::{examine, left_behind, relocate};
 pub(crate) use relevance::{is_of_knowledge, told_for};
 
 use crate::{
@@ -307,21 +309,6 @@ fn ground_of(project: &Project, files: &[String]) -> Result<Ground, EngineError>
     Ok(Ground { commit, files: named })
 }
 
-/// Says where the project is now, in knowledge that says where it was. One that is not valid is left as it
-/// is: `validate` tells of it, and no move waits for that.
-pub(crate) fn relocate(project: &mut Project) -> Result<(), EngineError> {
-    let Ok(Some(known)) = read(project) else { return Ok(()) };
-    let here = about(project)?;
-    if known.project.as_ref().is_none_or(|it| it.path == here.path && it.hash == here.hash) {
-        return Ok(());
-    }
-    change(project, |document, _, _| {
-        document.project = Some(here.clone());
-        Ok(())
-    })?;
-    Ok(())
-}
-
 /// What the document says of its project.
 fn about(project: &Project) -> Result<session::Project, EngineError> {
     let root = home(project)?;
@@ -339,9 +326,18 @@ pub(crate) fn versions_folder(project: &Project, hash: &ProjectHash) -> PathBuf 
 /// Changes the document, whatever other processes do to it; whether that made a difference.
 fn change(
     project: &mut Project,
-    mut change: impl FnMut(&mut Knowledge, &KnowledgeLog, Time) -> Result<(), EngineError>,
+    change: impl FnMut(&mut Knowledge, &KnowledgeLog, Time) -> Result<(), EngineError>,
 ) -> Result<bool, EngineError> {
     project.refuse_stale()?;
+    moved::refuse_moved(project)?;
+    rewrite(project, change)
+}
+
+/// The same for a project that is just being moved.
+fn rewrite(
+    project: &mut Project,
+    mut change: impl FnMut(&mut Knowledge, &KnowledgeLog, Time) -> Result<(), EngineError>,
+) -> Result<bool, EngineError> {
     project.ensure_journal()?;
     let (path, now) = (path(project)?, project.clock().now());
     let about = about(project)?;

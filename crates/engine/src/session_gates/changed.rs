@@ -1,9 +1,12 @@
 //! What has changed since a subtask began, and which files there are.
 
-use crate::{error::EngineError, project::Project};
+use crate::{
+    error::{EngineError, Problem},
+    project::Project,
+};
 use std::{fs, path::Path};
 use waypost_git::{Git, changed_since, git_at};
-use waypost_model::{layout, session::gate::SubtaskSubject};
+use waypost_model::{code::Code, layout, next::NextStep, session::gate::SubtaskSubject};
 
 /// More files than a project outside git has, of those that people write.
 const FILES_MAX: usize = 50_000;
@@ -12,15 +15,51 @@ const DEPTH_MAX: usize = 24;
 /// Folders of which nothing is written by hand, outside git, where nothing says what is ignored.
 const BUILT: [&str; 6] = ["node_modules", "target", "build", "dist", "__pycache__", "venv"];
 
-/// The paths of changed files; none where that cannot be told.
+/// The paths of changed files; none where that cannot be told. The report on them is none of them.
 pub(super) fn since(
     project: &Project,
     subject: &SubtaskSubject,
+    report: Option<&Path>,
 ) -> Result<Option<Vec<String>>, EngineError> {
-    match &subject.base {
-        Some(base) => Ok(changed_since(project.place(), base)?),
-        None => Ok(None),
+    let Some(base) = &subject.base else { return Ok(None) };
+    if !is_kept(project, base) {
+        return Err(lost(subject));
     }
+    let changed = changed_since(project.place(), base)?;
+    if let (Some(changed), Some(report)) = (&changed, report)
+        && let Some(path) = below(project, report).filter(|path| changed.contains(path))
+    {
+        let message = format!("{path} is among the files that the gate looks at");
+        return Err(Problem::new(Code::ReportInTheWork, message)
+            .hint("`session next` names the file that a report belongs into")
+            .next(NextStep::NextOfSession)
+            .into());
+    }
+    Ok(changed)
+}
+
+/// Whether the repository still has a content that was kept.
+pub(crate) fn is_kept(project: &Project, base: &str) -> bool {
+    let commit = format!("{base}^{{commit}}");
+    let found = Git::at(project.root()).try_text(&["cat-file", "-e", &commit]);
+    found.is_ok_and(|it| it.is_some())
+}
+
+fn lost(subject: &SubtaskSubject) -> EngineError {
+    let id = &subject.subtask;
+    let message = format!("the repository has lost the content that {id} began with");
+    let hint = format!(
+        "what has changed since cannot be told: a person who has looked at it passes the gates, \
+         `waypost session gate override {id}/GATE-3 --reason TEXT` and GATE-4"
+    );
+    Problem::new(Code::TreeGone, message).hint(hint).into()
+}
+
+/// A path of the project as git names it.
+fn below(project: &Project, path: &Path) -> Option<String> {
+    let root = project.root().canonicalize().ok()?;
+    let path = path.canonicalize().ok()?;
+    Some(path.strip_prefix(root).ok()?.to_str()?.to_owned())
 }
 
 /// Whether there is such a file or folder, or was when the subtask began.

@@ -33,6 +33,7 @@ use waypost_model::{
     },
 };
 
+pub(crate) use changed::is_kept;
 pub use running::judge_tests;
 
 /// GATE-1: the tests are written.
@@ -64,7 +65,7 @@ pub fn judge_scope(
     let contract = contracts::read::<DesignContract>(project, &of_task(subject)).ok().flatten();
     let tests = contracts::read::<TestContract>(project, &of_subtask(subject)).ok().flatten();
     if let Some(brief) = brief {
-        match changed::since(project, subject)? {
+        match changed::since(project, subject, report)? {
             Some(changed) => {
                 let root = project.root().to_string_lossy();
                 let is_there = |path: &str| changed::was_or_is(project, subject, path);
@@ -103,7 +104,7 @@ pub fn judge_layers(
         let tests = contracts::read::<TestContract>(project, &of_subtask(subject)).ok().flatten();
         let root = project.root().to_string_lossy().into_owned();
         let test_file = tests.map(|it| normal_path(&it.test_file_path, &root));
-        match changed::since(project, subject)? {
+        match changed::since(project, subject, report)? {
             Some(mut changed) if !contract.boundaries.is_empty() => {
                 changed.retain(|path| Some(path) != test_file.as_ref() && !layers::is_test(path));
                 let all = changed::all_files(project)?;

@@ -1,8 +1,12 @@
 //! Looking a session over: its files, where it is, what it lacks, and other sessions that are active.
 
 use super::{facts, found::list, missing, shown};
-use crate::{doctor::Finding, error::EngineError, project::Project};
-use waypost_model::{document::session::SessionStatus, next::NextStep, session::MissingContract};
+use crate::{contracts, doctor::Finding, error::EngineError, project::Project, session_gates};
+use waypost_model::{
+    diagnostic::Severity, document::session::SessionStatus, next::NextStep,
+    session::MissingContract,
+};
+use waypost_store::{documents, file, parse};
 
 /// The word for it in findings.
 const SUBJECT: &str = "session";
@@ -43,7 +47,16 @@ fn look(project: &mut Project) -> Result<Vec<Finding>, EngineError> {
             found.push(Finding::note(SUBJECT, text).next(NextStep::StartSession));
         }
     }
+    found.extend(contracts_of(project));
     if !is_moved && project.session()?.is_active() {
+        let at_work = project.session()?.request().and_then(|request| {
+            let (_, id, state) = request.at_work()?;
+            Some((id.clone(), state.base.clone()?))
+        });
+        if let Some((id, _)) = at_work.filter(|(_, base)| !session_gates::is_kept(project, base)) {
+            let text = format!("the repository has lost the content that {id} began with");
+            found.push(Finding::bad(SUBJECT, text).next(NextStep::CheckGates));
+        }
         for missing in missing(project)? {
             let text = match missing {
                 MissingContract::Plan => "a contract that the plan stands on is gone".to_owned(),
@@ -65,4 +78,42 @@ fn look(project: &mut Project) -> Result<Vec<Finding>, EngineError> {
         found.push(Finding::good(SUBJECT, text));
     }
     Ok(found)
+}
+
+/// Contracts that cannot be read, with what they said before.
+fn contracts_of(project: &Project) -> Vec<Finding> {
+    let of = |it: contracts::ContractFile| {
+        let bytes = file::read_bounded(&it.path, parse::SIZE_MAX as u64).ok().flatten()?;
+        let findings = parse::validate_at(it.kind, &bytes, &it.place);
+        if !findings.iter().any(|it| it.severity == Severity::Error) {
+            return None;
+        }
+        let error = EngineError::invalid(&it.path, &bytes, findings);
+        let backups = contracts::versions_of(project, &it.place).ok()?;
+        let on_disk =
+            documents::Document { place: &project.setup.place, path: &it.path, backups: &backups };
+        Some(damaged(project, "contract", &on_disk, &error))
+    };
+    contracts::list(project).unwrap_or_default().into_iter().filter_map(of).collect()
+}
+
+/// A document that cannot be read: what is wrong, and where an earlier content of it is.
+pub(crate) fn damaged(
+    project: &Project,
+    subject: &'static str,
+    on_disk: &documents::Document<'_>,
+    error: &EngineError,
+) -> Finding {
+    let name = shown(project, on_disk.path);
+    let kept = on_disk.backups().unwrap_or_default().into_iter().next();
+    let kept = kept.map_or_else(String::new, |it| {
+        format!("; what it said before is kept as {}", shown(project, &it))
+    });
+    let first = match error {
+        EngineError::Invalid(invalid) => invalid.diagnostics.first().map(|it| it.message.clone()),
+        _ => None,
+    };
+    let why = first.unwrap_or_else(|| error.to_string());
+    let step = NextStep::ValidateFile { file: name.clone() };
+    Finding::bad(subject, format!("{name} is not valid: {why}{kept}")).next(step)
 }

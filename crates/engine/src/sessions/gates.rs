@@ -209,6 +209,7 @@ fn check_gate(
         return Ok(CheckedGate { gate, holds, faults, evidence: Vec::new(), is_repeated: true });
     }
     is_time(project, subject, gate, &look)?;
+    keep_judged(project, subject, gate)?;
     let finding = evaluate(project, (subject, gate), report, echo)?;
     // What Waypost's own run of the tests showed was written into the result.
     let look = match gate {
@@ -234,6 +235,17 @@ fn check_gate(
         return Ok(CheckedGate { gate, holds: false, faults, evidence, is_repeated: true });
     }
     Ok(CheckedGate { gate, holds, faults, evidence, is_repeated: false })
+}
+
+/// What an agent wrote for this gate stays readable after it is written over: knowledge is learned from it.
+fn keep_judged(project: &Project, subject: &Subject, gate: Gate) -> Result<(), EngineError> {
+    let kind = match gate {
+        Gate::Gate1 => Kind::TestContract,
+        Gate::Gate2 => Kind::TestResult,
+        Gate::Gate3 | Gate::Gate4 => return Ok(()),
+    };
+    let place = place_of(&subject.request, Some(&subject.task), Some(&subject.id));
+    contracts::keep(project, kind, &place)
 }
 
 /// Nothing was changed since it did not hold.

@@ -13,9 +13,11 @@ mod past;
 mod planning;
 mod relocating;
 mod running;
+mod told;
 
 pub use apart::{bring_on, task_folder};
-pub(crate) use examine::examine;
+pub(crate) use examine::{damaged, examine};
+pub(crate) use found::folders;
 pub use found::{FoundFiles, FoundSession, list};
 pub use gates::{CheckedGate, GateCheck, check, override_gate};
 pub use next::{NextCall, SessionNext, next};
@@ -23,6 +25,7 @@ pub use past::{PastRequest, requests};
 pub use planning::{GivenVerdicts, PlanOutcome, plan};
 pub use relocating::relocate;
 pub use running::{SessionRunEnd, SessionRunOptions, run};
+pub(crate) use told::told;
 
 use crate::{
     contracts,
@@ -46,6 +49,9 @@ use waypost_model::{
     session::{Command, MissingContract, ProjectFacts, RequestState, Session},
 };
 use waypost_store::{hash, place::Place};
+
+/// No request gets so far by counting: a folder of such a number was named by hand, and leaves those below it.
+const COUNTED_MAX: u32 = 1_000_000;
 
 /// What `start` found and did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,9 +158,10 @@ pub fn request(
 
 /// The highest number of a request that has contracts: also those of sessions that are not in the journal.
 fn highest_request(contracts: &Path) -> u32 {
-    let names = found::folders(contracts);
+    let names = folders(contracts);
     let number = |name: &String| name.parse::<RequestId>().ok()?.as_str()[1..].parse().ok();
-    names.iter().filter_map(number).max().unwrap_or(0)
+    let is_counted = |number: &u32| *number < COUNTED_MAX;
+    names.iter().filter_map(number).filter(is_counted).max().unwrap_or(0)
 }
 
 /// Ends the session before everything is done.
@@ -172,7 +179,7 @@ pub fn complete(project: &mut Project) -> Result<(), EngineError> {
 }
 
 /// The project is where its session knows it to be.
-fn is_here(project: &mut Project) -> Result<(), EngineError> {
+pub(crate) fn is_here(project: &mut Project) -> Result<(), EngineError> {
     let facts = facts(project)?;
     Ok(project.session()?.is_here(&facts)?)
 }
@@ -282,6 +289,7 @@ fn take_up_design(project: &mut Project) -> Result<bool, EngineError> {
         }
         _ => None,
     };
+    contracts::keep(project, Kind::DesignContract, &place_of(&request, Some(task), None))?;
     give(project, Command::Design { task: task.clone(), contract, base })?;
     Ok(true)
 }

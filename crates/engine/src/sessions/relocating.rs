@@ -11,9 +11,8 @@ use crate::{
     knowledge,
     ledger::MachineCommand,
     project::Project,
-    windows,
 };
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use waypost_model::{
     code::Code,
     document::{ProjectHash, session::SessionStatus},
@@ -37,7 +36,13 @@ pub fn relocate(
     let from = match (named, &known) {
         (Some(named), _) => named.clone(),
         (None, Some(known)) => known.clone(),
-        (None, None) => newest(project)?.hash,
+        (None, None) => match newest(project)? {
+            Some(found) => found.hash,
+            None => knowledge::left_behind(project).map(|(hash, _)| hash).ok_or_else(|| {
+                let message = "there is no session of another path";
+                Problem::new(Code::SessionUnknown, message).next(NextStep::ListSessions)
+            })?,
+        },
     };
     if from != here.hash {
         rename(project, &from, &here.hash)?;
@@ -54,17 +59,14 @@ pub fn relocate(
     Ok(SessionBegun { folder: to, taken_over, was_active, stopped: Vec::new() })
 }
 
-fn newest(project: &Project) -> Result<FoundSession, EngineError> {
+fn newest(project: &Project) -> Result<Option<FoundSession>, EngineError> {
     let is_active = |found: &FoundSession| {
         found.file.as_ref().is_some_and(|file| file.status == SessionStatus::Active)
     };
     let others: Vec<FoundSession> = list(project)?.into_iter().filter(|it| !it.is_here).collect();
     let active = others.iter().find(|it| is_active(it)).cloned();
     let any = others.into_iter().find(|it| it.file.is_some());
-    active.or(any).ok_or_else(|| {
-        let message = "there is no session of another path";
-        Problem::new(Code::SessionUnknown, message).next(NextStep::ListSessions).into()
-    })
+    Ok(active.or(any))
 }
 
 /// Renames the folders of a session and of its knowledge, and those of what both said before. May be
@@ -82,23 +84,30 @@ fn rename(project: &Project, from: &ProjectHash, to: &ProjectHash) -> Result<(),
         ]
     };
     let (old, new) = (folders(from), folders(to));
-    let ([session, ..], [wanted, ..]) = (&old, &new);
     let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
-    if !is_there(session) && !is_there(wanted) {
+    // Either of session and knowledge may be without the other.
+    if !old[..2].iter().chain(&new[..2]).any(is_there) {
         let message = format!("there is no session {from}");
         return Err(Problem::new(Code::SessionUnknown, message)
             .next(NextStep::ListSessions)
             .into());
     }
-    if is_there(session) && is_there(&wanted.join(windows::SESSION)) {
-        let message = format!("{} has a session already", shown(project, wanted));
-        return Err(Problem::new(Code::FileInTheWay, message).next(NextStep::ListSessions).into());
+    // Nothing is renamed before all can be, and nothing that came about here meanwhile is left beside it.
+    let mut both = old.iter().zip(&new).filter(|(from, to)| is_there(from) && is_there(to));
+    if let Some((from, to)) = both.find(|(_, to)| !is_empty(to)) {
+        let message = format!("both {} and {} are there", shown(project, from), shown(project, to));
+        let hint = "move the one that is not wanted out of the way, then repeat this command";
+        return Err(Problem::new(Code::FileInTheWay, message).hint(hint).into());
     }
-    for (from, to) in old.iter().zip(&new).filter(|(from, to)| is_there(from) && !is_there(to)) {
+    for (from, to) in old.iter().zip(&new).filter(|(from, _)| is_there(from)) {
         match file::rename(from, to) {
             Err(error) if is_absent(&error) => {}
             renamed => renamed?,
         }
     }
     Ok(())
+}
+
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }

@@ -11,6 +11,7 @@ use waypost_model::{
         RequestId, SessionTaskId, SubtaskId,
         session::{GlobalPhase, SessionStatus, Status, SubtaskPhase},
     },
+    id::TaskId,
     machine::Rejected,
     next::NextStep,
     session::{RequestState, SessionTaskState, SubtaskState},
@@ -25,6 +26,16 @@ pub enum SessionSubject {
 }
 
 impl SessionSubject {
+    /// A task that is in no run and in the request of the session.
+    pub fn only_here(project: &mut Project, typed: &str) -> Result<Option<Self>, EngineError> {
+        let Ok(id) = typed.parse::<SessionTaskId>() else { return Ok(None) };
+        let is_here = project.session()?.request().is_some_and(|it| it.tasks.get(&id).is_some());
+        let of_run = typed.parse::<TaskId>().ok();
+        let active = project.run()?.active();
+        let is_of_run = of_run.is_some_and(|id| active.is_some_and(|run| run.task(&id).is_some()));
+        Ok((is_here && !is_of_run).then_some(Self::Task(id)))
+    }
+
     /// What was typed, where it is of a session. A task needs `session:` before it: runs have tasks, too.
     pub fn read(typed: &str) -> Option<Self> {
         let bare = typed.strip_prefix("session:");
@@ -64,7 +75,15 @@ pub fn explain_session(
                 let message = format!("there was no request {id}");
                 Rejected::unknown(Code::SessionUnknown, message).next(NextStep::ShowSession)
             })?;
-            (id.to_string(), request_word(state).to_owned(), of_request(state))
+            let last = project.session()?.request().map(|it| it.id.clone());
+            let mut drafts = of_request(state);
+            if let Some(last) = last.filter(|last| last != id) {
+                for draft in &mut drafts {
+                    draft.next = None;
+                    draft.text.push_str(&format!(", and {last} is the last request now"));
+                }
+            }
+            (id.to_string(), request_word(state).to_owned(), drafts)
         }
         SessionSubject::Task(id) => {
             let request = present(project)?;
@@ -240,24 +259,27 @@ fn of_subtask(
         Status::InProgress => {}
     }
     let mut drafts = held(request, id.as_str());
-    let (text, next) = match subtask.phase {
-        SubtaskPhase::TestFirst => ("its tests are written: GATE-1 is due", NextStep::CheckGates),
+    // Where a person is waited for, that is what leads on.
+    let next = drafts.is_empty().then_some(NextStep::NextOfSession);
+    let text = match subtask.phase {
+        SubtaskPhase::TestFirst => "it is in test_first, from which GATE-1 leads on",
         SubtaskPhase::Implementation => {
-            ("it is implemented: GATE-3 and GATE-4 are due", NextStep::CheckGates)
+            "it is in implementation, from which GATE-3 and GATE-4 lead on"
         }
-        SubtaskPhase::Verification => ("it is verified: GATE-2 is due", NextStep::CheckGates),
-        SubtaskPhase::Complete => ("its gates are passed", NextStep::NextOfSession),
+        SubtaskPhase::Verification => "it is in verification, from which GATE-2 leads on",
+        SubtaskPhase::Complete => "its gates are passed",
     };
     let kinds = &["phase_moved", "subtask_begun", "subtask_resumed", "tests_lost"];
-    drafts.push(draft(text.into(), kinds, Some(next)));
+    drafts.push(draft(text.into(), kinds, next.clone()));
     drafts.extend(request.owner(id).and_then(|task| in_tree(request, task)));
     for point in subtask.open.iter().flat_map(|open| &open.points) {
         let text = format!("a report has to confirm: {point}");
-        drafts.push(draft(text, &["gate_left_open"], Some(NextStep::ReportGates)));
+        let next = next.as_ref().map(|_| NextStep::ReportGates);
+        drafts.push(draft(text, &["gate_left_open"], next));
     }
     for fault in &subtask.faults {
         let text = format!("a gate did not hold: {fault}");
-        drafts.push(draft(text, &["gate_failed"], Some(NextStep::CheckGates)));
+        drafts.push(draft(text, &["gate_failed"], None));
     }
     drafts
 }

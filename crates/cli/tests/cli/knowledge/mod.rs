@@ -128,6 +128,28 @@ fn it_learns_from_finished_work_once() {
     assert_eq!(project.json("knowledge learn"), Value::Array(Vec::new()));
 }
 
+/// A plan of the request of the examples, in which T1 has four subtasks.
+const PLAN: &str = "version: 1\nrequest_id: R1\ncreated_at: \"2026-11-17T10:00:00Z\"\ncreated_by: planner\n\
+    original_request: x\nobjective: x\nassumptions: []\ntask_order: [T1]\ntasks:\n  - id: T1\n    name: a\n    \
+    subtasks: [{id: T1-S1, name: a}, {id: T1-S2, name: b}, {id: T1-S3, name: c}, {id: T1-S4, name: d}]\n";
+
+#[test]
+fn a_task_with_a_planned_subtask_that_has_not_begun_is_not_finished() {
+    let project = Project::git();
+    for (path, text) in EXAMPLES {
+        put(&project, crate::contracts::kind_of(path), text);
+    }
+    put(&project, "task-breakdown", PLAN);
+    for subtask in ["T1-S1", "T1-S2", "T1-S3"] {
+        put(&project, "test-result", &EXAMPLES[5].1.replace("T1-S2", subtask));
+    }
+    let learned = project.json("knowledge learn").to_string();
+    assert!(!learned.contains("INV-1") && known(&project)["decisions"][0].is_null(), "{learned}");
+    put(&project, "test-result", &EXAMPLES[5].1.replace("T1-S2", "T1-S4"));
+    project.must("knowledge learn");
+    assert_eq!(known(&project)["decisions"][0]["topic"], "a API 구현: INV-1");
+}
+
 #[test]
 fn a_file_that_is_not_valid_is_told_and_left_alone() {
     let project = Project::git();

@@ -1,6 +1,7 @@
 //! Every command by its effects, its exit code, and what it prints.
 
 use super::*;
+use crate::hook::Asked;
 
 /// What `session next` says: who is called, or which command comes next.
 fn next(project: &Project) -> String {
@@ -137,6 +138,8 @@ fn requests_follow_each_other_and_stay_to_be_seen() {
     let past = project.json("session show R1");
     assert_eq!(past["state"]["request"]["status"], "stopped");
     assert_eq!(past["state"]["tasks"]["T1"]["name"], "cart");
+    let why = project.must("why R1").stdout;
+    assert!(why.contains("R2 is the last request now") && !why.contains("next:"), "{why}");
     assert_eq!(project.json("memory history")[0]["result"], "cancelled");
     // A session that was stopped goes on with its request, and a new one counts on.
     project.must("session stop");
@@ -192,9 +195,10 @@ fn a_wrong_plan_goes_back_to_the_planner() {
 fn why_log_and_doctor_know_sessions() {
     let project = tested();
     for (id, words) in [
-        ("R1", "GATE-3 and GATE-4 are due"),
-        ("session:T1", "GATE-3 and GATE-4 are due"),
-        ("T1-S1", "GATE-3 and GATE-4 are due"),
+        ("R1", "GATE-3 and GATE-4 lead on"),
+        ("session:T1", "GATE-3 and GATE-4 lead on"),
+        ("T1", "GATE-3 and GATE-4 lead on"),
+        ("T1-S1", "GATE-3 and GATE-4 lead on"),
         ("T1-S2", "it waits for T1-S1"),
         ("session:T2", "it waits for T1"),
     ] {
@@ -211,6 +215,21 @@ fn why_log_and_doctor_know_sessions() {
         .unwrap();
     let found = project.run("doctor").stdout;
     assert!(found.contains("the design contract of T1 is gone"), "{found}");
+}
+
+#[test]
+fn a_role_and_a_conversation_that_begins_anew_are_told_where_the_session_stands() {
+    let project = tested();
+    let told = project.json("context --for architect")["text"].as_str().unwrap().to_owned();
+    for words in ["request R1 is in task_loop", "T1 cart: in progress", "T1-S1 add is worked on"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let event = serde_json::json!({
+        "hook_event_name": "SessionStart", "source": "compact", "session_id": "s1",
+        "transcript_path": "/nowhere.jsonl", "cwd": project.path(""),
+    });
+    let ran = project.hook(Asked::Small, &event);
+    assert!(ran.code == 0 && ran.stdout.contains("T1-S1 add is worked on"), "{ran}");
 }
 
 #[test]
@@ -239,4 +258,65 @@ fn a_contract_that_is_gone_brings_its_phase_back_at_a_resume() {
     assert_eq!(project.json("session next")["command"], "waypost session gate check");
     project.must("session gate check");
     assert_eq!(phase(&project, "T1-S1"), "implementation");
+}
+
+#[test]
+fn a_plan_that_cannot_be_worked_on_goes_back_and_then_to_a_person() {
+    let project = requested();
+    put(&project, "explored.yaml", &explored());
+    let plan = breakdown(&[]);
+    let (head, _) = plan.split_once("tasks:").unwrap();
+    let without_subtasks = plan
+        .replace("    subtasks:\n      - id: T2-S1\n        name: show\n", "    subtasks: []\n");
+    let wrong = [
+        (format!("{head}tasks: []\nassumptions: []\ntask_order: []\n"), "the plan has no task"),
+        (without_subtasks, "T2 has no subtask"),
+        (format!("{head}tasks: []\nassumptions: []\ntask_order: [] # again\n"), "no task"),
+    ];
+    for task in ["T1", "T2"] {
+        put(&project, &format!("{task}/design-brief.yaml"), &brief(task));
+    }
+    for (at, (text, why)) in wrong.iter().enumerate() {
+        put(&project, "task-breakdown.yaml", text);
+        let ran = project.run("session plan");
+        assert_eq!(ran.code, 1, "{ran}");
+        assert!(
+            ran.stdout.contains("goes back to the planner") && ran.stdout.contains(why),
+            "{ran}"
+        );
+        let next = project.json("session next");
+        match at {
+            2 => assert_eq!(next["what"], "wait", "{next}"),
+            _ => {
+                assert_eq!(next["calls"][0]["call"], "plan", "{next}");
+                assert!(next["calls"][0]["faults"].to_string().contains(why), "{next}");
+            }
+        }
+    }
+    assert_eq!(project.json("inbox")[0]["kind"], "escalation");
+}
+
+#[test]
+fn a_plan_that_changes_on_the_way_is_taken_up_with_a_brief_for_what_is_new() {
+    let project = tested();
+    let more = breakdown(&[]).replace(
+        "assumptions:",
+        "  - id: T3\n    name: print\n    subtasks:\n      - id: T3-S1\n        name: paper\nassumptions:",
+    );
+    put(&project, "task-breakdown.yaml", &more.replace("[T1, T2]", "[T1, T2, T3]"));
+    assert_eq!(next(&project), "brief/T3");
+    put(&project, "T3/design-brief.yaml", &brief("T3"));
+    assert_eq!(next(&project), "waypost session plan");
+    project.must("session plan");
+    assert_eq!(subtask(&project, "T3-S1")["status"], "pending");
+    assert_eq!(phase(&project, "T1-S1"), "implementation", "what has begun goes on");
+    assert_eq!(next(&project), "implement/T1-S1");
+    // One that leaves out what has begun is not taken up, and work goes on by the one before.
+    let fewer = more.replace("[T1, T2]", "[T2, T3]");
+    let from = fewer.find("  - id: T1").unwrap();
+    let to = fewer.find("  - id: T2").unwrap();
+    put(&project, "task-breakdown.yaml", &format!("{}{}", &fewer[..from], &fewer[to..]));
+    let ran = project.run("--json session plan");
+    assert!(ran.code == 3 && ran.stderr.contains("PLAN_LACKS_TASK"), "{ran}");
+    assert_eq!(next(&project), "implement/T1-S1");
 }

@@ -48,6 +48,10 @@ fn files_without_a_journal_are_taken_over() {
     let begun = project.json("session start");
     assert_eq!(begun["taken_over"].as_array().unwrap().len(), 2, "{begun}");
     assert!(folder.join("state.json").exists());
+    // A file says what it likes: from an agent's hand its gates are judged again, on the same contracts.
+    assert_eq!(subtask(&project, "T1-S1")["gates"]["GATE-1"], "pending");
+    assert_eq!(project.json("session next")["command"], "waypost session gate check");
+    project.must("session gate check");
     assert_eq!(phase(&project, "T1-S1"), "implementation");
     assert_eq!(subtask(&project, "T1-S1")["gates"]["GATE-1"], "passed");
     implement(&project, "T1-S1", true);
@@ -100,4 +104,66 @@ fn a_state_of_version_1_is_told_with_its_field_and_offered_anew() {
     assert!(ran.stderr.contains("version") && ran.stderr.contains("--new"), "{ran}");
     project.must("session start --new");
     assert_eq!(project.json("session status")["state"], Value::Null);
+}
+
+#[test]
+fn what_forged_files_say_to_be_done_is_not_done() {
+    let (project, folder) = without_journal();
+    let path = folder.join("state.json");
+    let mut forged: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    forged["request"]["status"] = "completed".into();
+    forged["request"]["global_phase"] = "complete".into();
+    forged["request"]["current_task"] = Value::Null;
+    for (task, subtasks) in [("T1", &["T1-S1", "T1-S2"][..]), ("T2", &["T2-S1"])] {
+        forged["tasks"][task]["status"] = "completed".into();
+        forged["tasks"][task]["current_subtask"] = Value::Null;
+        for id in subtasks {
+            let subtask = &mut forged["tasks"][task]["subtasks"][id];
+            subtask["status"] = "completed".into();
+            subtask["phase"] = "complete".into();
+            for gate in ["GATE-1", "GATE-2", "GATE-3", "GATE-4"] {
+                subtask["gates"][gate] = "passed".into();
+            }
+        }
+    }
+    fs::write(&path, forged.to_string()).unwrap();
+    let path = folder.join("session.json");
+    let mut session: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    session["current_task"] = Value::Null;
+    fs::write(&path, session.to_string()).unwrap();
+    let ran = project.must("session start");
+    assert!(ran.stderr.contains("is judged again"), "{ran}");
+    let state = state(&project);
+    assert_eq!(state["request"]["status"], "active", "{state}");
+    for id in ["T1-S2", "T2-S1"] {
+        let shown = subtask(&project, id);
+        assert_eq!(
+            (&shown["status"], &shown["gates"]["GATE-2"]),
+            (&"pending".into(), &"pending".into())
+        );
+    }
+    assert_ne!(project.json("session next")["what"], "done");
+}
+
+#[test]
+fn doctor_names_documents_that_cannot_be_read_and_what_they_said_before() {
+    let project = designed();
+    for number in [7, 8] {
+        let text = design("T1", number);
+        assert_eq!(project.run_with_input("contract put design-contract --task T1", &text).code, 0);
+    }
+    project.must("knowledge add pattern testing JUnit");
+    project.must("knowledge add pattern naming camel");
+    let knowledge = project.json("knowledge show")["path"].as_str().unwrap().to_owned();
+    put(&project, "T1/design-contract.yaml", "version: [\n");
+    fs::write(&knowledge, "version: [\n").unwrap();
+    let found = project.run("doctor");
+    assert_eq!(found.code, 1, "{found}");
+    for name in ["T1/design-contract.yaml is not valid", "knowledge.yaml is not valid"] {
+        let line = found.stdout.lines().find(|line| line.contains(name));
+        let line = line.unwrap_or_else(|| panic!("{name}: {found}"));
+        let kept = line.rsplit("is kept as ").next().unwrap().trim();
+        assert!(project.path(kept).is_file(), "{line}");
+    }
+    assert!(found.stdout.contains("waypost validate "), "{found}");
 }

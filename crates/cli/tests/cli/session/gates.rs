@@ -77,6 +77,8 @@ fn a_gate_that_fails_three_times_waits_for_a_person() {
         (&"in_progress".into(), &"failed".into())
     );
     assert_eq!(project.json("session next")["what"], "wait");
+    let why = project.must("why T1-S1").stdout;
+    assert!(why.contains("waypost inbox") && !why.contains("gate check"), "{why}");
     let inbox = project.json("inbox");
     assert_eq!(inbox[0]["kind"], "escalation", "{inbox}");
     let ran = project.run("--json session gate check");
@@ -158,4 +160,100 @@ fn a_wrong_design_is_made_again() {
     put(&project, "T1/design-contract.yaml", &design("T1", 2));
     assert_eq!(project.json("session next")["calls"][0]["call"], "tests/T1-S1");
     assert_eq!(subtask(&project, "T1-S1")["gates"]["GATE-1"], "pending");
+}
+
+#[test]
+fn what_a_person_has_passed_is_not_asked_again() {
+    if no_person_is_here() {
+        return;
+    }
+    let project = tested();
+    implement(&project, "T1-S1", true);
+    project.write("other.txt", "generated\n");
+    // Without a check before: a person may know it.
+    let line = "session gate override T1-S1/GATE-3 --reason generated";
+    let ran = project.at_keyboard(&format!("{BINARY} {line}"), &format!("{PIN}\n"));
+    assert_eq!(ran.code, 0, "{ran}");
+    project.write("other.txt", "generated anew\n");
+    let checked = check(&project);
+    assert_eq!(
+        (&checked["holds"], &checked["after"]),
+        (&true.into(), &"verification".into()),
+        "{checked}"
+    );
+    assert_eq!(subtask(&project, "T1-S1")["gates"]["GATE-3"], "passed");
+    write_result(&project, "T1-S1", "pass", None);
+    project.write("other.txt", "generated once more\n");
+    let checked = check(&project);
+    assert_eq!(checked["after"], "complete", "{checked}");
+    assert!(events(&project, "gate_failed").is_empty());
+}
+
+#[test]
+fn gate_2_changes_two_fields_of_a_result_and_nothing_else() {
+    let project = tested();
+    implement(&project, "T1-S1", true);
+    project.must("session gate check");
+    let path = file(&project, "contracts/R1/T1/T1-S1/test-result.yaml");
+    let (head, tail) = (
+        format!(
+            "# by the qa-engineer\n{HEAD}task_id: 'T1'   # quoted\nsubtask_id: T1-S1\ncreated_by: qa-engineer\n"
+        ),
+        "# what it comes to\nrecommendation: {action: complete, reason: \"it's done\"}\nfailed_tests: []\n",
+    );
+    let own = "execution:\n    result: pass\n    command: sh tests/all.sh\n    timestamp: \"2001-01-01T00:00:00Z\"\n\
+               summary: {total: 1, passed: 1, failed: 0}\n";
+    project.write(&path, &format!("{head}{own}{tail}"));
+    assert_eq!(check(&project)["after"], "complete");
+    let text = project.read(&path);
+    assert!(text.starts_with(&head) && text.ends_with(tail), "{text}");
+    assert!(!text.contains("2001-01-01"), "the time is that of Waypost's own run: {text}");
+    project.must(&format!("validate {path}"));
+}
+
+#[test]
+fn two_checks_at_once_judge_one_after_the_other() {
+    let project = tested();
+    implement(&project, "T1-S1", true);
+    project.must("session gate check");
+    project.write("tests/slow.sh", "sleep 1\n");
+    project.write("tests/all.sh", "sh tests/slow.sh; sh tests/t_t1_s1.sh\n");
+    write_result(&project, "T1-S1", "pass", None);
+    std::thread::scope(|scope| {
+        let checks: Vec<_> =
+            (0..3).map(|_| scope.spawn(|| project.run("--json session gate check"))).collect();
+        for check in checks {
+            let ran = check.join().unwrap();
+            // One that comes last finds that its subtask is complete, or that files have changed.
+            assert!(ran.code == 0 || ran.code == 3 || ran.code == 1, "{ran}");
+        }
+    });
+}
+
+#[test]
+fn a_report_among_the_files_that_it_is_about_spends_no_try() {
+    let project = tested();
+    implement(&project, "T1-S1", true);
+    project.write("REPORT.md", "all well\n\nBlocking: 0\n");
+    let ran = project.run("--json session gate check --report REPORT.md");
+    assert!(ran.code == 2 && ran.stderr.contains("REPORT_IN_THE_WORK"), "{ran}");
+    assert!(events(&project, "gate_failed").is_empty());
+    std::fs::remove_file(project.path("REPORT.md")).unwrap();
+    let report = file(&project, "reports/R1/mine.md");
+    project.write(&report, "all well\n\nBlocking: 0\n");
+    project.must(&format!("session gate check --report {report}"));
+    assert_eq!(phase(&project, "T1-S1"), "verification");
+}
+
+#[test]
+fn a_snapshot_that_the_repository_has_lost_is_told_with_what_can_be_done() {
+    let project = tested();
+    implement(&project, "T1-S1", true);
+    project.git_command("update-ref -d refs/waypost/sessions/R1/T1-S1");
+    project.git_command("-c gc.reflogExpire=now gc -q --prune=now");
+    let ran = project.run("--json session gate check");
+    assert!(ran.code == 5 && ran.stderr.contains("TREE_GONE"), "{ran}");
+    assert!(ran.stderr.contains("gate override T1-S1/GATE-3"), "{ran}");
+    assert!(project.run("doctor").stdout.contains("has lost the content that T1-S1 began with"));
+    assert!(events(&project, "gate_failed").is_empty());
 }

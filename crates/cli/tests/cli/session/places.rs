@@ -132,3 +132,65 @@ fn all_work_trees_share_one_session() {
     assert_eq!(told["state"]["request"]["id"], "R1");
     assert!(!side.join(".claude").exists());
 }
+
+#[test]
+fn nothing_is_said_beside_a_session_that_was_moved_before_it_is_here() {
+    let project = designed();
+    project.must("knowledge add decision Store SQLite");
+    let to = project.base().join("moved");
+    fs::rename(project.path(""), &to).unwrap();
+    let run = |line: &str| project.run_in(&to, line);
+    for line in [
+        "--json knowledge add decision Cache none",
+        "--json knowledge remove D1",
+        "--json contract put design-brief --request R1 --task T1",
+    ] {
+        let ran = run(line);
+        assert!(ran.code == 3 && ran.stderr.contains("SESSION_MOVED"), "{line}: {ran}");
+        assert!(ran.stderr.contains("session relocate"), "{line}: {ran}");
+    }
+    assert_eq!(knowledge(&to).len(), 1);
+    assert_eq!(run("session relocate").code, 0);
+    assert_eq!(run("knowledge add decision Cache none").code, 0);
+}
+
+#[test]
+fn what_came_about_at_the_new_path_is_not_left_beside_the_old() {
+    let project = designed();
+    let to = project.base().join("moved");
+    fs::rename(project.path(""), &to).unwrap();
+    let sessions = to.join(".claude/orchestrator/sessions");
+    let old = fs::read_dir(&sessions).unwrap().next().unwrap().unwrap().path();
+    let run = |line: &str| project.run_in(&to, line);
+    let status: Value = serde_json::from_str(&run("--json session status").stdout).unwrap();
+    let new = PathBuf::from(status["folder"].as_str().unwrap());
+    fs::create_dir_all(new.join("contracts/R1")).unwrap();
+    fs::write(new.join("contracts/R1/explored.yaml"), explored()).unwrap();
+    let ran = run("--json session relocate");
+    assert!(
+        ran.stderr.contains("FILE_IN_THE_WAY") && ran.stderr.contains("out of the way"),
+        "{ran}"
+    );
+    assert!(old.join("session.json").exists(), "nothing was renamed");
+    fs::remove_dir_all(&new).unwrap();
+    fs::create_dir_all(&new).unwrap();
+    assert_eq!(run("session relocate").code, 0);
+    assert!(new.join("session.json").exists() && !old.exists());
+}
+
+#[test]
+fn knowledge_without_a_session_moves_as_well() {
+    let project = Project::git();
+    project.must("knowledge add decision Store SQLite");
+    let to = project.base().join("moved");
+    fs::rename(project.path(""), &to).unwrap();
+    let run = |line: &str| project.run_in(&to, line);
+    let ran = run("--json knowledge add decision Cache none");
+    assert!(ran.code == 3 && ran.stderr.contains("SESSION_MOVED"), "{ran}");
+    assert!(run("doctor").stdout.contains("the knowledge belongs to"), "doctor");
+    let ran = run("session relocate");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(run("knowledge show").stdout.contains("SQLite"));
+    assert_eq!(knowledge(&to).len(), 1);
+    assert!(!run("doctor").stdout.contains("the knowledge belongs to"), "doctor");
+}

@@ -3,6 +3,7 @@
 use super::lines::Line;
 use crate::hook::without_halves;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// The object that a line holds. A line that was cut is read as far as it goes: the id of a tool
 /// call stands before the megabytes of its result, and must not be lost with them.
@@ -92,18 +93,30 @@ const GIST_FIELDS: &[&str] = &[
 
 /// The input of a tool in one line of at most `length_max` characters.
 pub(crate) fn gist(input: &Value, length_max: usize) -> String {
-    let telling = |fields: &Map<String, Value>| {
+    fn telling(fields: &Map<String, Value>) -> Option<&str> {
         let mut values = GIST_FIELDS.iter().filter_map(|key| fields.get(*key)?.as_str());
-        values.find(|text| !text.is_empty()).map(str::to_owned)
+        values.find(|text| !text.is_empty())
+    }
+    let text: Cow<'_, str> = match input {
+        Value::Null => Cow::Borrowed(""),
+        Value::String(text) => text.as_str().into(),
+        Value::Object(fields) if fields.is_empty() => Cow::Borrowed(""),
+        Value::Object(fields) => {
+            telling(fields).map_or_else(|| input.to_string().into(), Cow::Borrowed)
+        }
+        other => other.to_string().into(),
     };
-    let text = match input {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Object(fields) if fields.is_empty() => String::new(),
-        Value::Object(fields) => telling(fields).unwrap_or_else(|| input.to_string()),
-        other => other.to_string(),
-    };
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Commands may be as long as files; no more of them is looked at than is shown.
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > length_max.saturating_mul(4) {
+            break;
+        }
+    }
     shortened(&line, length_max)
 }
 

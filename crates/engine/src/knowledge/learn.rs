@@ -7,6 +7,7 @@ use crate::{
     contracts::{self, ContractFile},
     error::EngineError,
     project::Project,
+    session_gates::roots,
 };
 use std::collections::BTreeMap;
 use waypost_model::{
@@ -97,11 +98,11 @@ fn from_design(project: &mut Project, place: &ContractPlace) -> Result<Vec<Learn
     let Some(design) = contracts::read::<DesignContract>(project, place).ok().flatten() else {
         return Ok(Vec::new());
     };
-    let root = project.root().to_string_lossy().into_owned();
+    let roots = roots(project);
     let refs: Vec<String> = design
         .file_refs
         .iter()
-        .map(|it| normal_path(&it.path, &root))
+        .map(|it| normal_path(&it.path, &roots))
         .filter(|path| project.root().join(path).is_file())
         .collect();
     let name = design.task_name.clone().unwrap_or_else(|| place.to_string());
@@ -123,8 +124,8 @@ fn from_retries(
     key: &str,
 ) -> Result<Vec<Learned>, EngineError> {
     let tests = contracts::read::<TestContract>(project, place).ok().flatten();
-    let root = project.root().to_string_lossy().into_owned();
-    let file = tests.as_ref().map(|it| normal_path(&it.test_file_path, &root));
+    let roots = roots(project);
+    let file = tests.as_ref().map(|it| normal_path(&it.test_file_path, &roots));
     let files: Vec<String> =
         file.filter(|it| project.root().join(it).is_file()).into_iter().collect();
     let mut learned = Vec::new();

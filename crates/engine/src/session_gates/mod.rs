@@ -67,13 +67,13 @@ pub fn judge_scope(
     if let Some(brief) = brief {
         match changed::since(project, subject, report)? {
             Some(changed) => {
-                let root = project.root().to_string_lossy();
+                let roots = roots(project);
                 let is_there = |path: &str| changed::was_or_is(project, subject, path);
                 let scope = TaskScope {
                     brief: &brief,
                     contract: contract.as_ref(),
                     test_file: tests.as_ref().map(|it| it.test_file_path.as_str()),
-                    root: &root,
+                    roots: &roots,
                     is_there: &is_there,
                 };
                 let count = changed.len();
@@ -102,14 +102,14 @@ pub fn judge_layers(
     if let Some(contract) = contract {
         let brief = contracts::read::<DesignBrief>(project, &of_task(subject)).ok().flatten();
         let tests = contracts::read::<TestContract>(project, &of_subtask(subject)).ok().flatten();
-        let root = project.root().to_string_lossy().into_owned();
-        let test_file = tests.map(|it| normal_path(&it.test_file_path, &root));
+        let roots = roots(project);
+        let test_file = tests.map(|it| normal_path(&it.test_file_path, &roots));
         match changed::since(project, subject, report)? {
             Some(mut changed) if !contract.boundaries.is_empty() => {
                 changed.retain(|path| Some(path) != test_file.as_ref() && !layers::is_test(path));
                 let all = changed::all_files(project)?;
                 let known = all.iter().map(String::as_str).filter(|it| uses::is_known(it));
-                let design = Design::of(&contract, brief.as_ref(), &root, known);
+                let design = Design::of(&contract, brief.as_ref(), &roots, known);
                 let found = uses::of_files(project, &design, &changed, all.clone());
                 add(&mut judged, design.judge(&found.uses));
                 add(&mut judged, found.judged);
@@ -119,6 +119,13 @@ pub fn judge_layers(
         }
     }
     confirmed(Gate::Gate4, judged, tree, report)
+}
+
+/// Where paths of contracts may begin: the work tree that is looked at, and the repository's own.
+pub(crate) fn roots(project: &Project) -> Vec<String> {
+    let own = project.setup.main_root();
+    let roots = [Some(project.root().to_owned()), own].into_iter().flatten();
+    roots.map(|root| root.to_string_lossy().into_owned()).collect()
 }
 
 fn of_task(subject: &SubtaskSubject) -> ContractPlace {
@@ -196,7 +203,7 @@ fn confirmed(
 /// Whether the test file is a file of the project, by where it really leads.
 fn test_file(project: &Project, named: &str) -> Result<(), String> {
     let root = project.root();
-    let path = normal_path(named, &root.to_string_lossy());
+    let path = normal_path(named, &roots(project));
     let is_plain = |it: Component<'_>| matches!(it, Component::Normal(_) | Component::CurDir);
     if path.is_empty() || !Path::new(&path).components().all(is_plain) {
         return Err(format!("test_file_path {named} is not below the project"));

@@ -50,6 +50,30 @@ fn the_work_of_a_request_is_merged_and_the_checkout_follows() {
     assert!(log.contains("R1-T1: cart R1-T1"), "{log}");
 }
 
+/// Paths that begin where the project is, as roles find them when they explore the checkout.
+fn whole_paths(project: &Project, tasks: &mut Value) {
+    let below = |name: &str| project.path(name).display().to_string();
+    let covered = brief("T1").replace("src/**", &below("src/t1_s1.sh"));
+    tasks["brief-T1"] = json!([contract(project, "T1/design-brief.yaml", &covered)]);
+    let (file, name) = (test_file("T1-S1"), below(&test_file("T1-S1")));
+    let tests = test_contract("T1-S1", "happy_path").replace(&file, &name);
+    let tests = puts(project, "contracts/R1/T1/T1-S1/test-contract.yaml", &tests);
+    tasks["tests-T1-S1"] = json!([{"steps": [
+        {"write": {"file": file, "text": ". ./src/t1_s1.sh && t1_s1\n"}},
+        {"run": tests},
+        {"done": "wrote them"},
+    ]}]);
+}
+
+#[test]
+fn paths_of_the_checkout_mean_the_same_in_a_tree_of_a_task() {
+    let project = with_agents(whole_paths);
+    run(&project, "session run", 0, &["the work of T1 is joined"]);
+    is_complete(&project);
+    assert!(events(&project, "gate_failed").is_empty());
+    assert!(project.json("inbox").as_array().unwrap().is_empty());
+}
+
 /// Two tasks of one subtask each; the second one's tests need what the first one made.
 fn two_tasks(project: &Project, tasks: &mut Value) {
     let plan = small_plan("src/cart.sh has the cart").replace(

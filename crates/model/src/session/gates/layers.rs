@@ -57,7 +57,7 @@ impl Design {
     pub fn of<'p>(
         contract: &DesignContract,
         brief: Option<&DesignBrief>,
-        root: &str,
+        roots: &[String],
         paths: impl IntoIterator<Item = &'p str> + Clone,
     ) -> Self {
         let mut design = Self { boundaries: contract.boundaries.clone(), ..Self::default() };
@@ -66,7 +66,7 @@ impl Design {
         }
         let refs = contract.file_refs.iter().chain(brief.into_iter().flat_map(|it| &it.file_refs));
         for file in refs {
-            design.add(&normal_path(&file.path, root), entity(file));
+            design.add(&normal_path(&file.path, roots), entity(file));
         }
         let layers: BTreeSet<&String> = design.layers.values().collect();
         let names = contract.boundaries.iter().flat_map(|it| [&it.from, &it.to]);
@@ -295,7 +295,7 @@ mod tests {
             &[("Order", "domain"), ("Clock", "infrastructure"), ("Store", "infrastructure")],
             &[],
         );
-        let design = Design::of(&contract, None, "/w", []);
+        let design = Design::of(&contract, None, &["/w".to_owned()], []);
         for (from, to, want) in [
             ("Controller", "Service", "allowed"),
             ("Controller", "Repository", "Controller may use Service alone"),
@@ -326,7 +326,7 @@ mod tests {
             &[("AController", "/w/src/web/main.ts")],
         );
         let paths = ["src/service/a_service.ts", "src/store/a-repository.ts", "src/web/helper.ts"];
-        let design = Design::of(&contract, None, "/w", paths);
+        let design = Design::of(&contract, None, &["/w".to_owned()], paths);
         let judged = design.judge(&[
             file_use("src/web/main.ts", vec![used("src/service/a_service.ts", true)]),
             file_use("src/web/main.ts", vec![used("src/store/a-repository.ts", true)]),
@@ -368,7 +368,7 @@ mod tests {
             &[],
             &[("A", "a"), ("B", "b"), ("C", "c"), ("D", "d")],
         );
-        let design = Design::of(&contract, None, "/w", []);
+        let design = Design::of(&contract, None, &["/w".to_owned()], []);
         let judge = |paths: &[&str]| {
             let reached = paths.iter().map(|it| used(it, false)).collect();
             let judged = design.judge(&[file_use("a", reached)]);

@@ -20,10 +20,12 @@ pub struct Judged {
     pub evidence: Vec<String>,
 }
 
-/// A path as it is compared: from the project's root, with `/` between its names.
-pub fn normal_path(path: &str, root: &str) -> String {
+/// A path as it is compared: from the project's root, with `/` between its names. What is worked on in a tree of
+/// its own has two roots, that tree and the project's own, from which briefs are written; the inner one comes first.
+pub fn normal_path(path: &str, roots: &[String]) -> String {
     let path = path.trim().trim_matches('`').replace('\\', "/");
-    let inside = path.strip_prefix(root).filter(|it| it.starts_with('/'));
+    let below = |root: &String| path.strip_prefix(root.as_str()).filter(|it| it.starts_with('/'));
+    let inside = roots.iter().find_map(below);
     let path = inside.map_or(path.as_str(), |it| it.trim_start_matches('/'));
     path.trim_start_matches("./").trim_end_matches('/').to_owned()
 }
@@ -43,7 +45,11 @@ mod path_tests {
             ("src\\a.rs", "src/a.rs"),
         ];
         for (path, want) in table {
-            assert_eq!(normal_path(path, "/w/shop"), want);
+            assert_eq!(normal_path(path, &["/w/shop".to_owned()]), want);
+        }
+        let roots = ["/w/shop/worktree/t1".to_owned(), "/w/shop".to_owned()];
+        for path in ["/w/shop/src/a.rs", "/w/shop/worktree/t1/src/a.rs", "src/a.rs"] {
+            assert_eq!(normal_path(path, &roots), "src/a.rs");
         }
     }
 }

@@ -17,7 +17,7 @@ pub struct TaskScope<'a> {
     pub contract: Option<&'a DesignContract>,
     pub test_file: Option<&'a str>,
     /// The project's root, for paths that were written whole.
-    pub root: &'a str,
+    pub roots: &'a [String],
     /// Whether there is such a file or folder, now or when the subtask began.
     pub is_there: &'a dyn Fn(&str) -> bool,
 }
@@ -77,7 +77,7 @@ impl TaskScope<'_> {
     }
 
     fn normal(&self, path: &str) -> String {
-        normal_path(path, self.root)
+        normal_path(path, self.roots)
     }
 
     /// What an entry is: paths have no spaces, but a file may have some.
@@ -160,7 +160,7 @@ mod tests {
             brief,
             contract: None,
             test_file: Some("./tests/a.rs"),
-            root: "/w",
+            roots: &["/w".to_owned()],
             is_there: &is_there,
         };
         let changed: Vec<String> = changed.iter().map(|it| (*it).to_owned()).collect();
@@ -215,7 +215,7 @@ mod tests {
             brief: &empty,
             contract: None,
             test_file: None,
-            root: "/w",
+            roots: &["/w".to_owned()],
             is_there: &is_there,
         };
         let path = |text: &str| ScopeEntry::Path(text.into());

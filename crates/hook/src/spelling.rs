@@ -123,6 +123,7 @@ pub fn command_line(step: &NextStep) -> String {
         S::CheckGates => fixed("session gate check"),
         S::ReportGates => fixed("session gate check --report FILE"),
         S::RunSession => fixed("session run"),
+        S::OverrideGate { gate } => format!("session gate override {gate} --reason TEXT"),
         S::ListContracts => fixed("contract list"),
         S::ShowSchema { kind } => format!("schema {kind}"),
         S::ShowKnowledge => fixed("knowledge show"),

@@ -116,7 +116,7 @@ fn is_id(id: &Value) -> bool {
 }
 
 /// A request in the place of a line that the library would not answer: one without the form of a message, or nested
-/// more deeply than it reads. A notification is answered by nobody, whatever its form.
+/// more deeply than it reads. A notification has no answer, whatever its form.
 fn malformed(line: &[u8], number: u64) -> Option<Vec<u8>> {
     let is_blank = line.iter().all(u8::is_ascii_whitespace);
     let is_flat = depth(line) <= DEPTH_MAX;

@@ -193,6 +193,7 @@ steps! {
     /// With a report that confirms what prose leaves open.
     ReportGates "report_gates";
     RunSession "run_session";
+    OverrideGate "override_gate" { gate: String = "T1-S1/GATE-3" };
 
     ListContracts "list_contracts";
     /// The format of a kind of file.
@@ -247,6 +248,7 @@ impl NextStep {
                 | Self::RebuildRun
                 | Self::AdoptFile { .. }
                 | Self::Repair
+                | Self::OverrideGate { .. }
                 | Self::RegisterAfresh
                 | Self::Unregister
         )

@@ -48,11 +48,9 @@ pub(crate) fn is_kept(project: &Project, base: &str) -> bool {
 fn lost(subject: &SubtaskSubject) -> EngineError {
     let id = &subject.subtask;
     let message = format!("the repository has lost the content that {id} began with");
-    let hint = format!(
-        "what has changed since cannot be told: a person who has looked at it passes the gates, \
-         `waypost session gate override {id}/GATE-3 --reason TEXT` and GATE-4"
-    );
-    Problem::new(Code::TreeGone, message).hint(hint).into()
+    let hint = "what has changed since cannot be told: a person who has looked at it passes GATE-3 and GATE-4";
+    let step = NextStep::OverrideGate { gate: format!("{id}/GATE-3") };
+    Problem::new(Code::TreeGone, message).hint(hint).next(step).into()
 }
 
 /// A path of the project as git names it.

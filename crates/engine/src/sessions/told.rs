@@ -35,7 +35,7 @@ pub(crate) fn told(session: &Session) -> Option<(String, String)> {
     for held in &request.held {
         let _infallible = write!(text, "\n{} waits for a person: {}", held.hold, held.why);
     }
-    text.push_str("\n`waypost session next` says what comes next.");
+    text.push_str("\n`session next` says what comes next.");
     Some((text, request.text.clone()))
 }
 

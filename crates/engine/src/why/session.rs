@@ -80,7 +80,7 @@ pub fn explain_session(
             if let Some(last) = last.filter(|last| last != id) {
                 for draft in &mut drafts {
                     draft.next = None;
-                    draft.text.push_str(&format!(", and {last} is the last request now"));
+                    draft.text = format!("{}, and {last} is the last request now", draft.text);
                 }
             }
             (id.to_string(), request_word(state).to_owned(), drafts)

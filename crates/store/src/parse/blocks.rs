@@ -5,19 +5,19 @@ use std::ops::Range;
 use waypost_model::document::Document;
 
 /// The text of a document with these fields of its outermost mapping as `value` has them, and all else as it was
-/// written. A text that has no such lines (one in a single pair of braces, say) is written anew.
+/// written. A text that has no such lines (one in a single pair of braces, say) is written again as a whole.
 pub fn with_fields<D: Document + PartialEq>(text: &str, value: &D, fields: &[&str]) -> String {
-    let anew = render(value);
+    let whole = render(value);
     let mut changed = text.to_owned();
     for field in fields {
-        let (Some(at), Some(from)) = (block(&changed, field), block(&anew, field)) else {
-            return anew;
+        let (Some(at), Some(from)) = (block(&changed, field), block(&whole, field)) else {
+            return whole;
         };
-        changed.replace_range(at, &anew[from]);
+        changed.replace_range(at, &whole[from]);
     }
     match parse::<D>(changed.as_bytes()) {
         Ok(read) if read.value == *value => changed,
-        _ => anew,
+        _ => whole,
     }
 }
 
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_such_lines_is_written_anew() {
+    fn a_text_without_such_lines_is_written_again() {
         let text = format!(
             "{HEAD}execution: {{result: pass}}\nsummary: {{total: 1, passed: 1, failed: 0, skipped: 0}}\n{TAIL}"
         );

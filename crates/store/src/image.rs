@@ -124,10 +124,14 @@ fn understand(file: ImageFile, boot: &[u8; BOOT_SIZE]) -> Option<ReadImage> {
 
 /// Puts an image with these parts in the place of what is there.
 pub fn replace(path: &Path, key: &[u8], parts: &[Part]) -> Result<ImageEnd, StoreError> {
-    let (record, checksum) = record(key, parts);
-    let bytes = [MAGIC.as_slice(), &boot(), &record].concat();
-    file::replace_cache(path, &bytes, file::PRIVATE)?;
-    let end = bytes.len() as u64;
+    let Front { bytes, checksum, end } = front(key, parts);
+    let boot = boot();
+    // Never all of it once more in one piece: of a large run it is the largest thing that there is.
+    let own = [MAGIC.as_slice(), &boot, &bytes];
+    let pieces: Vec<&[u8]> =
+        own.into_iter().chain(parts.iter().map(|part| part.bytes.as_slice())).collect();
+    file::replace_cache_by_pieces(path, &pieces, file::PRIVATE)?;
+    let end = START + end;
     Ok(ImageEnd { whole: end, last: START, checksum, end })
 }
 
@@ -151,9 +155,10 @@ pub fn add(
     {
         return Ok(None);
     }
-    let (record, checksum) = record(key, parts);
-    lock.file().write_all_at(&record, known.end).map_err(failed)?;
-    let end = known.end + record.len() as u64;
+    let Front { mut bytes, checksum, end } = front(key, parts);
+    parts.iter().for_each(|part| bytes.extend_from_slice(&part.bytes));
+    lock.file().write_all_at(&bytes, known.end).map_err(failed)?;
+    let end = known.end + end;
     Ok(Some(ImageEnd { last: known.end, checksum, end, ..known }))
 }
 
@@ -219,11 +224,18 @@ fn places(
     (next == end).then_some(parts)
 }
 
-/// A record, and its checksum.
-fn record(key: &[u8], parts: &[Part]) -> (Vec<u8>, u64) {
+/// What a record has before its parts.
+struct Front {
+    bytes: Vec<u8>,
+    checksum: u64,
+    /// Where the record ends, counted from its beginning.
+    end: u64,
+}
+
+fn front(key: &[u8], parts: &[Part]) -> Front {
     let size: usize = parts.iter().map(|part| part.bytes.len()).sum();
     let front = HEADER_SIZE + key.len() + parts.len() * ENTRY_SIZE;
-    let mut record = Vec::with_capacity(front + size);
+    let mut record = Vec::with_capacity(front);
     record.resize(HEADER_SIZE, 0);
     record.extend_from_slice(key);
     for Part { key, counts, bytes } in parts {
@@ -235,14 +247,13 @@ fn record(key: &[u8], parts: &[Part]) -> (Vec<u8>, u64) {
         }
     }
     let checksum = checksum(&record[HEADER_SIZE..]);
-    parts.iter().for_each(|part| record.extend_from_slice(&part.bytes));
     let count = u32::try_from(parts.len()).expect("an image has fewer than 2^32 parts");
-    let body_length = (record.len() - HEADER_SIZE) as u64;
+    let body_length = (record.len() - HEADER_SIZE + size) as u64;
     record[..8].copy_from_slice(&body_length.to_le_bytes());
     record[CHECKSUM_AT..16].copy_from_slice(&checksum.to_le_bytes());
     record[16..20].copy_from_slice(&length(key).to_le_bytes());
     record[20..HEADER_SIZE].copy_from_slice(&count.to_le_bytes());
-    (record, checksum)
+    Front { end: (front + size) as u64, bytes: record, checksum }
 }
 
 fn length(bytes: &[u8]) -> u32 {

@@ -200,9 +200,14 @@ pub fn replace_volatile(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Stor
 /// Like `replace_volatile`, for caches that are written with every command: after a power cut the file
 /// may well be empty, and it is in place at once.
 pub fn replace_cache(path: &Path, bytes: &[u8], mode: u32) -> Result<(), StoreError> {
+    replace_cache_by_pieces(path, &[bytes], mode)
+}
+
+/// The same with a content that is not in one piece in memory.
+pub fn replace_cache_by_pieces(path: &Path, pieces: &[&[u8]], mode: u32) -> Result<(), StoreError> {
     make_parent(path)?;
     regular_stat(path)?;
-    Temp::written(path, bytes, mode)?.trade_to(path)
+    Temp::written_by_pieces(path, pieces, mode)?.trade_to(path)
 }
 
 /// Gives the file at `from` a second name, in place of what stands there; where the file system has no

@@ -14,7 +14,7 @@ use rustix::{
 use std::{
     ffi::{OsStr, OsString},
     fs::File,
-    io::Write as _,
+    io::{BufWriter, Write as _},
     os::unix::ffi::{OsStrExt as _, OsStringExt as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
@@ -24,6 +24,9 @@ use std::{
 const NAME_LENGTH_MAX: usize = 160;
 /// Each attempt has a fresh number, so failing this often means that names are being taken away.
 const NAME_ATTEMPTS: usize = 100;
+
+/// How much of several pieces is gathered before it is written.
+const PIECES_BUFFER: usize = 64 << 10;
 
 const SECOND: i128 = 1_000_000_000;
 
@@ -47,8 +50,24 @@ impl Temp {
 
     /// Makes a temporary for `target` that holds `bytes` as long as the power stays on.
     pub(super) fn written(target: &Path, bytes: &[u8], mode: u32) -> Result<Self, StoreError> {
+        Self::written_by_pieces(target, &[bytes], mode)
+    }
+
+    /// The same with a content that is not in one piece in memory.
+    pub(super) fn written_by_pieces(
+        target: &Path,
+        pieces: &[&[u8]],
+        mode: u32,
+    ) -> Result<Self, StoreError> {
         let mut temp = Self::create(target, mode)?;
-        let written = temp.file.write_all(bytes);
+        let written = match pieces {
+            [only] => temp.file.write_all(only),
+            pieces => {
+                let mut writer = BufWriter::with_capacity(PIECES_BUFFER, &temp.file);
+                let written = pieces.iter().try_for_each(|piece| writer.write_all(piece));
+                written.and_then(|()| writer.flush())
+            }
+        };
         written.map_err(|e| StoreError::file("write", &temp.path, e))?;
         Ok(temp)
     }

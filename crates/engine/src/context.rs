@@ -106,7 +106,7 @@ pub fn context_for(
             gathered.add(ContextSection::State, None, text);
         }
     }
-    gathered.memory(project, request.knows_memory, &mut about);
+    gathered.memory(project, request.knows_memory, &mut about)?;
     gathered.questions(project)?;
     gathered.answers(project, now)?;
     gathered.knowledge(project, &files);
@@ -131,6 +131,11 @@ fn changed_here(project: &Project) -> Vec<String> {
     let mut files = changed_since(project.place(), "HEAD").ok().flatten().unwrap_or_default();
     files.truncate(FILES_MAX);
     files
+}
+
+/// The same for a call of a session, by the files that it is about.
+pub(crate) fn for_call(project: &mut Project, role: &str, files: Vec<String>) -> String {
+    brief_part(project, ContextRequest { files, ..brief_request(role) })
 }
 
 /// The same for a task of the server, by its title.
@@ -214,11 +219,19 @@ impl Gathered {
     }
 
     /// The memory's current task, what the agent kept, and what all share.
-    fn memory(&mut self, project: &Project, is_known: bool, about: &mut Vec<String>) {
+    fn memory(
+        &mut self,
+        project: &mut Project,
+        is_known: bool,
+        about: &mut Vec<String>,
+    ) -> Result<(), EngineError> {
         let folder = window::WRITTEN_BY_AGENTS[0];
-        if let Some(state) = read::<TaskState>(project, &format!("{folder}/task-state.json"))
-            && let Some(task) = &state.current_task
-        {
+        // The journal has it, whatever became of its file; a file alone is what an agent wrote by itself.
+        let current = project.memory()?.current().map(|kept| kept.task.clone());
+        let current = current.or_else(|| {
+            read::<TaskState>(project, &format!("{folder}/task-state.json"))?.current_task
+        });
+        if let Some(task) = &current {
             about.push(task.name.clone());
             let mut text = format!("Task {} ({}): {}", task.id, task.name, task.plan.goal);
             for step in &task.plan.steps {
@@ -249,6 +262,7 @@ impl Gathered {
                 self.add(ContextSection::Shared, None, format!("{name}: {value}"));
             }
         }
+        Ok(())
     }
 
     /// What is known about the project, by the agent's files. A file that is not valid keeps no agent from its work.
@@ -333,7 +347,9 @@ fn told(found: &AgedHit) -> String {
 }
 
 fn read<D: Document>(project: &Project, path: &str) -> Option<D> {
-    let bytes = file::read_bounded(&project.root().join(path), SIZE_MAX).ok().flatten()?;
+    // All work trees have one memory.
+    let root = project.setup.main_root().unwrap_or_else(|| project.root().to_owned());
+    let bytes = file::read_bounded(&root.join(path), SIZE_MAX).ok().flatten()?;
     parse::parse::<D>(&bytes).ok().map(|parsed| parsed.value)
 }
 

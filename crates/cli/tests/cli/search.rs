@@ -114,7 +114,11 @@ fn secrets_are_not_indexed() {
         &format!(r#"{{"shared_data": {{"login": "canary-4711-secret", "git": "{token}"}}}}"#),
     );
     project.must("develop start 'Use canary-4711-secret'");
-    project.must("memory search login");
+    let logs = project.journal().join("logs/T1.1");
+    fs::create_dir_all(&logs).unwrap();
+    fs::write(logs.join("1.log"), format!("login with canary-4711-secret and {token}\n")).unwrap();
+    let found = project.json("memory search --kind transcript login");
+    assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
     let bytes = fs::read(project.journal().join("search.db")).unwrap();
     let wal = fs::read(project.journal().join("search.db-wal")).unwrap_or_default();
     let text = String::from_utf8_lossy(&[bytes, wal].concat()).into_owned();
@@ -191,4 +195,61 @@ fn a_note_that_has_faded_comes_behind_one_that_holds_and_says_why() {
     let found = project.json("memory search 'totals second' --kind decision");
     let gone = found[0]["changed"][0].as_str().unwrap_or_default().to_owned();
     assert!(gone.starts_with("commit "), "{found}");
+}
+
+#[test]
+fn all_work_trees_know_one_memory() {
+    let project = Project::git();
+    project.write("a.txt", "a\n");
+    project.git_command("add a.txt");
+    project.git_command("commit -q -m a");
+    project.must("memory init");
+    project.must("memory task new 'sell apples'");
+    project.must("memory context set shared_data.broker '\"we chose RabbitMQ\"'");
+    project.git_command("worktree add -q ../side");
+    let side = project.base().join("side");
+    for folder in [&side, &project.path("")] {
+        let found = project.run_in(folder, "--json memory search rabbitmq");
+        assert!(found.stdout.contains("shared-context.json"), "{found}");
+        let told = project.run_in(folder, "context --for worker").stdout;
+        assert!(told.contains("RabbitMQ") && told.contains("sell apples"), "{told}");
+    }
+    // What the journal knows is told whatever becomes of its file.
+    fs::remove_file(project.path(".claude/memory/task-state.json")).unwrap();
+    let told = project.must("context --for worker").stdout;
+    assert!(told.contains("sell apples"), "{told}");
+}
+
+#[test]
+fn what_agents_said_is_found_wherever_they_were_at_work() {
+    let project = Project::running();
+    let said =
+        [("logs/T1.1", "walnut"), ("errands/review", "hazelnut"), ("tasks/task_abc", "chestnut")];
+    for (folder, word) in said {
+        let folder = project.journal().join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("1.log"), format!("it was the {word}\n")).unwrap();
+        fs::write(folder.join("1.brief.log"), format!("look for the {word}\n")).unwrap();
+    }
+    for (folder, word) in said {
+        let found = project.json(&format!("memory search --kind transcript {word}"));
+        let found = found.as_array().unwrap();
+        assert_eq!(found.len(), 1, "{word}: {found:?}");
+        assert_eq!(found[0]["reference"], format!("{folder}/1.log"));
+    }
+}
+
+#[test]
+fn a_history_that_no_file_shows_is_found() {
+    let project = Project::git();
+    project.must("session start");
+    project.must("session request 'weigh the apples'");
+    project.must("session stop");
+    assert!(!project.path(".claude/memory").exists());
+    let found = project.json("memory search --kind history apples");
+    assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
+    // When files show it, they are read instead, and it is there once.
+    project.must("memory init");
+    let found = project.json("memory search --kind history apples");
+    assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
 }

@@ -32,6 +32,9 @@ const SIZE_MAX: u64 = 4 << 20;
 /// Folders whose files only repeat others.
 const REPEATED: [&str; 1] = ["backup"];
 
+/// The name of a history that no file shows.
+const UNSHOWN: &str = "memory/history";
+
 /// Reads the documents below `root` that have changed.
 pub(super) fn bring_in(
     index: &mut SearchIndex,
@@ -61,6 +64,24 @@ pub(super) fn bring_in(
         index.replace(name, &SourceState { stamp, extent: mark.size }, &entries)?;
     }
     Ok(())
+}
+
+/// The same for a history that only the journal has.
+pub(super) fn bring_in_history(
+    index: &mut SearchIndex,
+    told: &TaskHistory,
+    redactor: &Redactor,
+    sources: &mut BTreeSet<String>,
+) -> Result<(), StoreError> {
+    sources.insert(UNSHOWN.to_owned());
+    let last = told.tasks.last().map(|it| it.id.to_string()).unwrap_or_default();
+    let stamp = format!("{}:{last}", told.tasks.len());
+    if index.source(UNSHOWN)?.is_some_and(|known| known.stamp == stamp) {
+        return Ok(());
+    }
+    let entries: Vec<SearchEntry> =
+        history(told.clone()).into_iter().map(|entry| cleaned(entry, redactor)).collect();
+    index.replace(UNSHOWN, &SourceState { stamp, extent: 0 }, &entries)
 }
 
 fn list(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {

@@ -12,7 +12,10 @@ mod transcripts;
 
 use crate::{error::EngineError, notify, project::Project};
 use std::collections::BTreeSet;
-use waypost_model::time::Time;
+use waypost_model::{
+    document::{TextVersion, memory::TaskHistory},
+    time::Time,
+};
 use waypost_store::{
     StoreError,
     search::{SearchEntry, SearchIndex, SearchQuery},
@@ -96,7 +99,10 @@ fn with_index<T>(
     mut work: impl FnMut(&SearchIndex) -> Result<T, StoreError>,
 ) -> Result<T, EngineError> {
     let redactor = notify::redactor_of(project);
-    let (root, state) = (project.root().to_owned(), project.place().state.clone());
+    // All work trees have one memory, and one index of it.
+    let root = project.setup.main_root().unwrap_or_else(|| project.root().to_owned());
+    let state = project.place().state.clone();
+    let unshown = unshown_history(project)?;
     let programs = project.setup.programs.clone();
     let mut journal = project.journal.as_mut();
     let folder = journal.is_some().then_some(state.as_path());
@@ -111,10 +117,25 @@ fn with_index<T>(
             transcripts::bring_in(index, &state, &programs, &redactor, &mut sources)?;
         }
         documents::bring_in(index, &root, &redactor, &mut sources)?;
+        if let Some(history) = &unshown {
+            documents::bring_in_history(index, history, &redactor, &mut sources)?;
+        }
         index.keep_only(&sources)?;
         work(index)
     });
     Ok(found?)
+}
+
+/// The history of a memory that no file shows.
+fn unshown_history(project: &mut Project) -> Result<Option<TaskHistory>, EngineError> {
+    let memory = project.memory()?;
+    let entries = memory.history().entries();
+    let is_unshown = !memory.is_open() && !entries.is_empty();
+    Ok(is_unshown.then(|| TaskHistory {
+        version: TextVersion,
+        tasks: entries.to_vec(),
+        statistics: memory.history().totals().statistics(),
+    }))
 }
 
 /// An entry without secrets, and not longer than entries are.

@@ -35,7 +35,8 @@ pub(super) fn bring_in(
     sources: &mut BTreeSet<String>,
 ) -> Result<(), StoreError> {
     let mut left = LOOK_MAX;
-    for path in FOLDERS.iter().flat_map(|folder| files_in(&state.join(folder))) {
+    let of_folders = FOLDERS.iter().flat_map(|folder| files_in(&state.join(folder)));
+    for path in of_folders.chain(files_of_tasks(&state.join(layout::state::TASKS))) {
         let Some(name) = path.strip_prefix(state).ok().and_then(Path::to_str) else { continue };
         let Ok(Some(mark)) = Mark::of(&path) else { continue };
         sources.insert(name.to_owned());
@@ -76,6 +77,25 @@ pub(super) fn bring_in(
     Ok(())
 }
 
+/// What agents of the server's tasks said. Below the folder of a task there is also what git needs.
+fn files_of_tasks(tasks: &Path) -> Vec<PathBuf> {
+    let folders = fs::read_dir(tasks).into_iter().flatten().flatten().map(|it| it.path());
+    let mut files: Vec<PathBuf> = folders
+        .filter(|folder| !folder.is_symlink())
+        .flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten())
+        .map(|entry| entry.path())
+        .filter(|path| !path.is_symlink() && path.is_file() && is_transcript(path))
+        .collect();
+    files.sort();
+    files
+}
+
+/// What an agent was told comes from what is found already.
+fn is_transcript(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "log" || end == "jsonl")
+        && !path.to_string_lossy().ends_with(BRIEF_SUFFIX)
+}
+
 /// Files of a folder and of those in it, in order.
 fn files_in(folder: &Path) -> Vec<PathBuf> {
     let Ok(found) = fs::read_dir(folder) else { return Vec::new() };
@@ -88,10 +108,7 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
         }
         if path.is_dir() {
             files.extend(files_in(&path));
-        } else if path.extension().is_some_and(|end| end == "log" || end == "jsonl")
-            && !path.to_string_lossy().ends_with(BRIEF_SUFFIX)
-        {
-            // What an agent was told comes from what is found already.
+        } else if is_transcript(&path) {
             files.push(path);
         }
     }

@@ -117,7 +117,8 @@ impl Desk for ProjectDesk {
     fn resources(&self) -> Result<Vec<ResourceSpec>, ToolFailure> {
         let project = Project::find(&self.folder, identify());
         let project = project.map_err(|error| failure::told(&error.into()))?;
-        Ok(documents::list(project.root()))
+        let home = project.setup().main_root();
+        Ok(documents::list(project.root(), home.as_deref().unwrap_or_else(|| project.root())))
     }
 
     fn templates(&self) -> &[TemplateSpec] {

@@ -38,7 +38,8 @@ pub(super) const TEMPLATES: &[TemplateSpec] = &[
     },
 ];
 
-pub(super) fn list(root: &Path) -> Vec<ResourceSpec> {
+/// All that there are. What agents write is in the repository's own work tree (`home`), whichever one is worked in.
+pub(super) fn list(root: &Path, home: &Path) -> Vec<ResourceSpec> {
     let mut found = vec![ResourceSpec {
         uri: STATUS.to_owned(),
         name: "status".to_owned(),
@@ -50,7 +51,7 @@ pub(super) fn list(root: &Path) -> Vec<ResourceSpec> {
         add(root, file, &mut found);
     }
     for folder in window::WRITTEN_BY_AGENTS {
-        walk(root, folder, DEPTH_MAX, &mut found);
+        walk(home, folder, DEPTH_MAX, &mut found);
     }
     found
 }
@@ -116,9 +117,9 @@ fn try_read(folder: &Path, uri: &str) -> Result<Option<ResourceText>, CliError> 
     }
     let Some(file) = uri.strip_prefix(FILE) else { return Ok(None) };
     // Only what is listed as a document: others an agent reads with tools of its own.
-    let is_document = SINGLE.contains(&file)
-        || window::WRITTEN_BY_AGENTS.iter().any(|it| file.starts_with(&format!("{it}/")));
-    let path = visit.file(file)?;
+    let by_agents = window::WRITTEN_BY_AGENTS.iter().any(|it| file.starts_with(&format!("{it}/")));
+    let is_document = SINGLE.contains(&file) || by_agents;
+    let path = if by_agents { visit.file_at_home(file)? } else { visit.file(file)? };
     let is_small = path.symlink_metadata().is_ok_and(|it| it.is_file() && it.len() <= SIZE_MAX);
     if !is_document || !is_small {
         return Ok(None);

@@ -21,6 +21,7 @@ impl<'a> Visit<'a> {
     pub(super) fn open(folder: &Path, call: &'a Call) -> Result<Self, CliError> {
         let mut project = Project::open(folder, agent(call))?;
         project.spell(spelling::command_line);
+        project.stop_when(call.cancelled());
         Ok(Self { project, call })
     }
 
@@ -31,7 +32,16 @@ impl<'a> Visit<'a> {
 
     /// A file that an agent may name: one of the project's, wherever links lead.
     pub(super) fn file(&self, named: &str) -> Result<PathBuf, CliError> {
-        let root = self.project.root();
+        Self::file_below(self.project.root(), named)
+    }
+
+    /// The same in the repository's own work tree, whichever one is worked in.
+    pub(super) fn file_at_home(&self, named: &str) -> Result<PathBuf, CliError> {
+        let home = self.project.setup().main_root();
+        Self::file_below(home.as_deref().unwrap_or_else(|| self.project.root()), named)
+    }
+
+    fn file_below(root: &Path, named: &str) -> Result<PathBuf, CliError> {
         let path = root.join(named);
         let is_plain = path.components().all(|part| part != Component::ParentDir);
         let real = path.canonicalize().ok();

@@ -13,13 +13,22 @@ use std::{
     os::unix::process::CommandExt as _,
     path::Path,
     process::{Child, Command, Stdio},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
 };
 use waypost_model::code::Code;
 use waypost_proc::limit_open_files;
 
 /// How much of a check's output is kept for comparing with what was expected.
 const OUTPUT_KEPT_MAX: usize = 1 << 20;
+
+/// How often it is looked whether a check is still wanted, and how long it has to end by itself when it is not.
+pub(crate) const STOP_INTERVAL: Duration = Duration::from_millis(100);
+const STOP_GRACE: Duration = Duration::from_secs(2);
 
 /// What became of a check.
 #[derive(Clone, Debug)]
@@ -40,7 +49,47 @@ pub(crate) fn run(
     folder: &Path,
     echo: &mut dyn io::Write,
 ) -> Result<CheckResult, EngineError> {
-    Check::start(command, &mut children.shell(command, folder))?.finish(echo)
+    match children.stop() {
+        Some(stop) => run_until((children, command, folder), stop, echo),
+        None => Check::start(command, &mut children.shell(command, folder))?.finish(echo),
+    }
+}
+
+/// The same until it is not wanted any more: then it ends with all that it has started, and proves nothing.
+fn run_until(
+    (children, command, folder): (&Children, &str, &Path),
+    stop: &AtomicBool,
+    echo: &mut dyn io::Write,
+) -> Result<CheckResult, EngineError> {
+    let (check, ender) = Check::start_in_group(children, command, folder)?;
+    let is_over = AtomicBool::new(false);
+    let result = thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut signals = [Signal::TERM, Signal::KILL].into_iter();
+            while !is_over.load(Ordering::Acquire) {
+                match stop.load(Ordering::Acquire).then(|| signals.next()).flatten() {
+                    Some(signal) => {
+                        ender.signal(signal);
+                        thread::park_timeout(STOP_GRACE);
+                    }
+                    None => thread::park_timeout(STOP_INTERVAL),
+                }
+            }
+        });
+        let result = check.finish(echo);
+        is_over.store(true, Ordering::Release);
+        result
+    });
+    match stop.load(Ordering::Acquire) {
+        true => Err(stopped(command)),
+        false => result,
+    }
+}
+
+/// What was not wanted any more proves nothing.
+pub(crate) fn stopped(command: &str) -> EngineError {
+    let message = format!("`{command}` was stopped, because the call was cancelled");
+    Problem::new(Code::Stopped, message).into()
 }
 
 /// A check that runs.
@@ -166,7 +215,7 @@ mod tests {
         let command = "sleep 600 & echo begun; wait";
         let (check, ender) = Check::start_in_group(&own(), command, &folder).unwrap();
         let (begun, told) = std::sync::mpsc::channel();
-        let checking = std::thread::spawn(move || check.finish(&mut Begun(begun)).unwrap());
+        let checking = thread::spawn(move || check.finish(&mut Begun(begun)).unwrap());
         assert_eq!(told.recv().unwrap(), b"begun\n");
         ender.signal(Signal::TERM);
         assert!(!checking.join().unwrap().passed);

@@ -14,6 +14,7 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::{Arc, atomic::AtomicBool},
 };
 use waypost_model::layout::variable;
 use waypost_proc::Program;
@@ -40,21 +41,29 @@ pub(crate) struct Children {
     /// The program that puts them behind the wall; none: they run without one.
     wall: Option<PathBuf>,
     environment: Vec<(OsString, OsString)>,
+    /// Set when what they are started for is not wanted any more.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl Children {
+    /// Whether and by what their caller may stop them.
+    pub(crate) fn stop(&self) -> Option<&AtomicBool> {
+        self.stop.as_deref()
+    }
+
     /// Those of this project's caller, as things stand now.
     pub(crate) fn of(project: &mut Project) -> Result<Self, EngineError> {
         if project.actor().is_person() {
             let own = project.caller.environment.all();
             let environment =
                 own.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            return Ok(Self { wall: None, environment });
+            return Ok(Self { wall: None, environment, stop: project.stop.clone() });
         }
         let wall = Self::wall(project)?;
         let environment = clean(project, wall.is_some());
         let owned = |(name, value): (String, String)| (name.into(), value.into());
-        Ok(Self { wall, environment: environment.into_iter().map(owned).collect() })
+        let environment = environment.into_iter().map(owned).collect();
+        Ok(Self { wall, environment, stop: project.stop.clone() })
     }
 
     /// Those that run what an agent has written, for every caller: behind the agent's own wall, with
@@ -64,7 +73,7 @@ impl Children {
         let mut environment = clean(project, wall.is_some());
         clean_path(&mut environment, folder);
         let owned = |(name, value): (String, String)| (name.into(), value.into());
-        Self { wall, environment: environment.into_iter().map(owned).collect() }
+        Self { wall, environment: environment.into_iter().map(owned).collect(), stop: None }
     }
 
     /// Those that run the tests of a project for a gate. Nothing of the caller's reaches them but the folders
@@ -93,7 +102,8 @@ impl Children {
             }
         }
         let owned = |(name, value): (String, String)| (name.into(), value.into());
-        Ok(Self { wall, environment: environment.into_iter().map(owned).collect() })
+        let environment = environment.into_iter().map(owned).collect();
+        Ok(Self { wall, environment, stop: project.stop.clone() })
     }
 
     /// Whether a workflow has begun or ended since, so that others are started behind another wall now.
@@ -184,7 +194,7 @@ pub(crate) fn clean_path(variables: &mut [(String, String)], root: &Path) {
 #[cfg(test)]
 pub(crate) fn plain(environment: &crate::environment::Environment) -> Children {
     let all = environment.all().map(|(name, value)| (name.to_owned(), value.to_owned()));
-    Children { wall: None, environment: all.collect() }
+    Children { wall: None, environment: all.collect(), stop: None }
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ use std::{
     hash::{BuildHasher as _, RandomState},
     ops::Range,
     path::{Path, PathBuf},
-    sync::LazyLock,
+    sync::{Arc, LazyLock, atomic::AtomicBool},
     time::Duration,
 };
 use waypost_agent::programs::Programs;
@@ -127,6 +127,8 @@ pub struct Project {
     said: Vec<Remark>,
     /// Calls of agents that the hook has judged, as far as that was looked at.
     pub(crate) judged: verdicts::JudgedCalls,
+    /// Set from outside when what is being done is not wanted any more.
+    pub(crate) stop: Option<Arc<AtomicBool>>,
 }
 
 impl ProjectSetup {
@@ -352,6 +354,11 @@ impl Project {
     /// Takes over how a person is asked for the PIN.
     pub fn ask_pin_by(&mut self, ask: AskPin) {
         self.caller.ask_pin = ask;
+    }
+
+    /// Ends what this project runs for its caller as soon as the flag is set; nothing of it is recorded then.
+    pub fn stop_when(&mut self, flag: Arc<AtomicBool>) {
+        self.stop = Some(flag);
     }
 
     pub(crate) fn notice(&mut self, remark: impl Into<Remark>) {

@@ -21,7 +21,7 @@ pub struct Call {
 /// Whether a client has given up, and a way to wait for that.
 #[derive(Debug, Default)]
 pub(crate) struct End {
-    is_over: AtomicBool,
+    is_over: Arc<AtomicBool>,
     turn: Mutex<()>,
     bell: Condvar,
 }
@@ -52,6 +52,11 @@ impl Call {
     /// Whether the client has cancelled the call or is gone.
     pub fn is_cancelled(&self) -> bool {
         self.end.is_over.load(Ordering::Acquire)
+    }
+
+    /// Set when the client has cancelled the call or is gone, for what cannot ask.
+    pub fn cancelled(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.end.is_over)
     }
 
     /// Waits for so long, or until the client has given up; whether it has.

@@ -4,7 +4,9 @@ use crate::{harness::Project, terminal::no_person_is_here};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
+    fs,
     io::{BufRead as _, BufReader, Write as _},
+    path::Path,
     process::{Child, ChildStdin, ChildStdout, Stdio},
     sync::mpsc::{self, Receiver},
     thread,
@@ -322,6 +324,35 @@ fn a_call_that_waits_ends_with_its_cancellation() {
 }
 
 #[test]
+fn a_check_ends_with_the_call_that_it_was_for_and_proves_nothing() {
+    let project = Project::git();
+    project.write(
+        "TASKS.md",
+        "# Tasks\n\n## Phase 1: One\n\n- [ ] T1.1: a\n  - verify: `echo $$ > ../pid; sleep 600`\n",
+    );
+    let mut client = Client::connect(&project);
+    client.call("task_next", json!({}));
+    client.call("task_start", json!({ "id": "T1.1" }));
+    let done =
+        client.ask("tools/call", json!({ "name": "task_done", "arguments": { "id": "T1.1" } }));
+    let pid = project.base().join("pid");
+    let deadline = Instant::now() + PATIENCE;
+    while !fs::read_to_string(&pid).is_ok_and(|it| it.ends_with('\n')) {
+        assert!(Instant::now() < deadline, "the check begins");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let pid: u32 = fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": done } }));
+    while Path::new(&format!("/proc/{pid}")).exists() {
+        assert!(Instant::now() < deadline, "the check ends");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let why = client.call("task_why", json!({ "id": "T1.1" }));
+    assert_eq!(why["status"], "in_progress", "{why}");
+    assert_eq!(client.leave(), 0);
+}
+
+#[test]
 fn documents_are_read_and_their_list_is_renewed() {
     let project = Project::with_tasks();
     project.write(".claude/memory/shared-context.json", "{}");
@@ -365,6 +396,23 @@ fn documents_are_read_and_their_list_is_renewed() {
     let prompt = client
         .request("prompts/get", json!({ "name": "develop", "arguments": { "feature": "Chat" } }));
     assert!(prompt["result"]["messages"][0]["content"]["text"].as_str().unwrap().contains("Chat"));
+}
+
+#[test]
+fn documents_of_the_memory_are_read_in_every_work_tree() {
+    let project = Project::with_tasks();
+    project.git_command("add -A");
+    project.git_command("commit -q -m tasks");
+    project.write(".claude/memory/shared-context.json", "{}");
+    project.git_command("worktree add -q ../side");
+    let mut side = project;
+    side.root = side.base().join("side");
+    let mut client = Client::connect(&side);
+    let uri = "waypost://file/.claude/memory/shared-context.json";
+    let listed = client.request("resources/list", json!({}));
+    assert!(listed.to_string().contains(uri), "{listed}");
+    let read = client.request("resources/read", json!({ "uri": uri }));
+    assert_eq!(read["result"]["contents"][0]["text"], "{}", "{read}");
 }
 
 #[test]
@@ -441,7 +489,7 @@ fn ten_thousand_calls_leave_nothing_behind() {
         for id in ids {
             assert_eq!(client.answer(id)["result"]["isError"], false);
         }
-        let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
         let held = held_kb(pid);
         if round == 5 {
             after_warming = (open, held);
@@ -456,7 +504,7 @@ fn ten_thousand_calls_leave_nothing_behind() {
 
 /// How much memory a process holds.
 fn held_kb(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }

@@ -35,6 +35,7 @@ impl Project {
             tasks: KnownTasks::default(),
             said: Vec::new(),
             judged: verdicts::JudgedCalls::default(),
+            stop: None,
         }
     }
 
@@ -51,6 +52,7 @@ impl Project {
         let mut own = Self::with_setup(setup, actor, environment);
         own.caller.ask_pin = self.caller.ask_pin;
         own.spelling = self.spelling;
+        own.stop.clone_from(&self.stop);
         own.open_journal()?;
         Ok(own)
     }

@@ -2,7 +2,7 @@
 
 use super::{finding, of_subtask, valid};
 use crate::{
-    check::{Check, CheckResult},
+    check::{self, Check, CheckResult, STOP_INTERVAL},
     children::Children,
     clock::Clock,
     contracts,
@@ -14,7 +14,10 @@ use rustix::process::Signal;
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::mpsc::{self, RecvTimeoutError, Sender},
+    sync::{
+        atomic::Ordering,
+        mpsc::{self, RecvTimeoutError, Sender},
+    },
     thread,
     time::Duration,
 };
@@ -169,7 +172,16 @@ fn run(
     let (mut deadline, mut signals) = (after(limit), [Signal::TERM, Signal::KILL].into_iter());
     let mut is_late = false;
     let ended = loop {
-        match heard.recv_timeout(deadline.since(Clock.now())) {
+        let is_unwanted = || children.stop().is_some_and(|it| it.load(Ordering::Acquire));
+        if is_unwanted() {
+            ender.signal(Signal::KILL);
+            return Err(check::stopped(command));
+        }
+        let left = deadline.since(Clock.now());
+        // Only where there is a caller who may stop it, it is looked for that.
+        let wait = if children.stop().is_some() { left.min(STOP_INTERVAL) } else { left };
+        match heard.recv_timeout(wait) {
+            Err(RecvTimeoutError::Timeout) if wait < left => {}
             Ok(TestWords::Words(words)) => {
                 // A reader that has gone is no reason to stop the tests.
                 let _unheard = echo.write_all(&words);

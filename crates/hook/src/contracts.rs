@@ -1,4 +1,4 @@
-//! Contracts of sessions, which agents write into a folder that their program asks a person about.
+//! Contracts and reports of sessions, which agents write into a folder that their program asks a person about.
 //!
 //! Nothing runs what stands there, and every contract is checked before it counts. What may be written at all was judged
 //! before: a program asks its person after the hook.
@@ -28,8 +28,13 @@ fn is_contract_path(path: &Path) -> bool {
     let [hash, folder, request, .., file] = words.as_slice() else { return false };
     let is_hash = hash.len() == 8 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_request = request.strip_prefix('R').is_some_and(|it| it.parse::<u32>().is_ok());
-    let is_named = is_hash && *folder == CONTRACTS && is_request;
-    is_named && file.ends_with(".yaml") && leads_nowhere_else(path)
+    // A report is text that Waypost reads one line of.
+    let is_text = match *folder {
+        CONTRACTS => file.ends_with(".yaml"),
+        session::REPORTS => file.ends_with(".md"),
+        _ => false,
+    };
+    is_hash && is_request && is_text && leads_nowhere_else(path)
 }
 
 /// Whether the file is where its name says, as far as it is there.
@@ -51,10 +56,14 @@ mod tests {
         let is = |path: &str| is_contract_path(&sessions.join(path));
         assert!(is("0a1b2c3d/contracts/R1/explored.yaml"));
         assert!(is("0a1b2c3d/contracts/R1/T1/T1-S1/test-result.yaml"));
+        assert!(is("0a1b2c3d/reports/R1/T1-S1-GATE-3-1.md"));
         for path in [
             "0a1b2c3d/session.json",
             "0a1b2c3d/contracts/explored.yaml",
             "0a1b2c3d/contracts/R1/run.sh",
+            "0a1b2c3d/contracts/R1/CLAUDE.md",
+            "0a1b2c3d/reports/R1/explored.yaml",
+            "0a1b2c3d/reports/mine.md",
             "0a1b2c3d/contracts/R1/../../../../settings.yaml",
             "0a1b2c3d/other/R1/explored.yaml",
             "elsewhere/contracts/R1/explored.yaml",

@@ -8,20 +8,26 @@ use crate::{
     error::EngineError,
     project::Project,
     session_gates::roots,
+    sessions::{self, OvercomeFault},
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use waypost_model::{
     document::{
-        Kind, SubtaskId,
+        Kind, RequestId, SubtaskId,
         contract::{
             Action, ContractPlace, DesignBrief, DesignContract, FailureCategory, Outcome,
             TaskBreakdown, TestContract, TestResult,
         },
+        session::Status,
     },
     json::{Json, JsonPath},
     session::gates::normal_path,
+    text::one_line,
 };
 use waypost_store::parse;
+
+/// As much of what was wrong as helps the next agent.
+const DESCRIPTION_MAX: usize = 300;
 
 /// Something that was learned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +45,8 @@ pub fn learn(project: &mut Project) -> Result<Vec<Learned>, EngineError> {
     let files = contracts::list(project)?;
     let results: Vec<&ContractFile> =
         files.iter().filter(|it| it.kind == Kind::TestResult).collect();
-    let mut passed: BTreeMap<SubtaskId, TestResult> = BTreeMap::new();
+    let journal = JudgedSubtasks::of(project)?;
+    let mut passed: BTreeMap<(RequestId, SubtaskId), TestResult> = BTreeMap::new();
     for file in &results {
         // One that is not valid says nothing; `contract validate` tells of it.
         let Some(result) = contracts::read::<TestResult>(project, &file.place).ok().flatten()
@@ -48,14 +55,16 @@ pub fn learn(project: &mut Project) -> Result<Vec<Learned>, EngineError> {
         };
         if is_done(&result)
             && let Some(subtask) = &file.place.subtask
+            && journal.allows(&file.place.request, subtask)
         {
             let key = format!("{}:{subtask}", file.place.request);
             learned.extend(from_retries(project, &file.place, &key)?);
-            passed.insert(subtask.clone(), result);
+            passed.insert((file.place.request.clone(), subtask.clone()), result);
         }
     }
+    learned.extend(from_faults(project)?);
     for file in files.iter().filter(|it| it.kind == Kind::DesignContract) {
-        if is_finished(project, &file.place, &results)? {
+        if is_finished(project, &file.place, (&results, &journal))? {
             learned.extend(from_design(project, &file.place)?);
         }
     }
@@ -68,18 +77,47 @@ fn is_done(result: &TestResult) -> bool {
     result.execution.result == Outcome::Pass && result.recommendation.action == Action::Complete
 }
 
+/// Which subtasks have passed their gates, of requests that the journal knows.
+struct JudgedSubtasks {
+    requests: BTreeSet<RequestId>,
+    completed: BTreeSet<(RequestId, SubtaskId)>,
+}
+
+impl JudgedSubtasks {
+    fn of(project: &mut Project) -> Result<Self, EngineError> {
+        let (mut requests, mut completed) = (BTreeSet::new(), BTreeSet::new());
+        for past in sessions::requests(project)? {
+            let request = past.state.id.clone();
+            let subtasks = past.state.tasks.values().flat_map(|task| task.subtasks.iter());
+            let done = subtasks.filter(|(_, it)| it.status == Status::Completed);
+            completed.extend(done.map(|(id, _)| (request.clone(), id.clone())));
+            requests.insert(request);
+        }
+        Ok(Self { requests, completed })
+    }
+
+    /// What an agent has written is believed only where Waypost has judged nothing.
+    fn allows(&self, request: &RequestId, subtask: &SubtaskId) -> bool {
+        !self.requests.contains(request)
+            || self.completed.contains(&(request.clone(), subtask.clone()))
+    }
+}
+
 /// Whether every subtask of a task has passed its tests.
 fn is_finished(
     project: &Project,
     task: &ContractPlace,
-    results: &[&ContractFile],
+    (results, journal): (&[&ContractFile], &JudgedSubtasks),
 ) -> Result<bool, EngineError> {
     let own =
         results.iter().filter(|it| it.place.request == task.request && it.place.task == task.task);
     let mut passed = Vec::new();
     for file in own {
         match contracts::read::<TestResult>(project, &file.place).ok().flatten() {
-            Some(result) if is_done(&result) => passed.extend(file.place.subtask.clone()),
+            Some(result) if is_done(&result) => {
+                let is_judged = |id: &SubtaskId| journal.allows(&task.request, id);
+                passed.extend(file.place.subtask.clone().filter(is_judged));
+            }
             _ => return Ok(false),
         }
     }
@@ -163,10 +201,29 @@ fn from_retries(
     Ok(learned)
 }
 
+/// A gate or a plan that did not hold at first, and does now.
+fn from_faults(project: &mut Project) -> Result<Vec<Learned>, EngineError> {
+    let mut learned = Vec::new();
+    for OvercomeFault { request, subtask, what, faults } in sessions::overcome(project)? {
+        let from =
+            subtask.as_ref().map_or_else(|| request.to_string(), |it| format!("{request}:{it}"));
+        let description = one_line(&format!("{what}: {}", faults.join("; ")), DESCRIPTION_MAX);
+        let new = NewPitfall {
+            description: description.clone(),
+            reason: Some("it did not hold at first".to_owned()),
+            learned_from: Some(from.clone()),
+            files: Vec::new(),
+        };
+        let noted = warn(project, &new)?;
+        learned.push(Learned { noted, from, text: description });
+    }
+    Ok(learned)
+}
+
 /// How tests are run, where all agree.
 fn from_commands(
     project: &mut Project,
-    passed: &BTreeMap<SubtaskId, TestResult>,
+    passed: &BTreeMap<(RequestId, SubtaskId), TestResult>,
 ) -> Result<Option<Learned>, EngineError> {
     let mut commands: Vec<&String> =
         passed.values().filter_map(|it| it.execution.command.as_ref()).collect();

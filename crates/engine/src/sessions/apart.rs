@@ -15,6 +15,7 @@ use crate::{
     worktrees::trees_to_change,
 };
 use std::{
+    collections::BTreeSet,
     io,
     path::{Path, PathBuf},
     thread,
@@ -259,8 +260,14 @@ fn close(trees: &Trees, request: &RequestState) -> Result<(), EngineError> {
     let branch = PhaseBranch::of_request(request).ok_or_else(without_trees)?;
     let start = format!("{}--", branch.name);
     tree::sweep(trees)?;
-    for name in tree::names(trees)?.iter().filter(|name| name.starts_with(&start)) {
-        tree::retire(trees, name, JOINED)?;
+    let there = tree::names(trees)?.into_iter().filter(|name| name.starts_with(&start));
+    // Of a tree that a killed process was taking away there may be a branch alone.
+    let made = request.tasks.iter().flat_map(|(id, task)| {
+        let last = task.tree.as_ref().map_or(0, |tree| tree.number);
+        (1..=last).map(|number| format!("{start}{id}-{number}")).collect::<Vec<_>>()
+    });
+    for name in there.chain(made).collect::<BTreeSet<String>>() {
+        tree::retire(trees, &name, JOINED)?;
     }
     Ok(merge::close_phase(trees, &branch)?)
 }

@@ -5,6 +5,7 @@
 
 mod apart;
 mod called;
+mod concerned;
 mod examine;
 mod found;
 mod gates;
@@ -21,6 +22,7 @@ pub(crate) use found::folders;
 pub use found::{FoundFiles, FoundSession, list};
 pub use gates::{CheckedGate, GateCheck, check, override_gate};
 pub use next::{NextCall, SessionNext, next};
+pub(crate) use past::{OvercomeFault, overcome};
 pub use past::{PastRequest, requests};
 pub use planning::{GivenVerdicts, PlanOutcome, plan};
 pub use relocating::relocate;
@@ -30,7 +32,7 @@ pub(crate) use told::told;
 use crate::{
     contracts,
     error::{EngineError, Problem},
-    init,
+    init, knowledge,
     ledger::MachineCommand,
     project::Project,
     windows,
@@ -42,7 +44,7 @@ use waypost_model::{
     document::{
         Document, Kind, RequestId, SubtaskId,
         contract::ContractPlace,
-        session::{GlobalPhase, Manifest, Status, SubtaskPhase},
+        session::{GlobalPhase, Manifest, SessionStatus, Status, SubtaskPhase},
     },
     layout,
     next::NextStep,
@@ -67,7 +69,17 @@ pub struct SessionBegun {
 
 /// Gives the session a command, and shows what came of it.
 pub fn give(project: &mut Project, command: Command) -> Result<&Session, EngineError> {
+    let was_active = project.session()?.active_request().map(|request| request.id.clone());
     project.command(&[MachineCommand::session(command)])?;
+    let is_complete = |it: &RequestState| {
+        it.status == SessionStatus::Completed && was_active.as_ref() == Some(&it.id)
+    };
+    if project.session()?.request().is_some_and(is_complete) {
+        // What was found out stays when the request is forgotten; that it cannot be written down undoes no work.
+        if let Err(error) = knowledge::learn(project) {
+            project.notice(format!("nothing was learned from this request: {error}"));
+        }
+    }
     project.session()
 }
 

@@ -124,10 +124,16 @@ fn discovery(project: &Project, request: &RequestState) -> Result<SessionNext, E
     let (Ok(explored), Ok(breakdown), true) = (explored, breakdown, calls.is_empty()) else {
         return Ok(SessionNext::Call(calls));
     };
-    for id in &breakdown.task_order {
-        if let Err(faults) = look::<DesignBrief>(project, &place_of(request, Some(id), None))? {
-            calls.push(call(project, request, Call::Brief(id.clone()), faults)?);
-        }
+    for task in planning::planned(&breakdown) {
+        let place = place_of(request, Some(&task.id), None);
+        let faults = match look::<DesignBrief>(project, &place)? {
+            Err(faults) => faults,
+            Ok(_) if planning::is_stale(project, request, &task)? => {
+                vec!["it was written for a plan that was sent back".to_owned()]
+            }
+            Ok(_) => continue,
+        };
+        calls.push(call(project, request, Call::Brief(task.id), faults)?);
     }
     if !calls.is_empty() {
         return Ok(SessionNext::Call(calls));

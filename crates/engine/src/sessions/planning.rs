@@ -19,7 +19,10 @@ use waypost_model::{
     },
     machine::{Asked, Machine as _, Rejected},
     next::NextStep,
-    session::{Assumption, AssumptionFate, Command, PlanDraft, PlannedSessionTask, RequestState},
+    session::{
+        Assumption, AssumptionFate, Command, PlanDraft, PlannedBrief, PlannedSessionTask,
+        RequestState,
+    },
 };
 
 /// What was said of assumptions, by their numbers from 1.
@@ -52,10 +55,21 @@ pub fn plan(project: &mut Project, given: &GivenVerdicts) -> Result<PlanOutcome,
     let assumptions = assumptions(&breakdown, &explored, given)?;
     let tasks = planned(&breakdown);
     let (count, subtasks) = (tasks.len(), tasks.iter().map(|task| task.subtasks.len()).sum());
-    let draft = PlanDraft { contract: contract.clone(), tasks, assumptions: assumptions.clone() };
+    let mut briefs = Vec::new();
+    for task in &tasks {
+        let place = place_of(&request, Some(&task.id), None);
+        let brief = fingerprint(project, Kind::DesignBrief, &place)?;
+        briefs.extend(brief.map(|brief| PlannedBrief { task: task.clone(), brief }));
+    }
+    let (contract_of_plan, assumed) = (contract.clone(), assumptions.clone());
+    let draft = PlanDraft { contract: contract_of_plan, tasks, assumptions: assumed, briefs };
     if !draft.is_mostly_wrong() {
         for task in &draft.tasks {
-            needed::<DesignBrief>(project, &place_of(&request, Some(&task.id), None))?;
+            let place = place_of(&request, Some(&task.id), None);
+            needed::<DesignBrief>(project, &place)?;
+            if is_stale(project, &request, task)? {
+                return Err(lacks(project, &contracts::path(project, Kind::DesignBrief, &place)?));
+            }
         }
     }
     contracts::keep(project, Kind::TaskBreakdown, &place)?;
@@ -79,10 +93,22 @@ pub(super) fn can_be_taken_up(
         return Ok(false);
     };
     let contract = fingerprint(project, Kind::TaskBreakdown, &place)?.unwrap_or_default();
-    let draft = PlanDraft { contract, tasks: planned(&breakdown), assumptions: Vec::new() };
+    let (tasks, assumptions, briefs) = (planned(&breakdown), Vec::new(), Vec::new());
+    let draft = PlanDraft { contract, tasks, assumptions, briefs };
     let (actor, now) = (project.actor().clone(), project.clock().now());
     let command = Command::Plan { draft: Box::new(draft) };
     Ok(project.session()?.decide(&command, &Asked { by: &actor, now }).is_ok())
+}
+
+/// Whether the brief of a task was written for what a plan that was sent back had under its id.
+pub(super) fn is_stale(
+    project: &Project,
+    request: &RequestState,
+    task: &PlannedSessionTask,
+) -> Result<bool, EngineError> {
+    let place = place_of(request, Some(&task.id), None);
+    let now = fingerprint(project, Kind::DesignBrief, &place)?;
+    Ok(now.is_some_and(|now| request.is_stale_brief(task, &now)))
 }
 
 fn needed<D: Document>(project: &Project, place: &ContractPlace) -> Result<D, EngineError> {
@@ -93,7 +119,7 @@ fn needed<D: Document>(project: &Project, place: &ContractPlace) -> Result<D, En
 }
 
 /// The tasks in the order in which they are done.
-fn planned(breakdown: &TaskBreakdown) -> Vec<PlannedSessionTask> {
+pub(super) fn planned(breakdown: &TaskBreakdown) -> Vec<PlannedSessionTask> {
     let in_order = breakdown.task_order.iter();
     let in_order = in_order.filter_map(|id| breakdown.tasks.iter().find(|task| task.id == *id));
     let task = |task: &waypost_model::document::contract::BreakdownTask| PlannedSessionTask {

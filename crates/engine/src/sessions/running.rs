@@ -9,7 +9,7 @@ use super::{
     GateCheck, GivenVerdicts, NextCall, SessionNext, apart,
     apart::by_waypost,
     called::{attempt, correction, message, report_fault},
-    check,
+    check, concerned,
     gates::check_confirmed,
     next, plan,
 };
@@ -253,7 +253,8 @@ impl SessionRun {
         let words = next.call.to_string().replace('/', "-");
         let prompt = project.configuration().values.roles.get(next.role.as_str());
         let prompt = prompt.map(|role| role.prompt.clone()).unwrap_or_default();
-        let known = context::for_brief(project, next.role.as_str(), None);
+        let files = concerned::files(project, &request, &next.call);
+        let known = context::for_call(project, next.role.as_str(), files);
         let folder = next.folder.as_deref().unwrap_or_else(|| project.root());
         let message = message(folder, (&request, &words), &next, &prompt) + &known;
         make_room(&next)?;

@@ -98,28 +98,7 @@ fn apply_to_request(request: &mut RequestState, event: &Event, at: Time) {
             request.phase = GlobalPhase::Complete;
             request.current_task = None;
         }
-        Event::PlanSentBack { contract, assumptions, faults, not_before, .. } => {
-            request.sent_back = Some(contract.clone());
-            request.plan_faults.clone_from(faults);
-            request.assumptions.clone_from(assumptions);
-            request.plans_wrong += 1;
-            request.retries += 1;
-            request.not_before = *not_before;
-        }
-        Event::Planned { contract, tasks, assumptions, .. } => {
-            if request.plans_wrong > 0 {
-                let times = request.plans_wrong;
-                learn(request, format!("the plan held after {times} that did not"));
-            }
-            request.plan = Some(contract.clone());
-            (request.sent_back, request.plans_wrong, request.not_before) = (None, 0, None);
-            request.assumptions.clone_from(assumptions);
-            request.plan_faults.clear();
-            request.phase = GlobalPhase::TaskLoop;
-            request.calls.clear();
-            release(request, |hold| !matches!(hold, Hold::Gate { .. }));
-            replan(request, tasks, at);
-        }
+        Event::PlanSentBack { .. } | Event::Planned { .. } => apply_to_plan(request, event, at),
         Event::DiscoveryReopened { .. } => {
             request.phase = GlobalPhase::GlobalDiscovery;
             if let Some(task) =
@@ -157,6 +136,36 @@ fn apply_to_request(request: &mut RequestState, event: &Event, at: Time) {
             on_subtask(request, subtask, at, |subtask| subtask.name.clone_from(name));
         }
         _ => apply_to_task(request, event, at),
+    }
+}
+
+fn apply_to_plan(request: &mut RequestState, event: &Event, at: Time) {
+    match event {
+        Event::PlanSentBack { contract, assumptions, faults, briefs, not_before, .. } => {
+            request.sent_back = Some(contract.clone());
+            request.stale_briefs.extend(briefs.iter().cloned());
+            request.plan_faults.clone_from(faults);
+            request.assumptions.clone_from(assumptions);
+            request.plans_wrong += 1;
+            request.retries += 1;
+            request.not_before = *not_before;
+        }
+        Event::Planned { contract, tasks, assumptions, .. } => {
+            if request.plans_wrong > 0 {
+                let times = request.plans_wrong;
+                learn(request, format!("the plan held after {times} that did not"));
+            }
+            request.plan = Some(contract.clone());
+            (request.sent_back, request.plans_wrong, request.not_before) = (None, 0, None);
+            request.assumptions.clone_from(assumptions);
+            request.plan_faults.clear();
+            request.stale_briefs.clear();
+            request.phase = GlobalPhase::TaskLoop;
+            request.calls.clear();
+            release(request, |hold| !matches!(hold, Hold::Gate { .. }));
+            replan(request, tasks, at);
+        }
+        _ => {}
     }
 }
 

@@ -40,5 +40,5 @@ pub use translate::{translate_session, translate_state};
 pub use window::{differs_session, differs_state};
 pub use words::{
     Assumption, AssumptionFate, Command, Event, Lead, Look, MissingContract, Named, PlanDraft,
-    PlannedSessionTask, ProjectFacts,
+    PlannedBrief, PlannedSessionTask, ProjectFacts,
 };

@@ -155,6 +155,7 @@ fn sent_back(
         contract: draft.contract.clone(),
         assumptions: draft.assumptions.clone(),
         faults,
+        briefs: draft.briefs.clone(),
         not_before,
     };
     // Work that goes on by an earlier plan waits for no person.

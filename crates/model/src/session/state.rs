@@ -4,7 +4,7 @@ use super::{
     call::Call,
     gate::Gate,
     topic::Hold,
-    words::{Assumption, Lead, Look, ProjectFacts},
+    words::{Assumption, Lead, Look, PlannedBrief, PlannedSessionTask, ProjectFacts},
 };
 use crate::{
     document::{
@@ -64,6 +64,9 @@ pub struct RequestState {
     /// Why the plan that was sent back could not be worked on.
     #[serde(default)]
     pub plan_faults: Vec<String>,
+    /// Briefs that were written for plans that were sent back.
+    #[serde(default)]
+    pub stale_briefs: Vec<PlannedBrief>,
     pub calls: BTreeMap<Call, CallClock>,
     /// What waits for a person.
     pub held: Vec<HeldUp>,
@@ -234,12 +237,21 @@ impl RequestState {
             not_before: None,
             assumptions: Vec::new(),
             plan_faults: Vec::new(),
+            stale_briefs: Vec::new(),
             calls: BTreeMap::new(),
             held: Vec::new(),
             retries: 0,
             lessons: Vec::new(),
             trees: None,
         }
+    }
+
+    /// Whether a brief was written for another task of this id, in a plan that was sent back.
+    pub fn is_stale_brief(&self, task: &PlannedSessionTask, brief: &str) -> bool {
+        let mut known =
+            self.stale_briefs.iter().filter(|it| it.brief == brief && it.task.id == task.id);
+        let is_of_other = known.next().is_some();
+        is_of_other && !self.stale_briefs.iter().any(|it| it.brief == brief && it.task == *task)
     }
 
     /// The task that is in progress.

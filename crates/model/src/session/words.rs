@@ -134,6 +134,16 @@ pub struct PlanDraft {
     /// In the order in which they are done.
     pub tasks: Vec<PlannedSessionTask>,
     pub assumptions: Vec<Assumption>,
+    /// The briefs that were written for its tasks.
+    pub briefs: Vec<PlannedBrief>,
+}
+
+/// A brief, and the task that it was written for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedBrief {
+    pub task: PlannedSessionTask,
+    /// The fingerprint of `design-brief.yaml`.
+    pub brief: String,
 }
 
 /// A task of a plan, with its subtasks in order.
@@ -272,6 +282,9 @@ pub enum Event {
         /// Why it could not be worked on.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         faults: Vec<String>,
+        /// The briefs that were written for it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        briefs: Vec<PlannedBrief>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_before: Option<Time>,
     },

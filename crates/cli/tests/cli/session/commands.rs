@@ -320,3 +320,24 @@ fn a_plan_that_changes_on_the_way_is_taken_up_with_a_brief_for_what_is_new() {
     assert!(ran.code == 3 && ran.stderr.contains("PLAN_LACKS_TASK"), "{ran}");
     assert_eq!(next(&project), "implement/T1-S1");
 }
+
+#[test]
+fn briefs_of_a_plan_that_was_sent_back_are_written_again_where_their_task_is_another() {
+    let project = requested();
+    put(&project, "explored.yaml", &explored());
+    put(&project, "task-breakdown.yaml", &breakdown(&["payment/ has the payments"]));
+    for task in ["T1", "T2"] {
+        put(&project, &format!("{task}/design-brief.yaml"), &brief(task));
+    }
+    assert_eq!(project.run("session plan").code, 1);
+    let other = breakdown(&["src/cart.sh has the cart"]).replace("name: cart", "name: basket");
+    put(&project, "task-breakdown.yaml", &other);
+    assert_eq!(next(&project), "brief/T1", "T2 is what it was");
+    let faults = project.json("session next")["calls"][0]["faults"].to_string();
+    assert!(faults.contains("a plan that was sent back"), "{faults}");
+    let ran = project.run("--json session plan");
+    assert!(ran.code == 3 && ran.stderr.contains("SESSION_CONTRACT_MISSING"), "{ran}");
+    put(&project, "T1/design-brief.yaml", &format!("{}# for the basket\n", brief("T1")));
+    assert_eq!(next(&project), "waypost session plan");
+    project.must("session plan");
+}

@@ -96,7 +96,12 @@ fn work_that_comes_after_a_merge_is_merged_as_well() {
     let mut walk = Walk::of(&format!("{}; land m", all_joined()));
     let mut tasks = planned();
     tasks[1].subtasks.push(("T2-S2".parse().unwrap(), "more".into()));
-    let draft = PlanDraft { contract: "more".into(), tasks, assumptions: assumptions("h") };
+    let draft = PlanDraft {
+        contract: "more".into(),
+        tasks,
+        assumptions: assumptions("h"),
+        briefs: Vec::new(),
+    };
     let agent = parse("start").0;
     walk.command(&agent, &Command::Plan { draft: Box::new(draft) }).unwrap();
     let two = "T2".parse().unwrap();

@@ -200,6 +200,7 @@ fn parse(line: &str) -> (Actor, Command) {
                 contract: word(1).into(),
                 tasks: planned(),
                 assumptions: assumptions(word(2)),
+                briefs: Vec::new(),
             }),
         },
         "design" => {

@@ -195,7 +195,12 @@ fn one_request_at_a_time_and_no_number_twice() {
 #[test]
 fn a_plan_that_is_made_again_keeps_what_has_begun() {
     let mut walk = Walk::of(&format!("{TEST_FIRST}; {}", subtask_done("T1-S1")));
-    let less = PlanDraft { contract: "less".into(), tasks: Vec::new(), assumptions: Vec::new() };
+    let less = PlanDraft {
+        contract: "less".into(),
+        tasks: Vec::new(),
+        assumptions: Vec::new(),
+        briefs: Vec::new(),
+    };
     let mut more = planned();
     more.remove(1);
     more[0].subtasks.push(("T1-S3".parse().unwrap(), "empty".into()));

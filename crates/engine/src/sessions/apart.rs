@@ -4,7 +4,7 @@
 //! be done twice and cut off anywhere: names follow from request and task, and merges are found again by what their
 //! commits say.
 
-use super::gates;
+use super::{active_id, gates, learn_at_end};
 use crate::{
     by_hand,
     error::{EngineError, Problem},
@@ -333,7 +333,9 @@ pub(super) fn try_merges_again(project: &mut Project) -> Result<(), EngineError>
 }
 
 pub(super) fn by_waypost(project: &mut Project, command: Command) -> Result<(), EngineError> {
-    gate::by_waypost(project, &[MachineCommand::session(command)])
+    let before = active_id(project)?;
+    gate::by_waypost(project, &[MachineCommand::session(command)])?;
+    learn_at_end(project, before.as_ref())
 }
 
 fn without_trees() -> EngineError {

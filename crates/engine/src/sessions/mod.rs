@@ -69,18 +69,27 @@ pub struct SessionBegun {
 
 /// Gives the session a command, and shows what came of it.
 pub fn give(project: &mut Project, command: Command) -> Result<&Session, EngineError> {
-    let was_active = project.session()?.active_request().map(|request| request.id.clone());
+    let before = active_id(project)?;
     project.command(&[MachineCommand::session(command)])?;
-    let is_complete = |it: &RequestState| {
-        it.status == SessionStatus::Completed && was_active.as_ref() == Some(&it.id)
-    };
-    if project.session()?.request().is_some_and(is_complete) {
-        // What was found out stays when the request is forgotten; that it cannot be written down undoes no work.
-        if let Err(error) = knowledge::learn(project) {
-            project.notice(format!("nothing was learned from this request: {error}"));
-        }
-    }
+    learn_at_end(project, before.as_ref())?;
     project.session()
+}
+
+fn active_id(project: &mut Project) -> Result<Option<RequestId>, EngineError> {
+    Ok(project.session()?.active_request().map(|request| request.id.clone()))
+}
+
+/// What was found out stays when the request that was active has come to its end. That it cannot be written down
+/// undoes no work.
+fn learn_at_end(project: &mut Project, before: Option<&RequestId>) -> Result<(), EngineError> {
+    let is_over =
+        |it: &RequestState| it.status == SessionStatus::Completed && before == Some(&it.id);
+    if project.session()?.request().is_some_and(is_over)
+        && let Err(error) = knowledge::learn(project)
+    {
+        project.notice(format!("nothing was learned from this request: {error}"));
+    }
+    Ok(())
 }
 
 /// The folder of this project's session.

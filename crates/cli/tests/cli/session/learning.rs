@@ -89,4 +89,6 @@ fn a_call_is_told_what_is_known_about_its_own_files_first() {
         let other = told.find("other 0 and so on").unwrap_or(usize::MAX);
         assert!(place.is_some_and(|place| place < other), "{call}: {told}");
     }
+    // With work trees the request is complete when all is merged, and teaches then.
+    assert!(known(&project).contains("it counts"), "{}", known(&project));
 }

@@ -80,9 +80,10 @@ impl PackFolder {
 
     /// Packs that we made and that are there; those that another git has replaced are forgotten.
     pub(super) fn ours(&self) -> Result<Vec<String>, GitError> {
+        // A note that another process is just writing has another name until it is whole.
         let noted = file::list(&self.state.join(OURS))?;
-        let (there, gone): (Vec<_>, Vec<_>) =
-            noted.into_iter().partition(|name| self.pack(name).exists());
+        let noted = noted.into_iter().filter(|name| name.starts_with("pack-"));
+        let (there, gone): (Vec<_>, Vec<_>) = noted.partition(|name| self.pack(name).exists());
         gone.iter().for_each(|name| self.forget(name));
         Ok(there)
     }
@@ -156,4 +157,26 @@ impl Drop for PackScratch {
 /// The folder in which packs are written.
 pub(super) fn scratch(trees: &Trees) -> PathBuf {
     trees.state().join(SCRATCH)
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test plays another process")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_that_is_being_written_is_not_taken_away() {
+        let base = tempfile::tempdir().unwrap();
+        let (objects, state) = (base.path().join("objects"), base.path().join("state"));
+        let folder = PackFolder { objects, state: state.clone() };
+        let notes = state.join(OURS);
+        for (path, name) in [(folder.packs(), "pack-1.pack"), (notes.clone(), "pack-1")] {
+            fs::create_dir_all(&path).unwrap();
+            fs::write(path.join(name), "").unwrap();
+        }
+        fs::write(notes.join("pack-2"), "").unwrap();
+        fs::write(notes.join(".pack-3.waypost-new-1-1"), "").unwrap();
+        assert_eq!(folder.ours().unwrap(), ["pack-1"]);
+        assert_eq!(file::list(&notes).unwrap(), [".pack-3.waypost-new-1-1", "pack-1"]);
+    }
 }

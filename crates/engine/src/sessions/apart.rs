@@ -22,8 +22,8 @@ use std::{
     time::Duration,
 };
 use waypost_git::{
-    Absence, Committed, GitError, Hold, Join, Landing, PhaseBranch, Stamp, Trees, merge, name_some,
-    tree,
+    Absence, Committed, GitError, Hold, Join, Landing, PhaseBranch, Retirement, Stamp, Trees,
+    merge, name_some, tree,
 };
 use waypost_model::{
     code::Code,
@@ -35,10 +35,10 @@ use waypost_model::{
 };
 use waypost_store::place::Place;
 
-/// How long git of a process that was killed is waited for. It takes a moment; one that is at work for a run of this
-/// process is not waited for in vain for longer.
-const GIT_PATIENCE: Duration = Duration::from_secs(10);
-const GIT_PAUSE: Duration = Duration::from_millis(20);
+/// How long processes that a killed one has left are waited for: git, or what is still in a tree. They take a moment; one
+/// that stays is not waited for in vain for longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Why the tree of a task goes.
 const JOINED: &str = "its work is joined";
@@ -69,10 +69,10 @@ pub(super) fn is_due(project: &mut Project) -> Result<bool, EngineError> {
 pub(super) fn wait_for_git(project: &Project) -> Result<(), EngineError> {
     let start = project.clock().now();
     while Hold::try_acquire(&project.place().state)?.is_none() {
-        if project.clock().now().since(start) > GIT_PATIENCE {
+        if project.clock().now().since(start) > PATIENCE {
             break;
         }
-        thread::sleep(GIT_PAUSE);
+        thread::sleep(PAUSE);
     }
     Ok(())
 }
@@ -140,8 +140,11 @@ fn take_step(
             (Command::Land { result }, told)
         }
         TreeStep::Close => {
-            close(&trees, request)?;
-            (Command::CloseTrees, format!("the work trees of {} are gone", request.id))
+            let told = match close(project, &trees, request)?.as_slice() {
+                [] => format!("the work trees of {} are gone", request.id),
+                kept => kept.join("; "),
+            };
+            (Command::CloseTrees, told)
         }
     };
     match by_waypost(project, command) {
@@ -255,8 +258,12 @@ fn changed_since_judged(
     Ok((!is_same).then(told))
 }
 
-/// Takes away all trees of a request whose work has landed.
-fn close(trees: &Trees, request: &RequestState) -> Result<(), EngineError> {
+/// Takes away all trees of a request whose work has landed. Returns which had to stay, each with why.
+fn close(
+    project: &Project,
+    trees: &Trees,
+    request: &RequestState,
+) -> Result<Vec<String>, EngineError> {
     let branch = PhaseBranch::of_request(request).ok_or_else(without_trees)?;
     let start = format!("{}--", branch.name);
     tree::sweep(trees)?;
@@ -266,10 +273,28 @@ fn close(trees: &Trees, request: &RequestState) -> Result<(), EngineError> {
         let last = task.tree.as_ref().map_or(0, |tree| tree.number);
         (1..=last).map(|number| format!("{start}{id}-{number}")).collect::<Vec<_>>()
     });
+    let mut kept = Vec::new();
     for name in there.chain(made).collect::<BTreeSet<String>>() {
-        tree::retire(trees, &name, JOINED)?;
+        let why = retire(project, trees, &name)?.why_kept();
+        kept.extend(why.map(|why| format!("{name} is kept: {why}")));
     }
-    Ok(merge::close_phase(trees, &branch)?)
+    merge::close_phase(trees, &branch)?;
+    // Once it is recorded that they are gone, no process looks for what is left of them.
+    tree::settle(trees);
+    Ok(kept)
+}
+
+/// Takes away a tree. Processes that are in it may be on their way out: they are waited for.
+fn retire(project: &Project, trees: &Trees, name: &str) -> Result<Retirement, EngineError> {
+    let start = project.clock().now();
+    loop {
+        let retired = tree::retire(trees, name, JOINED)?;
+        let is_late = project.clock().now().since(start) > PATIENCE;
+        if is_late || !matches!(retired, Retirement::InUse { .. }) {
+            return Ok(retired);
+        }
+        thread::sleep(PAUSE);
+    }
 }
 
 /// The folder in which a task is worked on, where that is a tree of its own.

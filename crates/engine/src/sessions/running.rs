@@ -33,6 +33,9 @@ use waypost_model::{
     time::Time,
 };
 
+/// How the names of the jobs begin that calls are.
+const JOB: &str = "session-";
+
 /// Who works.
 #[derive(Clone, Debug)]
 pub struct SessionRunOptions {
@@ -61,8 +64,8 @@ pub(crate) struct SessionRun {
     options: SessionRunOptions,
     calls: Vec<Calling>,
     checking: Option<Checking>,
-    /// Work trees that are made, joined or landed.
-    merging: Option<Threaded<Result<Vec<String>, EngineError>>>,
+    /// Work trees that are made, joined or landed; before that, what a process before this one has left is ended.
+    aside: Option<Threaded<Result<Vec<String>, EngineError>>>,
     /// Whether git of a process before this one was waited for.
     has_merged: bool,
     /// Nothing is begun before.
@@ -113,24 +116,21 @@ impl SessionRun {
             mending::mend_if_idle(project)?;
             apart::try_merges_again(project)?;
         }
-        let (calls, checking, merging) = (Vec::new(), None, None);
-        let (until, ending) = (None, None);
-        let (has_merged, has_moved) = (false, false);
         Ok(Self {
             options,
-            calls,
-            checking,
-            merging,
-            has_merged,
-            until,
-            ending,
-            has_moved,
+            calls: Vec::new(),
+            checking: None,
+            aside: None,
+            has_merged: false,
+            until: None,
+            ending: None,
+            has_moved: false,
             onlooker,
         })
     }
 
     fn is_idle(&self) -> bool {
-        self.calls.is_empty() && self.checking.is_none() && self.merging.is_none()
+        self.calls.is_empty() && self.checking.is_none() && self.aside.is_none()
     }
 
     /// Begins what comes next.
@@ -140,6 +140,9 @@ impl SessionRun {
             return Ok(());
         }
         self.until = None;
+        if self.clear_left(project)? {
+            return Ok(());
+        }
         if apart::is_due(project)? {
             return self.merge(project);
         }
@@ -204,10 +207,30 @@ impl SessionRun {
         }
     }
 
+    /// Ends agents of a process that was killed whose call has come to its end, perhaps only now: they are in the way
+    /// of what comes next. Says whether there are any.
+    fn clear_left(&mut self, project: &mut Project) -> Result<bool, EngineError> {
+        let wanted = match next(project)? {
+            SessionNext::Call(calls) => calls,
+            _ => Vec::new(),
+        };
+        let mut left = Job::left(project, JOB)?;
+        left.retain(|name| wanted.iter().all(|it| job_name(&words(&it.call)) != *name));
+        if left.is_empty() {
+            return Ok(false);
+        }
+        self.aside = Some(apart_from(project, move |own| {
+            left.iter().try_for_each(|name| Job::give_up(own, name))?;
+            Ok(Vec::new())
+        })?);
+        self.has_moved = true;
+        Ok(true)
+    }
+
     /// Does what is due with work trees.
     fn merge(&mut self, project: &Project) -> Result<(), EngineError> {
         let is_first = !mem::replace(&mut self.has_merged, true);
-        self.merging = Some(apart_from(project, move |own| {
+        self.aside = Some(apart_from(project, move |own| {
             if is_first {
                 apart::wait_for_git(own)?;
             }
@@ -218,10 +241,10 @@ impl SessionRun {
     }
 
     /// Takes what came of it.
-    fn look_at_merges(&mut self) -> Result<(), EngineError> {
-        let Some(mut merging) = self.merging.take() else { return Ok(()) };
-        match merging.take()? {
-            None => self.merging = Some(merging),
+    fn look_aside(&mut self) -> Result<(), EngineError> {
+        let Some(mut aside) = self.aside.take() else { return Ok(()) };
+        match aside.take()? {
+            None => self.aside = Some(aside),
             Some(done) => {
                 self.has_moved = true;
                 done?.iter().for_each(|line| self.onlooker.tell(line));
@@ -250,7 +273,7 @@ impl SessionRun {
         let agent = self.agent_for(project, &next)?;
         let request = project.session()?.find_request()?.clone();
         let attempt = attempt(&request, &next.call);
-        let words = next.call.to_string().replace('/', "-");
+        let words = words(&next.call);
         let prompt = project.configuration().values.roles.get(next.role.as_str());
         let prompt = prompt.map(|role| role.prompt.clone()).unwrap_or_default();
         let files = concerned::files(project, &request, &next.call);
@@ -260,7 +283,7 @@ impl SessionRun {
         make_room(&next)?;
         let again = "Go on with what you were asked to do; what you have done is still there.";
         let order = JobOrder {
-            name: format!("session-{words}"),
+            name: job_name(&words),
             key: format!("{} {} {attempt}{}", request.id, request.since.millis(), about(&next)),
             access: agent.access(),
             prompts: Prompts::Refused,
@@ -457,6 +480,16 @@ fn apart_from<T: Send + 'static>(
     })
 }
 
+/// A call in one word.
+fn words(call: &Call) -> String {
+    call.to_string().replace('/', "-")
+}
+
+/// What the job of a call is named.
+fn job_name(words: &str) -> String {
+    format!("{JOB}{words}")
+}
+
 /// What a report is about, which is part of what its job is about.
 fn about(next: &NextCall) -> String {
     let name = next.output.as_ref().filter(|_| next.kind.is_none());
@@ -481,8 +514,8 @@ impl Guest for SessionRun {
         if let Some(checking) = &self.checking {
             checking.done.waits(waits);
         }
-        if let Some(merging) = &self.merging {
-            merging.waits(waits);
+        if let Some(aside) = &self.aside {
+            aside.waits(waits);
         }
         if let Some(until) = self.until {
             waits.until(until);
@@ -514,7 +547,7 @@ impl Guest for SessionRun {
             }
             self.look(project)?;
             self.look_at_gates(project)?;
-            self.look_at_merges()?;
+            self.look_aside()?;
             if !self.has_moved {
                 return Ok(Attended::GoesOn);
             }

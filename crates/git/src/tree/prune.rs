@@ -87,13 +87,10 @@ fn prune_one(
     };
     match retired {
         Ok(Retirement::Removed { snapshot }) => pruned.removed.push((name.to_owned(), snapshot)),
-        Ok(Retirement::InUse { processes }) => {
-            let told: Vec<String> =
-                processes.iter().map(|(pid, program)| format!("{program} ({pid})")).collect();
-            pruned.stayed.push((name.to_owned(), format!("{} in it", told.join(", "))));
+        Ok(retired) => {
+            let stayed = retired.why_kept().map(|why| (name.to_owned(), why));
+            pruned.stayed.extend(stayed);
         }
-        Ok(Retirement::Refused { reason }) => pruned.stayed.push((name.to_owned(), reason)),
-        Ok(Retirement::Gone) => {}
         // One that cannot be retired does not keep the others.
         Err(error) => pruned.stayed.push((name.to_owned(), error.to_string())),
     }

@@ -32,6 +32,20 @@ pub enum Retirement {
     Gone,
 }
 
+impl Retirement {
+    /// Why the tree is still there, where it is.
+    pub fn why_kept(&self) -> Option<String> {
+        match self {
+            Self::Removed { .. } | Self::Gone => None,
+            Self::Refused { reason } => Some(reason.clone()),
+            Self::InUse { processes } => {
+                let who = processes.iter().map(|(pid, name)| format!("{name} ({pid})"));
+                Some(format!("{} is in it", who.collect::<Vec<_>>().join(", ")))
+            }
+        }
+    }
+}
+
 /// What a look at a tree that is to go came to.
 enum Secured {
     Safe { snapshot: Option<String>, branch: Option<String> },

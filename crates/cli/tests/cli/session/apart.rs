@@ -6,7 +6,7 @@ use super::{
 };
 use crate::apart::run;
 use serde_json::json;
-use std::fs;
+use std::{fs, process::Command};
 
 const TREE: &str = "worktree/request-R1--T1-1";
 
@@ -126,6 +126,23 @@ fn is_held(project: &Project, before: &str, why: &str) {
     assert!(inbox.to_string().contains(why), "{inbox}");
     assert!(project.path("worktree/request-R1/.git").exists());
     assert_eq!(state(project)["request"]["global_phase"], "task_loop");
+}
+
+#[test]
+fn a_tree_in_which_a_person_is_stays_and_is_cleared_up_later() {
+    let project = with_agents(|_, _| {});
+    let run = crate::execute::begin(&project, "session run");
+    crate::execute::wait_for("the tree", || project.path(TREE).join("src").exists());
+    let mut shell = Command::new("sleep");
+    let mut shell = shell.arg("600").current_dir(project.path(TREE)).spawn().unwrap();
+    let ran: crate::harness::Ran = run.wait_with_output().unwrap().into();
+    assert_eq!(ran.code, 0, "{ran}");
+    let kept = format!("{TREE} is kept: sleep ({}) is in it", shell.id());
+    assert!(ran.stderr.contains(&kept), "{ran}");
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    project.must("worktree prune --older-than 0");
+    is_complete(&project);
 }
 
 #[test]

@@ -87,6 +87,11 @@ fn contracts(project: &Project) -> Vec<PathBuf> {
     found
 }
 
+/// The keepers of agents in their roles.
+fn keepers(project: &Project) -> Vec<u32> {
+    crate::execute::alive(&project.journal().join("errands").display().to_string())
+}
+
 /// Everything is done: six contracts, four gates, each judged once.
 #[track_caller]
 pub(super) fn is_complete(project: &Project) {
@@ -187,5 +192,26 @@ fn killed_at_every_step_it_comes_to_the_same_end() {
     for kind in ["set_apart", "task_placed", "task_joined", "request_landed", "trees_closed"] {
         assert_eq!(events(&project, kind).len(), 1, "{kind}");
     }
-    assert!(crate::execute::keepers(&project).is_empty());
+    assert!(keepers(&project).is_empty());
+}
+
+#[test]
+fn an_agent_whose_call_is_over_ends_with_the_next_process() {
+    let project = with_agents(|project, tasks| {
+        let written = puts(project, "contracts/R1/T1/design-contract.yaml", &design("T1", 1));
+        tasks["design-T1"] = json!([{"steps": [{"run": written}, {"hang": "deaf"}]}]);
+    });
+    let mut child = begin(&project, "session run");
+    let contract = folder(&project).join("contracts/R1/T1/design-contract.yaml");
+    wait_for("the contract", || contract.exists());
+    kill(child.id(), "-KILL");
+    child.wait().unwrap();
+    assert_eq!(keepers(&project).len(), 1);
+    project.must("session run");
+    is_complete(&project);
+    assert!(keepers(&project).is_empty());
+    let of_design = |it: &&Value| it["stream"].as_str().unwrap().contains("design-T1");
+    let log = project.log();
+    let kinds: Vec<_> = log.iter().filter(of_design).map(|it| it["kind"].clone()).collect();
+    assert_eq!(kinds, ["begun", "engaged", "accounted", "ended"]);
 }

@@ -24,7 +24,17 @@ impl JobFolder {
         Self { path: project.setup.place.state.join(FOLDER).join(name) }
     }
 
-    /// The same, made if it is not there.
+    /// The jobs of this work tree that have a folder.
+    pub(super) fn names(project: &Project) -> Vec<String> {
+        let start = format!("{}.", project.setup.place.tree.as_str());
+        let folder = project.setup.place.state.join(FOLDER);
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(&start)?.to_owned()))
+            .collect()
+    }
+
+    /// The folder of a job, made if it is not there.
     pub(super) fn make(project: &Project, name: &str) -> Result<Self, EngineError> {
         let folder = Self::of(project, name);
         file::make_private_folder(&project.setup.place.state.join(FOLDER))?;

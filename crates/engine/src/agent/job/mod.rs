@@ -6,6 +6,7 @@
 //! again takes the agent over, takes what it has said at its end, or goes on in its conversation.
 //! What its end means is decided by the one who gave the job, who forgets it once that is durable.
 
+mod abandoned;
 mod folder;
 mod questions;
 

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::error::EngineError;
 use std::{collections::BTreeSet, time::Duration};
-use waypost_git::{Land, Landing, PhaseBranch, Retirement};
+use waypost_git::{Land, Landing, PhaseBranch};
 use waypost_model::{
     layout,
     run::{self, EndStep, PhaseStage, Run, TaskStatus},
@@ -135,16 +135,13 @@ impl Core {
     pub(super) fn phase_result(&mut self, result: GitResult, run: &Run) {
         match result {
             GitResult::Retired { name, retired } => {
-                let text = match retired {
-                    Ok(Retirement::Removed { .. } | Retirement::Gone) => return,
-                    Ok(Retirement::Refused { reason }) => reason,
-                    Ok(Retirement::InUse { processes }) => {
-                        let who = processes.iter().map(|(pid, name)| format!("{name} ({pid})"));
-                        format!("{} is in it", who.collect::<Vec<_>>().join(", "))
-                    }
-                    Err(error) => error.to_string(),
+                let why = match retired {
+                    Ok(retired) => retired.why_kept(),
+                    Err(error) => Some(error.to_string()),
                 };
-                self.note(format!("{name} is kept: {text}"));
+                if let Some(why) = why {
+                    self.note(format!("{name} is kept: {why}"));
+                }
             }
             GitResult::Opened { phase, base } => {
                 self.phases.opening = None;

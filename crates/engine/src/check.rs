@@ -64,7 +64,7 @@ fn run_until(
     let (check, ender) = Check::start_in_group(children, command, folder)?;
     let is_over = AtomicBool::new(false);
     let result = thread::scope(|scope| {
-        scope.spawn(|| {
+        let watcher = scope.spawn(|| {
             let mut signals = [Signal::TERM, Signal::KILL].into_iter();
             while !is_over.load(Ordering::Acquire) {
                 match stop.load(Ordering::Acquire).then(|| signals.next()).flatten() {
@@ -78,6 +78,7 @@ fn run_until(
         });
         let result = check.finish(echo);
         is_over.store(true, Ordering::Release);
+        watcher.thread().unpark();
         result
     });
     match stop.load(Ordering::Acquire) {

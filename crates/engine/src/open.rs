@@ -56,7 +56,7 @@ pub fn conversation(project: &mut Project, id: &TaskId) -> Result<Opened, Engine
             .into());
     };
     let (agent, words) = words_for(project, &agent, &conversation)?;
-    let home = project.setup.main_root().unwrap_or_else(|| project.root().to_owned());
+    let home = project.setup.shared_root();
     let folder = tree.map_or_else(|| project.root().to_owned(), |tree| home.join(tree));
     if !folder.exists() {
         let message = format!("{} is gone, and the conversation belongs to it", folder.display());

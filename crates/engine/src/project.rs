@@ -186,6 +186,11 @@ impl ProjectSetup {
             .then(|| git.parent().map(Path::to_owned))?
     }
 
+    /// The work tree whose files all work trees share: the repository's own, or this one where there is none.
+    pub fn shared_root(&self) -> PathBuf {
+        self.main_root().unwrap_or_else(|| self.root().to_owned())
+    }
+
     /// The folder that work trees of runs are made below: the repository's own work tree, or the
     /// repository itself where it is bare.
     pub(crate) fn trees_home(&self) -> Option<PathBuf> {

@@ -73,7 +73,7 @@ fn listed(known: BTreeMap<String, Option<PathBuf>>) -> Vec<KnownType> {
 
 /// The folder of a project's own types; in the main work tree, whichever one this is.
 fn folder(setup: &ProjectSetup) -> PathBuf {
-    setup.main_root().unwrap_or_else(|| setup.root().to_owned()).join(layout::TASK_TYPES)
+    setup.shared_root().join(layout::TASK_TYPES)
 }
 
 /// A type by its name.

@@ -20,6 +20,18 @@ struct Trouble {
     mend: fn(&Project),
 }
 
+/// Gives the agent another program; what was configured is kept.
+fn set_program(project: &Project, program: &str) {
+    let config = project.read(USER_CONFIG);
+    project.write("../config.kept", &config);
+    let (start, _) = config.split_once("command = ").unwrap();
+    project.write(USER_CONFIG, &format!("{start}command = [{program:?}]\n"));
+}
+
+fn give_program_back(project: &Project) {
+    project.write(USER_CONFIG, &project.read("../config.kept"));
+}
+
 const TROUBLES: [Trouble; 5] = [
     Trouble {
         cause: "there is no agent `nobody`",
@@ -34,26 +46,17 @@ const TROUBLES: [Trouble; 5] = [
     Trouble {
         cause: "its program `/nowhere/smith` is not installed",
         task: CUSTOM,
-        make: |project| {
-            let config = project.read(USER_CONFIG);
-            project.write("../config.kept", &config);
-            let (start, _) = config.split_once("command = ").unwrap();
-            project.write(USER_CONFIG, &format!("{start}command = [\"/nowhere/smith\"]\n"));
-        },
-        mend: |project| project.write(USER_CONFIG, &project.read("../config.kept")),
+        make: |project| set_program(project, "/nowhere/smith"),
+        mend: give_program_back,
     },
     Trouble {
         cause: "is not executable",
         task: CUSTOM,
         make: |project| {
-            let config = project.read(USER_CONFIG);
-            project.write("../config.kept", &config);
             project.write("../smith", "#!/bin/sh\n");
-            let (start, _) = config.split_once("command = ").unwrap();
-            let program = project.path("../smith");
-            project.write(USER_CONFIG, &format!("{start}command = [{program:?}]\n"));
+            set_program(project, project.path("../smith").to_str().unwrap());
         },
-        mend: |project| project.write(USER_CONFIG, &project.read("../config.kept")),
+        mend: give_program_back,
     },
     Trouble {
         cause: "that has no commit yet",

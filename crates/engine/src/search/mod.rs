@@ -100,7 +100,7 @@ fn with_index<T>(
 ) -> Result<T, EngineError> {
     let redactor = notify::redactor_of(project);
     // All work trees have one memory, and one index of it.
-    let root = project.setup.main_root().unwrap_or_else(|| project.root().to_owned());
+    let root = project.setup.shared_root();
     let state = project.place().state.clone();
     let unshown = unshown_history(project)?;
     let programs = project.setup.programs.clone();

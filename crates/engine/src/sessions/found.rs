@@ -254,7 +254,6 @@ pub(super) fn stop_others(project: &mut Project) -> Result<Vec<PathBuf>, EngineE
     let mut stopped = Vec::new();
     for found in list(project)? {
         let Some(mut session) = found.file.filter(|_| !found.is_here) else { continue };
-        // A session of another project that is where it says, and only left a file here, is none of ours.
         if session.status != SessionStatus::Active {
             continue;
         }

@@ -103,7 +103,7 @@ pub fn folder(project: &Project) -> Result<PathBuf, EngineError> {
 /// Where this project is.
 pub fn facts(project: &Project) -> Result<ProjectFacts, EngineError> {
     folder(project)?;
-    let root = project.setup.main_root().unwrap_or_else(|| project.root().to_owned());
+    let root = project.setup.shared_root();
     let name = root.file_name().map_or_else(String::new, |it| it.to_string_lossy().into_owned());
     let path = root
         .to_str()
@@ -329,6 +329,6 @@ fn lacks(project: &Project, path: &Path) -> EngineError {
 /// The folder of all sessions in this project.
 fn sessions_home(project: &Project) -> Result<PathBuf, EngineError> {
     folder(project)?;
-    let root = project.setup.main_root().unwrap_or_else(|| project.root().to_owned());
+    let root = project.setup.shared_root();
     Ok(root.join(layout::session::SESSIONS))
 }

@@ -73,7 +73,7 @@ fn newest(project: &Project) -> Result<Option<FoundSession>, EngineError> {
 /// repeated: what has its new name stays.
 fn rename(project: &Project, from: &ProjectHash, to: &ProjectHash) -> Result<(), EngineError> {
     let sessions = sessions_home(project)?;
-    let root = project.setup.main_root().unwrap_or_else(|| project.root().to_owned());
+    let root = project.setup.shared_root();
     let knowledge = root.join(layout::session::KNOWLEDGE);
     let folders = |hash: &ProjectHash| {
         [

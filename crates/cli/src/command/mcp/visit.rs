@@ -37,8 +37,7 @@ impl<'a> Visit<'a> {
 
     /// The same in the repository's own work tree, whichever one is worked in.
     pub(super) fn file_at_home(&self, named: &str) -> Result<PathBuf, CliError> {
-        let home = self.project.setup().main_root();
-        Self::file_below(home.as_deref().unwrap_or_else(|| self.project.root()), named)
+        Self::file_below(&self.project.setup().shared_root(), named)
     }
 
     fn file_below(root: &Path, named: &str) -> Result<PathBuf, CliError> {

@@ -269,7 +269,8 @@ fn a_target_that_was_deleted_is_missed() {
 fn boxes_of_a_file_that_is_being_edited_are_left() {
     let project = during("echo '<!-- mine -->' >> TASKS.md");
     let ran = ends_well(&project, RUN);
-    assert!(ran.stderr.contains("TASKS.md has changes of yours"), "{ran}");
+    let told = "TASKS.md has changes of yours, and no merge comes after this one: tick the boxes of phase 1";
+    assert!(ran.stderr.contains(told), "{ran}");
     let text = project.read("TASKS.md");
     assert!(text.ends_with("<!-- mine -->\n") && text.contains("- [ ] T1.1"), "{text}");
     assert!(at(&project, "main", "TASKS.md").contains("- [ ] T1.1"));

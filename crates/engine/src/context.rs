@@ -8,6 +8,7 @@ use crate::{
     conversation,
     error::EngineError,
     knowledge,
+    memory::DOCUMENT_BYTES_MAX,
     project::Project,
     search::{self, AgedHit, SearchHit, SearchRequest},
     sessions, summary,
@@ -23,9 +24,10 @@ use waypost_model::{
     id::TaskId,
     layout::window,
     run::{RunSummary, TaskStatus},
+    task::TaskFields,
     text::one_line,
     time::Time,
-    workflow::{Feature, GateName},
+    workflow::{ContractCheckpoint, Feature, GateName},
 };
 use waypost_store::{file, hash, journal::Cursor, parse};
 
@@ -45,7 +47,7 @@ const OF_OWN_FILE: u32 = 200;
 const FADED_SHARE: u32 = 2;
 
 /// The largest document that is read.
-const SIZE_MAX: u64 = 4 << 20;
+const SIZE_MAX: u64 = DOCUMENT_BYTES_MAX;
 
 /// How much of one found text is told.
 const FOUND_CHARS: usize = 300;
@@ -138,9 +140,39 @@ pub(crate) fn for_call(project: &mut Project, role: &str, files: Vec<String>) ->
     brief_part(project, ContextRequest { files, ..brief_request(role) })
 }
 
-/// The same for a task of the server, by its title.
-pub(crate) fn for_served(project: &mut Project, role: &str, title: &str) -> String {
-    brief_part(project, ContextRequest { about: vec![title.to_owned()], ..brief_request(role) })
+/// The same for a task of the server, by its title and by the files that it names.
+pub(crate) fn for_served(project: &mut Project, role: &str, fields: &TaskFields) -> String {
+    let files = named_in(project, &format!("{} {}", fields.title, fields.description));
+    let about = vec![fields.title.clone()];
+    brief_part(project, ContextRequest { about, files, ..brief_request(role) })
+}
+
+/// The same for a checkpoint of the workflow, by the files that it names and those that are being changed.
+pub(crate) fn for_checkpoint(
+    project: &mut Project,
+    role: &str,
+    checkpoint: &ContractCheckpoint,
+) -> String {
+    let words: Vec<&str> =
+        checkpoint.interface.iter().chain(&checkpoint.tests).map(String::as_str).collect();
+    let mut files = named_in(project, &words.join(" "));
+    files.extend(changed_here(project));
+    brief_part(project, ContextRequest { files, ..brief_request(role) })
+}
+
+/// The files of the project that a text names.
+fn named_in(project: &Project, text: &str) -> Vec<String> {
+    let is_end = |it: char| it.is_whitespace() || "`'\"()[]{}<>,;:".contains(it);
+    let words = text.split(is_end).map(|word| word.trim_end_matches('.'));
+    let is_name = |word: &&str| word.contains(['/', '.']) && !word.starts_with('/');
+    let is_inside = |word: &&str| word.split('/').all(|part| part != "..");
+    let found: BTreeSet<&str> = words
+        .filter(is_name)
+        .filter(is_inside)
+        .filter(|word| project.root().join(word).is_file())
+        .take(FILES_MAX)
+        .collect();
+    found.into_iter().map(str::to_owned).collect()
 }
 
 fn brief_request(role: &str) -> ContextRequest {
@@ -292,8 +324,13 @@ impl Gathered {
                     && !knowledge::is_of_knowledge(&hit.source)
                     && said.insert((hit.source.clone(), hit.place))
                 {
-                    let (whole, at) = (section.value_for(&self.role) + more, Some(hit.at));
-                    let value = if found.changed.is_empty() { whole } else { whole / FADED_SHARE };
+                    let (whole, at) = (section.value_for(&self.role), Some(hit.at));
+                    let value = match (found.changed.is_empty(), more) {
+                        (true, more) => whole + more,
+                        (false, 0) => whole / FADED_SHARE,
+                        // It stays one about the agent's own file.
+                        (false, more) => whole + more / FADED_SHARE,
+                    };
                     self.parts.push(ContextPart { section, value, at, text: told(&found) });
                 }
             }
@@ -348,7 +385,7 @@ fn told(found: &AgedHit) -> String {
 
 fn read<D: Document>(project: &Project, path: &str) -> Option<D> {
     // All work trees have one memory.
-    let root = project.setup.main_root().unwrap_or_else(|| project.root().to_owned());
+    let root = project.setup.shared_root();
     let bytes = file::read_bounded(&root.join(path), SIZE_MAX).ok().flatten()?;
     parse::parse::<D>(&bytes).ok().map(|parsed| parsed.value)
 }

@@ -24,11 +24,16 @@ fn contract(is_chain: bool) -> String {
 
 /// A project in IMPLEMENT with an agent that follows `tasks`.
 pub(crate) fn implementing(tasks: &Value, is_chain: bool) -> Project {
+    with_contract(tasks, &contract(is_chain))
+}
+
+/// The same with this contract.
+pub(crate) fn with_contract(tasks: &Value, contract: &str) -> Project {
     let project = Project::git();
     let script = json!({"version": 1, "default": [{"steps": [{"say": "The contract is right."}]}],
                         "tasks": tasks});
     project.set_script("claude", &script);
-    project.write("contract.yaml", &contract(is_chain));
+    project.write("contract.yaml", contract);
     project.write("review.md", "Blocking: 0\n");
     for line in [
         "develop start 'Live chat'",

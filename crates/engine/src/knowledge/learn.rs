@@ -41,6 +41,7 @@ pub struct Learned {
 
 /// Learns from all finished tasks and subtasks; what is new or has changed.
 pub fn learn(project: &mut Project) -> Result<Vec<Learned>, EngineError> {
+    project.refuse_stale()?;
     let mut learned = Vec::new();
     let files = contracts::list(project)?;
     let results: Vec<&ContractFile> =

@@ -16,7 +16,7 @@ const OF_OWN_FILE: u32 = 220;
 /// One that is about other files, and about none of the agent's, is worth so much less.
 const OF_OTHER_FILES: u32 = 150;
 
-/// What has changed since is worth this part of what it would be.
+/// What has changed since is worth this part of what it would be; about an own file, of what that is worth more.
 const FADED_SHARE: u32 = 2;
 
 /// How much of one entry is told.
@@ -78,15 +78,16 @@ impl Telling<'_> {
             if noted.is_empty() { refs.iter().collect() } else { noted.iter().collect() };
         let is_own =
             |it: &&&String| self.files.iter().any(|file| covers(it, file) || covers(file, it));
+        let changed = self.known.changed.get(entry);
         let whole = section.value_for(self.role);
+        let share = if changed.is_some() { FADED_SHARE } else { 1 };
         let value = match (on.iter().any(|it| is_own(&it)), on.is_empty() || self.files.is_empty())
         {
-            (true, _) => whole + OF_OWN_FILE,
-            (false, true) => whole,
-            (false, false) => whole.saturating_sub(OF_OTHER_FILES),
+            // It stays one about the agent's own file: they change all the time.
+            (true, _) => whole + OF_OWN_FILE / share,
+            (false, true) => whole / share,
+            (false, false) => whole.saturating_sub(OF_OTHER_FILES) / share,
         };
-        let changed = self.known.changed.get(entry);
-        let value = if changed.is_some() { value / FADED_SHARE } else { value };
         let mut stands = vec![entry.to_owned()];
         if !on.is_empty() {
             let names: Vec<&str> = on.iter().map(|it| it.as_str()).collect();

@@ -3,7 +3,7 @@
 //! A file that cannot be read is replaced by its newest good backup, and kept beside it; where there
 //! is no backup it begins again, empty. Which of the two it was is said.
 
-use super::{AGENTS, cache, folder};
+use super::{AGENTS, DOCUMENT_BYTES_MAX, cache, folder};
 use crate::{
     error::{EngineError, Problem},
     init,
@@ -311,7 +311,11 @@ pub(super) fn change(
         change(&mut after)?;
         match old {
             Some(old) if before == after => Ok(old.to_vec()),
-            _ => Ok(written(document, &after, now)?.into_bytes()),
+            _ => {
+                let bytes = written(document, &after, now)?.into_bytes();
+                refuse_growth(document, old, &bytes)?;
+                Ok(bytes)
+            }
         }
     })?;
     if is_new {
@@ -332,6 +336,24 @@ pub(super) fn change(
     }
     let note = Command::NoteDocument { file: document.file(), hash };
     project.command(&[MachineCommand::memory(note)])
+}
+
+/// What is larger than its readers take would drop out of the context and the search. One that was larger before may
+/// shrink.
+fn refuse_growth(
+    document: &MemoryDocument,
+    old: Option<&[u8]>,
+    new: &[u8],
+) -> Result<(), EngineError> {
+    let size = u64::try_from(new.len()).unwrap_or(u64::MAX);
+    if size <= DOCUMENT_BYTES_MAX || old.is_some_and(|old| new.len() < old.len()) {
+        return Ok(());
+    }
+    let message = format!("{} would have {size} bytes", document.file());
+    let hint = format!(
+        "at most {DOCUMENT_BYTES_MAX}: take something out first, or keep it in a file and name that here"
+    );
+    Err(Problem::new(Code::TooLarge, message).hint(hint).into())
 }
 
 /// The hash of a document as it is now.

@@ -40,6 +40,9 @@ use waypost_store::{file, parse};
 /// The largest file of the memory.
 const FILE_SIZE_MAX: u64 = 64 << 20;
 
+/// The largest document that the context and the search read.
+pub(crate) const DOCUMENT_BYTES_MAX: u64 = 4 << 20;
+
 /// Folder of the memory of agents, below the memory's.
 const AGENTS: &str = "agents";
 

@@ -359,7 +359,6 @@ impl Ralph {
         };
         let limit = self.limit(project)?;
         let role = if is_oracle { "test-oracle" } else { "worker" };
-        let known = context::for_brief(project, role, None);
         let feature = feature(project)?;
         let contract = feature.as_ref().and_then(|it| it.contract.as_ref());
         let checkpoint = contract.and_then(|contract| contract.checkpoint(id));
@@ -370,6 +369,7 @@ impl Ralph {
             )
             .into());
         };
+        let known = context::for_checkpoint(project, role, checkpoint);
         let root = project.root().to_owned();
         let this = Try { feature, checkpoint, iteration, limit, root: &root, failed, oracle };
         let agent = if is_oracle { self.oracle.clone() } else { self.agent.clone() };

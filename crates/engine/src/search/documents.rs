@@ -1,7 +1,7 @@
 //! Documents and windows of the memory and of sessions, each as the entries that one would look for.
 
 use super::{chunks, cleaned};
-use crate::clock::Clock;
+use crate::{clock::Clock, memory::DOCUMENT_BYTES_MAX};
 use std::{
     collections::BTreeSet,
     fs,
@@ -27,7 +27,7 @@ use waypost_store::{
 /// More are no documents of ours.
 const FILES_MAX: usize = 5_000;
 const DEPTH_MAX: usize = 8;
-const SIZE_MAX: u64 = 4 << 20;
+const SIZE_MAX: u64 = DOCUMENT_BYTES_MAX;
 
 /// Folders whose files only repeat others.
 const REPEATED: [&str; 1] = ["backup"];

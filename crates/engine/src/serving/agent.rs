@@ -112,7 +112,7 @@ impl TaskAgent {
             Conversation::New { id } | Conversation::Resume { id } => Some(id.clone()),
         };
         let allowance = allowance(project, file, meter)?;
-        let known = context::for_served(project, &agent.name, &file.fields.title);
+        let known = context::for_served(project, &agent.name, &file.fields);
         // A conversation that goes on was told when it began.
         let is_new = matches!(conversation, Conversation::New { .. });
         let message = if is_new { told.message + &known } else { told.message };

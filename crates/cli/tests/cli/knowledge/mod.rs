@@ -2,7 +2,7 @@
 
 use crate::contracts::{EXAMPLES, put};
 use crate::harness::Project;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 
 /// The file of the knowledge.
@@ -183,4 +183,84 @@ fn the_example_of_the_format_is_read_and_searched() {
     assert_eq!(found[0]["reference"], "D1");
     project.must("knowledge add decision 로그 JSON");
     assert_eq!(known(&project)["decisions"][1]["id"], "D2");
+}
+
+/// What is known about `src/cart.sh`, and more than a brief has room for about another file.
+fn with_knowledge(project: &Project) {
+    project.write("src/cart.sh", "count() { echo 0; }\n");
+    project.write("src/other.sh", "other\n");
+    project.git_command("add -A");
+    project.git_command("commit -q -m files");
+    for number in 0..25 {
+        let text = format!("pitfall {number} {}", "about another file ".repeat(12));
+        project.must(&format!("knowledge add pitfall '{text}' --file src/other.sh"));
+    }
+    project.must("knowledge add pitfall 'carts may be empty' --file src/cart.sh");
+    project.must("knowledge add decision Rounding 'half to even' --ref src/cart.sh");
+    // It has changed since, and that is said.
+    project.write("src/cart.sh", "count() { echo 1; }\n");
+    project.git_command("commit -q -am changed");
+}
+
+/// The brief of an attempt tells first what its own file is about.
+#[track_caller]
+fn is_told(project: &Project, log: &str) {
+    let path = project.journal().join(log);
+    let brief = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let (_, known) = brief.split_once("# What is known").unwrap_or_else(|| panic!("{brief}"));
+    for words in ["carts may be empty", "half to even", "src/cart.sh", "changed since"] {
+        assert!(known.contains(words), "{words} is not in {known}");
+    }
+    let of_another = known.find("pitfall 0").unwrap_or(usize::MAX);
+    assert!(known.find("carts may be empty").unwrap() < of_another, "{known}");
+}
+
+#[test]
+fn a_task_of_a_run_is_told_what_is_known_about_its_files() {
+    let tasks = "# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: Count\n  - files: src/cart.sh\n  - agent: alice\n";
+    let done =
+        json!({"version": 1, "default": [{"steps": [{"run": "true"}, {"done": "it counts"}]}]});
+    let project = crate::agents::with(tasks, &done);
+    with_knowledge(&project);
+    project.must("run --no-budget");
+    is_told(&project, "logs/T1.1/1.brief.log");
+}
+
+#[test]
+fn a_review_is_told_what_is_known_about_what_was_changed() {
+    let clean = json!([{"steps": [{"done": "```json\n{\"blocking\": 0, \"findings\": []}\n```"}]}]);
+    let project = crate::review::reviewing("claude", &clean);
+    with_knowledge(&project);
+    project.write("src/cart.sh", "count() { echo 2; }\n");
+    project.must("develop review");
+    is_told(&project, "errands/main.review-review_clean_pass/1.brief.log");
+}
+
+#[test]
+fn a_checkpoint_is_told_what_is_known_about_the_files_that_it_names() {
+    let writes = json!({"steps": [{"write": {"file": "src/cart.sh", "text": "good\n"}}, {"done": "wrote it"}]});
+    let project = crate::ralph::with_contract(
+        &json!({"cp-1": [writes]}),
+        "checkpoints:\n  - id: cp-1\n    description: it counts\n    interface: [\"src/cart.sh: count\"]\n    \
+         tests: [\"tests/cart.sh\"]\n    validation:\n      command: \"grep good src/cart.sh\"\n    dependencies: []\n",
+    );
+    with_knowledge(&project);
+    project.must("develop ralph");
+    is_told(&project, "errands/main.ralph-cp-1/1.brief.log");
+}
+
+#[test]
+fn a_task_of_the_server_is_told_what_is_known_about_the_files_that_it_names() {
+    let mut shop = crate::shop::Shop::new(&json!({}));
+    with_knowledge(&shop.project);
+    let id = shop.new_task(
+        "'Count' --type custom --description 'Make `count` in src/cart.sh count (see README).'",
+    );
+    let steps = crate::shop::steps(&[crate::shop::say("=== CUSTOM TASK COMPLETE ===")]);
+    shop.script(&json!({format!("{id}.0"): [steps]}));
+    shop.serve();
+    shop.project.must(&format!("task submit {id}"));
+    shop.wait(&id, "completed");
+    is_told(&shop.project, &format!("tasks/{id}/1.brief.log"));
+    shop.end();
 }

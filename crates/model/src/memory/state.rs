@@ -144,6 +144,11 @@ impl Memory {
         &self.pending
     }
 
+    /// The task that was made last of those that have not ended.
+    pub fn newest(&self) -> Option<&KeptTask> {
+        self.pending.last().or(self.current.as_ref())
+    }
+
     pub fn history(&self) -> &History {
         &self.history
     }

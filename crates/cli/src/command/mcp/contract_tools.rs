@@ -7,8 +7,8 @@ use super::{
 use crate::{
     command::schema::find_kind,
     data::{
-        ContractLine, ContractPut, ContractText, Enveloped, KnowledgeNoted, KnowledgeReport,
-        LearnedLine,
+        ContractChangeLine, ContractDiffReport, ContractLine, ContractPut, ContractText, Enveloped,
+        KnowledgeNoted, KnowledgeReport, LearnedLine,
     },
     error::CliError,
 };
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::Path;
 use waypost_engine::{
-    contracts::{self, GivenPlace},
+    contracts::{self, ContractFile, GivenPlace},
     knowledge::{self, NewDecision, NewPitfall},
     validate_file,
 };
@@ -56,6 +56,32 @@ pub(super) struct ContractGetInput {
     task: Option<String>,
     /// As in T1-S2.
     subtask: Option<String>,
+}
+
+/// Which versions of a contract are compared.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ContractDiffInput {
+    /// explored, task-breakdown, design-brief, design-contract, test-contract or test-result.
+    kind: String,
+    /// As in R1.
+    request: String,
+    /// As in T1.
+    task: Option<String>,
+    /// As in T1-S2.
+    subtask: Option<String>,
+    /// An earlier version by its number; none: the one before.
+    from: Option<usize>,
+    /// A later one; none: the newest.
+    to: Option<usize>,
+}
+
+/// What is not known any more.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KnowledgeRemoveInput {
+    /// A decision or a pitfall by its id, as in D1 or P2; a pattern by its name, as in naming.methods.
+    entry: String,
 }
 
 /// All contracts of the session.
@@ -126,20 +152,44 @@ pub(super) fn put(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolA
 
 pub(super) fn get(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
     let input: ContractGetInput = read(arguments)?;
-    let kind = find_kind(&input.kind)?;
     let ids = given(Some(&input.request), input.task.as_ref(), input.subtask.as_ref())?;
-    let place = contracts::place_of(kind, b"", &ids, Path::new(""))?;
-    let found = contracts::list(&visit.project)?;
-    let file = found.into_iter().find(|it| it.kind == kind && it.place == place);
-    let bytes = contracts::text(&visit.project, kind, &place)?;
-    let (Some(file), Some(bytes)) = (file, bytes) else {
-        let message = format!("there is no {}", place.path(kind));
-        return Err(CliError::new(Code::ContractUnknown, message).next(NextStep::ListContracts));
-    };
+    let file = found(visit, &input.kind, &ids)?;
+    let bytes = contracts::text(&visit.project, file.kind, &file.place)?.unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let valid = validate_file(&file.path, Some(kind))?.is_valid();
-    let (contract, document) = (ContractLine::of(&file, valid), contracts::value(kind, &bytes));
+    let valid = validate_file(&file.path, Some(file.kind))?.is_valid();
+    let document = contracts::value(file.kind, &bytes);
+    let contract = ContractLine::of(&file, valid);
     object(&Enveloped::new(&ContractText { contract, text: &text, document }))
+}
+
+pub(super) fn diff(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
+    let input: ContractDiffInput = read(arguments)?;
+    let ids = given(Some(&input.request), input.task.as_ref(), input.subtask.as_ref())?;
+    let file = found(visit, &input.kind, &ids)?;
+    let range = (input.from, input.to);
+    let diff = contracts::diff(&visit.project, file.kind, &file.place, range)?;
+    let valid = validate_file(&file.path, Some(file.kind))?.is_valid();
+    let changes = diff.changes.iter().map(ContractChangeLine::from).collect();
+    let (contract, from, to) = (ContractLine::of(&file, valid), diff.from, diff.to);
+    object(&Enveloped::new(&ContractDiffReport { contract, from, to, changes }))
+}
+
+/// A contract that is there.
+fn found(visit: &Visit<'_>, kind: &str, ids: &GivenPlace) -> Result<ContractFile, CliError> {
+    let kind = find_kind(kind)?;
+    let place = contracts::place_of(kind, b"", ids, Path::new(""))?;
+    let found = contracts::list(&visit.project)?;
+    found.into_iter().find(|it| it.kind == kind && it.place == place).ok_or_else(|| {
+        let message = format!("there is no {}", place.path(kind));
+        CliError::new(Code::ContractUnknown, message).next(NextStep::ListContracts)
+    })
+}
+
+pub(super) fn remove(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
+    let input: KnowledgeRemoveInput = read(arguments)?;
+    knowledge::remove(&mut visit.project, &input.entry)?;
+    let known = knowledge::show(&mut visit.project)?;
+    object(&Enveloped::new(&KnowledgeReport::from(&known)))
 }
 
 pub(super) fn list(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {

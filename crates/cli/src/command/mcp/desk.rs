@@ -13,7 +13,7 @@ use waypost_mcp::{
     About, Call, Desk, PromptSpec, ResourceSpec, ResourceText, TemplateSpec, ToolFailure,
     ToolResult, ToolSpec,
 };
-use waypost_model::{id::EntryId, time::Time};
+use waypost_model::{code::Code, id::EntryId, time::Time};
 
 /// How many answers are told with one call.
 const ANSWERS_TOLD: usize = 5;
@@ -55,6 +55,7 @@ impl ProjectDesk {
     ) -> Result<ToolResult, CliError> {
         let row = TOOLS.iter().find(|row| row.name == tool);
         let row = row.ok_or_else(|| CliError::bad_input(format!("there is no tool `{tool}`")))?;
+        arguments.iter().try_for_each(|(name, value)| refuse_long(name, value))?;
         let mut visit = Visit::open(&self.folder, call)?;
         let data = (row.run)(&mut visit, arguments)?;
         let mut remarks = visit.remarks();
@@ -91,6 +92,23 @@ impl ProjectDesk {
     }
 }
 
+/// The longest text that a tool takes: what goes into the journal or a document is read again and again.
+const TEXT_BYTES_MAX: usize = 512 << 10;
+
+fn refuse_long(name: &str, value: &Value) -> Result<(), CliError> {
+    match value {
+        Value::String(text) if text.len() > TEXT_BYTES_MAX => {
+            let message = format!("`{name}` has a text of {} bytes", text.len());
+            Err(CliError::new(Code::BadArgument, message).hint(format!(
+                "at most {TEXT_BYTES_MAX}: write it into a file of the project and name that"
+            )))
+        }
+        Value::Array(items) => items.iter().try_for_each(|it| refuse_long(name, it)),
+        Value::Object(fields) => fields.values().try_for_each(|it| refuse_long(name, it)),
+        _ => Ok(()),
+    }
+}
+
 impl Desk for ProjectDesk {
     fn about(&self) -> About {
         About {
@@ -117,8 +135,7 @@ impl Desk for ProjectDesk {
     fn resources(&self) -> Result<Vec<ResourceSpec>, ToolFailure> {
         let project = Project::find(&self.folder, identify());
         let project = project.map_err(|error| failure::told(&error.into()))?;
-        let home = project.setup().main_root();
-        Ok(documents::list(project.root(), home.as_deref().unwrap_or_else(|| project.root())))
+        Ok(documents::list(project.root(), &project.setup().shared_root()))
     }
 
     fn templates(&self) -> &[TemplateSpec] {

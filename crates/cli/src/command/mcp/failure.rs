@@ -55,6 +55,11 @@ fn step(step: &NextStep) -> Value {
 
 /// The tool that does a step, with what it is told.
 fn call(step: &NextStep) -> Option<(&'static str, Value)> {
+    work_call(step).or_else(|| memory_call(step)).or_else(|| session_call(step))
+}
+
+/// A step of the workflow or the run, or one about the inbox.
+fn work_call(step: &NextStep) -> Option<(&'static str, Value)> {
     use NextStep as S;
     Some(match step {
         S::ShowStatus | S::ShowRun | S::ShowWorkflow => ("status", json!({})),
@@ -62,22 +67,70 @@ fn call(step: &NextStep) -> Option<(&'static str, Value)> {
         S::StartTask { id } => ("task_start", json!({ "id": id })),
         S::CompleteTask { id } => ("task_done", json!({ "id": id })),
         S::FailTask { id } => ("task_fail", json!({ "id": id, "reason": "…" })),
+        S::ExplainTask { id } => ("task_why", json!({ "id": id })),
+        S::StartFeature => ("workflow_start", json!({ "feature": "…" })),
         S::Advance => ("workflow_advance", json!({})),
         S::AdvanceWithCheckpoints => ("workflow_advance", json!({ "checkpoints": ["cp-1"] })),
+        S::GoBack => ("workflow_back", json!({})),
         S::PassGate { gate } => ("gate_pass", json!({ "gate": gate })),
         S::PassGateOrReport { gate } | S::ReportGate { gate } => {
             ("gate_pass", json!({ "gate": gate, "report": "review.md" }))
         }
+        S::ResetGate { gate } => ("gate_reset", json!({ "gate": gate })),
         S::StartCheckpoint { id } => ("checkpoint_start", json!({ "id": id })),
         S::PassCheckpoint { id } => ("checkpoint_pass", json!({ "id": id })),
         S::FailCheckpoint { id } => ("checkpoint_fail", json!({ "id": id })),
         S::ShowInbox => ("inbox_list", json!({})),
         S::ShowEntry { id } => ("question_answer", json!({ "id": id })),
         S::ValidateFile { file } => ("validate", json!({ "file": file })),
-        S::ShowSession | S::ListSessions => ("session_status", json!({})),
+        S::NewServedTask => ("server_task_new", json!({ "title": "…" })),
+        S::ListServedTasks => ("server_task_list", json!({})),
+        S::ShowServedTask { task } => ("server_task_show", json!({ "id": task })),
+        S::SubmitServedTask { task } => ("server_task_submit", json!({ "id": task })),
+        _ => return None,
+    })
+}
+
+/// A step of the memory.
+fn memory_call(step: &NextStep) -> Option<(&'static str, Value)> {
+    use NextStep as S;
+    let task = |action: &str| ("memory_task", json!({ "action": action }));
+    let of_step =
+        |action: &str, number: &u32| ("memory_step", json!({ "action": action, "step": number }));
+    Some(match step {
+        S::ShowMemory | S::ShowStep { .. } => ("memory_state", json!({})),
+        S::NewMemoryTask => ("memory_task", json!({ "action": "new", "name": "…" })),
+        S::StartMemoryTask => task("start"),
+        S::ResumeMemoryTask => task("resume"),
+        S::RecoverMemoryTask => task("recover"),
+        S::CompleteMemoryTask => task("complete"),
+        S::CompletePartially => ("memory_task", json!({ "action": "complete", "partial": true })),
+        S::Replan => task("replan"),
+        S::AddStep => ("memory_step", json!({ "action": "add", "name": "…" })),
+        S::StartStep { number } => of_step("start", number),
+        S::CompleteStep { number } => of_step("complete", number),
+        S::RetryStep { number } => of_step("retry", number),
+        S::RetryStepWith { number } => {
+            ("memory_step", json!({ "action": "retry", "step": number, "agent": "…" }))
+        }
+        S::EscalateStep { number } => of_step("escalate", number),
+        _ => return None,
+    })
+}
+
+/// A step of the session, or one about contracts and knowledge.
+fn session_call(step: &NextStep) -> Option<(&'static str, Value)> {
+    use NextStep as S;
+    Some(match step {
+        S::ShowSession => ("session_status", json!({})),
+        S::ListSessions => ("session_list", json!({})),
         // It begins a session where there is none.
         S::StartSession | S::RequestWork => ("session_request", json!({ "text": "…" })),
         S::RequestInstead => ("session_request", json!({ "text": "…", "stop_current": true })),
+        S::ResumeSession => ("session_resume", json!({})),
+        S::StopSession => ("session_stop", json!({})),
+        S::CompleteSession => ("session_complete", json!({})),
+        S::RelocateSession => ("session_relocate", json!({})),
         S::PlanSession => ("session_plan", json!({})),
         S::PlanWithAssumption => ("session_plan", json!({ "assumptions": ["1=held"] })),
         S::NextOfSession => ("session_next", json!({})),
@@ -87,4 +140,30 @@ fn call(step: &NextStep) -> Option<(&'static str, Value)> {
         S::ShowKnowledge => ("knowledge_show", json!({})),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::mcp::tools::TOOLS;
+
+    #[test]
+    fn every_call_is_one_that_there_is_a_tool_for() {
+        let mut told = 0;
+        for step in NextStep::examples() {
+            let Some((tool, arguments)) = call(&step) else { continue };
+            let row = TOOLS.iter().find(|row| row.name == tool);
+            let schema = row.unwrap_or_else(|| panic!("there is no tool {tool}")).spec().input;
+            let given = arguments.as_object().unwrap();
+            for name in given.keys() {
+                assert!(schema["properties"].get(name).is_some(), "{tool} takes no {name}");
+            }
+            let required = schema.get("required").and_then(Value::as_array);
+            for name in required.into_iter().flatten().filter_map(Value::as_str) {
+                assert!(given.contains_key(name), "{tool} needs {name}");
+            }
+            told += 1;
+        }
+        assert!(told > 40, "{told}");
+    }
 }

@@ -4,6 +4,7 @@ use super::visit::{ToolAnswer, Visit, object, read};
 use crate::{
     command::run::{self as run_command, parse_class, parse_id},
     data::{Enveloped, TaskLine},
+    error::CliError,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,8 +12,10 @@ use serde_json::{Map, Value};
 use std::path::Path;
 use waypost_engine::{by_hand, tasks, why as explaining};
 use waypost_model::{
+    code::Code,
     id::TaskId,
-    run::{Command, Failure},
+    next::NextStep,
+    run::{Command, Failure, TaskStatus, TaskView},
 };
 
 /// Which tasks are wanted.
@@ -21,6 +24,26 @@ use waypost_model::{
 pub(super) struct NextInput {
     /// How many at most; 5 unless said.
     limit: Option<usize>,
+}
+
+/// Which tasks are listed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListInput {
+    /// Only those: pending, ready, in_progress, completed, failed or blocked.
+    status: Option<String>,
+    /// Only what follows this task in the plan, as in T1.3.
+    from: Option<String>,
+    /// How many at most; 50 unless said, never more than 500.
+    limit: Option<usize>,
+}
+
+/// Tasks of the run, in the order of the plan.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct ListedTasks<'a> {
+    tasks: Vec<TaskLine<'a>>,
+    /// How many there are of that status, told or not.
+    total: usize,
 }
 
 /// Which task is meant.
@@ -74,12 +97,45 @@ pub(super) struct Explained {
 /// How many tasks are told unless more are wanted.
 const TASKS_TOLD: usize = 5;
 
+/// How many are listed unless said otherwise, and at most.
+const LISTED: usize = 50;
+const LISTED_MAX: usize = 500;
+
 pub(super) fn next(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
     let input: NextInput = read(arguments)?;
     let (run, mut ready) = run_command::ready(&mut visit.project, None)?;
     ready.truncate(input.limit.unwrap_or(TASKS_TOLD));
     let tasks = ready.iter().map(TaskLine::from).collect();
     object(&ReadyTasks { tasks, run_over: run.is_over })
+}
+
+pub(super) fn list(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
+    let input: ListInput = read(arguments)?;
+    let status = input.status.as_deref().map(status).transpose()?;
+    let from = input.from.as_deref().map(parse_id).transpose()?;
+    let limit = input.limit.unwrap_or(LISTED).min(LISTED_MAX);
+    run_command::with_plan(&mut visit.project, |active| {
+        let is_wanted = |view: &TaskView<'_>| status.is_none_or(|it| view.status == it);
+        let total = active.tasks().filter(is_wanted).count();
+        let mut rest = active.tasks();
+        if let Some(from) = &from
+            && !rest.any(|view| view.planned.id == *from)
+        {
+            let message = format!("the plan has no task {from}");
+            return Err(CliError::new(Code::TaskUnknown, message).next(NextStep::ShowRun));
+        }
+        let listed = rest.filter(is_wanted).take(limit);
+        let listed: Vec<_> = listed.map(|view| active.summarize(&view)).collect();
+        object(&ListedTasks { tasks: listed.iter().map(TaskLine::from).collect(), total })
+    })
+}
+
+fn status(word: &str) -> Result<TaskStatus, CliError> {
+    TaskStatus::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| {
+        let known = TaskStatus::ALL.map(TaskStatus::as_str).join(", ");
+        CliError::new(Code::BadArgument, format!("`{word}` is no status of a task"))
+            .hint(format!("one of {known}"))
+    })
 }
 
 pub(super) fn start(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {

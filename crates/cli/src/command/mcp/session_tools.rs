@@ -5,12 +5,15 @@ use super::{
     visit::{ToolAnswer, Visit, object, read},
 };
 use crate::{
-    command::session::{subtask_id, verdict},
-    data::{Enveloped, SessionGatesReport, SessionNextReport, SessionPlanLine, SessionReport},
+    command::session::{project_hash, subtask_id, verdict},
+    data::{
+        Enveloped, SessionFoundLine, SessionGatesReport, SessionNextReport, SessionPlanLine,
+        SessionReport,
+    },
     error::CliError,
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::io;
 use waypost_engine::sessions::{self, FoundFiles, GivenVerdicts};
@@ -45,6 +48,20 @@ pub(super) struct GatesInput {
     report: Option<String>,
 }
 
+/// Which session is given this project's place.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RelocateInput {
+    /// The present name of its folder, as session_list shows it; none: the only one that can be meant.
+    hash: Option<String>,
+}
+
+/// Sessions on disk.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct FoundSessions<'a> {
+    sessions: Vec<SessionFoundLine<'a>>,
+}
+
 fn told(visit: &mut Visit<'_>) -> ToolAnswer {
     object(&Enveloped::new(&SessionReport::of(&mut visit.project)?))
 }
@@ -61,6 +78,37 @@ pub(super) fn request(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> T
         sessions::start(&mut visit.project, FoundFiles::TakeOver)?;
     }
     sessions::request(&mut visit.project, &input.text, input.stop_current)?;
+    told(visit)
+}
+
+pub(super) fn resume(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
+    let _nothing: Nothing = read(arguments)?;
+    sessions::resume(&mut visit.project)?;
+    told(visit)
+}
+
+pub(super) fn stop(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
+    let _nothing: Nothing = read(arguments)?;
+    sessions::stop(&mut visit.project)?;
+    told(visit)
+}
+
+pub(super) fn complete(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
+    let _nothing: Nothing = read(arguments)?;
+    sessions::complete(&mut visit.project)?;
+    told(visit)
+}
+
+pub(super) fn list(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
+    let _nothing: Nothing = read(arguments)?;
+    let found = sessions::list(&visit.project)?;
+    object(&FoundSessions { sessions: found.iter().map(SessionFoundLine::from).collect() })
+}
+
+pub(super) fn relocate(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
+    let input: RelocateInput = read(arguments)?;
+    let hash = input.hash.as_deref().map(project_hash).transpose()?;
+    sessions::relocate(&mut visit.project, hash.as_ref())?;
     told(visit)
 }
 

@@ -1,14 +1,16 @@
 //! The table of tools: name, manual, schemas, and the function that does it.
 
 use super::{
-    contract_tools as contract, inbox_tools as inbox, memory_tools as memory, run_tools as run,
-    session_tools as session, visit::Visit, workflow_tools as workflow,
+    contract_tools as contract, inbox_tools as inbox, memory_tools as memory,
+    memory_work_tools as work, run_tools as run, served_tools as served, session_tools as session,
+    visit::Visit, workflow_tools as workflow,
 };
 use crate::{
     data::{
-        ContextReport, ContractPut, ContractText, FileValidity, KnowledgeNoted, KnowledgeReport,
-        NoteReport, SessionGatesReport, SessionNextReport, SessionPlanLine, SessionReport,
-        StatusReport, TaskLine, WorkflowReport, schema_of,
+        ContextReport, ContractDiffReport, ContractPut, ContractText, FileValidity, KnowledgeNoted,
+        KnowledgeReport, MemoryReport, MemoryTaskReport, NoteReport, SessionGatesReport,
+        SessionNextReport, SessionPlanLine, SessionReport, StatusReport, TaskLine, WorkflowReport,
+        schema_of,
     },
     error::CliError,
 };
@@ -59,6 +61,8 @@ tools! {
         "The workflow with its gates and checkpoints, the run with its phases, what waits in the inbox, and how far the wall reaches. Call it first.";
     "task_next" "Tasks that can be started" Reads (run::NextInput) -> schema::<run::ReadyTasks<'static>>, run::next,
         "Tasks of TASKS.md that may be started now, the most urgent first. Empty: what runs has to end first, or the run is over.";
+    "task_list" "Tasks of the run" Reads (run::ListInput) -> schema::<run::ListedTasks<'static>>, run::list,
+        "All tasks of TASKS.md with how each stands, in the order of the plan, or those of one status.";
     "task_start" "Start a task" Changes (run::TaskInput) -> schema_of::<TaskLine<'static>>, run::start,
         "Claims a task for you and begins the run if there is none. Work where `worktree` says, if it says so; remember `attempt`.";
     "task_done" "Complete a task" Changes (run::DoneInput) -> schema_of::<TaskLine<'static>>, run::done,
@@ -99,12 +103,36 @@ tools! {
         "Keeps a value in the context that all agents share, or in one agent's own memory.";
     "memory_note" "Note a decision or lesson" Changes (memory::NoteInput) -> schema_of::<NoteReport<'static>>, memory::note,
         "Notes what was explored, decided or learnt, with the commit and the files, so that it is found again.";
+    "memory_state" "The memory's tasks and history" Reads (Nothing) -> schema_of::<MemoryReport>, work::state,
+        "The current task of the memory with its steps, the tasks that wait, and the history.";
+    "memory_task" "Make or move a task of the memory" Changes (work::MemoryTaskInput) -> schema_of::<MemoryTaskReport<'static>>, work::task,
+        "Makes a task in the memory, starts, pauses or ends it. One is current; what has ended is in the history with its lessons.";
+    "memory_step" "Add or move a step" Changes (work::MemoryStepInput) -> schema_of::<MemoryTaskReport<'static>>, work::step,
+        "Adds a step to a task of the memory, or starts, completes or fails one, so that work goes on there after a compaction.";
+    "server_task_list" "Tasks of the server" Reads (served::ListInput) -> schema::<served::ServedTasks<'static>>, served::list,
+        "Tasks that were handed in for agents of the server, the newest first.";
+    "server_task_show" "One task of the server" Reads (served::ServedInput) -> schema::<served::ServedTaskText<'static>>, served::show,
+        "How a task of the server stands, and what is to be done.";
+    "server_task_new" "Hand in a task" Changes (served::NewInput) -> schema::<served::ServedTaskText<'static>>, served::new,
+        "Writes a task for an agent of the server, as a draft or handed in at once. Use it for work that is not yours to do now.";
+    "server_task_submit" "Hand in a draft" Changes (served::ServedInput) -> schema::<served::ServedTaskText<'static>>, served::submit,
+        "Hands in a draft; what it lacks is named.";
     "context" "What you should know now" Reads (memory::ContextInput) -> schema_of::<ContextReport<'static>>, memory::context,
         "The state of your part, open questions and answers, decisions and pitfalls that concern your files, and what the memory has about your task, within a budget. Call it when you begin and after a compaction.";
     "session_status" "How the session stands" Reads (Nothing) -> schema_of::<SessionReport>, session::status,
         "The request of the session, its tasks and subtasks with phases and gates, and what waits for a person.";
     "session_request" "Begin a request" Changes (session::RequestInput) -> schema_of::<SessionReport>, session::request,
         "Begins a request of the user's, and a session for it if none is active. There is one request at a time.";
+    "session_resume" "Go on with a session" Sets (Nothing) -> schema_of::<SessionReport>, session::resume,
+        "Goes on with a session that was stopped; a subtask that lacks a contract goes one phase back.";
+    "session_stop" "Stop the session" Sets (Nothing) -> schema_of::<SessionReport>, session::stop,
+        "Ends the session and its request before everything is done. It can be resumed.";
+    "session_complete" "End the session" Sets (Nothing) -> schema_of::<SessionReport>, session::complete,
+        "Ends a session whose request is complete.";
+    "session_list" "Sessions on disk" Reads (Nothing) -> schema::<session::FoundSessions<'static>>, session::list,
+        "Every session whose files are here, this project's first.";
+    "session_relocate" "Take a session along" Sets (session::RelocateInput) -> schema_of::<SessionReport>, session::relocate,
+        "Gives the session of a project that was moved the folder that fits its path.";
     "session_next" "What comes next in the session" Changes (Nothing) -> schema_of::<SessionNextReport>, session::next,
         "Who does what next: role, files to read, contract to write, and what follows. A design that is there is taken up. The whole loop can be driven by calling it again and again.";
     "session_plan" "Take up the plan" Changes (session::PlanInput) -> schema_of::<SessionPlanLine>, session::plan,
@@ -115,12 +143,16 @@ tools! {
         "Checks a contract of a session strictly and puts it in its place; what is not valid is refused with the place of every finding, and nothing is changed.";
     "contract_get" "Read a contract" Reads (contract::ContractGetInput) -> schema_of::<ContractText<'static>>, contract::get,
         "A contract of the session, as text and with its fields: exploration, breakdown, brief, design, tests or results.";
+    "contract_diff" "Compare versions of a contract" Reads (contract::ContractDiffInput) -> schema_of::<ContractDiffReport<'static>>, contract::diff,
+        "What has changed between two versions of a contract, field by field.";
     "contract_list" "Contracts of the session" Reads (Nothing) -> schema::<contract::ContractList<'static>>, contract::list,
         "All contracts of the session by request, task and subtask, each with whether it is valid.";
     "knowledge_show" "What is known about the project" Reads (Nothing) -> schema_of::<KnowledgeReport<'static>>, contract::known,
         "Patterns, decisions and pitfalls of the project, with the files that each stands on and which of them have changed since.";
     "knowledge_add" "Write down a pattern, decision or pitfall" Sets (contract::KnowledgeAddInput) -> schema_of::<KnowledgeNoted<'static>>, contract::add,
         "Writes down how something is done here, what was decided, or what to look out for. A decision about the same topic takes the place of the earlier one.";
+    "knowledge_remove" "Take out what does not hold" Sets (contract::KnowledgeRemoveInput) -> schema_of::<KnowledgeReport<'static>>, contract::remove,
+        "Takes out a pattern, a decision or a pitfall that does not hold any more. The journal keeps it.";
     "knowledge_learn" "Learn from finished work" Sets (Nothing) -> schema::<contract::LearnedList<'static>>, contract::learn,
         "Learns from finished contracts of sessions and from subtasks that passed after retries; what is new is told.";
     "validate" "Check a file" Reads (memory::ValidateInput) -> schema_of::<FileValidity<'static>>, memory::validate,

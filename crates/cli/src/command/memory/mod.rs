@@ -158,7 +158,7 @@ fn value(typed: &str) -> Result<Json, CliError> {
 }
 
 /// The id of a task as it was typed.
-fn task_id(typed: Option<&String>) -> Result<Option<MemoryTaskId>, CliError> {
+pub(crate) fn task_id(typed: Option<&String>) -> Result<Option<MemoryTaskId>, CliError> {
     let parse = |typed: &String| {
         let bare = typed.strip_prefix("memory:").unwrap_or(typed);
         bare.parse().map_err(|error: waypost_model::id::BadId| {
@@ -169,7 +169,7 @@ fn task_id(typed: Option<&String>) -> Result<Option<MemoryTaskId>, CliError> {
 }
 
 /// `PATH` or `PATH=DESCRIPTION`, a file that was produced.
-fn artifact(typed: &str) -> Artifact {
+pub(crate) fn artifact(typed: &str) -> Artifact {
     let (path, description) = typed.split_once('=').unwrap_or((typed, ""));
     let (path, description) = (path.to_owned(), description.to_owned());
     Artifact { form: ArtifactForm::File, path, description }

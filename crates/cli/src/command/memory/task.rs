@@ -194,8 +194,7 @@ fn new(context: &Context, project: &mut Project, args: &NewArgs) -> Result<(), C
         context: open,
     };
     let memory = memory::give(project, Command::NewTask { draft: Box::new(draft) })?;
-    let made =
-        memory.pending().last().or_else(|| memory.current()).map(|kept| kept.task.id.clone());
+    let made = memory.newest().map(|kept| kept.task.id.clone());
     tell(context, project, made.as_ref())
 }
 

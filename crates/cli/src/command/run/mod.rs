@@ -365,6 +365,17 @@ pub(crate) fn ready(
     Ok((run, ready))
 }
 
+/// The run as it stands, or as it would begin.
+pub(crate) fn with_plan<T>(
+    project: &mut Project,
+    look: impl FnOnce(&Active) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    if let Some(active) = project.run()?.active() {
+        return look(active);
+    }
+    look(preview(&tasks::preview_run(project, None)?))
+}
+
 fn preview(run: &Run) -> &Active {
     run.active().expect("a preview has begun")
 }

@@ -128,13 +128,16 @@ fn start(context: &Context, project: &mut Project, args: &StartArgs) -> Result<(
 }
 
 fn relocate(context: &Context, project: &mut Project, args: &RelocateArgs) -> Result<(), CliError> {
-    let hash = args.hash.as_ref().map(|typed| {
-        typed.parse::<ProjectHash>().map_err(|error: BadId| {
-            CliError::bad_input(error.to_string()).next(NextStep::ListSessions)
-        })
-    });
-    let begun = sessions::relocate(project, hash.transpose()?.as_ref())?;
+    let hash = args.hash.as_deref().map(project_hash).transpose()?;
+    let begun = sessions::relocate(project, hash.as_ref())?;
     say_begun(context, &begun, "is here")
+}
+
+/// The name of a session's folder.
+pub(crate) fn project_hash(typed: &str) -> Result<ProjectHash, CliError> {
+    typed
+        .parse()
+        .map_err(|error: BadId| CliError::bad_input(error.to_string()).next(NextStep::ListSessions))
 }
 
 fn say_begun(context: &Context, begun: &SessionBegun, word: &str) -> Result<(), CliError> {

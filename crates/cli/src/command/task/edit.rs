@@ -119,7 +119,7 @@ impl FieldArgs {
 }
 
 /// A priority by its word.
-pub(super) fn priority(word: &str) -> Result<Priority, CliError> {
+pub(crate) fn priority(word: &str) -> Result<Priority, CliError> {
     Priority::from_word(word).ok_or_else(|| {
         CliError::new(Code::BadArgument, format!("`{word}` is no priority"))
             .hint("one of critical, high, normal, low")

@@ -7,8 +7,10 @@ mod work;
 use super::open;
 use crate::{Context, error::CliError};
 use clap::Subcommand;
+pub(crate) use edit::priority;
 use edit::{EditArgs, NewTaskArgs};
 use show::ListArgs;
+pub(crate) use show::refuse_unknown_states;
 use std::{path::PathBuf, process::ExitCode};
 use waypost_engine::{
     Project,

@@ -61,10 +61,7 @@ pub(super) struct ListArgs {
 
 impl ListArgs {
     fn filter(&self) -> Result<TaskFilter, CliError> {
-        if let Some(state) = self.state.iter().find(|it| !STATES.contains(&it.as_str())) {
-            return Err(CliError::new(Code::BadArgument, format!("`{state}` is no state"))
-                .hint(format!("one of {}", STATES.join(", "))));
-        }
+        refuse_unknown_states(&self.state)?;
         Ok(TaskFilter {
             states: self.state.clone(),
             priority: self.priority.as_deref().map(priority).transpose()?,
@@ -74,6 +71,15 @@ impl ListArgs {
             after: self.from.as_deref().map(parse).transpose()?,
             limit: self.limit,
         })
+    }
+}
+
+/// States that there are not.
+pub(crate) fn refuse_unknown_states(typed: &[String]) -> Result<(), CliError> {
+    match typed.iter().find(|it| !STATES.contains(&it.as_str())) {
+        Some(state) => Err(CliError::new(Code::BadArgument, format!("`{state}` is no state"))
+            .hint(format!("one of {}", STATES.join(", ")))),
+        None => Ok(()),
     }
 }
 

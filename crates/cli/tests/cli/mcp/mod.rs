@@ -1,13 +1,15 @@
 //! `waypost mcp`: a client over its streams, well-behaved and otherwise.
 
-use crate::{harness::Project, terminal::no_person_is_here};
+mod tools;
+
+use crate::{execute::wait_for, harness::Project, terminal::no_person_is_here};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     fs,
     io::{BufRead as _, BufReader, Write as _},
     path::Path,
-    process::{Child, ChildStdin, ChildStdout, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::mpsc::{self, Receiver},
     thread,
     time::{Duration, Instant},
@@ -31,7 +33,12 @@ struct Client {
 impl Client {
     /// Starts a server and says hello, as a client of this version.
     fn connect(project: &Project) -> Self {
-        let mut client = Self::start(project);
+        Self::connect_with(project, |_| {})
+    }
+
+    /// The same with a server that is started in a special way.
+    fn connect_with(project: &Project, change: impl FnOnce(&mut Command)) -> Self {
+        let mut client = Self::start(project, change);
         let hello = json!({
             "protocolVersion": "2025-06-18",
             "capabilities": {},
@@ -43,8 +50,9 @@ impl Client {
         client
     }
 
-    fn start(project: &Project) -> Self {
+    fn start(project: &Project, change: impl FnOnce(&mut Command)) -> Self {
         let mut command = project.command(crate::harness::BINARY, &project.root);
+        change(&mut command);
         let mut child = command
             .arg("mcp")
             .stdin(Stdio::piped())
@@ -336,17 +344,10 @@ fn a_check_ends_with_the_call_that_it_was_for_and_proves_nothing() {
     let done =
         client.ask("tools/call", json!({ "name": "task_done", "arguments": { "id": "T1.1" } }));
     let pid = project.base().join("pid");
-    let deadline = Instant::now() + PATIENCE;
-    while !fs::read_to_string(&pid).is_ok_and(|it| it.ends_with('\n')) {
-        assert!(Instant::now() < deadline, "the check begins");
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_for("the check", || fs::read_to_string(&pid).is_ok_and(|it| it.ends_with('\n')));
     let pid: u32 = fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": done } }));
-    while Path::new(&format!("/proc/{pid}")).exists() {
-        assert!(Instant::now() < deadline, "the check ends");
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_for("the end of the check", || !Path::new(&format!("/proc/{pid}")).exists());
     let why = client.call("task_why", json!({ "id": "T1.1" }));
     assert_eq!(why["status"], "in_progress", "{why}");
     assert_eq!(client.leave(), 0);

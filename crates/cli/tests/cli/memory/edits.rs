@@ -219,3 +219,170 @@ fn an_earlier_file_that_is_put_back_changes_nothing() {
     assert!(said.contains("was put back"), "{said}");
     assert_eq!(statuses(&project), ["in_progress", "pending", "pending"]);
 }
+
+#[test]
+fn a_step_that_failed_is_taken_up_with_or_without_an_error() {
+    let project = taken(STATE, |state| step(state, 0)["status"] = "failed".into());
+    let failed = &current(&project)["plan"]["steps"][0];
+    assert_eq!(
+        (&failed["status"], &failed["error"]["type"]),
+        (&"failed".into(), &"transient".into())
+    );
+    assert!(project.json("memory show")["waiting"][0]["not_before"].is_string());
+    let project = taken(STATE, |state| {
+        step(state, 0)["status"] = "failed".into();
+        step(state, 0)["error"] = serde_json::json!({"type": "structural", "message": "no"});
+    });
+    let failed = &current(&project)["plan"]["steps"][0];
+    assert_eq!(
+        (&failed["error"]["type"], &failed["error"]["message"]),
+        (&"structural".into(), &"no".into())
+    );
+    assert_eq!(project.json("memory show")["replan"], "structural");
+    // An error is an object, as the seed has it.
+    refused(STATE, "expected an object", |state| {
+        step(state, 0)["status"] = "failed".into();
+        step(state, 0)["error"] = "boom".into();
+    });
+}
+
+#[test]
+fn a_step_that_failed_begins_again_when_its_time_has_come() {
+    let project = at_work();
+    project.must("memory step start 1");
+    project.must("memory step fail 1 --reason once");
+    project.must("memory step retry 1");
+    project.must("memory step fail 1 --reason twice");
+    let again = |state: &mut Value| step(state, 0)["status"] = "in_progress".into();
+    project.edit(STATE, again);
+    let early = project.run("status");
+    assert!(early.stderr.contains("was refused") && early.stderr.contains("step 1"), "{early}");
+    assert_eq!(statuses(&project)[0], "failed");
+    crate::execute::wait_for("its time", || {
+        project.edit(STATE, again);
+        project.run("status").stderr.contains("took up an edit of")
+    });
+    assert_eq!(statuses(&project)[0], "in_progress");
+}
+
+#[test]
+fn an_escalated_step_goes_on_by_the_edit_that_a_person_takes_up() {
+    if crate::terminal::no_person_is_here() {
+        return;
+    }
+    let project = at_work();
+    for line in ["start 1", "fail 1 --reason no", "escalate 1 --reason 'I cannot'"] {
+        project.must(&format!("memory step {line}"));
+    }
+    let again = |state: &mut Value| step(state, 0)["status"] = "in_progress".into();
+    project.edit(STATE, again);
+    let by_agent = project.run("status");
+    assert!(by_agent.stderr.contains("was refused"), "{by_agent}");
+    assert_eq!(statuses(&project)[0], "escalated");
+    project.edit(STATE, again);
+    let by_person = project.as_person("status");
+    assert!(by_person.stderr.contains("took up an edit of"), "{by_person}");
+    assert_eq!(statuses(&project)[0], "in_progress");
+}
+
+#[test]
+fn artifacts_issues_criteria_and_names_are_taken_up() {
+    let project = taken(STATE, |state| {
+        let task = &mut state["current_task"];
+        task["name"] = "Basket".into();
+        task["artifacts"] =
+            serde_json::json!([{"type": "file", "path": "cart.md", "description": "it"}]);
+        task["issues"] = serde_json::json!([{"type": "slow", "message": "it takes long"}]);
+        task["plan"]["success_criteria"] = serde_json::json!(["It sells", "It ships"]);
+        step(state, 0)["name"] = "Draw".into();
+    });
+    let task = current(&project);
+    assert_eq!(
+        (&task["name"], &task["artifacts"][0]["path"]),
+        (&"Basket".into(), &"cart.md".into())
+    );
+    assert_eq!(task["issues"][0]["message"], "it takes long");
+    assert_eq!(task["plan"]["success_criteria"][1], "It ships");
+    assert_eq!(task["plan"]["steps"][0]["name"], "Draw");
+}
+
+#[test]
+fn the_status_of_a_task_moves_as_the_picture_has_it() {
+    let project = at_work();
+    for (status, by) in [
+        ("paused", "pause"),
+        ("in_progress", "resume"),
+        ("failed", "fail"),
+        ("in_progress", "recover"),
+    ] {
+        project.edit(STATE, |state| state["current_task"]["status"] = status.into());
+        let ran = project.must("status");
+        assert!(ran.stderr.contains("took up an edit of"), "{by}: {ran}");
+        assert_eq!(current(&project)["status"], status, "{by}");
+    }
+    project.edit(STATE, |state| state["current_task"]["status"] = "cancelled".into());
+    project.must("status");
+    assert_eq!(project.window(HISTORY)["tasks"][0]["result"], "cancelled");
+    assert_eq!(project.window(STATE)["current_task"], Value::Null);
+    // One that is written in as the current one.
+    let id = format!("task-{}-009", history_day());
+    project.edit(STATE, |state| {
+        state["current_task"] = serde_json::json!({"id": id, "name": "Next",
+            "plan": {"steps": [{"id": 1, "name": "Begin"}]}});
+    });
+    let ran = project.must("status");
+    assert!(ran.stderr.contains("took up an edit of"), "{ran}");
+    assert_eq!(
+        (&current(&project)["name"], statuses(&project)),
+        (&"Next".into(), vec!["pending".to_owned()])
+    );
+}
+
+#[test]
+fn a_step_that_has_begun_stays_and_no_status_goes_back() {
+    let begun = || {
+        let project = at_work();
+        project.must("memory step start 1");
+        project
+    };
+    for (why, change) in [
+        ("step 1", (|state| drop(steps_of(state).remove(0))) as fn(&mut Value)),
+        ("step 1", |state| step(state, 0)["status"] = "pending".into()),
+        ("cannot become pending", |state| state["current_task"]["status"] = "pending".into()),
+    ] {
+        let project = begun();
+        project.edit(STATE, change);
+        let ran = project.run("status");
+        assert!(ran.stderr.contains("was refused") && ran.stderr.contains(why), "{why}: {ran}");
+        assert_eq!(statuses(&project), ["in_progress", "pending", "pending"]);
+    }
+}
+
+fn steps_of(state: &mut Value) -> &mut Vec<Value> {
+    state["current_task"]["plan"]["steps"].as_array_mut().unwrap()
+}
+
+#[test]
+fn what_is_counted_and_timed_is_no_edit() {
+    let project = at_work();
+    project.must("memory step start 1");
+    let before = project.log().len();
+    project.edit(STATE, |state| {
+        let task = &mut state["current_task"];
+        task["started_at"] = "2031-01-01T00:00:00Z".into();
+        task["plan"]["current_step"] = 3.into();
+        step(state, 0)["retries"] = 2.into();
+        step(state, 0)["started_at"] = "2031-01-01T00:00:00Z".into();
+        state["last_updated"] = "2031-01-01T00:00:00Z".into();
+    });
+    let ran = project.must("memory show");
+    assert!(!ran.stderr.contains("refused") && !ran.stderr.contains("took up"), "{ran}");
+    assert_eq!(project.log().len(), before, "nothing is recorded");
+    project.must("memory step complete 1");
+    let task = current(&project);
+    assert_eq!(
+        (&task["plan"]["steps"][0]["retries"], &task["plan"]["current_step"]),
+        (&0.into(), &2.into())
+    );
+    assert!(!task.to_string().contains("2031"), "{task}");
+}

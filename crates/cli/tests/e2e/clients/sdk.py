@@ -16,14 +16,14 @@ def plain(value):
 
 
 async def call_all(session, calls):
-    results, question = [], None
+    results, made = [], None
     for name, arguments in calls:
-        if arguments.get("id") == "$question":
-            arguments = {**arguments, "id": question}
+        if arguments.get("id") == "$made":
+            arguments = {**arguments, "id": made}
         # The SDK checks the structured content against the tool's output schema.
         result = plain(await session.call_tool(name, arguments))
-        if name == "question_ask":
-            question = result["structuredContent"]["id"]
+        if name in ("question_ask", "server_task_new"):
+            made = result["structuredContent"]["id"]
         results.append({"name": name, "result": result})
     return results
 

@@ -56,6 +56,9 @@ fn main() -> ExitCode {
     if first.as_deref() == Some("keeper") {
         return command::keeper::serve(words.next().as_deref());
     }
+    if first.as_deref() == Some("attend") {
+        return command::attend::run(&env::args_os().skip(2).collect::<Vec<_>>());
+    }
     if first.is_some_and(|word| word == "hook") {
         let words: Vec<String> = words.collect();
         if words.first().is_none_or(|word| !word.starts_with('-')) {

@@ -9,7 +9,7 @@ use rustix::{
     process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
 };
 use std::{
-    io::{self, PipeReader, Read as _},
+    io::{self, PipeReader, PipeWriter, Read as _, Write as _},
     os::unix::process::CommandExt as _,
     path::Path,
     process::{Child, Command, Stdio},
@@ -101,13 +101,24 @@ pub(crate) struct Check {
     output: PipeReader,
     /// Whether its process is gone, so that its number may be another one's.
     is_reaped: Arc<Mutex<bool>>,
+    /// What it is ended by; it is wanted for as long as this is there.
+    ender: Option<CheckEnder>,
 }
 
 /// Ends a check, from another thread than the one that waits for it.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckEnder {
-    group: Pid,
+    grip: Grip,
     is_reaped: Arc<Mutex<bool>>,
+}
+
+/// How a check can be reached.
+#[derive(Clone, Debug)]
+enum Grip {
+    /// Its attendant does what it reads; it kills all that is below when there is nothing more to read.
+    Attendant(Arc<Mutex<Option<PipeWriter>>>),
+    /// Itself, with what has stayed in its group.
+    Group(Pid),
 }
 
 impl Check {
@@ -118,11 +129,23 @@ impl Check {
         command: &str,
         folder: &Path,
     ) -> Result<(Self, CheckEnder), EngineError> {
-        let mut shell = children.shell(command, folder);
-        shell.process_group(0);
-        let check = Self::start(command, &mut shell)?;
-        let (group, is_reaped) = (Pid::from_child(&check.child), Arc::clone(&check.is_reaped));
-        Ok((check, CheckEnder { group, is_reaped }))
+        let (check, grip) = match children.attended_shell(command, folder) {
+            Some(mut attendant) => {
+                let cannot = |error| cannot_run(command, error);
+                let (wanted, mut wish) = io::pipe().map_err(cannot)?;
+                let check = Self::start(command, attendant.stdin(wanted).process_group(0))?;
+                // One that has gone already says so by its exit code.
+                let _gone = wish.write_all(&[waypost_proc::BEGIN]);
+                (check, Grip::Attendant(Arc::new(Mutex::new(Some(wish)))))
+            }
+            None => {
+                let check = Self::start(command, children.shell(command, folder).process_group(0))?;
+                let group = Pid::from_child(&check.child);
+                (check, Grip::Group(group))
+            }
+        };
+        let ender = CheckEnder { grip, is_reaped: Arc::clone(&check.is_reaped) };
+        Ok((Self { ender: Some(ender.clone()), ..check }, ender))
     }
 
     fn start(command: &str, shell: &mut Command) -> Result<Self, EngineError> {
@@ -131,14 +154,16 @@ impl Check {
         shell.stdout(writer.try_clone().map_err(cannot)?).stderr(writer);
         let child = shell.spawn().map_err(cannot)?;
         limit_open_files(&child);
-        // The parent's ends of the pipe would keep it open.
-        shell.stdout(Stdio::null()).stderr(Stdio::null());
-        Ok(Self { command: command.to_owned(), child, output, is_reaped: Arc::default() })
+        // The parent's ends of the pipes would keep them open.
+        shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let (command, is_reaped) = (command.to_owned(), Arc::default());
+        Ok(Self { command, child, output, is_reaped, ender: None })
     }
 
     /// Waits for its end.
     pub(crate) fn finish(self, echo: &mut dyn io::Write) -> Result<CheckResult, EngineError> {
-        let Self { command, mut child, output: mut reader, is_reaped } = self;
+        // Without it, its attendant would take it for unwanted.
+        let Self { command, mut child, output: mut reader, is_reaped, ender: _wanted } = self;
         let cannot = |error| cannot_run(&command, error);
         let mut output = Vec::new();
         let mut chunk = [0u8; 8192];
@@ -168,9 +193,19 @@ impl CheckEnder {
     /// Signals the check and all that it has started.
     pub(crate) fn signal(&self, signal: Signal) {
         let is_reaped = self.is_reaped.lock().unwrap_or_else(PoisonError::into_inner);
-        if !*is_reaped {
+        if *is_reaped {
+            return;
+        }
+        match &self.grip {
+            Grip::Attendant(wish) => {
+                let mut wish = wish.lock().unwrap_or_else(PoisonError::into_inner);
+                match wish.as_mut().filter(|_| signal == Signal::TERM) {
+                    Some(wish) => drop(wish.write_all(&[waypost_proc::ASK])),
+                    None => *wish = None,
+                }
+            }
             // What has ended meanwhile needs no signal.
-            let _gone = kill_process_group(self.group, signal);
+            Grip::Group(group) => drop(kill_process_group(*group, signal)),
         }
     }
 }

@@ -22,6 +22,10 @@ use waypost_proc::Program;
 /// The program that runs a call behind the wall, beside our own.
 const WALL_PROGRAM: &str = "waypost-shell";
 
+/// Our own program, and the word by which it attends to a check.
+const OWN_PROGRAM: &str = "waypost";
+const ATTEND: &str = "attend";
+
 /// Has it end when the process that started it does.
 const WITH_PARENT: &str = "--with-parent";
 
@@ -134,6 +138,22 @@ impl Children {
         command.arg("-c").arg(text).current_dir(folder).stdin(Stdio::null());
         command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
+    }
+
+    /// The same below an attendant, which ends it with all that it has started when it is not wanted any more, or
+    /// when this process is gone. None where there is no program of ours, as in a test of this crate.
+    #[expect(clippy::disallowed_methods, reason = "what proves something is run here")]
+    pub(crate) fn attended_shell(&self, text: &str, folder: &Path) -> Option<Command> {
+        let attendant = env::current_exe().ok()?.with_file_name(OWN_PROGRAM);
+        if !attendant.is_file() {
+            return None;
+        }
+        let shell = self.shell(text, folder);
+        let mut command = Command::new(attendant);
+        command.arg(ATTEND).arg(shell.get_program()).args(shell.get_args());
+        command.current_dir(folder).env_clear();
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        Some(command)
     }
 
     /// The same for a keeper.

@@ -115,7 +115,7 @@ pub use tasks::{Ahead, Onward, TasksSource};
 pub use validate::{Validity, schema, validate_file};
 pub use waypost_agent::{Product, registration::Sharing, settings::Obstacle};
 pub use waypost_git::{GitError, Pruned, Remedy};
-pub use waypost_proc::{ProcError, serve as keep};
+pub use waypost_proc::{ProcError, attend, serve as keep};
 pub use waypost_redact::Secret;
 pub use waypost_store::{
     StoreError,

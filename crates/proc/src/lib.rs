@@ -18,10 +18,12 @@
 //!   keeper holds it to that, with no engine alive. A keeper whose folder is gone ends what it keeps.
 //! - A child may be spoken with ([`Talk`]). What was said to it reaches it if the keeper lives, and
 //!   what it says stands whole in a file: both outlive the engine.
+//! - A program that does not outlive its engine, such as a check, has an attendant ([`attend`]).
 //!
 //! Deliberately not here: what a child is for, whether its end is a success, retries, and any
 //! policy on how many run. Linux only.
 
+mod attend;
 mod birth;
 mod capture;
 mod cgroup;
@@ -40,6 +42,7 @@ mod spool;
 mod stream;
 mod wire;
 
+pub use attend::{ASK, BEGIN, attend};
 pub use client::Keeper;
 pub use error::ProcError;
 pub use found::{Dead, Found, find, is_any_left, look_again};

@@ -2,6 +2,7 @@
 
 pub(crate) mod adopt;
 pub(crate) mod agents;
+pub(crate) mod attend;
 pub(crate) mod broker;
 pub(crate) mod completions;
 pub(crate) mod config;

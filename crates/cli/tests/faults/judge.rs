@@ -197,11 +197,12 @@ fn windows_are_in_step(site: &Site) {
 
 /// What only the command that makes these files can take away, because it was not in the journal
 /// yet when it died.
-const UNTIL_REPEATED: [&str; 5] = [
+const UNTIL_REPEATED: [&str; 6] = [
     "/.journal.db.waypost-new-",
     "/.exclude.waypost-new-",
     "/.TASKS.md.waypost-",
     "/.shared-context.json.waypost-",
+    "/.helper.json.waypost-",
     "/.knowledge.yaml.waypost-",
 ];
 

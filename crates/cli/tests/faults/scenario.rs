@@ -28,6 +28,27 @@ pub(crate) const IMPLEMENT: &[&str] = &[
     "develop advance",
 ];
 
+/// Stands among the commands of a setup for the contracts that agents write before a plan.
+pub(crate) const CONTRACTS: &str = ":contracts";
+
+/// Those contracts, below the request.
+pub(crate) const PLANNED: [(&str, &str); 3] = [
+    (
+        "explored.yaml",
+        "created_by: code-explore\nexplored_files:\n  - path: TASKS.md\n    summary: The plan\n",
+    ),
+    (
+        "task-breakdown.yaml",
+        "created_by: planner\noriginal_request: Count\nobjective: A count\ntasks:\n  - id: T1\n    \
+         name: Cart\n    subtasks:\n      - id: T1-S1\n        name: Count\nassumptions: []\ntask_order: [T1]\n",
+    ),
+    (
+        "T1/design-brief.yaml",
+        "task_id: T1\ncreated_by: orchestrator\ntask_name: Cart\nobjective: Count\nsubtasks:\n  - id: T1-S1\n    \
+         name: Count\ncompletion_criteria: [It counts]\nscope_in: [TASKS.md]\nscope_out: []\nfile_refs: []\n",
+    ),
+];
+
 /// A command on a project in a certain state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scenario {
@@ -262,6 +283,38 @@ pub(crate) const ALL: &[Scenario] = &[
         command: "session request Count",
         records: &[&["request_made"]],
         again: 3,
+    },
+    Scenario {
+        name: "session plan, which takes up contracts",
+        setup: &["init", "session start", "session request Count", CONTRACTS],
+        edit: None,
+        command: "session plan",
+        records: &[&["planned", "task_begun"]],
+        again: 0,
+    },
+    Scenario {
+        name: "session stop, which ends the request and writes the history",
+        setup: &["init", "session start", "session request Count"],
+        edit: None,
+        command: "session stop",
+        records: &[&["request_stopped", "stopped", "recorded"]],
+        again: 0,
+    },
+    Scenario {
+        name: "memory task replan, which keeps a backup first",
+        setup: AT_WORK,
+        edit: None,
+        command: "memory task replan",
+        records: &[&["replanned"]],
+        again: 0,
+    },
+    Scenario {
+        name: "memory agent set, which makes a document",
+        setup: &["init", "memory init"],
+        edit: None,
+        command: "memory agent helper set preferences.tone 1",
+        records: &[&["document_noted"]],
+        again: 0,
     },
     Scenario {
         name: "knowledge add, which replaces a document and notes what it stands on",

@@ -6,6 +6,7 @@
 use crate::{
     process::{self, Ended},
     sample,
+    scenario::{CONTRACTS, PLANNED},
 };
 use std::{
     fs,
@@ -60,9 +61,24 @@ impl Site {
     pub(crate) fn after(commands: &[&str]) -> Self {
         let site = Self::new();
         for command in commands {
-            site.waypost(&words(command)).expect_code(0);
+            match *command {
+                CONTRACTS => site.write_contracts(),
+                command => drop(site.waypost(&words(command)).expect_code(0)),
+            }
         }
         site
+    }
+
+    /// Writes what a plan is made of, as agents do.
+    fn write_contracts(&self) {
+        let sessions = self.path(".claude/orchestrator/sessions");
+        let session = fs::read_dir(sessions).unwrap().next().unwrap().unwrap().path();
+        for (name, text) in PLANNED {
+            let path = session.join("contracts/R1").join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let head = "version: 1\nrequest_id: R1\ncreated_at: \"2026-01-15T10:05:00Z\"\n";
+            fs::write(path, format!("{head}{text}")).unwrap();
+        }
     }
 
     /// Everything that a command may touch is below this.

@@ -6,6 +6,7 @@ mod commands;
 mod damage;
 mod edits;
 mod gates;
+mod killed;
 mod learning;
 mod places;
 mod running;

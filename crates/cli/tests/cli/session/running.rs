@@ -74,7 +74,7 @@ pub(super) fn with_agents(change: impl FnOnce(&Project, &mut Value)) -> Project 
     project
 }
 
-fn contracts(project: &Project) -> Vec<PathBuf> {
+pub(super) fn contracts(project: &Project) -> Vec<PathBuf> {
     fn walk(folder: &std::path::Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -88,7 +88,7 @@ fn contracts(project: &Project) -> Vec<PathBuf> {
 }
 
 /// The keepers of agents in their roles.
-fn keepers(project: &Project) -> Vec<u32> {
+pub(super) fn keepers(project: &Project) -> Vec<u32> {
     crate::execute::alive(&project.journal().join("errands").display().to_string())
 }
 

@@ -1,0 +1,159 @@
+//! One program and all that it starts, which go with the process that wants them.
+//!
+//! That process holds the other end of this one's input. It says when to begin and when to ask for an end; and when
+//! the input ends, because nothing is wanted any more or because that process was killed, everything below is
+//! killed, also what made a session of its own or lost its parent. What has detached itself from a program that
+//! ended by itself is let live.
+
+use crate::{
+    error::ProcError,
+    process::{self, Process},
+};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{
+        Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process_group, pidfd_open,
+        set_child_subreaper,
+    },
+};
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    os::{
+        fd::{AsFd as _, BorrowedFd},
+        unix::process::CommandExt as _,
+    },
+    process::{Command, ExitStatus, Stdio},
+    thread,
+    time::Duration,
+};
+
+/// Said when the program is to begin: its limits are set by then.
+pub const BEGIN: u8 = b'b';
+/// Said when it is asked to end.
+pub const ASK: u8 = b't';
+
+/// How often it is looked for what is still there, and how often at most: what the system holds cannot be killed.
+const PAUSE: Duration = Duration::from_millis(5);
+const LOOKS_MAX: usize = 2_000;
+
+/// How often it is looked whether all that was asked to end has.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// Runs a program as its input says; how it ended, or none if it was killed or never began.
+#[expect(clippy::disallowed_methods, reason = "processes are started here")]
+pub fn attend(words: &[OsString]) -> Result<Option<ExitStatus>, ProcError> {
+    let Some((program, arguments)) = words.split_first() else { return Ok(None) };
+    if !hear()?.contains(&BEGIN) {
+        return Ok(None);
+    }
+    set_child_subreaper(Some(getpid()))
+        .map_err(|e| ProcError::system("become the parent of orphans", e))?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).process_group(0);
+    let mut child = command.spawn().map_err(|e| ProcError::system("start the program", e))?;
+    let group = Pid::from_child(&child);
+    let ending = pidfd_open(group, PidfdFlags::empty())
+        .map_err(|e| ProcError::system("watch the program", e))?;
+    let mut is_asked = false;
+    loop {
+        let [has_ended, is_told] = wait(&[ending.as_fd(), rustix::stdio::stdin()], None)?;
+        if has_ended {
+            let ended = child.wait().map_err(|e| ProcError::system("wait for the program", e))?;
+            // What was asked to end is not let live because its first process has ended.
+            return if is_asked { end_rest(ended) } else { Ok(Some(ended)) };
+        }
+        if is_told {
+            match hear()?.as_slice() {
+                [] => return Ok(kill_below()),
+                words if words.contains(&ASK) => {
+                    is_asked = true;
+                    // What has ended meanwhile needs no signal.
+                    let _gone = kill_process_group(group, Signal::TERM);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Waits until something is to be read of each, or a time has passed.
+fn wait<const N: usize>(
+    on: &[BorrowedFd<'_>; N],
+    limit: Option<&Timespec>,
+) -> Result<[bool; N], ProcError> {
+    let mut waits = on.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    match poll(&mut waits, limit) {
+        Ok(_) => Ok(waits.map(|it| !it.revents().is_empty())),
+        Err(Errno::INTR) => Ok([false; N]),
+        Err(e) => Err(ProcError::system("wait for the program", e)),
+    }
+}
+
+/// Waits for the end of all that is left, or until it is not waited for any more.
+fn end_rest(ended: ExitStatus) -> Result<Option<ExitStatus>, ProcError> {
+    loop {
+        reap();
+        if below(&process::all().unwrap_or_default(), std::process::id()).is_empty() {
+            return Ok(Some(ended));
+        }
+        let [is_told] = wait(&[rustix::stdio::stdin()], Some(&LOOK))?;
+        if is_told && hear()?.is_empty() {
+            return Ok(kill_below());
+        }
+    }
+}
+
+/// What is said; nothing when the input has ended.
+fn hear() -> Result<Vec<u8>, ProcError> {
+    let mut words = [0; 16];
+    loop {
+        match rustix::io::read(rustix::stdio::stdin(), &mut words) {
+            Ok(count) => return Ok(words[..count].to_vec()),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(ProcError::system("hear what is wanted", e)),
+        }
+    }
+}
+
+/// Kills all that is below this process, until nothing is left.
+fn kill_below() -> Option<ExitStatus> {
+    for _ in 0..LOOKS_MAX {
+        let all = process::all().unwrap_or_default();
+        let below = below(&all, std::process::id());
+        reap();
+        if below.is_empty() {
+            break;
+        }
+        for process in below {
+            // What has gone meanwhile needs no signal.
+            let _gone = process::signal(process.identity, Signal::KILL);
+        }
+        thread::sleep(PAUSE);
+    }
+    None
+}
+
+/// Takes the ends of all that has ended.
+fn reap() {
+    while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
+}
+
+/// The processes whose line of parents leads to this one.
+fn below(all: &[Process], own: u32) -> Vec<&Process> {
+    let parents: HashMap<u32, u32> = all.iter().map(|it| (it.identity.pid, it.parent)).collect();
+    let is_below = |process: &&Process| {
+        let mut at = process.parent;
+        // A list that is read while it changes may go in circles.
+        for _ in 0..all.len() {
+            match parents.get(&at) {
+                _ if at == own => return true,
+                Some(parent) => at = *parent,
+                None => return false,
+            }
+        }
+        false
+    };
+    all.iter().filter(is_below).collect()
+}

@@ -77,7 +77,7 @@ pub fn register(
 }
 
 /// The same for settings that Waypost gives to a program that it starts itself.
-pub(crate) fn register_given(
+pub fn register_given(
     product: Product,
     text: &str,
     program: &HookProgram<'_>,

@@ -276,12 +276,23 @@ impl Site {
 
     /// Claude Code without a person, up to its prompt.
     pub(crate) fn claude_command(&self, model: &Model) -> Command {
+        let mut command = self.claude_in_headless_mode(model);
+        // Root may switch permissions off only where it says that it is in a sandbox.
+        command.env("IS_SANDBOX", "1").arg("--dangerously-skip-permissions");
+        command
+    }
+
+    /// The same as its person may start it: with these tools allowed, and asking about everything else.
+    pub(crate) fn claude_with_tools(&self, model: &Model, tools: &[&str]) -> Command {
+        let mut command = self.claude_in_headless_mode(model);
+        command.arg("--allowedTools").arg(tools.join(","));
+        command
+    }
+
+    fn claude_in_headless_mode(&self, model: &Model) -> Command {
         let mut command = self.command(&self.programs.agent);
         command.envs(rehearsal("claude", model).environment);
-        // Root may switch permissions off only where it says that it is in a sandbox.
-        command.env("IS_SANDBOX", "1");
-        command.args(["-p", "--output-format", "stream-json", "--verbose"]);
-        command.arg("--dangerously-skip-permissions").args(&self.arguments);
+        command.args(["-p", "--output-format", "stream-json", "--verbose"]).args(&self.arguments);
         command
     }
 

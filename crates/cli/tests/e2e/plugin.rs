@@ -5,17 +5,18 @@ use crate::program::Agent;
 use serde_json::{Value, json};
 use waypost_agent::{
     Product,
-    registration::{HookProgram, register},
+    registration::{HookProgram, register_given},
 };
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const PLUGIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plugin");
 
 #[test]
-fn the_plugin_registers_what_init_registers() {
+fn the_plugin_registers_what_init_registers_and_what_a_session_needs() {
     let words = ["waypost-hook".to_owned()];
     let program = HookProgram::new(&words);
-    let registered = register(Product::CLAUDE, None, &program).unwrap();
+    // Contracts are below `.claude`, about which the program asks its person each time.
+    let registered = register_given(Product::CLAUDE, "{}", &program).unwrap();
     let hooks = |text: &str| serde_json::from_str::<Value>(text).unwrap()["hooks"].clone();
     let plugin = std::fs::read_to_string(format!("{PLUGIN}/hooks/hooks.json")).unwrap();
     assert_eq!(hooks(&plugin), hooks(&registered));

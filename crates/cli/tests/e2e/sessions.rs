@@ -85,8 +85,11 @@ fn turns(site: &Site, (call, path, contract): (&str, &str, &str)) -> Vec<Value> 
     }
     if !path.is_empty() {
         let head = "version: 1\nrequest_id: R1\ncreated_at: \"2026-01-15T10:00:00Z\"\n";
-        let path = format!("{}/contracts/R1/{path}", folder(site));
-        let input = json!({"file_path": path, "content": format!("{head}{contract}")});
+        let (path, text) = match path.starts_with("reports/") {
+            true => (format!("{}/{path}", folder(site)), contract.to_owned()),
+            false => (format!("{}/contracts/R1/{path}", folder(site)), format!("{head}{contract}")),
+        };
+        let input = json!({"file_path": path, "content": text});
         turns.push(json!({"blocks": [{"tool": "Write", "input": input}]}));
     }
     turns
@@ -195,8 +198,10 @@ fn claude_drives_a_session_to_its_end_with_the_plugin_alone() {
         .collect();
     let script = json!({"version": 1, "turns": main, "conversations": conversations});
     let model = Model::play(&site, &script);
-    let mut program = site.claude_command(&model);
-    program.arg(format!("/waypost:session {REQUEST}"));
+    // The person allows what every session needs; about contracts below `.claude` the program asks all the same.
+    let tools = ["Bash", "Write", "Edit", "Read", "Agent", "Task", "Skill"];
+    let mut program = site.claude_with_tools(&model, &tools);
+    program.args(["--", &format!("/waypost:session {REQUEST}")]);
     let ran = run_within(LIMIT * 2, program, "").expect("the conversation ends");
     assert_eq!(ran.code, Some(0), "{ran}");
     let asked = model.requests();
@@ -213,9 +218,8 @@ fn claude_drives_a_session_to_its_end_with_the_plugin_alone() {
     assert_eq!(session["status"], "completed", "{session}");
 }
 
-#[test]
-#[ignore = "needs a real agent program: cargo xtask e2e"]
-fn claude_in_every_role_completes_a_request() {
+/// Has the real program play the roles of these calls with `session run`, and checks what came of it.
+fn plays_every_role(calls: &'static [(&'static str, &'static str, &'static str)]) {
     let stage = Stage::play(Agent::Claude, |site| {
         furnish(site);
         let conversation = |call: &(&str, &str, &str)| {
@@ -223,7 +227,7 @@ fn claude_in_every_role_completes_a_request() {
             turns.push(text(&format!("It is done.\nDONE:{}", call.0)));
             (marker(call.0), json!(turns))
         };
-        CALLS.iter().map(conversation).collect()
+        calls.iter().map(conversation).collect()
     });
     let Some(stage) = stage else { return };
     let site = &stage.site;
@@ -235,15 +239,48 @@ fn claude_in_every_role_completes_a_request() {
     let ran = stage.run("session run --agent claude");
     assert_eq!(ran.code, Some(0), "{ran}");
     check_complete(site, &ran.to_string());
-    for (call, ..) in CALLS {
+    for (call, ..) in calls {
         let requests = stage.requests(call);
         let first = requests.first().unwrap_or_else(|| panic!("{call} was not called: {ran}"));
         assert!(first["body"].to_string().contains(REQUEST), "{call} is told the request: {first}");
     }
     // Nothing is left to be done, and no agent is called again.
     let before = stage.events("engaged").len();
-    assert_eq!(before, CALLS.len(), "{ran}");
+    assert_eq!(before, calls.len(), "{ran}");
     let ran = stage.run("session run --agent claude");
     assert_eq!((ran.code, stage.events("engaged").len()), (Some(0), before), "{ran}");
     stage.wait_for_no_process();
+}
+
+#[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
+fn claude_in_every_role_completes_a_request() {
+    plays_every_role(&CALLS);
+}
+
+/// The same with a brief in prose, whose scope the qa-engineer reports on.
+const CALLS_IN_PROSE: [(&str, &str, &str); 8] = [
+    CALLS[0],
+    CALLS[1],
+    (
+        CALLS[2].0,
+        CALLS[2].1,
+        "task_id: T1\ncreated_by: orchestrator\nscope_in:\n  - the counting of the cart\nscope_out:\n  \
+         - the login\n",
+    ),
+    CALLS[3],
+    CALLS[4],
+    CALLS[5],
+    (
+        "confirm-T1-S1-GATE-3",
+        "reports/R1/T1-S1-GATE-3-1.md",
+        "# Scope\n\nIt is the cart.\n\nBlocking: 0\n",
+    ),
+    CALLS[6],
+];
+
+#[test]
+#[ignore = "needs a real agent program: cargo xtask e2e"]
+fn claude_reports_on_what_prose_leaves_open() {
+    plays_every_role(&CALLS_IN_PROSE);
 }

@@ -17,7 +17,7 @@ use crate::{
     accounts,
     agent::{self, Agent, HookSource, Job, JobEnd, JobOrder, Onlooker, Trouble},
     context, contracts,
-    error::EngineError,
+    error::{EngineError, Problem},
     guest::{Attended, Guest, Waits},
     host, mending,
     project::Project,
@@ -29,12 +29,16 @@ use waypost_model::{
     code::Code,
     next::NextStep,
     run::{Isolation, ParkCause},
-    session::{AssumptionFate, Call, Command},
+    session::{AssumptionFate, Call, Command, Role},
     time::Time,
 };
+use waypost_store::lock::FileLock;
 
 /// How the names of the jobs begin that calls are.
 const JOB: &str = "session-";
+
+/// Held by the process that calls agents.
+const LOCK: &str = "session-run.lock";
 
 /// Who works.
 #[derive(Clone, Debug)]
@@ -74,6 +78,8 @@ pub(crate) struct SessionRun {
     /// Whether something has come to its end, so that something else may begin.
     has_moved: bool,
     onlooker: Box<dyn Onlooker + Send>,
+    /// One process at a time calls agents for the session.
+    _lock: FileLock,
 }
 
 /// An agent that was called.
@@ -108,6 +114,11 @@ impl SessionRun {
     ) -> Result<Self, EngineError> {
         project.refuse_stale()?;
         super::is_here(project)?;
+        let lock = FileLock::try_acquire(&project.place().state.join(LOCK))?.ok_or_else(busy)?;
+        // What a role lacks is said before any agent works.
+        for role in Role::ALL {
+            agent_for(project, &options, role)?;
+        }
         if !matches!(next(project)?, SessionNext::Done) {
             project.session()?.find_request()?;
             if let Some(told) = apart::decide(project, options.isolation)? {
@@ -126,6 +137,7 @@ impl SessionRun {
             ending: None,
             has_moved: false,
             onlooker,
+            _lock: lock,
         })
     }
 
@@ -270,7 +282,7 @@ impl SessionRun {
 
     /// Calls an agent, or takes up the one that was called.
     fn call(&mut self, project: &mut Project, next: NextCall) -> Result<Calling, EngineError> {
-        let agent = self.agent_for(project, &next)?;
+        let agent = agent_for(project, &self.options, next.role)?;
         let request = project.session()?.find_request()?.clone();
         let attempt = attempt(&request, &next.call);
         let words = words(&next.call);
@@ -306,21 +318,6 @@ impl SessionRun {
         self.onlooker.tell(&format!("{words}: {} {}", next.role, order.agent.name));
         let job = Job::begin(project, &self.options.keeper, order)?;
         Ok(Calling { next, job, is_corrected: false })
-    }
-
-    /// The agent of a role, with what the configuration says of that.
-    fn agent_for(&self, project: &Project, next: &NextCall) -> Result<Agent, EngineError> {
-        let role = project.configuration().values.roles.get(next.role.as_str());
-        let configured = role.map(|role| role.agent.trim()).filter(|name| !name.is_empty());
-        let name = self.options.agent.as_deref().or(configured);
-        let mut agent = agent::for_job(&project.setup, name, "agent")?;
-        if let Some(role) = role {
-            if !role.model.trim().is_empty() {
-                agent.config.model = role.model.trim().to_owned();
-            }
-            agent.config.allowed_tools.extend(role.tools.iter().cloned());
-        }
-        Ok(agent)
     }
 
     /// Looks at every agent once.
@@ -464,6 +461,31 @@ impl SessionRun {
             false => calling.job.forget(project),
         }
     }
+}
+
+/// The agent of a role, with what the configuration says of that.
+fn agent_for(
+    project: &Project,
+    options: &SessionRunOptions,
+    role: Role,
+) -> Result<Agent, EngineError> {
+    let role = project.configuration().values.roles.get(role.as_str());
+    let configured = role.map(|role| role.agent.trim()).filter(|name| !name.is_empty());
+    let name = options.agent.as_deref().or(configured);
+    let mut agent = agent::for_job(&project.setup, name, "agent")?;
+    if let Some(role) = role {
+        if !role.model.trim().is_empty() {
+            agent.config.model = role.model.trim().to_owned();
+        }
+        agent.config.allowed_tools.extend(role.tools.iter().cloned());
+    }
+    Ok(agent)
+}
+
+fn busy() -> EngineError {
+    let message = "another process calls the agents of this session";
+    let hint = "it goes on; stop it there first";
+    Problem::new(Code::Busy, message).hint(hint).next(NextStep::ShowSession).into()
 }
 
 /// Does something that takes long in a thread of its own, with a project of its own.

@@ -9,6 +9,7 @@ mod gates;
 mod killed;
 mod learning;
 mod places;
+mod roles;
 mod running;
 mod seed;
 

@@ -183,7 +183,7 @@ fn killed_at_every_step_it_comes_to_the_same_end() {
         }
         let ran: crate::harness::Ran = child.wait_with_output().unwrap().into();
         if code.is_some() {
-            assert_eq!(ran.code, 0, "{ran}");
+            assert_eq!(ran.code, 0, "{ran}\n{}", project.run("log -n 1000").stdout);
             break;
         }
     }

@@ -10,13 +10,11 @@ use waypost_model::job;
 use waypost_store::lock::FileLock;
 
 impl Job {
-    /// The jobs of this work tree that were begun, or have a process, and whose names begin so.
+    /// The jobs of this work tree that were begun and are not over, and whose names begin so.
     pub(crate) fn left(project: &mut Project, start: &str) -> Result<Vec<String>, EngineError> {
         let mut found = Vec::new();
         for name in JobFolder::names(project).into_iter().filter(|it| it.starts_with(start)) {
-            let keepers = JobFolder::of(project, &name).keepers();
-            let Leftovers { left, .. } = leftovers(&keepers, None)?;
-            if !left.is_empty() || Self::is_there(project, &name)? {
+            if Self::is_there(project, &name)? {
                 found.push(name);
             }
         }

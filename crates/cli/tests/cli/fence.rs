@@ -53,6 +53,16 @@ fn a_late_attempt_changes_nothing_by_any_command() {
         "develop resume --continue",
         "inbox answer q1 seen",
         "init",
+        "memory init",
+        "memory task new Other",
+        "memory context set shared_data.topic 1",
+        "memory agent helper set cache.x 1",
+        "memory note Rest --kind lesson",
+        "memory prune",
+        "knowledge add pitfall 'look out'",
+        "knowledge learn",
+        "session start",
+        "task new Sweep",
     ];
     let before = standing(&project);
     let want = "error: STALE_ATTEMPT: attempt 1 of T1.1 is over: attempt 2 works on it; nothing \

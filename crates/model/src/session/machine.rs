@@ -250,7 +250,7 @@ impl Session {
                     .next(NextStep::NextOfSession)
                     .next(NextStep::RequestInstead));
             }
-            Some(request) => Self::stop_request(request, asked.now),
+            Some(request) => self.stop_request(request, asked.now),
             None => Decision::nothing(),
         };
         let number = self.requests.max(above).saturating_add(1);
@@ -262,14 +262,14 @@ impl Session {
     }
 
     /// Ends a request before everything is done.
-    fn stop_request(request: &RequestState, now: Time) -> Decision<Event> {
+    fn stop_request(&self, request: &RequestState, now: Time) -> Decision<Event> {
         let is_any_done = request.tasks.values().any(|task| task.status == Status::Completed);
         let result = if is_any_done { TaskResult::Partial } else { TaskResult::Cancelled };
         let stopped = Event::RequestStopped { request: request.id.clone() };
         let stopped = request.held.iter().fold(Decision::events([stopped]), |decision, held| {
             decision.with(Effect::Settle { topic: held.hold.topic() })
         });
-        stopped.with(request.remembered(result, now))
+        stopped.with(self.remembered(request, result, now))
     }
 
     fn stop(&self, now: Time) -> Result<Decision<Event>, Rejected> {
@@ -279,7 +279,7 @@ impl Session {
                 self.active()?;
                 let mut decision = self
                     .active_request()
-                    .map_or_else(Decision::nothing, |request| Self::stop_request(request, now));
+                    .map_or_else(Decision::nothing, |request| self.stop_request(request, now));
                 decision.events.push(Event::Stopped);
                 Ok(decision)
             }
@@ -387,7 +387,7 @@ impl Session {
                     None if request.is_unmerged() => Decision::nothing(),
                     None => {
                         let completed = Event::RequestCompleted { request: request.id.clone() };
-                        let remembered = request.remembered(TaskResult::Success, now);
+                        let remembered = self.remembered(request, TaskResult::Success, now);
                         Decision::events([completed]).with(remembered)
                     }
                 }

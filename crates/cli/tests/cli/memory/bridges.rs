@@ -19,6 +19,9 @@ fn a_finished_run_leaves_one_entry_and_changes_it_when_it_goes_on() {
     assert_eq!(entry["metrics"]["steps_completed"], 3);
     assert!(entry["lessons"][0].as_str().unwrap().contains("no disk"), "{entry}");
     assert_eq!(entry["artifacts"][0]["path"], "TASKS.md");
+    assert!(entry["duration_seconds"].as_u64().is_some_and(|it| it < 600), "{entry}");
+    let at = |name: &str| entry[name].as_str().unwrap().to_owned();
+    assert!(at("started_at") <= at("completed_at"), "{entry}");
     assert!(!project.path(".claude/memory").exists(), "files are shown when they are wanted");
     // In the transaction of the event that it follows from.
     let kinds: Vec<String> =
@@ -71,4 +74,34 @@ fn a_finished_workflow_leaves_an_entry() {
     );
     assert!(entry["lessons"][0].as_str().unwrap().contains("cp-1 took 2 tries"));
     assert_eq!(entry["artifacts"][0]["path"], "review.md");
+}
+
+#[test]
+fn a_run_in_which_nothing_was_completed_has_failed() {
+    let project = Project::git();
+    project.write(
+        "TASKS.md",
+        "# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: a\n  - run: `exit 3`\n",
+    );
+    project.git_command("add .");
+    project.git_command("commit -q -m begin");
+    assert_eq!(project.run("run --retry-limit 0").code, 1);
+    let history = project.json("memory history");
+    let entry = &history[0];
+    assert_eq!(
+        (&entry["result"], &entry["metrics"]["steps_completed"]),
+        (&"failure".into(), &0.into())
+    );
+    assert!(entry["lessons"][0].as_str().unwrap().contains("T1.1"), "{entry}");
+}
+
+#[test]
+fn what_agents_of_a_run_used_up_is_in_its_entry() {
+    let done = serde_json::json!([{"tool": "Read", "input": "x"}, {"done": "did it"}]);
+    let project = crate::agents::one(&[done]);
+    assert_eq!(project.run("run --no-budget").code, 0);
+    let history = project.json("memory history");
+    let used = history[0]["metrics"]["tokens_used"].as_u64().unwrap();
+    let spent = &project.json("run status")["usage"];
+    assert!(used > 0, "{history}\n{spent}");
 }

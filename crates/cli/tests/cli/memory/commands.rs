@@ -291,3 +291,41 @@ fn a_command_that_looks_makes_no_file() {
     project.must("memory step start 1");
     assert!(project.path(STATE).exists(), "what is new is shown");
 }
+
+#[test]
+fn the_history_keeps_its_newest_entries_and_all_totals() {
+    let project = Project::git();
+    let entry = |number: u32, day: &str| {
+        serde_json::json!({"id": format!("task-{day}-{number:03}"), "name": format!("Work {number}"),
+            "result": if number.is_multiple_of(4) { "failure" } else { "success" },
+            "started_at": format!("{day}T10:00:00Z"), "completed_at": format!("{day}T10:00:10Z"),
+            "duration_seconds": 10, "summary": "it went", "lessons": ["rest"],
+            "artifacts": [{"type": "file", "path": "a.md", "description": ""}]})
+    };
+    let entries: Vec<Value> = (1..=120).map(|number| entry(number, "2025-01-02")).collect();
+    let statistics =
+        serde_json::json!({"total_tasks": 120, "success_rate": 0.75, "avg_duration_seconds": 10});
+    let history = serde_json::json!({"version": "1.0", "tasks": entries, "statistics": statistics});
+    project.write(HISTORY, &history.to_string());
+    project.must("memory init");
+    let before = project.json("memory stats");
+    assert_eq!((&before["total_tasks"], &before["failure"]), (&120.into(), &30.into()), "{before}");
+    let backups = || project.json("memory backup --list").as_array().unwrap().len();
+    let kept = backups();
+    let pruned = project.json("memory prune");
+    assert_eq!(pruned["listed"], 100, "{pruned}");
+    assert!(backups() > kept, "a copy is made first");
+    let window = project.window(HISTORY);
+    let listed = window["tasks"].as_array().unwrap();
+    assert_eq!((listed.len(), &listed[99]["name"]), (100, &"Work 120".into()));
+    assert!(listed.iter().all(|it| it["summary"] == "it went"), "summaries stay");
+    let details =
+        |it: &Value| [&it["lessons"], &it["artifacts"]].map(|it| it.as_array().unwrap().len());
+    assert!(listed.iter().all(|it| details(it) == [0, 0]), "{}", listed[0]);
+    assert_eq!(window["statistics"]["total_tasks"], 120);
+    let after = project.json("memory stats");
+    for name in ["total_tasks", "success", "failure", "success_rate", "avg_duration_seconds"] {
+        assert_eq!(after[name], before[name], "{name}");
+    }
+    project.must("memory validate");
+}

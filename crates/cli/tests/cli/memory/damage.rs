@@ -171,3 +171,33 @@ fn the_newest_twenty_backups_of_a_file_are_kept() {
     let name = kept[0]["name"].as_str().unwrap();
     assert!(name.starts_with("shared-context.") && name.ends_with(".json"), "{name}");
 }
+
+#[test]
+fn a_damaged_backup_is_passed_over_for_an_older_one() {
+    let project = Project::git();
+    for value in 1..=3 {
+        project.must(&format!("memory context set shared_data.topic {value}"));
+    }
+    let backups = project.path(".claude/memory/backup");
+    let mut copies: Vec<_> = fs::read_dir(&backups)
+        .unwrap()
+        .map(|it| it.unwrap().path())
+        .filter(|it| it.file_name().unwrap().to_str().unwrap().starts_with("shared-context"))
+        .collect();
+    copies.sort();
+    assert!(copies.len() >= 2, "{copies:?}");
+    fs::write(copies.last().unwrap(), "{\"cut").unwrap();
+    // The newest content is kept beside the journal, too.
+    for entry in fs::read_dir(project.journal().join("documents")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|it| it == "newest") {
+            fs::write(path, "{").unwrap();
+        }
+    }
+    fs::write(project.path(CONTEXT), "{").unwrap();
+    let ran = project.must("memory context get shared_data.topic");
+    assert!(ran.stderr.contains("its backup") && ran.stderr.contains("is in its place"), "{ran}");
+    let kept: u32 = ran.stdout.trim().parse().unwrap();
+    assert!((1..3).contains(&kept), "an older one: {ran}");
+    project.must("memory validate");
+}

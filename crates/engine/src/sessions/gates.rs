@@ -286,7 +286,8 @@ fn look_of(
     gate: Gate,
     report: Option<&GivenReport>,
 ) -> Result<Look, EngineError> {
-    let tree = content(project.place())?.unwrap_or_else(|| "no tree".to_owned());
+    let tree = content(project.place())?;
+    let named = tree.clone().unwrap_or_else(|| "no tree".to_owned());
     let of_task = place_of(&subject.request, Some(&subject.task), None);
     let of_subtask = place_of(&subject.request, Some(&subject.task), Some(&subject.id));
     let text = |kind, place| contracts::text(project, kind, place);
@@ -299,7 +300,7 @@ fn look_of(
         let parts = parts.iter().map(|part| part.as_deref().unwrap_or("-"));
         hash::sha256_hex(parts.collect::<Vec<_>>().join(" ").as_bytes())
     };
-    let work = join(&[&Some(tree), &brief, &design, &tests]);
+    let work = join(&[&Some(named), &brief, &design, &tests]);
     let report = report.map(|report| report.hash.clone());
     let (contract, more) = match gate {
         Gate::Gate1 => (tests, None),
@@ -307,7 +308,7 @@ fn look_of(
         Gate::Gate3 | Gate::Gate4 => (None, None),
     };
     let inputs = join(&[&Some(work.clone()), &report, &more]);
-    Ok(Look { work, inputs, contract })
+    Ok(Look { tree, work, inputs, contract })
 }
 
 fn evaluate(

@@ -189,6 +189,9 @@ impl AssumptionFate {
 /// What a gate was looked at: a second look at the same changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
+    /// The content of the work tree, as git names it; none where there is no git.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
     /// The fingerprint of the tree with the design and the tests that were agreed on.
     pub work: String,
     /// The fingerprint of all that with everything else that was read.

@@ -268,3 +268,19 @@ fn a_snapshot_that_the_repository_has_lost_is_told_with_what_can_be_done() {
     assert!(project.run("doctor").stdout.contains("has lost the content that T1-S1 began with"));
     assert!(events(&project, "gate_failed").is_empty());
 }
+
+#[test]
+fn the_journal_says_at_which_tree_a_gate_was_judged_and_by_what() {
+    let project = tested();
+    implement(&project, "T1-S1", true);
+    project.must("session gate check");
+    let passed = events(&project, "gate_passed");
+    let trees: Vec<&str> =
+        passed.iter().map(|it| it["body"]["look"]["tree"].as_str().unwrap()).collect();
+    let [first, third, fourth] = trees.as_slice() else { panic!("{passed:?}") };
+    assert!(first.len() == 40 && first.bytes().all(|it| it.is_ascii_hexdigit()), "{first}");
+    assert!(first != third && third == fourth, "{trees:?}");
+    for event in &passed {
+        assert!(!event["body"]["evidence"].as_array().unwrap().is_empty(), "{event}");
+    }
+}

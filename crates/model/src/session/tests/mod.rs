@@ -210,6 +210,7 @@ fn parse(line: &str) -> (Actor, Command) {
             subtask: word(1).parse().unwrap(),
             finding: Box::new(finding(gate(2), word(3))),
             look: Look {
+                tree: None,
                 work: word(4).into(),
                 inputs: format!("{}{}", word(4), word(5)),
                 contract: None,

@@ -4,7 +4,7 @@
 //! kept by `store`; where it cannot be, the journal is read from its end.
 
 use crate::{error::EngineError, project::Project, served::task_stream};
-use serde::{Deserialize, de::IgnoredAny};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use std::{borrow::Cow, collections::HashMap};
 use waypost_model::{document::ServerTaskId, id::StreamName};
 use waypost_store::{
@@ -141,8 +141,11 @@ fn names_of(entry: &Recorded) -> Vec<String> {
         return Vec::new();
     };
     let Some(named) = body.get(entry.kind.as_str()) else { return Vec::new() };
-    let mut names: Vec<String> = [&named.id, &named.gate, &named.phase]
+    let inner = [&named.decision, &named.pitfall].into_iter().flatten().map(|it| &it.id);
+    let own = [&named.id, &named.gate, &named.phase, &named.entry];
+    let mut names: Vec<String> = own
         .into_iter()
+        .chain(inner)
         .flatten()
         .filter_map(|name| match name {
             Name::Text(text) => Some(text.to_string()),
@@ -164,6 +167,36 @@ struct Named<'a> {
     gate: Option<Name<'a>>,
     #[serde(borrow, default)]
     phase: Option<Name<'a>>,
+    /// Of the knowledge, by its id or its path.
+    #[serde(borrow, default)]
+    entry: Option<Name<'a>>,
+    #[serde(borrow, default)]
+    decision: Option<Inner<'a>>,
+    #[serde(borrow, default)]
+    pitfall: Option<Inner<'a>>,
+}
+
+/// Something that an event is about, with an id of its own; others have nothing or a text there.
+struct Inner<'a> {
+    id: Option<Name<'a>>,
+}
+
+impl<'a, 'de: 'a> Deserialize<'de> for Inner<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Any<'a> {
+            Object {
+                #[serde(borrow)]
+                id: Name<'a>,
+            },
+            Other(IgnoredAny),
+        }
+        Ok(match Any::deserialize(from)? {
+            Any::Object { id } => Self { id: Some(id) },
+            Any::Other(_) => Self { id: None },
+        })
+    }
 }
 
 #[derive(Deserialize)]
@@ -195,6 +228,12 @@ mod tests {
     #[test]
     fn an_entry_is_about_what_it_names_and_about_its_stream() {
         let started = entry("run", "task_started", r#"{"task_started":{"id":"T1.3","phase":2}}"#);
+        let decided = r#"{"decided":{"decision":{"id":"D1","topic":"x"}}}"#;
+        assert!(is_about(&entry("knowledge", "decided", decided), "D1"));
+        let forgotten = r#"{"forgotten":{"entry":"P2","said":{}}}"#;
+        assert!(is_about(&entry("knowledge", "forgotten", forgotten), "P2"));
+        let text = r#"{"x":{"decision":"D1","pitfall":null,"id":"T1"}}"#;
+        assert_eq!(names_of(&entry("knowledge", "x", text)), ["T1"]);
         let over = entry("run", "over", r#"{"over":null}"#);
         let passed =
             entry("workflow:main", "passed", r#"{"passed":{"gate":"tests","id":{"a":1}}}"#);

@@ -25,7 +25,7 @@ const PAGE: usize = 1_000;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Raised when the same entries are to be found under other names; what is there is made again.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS mention(

@@ -25,7 +25,7 @@ use waypost_model::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct WhyArgs {
     /// The task, as in T1.3, run:T1.3 or task_abc123; one of the memory, as in task-2026-11-17-001; of a
-    /// session a request, a task or a subtask, as in R1, session:T1 or T1-S2
+    /// session a request, a task or a subtask, as in R1, session:T1 or T1-S2; of the knowledge an entry, as in D1
     id: String,
 }
 
@@ -47,6 +47,9 @@ pub(crate) fn run(context: &Context, args: &WhyArgs) -> Result<ExitCode, CliErro
     if let Some(about) = about {
         let why = why::explain_session(&mut project, &about)?;
         return print(context, &why.id, (&why.status, false), &why.reasons);
+    }
+    if let Some(why) = why::explain_knowledge(&mut project, &args.id)? {
+        return print(context, &why.id, (why.status, false), &why.reasons);
     }
     let id = args.id.strip_prefix("run:").unwrap_or(&args.id);
     let why = why::explain(&mut project, &super::run::parse_id(id)?)?;

@@ -1,6 +1,7 @@
 //! What holds a task, and which events made it so.
 
 mod chain;
+mod knowledge;
 mod memory;
 mod session;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use crate::{
     mentions,
     project::Project,
 };
+pub use knowledge::{KnowledgeWhy, explain_knowledge};
 pub use memory::{MemoryWhy, explain_memory};
 pub use session::{SessionSubject, SessionWhy, explain_session};
 

@@ -264,3 +264,30 @@ fn a_task_of_the_server_is_told_what_is_known_about_the_files_that_it_names() {
     is_told(&shop.project, &format!("tasks/{id}/1.brief.log"));
     shop.end();
 }
+
+#[test]
+fn why_and_log_know_what_is_known() {
+    let project = Project::git();
+    project.write("src/cart.sh", "count\n");
+    project.must("knowledge add decision Store SQLite --rationale 'one file' --ref src/cart.sh");
+    project.must("knowledge add pitfall 'carts may be empty'");
+    let why = project.must("why D1").stdout;
+    for words in
+        ["D1 is known", "Store: SQLite (one file)", "event 1 decided", "stands on src/cart.sh"]
+    {
+        assert!(why.contains(words), "{words} is not in {why}");
+    }
+    project.write("src/cart.sh", "count more\n");
+    let why = project.json("why D1");
+    assert_eq!(
+        (&why["status"], why["reasons"].as_array().unwrap().len()),
+        (&"doubtful".into(), 3),
+        "{why}"
+    );
+    assert!(project.must("why P1").stdout.contains("carts may be empty"));
+    project.must("knowledge remove P1");
+    let log = project.must("log P1").stdout;
+    assert!(log.contains("warned") && log.contains("forgotten"), "{log}");
+    assert!(!log.contains("decided"), "{log}");
+    assert_eq!(project.run("why P1").code, 2, "it is not known any more");
+}

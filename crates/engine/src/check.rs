@@ -162,8 +162,8 @@ impl Check {
 
     /// Waits for its end.
     pub(crate) fn finish(self, echo: &mut dyn io::Write) -> Result<CheckResult, EngineError> {
-        // Without it, its attendant would take it for unwanted.
-        let Self { command, mut child, output: mut reader, is_reaped, ender: _wanted } = self;
+        // Without its ender, its attendant would take it for unwanted.
+        let Self { command, mut child, output: mut reader, is_reaped, ender } = self;
         let cannot = |error| cannot_run(&command, error);
         let mut output = Vec::new();
         let mut chunk = [0u8; 8192];
@@ -179,6 +179,9 @@ impl Check {
                 Err(error) => return Err(cannot(error)),
             }
         }
+        if let Some(ender) = &ender {
+            ender.release();
+        }
         // Its number stays its own until it is reaped, which happens under the lock.
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while let Err(Errno::INTR) = waitid(WaitId::Pid(Pid::from_child(&child)), ended) {}
@@ -190,6 +193,16 @@ impl Check {
 }
 
 impl CheckEnder {
+    /// All that the check has printed was read: its attendant waits for no other than its own end.
+    fn release(&self) {
+        if let Grip::Attendant(wish) = &self.grip
+            && let Some(wish) = wish.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
+        {
+            // One that is gone needs no word.
+            let _gone = wish.write_all(&[waypost_proc::OVER]);
+        }
+    }
+
     /// Signals the check and all that it has started.
     pub(crate) fn signal(&self, signal: Signal) {
         let is_reaped = self.is_reaped.lock().unwrap_or_else(PoisonError::into_inner);

@@ -12,6 +12,7 @@ use crate::{
 use std::{
     env,
     ffi::OsString,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{Arc, atomic::AtomicBool},
@@ -202,12 +203,18 @@ pub(crate) fn clean_path(variables: &mut [(String, String)], root: &Path) {
         folder.is_absolute()
             && !real.starts_with(root)
             && !LOOSE_FOLDERS.iter().any(|loose| real.starts_with(loose))
+            && !is_open_to_all(&real)
     };
     for (_, path) in variables.iter_mut().filter(|(name, _)| name == "PATH") {
         let folders = env::split_paths(path.as_str()).filter(is_safe);
         let joined = env::join_paths(folders).ok().and_then(|it| it.into_string().ok());
         *path = joined.unwrap_or_default();
     }
+}
+
+/// Whether every user can put programs into a folder.
+fn is_open_to_all(folder: &Path) -> bool {
+    folder.metadata().is_ok_and(|it| it.permissions().mode() & 0o002 != 0)
 }
 
 /// As a person's, with this environment.
@@ -230,5 +237,14 @@ mod tests {
         clean_path(&mut variables, Path::new("/w/shop"));
         assert_eq!(variables[0].1, "/usr/bin:/bin");
         assert_eq!(variables[1].1, "/w/shop");
+    }
+    #[test]
+    fn a_folder_that_every_user_can_write_to_is_open_to_all() {
+        let folder = tempfile::tempdir().unwrap();
+        for (mode, want) in [(0o755, false), (0o775, false), (0o777, true), (0o1777, true)] {
+            std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(is_open_to_all(folder.path()), want, "{mode:o}");
+        }
+        assert!(!is_open_to_all(Path::new("/nowhere")));
     }
 }

@@ -9,7 +9,7 @@
 //! has changed since the last look began is read again.
 
 use crate::{
-    command::{Git, is_safe_ref},
+    command::{Git, Hold, is_safe_ref},
     error::{GitError, Hindrance, Mistake},
 };
 use std::{
@@ -120,7 +120,7 @@ pub fn stray(place: &Place, leaving: Leaving) -> Result<Option<String>, GitError
         return Ok(None);
     }
     let scratch = ContentScratch::take(place)?;
-    let user = git_at(&place.root)?;
+    let user = git_at(&place.root)?.under(&scratch.turn);
     let own = user.clone().variable("GIT_INDEX_FILE", scratch.folder.join("index"));
     let files = entries(&own.bytes(&["ls-files", "-s", "-z"])?);
     let head = user.try_text(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
@@ -226,7 +226,7 @@ pub(crate) struct ContentReader<'a> {
 
 impl<'a> ContentReader<'a> {
     fn of(place: &'a Place, common: &Path, scratch: &'a ContentScratch) -> Result<Self, GitError> {
-        let user = git_at(&place.root)?;
+        let user = git_at(&place.root)?.under(&scratch.turn);
         let own = user
             .clone()
             .variable("GIT_INDEX_FILE", scratch.folder.join("index"))
@@ -345,7 +345,8 @@ fn without_commit(said: &str) -> Option<&str> {
 /// A folder of ours for git to work in, one process at a time.
 pub(crate) struct ContentScratch {
     pub(crate) folder: PathBuf,
-    _turn: FileLock,
+    /// Held by every git that works here: one whose process was killed would change an index under the next.
+    pub(crate) turn: Hold,
 }
 
 impl ContentScratch {
@@ -357,7 +358,7 @@ impl ContentScratch {
         file::make_private_folder(&folder.join("objects"))?;
         // What a git that was killed has left would keep every later one from working.
         file::remove(&folder.join("index.lock"))?;
-        Ok(Self { folder, _turn: turn })
+        Ok(Self { folder, turn: Hold::of(turn) })
     }
 
     /// Writes a file that no other process reads while it is our turn.

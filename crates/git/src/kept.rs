@@ -40,7 +40,7 @@ pub fn keep_content(place: &Place, order: &KeptContent<'_>) -> Result<Option<Str
     }
     let scratch = ContentScratch::take(place)?;
     let index = scratch.folder.join(INDEX);
-    let user = git_at(&place.root)?.durable();
+    let user = git_at(&place.root)?.durable().under(&scratch.turn);
     let own = user.clone().variable("GIT_INDEX_FILE", &index);
     // From nothing each time: what the index believes to be unchanged may have objects that are gone.
     file::remove(&index)?;

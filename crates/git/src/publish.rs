@@ -118,6 +118,7 @@ pub fn content_of_commit(place: &Place, commit: &str) -> Result<Option<String>, 
     let index = scratch.folder.join("commit-index");
     file::remove(&index)?;
     let git = git_at(&place.root)?
+        .under(&scratch.turn)
         .variable("GIT_INDEX_FILE", &index)
         .variable("GIT_OBJECT_DIRECTORY", scratch.folder.join("objects"))
         .variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", common.join("objects"));

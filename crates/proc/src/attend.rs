@@ -2,8 +2,8 @@
 //!
 //! That process holds the other end of this one's input. It says when to begin and when to ask for an end; and when
 //! the input ends, because nothing is wanted any more or because that process was killed, everything below is
-//! killed, also what made a session of its own or lost its parent. What has detached itself from a program that
-//! ended by itself is let live.
+//! killed, also what made a session of its own or lost its parent. What has detached itself, output and all, from a
+//! program that ended by itself is let live.
 
 use crate::{
     error::ProcError,
@@ -12,19 +12,17 @@ use crate::{
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
-    process::{
-        Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process_group, pidfd_open,
-        set_child_subreaper,
-    },
+    process::{Pid, PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, set_child_subreaper},
 };
 use std::{
     collections::HashMap,
     ffi::OsString,
+    fs::File,
     os::{
-        fd::{AsFd as _, BorrowedFd},
+        fd::{AsFd as _, BorrowedFd, OwnedFd},
         unix::process::CommandExt as _,
     },
-    process::{Command, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::Duration,
 };
@@ -33,6 +31,8 @@ use std::{
 pub const BEGIN: u8 = b'b';
 /// Said when it is asked to end.
 pub const ASK: u8 = b't';
+/// Said when all of its output was read: what has detached itself is let live.
+pub const OVER: u8 = b'o';
 
 /// How often it is looked for what is still there, and how often at most: what the system holds cannot be killed.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -52,29 +52,83 @@ pub fn attend(words: &[OsString]) -> Result<Option<ExitStatus>, ProcError> {
         .map_err(|e| ProcError::system("become the parent of orphans", e))?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).process_group(0);
-    let mut child = command.spawn().map_err(|e| ProcError::system("start the program", e))?;
-    let group = Pid::from_child(&child);
-    let ending = pidfd_open(group, PidfdFlags::empty())
-        .map_err(|e| ProcError::system("watch the program", e))?;
-    let mut is_asked = false;
-    loop {
-        let [has_ended, is_told] = wait(&[ending.as_fd(), rustix::stdio::stdin()], None)?;
-        if has_ended {
-            let ended = child.wait().map_err(|e| ProcError::system("wait for the program", e))?;
-            // What was asked to end is not let live because its first process has ended.
-            return if is_asked { end_rest(ended) } else { Ok(Some(ended)) };
-        }
-        if is_told {
-            match hear()?.as_slice() {
-                [] => return Ok(kill_below()),
-                words if words.contains(&ASK) => {
-                    is_asked = true;
-                    // What has ended meanwhile needs no signal.
-                    let _gone = kill_process_group(group, Signal::TERM);
+    let child = command.spawn().map_err(|e| ProcError::system("start the program", e))?;
+    let ending = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())
+        .map_err(|e| ProcError::system("watch the program", e))
+        .inspect_err(|_| kill_below())?;
+    let attended = Attended { child, ending, ended: None, is_asked: false };
+    // What it has started is not left behind by a fault of this process.
+    attended.until_over().inspect_err(|_| kill_below())
+}
+
+/// A program at work, or one that has ended and whose output others may still hold.
+struct Attended {
+    child: Child,
+    ending: OwnedFd,
+    ended: Option<ExitStatus>,
+    is_asked: bool,
+}
+
+impl Attended {
+    fn until_over(mut self) -> Result<Option<ExitStatus>, ProcError> {
+        let input = rustix::stdio::stdin();
+        loop {
+            let [has_ended, is_told] = match (self.ended, self.is_asked) {
+                (None, _) => wait(&[self.ending.as_fd(), input], None)?,
+                (Some(_), false) => [false, wait(&[input], None)?[0]],
+                (Some(_), true) => [false, wait(&[input], Some(&LOOK))?[0]],
+            };
+            if has_ended {
+                let ended = self.child.wait();
+                self.ended = Some(ended.map_err(|e| ProcError::system("wait for the program", e))?);
+                // Its output ends when those that hold it besides have closed it.
+                close_output();
+            }
+            if is_told {
+                match hear()?.as_slice() {
+                    [] => {
+                        kill_below();
+                        return Ok(None);
+                    }
+                    words if words.contains(&ASK) => self.ask(),
+                    words if words.contains(&OVER) && !self.is_asked => {
+                        let ended = match self.ended {
+                            Some(ended) => Ok(ended),
+                            None => self.child.wait(),
+                        };
+                        let ended = ended.map_err(|e| ProcError::system("wait for the program", e));
+                        return ended.map(Some);
+                    }
+                    _ => {}
                 }
-                _ => {}
+            }
+            if self.is_asked && self.ended.is_some() && is_nothing_left() {
+                return Ok(self.ended);
             }
         }
+    }
+
+    /// Asks everything to end; what its first process has left is not let live because that has ended.
+    fn ask(&mut self) {
+        self.is_asked = true;
+        for process in below(&process::all().unwrap_or_default(), std::process::id()) {
+            // What has ended meanwhile needs no signal.
+            let _gone = process::signal(process.identity, Signal::TERM);
+        }
+    }
+}
+
+/// Whether nothing is below this process any more.
+fn is_nothing_left() -> bool {
+    reap();
+    below(&process::all().unwrap_or_default(), std::process::id()).is_empty()
+}
+
+/// Gives up this process's own copies of the output.
+fn close_output() {
+    if let Ok(nowhere) = File::options().write(true).open("/dev/null") {
+        let _still_open = rustix::stdio::dup2_stdout(&nowhere);
+        let _still_open = rustix::stdio::dup2_stderr(&nowhere);
     }
 }
 
@@ -91,20 +145,6 @@ fn wait<const N: usize>(
     }
 }
 
-/// Waits for the end of all that is left, or until it is not waited for any more.
-fn end_rest(ended: ExitStatus) -> Result<Option<ExitStatus>, ProcError> {
-    loop {
-        reap();
-        if below(&process::all().unwrap_or_default(), std::process::id()).is_empty() {
-            return Ok(Some(ended));
-        }
-        let [is_told] = wait(&[rustix::stdio::stdin()], Some(&LOOK))?;
-        if is_told && hear()?.is_empty() {
-            return Ok(kill_below());
-        }
-    }
-}
-
 /// What is said; nothing when the input has ended.
 fn hear() -> Result<Vec<u8>, ProcError> {
     let mut words = [0; 16];
@@ -118,7 +158,7 @@ fn hear() -> Result<Vec<u8>, ProcError> {
 }
 
 /// Kills all that is below this process, until nothing is left.
-fn kill_below() -> Option<ExitStatus> {
+fn kill_below() {
     for _ in 0..LOOKS_MAX {
         let all = process::all().unwrap_or_default();
         let below = below(&all, std::process::id());
@@ -132,7 +172,6 @@ fn kill_below() -> Option<ExitStatus> {
         }
         thread::sleep(PAUSE);
     }
-    None
 }
 
 /// Takes the ends of all that has ended.

@@ -42,7 +42,7 @@ mod spool;
 mod stream;
 mod wire;
 
-pub use attend::{ASK, BEGIN, attend};
+pub use attend::{ASK, BEGIN, OVER, attend};
 pub use client::Keeper;
 pub use error::ProcError;
 pub use found::{Dead, Found, find, is_any_left, look_again};

@@ -32,6 +32,7 @@ use waypost_model::{
     next::NextStep,
     run::Isolation,
     session::{Command, RequestState, TreeStep},
+    time::Time,
 };
 use waypost_store::place::Place;
 
@@ -39,6 +40,7 @@ use waypost_store::place::Place;
 /// that stays is not waited for in vain for longer.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
+const LEAVING_PAUSE: Duration = Duration::from_millis(200);
 
 /// Why the tree of a task goes.
 const JOINED: &str = "its work is joined";
@@ -265,17 +267,17 @@ fn close(
     request: &RequestState,
 ) -> Result<Vec<String>, EngineError> {
     let branch = PhaseBranch::of_request(request).ok_or_else(without_trees)?;
-    let start = format!("{}--", branch.name);
+    let beginning = format!("{}--", branch.name);
     tree::sweep(trees)?;
-    let there = tree::names(trees)?.into_iter().filter(|name| name.starts_with(&start));
+    let there = tree::names(trees)?.into_iter().filter(|name| name.starts_with(&beginning));
     // Of a tree that a killed process was taking away there may be a branch alone.
     let made = request.tasks.iter().flat_map(|(id, task)| {
         let last = task.tree.as_ref().map_or(0, |tree| tree.number);
-        (1..=last).map(|number| format!("{start}{id}-{number}")).collect::<Vec<_>>()
+        (1..=last).map(|number| format!("{beginning}{id}-{number}")).collect::<Vec<_>>()
     });
-    let mut kept = Vec::new();
+    let (mut kept, start) = (Vec::new(), project.clock().now());
     for name in there.chain(made).collect::<BTreeSet<String>>() {
-        let why = retire(project, trees, &name)?.why_kept();
+        let why = retire((project, start), trees, &name)?.why_kept();
         kept.extend(why.map(|why| format!("{name} is kept: {why}")));
     }
     merge::close_phase(trees, &branch)?;
@@ -284,16 +286,20 @@ fn close(
     Ok(kept)
 }
 
-/// Takes away a tree. Processes that are in it may be on their way out: they are waited for.
-fn retire(project: &Project, trees: &Trees, name: &str) -> Result<Retirement, EngineError> {
-    let start = project.clock().now();
+/// Takes away a tree. Processes that are in it may be on their way out: they are waited for, for a while since
+/// `start`.
+fn retire(
+    (project, start): (&Project, Time),
+    trees: &Trees,
+    name: &str,
+) -> Result<Retirement, EngineError> {
     loop {
         let retired = tree::retire(trees, name, JOINED)?;
         let is_late = project.clock().now().since(start) > PATIENCE;
         if is_late || !matches!(retired, Retirement::InUse { .. }) {
             return Ok(retired);
         }
-        thread::sleep(PAUSE);
+        thread::sleep(LEAVING_PAUSE);
     }
 }
 

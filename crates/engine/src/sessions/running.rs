@@ -115,11 +115,11 @@ impl SessionRun {
         project.refuse_stale()?;
         super::is_here(project)?;
         let lock = FileLock::try_acquire(&project.place().state.join(LOCK))?.ok_or_else(busy)?;
-        // What a role lacks is said before any agent works.
-        for role in Role::ALL {
-            agent_for(project, &options, role)?;
-        }
         if !matches!(next(project)?, SessionNext::Done) {
+            // What a role lacks is said before any agent works.
+            for role in Role::ALL {
+                agent_for(project, &options, role)?;
+            }
             project.session()?.find_request()?;
             if let Some(told) = apart::decide(project, options.isolation)? {
                 onlooker.tell(&told);
@@ -224,7 +224,9 @@ impl SessionRun {
     fn clear_left(&mut self, project: &mut Project) -> Result<bool, EngineError> {
         let wanted = match next(project)? {
             SessionNext::Call(calls) => calls,
-            _ => Vec::new(),
+            // What else is to be done is not told while a person is waited for.
+            SessionNext::Wait { .. } => return Ok(false),
+            SessionNext::Do { .. } | SessionNext::Done => Vec::new(),
         };
         let mut left = Job::left(project, JOB)?;
         left.retain(|name| wanted.iter().all(|it| job_name(&words(&it.call)) != *name));
@@ -378,7 +380,9 @@ impl SessionRun {
         let wanted = &calling.next.call;
         let still = match next(project)? {
             SessionNext::Call(calls) => calls.into_iter().find(|call| call.call == *wanted),
-            _ => None,
+            // Whether it is still due is told when a person has answered.
+            SessionNext::Wait { .. } => return calling.job.forget(project),
+            SessionNext::Do { .. } | SessionNext::Done => None,
         };
         match still {
             Some(call) => {
@@ -428,8 +432,10 @@ impl SessionRun {
                 self.until = request.and_then(|it| it.at_work()?.2.not_before);
                 Ok(())
             }
-            // What it leaves open is found out by another agent.
-            Code::ProofMissing => calling.map_or(Ok(()), |calling| calling.job.forget(project)),
+            // What it leaves open is found out by another agent; what has changed meanwhile is looked at again.
+            Code::ProofMissing | Code::FilesChanged => {
+                calling.map_or(Ok(()), |calling| calling.job.forget(project))
+            }
             Code::PersonNeeded => {
                 self.end(SessionRunEnd::Waits(rejected.message));
                 Ok(())

@@ -55,7 +55,7 @@ impl ProjectDesk {
     ) -> Result<ToolResult, CliError> {
         let row = TOOLS.iter().find(|row| row.name == tool);
         let row = row.ok_or_else(|| CliError::bad_input(format!("there is no tool `{tool}`")))?;
-        arguments.iter().try_for_each(|(name, value)| refuse_long(name, value))?;
+        refuse_long(&arguments)?;
         let mut visit = Visit::open(&self.folder, call)?;
         let data = (row.run)(&mut visit, arguments)?;
         let mut remarks = visit.remarks();
@@ -92,21 +92,17 @@ impl ProjectDesk {
     }
 }
 
-/// The longest text that a tool takes: what goes into the journal or a document is read again and again.
-const TEXT_BYTES_MAX: usize = 512 << 10;
+/// How much a call may say: what goes into the journal or a document is read again and again.
+const ARGUMENTS_BYTES_MAX: usize = 512 << 10;
 
-fn refuse_long(name: &str, value: &Value) -> Result<(), CliError> {
-    match value {
-        Value::String(text) if text.len() > TEXT_BYTES_MAX => {
-            let message = format!("`{name}` has a text of {} bytes", text.len());
-            Err(CliError::new(Code::BadArgument, message).hint(format!(
-                "at most {TEXT_BYTES_MAX}: write it into a file of the project and name that"
-            )))
-        }
-        Value::Array(items) => items.iter().try_for_each(|it| refuse_long(name, it)),
-        Value::Object(fields) => fields.values().try_for_each(|it| refuse_long(name, it)),
-        _ => Ok(()),
+fn refuse_long(arguments: &Map<String, Value>) -> Result<(), CliError> {
+    let size = serde_json::to_string(arguments).map_or(0, |it| it.len());
+    if size <= ARGUMENTS_BYTES_MAX {
+        return Ok(());
     }
+    let message = format!("the arguments have {size} bytes");
+    Err(CliError::new(Code::BadArgument, message)
+        .hint(format!("at most {ARGUMENTS_BYTES_MAX}: say less, or several times")))
 }
 
 impl Desk for ProjectDesk {

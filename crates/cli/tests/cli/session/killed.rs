@@ -132,17 +132,14 @@ fn killed_while_the_tests_of_a_gate_run_it_judges_once() {
     wait_for("the end of the tests that were left", || !is_there());
 }
 
-#[test]
-fn tests_that_hang_are_ended_with_what_has_left_their_session() {
+/// Tests that do this once there is something to test do not end in time, and nothing of them is left.
+#[track_caller]
+fn is_ended(hang: &str) {
     let project = planned();
     let config = "[session]\ntest_command = \"sh tests/all.sh\"\ntest_timeout_seconds = 1\n";
     project.write("waypost.toml", config);
     let pid = project.base().join("left");
-    // The second of them ignores what it is asked, and no parent of it is alive.
-    let hang = format!(
-        "trap '' TERM\n(setsid sh -c 'trap \"\" TERM; echo $$ > {}; exec sleep 600' &)\nsleep 600\n",
-        pid.display()
-    );
+    let hang = hang.replace("PID", &pid.display().to_string());
     let all = project.read("tests/all.sh");
     project.write("tests/all.sh", &format!("[ ! -e src/t1_s1.sh ] || {{ {hang} }}\n{all}"));
     put(&project, "T1/design-contract.yaml", &design("T1", 1));
@@ -156,4 +153,19 @@ fn tests_that_hang_are_ended_with_what_has_left_their_session() {
     assert!(ran.stdout.contains("did not end within 1 seconds"), "{ran}");
     let left: u32 = fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
     assert!(!std::path::Path::new(&format!("/proc/{left}")).exists(), "{left} is left");
+}
+
+#[test]
+fn tests_that_hang_are_ended_with_what_has_left_their_session() {
+    // The second of them ignores what it is asked, and no parent of it is alive.
+    is_ended(
+        "trap '' TERM\n(setsid sh -c 'trap \"\" TERM; echo $$ > PID; exec sleep 600' &)\nsleep 600\n",
+    );
+}
+
+#[test]
+fn tests_that_end_and_leave_one_that_holds_their_output_are_ended_with_it() {
+    is_ended(
+        "setsid sh -c 'echo $$ > PID; exec sleep 600' &\nwhile ! test -s PID; do :; done; exit 0\n",
+    );
 }

@@ -7,7 +7,7 @@ use crate::{
     project::Project,
 };
 use waypost_model::job;
-use waypost_store::lock::FileLock;
+use waypost_store::{StoreError, lock::FileLock};
 
 impl Job {
     /// The jobs of this work tree that were begun and are not over, and whose names begin so.
@@ -24,8 +24,8 @@ impl Job {
     /// Ends the agent of a job that no process attends, records what it used up, and forgets the job.
     pub(crate) fn give_up(project: &mut Project, name: &str) -> Result<(), EngineError> {
         let folder = JobFolder::of(project, name);
-        // One that is attended is not left.
-        let Some(_lock) = FileLock::try_acquire(&folder.lock())? else { return Ok(()) };
+        let busy = || StoreError::Busy { what: format!("the job {name}"), holder: None };
+        let _lock = FileLock::try_acquire(&folder.lock())?.ok_or_else(busy)?;
         let stream = stream(project, name);
         let record = recorded(project, &stream)?.begun().cloned().unwrap_or_default();
         let Leftovers { left, .. } = leftovers(&folder.keepers(), None)?;

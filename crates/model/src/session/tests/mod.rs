@@ -155,6 +155,11 @@ fn assumptions(letters: &str) -> Vec<Assumption> {
     letters.chars().enumerate().map(assumption).collect()
 }
 
+/// A look at this work, with more that was read.
+fn look(work: &str, more: &str) -> Look {
+    Look { tree: None, work: work.into(), inputs: format!("{work}{more}"), contract: None }
+}
+
 fn finding(gate: Gate, word: &str) -> GateFinding {
     let leads_to = match word {
         "implementation_error" => Some(FailureKind::ImplementationError),
@@ -209,12 +214,7 @@ fn parse(line: &str) -> (Actor, Command) {
         "judge" => Command::Judge {
             subtask: word(1).parse().unwrap(),
             finding: Box::new(finding(gate(2), word(3))),
-            look: Look {
-                tree: None,
-                work: word(4).into(),
-                inputs: format!("{}{}", word(4), word(5)),
-                contract: None,
-            },
+            look: look(word(4), word(5)),
             base,
         },
         "override" => Command::Override {

@@ -22,7 +22,7 @@ const LISTED_MAX: usize = 200;
 /// Which tasks are listed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ListInput {
+pub(super) struct ServedListInput {
     /// Only those in these states: draft, pending, in_progress, review, completed, failed.
     #[serde(default)]
     states: Vec<String>,
@@ -77,7 +77,7 @@ pub(super) struct NewInput {
 }
 
 pub(super) fn list(visit: &mut Visit<'_>, arguments: Map<String, Value>) -> ToolAnswer {
-    let input: ListInput = read(arguments)?;
+    let input: ServedListInput = read(arguments)?;
     refuse_unknown_states(&input.states)?;
     let filter = TaskFilter {
         states: input.states,

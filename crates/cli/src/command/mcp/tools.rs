@@ -109,7 +109,7 @@ tools! {
         "Makes a task in the memory, starts, pauses or ends it. One is current; what has ended is in the history with its lessons.";
     "memory_step" "Add or move a step" Changes (work::MemoryStepInput) -> schema_of::<MemoryTaskReport<'static>>, work::step,
         "Adds a step to a task of the memory, or starts, completes or fails one, so that work goes on there after a compaction.";
-    "server_task_list" "Tasks of the server" Reads (served::ListInput) -> schema::<served::ServedTasks<'static>>, served::list,
+    "server_task_list" "Tasks of the server" Reads (served::ServedListInput) -> schema::<served::ServedTasks<'static>>, served::list,
         "Tasks that were handed in for agents of the server, the newest first.";
     "server_task_show" "One task of the server" Reads (served::ServedInput) -> schema::<served::ServedTaskText<'static>>, served::show,
         "How a task of the server stands, and what is to be done.";

@@ -56,7 +56,7 @@ pub fn attend(words: &[OsString]) -> Result<Option<ExitStatus>, ProcError> {
     let ending = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())
         .map_err(|e| ProcError::system("watch the program", e))
         .inspect_err(|_| kill_below())?;
-    let attended = Attended { child, ending, ended: None, is_asked: false };
+    let attended = Attended { child, ending, ended: None, is_asked: false, is_over: false };
     // What it has started is not left behind by a fault of this process.
     attended.until_over().inspect_err(|_| kill_below())
 }
@@ -67,6 +67,8 @@ struct Attended {
     ending: OwnedFd,
     ended: Option<ExitStatus>,
     is_asked: bool,
+    /// All of its output was read, so that only its own end is waited for.
+    is_over: bool,
 }
 
 impl Attended {
@@ -91,18 +93,12 @@ impl Attended {
                         return Ok(None);
                     }
                     words if words.contains(&ASK) => self.ask(),
-                    words if words.contains(&OVER) && !self.is_asked => {
-                        let ended = match self.ended {
-                            Some(ended) => Ok(ended),
-                            None => self.child.wait(),
-                        };
-                        let ended = ended.map_err(|e| ProcError::system("wait for the program", e));
-                        return ended.map(Some);
-                    }
+                    words if words.contains(&OVER) => self.is_over = true,
                     _ => {}
                 }
             }
-            if self.is_asked && self.ended.is_some() && is_nothing_left() {
+            let is_done = if self.is_asked { is_nothing_left() } else { self.is_over };
+            if is_done && self.ended.is_some() {
                 return Ok(self.ended);
             }
         }

@@ -309,6 +309,14 @@ pub(crate) const ALL: &[Scenario] = &[
         again: 0,
     },
     Scenario {
+        name: "memory prune, which keeps a backup first",
+        setup: &["init", "memory task new Cart", "memory task start", "memory task complete"],
+        edit: None,
+        command: "memory prune",
+        records: &[],
+        again: 0,
+    },
+    Scenario {
         name: "memory agent set, which makes a document",
         setup: &["init", "memory init"],
         edit: None,

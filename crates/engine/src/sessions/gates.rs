@@ -216,6 +216,11 @@ fn check_gate(
         Gate::Gate2 => look_of(project, subject, gate, report)?,
         _ => look,
     };
+    if gate == Gate::Gate2 && finding.tree != look.tree {
+        // The verdict is about files that are not there any more.
+        let message = format!("files have changed while the tests of {} ran", subject.id);
+        return Err(Rejected::rule(Code::FilesChanged, message).next(NextStep::CheckGates).into());
+    }
     let base = match gate {
         Gate::Gate2 if finding.holds => next_base(project, subject)?,
         _ => None,

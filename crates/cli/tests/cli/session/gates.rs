@@ -213,15 +213,7 @@ fn gate_2_changes_two_fields_of_a_result_and_nothing_else() {
 
 #[test]
 fn two_checks_at_once_judge_one_after_the_other() {
-    let project = planned();
-    let all = project.read("tests/all.sh");
-    project.write("tests/all.sh", &format!("sleep 1\n{all}"));
-    put(&project, "T1/design-contract.yaml", &design("T1", 1));
-    project.must("session next");
-    write_tests(&project, "T1-S1");
-    project.must("session gate check");
-    implement(&project, "T1-S1", true);
-    project.must("session gate check");
+    let project = in_verification(|_| "sleep 1;".to_owned());
     write_result(&project, "T1-S1", "pass", None);
     std::thread::scope(|scope| {
         let checks: Vec<_> = (0..3)
@@ -283,4 +275,16 @@ fn the_journal_says_at_which_tree_a_gate_was_judged_and_by_what() {
     for event in &passed {
         assert!(!event["body"]["evidence"].as_array().unwrap().is_empty(), "{event}");
     }
+}
+
+#[test]
+fn tests_during_which_files_change_decide_nothing() {
+    let project = in_verification(|project| {
+        format!("echo late > {}; exit 1;", project.path("src/late.sh").display())
+    });
+    write_result(&project, "T1-S1", "fail", Some("implementation_error"));
+    let ran = project.run("--json session gate check");
+    assert!(ran.stderr.contains("FILES_CHANGED") && ran.stderr.contains("gate check"), "{ran}");
+    assert!(events(&project, "gate_failed").is_empty());
+    assert_eq!(phase(&project, "T1-S1"), "verification");
 }

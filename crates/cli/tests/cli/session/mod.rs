@@ -61,6 +61,20 @@ fn tested() -> Project {
     project
 }
 
+/// A subtask in verification, whose tests this stands before once there is something to test.
+fn in_verification(before: impl FnOnce(&Project) -> String) -> Project {
+    let project = planned();
+    let (before, all) = (before(&project), project.read("tests/all.sh"));
+    project.write("tests/all.sh", &format!("[ ! -e src/t1_s1.sh ] || {{ {before} }}\n{all}"));
+    put(&project, "T1/design-contract.yaml", &design("T1", 1));
+    project.must("session next");
+    write_tests(&project, "T1-S1");
+    project.must("session gate check");
+    implement(&project, "T1-S1", true);
+    project.must("session gate check");
+    project
+}
+
 /// The folder of the session.
 fn folder(project: &Project) -> PathBuf {
     PathBuf::from(project.json("session status")["folder"].as_str().unwrap())

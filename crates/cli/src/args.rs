@@ -12,8 +12,8 @@ use crate::command::{
 };
 use crate::{complete, examples};
 use anstream::ColorChoice;
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
-use std::{ffi::OsString, path::PathBuf};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use std::{env, ffi::OsString, path::PathBuf};
 
 /// Keep long-running coding agents on the road
 ///
@@ -22,6 +22,16 @@ use std::{ffi::OsString, path::PathBuf};
 #[derive(Debug, Parser)]
 #[command(name = "waypost", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) general: GeneralArgs,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+pub(crate) struct GeneralArgs {
     /// Work as if started in DIR
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub(crate) directory: Option<PathBuf>,
@@ -45,19 +55,59 @@ pub(crate) struct Cli {
     /// Print lines only; nothing at the terminal is drawn over
     #[arg(long, global = true)]
     pub(crate) no_progress: bool,
-
-    #[command(subcommand)]
-    pub(crate) command: Command,
 }
 
-/// Reads what was typed. Help and errors, and only they, come from the whole command line: its
-/// examples and completions take as long to put together as a short command does.
+/// Reads what was typed. Help and errors, and only they, come from the whole command line: to put
+/// that together takes as long as a short command does.
 pub(crate) fn parse() -> clap::error::Result<Cli> {
-    let matches = match Cli::command().try_get_matches() {
-        Ok(matches) => matches,
-        Err(_) => command().try_get_matches()?,
+    parse_words(&env::args_os().collect::<Vec<_>>())
+}
+
+fn parse_words(words: &[OsString]) -> clap::error::Result<Cli> {
+    let short = named(words).and_then(only);
+    let matches = short.and_then(|command| command.try_get_matches_from(words).ok());
+    let matches = match matches {
+        Some(matches) => matches,
+        None => command().try_get_matches_from(words)?,
     };
     Cli::from_arg_matches(&matches)
+}
+
+/// Puts the arguments of a command on it.
+type WithArguments = fn(clap::Command) -> clap::Command;
+
+/// The commands that agents and scripts call again and again. Any other is read by the whole command line.
+const OFTEN: &[(&str, WithArguments)] = &[
+    ("context", AgentContextArgs::augment_args),
+    ("develop", DevelopArgs::augment_args),
+    ("inbox", InboxArgs::augment_args),
+    ("log", LogArgs::augment_args),
+    ("memory", MemoryArgs::augment_args),
+    ("run", RunArgs::augment_args),
+    ("session", SessionArgs::augment_args),
+    ("status", |command| command),
+    ("statusline", StatuslineArgs::augment_args),
+    ("task", TaskArgs::augment_args),
+    ("why", WhyArgs::augment_args),
+];
+
+/// The word that is probably a command. What is read with a wrong one is read again.
+fn named(words: &[OsString]) -> Option<&str> {
+    let mut words = words.iter().skip(1).map(|word| word.to_str());
+    loop {
+        match words.next()?? {
+            "-C" | "--color" => drop(words.next()),
+            word if word.starts_with('-') => {}
+            word => return Some(word),
+        }
+    }
+}
+
+/// A command line with this command and no other.
+fn only(name: &str) -> Option<clap::Command> {
+    let (name, with_arguments) = OFTEN.iter().find(|(often, _)| *often == name)?;
+    let root = GeneralArgs::augment_args(clap::Command::new("waypost"));
+    Some(root.subcommand_required(true).subcommand(with_arguments(clap::Command::new(*name))))
 }
 
 /// The whole command line, with examples and with completion of what only the project knows.
@@ -154,4 +204,70 @@ pub(crate) enum Command {
     /// Print the reference of all commands as Markdown
     #[command(hide = true)]
     Reference,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn a_command_that_is_called_often_is_read_as_by_the_whole_command_line() {
+        for line in [
+            "waypost status",
+            "waypost --json -C . status",
+            "waypost status -q --color never",
+            "waypost run",
+            "waypost run TASKS.md --phase 2 --agent claude",
+            "waypost -v run start T1.1",
+            "waypost run done T1.1 --json",
+            "waypost develop start x",
+            "waypost inbox answer 1 yes",
+            "waypost log --limit 3",
+            "waypost why T1.1",
+            "waypost memory show",
+            "waypost task list --state review",
+            "waypost session next",
+            "waypost context --for implementer",
+            "waypost statusline",
+        ] {
+            let words = words(line);
+            let short = only(named(&words).unwrap()).unwrap_or_else(|| panic!("{line}: not often"));
+            let short = short.try_get_matches_from(&words).unwrap();
+            let whole = command().try_get_matches_from(&words).unwrap();
+            let read = |matches| format!("{:?}", Cli::from_arg_matches(matches).unwrap());
+            assert_eq!(read(&short), read(&whole), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_by_the_whole_command_line() {
+        for line in ["waypost run start", "waypost stauts", "waypost run --help", "waypost"] {
+            let words = words(line);
+            let told = parse_words(&words).unwrap_err().to_string();
+            assert_eq!(told, command().try_get_matches_from(&words).unwrap_err().to_string());
+        }
+    }
+
+    #[test]
+    fn every_command_that_is_called_often_is_one() {
+        let whole = command();
+        for (name, _) in OFTEN {
+            assert!(whole.find_subcommand(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_word_behind_an_option_with_a_value_is_no_command() {
+        for (line, want) in [
+            ("waypost -C run status", Some("status")),
+            ("waypost --color=never --json run", Some("run")),
+            ("waypost --version", None),
+        ] {
+            assert_eq!(named(&words(line)), want, "{line}");
+        }
+    }
 }

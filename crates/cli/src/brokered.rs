@@ -32,7 +32,9 @@ fn told_to_write(cli: &Cli) -> Option<(&'static str, &'static str)> {
         Command::Serve(_) => Some(("`waypost serve`", by_person)),
         Command::Demo(_) => Some(("`waypost demo`", by_person)),
         Command::Sim(_) => Some(("`waypost sim`", by_person)),
-        Command::Init(_) if cli.directory.is_some() => Some(("`waypost -C DIR init`", by_person)),
+        Command::Init(_) if cli.general.directory.is_some() => {
+            Some(("`waypost -C DIR init`", by_person))
+        }
         _ => None,
     }
 }

@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage::tell(&error),
     };
-    let json = cli.json;
+    let json = cli.general.json;
     match panic::catch_unwind(AssertUnwindSafe(|| run(cli))) {
         Ok(Ok(code)) => code,
         Ok(Err(error)) => error.report(json),
@@ -88,12 +88,13 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<ExitCode, CliError> {
     brokered::refuse(&cli)?;
-    let directory = cli.directory.unwrap_or_else(|| PathBuf::from("."));
+    let general = cli.general;
+    let directory = general.directory.unwrap_or_else(|| PathBuf::from("."));
     let out = Output {
-        json: cli.json,
-        quiet: cli.quiet,
-        verbose: cli.verbose,
-        progress: !cli.no_progress,
+        json: general.json,
+        quiet: general.quiet,
+        verbose: general.verbose,
+        progress: !general.no_progress,
     };
     if !directory.is_dir() {
         let message = format!("there is no folder {}", directory.display());

@@ -147,6 +147,8 @@ impl Numbers {
         self.count
     }
 
+    // The file of a run is rendered with several of these for each task.
+    #[inline]
     pub(crate) fn at(&self, position: usize) -> u32 {
         let start = self.start + position * size_of::<u32>();
         let bytes =

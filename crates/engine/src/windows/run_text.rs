@@ -14,7 +14,7 @@ pub(super) fn text_of(active: &Active) -> String {
     let frame = parse::render(&active.render_without_tasks());
     let size = frame.len() + active.listed().len() * TASK_SIZE;
     let mut filling = Filling { frame: &frame, text: String::with_capacity(size) };
-    let mut lists: [Vec<&str>; TaskStatus::ALL.len()] = Default::default();
+    let mut lists = TaskStatus::ALL.map(|status| Vec::with_capacity(active.count(status)));
     for task in active.listed() {
         lists[task.status() as usize].push(task.id);
     }

@@ -153,6 +153,7 @@ impl Graph {
     }
 
     /// The text of a task's id.
+    #[inline]
     pub(super) fn id_text(&self, position: usize) -> &str {
         self.positions.text_of(position)
     }

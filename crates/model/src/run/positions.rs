@@ -56,6 +56,7 @@ impl Positions {
     }
 
     /// The text of that id.
+    #[inline]
     pub(super) fn text_of(&self, at: usize) -> &str {
         let start = at.checked_sub(1).map_or(0, |before| self.ends.at(before) as usize);
         &self.text[start..self.ends.at(at) as usize]

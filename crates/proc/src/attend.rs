@@ -116,8 +116,10 @@ impl Attended {
 
 /// Whether nothing is below this process any more.
 fn is_nothing_left() -> bool {
+    let is_none = below(&process::all().unwrap_or_default(), std::process::id()).is_empty();
+    // Afterwards: the end of what has ended meanwhile would be left to a parent that may never take it.
     reap();
-    below(&process::all().unwrap_or_default(), std::process::id()).is_empty()
+    is_none
 }
 
 /// Gives up this process's own copies of the output.

@@ -170,7 +170,8 @@ impl ServerHandler for Handler {
         let end = Arc::new(End::default());
         let _ring = RingAtEnd(Arc::clone(&end));
         let token = context.meta.get_progress_token();
-        let progress = token.map(|token| tell_progress(context.peer.clone(), token));
+        let (progress, telling) =
+            token.map(|token| tell_progress(context.peer.clone(), token)).unzip();
         let client = context.client_info().map(|client| client.name).unwrap_or_default();
         let call = Call::new(end, progress, client);
         let arguments = request.arguments.unwrap_or_default();
@@ -182,6 +183,10 @@ impl ServerHandler for Handler {
                 return Err(ErrorData::internal_error(message, None));
             }
         };
+        // After the answer a client listens for nothing more about the call.
+        if let Some(telling) = telling {
+            let _all_told = telling.await;
+        }
         let told = done.map_or_else(answers::failure, answers::result);
         Ok(CallToolResponse::from(told))
     }
@@ -271,10 +276,14 @@ impl ServerHandler for Handler {
     }
 }
 
-/// Hands words about a call on to its client, numbered as the protocol wants it.
-fn tell_progress(peer: Peer<RoleServer>, token: ProgressToken) -> mpsc::Sender<String> {
+/// Hands words about a call on to its client, numbered as the protocol wants it. It comes to its end when no
+/// one can say more.
+fn tell_progress(
+    peer: Peer<RoleServer>,
+    token: ProgressToken,
+) -> (mpsc::Sender<String>, task::JoinHandle<()>) {
     let (sender, mut words) = mpsc::channel::<String>(PROGRESS_WAITING_MAX);
-    task::spawn(async move {
+    let telling = task::spawn(async move {
         let mut number = 0.0;
         while let Some(message) = words.recv().await {
             number += 1.0;
@@ -284,7 +293,7 @@ fn tell_progress(peer: Peer<RoleServer>, token: ProgressToken) -> mpsc::Sender<S
             }
         }
     });
-    sender
+    (sender, telling)
 }
 
 fn protocol_error(failure: ToolFailure) -> ErrorData {

@@ -1,7 +1,10 @@
 //! The seed's phases: every arrow, and that no other exists.
 
-use super::*;
-use crate::document::session::GlobalPhase;
+use super::{
+    apart::{APART, all_joined, task_done},
+    *,
+};
+use crate::document::{SessionTaskId, session::GlobalPhase};
 use std::collections::BTreeSet;
 
 /// Everything that can be given, in every state of a request.
@@ -49,11 +52,16 @@ fn every_move() -> Vec<(Walk, Walk)> {
         format!("{VERIFICATION}; stop"),
         whole(),
     ];
+    moves_of(&states, &lines)
+}
+
+/// Each of these lines in each of these states.
+fn moves_of(states: &[String], lines: &[String]) -> Vec<(Walk, Walk)> {
     let mut moves = Vec::new();
     for script in states {
-        for line in &lines {
-            let before = Walk::of(&script);
-            let mut after = Walk::of(&script);
+        for line in lines {
+            let before = Walk::of(script);
+            let mut after = Walk::of(script);
             drop(after.give(line));
             moves.push((before, after));
         }
@@ -141,5 +149,192 @@ fn no_gate_is_passed_but_by_what_was_found_or_by_a_person() {
         if passed(&after) > passed(&before) {
             assert!(passes(&after) > passes(&before));
         }
+    }
+}
+
+/// What can be given to a request with work trees, and the states that it can be in.
+fn every_move_of_trees() -> Vec<(Walk, Walk)> {
+    let lines = "start; request list; instead list; apart main; apart other; plan q h; plan q w; goon; \
+                 place T1 c; place T2 c; place T9 c; join T1 c; join T1 -; join T1 bad; join T2 c; join T2 bad; \
+                 land c; land -; land bad; close; waypost: retry join/T1; waypost: retry join/T2; \
+                 waypost: retry landing; retry landing; person: retry landing; design T1 z; design T2 z; \
+                 resume; resume plan; resume T1; stop; complete; judge T2-S1 2 ok wT2-S1 r";
+    let lines: Vec<String> = lines.split(';').map(|it| it.trim().to_owned()).collect();
+    let two = format!("{}; join T1 j1; place T2 c2; design T2 e", task_done());
+    let three = subtask_done("T2-S1");
+    let states = [
+        String::new(),
+        "start".to_owned(),
+        REQUESTED.to_owned(),
+        PLANNED.to_owned(),
+        TEST_FIRST.to_owned(),
+        whole(),
+        format!("{REQUESTED}; apart main"),
+        APART.to_owned(),
+        format!("{APART}; place T1 c"),
+        format!("{APART}; place T1 c; design T1 d"),
+        format!("{APART}; place T1 c; design T1 d; stop"),
+        task_done(),
+        format!("{}; stop", task_done()),
+        format!("{}; join T1 bad", task_done()),
+        format!("{}; join T1 j1", task_done()),
+        two.clone(),
+        format!("{two}; {three}"),
+        format!("{two}; {three}; join T2 bad"),
+        all_joined(),
+        format!("{}; land bad", all_joined()),
+        format!("{}; land c", all_joined()),
+        format!("{}; land c; close", all_joined()),
+    ];
+    moves_of(&states, &lines)
+}
+
+/// How far the tree of a task is; `-`: it has none yet.
+fn tree_of(walk: &Walk, task: &SessionTaskId) -> Option<&'static str> {
+    let request = walk.session.request()?;
+    request.trees.as_ref()?;
+    let is_held = request.held(&Hold::Join { task: task.clone() }).is_some();
+    Some(match request.tasks.get(task)?.tree.as_ref() {
+        None => "-",
+        Some(_) if is_held => "held",
+        Some(tree) if tree.joined.is_none() => "placed",
+        Some(_) => "joined",
+    })
+}
+
+/// How far the trees of a request are.
+fn trees_of(walk: &Walk) -> Option<&'static str> {
+    let request = walk.session.request()?;
+    Some(match &request.trees {
+        None => "none",
+        Some(trees) if trees.is_closed => "closed",
+        Some(trees) if trees.landed.is_some() => "landed",
+        Some(_) if request.held(&Hold::Landing).is_some() => "held",
+        Some(_) => "apart",
+    })
+}
+
+/// The arrows between what `state` says of a request before and after.
+fn arrows_of(
+    moves: &[(Walk, Walk)],
+    state: impl Fn(&Walk) -> Option<&'static str>,
+) -> BTreeSet<(&'static str, &'static str)> {
+    let is_same = |(before, after): &&(Walk, Walk)| {
+        let id = |walk: &Walk| walk.session.request().map(|it| it.id.clone());
+        id(before).is_some() && id(before) == id(after)
+    };
+    let of = |(before, after): &(Walk, Walk)| Some((state(before)?, state(after)?));
+    moves.iter().filter(is_same).filter_map(of).filter(|(was, is)| was != is).collect()
+}
+
+#[test]
+fn work_trees_move_along_their_arrows_and_along_no_other() {
+    let moves = every_move_of_trees();
+    let of_task = BTreeSet::from([
+        ("-", "placed"),
+        ("placed", "joined"),
+        ("placed", "held"),
+        // What was in the way is gone.
+        ("held", "placed"),
+    ]);
+    for task in ["T1", "T2"] {
+        let id = task.parse().unwrap();
+        assert_eq!(arrows_of(&moves, |walk| tree_of(walk, &id)), of_task, "{task}");
+    }
+    let of_request = BTreeSet::from([
+        ("none", "apart"),
+        ("apart", "landed"),
+        ("apart", "held"),
+        ("held", "apart"),
+        ("landed", "closed"),
+    ]);
+    assert_eq!(arrows_of(&moves, trees_of), of_request);
+}
+
+#[test]
+fn calls_move_along_their_arrows_and_along_no_other() {
+    let names = ["explore", "plan", "brief/T1", "design/T1", "tests/T1-S1", "implement/T1-S1"];
+    let more = ["verify/T1-S1", "confirm/T1-S1/GATE-3", "confirm/T1-S1/GATE-4"];
+    for name in names.into_iter().chain(more) {
+        let other = if name == "plan" { "explore" } else { "plan" };
+        let fail = format!("failcall {name}");
+        let failed = |script: &str, times: usize| {
+            let all = [script].into_iter().chain(std::iter::repeat_n(fail.as_str(), times));
+            all.collect::<Vec<_>>().join("; ")
+        };
+        let mut states = vec!["start".to_owned(), whole()];
+        for script in [REQUESTED, PLANNED, TEST_FIRST, IMPLEMENTATION, VERIFICATION] {
+            states.extend((0..=4).map(|times| failed(script, times)));
+        }
+        let lines = [
+            fail.clone(),
+            format!("endcall {name}"),
+            format!("retry call/{name}"),
+            format!("waypost: retry call/{name}"),
+            format!("person: retry call/{name}"),
+            format!("failcall {other}"),
+            format!("endcall {other}"),
+            "start".to_owned(),
+            "goon".to_owned(),
+            "resume".to_owned(),
+            "relocate".to_owned(),
+            "amend cart".to_owned(),
+            "rename basket".to_owned(),
+        ];
+        let moves = moves_of(&states, &lines);
+        let of = |walk: &Walk| {
+            let request = walk.session.request()?;
+            let is_held = request.held(&Hold::Call { call: call(name) }).is_some();
+            Some(match request.call_clock(&call(name)).failures {
+                _ if is_held => "held",
+                0 => "well",
+                _ => "failing",
+            })
+        };
+        let picture = BTreeSet::from([
+            ("well", "failing"),
+            ("failing", "well"),
+            ("failing", "held"),
+            // By the call that comes to its end, or by a person.
+            ("held", "well"),
+        ]);
+        assert_eq!(arrows_of(&moves, of), picture, "{name}");
+        // Only a person lets go on what waits for one.
+        for line in [format!("retry call/{name}"), format!("waypost: retry call/{name}")] {
+            assert!(Walk::of(&failed(PLANNED, 4)).give(&line).is_err(), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_project_is_elsewhere_by_relocate_alone_which_changes_nothing_else() {
+    let path = |walk: &Walk| walk.session.facts().map(|facts| facts.project.path.clone());
+    let held =
+        format!("{IMPLEMENTATION}; judge T1-S1 3 bad a; judge T1-S1 3 bad b; judge T1-S1 3 bad c");
+    let states = [
+        "start".to_owned(),
+        REQUESTED.to_owned(),
+        VERIFICATION.to_owned(),
+        held,
+        format!("{VERIFICATION}; stop"),
+        task_done(),
+        format!("{}; join T1 bad", task_done()),
+        format!("{}; land c", all_joined()),
+        whole(),
+        format!("{}; complete", whole()),
+    ];
+    for (before, after) in moves_of(&states, &["relocate".to_owned()]) {
+        assert_eq!(path(&after).as_deref(), Some("/new/shop"));
+        let mut same = after.session.clone();
+        let (was, is) = (before.session.facts().unwrap(), same.facts.as_mut().unwrap());
+        is.project = was.project.clone();
+        is.updated_at = was.updated_at;
+        assert_eq!(same, before.session);
+        assert_eq!(after.inbox.open().len(), before.inbox.open().len());
+    }
+    assert!(Walk::new().give("relocate").is_err(), "there is no session");
+    for (before, after) in every_move().into_iter().chain(every_move_of_trees()) {
+        let is_same = path(&before).is_none() || path(&before) == path(&after);
+        assert!(is_same, "{:?} {:?}", path(&before), path(&after));
     }
 }

@@ -8,6 +8,7 @@
 
 use crate::{
     actor::home_of_user, error::EngineError, execute::usual_environment, project::Project,
+    test_path,
 };
 use std::{
     env,
@@ -81,18 +82,21 @@ impl Children {
         Self { wall, environment: environment.into_iter().map(owned).collect(), stop: None }
     }
 
-    /// Those that run the tests of a project for a gate. Nothing of the caller's reaches them but the folders
-    /// of its programs, and of these none that an agent can put programs into: what a variable says must not
-    /// decide whether tests pass.
+    /// Those that run the tests of a project for a gate. What a variable says must not decide whether tests pass: of
+    /// an agent's nothing reaches them, of a person's the folders of programs, and of these none that
+    /// an agent can put programs into.
     pub(crate) fn of_tests(project: &mut Project) -> Result<Self, EngineError> {
         let wall = match project.actor().is_person() {
             true => None,
             false => Self::wall(project)?,
         };
         let given = &project.caller.environment;
-        let home = home_of_user().and_then(|it| it.into_os_string().into_string().ok());
-        let home = home.or_else(|| given.text("HOME").map(str::to_owned)).unwrap_or_default();
-        let path = given.text("PATH").unwrap_or(USUAL_PATH).to_owned();
+        let own = |name: &str| given.text(name).filter(|_| project.actor().is_person());
+        let known = home_of_user().and_then(|it| it.into_os_string().into_string().ok());
+        // Below a home of an agent's choosing there may be any program.
+        let trusted = known.as_deref().or_else(|| own("HOME")).unwrap_or_default();
+        let path = path_of_tests(own("PATH").unwrap_or_default(), Path::new(trusted));
+        let home = known.or_else(|| given.text("HOME").map(str::to_owned)).unwrap_or_default();
         let mut environment = vec![("PATH".to_owned(), path), ("HOME".to_owned(), home)];
         clean_path(&mut environment, project.root());
         for (name, value) in &project.configuration().values.session.test_env {
@@ -109,6 +113,12 @@ impl Children {
         let owned = |(name, value): (String, String)| (name.into(), value.into());
         let environment = environment.into_iter().map(owned).collect();
         Ok(Self { wall, environment, stop: project.stop.clone() })
+    }
+
+    /// The folders in which they look for programs.
+    pub(crate) fn path(&self) -> String {
+        let found = self.environment.iter().find(|(name, _)| name == "PATH");
+        found.map(|(_, path)| path.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
     /// Whether a workflow has begun or ended since, so that others are started behind another wall now.
@@ -194,6 +204,18 @@ fn clean(project: &Project, is_walled: bool) -> Vec<(String, String)> {
         found.push((variable::ATTEMPT.to_owned(), "0".to_owned()));
     }
     found
+}
+
+/// The folders of programs that tests are run with: a person's own, then those that are known.
+fn path_of_tests(own: &str, home: &Path) -> String {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for folder in env::split_paths(own).chain(test_path::known_folders(home)) {
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    let joined = env::join_paths(folders).ok().and_then(|it| it.into_string().ok());
+    joined.unwrap_or_else(|| USUAL_PATH.to_owned())
 }
 
 /// Takes out of a path what an agent can put programs into.

@@ -69,6 +69,7 @@ mod spelling;
 pub mod summary;
 mod task_types;
 pub mod tasks;
+mod test_path;
 mod threaded;
 mod validate;
 pub mod values;

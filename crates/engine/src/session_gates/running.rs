@@ -88,6 +88,12 @@ pub fn judge_tests(
     if run.end != TestRunEnd::Passed {
         judged.evidence.extend(last_words(&output));
     }
+    if matches!(run.end, TestRunEnd::NotRun(_)) {
+        let path = children.path();
+        judged.evidence.push(format!(
+            "programs were looked for in {path}; others are named by a PATH in [session.test_env]"
+        ));
+    }
     judged.evidence.push(match &replica {
         Some(_) => "run at a copy of this content, with PATH, HOME and session.test_env".to_owned(),
         None => "run in the project's folder: without git there is no copy to run at".to_owned(),

@@ -284,6 +284,21 @@ fn is_time(
     Ok(())
 }
 
+/// What the configuration says about how tests are run.
+fn how_tests_run(project: &Project) -> String {
+    let values = &project.configuration().values;
+    let session = &values.session;
+    format!(
+        "{:?}",
+        (
+            session.test_command(),
+            &session.test_env,
+            session.test_timeout_seconds,
+            values.worktree.setup()
+        )
+    )
+}
+
 /// What a gate is looked at: the tree, and the contracts that count for it.
 fn look_of(
     project: &Project,
@@ -309,7 +324,11 @@ fn look_of(
     let report = report.map(|report| report.hash.clone());
     let (contract, more) = match gate {
         Gate::Gate1 => (tests, None),
-        Gate::Gate2 => (result.clone(), result),
+        Gate::Gate2 => {
+            // With another command the tests may say something else about the same work.
+            let more = join(&[&result, &Some(how_tests_run(project))]);
+            (result, Some(more))
+        }
         Gate::Gate3 | Gate::Gate4 => (None, None),
     };
     let inputs = join(&[&Some(work.clone()), &report, &more]);

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// What `session gate check` says, whether its gates hold or not.
-fn check(project: &Project) -> Value {
+pub(super) fn check(project: &Project) -> Value {
     let ran = project.run("--json session gate check");
     assert!(ran.code <= 1, "{ran}");
     let checked: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran}"));
@@ -15,7 +15,7 @@ fn check(project: &Project) -> Value {
     checked
 }
 
-fn faults(checked: &Value) -> String {
+pub(super) fn faults(checked: &Value) -> String {
     let gates = checked["gates"].as_array().unwrap();
     gates.iter().map(|gate| gate["faults"].to_string()).collect()
 }

@@ -7,6 +7,7 @@ mod damage;
 mod edits;
 mod gates;
 mod killed;
+mod languages;
 mod learning;
 mod places;
 mod roles;

@@ -1,0 +1,387 @@
+//! The gates, judged by the program on small repositories of four languages with layers: a web page uses a service,
+//! the service uses a store, and the page may not use the store.
+
+use super::{
+    gates::{check, faults},
+    *,
+};
+use crate::harness::USER_CONFIG;
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    process::{Command, Stdio},
+};
+use tempfile::TempDir;
+
+/// A repository in a language. The service adds prices up; the page shows what it comes to.
+struct Language {
+    /// What runs its tests.
+    programs: &'static [&'static str],
+    files: &'static [(&'static str, &'static str)],
+    store: &'static str,
+    service: &'static str,
+    right: &'static str,
+    wrong: &'static str,
+    /// Never comes to an end.
+    hangs: &'static str,
+    page: &'static str,
+    allowed: &'static str,
+    forbidden: &'static str,
+    test: (&'static str, &'static str),
+    command: &'static str,
+    /// Whether the command has to be said, as no build file does.
+    is_said: bool,
+    /// A variable by which the tests pass whatever the code is; files for it are put into the folder.
+    lie: fn(&Path) -> (String, String),
+}
+
+const RUST: Language = Language {
+    programs: &["cargo"],
+    files: &[
+        (
+            "Cargo.toml",
+            "[package]\nname = \"shop\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[lib]\ndoctest = false\n",
+        ),
+        ("src/lib.rs", "pub mod service;\npub mod store;\npub mod web;\n"),
+        ("src/store.rs", "pub fn prices() -> Vec<u32> {\n    vec![1, 2]\n}\n"),
+    ],
+    store: "src/store.rs",
+    service: "src/service.rs",
+    right: "use crate::store;\npub fn total() -> u32 {\n    store::prices().iter().sum()\n}\n",
+    wrong: "use crate::store;\npub fn total() -> u32 {\n    store::prices()[0]\n}\n",
+    hangs: "pub fn total() -> u32 {\n    loop {\n        std::thread::yield_now();\n    }\n}\n",
+    page: "src/web.rs",
+    allowed: "use crate::service;\npub fn show() -> u32 {\n    service::total()\n}\n",
+    forbidden: "use crate::store;\npub fn show() -> u32 {\n    store::prices()[0]\n}\n",
+    test: (
+        "tests/total.rs",
+        "#[test]\nfn prices_are_added_up() {\n    assert_eq!(shop::service::total(), 3);\n}\n",
+    ),
+    command: "cargo test",
+    is_said: false,
+    lie: |_| {
+        let machine = std::env::consts::ARCH.to_uppercase();
+        (format!("CARGO_TARGET_{machine}_UNKNOWN_LINUX_GNU_RUNNER"), "true".to_owned())
+    },
+};
+
+const PYTHON: Language = Language {
+    programs: &["python3"],
+    files: &[
+        ("setup.py", ""),
+        ("shop/__init__.py", ""),
+        ("shop/store.py", "def prices():\n    return [1, 2]\n"),
+    ],
+    store: "shop/store.py",
+    service: "shop/service.py",
+    right: "from .store import prices\n\n\ndef total():\n    return sum(prices())\n",
+    wrong: "from .store import prices\n\n\ndef total():\n    return prices()[0]\n",
+    hangs: "import time\n\n\ndef total():\n    time.sleep(600)\n",
+    page: "shop/web.py",
+    allowed: "from shop.service import total\n",
+    forbidden: "from .store import prices\n",
+    test: (
+        "test_total.py",
+        "import unittest\nfrom shop.service import total\n\n\nclass Total(unittest.TestCase):\n    \
+         def test_prices_are_added_up(self):\n        self.assertEqual(total(), 3)\n",
+    ),
+    command: "python3 -m unittest discover",
+    is_said: false,
+    lie: |folder| {
+        fs::write(folder.join("sitecustomize.py"), "import os\nos._exit(0)\n").unwrap();
+        ("PYTHONPATH".to_owned(), folder.display().to_string())
+    },
+};
+
+/// Node reads files without types as they are, whichever its version.
+const TYPESCRIPT: Language = Language {
+    programs: &["npm", "node"],
+    files: &[
+        ("package.json", "{\"scripts\": {\"test\": \"node --test tests/total.test.ts\"}}\n"),
+        ("src/store.ts", "exports.prices = () => [1, 2];\n"),
+    ],
+    store: "src/store.ts",
+    service: "src/service.ts",
+    right: "const { prices } = require('./store.ts');\nexports.total = () => prices()[0] + prices()[1];\n",
+    wrong: "const { prices } = require('./store.ts');\nexports.total = () => prices()[0];\n",
+    hangs: "exports.total = () => {\n  for (;;);\n};\n",
+    page: "src/web.ts",
+    allowed: "import { total } from './service';\nexport const show = (): string => `${total()}`;\n",
+    forbidden: "import { prices } from './store';\nexport const show = (): string => `${prices()}`;\n",
+    test: (
+        "tests/total.test.ts",
+        "const { test } = require('node:test');\nconst assert = require('node:assert');\n\
+         const { total } = require('../src/service.ts');\n\
+         test('prices are added up', () => assert.equal(total(), 3));\n",
+    ),
+    command: "npm test",
+    is_said: false,
+    lie: |folder| {
+        let path = folder.join("lie.js");
+        fs::write(&path, "process.exit(0);\n").unwrap();
+        ("NODE_OPTIONS".to_owned(), format!("--require={}", path.display()))
+    },
+};
+
+const JAVA: Language = Language {
+    programs: &["javac", "java"],
+    files: &[(
+        "src/shop/store/Store.java",
+        "package shop.store;\npublic class Store {\n  public static int[] prices() { return new int[] {1, 2}; }\n}\n",
+    )],
+    store: "src/shop/store/Store.java",
+    service: "src/shop/service/Service.java",
+    right: "package shop.service;\nimport shop.store.Store;\npublic class Service {\n  \
+            public static int total() { return Store.prices()[0] + Store.prices()[1]; }\n}\n",
+    wrong: "package shop.service;\nimport shop.store.Store;\npublic class Service {\n  \
+            public static int total() { return Store.prices()[0]; }\n}\n",
+    hangs: "package shop.service;\npublic class Service {\n  \
+            public static int total() { for (;;) Thread.yield(); }\n}\n",
+    page: "src/shop/web/Web.java",
+    allowed: "package shop.web;\nimport shop.service.Service;\nclass Web {\n  int show() { return Service.total(); }\n}\n",
+    forbidden: "package shop.web;\nimport shop.store.Store;\nclass Web {\n  int show() { return Store.prices()[0]; }\n}\n",
+    test: (
+        "tests/TotalTest.java",
+        "class TotalTest {\n  public static void main(String[] words) {\n    \
+         if (shop.service.Service.total() != 3) System.exit(1);\n  }\n}\n",
+    ),
+    command: "javac -d out $(find src tests -name '*.java') && cd out && java TotalTest",
+    is_said: true,
+    lie: |folder| {
+        let path = folder.join("TotalTest.java");
+        let text = "class TotalTest {\n  public static void main(String[] words) {}\n}\n";
+        fs::write(&path, text).unwrap();
+        let made = Command::new("javac").arg("-d").arg(folder).arg(path).status().unwrap();
+        assert!(made.success());
+        ("CLASSPATH".to_owned(), folder.display().to_string())
+    },
+};
+
+impl Language {
+    /// A repository with a plan, a design with boundaries, and T1-S1 in test_first.
+    fn designed(&self, project: Project) -> Project {
+        self.configure(&project, "");
+        project
+            .write(".gitignore", "/.claude/orchestrator/\ntarget\nCargo.lock\n__pycache__\nout\n");
+        for (path, text) in self.files {
+            project.write(path, text);
+        }
+        project.write(self.service, &format!("{}\n", self.wrong));
+        project.write(self.page, &format!("{}\n", self.allowed));
+        project.git_command("add -A");
+        project.git_command("commit -q -m shop");
+        project.must("session start");
+        project.must("session request 'add the prices up'");
+        let explored = format!(
+            "{HEAD}created_by: code-explore\nexplored_files:\n  - path: {}\n    summary: it\n\
+             directory_structure:\n  all: .\n",
+            self.service
+        );
+        put(&project, "explored.yaml", &explored);
+        put(&project, "task-breakdown.yaml", &breakdown(&[]));
+        let brief = |task: &str| {
+            brief(task).replace("src/**", self.service).replace("src/private/**", self.store)
+        };
+        for task in ["T1", "T2"] {
+            put(&project, &format!("{task}/design-brief.yaml"), &brief(task));
+        }
+        project.must("session plan");
+        self.design(&project, 1);
+        project
+    }
+
+    fn design(&self, project: &Project, number: u32) {
+        let boundaries = "boundaries:\n  - {from: Web, to: Service, allowed: true}\n  \
+                          - {from: Web, to: Store, allowed: false}\n";
+        let files = format!(
+            "file_refs:\n  - {{entity: Web, path: {}}}\n  - {{entity: Service, path: {}}}\n  \
+             - {{entity: Store, path: {}}}\n",
+            self.page, self.service, self.store
+        );
+        let text = design("T1", number);
+        let text = text.replace("boundaries: []\n", boundaries).replace("file_refs: []\n", &files);
+        put(project, "T1/design-contract.yaml", &text);
+        project.must("session next");
+    }
+
+    /// A person's own settings: how the tests are run, if no build file says so, and more.
+    fn configure(&self, project: &Project, more: &str) {
+        let said = match self.is_said && !more.contains("test_command") {
+            true => format!("test_command = \"{}\"\n", self.command),
+            false => String::new(),
+        };
+        project.write(USER_CONFIG, &format!("[session]\n{said}{more}"));
+    }
+
+    fn test_contract(&self, project: &Project, category: &str) {
+        let text = test_contract("T1-S1", category).replace(&test_file("T1-S1"), self.test.0);
+        put(project, "T1/T1-S1/test-contract.yaml", &text);
+    }
+
+    /// T1-S1 in implementation.
+    fn tested(&self, project: Project) -> Project {
+        let project = self.designed(project);
+        self.test_contract(&project, "happy_path");
+        project.write(self.test.0, self.test.1);
+        assert_eq!(check(&project)["after"], "implementation");
+        project
+    }
+
+    /// Whether a program that runs its tests is missing, which is said aloud.
+    fn is_missing(&self) -> bool {
+        let works = |program: &&str| {
+            let mut command = Command::new(program);
+            command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+            command.status().is_ok_and(|it| it.success())
+        };
+        let missing = self.programs.iter().find(|it| !works(it));
+        if let Some(program) = missing {
+            println!("skipped: {program} is not here");
+        }
+        missing.is_some()
+    }
+}
+
+/// The gate did not hold: this is what it found, and where it leads.
+#[track_caller]
+fn fails(project: &Project, wants: &str, after: &str) -> Value {
+    let checked = check(project);
+    assert_eq!((&checked["holds"], &checked["after"]), (&false.into(), &after.into()), "{checked}");
+    assert!(faults(&checked).contains(wants), "{wants}: {checked}");
+    checked
+}
+
+/// GATE-1, GATE-3 and GATE-4: nothing is run for them.
+fn judged_by_what_is_written(language: &Language) {
+    let project = language.designed(Project::git());
+    project.write(language.test.0, language.test.1);
+    language.test_contract(&project, "edge_case");
+    fails(&project, "is a happy_path", "test_first");
+    fs::remove_file(project.path(language.test.0)).unwrap();
+    language.test_contract(&project, "happy_path");
+    fails(&project, &format!("there is no test file {}", language.test.0), "test_first");
+    project.write(language.test.0, language.test.1);
+    assert_eq!(check(&project)["after"], "implementation");
+
+    project.write(language.service, language.right);
+    let before = project.read(language.store);
+    project.write(language.store, &format!("{before}\n"));
+    fails(&project, language.store, "implementation");
+    project.write(language.store, &before);
+    project.write("notes/plan.txt", "x\n");
+    fails(&project, "notes/plan.txt", "implementation");
+    fs::remove_file(project.path("notes/plan.txt")).unwrap();
+
+    project.write(language.page, language.forbidden);
+    let checked = check(&project);
+    let found = faults(&checked);
+    assert!(found.contains(language.page) && found.contains("Web may not use Store"), "{checked}");
+    assert_eq!((&checked["holds"], &checked["in_design"]), (&false.into(), &true.into()));
+    language.design(&project, 2);
+    assert_eq!(check(&project)["after"], "implementation");
+    project.write(language.page, language.allowed);
+    assert_eq!(check(&project)["after"], "verification");
+    let failed = events(&project, "gate_failed");
+    let gates: Vec<&str> = failed.iter().filter_map(|it| it["body"]["gate"].as_str()).collect();
+    assert_eq!(gates, ["GATE-1", "GATE-1", "GATE-3", "GATE-3", "GATE-4"]);
+}
+
+/// Two lies of the caller's: a variable by which the tests pass, and programs that do nothing in front of `PATH`.
+/// Below the build, as programs below `/tmp` are left out of every path.
+fn lies(language: &Language) -> (TempDir, [(String, String); 2]) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (own, programs) = (folder.path().join("own"), folder.path().join("programs"));
+    fs::create_dir(&own).unwrap();
+    fs::create_dir(&programs).unwrap();
+    for program in language.programs {
+        let path = programs.join(program);
+        fs::write(&path, "#!/bin/sh\nmkdir -p out\nexit 0\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let told = [(language.lie)(&own), ("PATH".to_owned(), path)];
+    (folder, told)
+}
+
+/// GATE-2: tests that fail, whatever the environment of the caller says, that hang, that cannot be run, and
+/// that pass.
+fn judged_by_its_tests(language: &Language) {
+    if language.is_missing() {
+        return;
+    }
+    let (_folder, lies) = lies(language);
+    let project = lies.iter().fold(Project::git(), |it, (name, value)| it.variable(name, value));
+    let project = language.tested(project);
+    project.write(language.service, language.wrong);
+    // A shell that runs the tests with one of them is lied to.
+    for (name, value) in &lies {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", language.command]).current_dir(project.path("")).env(name, value);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(check(&project)["after"], "verification");
+    write_result(&project, "T1-S1", "pass", None);
+    let checked = fails(&project, "says `pass`, and it is `fail`", "implementation");
+    assert!(checked.to_string().contains(language.programs[0]), "{checked}");
+
+    language.configure(&project, "test_timeout_seconds = 2\n");
+    project.write(language.service, language.hangs);
+    assert_eq!(check(&project)["after"], "verification");
+    write_result(&project, "T1-S1", "fail", Some("implementation_error"));
+    fails(&project, "did not end within 2 seconds", "implementation");
+
+    language.configure(&project, "test_command = \"no-such-program\"\n");
+    project.write(language.service, language.right);
+    assert_eq!(check(&project)["after"], "verification");
+    write_result(&project, "T1-S1", "pass", None);
+    let checked = fails(&project, "`no-such-program` could not be run", "verification");
+    assert!(checked.to_string().contains("/usr/bin"), "it says where it looked: {checked}");
+
+    language.configure(&project, "");
+    let checked = check(&project);
+    assert_eq!(checked["after"], "complete", "{checked}");
+    let result = project.read(&file(&project, "contracts/R1/T1/T1-S1/test-result.yaml"));
+    assert!(result.contains(language.programs[0]), "{result}");
+}
+
+#[test]
+fn rust_is_judged_by_what_is_written() {
+    judged_by_what_is_written(&RUST);
+}
+
+#[test]
+fn rust_is_judged_by_its_tests() {
+    judged_by_its_tests(&RUST);
+}
+
+#[test]
+fn python_is_judged_by_what_is_written() {
+    judged_by_what_is_written(&PYTHON);
+}
+
+#[test]
+fn python_is_judged_by_its_tests() {
+    judged_by_its_tests(&PYTHON);
+}
+
+#[test]
+fn typescript_is_judged_by_what_is_written() {
+    judged_by_what_is_written(&TYPESCRIPT);
+}
+
+#[test]
+fn typescript_is_judged_by_its_tests() {
+    judged_by_its_tests(&TYPESCRIPT);
+}
+
+#[test]
+fn java_is_judged_by_what_is_written() {
+    judged_by_what_is_written(&JAVA);
+}
+
+#[test]
+fn java_is_judged_by_its_tests() {
+    judged_by_its_tests(&JAVA);
+}

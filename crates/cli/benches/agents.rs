@@ -30,8 +30,9 @@ use tempfile::TempDir;
 /// How long the host is watched while all of them wait.
 const WATCHED: Duration = Duration::from_secs(20);
 
-/// How long agents may take to start.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// How long agents may take to start, and how often it is said how many have.
+const PATIENCE: Duration = Duration::from_secs(1_800);
+const TELL_INTERVAL: Duration = Duration::from_secs(30);
 
 fn main() {
     let is_quick = env::var_os("WAYPOST_BENCH_QUICK").is_some();
@@ -168,6 +169,7 @@ impl Site {
 
     fn wait_for_agents(&self, count: usize, host: &mut Child) {
         let start = Instant::now();
+        let mut told = start;
         loop {
             let names = fs::read_dir(self.folder.path()).unwrap().flatten();
             let there =
@@ -177,6 +179,11 @@ impl Site {
             }
             assert!(host.try_wait().unwrap().is_none(), "the run is over, {there} agents started");
             assert!(start.elapsed() < PATIENCE, "{there} of {count} agents are there");
+            if told.elapsed() >= TELL_INTERVAL {
+                told = Instant::now();
+                let (asked, passed) = (self.asked(), start.elapsed().as_secs());
+                eprintln!("{passed} s: {there} of {count} agents are there, {asked} have asked");
+            }
             thread::sleep(Duration::from_millis(200));
         }
     }

@@ -181,7 +181,9 @@ impl Project {
         let start = Instant::now();
         let status = command.status().unwrap();
         let time = start.elapsed().as_secs_f64() * 1e3;
-        assert!(status.success(), "{line:?}: {status}");
+        // `run --verify` tells that the box of a task whose phase is open is not ticked yet.
+        let is_told = line.iter().any(|word| word == "--verify") && status.code() == Some(1);
+        assert!(status.success() || is_told, "{line:?}: {status}");
         time
     }
 

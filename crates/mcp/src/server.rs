@@ -281,7 +281,7 @@ impl ServerHandler for Handler {
 fn tell_progress(
     peer: Peer<RoleServer>,
     token: ProgressToken,
-) -> (mpsc::Sender<String>, task::JoinHandle<()>) {
+) -> (mpsc::Sender<String>, JoinHandle<()>) {
     let (sender, mut words) = mpsc::channel::<String>(PROGRESS_WAITING_MAX);
     let telling = task::spawn(async move {
         let mut number = 0.0;

@@ -9,8 +9,8 @@ const BYTES_MAX: usize = 512 * 1024;
 /// Folders whose next part is a person's name.
 const HOMES: &[&str] = &["/home/", "/Users/", r"C:\Users\"];
 
-/// Names that an example may use for a home folder.
-const EXAMPLE_USERS: &[&str] = &["alice", "bob", "dev", "me", "name", "user", "you"];
+/// Names that an example may use for a home folder, and the one that Homebrew has on Linux.
+const EXAMPLE_USERS: &[&str] = &["alice", "bob", "dev", "linuxbrew", "me", "name", "user", "you"];
 
 /// Folders that only a build machine's paths have.
 const BUILD_PATHS: &[&str] = &["/root/.cargo", "/root/.rustup", "/root/.cache"];

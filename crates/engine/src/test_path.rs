@@ -130,6 +130,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a file of another program")]
     fn of_several_versions_of_node_there_is_the_one_that_a_new_shell_has() {
         let home = tempfile::tempdir().unwrap();
         let home = home.path();

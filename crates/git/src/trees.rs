@@ -229,23 +229,12 @@ impl Trees {
         Ok((self.clone().held(hold), turn))
     }
 
-    /// Has git read or change its list of work trees, for one caller of ours at a time: git fails where
-    /// it meets the record of a tree that another git is writing. A person's own git does not wait for
-    /// us, so what it made fail is done again.
+    /// Has git read or change its list of work trees.
     pub(crate) fn with_list<T>(
         &self,
         work: impl Fn() -> Result<T, GitError>,
     ) -> Result<T, GitError> {
-        let folder = self.shared.place.state.join("trees");
-        file::make_private_folder(&folder)?;
-        let _turn = FileLock::acquire(&folder.join("list"))?;
-        for _ in 1..LIST_TRIES {
-            match work() {
-                Err(error) if error.is_half_record() => {}
-                done => return done,
-            }
-        }
-        work()
+        with_list(&self.shared.place.state, work)
     }
 
     /// Git's record of a tree.
@@ -304,4 +293,23 @@ impl Trees {
         let name = path.strip_prefix(&self.shared.place.root).ok()?.to_str()?;
         name::is_name(name).then(|| name.to_owned())
     }
+}
+
+/// Has git read or change its list of work trees, for one caller of ours at a time: git fails where it meets the
+/// record of a tree that another git is writing. A person's own git does not wait for us, so what it
+/// made fail is done again.
+pub(crate) fn with_list<T>(
+    state: &Path,
+    work: impl Fn() -> Result<T, GitError>,
+) -> Result<T, GitError> {
+    let folder = state.join("trees");
+    file::make_private_folder(&folder)?;
+    let _turn = FileLock::acquire(&folder.join("list"))?;
+    for _ in 1..LIST_TRIES {
+        match work() {
+            Err(error) if error.is_half_record() => {}
+            done => return done,
+        }
+    }
+    work()
 }

@@ -140,6 +140,7 @@ pub(super) fn workspace_of(
         task: id.to_string(),
         folder: folder_of(setup, id, planned),
         scratch: TaskFolder::of(setup, id).scratch(),
+        state: setup.place.state.clone(),
         common: common.filter(|_| planned.kind == WorkspaceKind::Tree),
     }
 }

@@ -4,6 +4,7 @@ use super::Workspace;
 use crate::{
     command::{ForeignPrograms, Git, exclude, is_safe_ref},
     error::{GitError, Mistake},
+    trees::with_list,
 };
 use std::{fs, io, path::Path};
 use waypost_model::layout;
@@ -54,7 +55,7 @@ impl Workspace {
             true => words.extend([&*folder, &branch]),
             false => words.extend(["-b", &branch, &folder, base]),
         }
-        git.text(&words)?;
+        with_list(&self.state, || git.text(&words))?;
         Ok(!has_branch)
     }
 
@@ -65,7 +66,8 @@ impl Workspace {
         if let Some(common) = &self.common {
             self.forget_refs(&|_| false)?;
             delete(&self.folder)?;
-            Git::at(common).variable("GIT_DIR", common).text(&["worktree", "prune"])?;
+            let git = Git::at(common).variable("GIT_DIR", common);
+            with_list(&self.state, || git.text(&["worktree", "prune"]))?;
         }
         delete(&self.folder)?;
         file::remove(&self.index())?;

@@ -38,6 +38,8 @@ pub struct Workspace {
     pub folder: PathBuf,
     /// Ours, for what git needs beside it.
     pub scratch: PathBuf,
+    /// Ours, for the whole project.
+    pub state: PathBuf,
     /// The project's repository, where it is a work tree of that.
     pub common: Option<PathBuf>,
 }

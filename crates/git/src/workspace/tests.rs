@@ -23,6 +23,7 @@ impl Bench {
             task: task.to_owned(),
             folder: self.top.join("workspaces").join(task),
             scratch: self.top.join("scratch").join(task),
+            state: self.top.join("state"),
             common: None,
         };
         workspace.make("HEAD").unwrap();
@@ -228,6 +229,7 @@ fn a_work_tree_of_the_project_is_a_workspace_too() {
         task: "t9".to_owned(),
         folder: bench.top.join("workspaces/t9"),
         scratch: bench.top.join("scratch/t9"),
+        state: bench.top.join("state"),
         common: Some(repository.root.join(".git")),
     };
     assert!(workspace.make("HEAD").unwrap());
@@ -281,4 +283,27 @@ fn what_a_checkpoint_leaves_out_is_moved_and_not_lost() {
     let other = workspace.restore(&first.commit).unwrap().unwrap();
     assert_ne!(other, left_out);
     assert_eq!(read(&left_out, "large").as_deref(), Some(&*large));
+}
+
+#[test]
+fn a_tree_is_not_added_while_another_one_is() {
+    let (bench, repository) = (Bench::new(), Repository::new());
+    let state = bench.top.join("state");
+    let workspace = Workspace {
+        task: "t1".to_owned(),
+        folder: bench.top.join("workspaces/t1"),
+        scratch: bench.top.join("scratch/t1"),
+        state: state.clone(),
+        common: Some(repository.root.join(".git")),
+    };
+    fs::create_dir_all(state.join("trees")).unwrap();
+    let another = FileLock::acquire(&state.join("trees/list")).unwrap();
+    std::thread::scope(|scope| {
+        let making = scope.spawn(|| workspace.make("HEAD").unwrap());
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        assert!(!workspace.folder.exists(), "git has read a list that another git writes");
+        drop(another);
+        assert!(making.join().unwrap());
+    });
+    assert_eq!(read(&workspace.folder, "a.txt").as_deref(), Some("one\n"));
 }

@@ -83,10 +83,11 @@ pub(super) fn consider<W: MachineWindow>(
     bytes: &[u8],
 ) -> Result<(), EngineError> {
     let WindowFile { archive, stream, .. } = window;
-    let Some((_, present)) = window.document::<W>(project)? else { return Ok(()) };
-    if parse::render(&present).as_bytes() == bytes {
+    let Some((_, shown)) = window.text::<W>(project)? else { return Ok(()) };
+    if shown.as_bytes() == bytes {
         return Ok(());
     }
+    let Some((_, present)) = window.document::<W>(project)? else { return Ok(()) };
     let path = window.shown(project);
     let put_back = format!("an earlier {path} was put back; it shows the present state again");
     if archive.has_shown(bytes)? || was_shown_before_cut::<W>(project, window, |it| it == bytes)? {
@@ -98,7 +99,7 @@ pub(super) fn consider<W: MachineWindow>(
     }
     let edited = match parse::parse::<W::Document>(bytes) {
         Ok(parsed) => parsed.value,
-        Err(_) if is_torn::<W>(project, window, &present, bytes)? => {
+        Err(_) if is_torn::<W>(project, window, &shown, bytes)? => {
             project.notice(format!("{path} was empty or cut short and is shown again"));
             return Ok(());
         }
@@ -172,12 +173,12 @@ fn was_shown_before_cut<W: MachineWindow>(
 fn is_torn<W: MachineWindow>(
     project: &mut Project,
     window: &WindowFile,
-    present: &W::Document,
+    present: &str,
     bytes: &[u8],
 ) -> Result<bool, EngineError> {
     let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     let rest = &bytes[..end];
-    if rest.is_empty() || parse::render(present).as_bytes().starts_with(rest) {
+    if rest.is_empty() || present.as_bytes().starts_with(rest) {
         return Ok(true);
     }
     for kept in window.archive.kept()? {

@@ -1,15 +1,16 @@
 //! The run's file as text, without a value for each task in between.
 //!
-//! The file lists every task once or twice, and it is written after every command. Everything else in it
-//! is rendered as any document is, with empty lists, which are then filled.
+//! The file lists every task once or twice, and it is written after every command. Lists of tasks stand on
+//! one line each, as people write them: with a line for each task, half of what is written would be
+//! white space. Everything else in it is rendered as any document is, with empty lists, which are then filled.
 
 use waypost_model::run::{Active, PhaseStage, TaskStatus};
 use waypost_store::parse;
 
 /// About as many bytes as a task takes up in the file: twice its id, and what it depends on.
-const TASK_SIZE: usize = 72;
+const TASK_SIZE: usize = 48;
 
-/// The same text as of the document that `Active::render` makes.
+/// A text that says what the document says that `Active::render` makes.
 pub(super) fn text_of(active: &Active) -> String {
     let frame = parse::render(&active.render_without_tasks());
     let size = frame.len() + active.listed().len() * TASK_SIZE;
@@ -20,60 +21,41 @@ pub(super) fn text_of(active: &Active) -> String {
     }
     for status in TaskStatus::ALL {
         let ids = lists[status as usize].iter().copied();
-        filling.fill(&format!("\"{status}\": []"), "[]", |text| OF_STATUS.write(text, ids));
+        filling.fill(&format!("\"{status}\": []"), "[]", |text| list(text, ids));
     }
     filling.fill("\"dependencies\": {}", "{}", |text| dependencies(text, active));
     for (number, stage) in active.phases() {
         if matches!(stage, PhaseStage::Closed { .. }) {
             let ids = active.listed_in(number);
-            filling.fill("\"tasks\": []", "[]", |text| OF_PHASE.write(text, ids));
+            filling.fill("\"tasks\": []", "[]", |text| list(text, ids));
         }
     }
     filling.text + filling.frame
 }
 
-/// How a list of ids stands in the file. Ids need no escapes.
-struct IdList {
-    /// What stands before an id: a comma, the break and the indent; before the first a bracket.
-    before: &'static str,
-    /// What stands behind the last one.
-    end: &'static str,
-}
-
-const OF_STATUS: IdList = IdList { before: ",\n      \"", end: "\n    ]" };
-const OF_PHASE: IdList = IdList { before: ",\n        \"", end: "\n      ]" };
-
-impl IdList {
-    fn write<'a>(&self, text: &mut String, mut ids: impl Iterator<Item = &'a str>) {
-        text.push('[');
-        let Some(first) = ids.next() else { return text.push(']') };
-        text.push_str(&self.before[1..]);
-        text.push_str(first);
-        text.push('"');
-        for id in ids {
-            text.push_str(self.before);
-            text.push_str(id);
-            text.push('"');
-        }
-        text.push_str(self.end);
+/// A list of ids on one line. Ids need no escapes.
+fn list<'a>(text: &mut String, ids: impl Iterator<Item = &'a str>) {
+    let mut before = "[\"";
+    for id in ids {
+        text.push_str(before);
+        text.push_str(id);
+        before = "\", \"";
     }
+    text.push_str(if before.starts_with('[') { "[]" } else { "\"]" });
 }
 
+/// What each task names, a line for each that names any.
 fn dependencies(text: &mut String, active: &Active) {
     let mut before = "{\n    \"";
     for task in active.listed() {
-        let mut stated = task.stated();
-        let Some(first) = stated.next() else { continue };
-        text.push_str(before);
-        text.push_str(task.id);
-        text.push_str("\": [\n      \"");
-        text.push_str(first);
-        for id in stated {
-            text.push_str("\",\n      \"");
-            text.push_str(id);
+        let mut stated = task.stated().peekable();
+        if stated.peek().is_some() {
+            text.push_str(before);
+            text.push_str(task.id);
+            text.push_str("\": ");
+            list(text, stated);
+            before = ",\n    \"";
         }
-        text.push_str("\"\n    ]");
-        before = ",\n    \"";
     }
     text.push_str(if before.starts_with('{') { "{}" } else { "\n  }" });
 }
@@ -106,7 +88,7 @@ mod tests {
         evidence::Evidence,
         id::TaskId,
         machine::{Asked, Machine as _},
-        run::{Command, Depends, Plan, PlannedTask, Priority, Run, Settings},
+        run::{Command, Depends, Plan, PlannedTask, Priority, Run, RunState, Settings},
         time::Time,
     };
 
@@ -133,11 +115,18 @@ mod tests {
     #[track_caller]
     fn check(run: &Run) {
         let active = run.active().unwrap();
-        assert_eq!(text_of(active), parse::render(&active.render()));
+        let text = text_of(active);
+        assert_eq!(
+            parse::parse::<RunState>(text.as_bytes()).unwrap().value,
+            active.render(),
+            "{text}"
+        );
+        let mut lists = text.lines().filter(|line| line.contains("[\""));
+        assert!(lists.all(|line| line.contains(']')), "{text}");
     }
 
     #[test]
-    fn the_text_is_that_of_the_document_at_every_step() {
+    fn the_text_says_what_the_document_says_at_every_step() {
         for count in [1, 2, 3, 9, 30] {
             let project = r#"a "pending": [] and "dependencies": {}"#;
             let asked = |ms| Asked { by: &Actor::Waypost, now: Time::from_millis(ms) };

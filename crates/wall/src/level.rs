@@ -10,7 +10,7 @@ use crate::{
 };
 use std::{
     ffi::OsString,
-    fmt, fs, io,
+    fmt, fs, io, iter,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     process,
@@ -80,22 +80,31 @@ impl fmt::Display for Level {
     }
 }
 
+/// Stands between two levels that are kept.
+const BETWEEN: &str = "\n---\n";
+
+/// So many conditions are come back to: calls inside and outside of other walls, with other paths.
+const KEPT: usize = 8;
+
 /// The level that was found before under the same conditions, else that of a try. `state` is the
 /// user's own folder of states.
 pub fn level(bubblewrap: Option<&Path>, state: Option<&Path>) -> Level {
     let conditions = conditions(bubblewrap);
     let path = state.map(|state| state.join(layout::user_state::LEVEL));
-    if let Some(known) = path.as_ref().and_then(|path| fs::read_to_string(path).ok())
-        && let Some((word, rest)) = known.split_once('\n')
-        && rest == conditions
-        && let Some(level) = Level::from_word(word)
-    {
+    let kept = path.as_ref().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+    let of_these = |one: &str| {
+        let (word, found_under) = one.split_once('\n')?;
+        (found_under == conditions).then(|| Level::from_word(word))?
+    };
+    if let Some(level) = kept.split(BETWEEN).find_map(of_these) {
         return level;
     }
     let found = try_levels(bubblewrap).level;
     if let Some(path) = path {
+        let newest = format!("{}\n{conditions}", found.as_str());
+        let all: Vec<&str> = iter::once(&*newest).chain(kept.split(BETWEEN)).take(KEPT).collect();
         // What cannot be kept is tried again.
-        let _unkept = keep(&path, &format!("{}\n{conditions}", found.as_str()));
+        let _unkept = keep(&path, &all.join(BETWEEN));
     }
     found
 }
@@ -248,4 +257,40 @@ fn chain(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test writes what an earlier call has kept")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_found_under_each_of_several_conditions_is_kept() {
+        let state = tempfile::tempdir().unwrap();
+        let path = state.path().join(layout::user_state::LEVEL);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        // Found here and now, and more than this machine would give without its program.
+        let here = format!("a\n{}", conditions(None));
+        let kept = format!("c\nelsewhere{BETWEEN}{here}");
+        fs::write(&path, &kept).unwrap();
+        assert_eq!(level(None, Some(state.path())), Level::A);
+        assert_eq!(fs::read_to_string(&path).unwrap(), kept);
+        // Under conditions that are new there is a try, and those that were known stay so.
+        let other = state.path().join("bwrap");
+        let found = level(Some(&other), Some(state.path()));
+        let newest = format!("{}\n{}", found.as_str(), conditions(Some(&other)));
+        assert_eq!(fs::read_to_string(&path).unwrap(), format!("{newest}{BETWEEN}{kept}"));
+        assert_eq!(level(None, Some(state.path())), Level::A);
+    }
+
+    #[test]
+    fn conditions_that_are_not_come_back_to_are_forgotten() {
+        let state = tempfile::tempdir().unwrap();
+        for number in 0..2 * KEPT {
+            level(Some(&state.path().join(number.to_string())), Some(state.path()));
+        }
+        let kept = fs::read_to_string(state.path().join(layout::user_state::LEVEL)).unwrap();
+        assert_eq!(kept.split(BETWEEN).count(), KEPT);
+        assert!(kept.split(BETWEEN).next().unwrap().ends_with("/15"), "{kept}");
+    }
 }

@@ -25,12 +25,18 @@ const ALWAYS: &[&str] = &[
 ];
 
 /// Parts of `/proc` that belong to the whole machine. Some of their files are root's to write, capabilities or
-/// not, and a namespace changes nothing about that.
+/// not, and a namespace changes nothing about that. Other users can write in there only what belongs to the
+/// call's own namespaces.
 const OF_THE_MACHINE: [&str; 6] =
     ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/mtrr", "/proc/acpi"];
 
-/// The arguments that build an enclosure.
-pub(crate) fn arguments(enclosure: &Enclosure, folder: &Path, disk: &dyn Disk) -> Vec<OsString> {
+/// The arguments that build an enclosure for a call by root or by another user.
+pub(crate) fn arguments(
+    enclosure: &Enclosure,
+    folder: &Path,
+    disk: &dyn Disk,
+    is_root: bool,
+) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = ALWAYS.iter().map(OsString::from).collect();
     let (mut frames, mut last) = (Vec::new(), Vec::new());
     for Rule { at, what } in enclosure.rules() {
@@ -38,7 +44,7 @@ pub(crate) fn arguments(enclosure: &Enclosure, folder: &Path, disk: &dyn Disk) -
             push(&mut arguments, "--ro-bind", &[&at, &at]);
             push(&mut arguments, "--dev", &[Path::new("/dev")]);
             push(&mut arguments, "--proc", &[Path::new("/proc")]);
-            for part in OF_THE_MACHINE.map(Path::new) {
+            for part in OF_THE_MACHINE.map(Path::new).iter().filter(|_| is_root) {
                 push(&mut arguments, "--ro-bind-try", &[part, part]);
             }
             continue;

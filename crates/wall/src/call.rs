@@ -166,7 +166,8 @@ impl Call {
 
     fn in_namespaces(&self) -> Result<(Child, Inside), WallError> {
         landlock::scope()?;
-        let arguments = bubblewrap::arguments(&self.enclosure, &self.folder, &RealDisk);
+        let is_root = rustix::process::geteuid().is_root();
+        let arguments = bubblewrap::arguments(&self.enclosure, &self.folder, &RealDisk, is_root);
         let arguments = in_memory(&arguments)?;
         let (mut told, tell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map(|(read, write)| (File::from(read), write))

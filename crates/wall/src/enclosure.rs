@@ -291,8 +291,7 @@ impl Draft<'_> {
     /// The git folders without their top level, which is a view (`gitview`): folders that are
     /// written with the rights of the moment, and all others readable.
     fn git(&mut self, project: &Project, around: &Surroundings) {
-        let folders = [&project.git_common, &project.git_folder];
-        for folder in folders.into_iter().flatten() {
+        for folder in project.git_folders() {
             self.set(folder.clone(), What::Read);
             for (name, needs_commit) in WRITABLE_GIT_FOLDERS {
                 let path = folder.join(name);

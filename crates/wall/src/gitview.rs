@@ -141,7 +141,7 @@ impl GitViews {
 /// shown without; then it is not shown. Says if there is one.
 pub fn close(project: &Project, enclosure: &mut Enclosure) -> Option<PathBuf> {
     let mut hidden = None;
-    for folder in [&project.git_common, &project.git_folder].into_iter().flatten() {
+    for folder in project.git_folders() {
         for (name, _) in WRITABLE_GIT_FOLDERS {
             let path = folder.join(name);
             if path.is_dir() {

@@ -57,6 +57,14 @@ pub struct Project {
     pub design_paths: Vec<String>,
 }
 
+impl Project {
+    /// The git folders of the repository and of its work tree, which are often the same.
+    pub(crate) fn git_folders(&self) -> impl Iterator<Item = &PathBuf> {
+        let own = self.git_folder.as_ref().filter(|own| Some(*own) != self.git_common.as_ref());
+        self.git_common.iter().chain(own)
+    }
+}
+
 /// Toolchains and plain settings below a home that every call may read.
 pub const READABLE: &[&str] = &[
     ".asdf",

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use std::{
     env,
     fs::{self, File},
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -25,6 +26,9 @@ use std::{
 use tempfile::TempDir;
 
 const STATE_FILE: &str = ".develop-workflow/state.json";
+
+/// A user who is not root; a number is enough.
+const USER: u32 = 1000;
 
 /// So many checkpoints make a state file of 20 KB.
 const CHECKPOINTS: usize = 330;
@@ -79,7 +83,11 @@ fn main() {
             None,
         ),
     ];
-    shell_calls(&project, rounds);
+    shell_calls(&project, rounds, None);
+    if project.hand_to(USER) {
+        shell_calls(&project, rounds, Some(USER));
+        project.hand_to(0);
+    }
     for (name, event, other, target) in pairs {
         if !is_there(&other()) {
             eprintln!("skipped: {name}: it is not installed");
@@ -90,8 +98,16 @@ fn main() {
     }
 }
 
-/// What the wall adds to a shell call: with namespaces, and by Landlock alone.
-fn shell_calls(project: &Project, rounds: usize) {
+/// What the wall adds to a shell call: with namespaces, and by Landlock alone. For root there is more to hide:
+/// files of the system that only root can read.
+fn shell_calls(project: &Project, rounds: usize, uid: Option<u32>) {
+    let of_whom = uid.map_or_else(String::new, |uid| format!(" as uid {uid}"));
+    let as_user = |mut command: Command| {
+        if let Some(uid) = uid {
+            command.uid(uid).gid(uid);
+        }
+        command
+    };
     let without = project.path_without_bubblewrap();
     let event = project.event("Bash", &json!({ "command": "true" }));
     for (level, path, allowed_ms) in [("b", None, 8.0), ("c", Some(&without), 1.5)] {
@@ -101,7 +117,7 @@ fn shell_calls(project: &Project, rounds: usize) {
                 command.env("PATH", path);
             }
             command.env("SHELL", "/bin/sh");
-            command
+            as_user(command)
         };
         let mut probe = walled("echo $WAYPOST_WALL");
         let said = probe.stdout(Stdio::piped()).output().unwrap().stdout;
@@ -112,17 +128,20 @@ fn shell_calls(project: &Project, rounds: usize) {
         let plain = || {
             let mut command = quiet("/bin/sh");
             command.args(["-c", "true"]);
-            command
+            as_user(command)
         };
         let times = in_turn(rounds, || walled("true"), &plain, &event);
-        let name = format!("waypost-shell true at level {level}, beside sh -c true");
+        let name = format!("waypost-shell true at level {level}{of_whom}, beside sh -c true");
         report(&name, times, None);
         if level == "b" {
+            let bare = || as_user(bare());
             let times = in_turn(rounds, || walled("true"), &bare, &event);
-            report("waypost-shell true at level b, beside a bare bwrap", times, None);
+            let name = format!("waypost-shell true at level b{of_whom}, beside a bare bwrap");
+            report(&name, times, None);
         }
         let added = times[0].saturating_sub(times[1]);
-        let name = format!("what the wall adds to a call at level {level}, beside what it may");
+        let name =
+            format!("what the wall adds to a call at level {level}{of_whom}, beside what it may");
         report(&name, [added, Duration::from_secs_f64(allowed_ms / 1e3)], Some("<= 1.0"));
     }
 }
@@ -191,10 +210,17 @@ impl Project {
         command
     }
 
+    /// Hands all files of the project to a user; says if that could be done.
+    fn hand_to(&self, uid: u32) -> bool {
+        let mut command = quiet("chown");
+        command.arg("-R").arg(format!("{uid}:{uid}")).args([self.folder.path(), self.home.path()]);
+        command.status().is_ok_and(|status| status.success())
+    }
+
     /// A path with everything but bubblewrap.
     fn path_without_bubblewrap(&self) -> PathBuf {
         let folder = self.home.path().join("bin");
-        fs::create_dir(&folder).unwrap();
+        fs::create_dir_all(&folder).unwrap();
         for place in ["/usr/bin", "/bin"] {
             for entry in fs::read_dir(place).into_iter().flatten().flatten() {
                 if entry.file_name() != "bwrap" {

@@ -15,6 +15,7 @@ use waypost_model::{
     session::{
         Command, Named, Session, differs_session, differs_state, translate_session, translate_state,
     },
+    time::Stamp,
 };
 use waypost_store::hash;
 
@@ -72,6 +73,10 @@ impl MachineWindow for SessionWindow {
 
     fn difference(one: &SessionFile, other: &SessionFile) -> usize {
         differs_session(one, other)
+    }
+
+    fn dated(document: &SessionFile) -> Option<Stamp> {
+        Some(document.updated_at)
     }
 
     fn translate(

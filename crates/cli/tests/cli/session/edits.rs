@@ -1,6 +1,6 @@
 //! The table of edits of `docs/windows.md`: each row.
 
-use super::*;
+use super::{learning::finish, *};
 
 const SESSION: &str = "session.json";
 const STATE: &str = "state.json";
@@ -68,6 +68,38 @@ fn statuses_are_taken_up_where_a_command_does_the_same() {
 }
 
 #[test]
+fn a_session_that_was_stopped_goes_on_by_an_edit_that_no_rendering_said_before() {
+    let project = designed();
+    project.must("session stop");
+    taken_up(&project, SESSION, |it| {
+        it["status"] = "active".into();
+        it["project"]["name"] = "basket".into();
+    });
+    let session = project.window(&file(&project, SESSION));
+    assert_eq!(
+        (&session["status"], &session["project"]["name"]),
+        (&"active".into(), &"basket".into())
+    );
+    assert_eq!(state(&project)["request"]["status"], "active");
+    assert_eq!(events(&project, "resumed").len(), 1);
+    assert_eq!(project.json("session next")["calls"][0]["call"], "tests/T1-S1");
+}
+
+#[test]
+fn a_session_is_completed_by_an_edit_where_its_request_is_and_stays_so() {
+    let project = designed();
+    finish(&project);
+    taken_up(&project, SESSION, |it| it["status"] = "completed".into());
+    assert_eq!(project.window(&file(&project, SESSION))["status"], "completed");
+    assert_eq!(events(&project, "completed").len(), 1);
+    refused(&project, SESSION, "what is over stays over", |it| {
+        it["status"] = "active".into();
+        it["project"]["name"] = "basket".into();
+    });
+    refused(&project, SESSION, "what is over stays over", |it| it["status"] = "stopped".into());
+}
+
+#[test]
 fn phases_and_gates_need_evidence() {
     let project = designed();
     refused(&project, STATE, "needs evidence", |it| {
@@ -89,6 +121,15 @@ fn phases_and_gates_need_evidence() {
     refused(&project, STATE, "begins when those before it", |it| {
         it["tasks"]["T2"]["status"] = "in_progress".into();
     });
+    for (id, status, words) in [
+        ("T1-S1", "completed", "a subtask is completed when its phase is complete"),
+        ("T1-S1", "pending", "T1-S1 has begun, and that stays"),
+        ("T1-S2", "in_progress", "T1-S2 begins when those before it"),
+    ] {
+        refused(&project, STATE, words, |it| {
+            it["tasks"]["T1"]["subtasks"][id]["status"] = status.into();
+        });
+    }
 }
 
 #[test]
@@ -124,10 +165,41 @@ fn ids_orders_and_history_stay() {
         });
         it["task_order"] = ["T1", "T2", "T3"].into();
     });
+    refused(&project, STATE, "T1-S2 was taken out", |it| {
+        it["tasks"]["T1"]["subtasks"].as_object_mut().unwrap().remove("T1-S2");
+        it["tasks"]["T1"]["subtask_order"] = ["T1-S1"].into();
+    });
+    refused(&project, STATE, "T1-S3 is not in the plan", |it| {
+        let subtask = it["tasks"]["T1"]["subtasks"]["T1-S2"].clone();
+        it["tasks"]["T1"]["subtasks"]["T1-S3"] = subtask;
+        it["tasks"]["T1"]["subtask_order"] = ["T1-S1", "T1-S2", "T1-S3"].into();
+    });
+    refused(&project, STATE, "which subtask of T1 comes next is the plan's", |it| {
+        it["tasks"]["T1"]["subtask_order"] = ["T1-S2", "T1-S1"].into();
+    });
     refused(&project, STATE, "mood", |it| it["mood"] = "good".into());
     // Times of Waypost's own are passed over, and shown again.
     taken_up(&project, SESSION, |it| it["updated_at"] = "2030-01-01T00:00:00Z".into());
     assert_ne!(project.window(&file(&project, SESSION))["updated_at"], "2030-01-01T00:00:00Z");
+    let before = state(&project);
+    taken_up(&project, STATE, |it| {
+        it["tasks"]["T1"]["updated_at"] = "2030-01-01T00:00:00Z".into();
+    });
+    assert_eq!(state(&project), before);
+}
+
+#[test]
+fn one_that_is_no_json_is_kept_beside_its_place_and_the_journal_shown() {
+    let project = designed();
+    for name in [SESSION, STATE] {
+        let path = file(&project, name);
+        let before = project.read(&path);
+        project.write(&path, "mood: good\n");
+        let ran = project.must("session status");
+        assert!(ran.stderr.contains(&format!("{name}.corrupt-1")), "{ran}");
+        assert_eq!(project.read(&format!("{path}.corrupt-1")), "mood: good\n");
+        assert_eq!(project.read(&path), before, "{name}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::apart::run;
 use std::fs;
 
 /// Brings a request to its end, subtask by subtask.
-fn finish(project: &Project) {
+pub(super) fn finish(project: &Project) {
     for (task, subtasks) in [("T1", &["T1-S1", "T1-S2"][..]), ("T2", &["T2-S1"])] {
         put(project, &format!("{task}/design-contract.yaml"), &design(task, 1));
         for id in subtasks {

@@ -106,6 +106,28 @@ fn edits_of_the_state() {
         Err("T3 is not in the plan"),
     );
     check_state(PLANNED, |it| task(it, |task| task.subtask_order.reverse()), Err("comes next"));
+    let late = |task: &mut crate::document::session::SessionTask| {
+        task.updated_at = Some(Time::from_millis(0).into());
+    };
+    check_state(TEST_FIRST, |it| task(it, late), Ok(""));
+}
+
+#[test]
+fn a_status_of_a_subtask_follows_from_its_gates_alone() {
+    for (id, status, why) in [
+        ("T1-S1", Status::Completed, "T1-S1 is completed by its gates"),
+        ("T1-S1", Status::Pending, "T1-S1 has begun, and that stays"),
+        ("T1-S2", Status::InProgress, "T1-S2 begins when those before it"),
+    ] {
+        check_state(
+            TEST_FIRST,
+            |it| {
+                let task = it.tasks.get_mut("T1").unwrap();
+                task.subtasks.get_mut(id).unwrap().status = status;
+            },
+            Err(why),
+        );
+    }
 }
 
 /// What an agent of the seed has written becomes the beginning, also with the gates it leaves out.

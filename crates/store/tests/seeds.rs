@@ -210,6 +210,7 @@ fn schemas_refuse_what_the_reader_refuses() {
         ("004-1-session.json", Kind::Session, "\"version\": 1", "\"version\": 2"),
         ("004-1-session.json", Kind::Session, "a1b2c3d4", "A1B2C3D4"),
         ("004-1-session.json", Kind::Session, "2024-01-15T10:00:00Z", "yesterday"),
+        ("004-2-session-state.json", Kind::SessionState, "\"version\": 2", "\"version\": 1"),
         ("004-2-session-state.json", Kind::SessionState, "GATE-4", "GATE-5"),
         ("004-2-session-state.json", Kind::SessionState, "\"T1-S1\": {", "\"S1\": {"),
     ];

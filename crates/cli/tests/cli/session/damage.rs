@@ -107,6 +107,30 @@ fn a_state_of_version_1_is_told_with_its_field_and_offered_anew() {
 }
 
 #[test]
+fn a_state_of_version_1_is_refused_where_a_journal_is() {
+    let project = designed();
+    let path = file(&project, "state.json");
+    let before = project.read(&path);
+    project.replace(&path, "\"version\": 2", "\"version\": 1");
+    let edited = project.read(&path);
+    let ran = project.run(&format!("validate {path}"));
+    assert_eq!(ran.code, 2, "{ran}");
+    for words in [&format!("{path}:2:14"), "at version", "expected 2"] {
+        assert!(ran.stderr.contains(words), "{words}: {ran}");
+    }
+    assert_eq!(project.read(&path), edited, "it is only looked at");
+    let ran = project.must("session status");
+    assert!(ran.stderr.contains("was refused: line 2, column 14"), "{ran}");
+    assert!(ran.stderr.contains("expected 2"), "{ran}");
+    assert_eq!(project.read(&path), before, "the present state is shown again");
+    assert_eq!(project.json("inbox")[0]["kind"], "refused_edit");
+    let kept = fs::read_dir(project.journal().join("refused")).unwrap();
+    let kept: Vec<PathBuf> = kept.map(|entry| entry.unwrap().path()).collect();
+    assert!(kept.iter().any(|path| fs::read_to_string(path).unwrap() == edited), "{kept:?}");
+    project.must(&format!("validate {path}"));
+}
+
+#[test]
 fn what_forged_files_say_to_be_done_is_not_done() {
     let (project, folder) = without_journal();
     let path = folder.join("state.json");

@@ -139,6 +139,29 @@ fn packages_modules_and_namespaces() {
     );
     check(
         &[
+            ("app/src/main/kotlin/com/shop/store/Repository.kt", "package com.shop.store"),
+            ("app/src/main/kotlin/com/shop/store/Prices.kt", "fun prices() = 1"),
+            ("app/src/main/java/com/shop/store/Cache.java", ""),
+            (
+                "app/src/main/kotlin/com/shop/web/A.kt",
+                "package com.shop.web\nimport com.shop.store.Repository as Rows\nimport com.shop.store.Cache\n\
+                 import com.shop.store.prices\nimport com.shop.store.*\nimport kotlin.math.max\n",
+            ),
+        ],
+        "app/src/main/kotlin/com/shop/web/A.kt",
+        &[
+            "2 app/src/main/kotlin/com/shop/store/Repository.kt",
+            "3 app/src/main/java/com/shop/store/Cache.java",
+            // A function stands in a file of any name.
+            "4 app/src/main/kotlin/com/shop/store/Prices.kt?",
+            "4 app/src/main/kotlin/com/shop/store/Repository.kt?",
+            "5 app/src/main/java/com/shop/store/Cache.java?",
+            "5 app/src/main/kotlin/com/shop/store/Prices.kt?",
+            "5 app/src/main/kotlin/com/shop/store/Repository.kt?",
+        ],
+    );
+    check(
+        &[
             ("go.mod", "module example.com/shop // it\n"),
             ("fmt/fmt.go", ""),
             ("store/repository.go", ""),

@@ -74,6 +74,8 @@ fn kotlin_call(reading: &mut Reading<'_>, node: Node<'_>) {
         }
         waiting.extend(children(it));
     }
-    let expression = parts.get(1).map_or("", |it| reading.text(*it)).to_owned();
+    let arguments = parts.get(1).copied();
+    let argument = arguments.and_then(|it| children(it).first().copied()).or(arguments);
+    let expression = argument.map_or("", |it| reading.text(it)).to_owned();
     reading.add_unknown(node, &expression);
 }

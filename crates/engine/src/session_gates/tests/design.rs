@@ -164,3 +164,107 @@ fn java() {
     shop.write(path, "import com.shop.service.Service;\n");
     assert!(faults(&shop).is_empty());
 }
+
+#[test]
+fn kotlin() {
+    let path = "src/main/kotlin/com/shop/web/Controller.kt";
+    let shop = Shop::new(&[
+        ("src/main/kotlin/com/shop/store/Repository.kt", "package com.shop.store\n"),
+        ("src/main/kotlin/com/shop/service/Service.kt", "package com.shop.service\n"),
+        (path, ""),
+    ]);
+    shop.design(&boundaries(), &[&format!("Controller {path}")]);
+    for (text, told) in [
+        ("import com.shop.store.Repository\n", "1 `com.shop.store.Repository` (static)"),
+        (
+            "package com.shop.web\nimport com.shop.store.Repository as Rows\n",
+            "2 `com.shop.store.Repository` (static)",
+        ),
+        ("import com.shop.store.*\n", "1 `com.shop.store.*` (static)"),
+        (
+            "fun f(): Any =\n  Class.forName(\"com.shop.store.Repository\")\n",
+            "2 `com.shop.store.Repository` (dynamic)",
+        ),
+    ] {
+        shop.write(path, text);
+        let want = format!("{path}:{told} uses Repository: Controller may not use Repository");
+        assert_eq!(faults(&shop), [want]);
+    }
+    shop.write(path, "fun f(name: String): Any = Class.forName(name)\n");
+    let open = format!("open: {path}:1 loads `name`, which is worked out as it runs");
+    assert_eq!(faults(&shop), [open]);
+    let text = "import com.shop.service.Service\nval text = \"import com.shop.store.Repository\"\n";
+    shop.write(path, text);
+    assert!(faults(&shop).is_empty(), "{:?}", faults(&shop));
+}
+
+#[test]
+fn go() {
+    let shop = Shop::new(&[
+        ("go.mod", "module example.com/shop\n"),
+        ("store/repository.go", "package store\n"),
+        ("service/service.go", "package service\n"),
+        ("web/controller.go", ""),
+    ]);
+    let files = ["Controller web/controller.go", "Repository store/repository.go"];
+    shop.design(&boundaries(), &files);
+    for (text, told) in [
+        ("package web\nimport \"example.com/shop/store\"\n", "2 `example.com/shop/store` (static)"),
+        (
+            "package web\nimport (\n\t\"fmt\"\n\trows `example.com/shop/store`\n)\n",
+            "4 `example.com/shop/store` (static)",
+        ),
+        (
+            "package web\nimport _ \"example.com/shop/store\"\n",
+            "2 `example.com/shop/store` (static)",
+        ),
+        ("package web\nimport . \"../store\"\n", "2 `../store` (relative)"),
+    ] {
+        shop.write("web/controller.go", text);
+        let want =
+            format!("web/controller.go:{told} uses Repository: Controller may not use Repository");
+        assert_eq!(faults(&shop), [want]);
+    }
+    let text =
+        "package web\nimport \"example.com/shop/service\"\n// import \"example.com/shop/store\"\n";
+    shop.write("web/controller.go", text);
+    assert!(faults(&shop).is_empty(), "{:?}", faults(&shop));
+}
+
+#[test]
+fn csharp() {
+    let shop = Shop::new(&[
+        ("src/Store/Repository.cs", "namespace Shop.Store;\npublic class Repository {}\n"),
+        ("src/Service/Service.cs", "namespace Shop.Service {\n  public class Service {}\n}\n"),
+        ("src/Web/Controller.cs", ""),
+    ]);
+    let files = [
+        "Controller src/Web/Controller.cs",
+        "Service src/Service/Service.cs",
+        "Repository src/Store/Repository.cs",
+    ];
+    shop.design(&boundaries(), &files);
+    for (text, told) in [
+        ("using Shop.Store;\n", "1 `Shop.Store` (static)"),
+        ("using System;\nusing R = Shop.Store.Repository;\n", "2 `Shop.Store.Repository` (static)"),
+        ("global using Shop.Store;\n", "1 `Shop.Store` (re-export)"),
+        (
+            "class C {\n  object F() => System.Type.GetType(\"Shop.Store.Repository, Shop\");\n}\n",
+            "2 `Shop.Store.Repository` (dynamic)",
+        ),
+    ] {
+        shop.write("src/Web/Controller.cs", text);
+        let want = format!(
+            "src/Web/Controller.cs:{told} uses Repository: Controller may not use Repository"
+        );
+        assert_eq!(faults(&shop), [want]);
+    }
+    shop.write(
+        "src/Web/Controller.cs",
+        "class C {\n  object F(string name) => System.Type.GetType(name);\n}\n",
+    );
+    let open = "open: src/Web/Controller.cs:2 loads `name`, which is worked out as it runs";
+    assert_eq!(faults(&shop), [open]);
+    shop.write("src/Web/Controller.cs", "using Shop.Service;\n// using Shop.Store;\n");
+    assert!(faults(&shop).is_empty(), "{:?}", faults(&shop));
+}

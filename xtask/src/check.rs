@@ -59,6 +59,10 @@ pub(crate) fn run(tests: Tests) -> Result<()> {
     Ok(())
 }
 
+/// The tests of a build without grammars, which says of each language that it does not know it.
+const WITHOUT_GRAMMARS: &str = "test --quiet -p waypost-engine -p waypost-imports \
+                                --no-default-features --lib --test without_grammars without_grammars";
+
 fn steps(tests: Tests) -> Vec<Step> {
     let command = |name, again| Step { name, again, work: Work::Command };
     let ours = |name, line: &str, work: fn() -> Result<()>| Step {
@@ -83,6 +87,8 @@ fn steps(tests: Tests) -> Vec<Step> {
         steps.push(ours("tests", "xtask test", || test::run(&[])));
     }
     steps.extend([
+        // No other step compiles what says that imports are not read.
+        command("unread imports", CommandLine::cargo(WITHOUT_GRAMMARS)),
         command("doc tests", CommandLine::cargo("test --doc --workspace --quiet")),
         command(
             "docs",
@@ -113,12 +119,14 @@ mod tests {
         steps(tests).iter().map(|step| format!("{}: {}", step.name, step.again)).collect()
     }
 
-    const GATE: [&str; 9] = [
+    const GATE: [&str; 10] = [
         "format: cargo fmt --all --check",
         "clippy: cargo clippy --workspace --all-targets --quiet -- -D warnings",
         "no grammars: cargo check --quiet -p waypost --no-default-features",
         "tidy: cargo xtask tidy",
         "tests: cargo xtask test",
+        "unread imports: cargo test --quiet -p waypost-engine -p waypost-imports --no-default-features --lib --test \
+         without_grammars without_grammars",
         "doc tests: cargo test --doc --workspace --quiet",
         "docs: RUSTDOCFLAGS='-D warnings' cargo doc --no-deps --workspace --quiet",
         "generated files: cargo xtask gen --check",
@@ -126,7 +134,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_gate_is_these_nine_steps_in_this_order() {
+    fn the_gate_is_these_ten_steps_in_this_order() {
         assert_eq!(lines(Tests::Run), GATE);
     }
 

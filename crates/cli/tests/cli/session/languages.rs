@@ -27,13 +27,22 @@ struct Language {
     hangs: &'static str,
     page: &'static str,
     allowed: &'static str,
-    forbidden: &'static str,
+    forbidden: &'static [Forbidden],
     test: (&'static str, &'static str),
     command: &'static str,
     /// Whether the command has to be said, as no build file does.
     is_said: bool,
     /// A variable by which the tests pass whatever the code is; files for it are put into the folder.
     lie: fn(&Path) -> (String, String),
+}
+
+/// A page that uses the store, in one way that the language has for it.
+struct Forbidden {
+    /// What is there besides, for this way.
+    files: &'static [(&'static str, &'static str)],
+    page: &'static str,
+    /// What is said of it.
+    told: &'static str,
 }
 
 const RUST: Language = Language {
@@ -53,7 +62,26 @@ const RUST: Language = Language {
     hangs: "pub fn total() -> u32 {\n    loop {\n        std::thread::yield_now();\n    }\n}\n",
     page: "src/web.rs",
     allowed: "use crate::service;\npub fn show() -> u32 {\n    service::total()\n}\n",
-    forbidden: "use crate::store;\npub fn show() -> u32 {\n    store::prices()[0]\n}\n",
+    forbidden: &[
+        Forbidden {
+            files: &[],
+            page: "use crate::store;\npub fn show() -> u32 {\n    store::prices()[0]\n}\n",
+            told: "src/web.rs:1 `crate::store` (relative) uses Store: ",
+        },
+        Forbidden {
+            files: &[],
+            page: "pub fn show() -> u32 {\n    super::store::prices()[0]\n}\n",
+            told: "src/web.rs:2 `super::store::prices` (relative) uses Store: ",
+        },
+        Forbidden {
+            files: &[
+                ("src/lib.rs", "pub mod all;\npub mod service;\npub mod store;\npub mod web;\n"),
+                ("src/all.rs", "pub use crate::store::prices as known;\n"),
+            ],
+            page: "use crate::all::known;\npub fn show() -> u32 {\n    known()[0]\n}\n",
+            told: "src/web.rs:1 `crate::all::known` (relative) uses Store by way of src/all.rs: ",
+        },
+    ],
     test: (
         "tests/total.rs",
         "#[test]\nfn prices_are_added_up() {\n    assert_eq!(shop::service::total(), 3);\n}\n",
@@ -80,7 +108,23 @@ const PYTHON: Language = Language {
     hangs: "import time\n\n\ndef total():\n    time.sleep(600)\n",
     page: "shop/web.py",
     allowed: "from shop.service import total\n",
-    forbidden: "from .store import prices\n",
+    forbidden: &[
+        Forbidden {
+            files: &[],
+            page: "from .store import prices\n",
+            told: "shop/web.py:1 `.store` (relative) uses Store: ",
+        },
+        Forbidden {
+            files: &[],
+            page: "import importlib\nprices = importlib.import_module('shop.store').prices\n",
+            told: "shop/web.py:2 `shop.store` (dynamic) uses Store: ",
+        },
+        Forbidden {
+            files: &[("shop/__init__.py", "from .store import prices as known\n")],
+            page: "from shop import known\n",
+            told: "shop/web.py:1 `shop` (static) uses Store by way of shop/__init__.py: ",
+        },
+    ],
     test: (
         "test_total.py",
         "import unittest\nfrom shop.service import total\n\n\nclass Total(unittest.TestCase):\n    \
@@ -108,7 +152,28 @@ const TYPESCRIPT: Language = Language {
     hangs: "exports.total = () => {\n  for (;;);\n};\n",
     page: "src/web.ts",
     allowed: "import { total } from './service';\nexport const show = (): string => `${total()}`;\n",
-    forbidden: "import { prices } from './store';\nexport const show = (): string => `${prices()}`;\n",
+    forbidden: &[
+        Forbidden {
+            files: &[],
+            page: "import { prices } from './store';\nexport const show = (): string => `${prices()}`;\n",
+            told: "src/web.ts:1 `./store` (relative) uses Store: ",
+        },
+        Forbidden {
+            files: &[],
+            page: "export const show = async () =>\n  (await import('./store')).prices();\n",
+            told: "src/web.ts:2 `./store` (dynamic) uses Store: ",
+        },
+        Forbidden {
+            files: &[],
+            page: "const { prices } = require('./store.ts');\nexports.show = () => prices();\n",
+            told: "src/web.ts:1 `./store.ts` (dynamic) uses Store: ",
+        },
+        Forbidden {
+            files: &[("src/all/index.ts", "export { prices as known } from '../store';\n")],
+            page: "import { known } from './all';\nexport const show = () => known();\n",
+            told: "src/web.ts:1 `./all` (relative) uses Store by way of src/all/index.ts: ",
+        },
+    ],
     test: (
         "tests/total.test.ts",
         "const { test } = require('node:test');\nconst assert = require('node:assert');\n\
@@ -140,7 +205,24 @@ const JAVA: Language = Language {
             public static int total() { for (;;) Thread.yield(); }\n}\n",
     page: "src/shop/web/Web.java",
     allowed: "package shop.web;\nimport shop.service.Service;\nclass Web {\n  int show() { return Service.total(); }\n}\n",
-    forbidden: "package shop.web;\nimport shop.store.Store;\nclass Web {\n  int show() { return Store.prices()[0]; }\n}\n",
+    forbidden: &[
+        Forbidden {
+            files: &[],
+            page: "package shop.web;\nimport shop.store.Store;\nclass Web {\n  int show() { return Store.prices()[0]; }\n}\n",
+            told: "src/shop/web/Web.java:2 `shop.store.Store` (static) uses Store: ",
+        },
+        Forbidden {
+            files: &[],
+            page: "package shop.web;\nimport shop.store.*;\nclass Web {\n  int show() { return Store.prices()[0]; }\n}\n",
+            told: "src/shop/web/Web.java:2 `shop.store.*` (static) uses Store: ",
+        },
+        Forbidden {
+            files: &[],
+            page: "package shop.web;\nclass Web {\n  Class<?> show() throws Exception {\n    \
+                   return Class.forName(\"shop.store.Store\");\n  }\n}\n",
+            told: "src/shop/web/Web.java:4 `shop.store.Store` (dynamic) uses Store: ",
+        },
+    ],
     test: (
         "tests/TotalTest.java",
         "class TotalTest {\n  public static void main(String[] words) {\n    \
@@ -161,10 +243,15 @@ const JAVA: Language = Language {
 impl Language {
     /// A repository with a plan, a design with boundaries, and T1-S1 in test_first.
     fn designed(&self, project: Project) -> Project {
+        self.designed_with(project, &[])
+    }
+
+    /// The same with more files, or others in the place of these.
+    fn designed_with(&self, project: Project, files: &[(&str, &str)]) -> Project {
         self.configure(&project, "");
         project
             .write(".gitignore", "/.claude/orchestrator/\ntarget\nCargo.lock\n__pycache__\nout\n");
-        for (path, text) in self.files {
+        for (path, text) in self.files.iter().chain(files) {
             project.write(path, text);
         }
         project.write(self.service, &format!("{}\n", self.wrong));
@@ -199,10 +286,17 @@ impl Language {
              - {{entity: Store, path: {}}}\n",
             self.page, self.service, self.store
         );
-        let text = design("T1", number);
-        let text = text.replace("boundaries: []\n", boundaries).replace("file_refs: []\n", &files);
-        put(project, "T1/design-contract.yaml", &text);
+        let text = design("T1", number).replace("boundaries: []\n", boundaries);
+        put(project, "T1/design-contract.yaml", &text.replace("file_refs: []\n", &files));
         project.must("session next");
+    }
+
+    /// T1-S1 in implementation, with these files and this page.
+    fn with_page(&self, files: &[(&str, &str)], page: &str) -> Project {
+        let project = self.with_tests(self.designed_with(Project::git(), files));
+        project.write(self.service, self.right);
+        project.write(self.page, page);
+        project
     }
 
     /// A person's own settings: how the tests are run, if no build file says so, and more.
@@ -221,7 +315,10 @@ impl Language {
 
     /// T1-S1 in implementation.
     fn tested(&self, project: Project) -> Project {
-        let project = self.designed(project);
+        self.with_tests(self.designed(project))
+    }
+
+    fn with_tests(&self, project: Project) -> Project {
         self.test_contract(&project, "happy_path");
         project.write(self.test.0, self.test.1);
         assert_eq!(check(&project)["after"], "implementation");
@@ -273,10 +370,23 @@ fn judged_by_what_is_written(language: &Language) {
     fails(&project, "notes/plan.txt", "implementation");
     fs::remove_file(project.path("notes/plan.txt")).unwrap();
 
-    project.write(language.page, language.forbidden);
+    project.write(language.page, &format!("{}\n", language.allowed));
+    assert_eq!(check(&project)["after"], "verification");
+    let failed = events(&project, "gate_failed");
+    let gates: Vec<&str> = failed.iter().filter_map(|it| it["body"]["gate"].as_str()).collect();
+    assert_eq!(gates, ["GATE-1", "GATE-1", "GATE-3", "GATE-3"]);
+    for forbidden in language.forbidden {
+        is_forbidden(language, forbidden);
+    }
+}
+
+/// GATE-4 finds a page that uses the store, sends the task back to its design, and holds when the page is right.
+#[track_caller]
+fn is_forbidden(language: &Language, forbidden: &Forbidden) {
+    let project = language.with_page(forbidden.files, forbidden.page);
     let checked = check(&project);
-    let found = faults(&checked);
-    assert!(found.contains(language.page) && found.contains("Web may not use Store"), "{checked}");
+    let told = format!("{}Web may not use Store", forbidden.told);
+    assert!(faults(&checked).contains(&told), "{told}: {checked}");
     assert_eq!((&checked["holds"], &checked["in_design"]), (&false.into(), &true.into()));
     language.design(&project, 2);
     assert_eq!(check(&project)["after"], "implementation");
@@ -284,7 +394,7 @@ fn judged_by_what_is_written(language: &Language) {
     assert_eq!(check(&project)["after"], "verification");
     let failed = events(&project, "gate_failed");
     let gates: Vec<&str> = failed.iter().filter_map(|it| it["body"]["gate"].as_str()).collect();
-    assert_eq!(gates, ["GATE-1", "GATE-1", "GATE-3", "GATE-3", "GATE-4"]);
+    assert_eq!(gates, ["GATE-4"]);
 }
 
 /// Two lies of the caller's: a variable by which the tests pass, and programs that do nothing in front of `PATH`.
@@ -384,4 +494,67 @@ fn java_is_judged_by_what_is_written() {
 #[test]
 fn java_is_judged_by_its_tests() {
     judged_by_its_tests(&JAVA);
+}
+
+#[test]
+fn a_boundary_between_layers_holds_for_the_components_in_them() {
+    let layered = |project: &Project, number: u32| {
+        let path = "contracts/R1/T1/design-contract.yaml";
+        let text = project.read(&file(project, path));
+        let (before, _) = text.split_once("boundaries:").unwrap();
+        let (_, files) = text.split_once("file_refs:").unwrap();
+        let text = format!(
+            "{}boundaries:\n  - {{from: pages, to: services, allowed: true}}\n  \
+             - {{from: pages, to: data, allowed: false}}\nlayer_assignments:\n  \
+             - {{component: Web, layer: pages}}\n  - {{component: Service, layer: services}}\n  \
+             - {{component: Store, layer: data}}\nfile_refs:{files}",
+            before.replace("INV-1", &format!("INV-{number}"))
+        );
+        put(project, "T1/design-contract.yaml", &text);
+        project.must("session next");
+    };
+    let project = PYTHON.designed(Project::git());
+    layered(&project, 1);
+    let project = PYTHON.with_tests(project);
+    project.write(PYTHON.page, PYTHON.forbidden[0].page);
+    let checked = check(&project);
+    let told = format!("{}pages may not use data", PYTHON.forbidden[0].told);
+    assert!(faults(&checked).contains(&told), "{checked}");
+    assert_eq!((&checked["holds"], &checked["in_design"]), (&false.into(), &true.into()));
+    layered(&project, 2);
+    project.write(PYTHON.page, &format!("{}\n", PYTHON.allowed));
+    assert_eq!(check(&project)["after"], "implementation");
+    let checked = check(&project);
+    assert_eq!(checked["after"], "verification", "{checked}");
+}
+
+#[test]
+fn an_import_that_is_worked_out_as_it_runs_is_confirmed_by_a_report() {
+    let page = "export const show = (name: string) => import(name);\n";
+    let project = TYPESCRIPT.with_page(&[], page);
+    let ran = project.run("--json session gate check");
+    assert!(ran.code == 3 && ran.stderr.contains("PROOF_MISSING"), "{ran}");
+    assert_eq!(phase(&project, "T1-S1"), "implementation");
+    let next = project.json("session next");
+    let call = &next["calls"][0];
+    assert_eq!(
+        (&call["call"], &call["role"]),
+        (&"confirm/T1-S1/GATE-4".into(), &"architect".into())
+    );
+    let open = "src/web.ts:1 loads `name`, which is worked out as it runs";
+    assert!(call["faults"].to_string().contains(open), "{next}");
+    let report = call["output"].as_str().unwrap();
+    fs::create_dir_all(Path::new(report).parent().unwrap()).unwrap();
+    fs::write(report, "# Imports\n\nIt loads themes, and nothing of the store.\n\nBlocking: 0\n")
+        .unwrap();
+    let ran = project.must(&format!("--json session gate check --report {report}"));
+    let checked: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&checked["holds"], &checked["after"]), (&true.into(), &"verification".into()));
+    assert_eq!(project.json("session next")["calls"][0]["call"], "verify/T1-S1");
+    assert!(events(&project, "gate_failed").is_empty());
+    let left_open = events(&project, "gate_left_open");
+    assert!(left_open.len() == 1 && left_open[0].to_string().contains(open), "{left_open:?}");
+    let passed = events(&project, "gate_passed");
+    let of_design = passed.iter().find(|it| it["body"]["gate"] == "GATE-4").unwrap();
+    assert!(of_design["body"]["evidence"].to_string().contains(report), "{of_design}");
 }

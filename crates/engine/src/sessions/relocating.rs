@@ -56,7 +56,8 @@ pub fn relocate(
         }
         None => taken_over = found::take_over(project, FoundFiles::TakeOver)?,
     }
-    Ok(SessionBegun { folder: to, taken_over, was_active, stopped: Vec::new() })
+    let stopped = found::stop_others(project)?;
+    Ok(SessionBegun { folder: to, taken_over, was_active, stopped })
 }
 
 fn newest(project: &Project) -> Result<Option<FoundSession>, EngineError> {

@@ -99,15 +99,29 @@ fn a_moved_session_without_a_journal_is_found_by_scanning() {
     assert!(ran.code == 0 && ran.stdout.contains("tests/T1-S1"), "{ran}");
 }
 
+/// Puts another active session beside that of the project; its folder, and what its file says.
+fn beside(project: &Project, hash: &str) -> (PathBuf, String) {
+    let here = folder(project);
+    let other = here.parent().unwrap().join(hash);
+    fs::create_dir_all(&other).unwrap();
+    let text = fs::read_to_string(here.join("session.json")).unwrap();
+    let text = text.replace(here.file_name().unwrap().to_str().unwrap(), hash);
+    fs::write(other.join("session.json"), &text).unwrap();
+    (other, text)
+}
+
+/// What the file of a session in a folder says of its status and its name.
+fn shown(folder: &std::path::Path) -> (String, String) {
+    let text = fs::read_to_string(folder.join("session.json")).unwrap();
+    let session: Value = serde_json::from_str(&text).unwrap();
+    let word = |it: &Value| it.as_str().unwrap().to_owned();
+    (word(&session["status"]), word(&session["project"]["name"]))
+}
+
 #[test]
 fn of_several_active_sessions_the_newest_stays() {
     let project = designed();
-    let here = folder(&project);
-    let other = here.parent().unwrap().join("0a0b0c0d");
-    fs::create_dir_all(&other).unwrap();
-    let text = fs::read_to_string(here.join("session.json")).unwrap();
-    let text = text.replace(here.file_name().unwrap().to_str().unwrap(), "0a0b0c0d");
-    fs::write(other.join("session.json"), &text).unwrap();
+    let (other, text) = beside(&project, "0a0b0c0d");
     let listed = project.json("session list");
     assert_eq!((&listed[0]["here"], &listed[1]["here"]), (&true.into(), &false.into()), "{listed}");
     assert_eq!(listed[1]["session"]["status"], "active");
@@ -119,6 +133,74 @@ fn of_several_active_sessions_the_newest_stays() {
     assert_eq!(fs::read_to_string(other.join("session.json.bak")).unwrap(), text);
     assert_eq!(project.window(&file(&project, "session.json"))["status"], "active");
     assert_eq!(project.json("session show 0a0b0c0d")["session"]["status"], "stopped");
+}
+
+#[test]
+fn of_several_active_sessions_the_one_that_goes_on_stays() {
+    let project = designed();
+    project.must("session stop");
+    let (other, text) = beside(&project, "0a0b0c0d");
+    let text = text.replace("\"stopped\"", "\"active\"");
+    fs::write(other.join("session.json"), &text).unwrap();
+    let begun = project.json("session resume");
+    let stopped = other.join("session.json");
+    assert_eq!(begun["stopped"], Value::from([stopped.to_str().unwrap()]), "{begun}");
+    assert_eq!(shown(&other).0, "stopped");
+    assert_eq!(fs::read_to_string(other.join("session.json.bak")).unwrap(), text);
+    assert_eq!(shown(&folder(&project)).0, "active");
+    assert!(!project.run("doctor").stdout.contains("is active, too"));
+    // Once more finds none to stop.
+    assert_eq!(project.json("session start")["stopped"], Value::Array(Vec::new()));
+}
+
+/// Sessions of three paths that are not there any more, by hash: the oldest, the newest, and one in between.
+/// No journal knows of them.
+fn three_of_other_paths() -> (Project, [PathBuf; 3]) {
+    let project = designed();
+    let all = [("0a0b0c0d", "oldest", 1), ("1a1b1c1d", "newest", 3), ("2a2b2c2d", "between", 2)];
+    let folders = all.map(|(hash, name, day)| {
+        let (other, text) = beside(&project, hash);
+        let mut session: Value = serde_json::from_str(&text).unwrap();
+        session["project"]["path"] = format!("/gone/{name}").into();
+        session["project"]["name"] = name.into();
+        session["current_task"] = Value::Null;
+        session["updated_at"] = format!("2026-11-0{day}T10:00:00Z").into();
+        fs::write(other.join("session.json"), session.to_string()).unwrap();
+        other
+    });
+    fs::remove_dir_all(folder(&project)).unwrap();
+    fs::remove_dir_all(project.journal()).unwrap();
+    fs::remove_dir_all(project.home().join(".local/state/waypost")).unwrap();
+    (project, folders)
+}
+
+#[test]
+fn relocate_takes_the_newest_that_is_active_and_the_others_are_stopped() {
+    let (project, [oldest, newest, between]) = three_of_other_paths();
+    let begun = project.json("session relocate");
+    assert!(!newest.exists(), "{begun}");
+    assert_eq!(shown(&folder(&project)), ("active".into(), "newest".into()));
+    let stopped: Vec<String> = serde_json::from_value(begun["stopped"].clone()).unwrap();
+    let paths = [&between, &oldest].map(|it| it.join("session.json").display().to_string());
+    assert_eq!(stopped, paths, "{begun}");
+    for (other, name) in [(&oldest, "oldest"), (&between, "between")] {
+        assert_eq!(shown(other), ("stopped".into(), name.into()));
+        assert!(other.join("session.json.bak").exists());
+    }
+    assert!(!project.run("doctor").stdout.contains("is active, too"));
+}
+
+#[test]
+fn relocate_takes_the_one_that_is_named() {
+    let (project, [oldest, newest, between]) = three_of_other_paths();
+    let ran = project.run("--json session relocate 3a3b3c3d");
+    assert!(ran.code == 2 && ran.stderr.contains("SESSION_UNKNOWN"), "{ran}");
+    let begun = project.json("session relocate 2a2b2c2d");
+    assert!(!between.exists(), "{begun}");
+    assert_eq!(shown(&folder(&project)), ("active".into(), "between".into()));
+    assert_eq!(begun["stopped"].as_array().unwrap().len(), 2, "{begun}");
+    assert_eq!([shown(&newest).0, shown(&oldest).0], ["stopped", "stopped"]);
+    project.must("session request more");
 }
 
 #[test]

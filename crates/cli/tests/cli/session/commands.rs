@@ -92,6 +92,23 @@ fn a_call_names_its_role_its_files_and_what_comes_after() {
 }
 
 #[test]
+fn a_session_names_the_instructions_for_agents_that_the_project_has() {
+    for there in [&[][..], &["CLAUDE.md"], &["AGENTS.md"], &["AGENTS.md", "CLAUDE.md"]] {
+        let project = Project::git();
+        there.iter().for_each(|name| project.write(name, "# Shop\n"));
+        project.must("session start");
+        let path = file(&project, "session.json");
+        let path_of = |name: &str| match there.contains(&name) {
+            true => Value::from(project.path(name).to_str().unwrap()),
+            false => Value::Null,
+        };
+        let manifest = serde_json::json!({"claude_md": path_of("CLAUDE.md"), "agents_md": path_of("AGENTS.md")});
+        assert_eq!(project.window(&path)["manifest"], manifest, "{there:?}");
+        project.must(&format!("validate {path}"));
+    }
+}
+
+#[test]
 fn what_a_rule_stands_against_is_refused_with_what_leads_on() {
     let project = Project::git();
     let table = [

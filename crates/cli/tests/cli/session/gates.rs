@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    harness::{BINARY, PIN},
+    harness::{BINARY, PIN, USER_CONFIG},
     terminal::no_person_is_here,
 };
 
@@ -76,13 +76,9 @@ fn a_gate_that_fails_three_times_waits_for_a_person() {
         (&shown["status"], &shown["gates"]["GATE-3"]),
         (&"in_progress".into(), &"failed".into())
     );
-    assert_eq!(project.json("session next")["what"], "wait");
     let why = project.must("why T1-S1").stdout;
     assert!(why.contains("waypost inbox") && !why.contains("gate check"), "{why}");
-    let inbox = project.json("inbox");
-    assert_eq!(inbox[0]["kind"], "escalation", "{inbox}");
-    let ran = project.run("--json session gate check");
-    assert!(ran.code == 3 && ran.stderr.contains("PERSON_NEEDED"), "{ran}");
+    waits_for_a_person(&project);
     if no_person_is_here() {
         return;
     }
@@ -160,6 +156,86 @@ fn a_wrong_design_is_made_again() {
     put(&project, "T1/design-contract.yaml", &design("T1", 2));
     assert_eq!(project.json("session next")["calls"][0]["call"], "tests/T1-S1");
     assert_eq!(subtask(&project, "T1-S1")["gates"]["GATE-1"], "pending");
+}
+
+/// It waits for a person: nothing is called and no gate looked at.
+#[track_caller]
+fn waits_for_a_person(project: &Project) {
+    assert_eq!(project.json("session next")["what"], "wait");
+    let inbox = project.json("inbox");
+    assert_eq!(inbox[0]["kind"], "escalation", "{inbox}");
+    let ran = project.run("--json session gate check");
+    assert!(ran.code == 3 && ran.stderr.contains("PERSON_NEEDED"), "{ran}");
+}
+
+#[test]
+fn tests_are_run_again_three_times_and_then_a_person_is_asked() {
+    let project = tested();
+    for run in 1..=4 {
+        project.write("src/t1_s1.sh", &format!("t1_s1() {{ return {run}; }}\n"));
+        assert_eq!(check(&project)["after"], "verification", "{run}");
+        write_result(&project, "T1-S1", "fail", Some("implementation_error"));
+        assert_eq!(check(&project)["holds"], false, "{run}");
+        let gate = if run < 4 { "pending" } else { "failed" };
+        assert_eq!(subtask(&project, "T1-S1")["gates"]["GATE-2"], gate, "{run}");
+    }
+    let failed = events(&project, "gate_failed");
+    assert_eq!(failed.iter().filter(|it| it["body"]["gate"] == "GATE-2").count(), 4);
+    assert_eq!(subtask(&project, "T1-S1")["status"], "in_progress");
+    waits_for_a_person(&project);
+    if no_person_is_here() {
+        return;
+    }
+    let ran = project.at_keyboard(&format!("{BINARY} inbox answer q1 retry"), "");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.json("session next")["calls"][0]["call"], "implement/T1-S1");
+    implement(&project, "T1-S1", true);
+    assert_eq!(check(&project)["after"], "verification");
+    write_result(&project, "T1-S1", "pass", None);
+    assert_eq!(check(&project)["after"], "complete");
+}
+
+#[test]
+fn a_design_is_made_again_twice_and_then_a_person_is_asked() {
+    let project = designed();
+    write_tests(&project, "T1-S1");
+    for round in 1..=3 {
+        assert_eq!(check(&project)["after"], "implementation", "{round}");
+        project.write("src/t1_s1.sh", &format!("t1_s1() {{ return {round}; }}\n"));
+        assert_eq!(check(&project)["after"], "verification", "{round}");
+        write_result(&project, "T1-S1", "fail", Some("design_violation"));
+        let checked = check(&project);
+        assert_eq!(checked["in_design"], round < 3, "{round}: {checked}");
+        if round < 3 {
+            assert_eq!(project.json("session next")["calls"][0]["call"], "design/T1");
+            put(&project, "T1/design-contract.yaml", &design("T1", round + 1));
+            assert_eq!(project.json("session next")["calls"][0]["call"], "tests/T1-S1");
+        }
+    }
+    assert_eq!(events(&project, "design_reopened").len(), 2);
+    waits_for_a_person(&project);
+    if no_person_is_here() {
+        return;
+    }
+    let ran = project.at_keyboard(&format!("{BINARY} inbox answer q1 retry"), "");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.json("session next")["calls"][0]["call"], "design/T1");
+}
+
+#[test]
+fn how_tests_are_run_is_asked_for_where_nothing_says_it_and_spends_no_try() {
+    let project = in_verification(|project| {
+        project.write("waypost.toml", "");
+        "true;".to_owned()
+    });
+    write_result(&project, "T1-S1", "pass", None);
+    let ran = project.run("--json session gate check");
+    assert!(ran.code == 2 && ran.stderr.contains("TESTS_UNKNOWN"), "{ran}");
+    assert!(ran.stderr.contains("test_command"), "{ran}");
+    assert_eq!(phase(&project, "T1-S1"), "verification");
+    assert!(events(&project, "gate_failed").is_empty());
+    project.write(USER_CONFIG, "[session]\ntest_command = \"sh tests/all.sh\"\n");
+    assert_eq!(check(&project)["after"], "complete");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use super::{
 use crate::document::{SessionTaskId, session::GlobalPhase};
 use std::collections::BTreeSet;
 
-/// Everything that can be given, in every state of a request.
-fn every_move() -> Vec<(Walk, Walk)> {
+/// Everything that can be given to a request.
+fn every_line() -> Vec<String> {
     let mut lines: Vec<String> =
         ["start", "request list", "instead list", "goon", "stop", "complete"]
             .map(str::to_owned)
@@ -28,6 +28,11 @@ fn every_move() -> Vec<(Walk, Walk)> {
             lines.push(format!("person: retry gate/{subtask}/GATE-{gate}"));
         }
     }
+    lines
+}
+
+/// The same in every state of a request.
+fn every_move() -> Vec<(Walk, Walk)> {
     let held =
         |gate: &str| format!("judge T1-S1 {gate} a; judge T1-S1 {gate} b; judge T1-S1 {gate} c");
     let verified = |word: &str| {
@@ -52,7 +57,7 @@ fn every_move() -> Vec<(Walk, Walk)> {
         format!("{VERIFICATION}; stop"),
         whole(),
     ];
-    moves_of(&states, &lines)
+    moves_of(&states, &every_line())
 }
 
 /// Each of these lines in each of these states.
@@ -125,6 +130,74 @@ fn a_request_moves_along_the_arrows_of_its_phases_and_along_no_other() {
         arrow(GlobalPhase::TaskLoop, GlobalPhase::GlobalDiscovery),
     ]);
     assert_eq!(found, picture);
+}
+
+#[test]
+fn a_task_is_pending_then_in_progress_then_completed_and_nothing_else() {
+    let mut found = BTreeSet::new();
+    let mut walks = every_move();
+    walks.extend(every_move_of_trees());
+    for (before, after) in walks {
+        let (Some(was), Some(is)) = (before.session.request(), after.session.request()) else {
+            continue;
+        };
+        for (id, task) in was.tasks.iter().filter(|_| was.id == is.id) {
+            let Some(now) = is.tasks.get(id) else { continue };
+            if now.status != task.status {
+                found.insert(format!("{:?} {:?}", task.status, now.status));
+            }
+        }
+    }
+    assert_eq!(found, words(&["Pending InProgress", "InProgress Completed"]));
+}
+
+fn words(all: &[&str]) -> BTreeSet<String> {
+    all.iter().map(|it| (*it).to_owned()).collect()
+}
+
+#[test]
+fn a_session_and_its_request_are_stopped_resumed_and_completed_and_nothing_else() {
+    let states = [
+        "start".to_owned(),
+        "start; stop".to_owned(),
+        "start; complete".to_owned(),
+        REQUESTED.to_owned(),
+        format!("{REQUESTED}; stop"),
+        VERIFICATION.to_owned(),
+        format!("{VERIFICATION}; stop"),
+        whole(),
+        format!("{}; stop", whole()),
+        format!("{}; complete", whole()),
+    ];
+    let mut moves = moves_of(&states, &every_line());
+    moves.extend(every_move_of_trees());
+    let (mut of_sessions, mut of_requests) = (BTreeSet::new(), BTreeSet::new());
+    for (before, after) in &moves {
+        let (was, is) = (&before.session, &after.session);
+        if let (Some(was), Some(is)) = (was.facts(), is.facts()) {
+            let which = if was.number == is.number { "the same" } else { "another" };
+            if (was.number, was.status) != (is.number, is.status) {
+                of_sessions.insert(format!("{:?} {:?} {which}", was.status, is.status));
+            }
+        }
+        if let (Some(was), Some(is)) = (was.request(), is.request())
+            && was.id == is.id
+            && was.status != is.status
+        {
+            of_requests.insert(format!("{:?} {:?}", was.status, is.status));
+        }
+    }
+    let picture = words(&[
+        "Active Stopped the same",
+        "Stopped Active the same",
+        "Active Completed the same",
+        // What is over stays over: after it another begins, and also beside what was stopped.
+        "Completed Active another",
+        "Stopped Active another",
+    ]);
+    assert_eq!(of_sessions, picture);
+    let picture = words(&["Active Stopped", "Stopped Active", "Active Completed"]);
+    assert_eq!(of_requests, picture);
 }
 
 #[test]

@@ -113,14 +113,27 @@ const NEEDS: &[Need] = &[
     Need {
         program: "npm",
         package: "npm",
-        purposes: &[Purpose::Bench, Purpose::EndToEnd],
-        lost: "all tests with real agent programs, and measurements beside tools that npm installs",
+        purposes: &[Purpose::Tests, Purpose::Bench, Purpose::EndToEnd],
+        lost: "gates on a project in TypeScript, all tests with real agent programs, and measurements \
+               beside tools that npm installs",
+    },
+    Need {
+        program: "node",
+        package: "nodejs",
+        purposes: &[Purpose::Tests],
+        lost: "gates on a project in TypeScript",
+    },
+    Need {
+        program: "javac",
+        package: "default-jdk-headless",
+        purposes: &[Purpose::Tests],
+        lost: "gates on a project in Java",
     },
     Need {
         program: "python3",
         package: "python3-venv",
-        purposes: &[Purpose::EndToEnd],
-        lost: "tests with the official Python client of tools",
+        purposes: &[Purpose::Tests, Purpose::EndToEnd],
+        lost: "gates on a project in Python, and tests with the official Python client of tools",
     },
     Need {
         program: "task",
@@ -280,7 +293,11 @@ mod tests {
                 "flock",
                 "perl",
                 "mkfs.ext4",
-                "make"
+                "make",
+                "npm",
+                "node",
+                "javac",
+                "python3"
             ]
         );
         assert_eq!(

@@ -38,36 +38,63 @@ fn has_all_of(shown: &Value, seed: &Value, at: &str) {
     }
 }
 
+/// Contracts are documents: none of them is touched, and each is valid where it stands.
+#[track_caller]
+fn contracts_are_as_in_the_seed(project: &Project) {
+    for (path, text) in EXAMPLES {
+        let path = file(project, &format!("contracts/{path}"));
+        assert_eq!(fs::read_to_string(project.path(&path)).unwrap(), text, "{path}");
+        project.must(&format!("validate {path}"));
+        project.must(&format!("contract validate {path}"));
+    }
+    for name in ["session.json", "state.json"] {
+        project.must(&format!("validate {}", file(project, name)));
+    }
+}
+
+/// `session.json` shows what the seed's own says.
+#[track_caller]
+fn session_is_as_in_the_seed(project: &Project) {
+    let session = project.window(&file(project, "session.json"));
+    let mut expected: Value = serde_json::from_str(SESSION).unwrap();
+    expected["project"] = session["project"].clone();
+    has_all_of(&session, &expected, "session");
+    assert_eq!(session["project"]["name"], "my-project");
+}
+
+#[test]
+fn the_seeds_own_session_is_valid_and_from_an_agents_hand_its_gates_are_judged_again() {
+    let project = with_the_seeds_files();
+    contracts_are_as_in_the_seed(&project);
+    let begun = project.must("session start");
+    assert_eq!(begun.stderr.matches("took over").count(), 2, "{begun}");
+    assert!(begun.stderr.contains("is judged again"), "{begun}");
+    contracts_are_as_in_the_seed(&project);
+    session_is_as_in_the_seed(&project);
+    let (seed, shown): (Value, Value) = (serde_json::from_str(STATE).unwrap(), state(&project));
+    has_all_of(&shown["request"], &seed["request"], "request");
+    assert_eq!(shown["task_order"], seed["task_order"]);
+    assert_eq!(subtask(&project, "T1-S1")["gates"]["GATE-2"], "pending");
+}
+
 #[test]
 fn the_seeds_own_session_is_taken_over_shown_and_worked_on() {
+    let project = with_the_seeds_files();
+    contracts_are_as_in_the_seed(&project);
     if no_person_is_here() {
         return;
     }
-    let project = with_the_seeds_files();
     // As it is only by a person: from an agent's hand its gates are judged again.
     let begun = project.at_keyboard(&format!("{BINARY} session start"), "");
     assert_eq!(begun.code, 0, "{begun}");
     assert_eq!(begun.stdout.matches("took over").count(), 2, "{begun}");
     let seed: Value = serde_json::from_str(STATE).unwrap();
     has_all_of(&state(&project), &seed, "state");
-    let session = project.window(&file(&project, "session.json"));
-    let mut expected: Value = serde_json::from_str(SESSION).unwrap();
-    expected["project"] = session["project"].clone();
-    has_all_of(&session, &expected, "session");
-    assert_eq!(session["project"]["name"], "my-project");
-    // Contracts are documents: none of them is touched.
-    for (path, text) in EXAMPLES {
-        let path = file(&project, &format!("contracts/{path}"));
-        assert_eq!(fs::read_to_string(project.path(&path)).unwrap(), text, "{path}");
-        project.must(&format!("validate {path}"));
-        project.must(&format!("contract validate {path}"));
-    }
+    session_is_as_in_the_seed(&project);
+    contracts_are_as_in_the_seed(&project);
     // An id that the order names and the map does not is pending, and the work goes on where it was.
     let next = project.json("session next");
     assert_eq!(next["calls"][0]["call"], "implement/T1-S2", "{next}");
     let why = project.must("why T1-S3").stdout;
     assert!(why.contains("it waits for T1-S2"), "{why}");
-    for name in ["session.json", "state.json"] {
-        project.must(&format!("validate {}", file(&project, name)));
-    }
 }

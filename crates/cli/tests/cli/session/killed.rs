@@ -4,7 +4,7 @@
 //! In place of git stands a script that counts. The ordinary run takes a few calls; `WAYPOST_FAULTS=full` takes each.
 
 use super::{
-    running::{contracts, is_complete, keepers, with_agents},
+    running::{contracts, is_complete, keepers, test_runs, with_agents},
     *,
 };
 use crate::execute::{begin, kill, wait_for};
@@ -50,7 +50,7 @@ fn replace_git(project: &Project, call: usize, fault: Fault) {
 }
 
 /// The contracts by name, without the times in them.
-fn texts(project: &Project) -> BTreeMap<String, String> {
+pub(super) fn texts(project: &Project) -> BTreeMap<String, String> {
     let home = folder(project);
     let named = contracts(project).into_iter().map(|path| {
         let text = fs::read_to_string(&path).unwrap();
@@ -118,6 +118,7 @@ fn killed_while_the_tests_of_a_gate_run_it_judges_once() {
     let whole = with_agents(|project, _| slow(project));
     fs::write(whole.base().join("go"), "").unwrap();
     whole.must("session run");
+    assert_eq!(test_runs(&whole), 1);
     let whole = texts(&whole);
     let project = with_agents(|project, _| slow(project));
     let mut child = begin(&project, "session run");
@@ -128,6 +129,7 @@ fn killed_while_the_tests_of_a_gate_run_it_judges_once() {
     child.wait().unwrap();
     fs::write(project.base().join("go"), "").unwrap();
     ends_as(&project, &whole, "at GATE-2");
+    assert_eq!(test_runs(&project), 1, "of the tests that were killed nothing was counted");
     let is_there = || std::path::Path::new(&format!("/proc/{tests}")).exists();
     wait_for("the end of the tests that were left", || !is_there());
 }

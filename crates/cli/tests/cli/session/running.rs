@@ -1,6 +1,6 @@
 //! `waypost session run`: scripted agents in the roles, from exploring to the last gate.
 
-use super::*;
+use super::{killed::texts, *};
 use crate::execute::{begin, kill, wait_for};
 use serde_json::json;
 use std::fs;
@@ -64,9 +64,22 @@ fn script(project: &Project) -> Value {
     })
 }
 
+/// Where tests that have come to their end are counted, beside the project.
+const RUNS: &str = "runs";
+
+/// How often the tests have been run to their end.
+pub(super) fn test_runs(project: &Project) -> usize {
+    let runs = fs::read_to_string(project.base().join(RUNS)).unwrap_or_default();
+    runs.lines().count()
+}
+
 /// A request with agents that follow a script.
 pub(super) fn with_agents(change: impl FnOnce(&Project, &mut Value)) -> Project {
     let project = requested();
+    let all = project.read("tests/all.sh");
+    let runs = project.base().join(RUNS);
+    project.write("tests/all.sh", &format!("{all}echo run >> {}\n", runs.display()));
+    project.git_command("commit -q -am counted");
     let mut tasks = script(&project);
     change(&project, &mut tasks);
     let idle = json!([{"steps": [{"say": "Nothing."}]}]);
@@ -114,12 +127,13 @@ fn agents_in_their_roles_complete_a_request() {
         assert!(ran.stderr.contains(word), "{word}: {ran}");
     }
     is_complete(&project);
+    assert_eq!(test_runs(&project), 1, "a gate is judged once for each tree");
     // Nothing is left to be done, and no agent is called again.
     let engaged = || project.log().iter().filter(|it| it["kind"] == "engaged").count();
     let before = engaged();
     assert_eq!(before, 7);
     project.must("session run");
-    assert_eq!(engaged(), before);
+    assert_eq!((engaged(), test_runs(&project)), (before, 1));
 }
 
 #[test]
@@ -162,12 +176,19 @@ fn an_agent_that_writes_nothing_is_called_four_times_and_then_a_person_is_asked(
 
 #[test]
 fn killed_at_every_step_it_comes_to_the_same_end() {
+    let whole = with_agents(|_, _| {});
+    whole.must("session run");
+    let whole = texts(&whole);
     let project = with_agents(|_, _| {});
     let events_of = |project: &Project| {
         let lines = project.run("--json log session -n 1000").stdout;
         lines.lines().count()
     };
-    let mut kills = 0;
+    let is_judged = || {
+        let of_tests = |it: &&Value| it["body"]["gate"] == "GATE-2";
+        events(&project, "gate_passed").iter().filter(of_tests).count() == 1
+    };
+    let (mut kills, mut runs_when_judged) = (0, None);
     loop {
         let before = events_of(&project);
         let mut child = begin(&project, "session run");
@@ -182,6 +203,9 @@ fn killed_at_every_step_it_comes_to_the_same_end() {
             assert!(kills < 40, "it comes to an end");
         }
         let ran: crate::harness::Ran = child.wait_with_output().unwrap().into();
+        if runs_when_judged.is_none() && is_judged() {
+            runs_when_judged = Some(test_runs(&project));
+        }
         if code.is_some() {
             assert_eq!(ran.code, 0, "{ran}\n{}", project.run("log -n 1000").stdout);
             break;
@@ -189,6 +213,9 @@ fn killed_at_every_step_it_comes_to_the_same_end() {
     }
     assert!(kills >= 6, "{kills}");
     is_complete(&project);
+    assert_eq!(texts(&project), whole);
+    // Tests whose run was killed are run again; those that were judged never are.
+    assert_eq!(runs_when_judged, Some(test_runs(&project)));
     for kind in ["set_apart", "task_placed", "task_joined", "request_landed", "trees_closed"] {
         assert_eq!(events(&project, kind).len(), 1, "{kind}");
     }

@@ -160,6 +160,62 @@ fn what_all_may_spend_in_a_day_parks_agents_until_it_is_over() {
     assert_eq!(project.json("run status")["counts"]["completed"], 2, "{ran}");
 }
 
+/// One task in each of two phases.
+fn two_phases(steps: &Value) -> Project {
+    let project = priced(&["T1.1"], steps);
+    let plan = project.read("TASKS.md");
+    let second = "\n## Phase 2: Two\n\n- [ ] T2.1: Do T2.1\n  - agent: alice\n  - depends: none\n";
+    project.write("TASKS.md", &format!("{plan}{second}"));
+    project
+}
+
+#[test]
+fn each_phase_may_spend_as_much_whatever_the_ones_before_it_have_spent() {
+    // What a turn cost is told with its end: the agent is done, and its phase has nothing left.
+    let project = two_phases(&json!([
+        {"run": "true"}, {"usage": {"input": 0, "output": 6_667, "cost_usd": 0.1}}, {"done": "x"}
+    ]));
+    configure(&project, "phase_budget_usd = 0.1");
+    let ran = project.run("run --no-budget");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.json("run status")["counts"]["completed"], 2, "{ran}");
+    assert_eq!(cost(&project), 200_000, "{ran}");
+}
+
+#[test]
+fn agents_of_a_phase_that_has_spent_its_budget_wait_for_a_larger_one() {
+    let steps = json!([request(), until("go"), request(), {"run": "true"}, {"done": "x"}]);
+    let project = two_phases(&steps);
+    let plan = project.read("TASKS.md").replace(
+        "\n## Phase 2",
+        "- [ ] T1.2: Do T1.2\n  - agent: alice\n  - depends: none\n\n## Phase 2",
+    );
+    project.write("TASKS.md", &plan);
+    let config = project.read(USER_CONFIG);
+    configure(&project, "phase_budget_usd = 0.05");
+    let ran = project.run("run --no-budget --max-parallel 1");
+    assert_eq!(ran.code, 6, "{ran}");
+    assert!(ran.stderr.contains("the budget of phase 1 is used up; what is left waits"), "{ran}");
+    let parked = bodies(&project, "attempt_parked");
+    assert_eq!((parked.len(), parked[0]["cause"].as_str()), (1, Some("budget")), "{parked:?}");
+    let parked = parked[0]["id"].as_str().unwrap().to_owned();
+    let waiting = if parked == "T1.1" { "T1.2" } else { "T1.1" };
+    let why = project.must(&format!("why {parked}")).stdout;
+    assert!(why.contains("the budget of phase 1 is used up (phase_budget_usd)"), "{why}");
+    let why = project.must(&format!("why {waiting}")).stdout;
+    assert!(why.contains("the budget of phase 1 is used up ($0.05, phase_budget_usd)"), "{why}");
+    assert!(left(&project).is_empty());
+    // As long as nothing has changed it waits.
+    assert_eq!(project.run("run --resume").code, 6);
+    assert_eq!(bodies(&project, "attempt_engaged").len(), 1);
+    project.write("go", "");
+    project.write(USER_CONFIG, &config);
+    configure(&project, "phase_budget_usd = 5");
+    let ran = project.run("run --resume");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(project.json("run status")["counts"]["completed"], 3, "{ran}");
+}
+
 #[test]
 fn a_project_has_no_say_in_what_is_spent_in_a_day() {
     let project = priced(&["T1.1"], &json!([{"done": "x"}]));

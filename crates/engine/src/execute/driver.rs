@@ -17,7 +17,7 @@ use super::{
     workplace::Site,
 };
 use crate::{
-    agent::{Halt, Remains, Slots},
+    agent::{Halt, Purse, Remains, Slots},
     bell::Bell,
     boxes,
     error::EngineError,
@@ -100,7 +100,8 @@ pub(crate) struct Executor<'a> {
     pub(super) slots: Slots,
     /// Until when agents of a name are not started, and why.
     pub(super) limited: Limited,
-    pub(super) is_out_of_money: bool,
+    /// Whose money is used up, of run and phase: no agent is started.
+    pub(super) used_up: Option<Purse>,
     /// What each agent at work may spend of what all of them may, in millionths of a dollar.
     pub(super) share: Option<u64>,
     /// What the dearest request of an agent cost so far, in millionths of a dollar.
@@ -175,7 +176,7 @@ impl<'a> Executor<'a> {
             remains: Vec::new(),
             slots: Slots::of(project),
             limited: Limited::new(),
-            is_out_of_money: false,
+            used_up: None,
             share: None,
             request_micros: 0,
             has_agents: None,
@@ -559,14 +560,13 @@ impl Executor<'_> {
             true => self.agents_free(project, busy)?,
             false => 0,
         };
-        if free == 0 && busy > 0 && !self.is_out_of_money {
+        if free == 0 && busy > 0 && self.used_up.is_none() {
             self.say_full(project, busy)?;
         }
         self.are_more_free = free > STARTS_MAX;
         let free = free.min(STARTS_MAX);
         let most = self.core.lives().filter(|life| life.wants_agent()).count() + free;
-        let is_out_of_money = self.is_out_of_money;
-        let allowance = AgentLimits { most, limited: self.limited.clone(), is_out_of_money };
+        let allowance = AgentLimits { most, limited: self.limited.clone(), used_up: self.used_up };
         if allowance != self.allowance {
             self.allowance = allowance.clone();
             self.inputs.push_back(Input::Allowed(allowance));

@@ -116,6 +116,7 @@ impl Executor<'_> {
         project: &mut Project,
         busy: usize,
     ) -> Result<bool, EngineError> {
+        self.follow_phase(project)?;
         let coming = self.request_micros.saturating_mul(busy as u64);
         Ok(self.money_left(project)?.is_none_or(|left| left > coming))
     }

@@ -19,15 +19,24 @@ const FILES_PER_AGENT: u64 = 1;
 /// What it has open beside that: the journal, git, and pipes of what is being started.
 const FILES_RESERVED: u64 = 128;
 
+/// What is left of what agents may spend, in millionths of a dollar; none: no limit.
+#[derive(Clone, Copy, Debug, Default)]
+struct MoneyLeft {
+    run: Option<u64>,
+    /// Of the phase that the run is at.
+    phase: Option<(u32, u64)>,
+    day: Option<u64>,
+}
+
 impl Executor<'_> {
     /// What is left of what agents may spend, in millionths of a dollar; none: no limit.
     pub(super) fn money_left(&mut self, project: &mut Project) -> Result<Option<u64>, EngineError> {
-        let (run, day) = self.purses(project)?;
-        Ok(run.into_iter().chain(day).min())
+        let MoneyLeft { run, phase, day } = self.purses(project)?;
+        let phase = phase.map(|(_, left)| left);
+        Ok(run.into_iter().chain(phase).chain(day).min())
     }
 
-    /// What is left of what the run and its phase may spend, and of what all agents may today.
-    fn purses(&mut self, project: &mut Project) -> Result<(Option<u64>, Option<u64>), EngineError> {
+    fn purses(&mut self, project: &mut Project) -> Result<MoneyLeft, EngineError> {
         let phase_cents = config::cents(project.configuration().values.run.phase_budget_usd);
         let working: u64 = self.workers.values().map(|worker| worker.spent().cost_micros).sum();
         // What has ended and is not recorded yet was spent, too.
@@ -38,7 +47,9 @@ impl Executor<'_> {
         let working = working.saturating_add(ended.sum());
         let now = project.clock.now();
         let day = accounts::day_left(project, now)?.map(|left| left.saturating_sub(working));
-        let Some(active) = project.run()?.active() else { return Ok((None, day)) };
+        let Some(active) = project.run()?.active() else {
+            return Ok(MoneyLeft { day, ..MoneyLeft::default() });
+        };
         let left = |cents: u64, spent: u64| {
             cents.saturating_mul(10_000).saturating_sub(spent.saturating_add(working))
         };
@@ -48,11 +59,19 @@ impl Executor<'_> {
         };
         let phase = phase_cents.map(|cents| {
             let current = active.current_phase();
-            let of_phase = active.tasks().filter(|view| view.planned.phase == current);
-            let spent = of_phase.filter_map(|view| view.trail).map(|it| it.usage.cost_micros).sum();
-            left(cents, spent)
+            (current, left(cents, active.spent_in(current)))
         });
-        Ok((run.into_iter().chain(phase).min(), day))
+        Ok(MoneyLeft { run, phase, day })
+    }
+
+    /// Notices that the run has gone on to another phase, which may spend as much again.
+    pub(super) fn follow_phase(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        if let Some(Purse::Phase(phase)) = self.used_up
+            && project.run()?.active().is_none_or(|active| active.current_phase() != phase)
+        {
+            self.used_up = None;
+        }
+        Ok(())
     }
 
     /// Finds out what each agent at work may spend of what all of them may.
@@ -62,14 +81,21 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Ends all agents when the run may not spend more, or all agents may not today.
+    /// Ends all agents when the run or its phase may not spend more, or all agents may not today.
     pub(super) fn keep_budget(&mut self, project: &mut Project) -> Result<(), EngineError> {
         let now = project.clock.now();
-        let purse = match self.purses(project)? {
-            (Some(0), _) if !self.is_out_of_money => {
-                self.is_out_of_money = true;
-                self.say(Happening::Note("the budget is used up".into()));
-                Purse::Run
+        self.follow_phase(project)?;
+        let left = self.purses(project)?;
+        let used_up = match left {
+            MoneyLeft { run: Some(0), .. } => Some(Purse::Run),
+            MoneyLeft { phase: Some((phase, 0)), .. } => Some(Purse::Phase(phase)),
+            MoneyLeft { .. } => None,
+        };
+        let purse = match (used_up, left.day) {
+            (Some(purse), _) if self.used_up.is_none() => {
+                self.used_up = Some(purse);
+                self.say(Happening::Note(purse.used_up()));
+                purse
             }
             (_, Some(0)) => {
                 let next = now.next_day();
@@ -100,7 +126,7 @@ impl Executor<'_> {
         let wanted = limit.saturating_sub(busy + claimed);
         let open = self.workers.len() + self.remains.len();
         let wanted = wanted.min(files_for_agents().saturating_sub(open + claimed));
-        if self.is_out_of_money || wanted == 0 {
+        if self.used_up.is_some() || wanted == 0 {
             return Ok(0);
         }
         let free = self.slots.free(wanted + claimed)?;

@@ -70,6 +70,8 @@ pub enum RunEnd {
     Asks,
     /// Model agents have work, and may not spend more.
     OutOfMoney,
+    /// The same, and it is the phase that may not.
+    PhaseOutOfMoney { phase: u32 },
     /// No agent that has work can be used before a person has signed in or paid; what to do is in
     /// the inbox.
     Unavailable,

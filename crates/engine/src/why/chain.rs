@@ -45,9 +45,11 @@ pub(super) struct Around {
     pub(super) max_agents: usize,
     /// Whether as many agents work on this machine as may.
     pub(super) is_machine_full: bool,
-    /// Whether agents have spent what they may today.
     /// What trouble the disks are in.
     pub(super) trouble: Option<String>,
+    /// What the agents of one phase may spend.
+    pub(super) phase_cents: Option<u64>,
+    /// Whether agents have spent what they may today.
     pub(super) is_day_used_up: bool,
 }
 
@@ -196,6 +198,8 @@ impl<'a> Chain<'a> {
             |until| format!("until {until} (in {} s)", until.since(self.around.now).as_secs() + 1),
         );
         let next = match cause {
+            // No option of the command gives a phase more: the configuration does.
+            ParkCause::Budget if self.used_up_phase().is_some() => NextStep::ResumeRun,
             ParkCause::Budget => NextStep::ResumeWithBudget,
             cause if cause.is_unavailable() => {
                 let entry = self.entry_about(RunTopic::Account(agent.clone()));
@@ -216,12 +220,18 @@ impl<'a> Chain<'a> {
         let spent = self.active.usage().cost_micros;
         match self.active.settings().budget {
             Budget::Cents(cents) if spent >= cents.saturating_mul(10_000) => {
-                let text = format!(
-                    "{who} is for {agent}, and the budget of the run is used up (${}.{:02})",
-                    cents / 100,
-                    cents % 100
-                );
+                let cents = dollars(cents);
+                let text =
+                    format!("{who} is for {agent}, and the budget of the run is used up ({cents})");
                 Some(Draft::new(text).next(NextStep::ResumeWithBudget))
+            }
+            _ if let Some(cents) = self.used_up_phase() => {
+                let (phase, cents) = (self.active.current_phase(), dollars(cents));
+                let text = format!(
+                    "{who} is for {agent}, and the budget of phase {phase} is used up ({cents}, \
+                     phase_budget_usd)"
+                );
+                Some(Draft::new(text).next(NextStep::ResumeRun))
             }
             _ if self.around.is_day_used_up => {
                 let next = self.around.now.next_day();
@@ -232,6 +242,12 @@ impl<'a> Chain<'a> {
             }
             _ => None,
         }
+    }
+
+    /// What the present phase was given, if its agents have spent it.
+    fn used_up_phase(&self) -> Option<u64> {
+        let spent = self.active.spent_in(self.active.current_phase());
+        self.around.phase_cents.filter(|cents| spent >= cents.saturating_mul(10_000))
     }
 
     /// Room that others have taken.
@@ -485,6 +501,10 @@ fn engine_gone() -> Draft {
 fn and_more(count: usize) -> Option<Draft> {
     let more = count.saturating_sub(REASONS_MAX);
     (more > 0).then(|| Draft::new(format!("and {more} more")))
+}
+
+fn dollars(cents: u64) -> String {
+    format!("${}.{:02}", cents / 100, cents % 100)
 }
 
 /// Names a few, and counts the others.

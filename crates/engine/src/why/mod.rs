@@ -22,7 +22,7 @@ pub use memory::{MemoryWhy, explain_memory};
 pub use session::{SessionSubject, SessionWhy, explain_session};
 
 use chain::{About, Around, Chain, Draft};
-use waypost_model::{code::Code, id::TaskId, next::NextStep, run::TaskStatus};
+use waypost_model::{code::Code, config, id::TaskId, next::NextStep, run::TaskStatus};
 use waypost_store::journal::Recorded;
 
 /// Why a task stands as it does.
@@ -82,6 +82,7 @@ fn around(project: &mut Project) -> Result<Around, EngineError> {
         max_agents: project.configuration().values.run.max_agents as usize,
         is_machine_full: Slots::of(project).free(1)? == 0,
         trouble: Ground::of(project).look().map(|(trouble, why)| format!("{trouble}: {why}")),
+        phase_cents: config::cents(project.configuration().values.run.phase_budget_usd),
         is_day_used_up: accounts::day_left(project, now)? == Some(0),
     })
 }

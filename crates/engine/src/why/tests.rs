@@ -12,8 +12,8 @@ use waypost_model::{
     machine::Asked,
     retry::FailureClass,
     run::{
-        Budget, Command, Depends, Details, Failure, Isolation, Mode, ParkCause, Parked, Plan,
-        PlannedTask, Priority, Prompt, Run, RunTopic, Settings,
+        Account, Budget, Command, Depends, Details, Failure, Isolation, Mode, ParkCause, Parked,
+        Plan, PlannedTask, Priority, Prompt, Run, RunTopic, Settings, Usage,
     },
     time::Time,
 };
@@ -72,6 +72,14 @@ fn park(name: &str, cause: ParkCause) -> [Command; 2] {
     let (why, agent) = ("it said so".to_owned(), "codex".to_owned());
     let parked = Parked { until, cause, why, agent, in_a_row: 1, trouble: None };
     [start(name), Command::Park { id: id(name), attempt: 1, parked }]
+}
+
+/// An attempt that has cost so much, and is ready to go on.
+fn spend(name: &str, cost_micros: u64) -> [Command; 3] {
+    let usage = Usage { cost_micros, ..Usage::default() };
+    let account = Account { usage, ..Account::default() };
+    let interrupt = Command::Interrupt { id: id(name), attempt: Some(1) };
+    [start(name), Command::Account { id: id(name), account }, interrupt]
 }
 
 fn ask(name: &str) -> [Command; 2] {
@@ -218,6 +226,22 @@ fn limits_questions_slots_and_money_are_told() {
     let none = Settings { budget: Budget::Cents(0), ..Settings::default() };
     let text = told(none, &[], &working(), "T1.3");
     assert!(text.starts_with("ready, held\nit is for codex, and the budget of the run"), "{text}");
+    let spent = Around { phase_cents: Some(5), ..working() };
+    let text = told(Settings::default(), &[&spend("T1.4", 49_999)], &spent, "T1.3");
+    assert_eq!(text, "ready\nit is ready -> start_task T1.3");
+    let text = told(Settings::default(), &[&spend("T1.4", 50_000)], &spent, "T1.3");
+    assert_eq!(
+        text,
+        "ready, held\nit is for codex, and the budget of phase 1 is used up ($0.05, \
+         phase_budget_usd) -> resume_run"
+    );
+    // A command costs nothing.
+    let text = told(Settings::default(), &[&spend("T1.4", 50_000)], &spent, "T1.1");
+    assert_eq!(text, "ready\nit is ready -> start_task T1.1");
+    // A task that has met it is not told to resume with a larger budget of the run.
+    let met = [spend("T1.4", 50_000).to_vec(), park("T1.3", ParkCause::Budget).to_vec()].concat();
+    let text = told(Settings::default(), &[&met], &spent, "T1.3");
+    assert!(text.contains("<T1.3 attempt_parked> -> resume_run"), "{text}");
     let shared = Settings { isolation: Isolation::Phase, ..Settings::default() };
     let text = told(shared, &[&[start("T1.1")]], &working(), "T1.3");
     assert!(text.starts_with("ready, held\nT1.1 works in the same work tree"), "{text}");

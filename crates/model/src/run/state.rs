@@ -504,6 +504,12 @@ impl Active {
         &self.core.usage
     }
 
+    /// What the tasks of one phase have cost, in millionths of a dollar.
+    pub fn spent_in(&self, phase: u32) -> u64 {
+        let views = self.graph.tasks_of(phase).iter().map(|at| self.view(*at as usize));
+        views.filter_map(|view| view.trail).map(|trail| trail.usage.cost_micros).sum()
+    }
+
     /// Whether the delay of a retry or a limit still holds the task.
     pub fn is_delayed(&self, id: &TaskId, now: Time) -> bool {
         let not_before = self.task(id).and_then(|view| view.not_before());

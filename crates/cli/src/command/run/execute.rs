@@ -496,6 +496,10 @@ fn say_end(context: &Context, project: &mut Project, end: &RunEnd) -> Result<(),
             context.out.note("the budget is used up; what is left waits");
             context.out.note("next: `waypost run --resume --budget USD` with more");
         }
+        RunEnd::PhaseOutOfMoney { phase } => {
+            context.out.note(format!("the budget of phase {phase} is used up; what is left waits"));
+            context.out.note("next: a larger `run.phase_budget_usd`, then `waypost run --resume`");
+        }
         RunEnd::Unavailable => {
             context.out.note("what is left waits until its agent can be used again");
             context.out.note("next: `waypost inbox` says what to do, then `waypost run --resume`");

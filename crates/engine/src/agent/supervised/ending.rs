@@ -46,19 +46,24 @@ pub(crate) enum Purse {
     /// What this one piece of work may cost: a task, a review, a try at a checkpoint.
     #[default]
     Work,
-    /// What the run, or its phase, may cost.
+    /// What the run may cost.
     Run,
+    /// What each phase of the run may cost, in the one of this number.
+    Phase(u32),
     /// What all agents may cost on one day.
     Day,
 }
 
 impl Purse {
     /// Why nothing goes on, in words.
-    pub(crate) fn used_up(self) -> &'static str {
+    pub(crate) fn used_up(self) -> String {
         match self {
-            Self::Work => "the task's budget is used up",
-            Self::Run => "the budget of the run or of its phase is used up",
-            Self::Day => "the budget of the day is used up",
+            Self::Work => "the task's budget is used up".to_owned(),
+            Self::Run => "the budget of the run is used up".to_owned(),
+            Self::Phase(phase) => {
+                format!("the budget of phase {phase} is used up (phase_budget_usd)")
+            }
+            Self::Day => "the budget of the day is used up".to_owned(),
         }
     }
 }
@@ -123,7 +128,7 @@ pub(crate) struct Circumstances<'a> {
 /// How work waits that may not spend more: until it is given more, or the day is over.
 pub(crate) fn out_of_money(agent: &str, purse: Purse, now: Time) -> Parked {
     let until = (purse == Purse::Day).then(|| now.next_day());
-    let (agent, why) = (agent.to_owned(), purse.used_up().to_owned());
+    let (agent, why) = (agent.to_owned(), purse.used_up());
     Parked { until, cause: ParkCause::Budget, why, agent, in_a_row: 1, trouble: None }
 }
 

@@ -255,8 +255,8 @@ impl Core {
         let ahead = if working == 0 { self.pace.ahead() } else { 0 };
         // Without a limit of the run, agents take nothing away from commands.
         let beside = if slots == usize::MAX { taken - agents } else { taken };
-        let is_out_of_money = self.allowance.is_out_of_money;
-        let most = if is_out_of_money { 0 } else { self.allowance.most };
+        let has_money = run.active().is_none_or(|active| self.allowance.has_money(active));
+        let most = if has_money { self.allowance.most } else { 0 };
         let limited = self.allowance.limited.iter();
         Room {
             // What has ended is still in progress in the machine, and frees its slot now.

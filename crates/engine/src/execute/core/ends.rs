@@ -6,6 +6,7 @@ use super::{
     words::Output,
 };
 use crate::{
+    agent::Purse,
     error::EngineError,
     execute::{RunEnd, attempt::TaskWork, is_agents},
     preflight::require_phase,
@@ -155,18 +156,25 @@ impl Core {
                 () if held == Some(ParkCause::Budget) => money = true,
                 () if held.is_some() => account = true,
                 () if view.waits_for_person() => asks = true,
-                () if self.allowance.is_out_of_money && is_agents => money = true,
+                () if !self.allowance.has_money(active) && is_agents => money = true,
                 // It is about to be started, or will be when a delay is over.
                 () => return None,
             }
         }
         let end = match () {
-            () if money => return Some(RunEnd::OutOfMoney),
+            () if money => return Some(self.out_of_money()),
             () if account => RunEnd::Unavailable,
             () if asks => RunEnd::Asks,
             () => return None,
         };
         Some(end).filter(|_| !self.setup.waits)
+    }
+
+    fn out_of_money(&self) -> RunEnd {
+        match self.allowance.used_up {
+            Some(Purse::Phase(phase)) => RunEnd::PhaseOutOfMoney { phase },
+            _ => RunEnd::OutOfMoney,
+        }
     }
 
     /// What a ready task waits for that only a person can change: its own reason, or that of others

@@ -7,7 +7,7 @@ use super::super::{
     git_work::{GitJob, GitResult},
     workplace::Site,
 };
-use crate::{error::EngineError, execute::RunEnd};
+use crate::{agent::Purse, error::EngineError, execute::RunEnd};
 use std::{collections::BTreeMap, rc::Rc};
 use waypost_model::{
     id::TaskId,
@@ -110,8 +110,20 @@ pub(crate) struct AgentLimits {
     pub(in crate::execute) most: usize,
     /// Until when agents of a name are not started, and why.
     pub(in crate::execute) limited: BTreeMap<String, (Time, ParkCause)>,
-    /// The run may not spend more.
-    pub(in crate::execute) is_out_of_money: bool,
+    /// Whose money is used up, of run and phase.
+    pub(in crate::execute) used_up: Option<Purse>,
+}
+
+impl AgentLimits {
+    /// Whether agents of the phase that the run is at may spend more. The run may have gone on to another
+    /// one since this was found out.
+    pub(super) fn has_money(&self, active: &run::Active) -> bool {
+        match self.used_up {
+            None => true,
+            Some(Purse::Phase(phase)) => phase != active.current_phase(),
+            Some(Purse::Run | Purse::Day | Purse::Work) => false,
+        }
+    }
 }
 
 /// What was found of earlier keepers and engines.

@@ -6,6 +6,7 @@
 mod codes;
 mod commands;
 mod contents;
+mod faults;
 mod golden;
 mod layers;
 mod manifest;
@@ -61,6 +62,7 @@ const RULES: &[Rule] = &[
     reference::check,
     commands::check,
     codes::check,
+    faults::check,
 ];
 
 pub(crate) fn run() -> Result<()> {

@@ -1,7 +1,7 @@
 //! Every test that the table of faults names exists.
 //!
 //! A row of `docs/faults.md` promises that something was tried. Tests are named there by the last words of
-//! their path, with `…` for the rest of a name or for all tests of a module. A renamed or removed test leaves
+//! their path, with `…` for the rest of a name or for all tests of a module; a module may be named as well. A renamed or removed test leaves
 //! a promise that nothing keeps. Whether a test shows what its row says is left to people.
 
 use crate::tidy::Finding;
@@ -14,10 +14,11 @@ const REST: char = '…';
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(page) = tree.text(PAGE) else { return Vec::new() };
-    let known: Vec<Tests> = tree.sources().filter_map(|(path, text)| tests(path, text)).collect();
+    let known: Vec<TestFile> =
+        tree.sources().filter_map(|(path, text)| tests(path, text)).collect();
     let mut findings = Vec::new();
     for (number, line) in (1..).zip(page.lines()) {
-        for name in named(line).filter(|name| !known.iter().any(|tests| tests.have(name))) {
+        for name in named(line).filter(|name| !known.iter().any(|file| file.has(name))) {
             findings.push(Finding::new(PAGE, number, format!("there is no test `{name}`")));
         }
     }
@@ -31,21 +32,22 @@ fn named(line: &str) -> impl Iterator<Item = &str> {
     quoted.filter(move |text| text.contains("::") && text.chars().all(is_path))
 }
 
-/// The tests of a file.
-struct Tests {
+/// A source file with tests in it.
+struct TestFile {
     /// Where they may stand: the file, and the modules in it.
     modules: Vec<String>,
     names: Vec<String>,
 }
 
-impl Tests {
-    fn have(&self, wanted: &str) -> bool {
+impl TestFile {
+    fn has(&self, wanted: &str) -> bool {
         let Some((module, name)) = wanted.rsplit_once("::") else { return false };
         let is_named = |it: &String| match name.strip_suffix(REST) {
             Some(beginning) => it.starts_with(beginning),
             None => it == name,
         };
-        self.modules.iter().any(|it| ends_with(it, module)) && self.names.iter().any(is_named)
+        let is_in = |module: &str| self.modules.iter().any(|it| ends_with(it, module));
+        is_in(wanted) || is_in(module) && self.names.iter().any(is_named)
     }
 }
 
@@ -55,7 +57,7 @@ fn ends_with(path: &str, module: &str) -> bool {
 }
 
 /// The tests of a source file, if it has any.
-fn tests(path: &str, text: &str) -> Option<Tests> {
+fn tests(path: &str, text: &str) -> Option<TestFile> {
     let (mut names, mut inner) = (Vec::new(), Vec::new());
     let mut is_test = false;
     for line in text.lines().map(str::trim_start) {
@@ -71,7 +73,7 @@ fn tests(path: &str, text: &str) -> Option<Tests> {
     let file = module(path)?;
     let modules = inner.iter().map(|name| format!("{file}::{name}"));
     let modules = modules.chain([file.clone()]).collect();
-    (!names.is_empty()).then_some(Tests { modules, names })
+    (!names.is_empty()).then_some(TestFile { modules, names })
 }
 
 /// The module that a file of a crate is, by the crate's folder, without the one of its sources.
@@ -112,10 +114,15 @@ mod tests {
             "`disk::tests::an_edge`",
             "`disk::…`",
             "`disk::a_disk_…`",
+            "`apart::disk` shows more",
             "no test, but `git gc`",
         ] {
             let page = page(name);
-            assert_finds(check, &[("crates/cli/tests/cli/apart/disk.rs", SOURCE), (PAGE, &page)], &[]);
+            assert_finds(
+                check,
+                &[("crates/cli/tests/cli/apart/disk.rs", SOURCE), (PAGE, &page)],
+                &[],
+            );
         }
     }
 

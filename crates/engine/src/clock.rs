@@ -6,7 +6,7 @@ use jiff::{
 };
 use waypost_model::time::{Stamp, Time};
 
-/// Tells the time. The only place in the program that asks the operating system for it.
+/// Tells the time. The only place in the engine that asks the operating system for it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock;
 

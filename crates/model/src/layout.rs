@@ -73,8 +73,9 @@ pub mod state {
     pub const SEARCH: &str = "search.db";
     /// The run in brief.
     pub const RUN_SUMMARY: &str = "run.summary";
-    /// What a run in the background says.
+    /// Room that is kept for the journal where a disk is full.
     pub const RESERVE: &str = "journal.reserve";
+    /// What a run in the background says.
     pub const RUN_LOG: &str = "run.log";
     /// Written and removed, to see whether the disk takes it.
     pub const PROBE: &str = "probe";

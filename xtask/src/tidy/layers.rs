@@ -33,7 +33,7 @@ const LAYERS: &[Layer] = &[
         level: 3,
         uses: &["model", "redact", "agent", "store", "proc", "git", "wall", "imports"],
     },
-    Layer { folder: "sim", level: 3, uses: &["model", "agent", "store", "proc"] },
+    Layer { folder: "sim", level: 3, uses: &["model", "agent"] },
     Layer { folder: "hook", level: 3, uses: &["model", "agent", "guard", "wall"] },
     Layer { folder: "mcp", level: 1, uses: &[] },
     Layer { folder: "server", level: 4, uses: &["model", "api", "engine"] },

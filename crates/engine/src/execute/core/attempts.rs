@@ -93,7 +93,7 @@ impl Pace {
         match self.until {
             // A clock that was set back counts as one that has gone on.
             Some(until) if now < until && until.since(now) <= PACE_INTERVAL => {}
-            Some(until) if now.since(until) < PACE_INTERVAL => {
+            Some(until) if until <= now && now.since(until) < PACE_INTERVAL => {
                 self.before = std::mem::take(&mut self.now);
                 self.until = Some(until.plus(PACE_INTERVAL));
             }

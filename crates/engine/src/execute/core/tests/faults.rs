@@ -8,7 +8,8 @@ use super::world::{Row, Who, World, ended, id};
 use crate::execute::{RunEnd, Wish, conclude::Verdict};
 use std::time::Duration;
 use waypost_model::{
-    run::{Command, Isolation, ParkCause, TaskStatus},
+    run::{Command, Failure, Isolation, ParkCause, TaskStatus},
+    time::Time,
     trouble::Trouble,
 };
 use waypost_proc::{How, Refusal};
@@ -181,6 +182,121 @@ fn faults_of_processes() {
         let [(_, _, attempts)] = &world.statuses()[..] else { panic!("one task") };
         assert_eq!(*attempts, fault.attempts, "{}", fault.name);
         world.check_completions();
+    }
+}
+
+/// A row: what is done to a world whose only task is at work, wherever and by whom it is worked on.
+struct Anywhere {
+    name: &'static str,
+    inflict: fn(&mut World),
+    end: RunEnd,
+    /// How often the task has been tried then, by a command and by an agent.
+    attempts: [u32; 2],
+}
+
+const ANYWHERE: &[Anywhere] = &[
+    Anywhere {
+        name: "B6: the clock goes back by a year",
+        inflict: |world| world.now = Time::from_millis(world.now.millis() - 31_536_000_000),
+        end: RunEnd::Over,
+        attempts: [1, 1],
+    },
+    Anywhere {
+        name: "C1: asked to stop: stopped, not failed",
+        inflict: |world| {
+            world.wish(Wish::Stop);
+            world.finish_stops();
+        },
+        end: RunEnd::Stopped,
+        attempts: [1, 1],
+    },
+    Anywhere {
+        name: "C1: it fails, and is tried again",
+        inflict: |world| end_work(world, false),
+        end: RunEnd::Over,
+        attempts: [2, 2],
+    },
+    Anywhere {
+        name: "C6: it is taken away, and what it was has to go first",
+        inflict: |world| {
+            assert!(world.command(&Command::Resume), "it is ready again");
+            world.settle();
+            world.finish_stops();
+        },
+        end: RunEnd::Over,
+        attempts: [2, 2],
+    },
+    Anywhere {
+        name: "C7: the engine dies and the work goes on: adopted, no second copy",
+        inflict: |world| world.restart(0),
+        end: RunEnd::Over,
+        attempts: [1, 1],
+    },
+    Anywhere {
+        name: "C7: the engine dies, and the work ends before the next one is there",
+        inflict: |world| {
+            world.is_dead = true;
+            end_work(world, true);
+            world.restart(0);
+        },
+        end: RunEnd::Over,
+        attempts: [1, 1],
+    },
+    Anywhere {
+        name: "C7: the keeper of commands dies with them; an agent has its own",
+        inflict: World::lose_keeper,
+        end: RunEnd::Over,
+        attempts: [2, 1],
+    },
+    Anywhere {
+        name: "I1: the machine is in trouble for a while: what is at work goes on",
+        inflict: |world| {
+            world.find_trouble(Trouble::NoSpace);
+            for _ in 0..5 {
+                world.settle();
+                world.now = world.now.plus(Duration::from_secs(10));
+            }
+            world.troubles.clear();
+        },
+        end: RunEnd::Over,
+        attempts: [1, 1],
+    },
+];
+
+/// What is at work at the only task comes to its end.
+fn end_work(world: &mut World, is_well: bool) {
+    if world.agents.contains_key(&id("T1")) {
+        let failure = Failure { text: "no".into(), ..Failure::default() };
+        let verdict = match is_well {
+            true => Verdict::Done { needs_change: false },
+            false => Verdict::Failed(failure),
+        };
+        return world.end_agent(&id("T1"), verdict);
+    }
+    world.end_child("T1#1", How::Exited(i32::from(!is_well)));
+}
+
+#[test]
+fn faults_wherever_and_by_whom_a_task_is_worked_on() {
+    for (fault, isolation) in ANYWHERE.iter().flat_map(|it| ALL.map(|isolation| (it, isolation))) {
+        for (who, attempts) in [Who::Command, Who::Agent].into_iter().zip(fault.attempts) {
+            let what = format!("{} ({isolation:?}, {who:?})", fault.name);
+            let mut world = World::new(&[("T1", 1, &[], who)], isolation);
+            while !world.log.iter().any(|it| it.ends_with("T1#1")) {
+                world.work();
+            }
+            world.start_child("T1#1");
+            world.settle();
+            (fault.inflict)(&mut world);
+            world.settle();
+            assert_eq!(world.finish(), fault.end, "{what}");
+            let status = match fault.end {
+                RunEnd::Over => TaskStatus::Completed,
+                _ => TaskStatus::Ready,
+            };
+            assert_eq!(world.statuses(), [("T1".to_owned(), status, attempts)], "{what}");
+            world.check_completions();
+        }
     }
 }
 

@@ -7,7 +7,9 @@ use std::time::Duration;
 use waypost_model::{
     evidence::Evidence,
     id::TaskId,
-    run::{Command, Failure, Isolation, TaskStatus},
+    run::{Command, Failure, Isolation, ParkCause, Parked, TaskStatus},
+    time::Time,
+    trouble::Trouble,
 };
 use waypost_proc::{How, Refusal};
 
@@ -41,7 +43,17 @@ enum Act {
     Done(usize),
     Resume,
     Pass(u16),
+    /// The clock is set back, by so many seconds.
+    SetBack(u16),
+    /// An agent cannot go on for so many seconds.
+    Park(usize, u16),
+    /// The machine is in a trouble, or no longer.
+    Trouble(usize, bool),
 }
+
+/// Troubles that the driver finds by looking, or that pass by themselves.
+const TROUBLES: [Trouble; 4] =
+    [Trouble::NoSpace, Trouble::ReadOnly, Trouble::DiskError, Trouble::NoProcesses];
 
 fn act() -> impl Strategy<Value = Act> {
     let at = 0usize..8;
@@ -60,6 +72,9 @@ fn act() -> impl Strategy<Value = Act> {
         1 => at.prop_map(Act::Done),
         1 => Just(Act::Resume),
         3 => any::<u16>().prop_map(Act::Pass),
+        1 => any::<u16>().prop_map(Act::SetBack),
+        2 => (0usize..8, any::<u16>()).prop_map(|(at, seconds)| Act::Park(at, seconds)),
+        2 => (0usize..8, any::<bool>()).prop_map(|(at, is_on)| Act::Trouble(at, is_on)),
     ]
 }
 
@@ -116,6 +131,30 @@ fn take(world: &mut World, act: &Act) {
             let agents: Vec<_> = world.agents.keys().cloned().collect();
             choose(&agents, *at).into_iter().for_each(|id| world.end_agent(&id, verdict.clone()));
         }
+        Act::Park(at, seconds) => {
+            let parked = Parked {
+                until: Some(world.now.plus(Duration::from_secs(u64::from(*seconds)))),
+                cause: ParkCause::Limit,
+                why: "its window is full".into(),
+                agent: "codex".into(),
+                in_a_row: 1,
+                trouble: None,
+            };
+            let agents: Vec<_> = world.agents.keys().cloned().collect();
+            let verdict = Verdict::Parked(parked);
+            choose(&agents, *at).into_iter().for_each(|id| world.end_agent(&id, verdict.clone()));
+        }
+        Act::Trouble(at, is_on) => {
+            let trouble = TROUBLES[at % TROUBLES.len()];
+            match is_on {
+                true => world.find_trouble(trouble),
+                false => drop(world.troubles.remove(&trouble)),
+            }
+        }
+        Act::SetBack(seconds) => {
+            let millis = world.now.millis() - i64::from(*seconds) * 1_000;
+            world.now = Time::from_millis(millis);
+        }
         Act::Restart { git_done } => world.restart(*git_done),
         Act::DieAfter(deeds) => world.dies_after = Some(world.deeds + deeds),
         Act::LoseKeeper => world.lose_keeper(),
@@ -167,6 +206,7 @@ proptest! {
             take(&mut world, act);
         }
         world.dies_after = None;
+        world.troubles.clear();
         let mut end = world.finish();
         // A check of the phase did not pass: a person starts the run again.
         if matches!(end, RunEnd::NotJoined { .. }) {

@@ -1,10 +1,11 @@
 //! Notices: what arrives where, in which order, and what never leaves.
 
 use crate::{
-    execute::wait_for,
+    execute::{begin, wait_for},
     harness::{BINARY, Project, RUN, USER_CONFIG},
     host::{Answer, Host, Request},
 };
+use base64::Engine as _;
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 
@@ -181,6 +182,71 @@ fn secrets_in_titles_and_failures_do_not_leave() {
     assert_eq!(told["text"], json!(text));
     for request in host.requests() {
         assert!(!request.raw.contains("CANARY"), "{}", request.raw);
+    }
+}
+
+/// A task that works until the file `go` is there, and one that comes after it.
+const WAITS: &str = "# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: Waits\n\
+                     \x20 - run: `touch begun; until test -e go; do sleep 0.05; done`\n\
+                     - [ ] T1.2: Comes after\n  - run: `true`\n  - depends: T1.1\n";
+
+#[test]
+fn the_end_of_a_run_in_the_background_that_was_stopped_is_told_once() {
+    let host = Host::new();
+    let project = project(WAITS, &webhook(&host));
+    project.must("run --detach");
+    wait_for("the task", || project.path("begun").exists());
+    project.must("run stop --now");
+    wait_for("the notice", || kinds(&host).len() == 2);
+    assert_eq!(kinds(&host), ["start", "run_stopped"]);
+    let told = host.requests()[1].json();
+    assert_eq!(told["title"], json!("the run has stopped"));
+    let text = told["text"].as_str().unwrap();
+    assert!(
+        text.contains("it was asked to end") && text.contains("waypost run --resume"),
+        "{text}"
+    );
+    // Nothing is left that would tell it again.
+    assert_eq!(waiting(&project), 0);
+    project.write("go", "");
+    project.must("run --resume");
+    assert_eq!(kinds(&host), ["start", "run_stopped", "phase_done", "all_done"]);
+}
+
+#[test]
+fn whoever_sees_a_run_end_is_not_told_of_it() {
+    let host = Host::new();
+    let project = project(WAITS, &webhook(&host));
+    let mut run = begin(&project, "run");
+    wait_for("the task", || project.path("begun").exists());
+    project.must("run stop --now");
+    run.wait().unwrap();
+    assert_eq!((kinds(&host), waiting(&project)), (vec!["start".to_owned()], 0));
+}
+
+/// As `curl -u` and many configurations write it: by bytes before it a value looks different each time.
+#[test]
+fn a_secret_that_was_encoded_does_not_leave() {
+    let secret = "canary-Z9x8-value-of-an-agent";
+    let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+    let said = ["", "u", "us", "user:"].map(|before| encode(&format!("{before}{secret}")));
+    let host = Host::new();
+    let tasks = "# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: Log in\n\
+        \x20 - run: `for it in '' u us user:; do printf \"$it$MY_TOKEN\" | base64 -w0; echo; done; exit 3`\n";
+    let user_file = format!("[run]\nenvironment = [\"MY_TOKEN\"]\n{}", webhook(&host));
+    let project = project(tasks, &user_file).variable("MY_TOKEN", secret);
+    assert_eq!(project.run("run --retry-limit 0").code, 1);
+    assert_eq!(kinds(&host), ["start", "task_failed", "phase_done", "all_done"]);
+    let text = host.requests()[1].json()["text"].as_str().unwrap().to_owned();
+    assert!(text.contains("[redacted]"), "{text}");
+    // The characters around it say nothing of it: what is told has no eight of its own in a row.
+    for encoded in said {
+        let own = &encoded.as_bytes()[8..encoded.len() - 4];
+        for piece in own.windows(8).map(|it| std::str::from_utf8(it).unwrap()) {
+            for request in host.requests() {
+                assert!(!request.raw.contains(piece), "{piece} of {encoded} in {}", request.raw);
+            }
+        }
     }
 }
 

@@ -46,3 +46,18 @@ fn an_index_that_was_damaged_at_work_is_rebuilt_by_the_engine_itself() {
     assert_eq!(project.git_command("show main:one.txt main:two.txt"), "one\ntwo\n");
     assert_eq!(project.git_command("fsck --no-progress"), "");
 }
+
+/// What an index names is gone, as after a disk that was full: nothing can be committed from it.
+#[test]
+fn a_staged_object_that_was_lost_at_work_is_written_again_from_its_file() {
+    let lose = "echo one > one.txt; git add one.txt; hash=$(git rev-parse :one.txt); \
+                rm -f \"$(git rev-parse --git-common-dir)/objects/$(echo $hash | cut -c1-2)/$(echo $hash | cut -c3-)\"; \
+                ! git cat-file -e $hash";
+    let project = with(&ground(&[
+        task("T1.1", &[&format!("run: `{lose}`")]),
+        task("T1.2", &["run: `echo two > two.txt`"]),
+    ]));
+    run(&project, RUN, 0, &["T1.1 completed", "T1.2 completed"]);
+    assert_eq!(project.git_command("show main:one.txt main:two.txt"), "one\ntwo\n");
+    assert_eq!(project.git_command("fsck --no-progress"), "");
+}

@@ -7,7 +7,9 @@ use crate::tidy::Finding;
 use crate::tidy::tree::Tree;
 
 /// The crates below the faces.
-const CRATES: &[&str] = &["agent", "engine", "git", "guard", "model", "proc", "store"];
+const CRATES: &[&str] = &[
+    "agent", "engine", "git", "guard", "imports", "mcp", "model", "proc", "redact", "store", "wall",
+];
 
 /// What the program is called in a command line.
 const PROGRAM: &str = "waypost";

@@ -285,6 +285,24 @@ fn how_large_a_task_list_may_be_is_a_setting() {
     let ran = project.run("run --isolation none");
     assert_eq!(ran.code, 0, "{ran}");
     assert!(project.read("TASKS.md").ends_with("- [x] T1.1: One\n  - run: `true`\n"));
+    // Without the setting ten are read.
+    let plan = |note: &str, box_: &str| {
+        format!("# Tasks: shop\n\n{note}\n\n## Phase 1: One\n\n{box_} T1.1: One\n  - run: `true`\n")
+    };
+    let project = Project::git();
+    let line = format!("{}\n", "x".repeat(1_023));
+    let note = line.repeat(11 << 10);
+    project.write("TASKS.md", &plan(&note, "- [ ]"));
+    let ran = project.run("run --isolation none");
+    assert_eq!(ran.code, 2, "{ran}");
+    assert!(ran.stderr.contains("TASKS.md has more than 10 MiB"), "{ran}");
+    project.write("waypost.toml", "[run]\ntasks_max_mb = 12\n");
+    let ran = project.run("run --isolation none");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(
+        project.read("TASKS.md") == plan(&note, "- [x]"),
+        "its box is ticked, and the rest is as it was"
+    );
     for refused in [0, 65] {
         project.write("waypost.toml", &format!("[run]\ntasks_max_mb = {refused}\n"));
         let ran = project.run("run status");

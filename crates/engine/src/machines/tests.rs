@@ -313,24 +313,46 @@ fn a_program_that_does_not_know_a_kind_leaves_it_alone() {
     assert_eq!(count(&mut again, "a"), 0);
 }
 
-/// The matrices are beside the machines. That each has all commands of its machine is shown there.
+/// Where the printed matrices are: of each kind of machine, and of an attempt, which is a machine without a
+/// stream. That each has all commands of its machine is shown beside it.
+const MATRICES: [(&str, &str); 11] = [
+    (
+        "workflow",
+        "model/src/workflow/tests/snapshots/waypost_model__workflow__tests__matrix__states_by_commands",
+    ),
+    ("run", "model/src/run/tests/snapshots/waypost_model__run__tests__matrix__runs_by_commands"),
+    (
+        "memory",
+        "model/src/memory/tests/snapshots/waypost_model__memory__tests__matrix__states_by_commands",
+    ),
+    (
+        "session",
+        "model/src/session/tests/snapshots/waypost_model__session__tests__matrix__states_by_commands",
+    ),
+    ("knowledge", "model/src/snapshots/waypost_model__knowledge__tests__knowledge_by_commands"),
+    (
+        "inbox",
+        "model/src/inbox/tests/snapshots/waypost_model__inbox__tests__matrix__inbox_by_commands",
+    ),
+    ("verdicts", "model/src/verdict/snapshots/waypost_model__verdict__tests__verdicts_by_commands"),
+    ("accounts", "model/src/snapshots/waypost_model__accounts__tests__accounts_by_commands"),
+    ("job", "model/src/snapshots/waypost_model__job__tests__job_by_commands"),
+    ("task", "model/src/task/tests/snapshots/waypost_model__task__tests__matrix__task_by_commands"),
+    (
+        "attempt",
+        "engine/src/execute/life/snapshots/waypost_engine__execute__life__tests__stages_by_inputs",
+    ),
+];
+
 #[test]
 fn every_machine_of_the_table_has_a_printed_matrix() {
-    let model = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../model/src");
-    let mut folders = vec![model];
-    let mut names = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            if path.is_dir() {
-                folders.push(path);
-            } else if name.ends_with("_by_commands.snap") {
-                names.push(name);
-            }
-        }
-    }
-    for kind in MACHINES {
-        assert!(names.iter().any(|name| name.contains(kind.word)), "{kind:?} has none: {names:?}");
+    let kinds: Vec<&str> = MACHINES.iter().map(|kind| kind.word).chain(["attempt"]).collect();
+    assert_eq!(MATRICES.map(|(word, _)| word).to_vec(), kinds);
+    for (word, name) in MATRICES {
+        let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+        let page = fs::read_to_string(crates.join(format!("{name}.snap"))).unwrap();
+        // Behind its head there is a section for each state, with a row for each command.
+        let rows = page.lines().filter(|line| line.starts_with("  ")).count();
+        assert!(rows > 1, "{word}: {page}");
     }
 }

@@ -6,6 +6,9 @@ use crate::served;
 use std::{
     collections::BTreeMap,
     fs::{self, File},
+    io::Write as _,
+    path::Path,
+    process,
     time::SystemTime,
 };
 use tempfile::TempDir;
@@ -22,9 +25,14 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// A project with a run of two tasks, the first of which is completed.
 fn project() -> (TempDir, Project) {
     let folder = tempfile::tempdir().unwrap();
-    fs::create_dir(folder.path().join(".waypost")).unwrap();
-    let mut project =
-        Project::open_unreconciled(folder.path(), Actor::User("test".into())).unwrap();
+    let project = project_in(folder.path(), ".waypost");
+    (folder, project)
+}
+
+/// The same in a folder, whose journal has this one.
+fn project_in(root: &Path, state: &str) -> Project {
+    fs::create_dir(root.join(state)).unwrap();
+    let mut project = Project::open_unreconciled(root, Actor::User("test".into())).unwrap();
     let task = |number: u32| PlannedTask {
         id: format!("T1.{number}").parse().unwrap(),
         title: String::new(),
@@ -42,7 +50,7 @@ fn project() -> (TempDir, Project) {
     project.run_command(Command::Start { id: id.clone() }).unwrap();
     let (attempt, evidence, commit) = (None, Evidence::Claimed, None);
     project.run_command(Command::Done { id, attempt, evidence, commit }).unwrap();
-    (folder, project)
+    project
 }
 
 /// A file below the state folder that was last written so many days ago.
@@ -110,6 +118,64 @@ fn the_oldest_logs_go_until_they_fit() {
     // 2 MB are 512 of them; those of the open task stay, though they are older.
     assert_eq!((count("logs/T1.2"), count("logs/T1.1")), (300, 212));
     assert!(is_there(&project, "logs/T1.1/301.log"), "it is young");
+}
+
+/// What git prints that is told this time and this input.
+fn git(root: &Path, at: u64, line: &str, input: &[u8]) -> String {
+    let mut command = process::Command::new("git");
+    command.args(["-c", "user.name=t", "-c", "user.email=t@localhost", "-C"]).arg(root);
+    command.args(line.split(' ')).env("GIT_COMMITTER_DATE", format!("{at} +0000"));
+    let mut child =
+        command.stdin(process::Stdio::piped()).stdout(process::Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "git {line}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// Bytes that nothing makes smaller.
+fn noise(seed: u64, size: usize) -> Vec<u8> {
+    let mut state = seed;
+    let next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    std::iter::repeat_with(next).take(size).collect()
+}
+
+#[test]
+fn the_oldest_snapshots_go_until_they_fit() {
+    const THEN: u64 = 1_000_000_000;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    git(root, THEN, "init -q -b main .", b"");
+    git(root, THEN, "commit -q --allow-empty -m begin", b"");
+    let mut project = project_in(root, ".git/waypost");
+    // Of the task that is completed, and of the one that is open; the higher the number, the younger.
+    let names = ["phase-1-a--T1.1-1", "phase-1-a--T1.2-1"];
+    for (place, name) in (0_u64..).zip(names) {
+        for number in 1..=4 {
+            let noise = noise(place * 10 + number, 1 << 20);
+            let blob = git(root, THEN, "hash-object -w --stdin", &noise);
+            let tree = git(root, THEN, "mktree", format!("100644 blob {blob}\tfile\n").as_bytes());
+            let commit = git(root, THEN + number, &format!("commit-tree {tree} -m kept"), b"");
+            let reference = format!("refs/waypost/snapshots/{name}/{number}");
+            git(root, THEN, &format!("update-ref {reference} {commit}"), b"");
+        }
+    }
+    let mut stock = with(Stock::of(&mut project).unwrap(), |it| it.snapshot_mb = 7);
+    stock.snapshot_days = 0;
+    let pile = &stock.reduce().unwrap()[2];
+    assert_eq!((pile.kind, pile.count), (PileKind::Snapshots, 8));
+    // Eight of a little more than a megabyte: two have to go, and none of a task that is open.
+    let listed = "for-each-ref --format=%(refname:lstrip=3) refs/waypost/snapshots";
+    let left = git(root, THEN, listed, b"");
+    let left: Vec<&str> = left.lines().collect();
+    let of = |name: &str, numbers: &[u64]| -> Vec<String> {
+        numbers.iter().map(|number| format!("{name}/{number}")).collect()
+    };
+    assert_eq!(left, [of(names[0], &[3, 4]), of(names[1], &[1, 2, 3, 4])].concat());
+    assert_eq!(stock.piles().unwrap()[2].going, 0);
 }
 
 #[test]

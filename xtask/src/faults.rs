@@ -8,6 +8,7 @@ use anyhow::Result;
 use crate::command_line::CommandLine;
 use crate::install::{self, Purpose};
 use crate::test::Runner;
+use crate::wall;
 
 /// Which of the suites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,7 @@ pub(crate) enum Suite {
 pub(crate) fn run(suite: Suite, seed: Option<u64>) -> Result<()> {
     install::ensure(Purpose::Faults)?;
     for line in lines(Runner::find(), suite, seed) {
+        let line = wall::required(line);
         println!("running {line}");
         line.run()?;
     }

@@ -22,6 +22,7 @@ mod install;
 mod stress;
 mod test;
 mod tidy;
+mod wall;
 
 use std::process::ExitCode;
 

@@ -11,6 +11,7 @@ use anyhow::{Result, bail};
 
 use crate::install::{self, Purpose};
 use crate::test::Runner;
+use crate::wall;
 
 /// Enough rounds to meet a test that fails in one run of ten.
 pub(crate) const ROUNDS: u32 = 10;
@@ -21,7 +22,7 @@ const BUSY_THREADS: usize = 3;
 pub(crate) fn run(rounds: u32) -> Result<()> {
     install::ensure(Purpose::Tests)?;
     let runner = Runner::find();
-    let line = runner.line(&[]).with(["--no-fail-fast"]);
+    let line = wall::required(runner.line(&[])).with(["--no-fail-fast"]);
     let line = if runner == Runner::Nextest { line.with(["--retries", "0"]) } else { line };
     let _load = Load::begin(BUSY_THREADS);
     let mut failed = Vec::new();

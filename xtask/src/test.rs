@@ -10,10 +10,11 @@ use anyhow::Result;
 
 use crate::command_line::CommandLine;
 use crate::install::{self, Purpose};
+use crate::wall;
 
 pub(crate) fn run(filters: &[String]) -> Result<()> {
     install::ensure(Purpose::Tests)?;
-    let line = Runner::find().line(filters);
+    let line = wall::required(Runner::find().line(filters));
     println!("running {line}");
     line.run()
 }

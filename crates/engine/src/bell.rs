@@ -23,9 +23,9 @@ impl Bell {
         let _rung = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    /// Silences it; nothing to read is nothing new.
-    pub(crate) fn hear(&self) {
-        let _none = rustix::io::read(&self.0, &mut [0; 8]);
+    /// Silences it, and says whether it rang.
+    pub(crate) fn hear(&self) -> bool {
+        rustix::io::read(&self.0, &mut [0; 8]).is_ok()
     }
 }
 

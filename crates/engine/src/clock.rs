@@ -4,6 +4,8 @@ use jiff::{
     civil,
     tz::{Offset, TimeZone},
 };
+use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
 use waypost_model::time::{Stamp, Time};
 
 /// Tells the time. The only place in the engine that asks the operating system for it.
@@ -14,6 +16,13 @@ impl Clock {
     #[expect(clippy::disallowed_methods, reason = "this is the one home of the clock")]
     pub fn now(self) -> Time {
         Time::from_millis(jiff::Timestamp::now().as_millisecond())
+    }
+
+    /// For how long the machine has been awake, since it was started: for durations, which neither a
+    /// clock that is set nor a machine that sleeps may make longer.
+    pub(crate) fn awake(self) -> Duration {
+        let time = clock_gettime(ClockId::Monotonic);
+        Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
     }
 
     /// Resolves a stamp; one without an offset is local time here.

@@ -14,6 +14,8 @@ use std::{
     io::{BufRead as _, BufReader, Write as _},
     os::unix::net::UnixStream,
     process::{Child, Stdio},
+    thread,
+    time::Duration,
 };
 
 /// The second task waits until the test says so; each leaves a line.
@@ -158,7 +160,7 @@ fn the_host_decides_by_the_process_who_hands_a_run_over() {
     // The host was started by no person.
     let from = |shop: &Shop| shop.run().unwrap()["from"].clone();
     let line = format!("{BINARY} run");
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let person = scope.spawn(|| shop.project.below_terminal(&line, ""));
         shop.wait_for_second();
         let actor = from(&shop);
@@ -245,7 +247,7 @@ fn a_person_is_asked_between_phases_by_the_process_that_was_started() {
     assert_eq!(ran.stderr.matches(question).count(), 1, "{ran}");
     assert!(ran.stderr.contains("phase 1 is done; the run waits for a person"), "{ran}");
     assert_eq!(shop.run(), None);
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let person = scope.spawn(|| shop.project.typing("run --resume", "y\n"));
         // What follows is handed over, too.
         shop.wait_for_second();
@@ -424,4 +426,41 @@ fn what_a_host_does_not_understand_has_an_answer() {
     let _silent = UnixStream::connect(shop.project.journal().join("engine.sock")).unwrap();
     assert_eq!(shop.host().unwrap()["owner"]["pid"], shop.ralph.id());
     shop.end_ralph();
+}
+
+/// How often a process has waited for something and been woken, all its threads together.
+fn wakes(pid: u32) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let counts = threads.filter_map(|it| {
+        let text = fs::read_to_string(it.path().join("status")).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        line.trim().parse::<u64>().ok()
+    });
+    counts.sum()
+}
+
+#[test]
+fn an_idle_host_wakes_once_a_second() {
+    const WATCHED: Duration = Duration::from_secs(10);
+    const PERIODS_MAX: usize = 4;
+    let project = implementing(&json!({}), true);
+    project.write(
+        "TASKS.md",
+        "# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: First\n  - run: `touch begun; sleep 600`\n",
+    );
+    let mut run = begin(&project, "run");
+    wait_for("the task", || project.path("begun").exists());
+    // What there is to do at the start, or for others on a busy machine, counts as well: one quiet period is
+    // enough. With two wake-ups a second there is none.
+    let mut counts = Vec::new();
+    let is_quiet = (0..PERIODS_MAX).any(|_| {
+        let before = wakes(run.id());
+        thread::sleep(WATCHED);
+        counts.push(wakes(run.id()) - before);
+        counts.last().is_some_and(|count| *count <= WATCHED.as_secs() * 3 / 2)
+    });
+    assert!(run.try_wait().unwrap().is_none(), "the host is at work");
+    project.must("run stop --now");
+    run.wait().unwrap();
+    assert!(is_quiet, "in {WATCHED:?} each: {counts:?}");
 }

@@ -9,7 +9,7 @@
 use super::new_uuid;
 use crate::{error::EngineError, project::Project};
 use std::{
-    fs, io,
+    fs, io, mem,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -32,6 +32,8 @@ pub(crate) struct Slots {
 #[derive(Debug, Default)]
 struct OwnSlots {
     count: usize,
+    /// Whether one was given back since that was asked.
+    is_news: bool,
     /// As long as their number in bytes; none: there are none.
     file: Option<(PathBuf, FileLock)>,
 }
@@ -57,6 +59,11 @@ impl Slots {
         }
         own.add(folder)?;
         Ok(Some(Slot(Some(Arc::clone(&self.own)))))
+    }
+
+    /// Whether one was given back here since this was asked: one that waits may take it now.
+    pub(crate) fn were_given_back(&self) -> bool {
+        mem::take(&mut lock(&self.own).is_news)
     }
 
     /// How many are free, up to `wanted`.
@@ -95,6 +102,7 @@ impl OwnSlots {
     }
 
     fn give_back(&mut self) {
+        self.is_news = true;
         self.count = self.count.saturating_sub(1);
         if self.count > 0 {
             // Should the file say too many, that ends with this process.
@@ -174,6 +182,16 @@ mod tests {
         let none = Slots { folder: None, ..slots(folder.path(), 1) };
         assert!(none.take().unwrap().is_some() && none.take().unwrap().is_some());
         assert_eq!(none.free(7).unwrap(), 7);
+    }
+
+    #[test]
+    fn one_that_is_given_back_here_is_told_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let slots = slots(folder.path(), 2);
+        let held = [slots.take().unwrap(), slots.take().unwrap()];
+        assert!(!slots.were_given_back());
+        drop(held);
+        assert_eq!((slots.were_given_back(), slots.were_given_back()), (true, false));
     }
 
     #[test]

@@ -325,11 +325,7 @@ impl Executor<'_> {
         self.attend_workers(project, agents, now)?;
         self.settle(project, now)?;
         self.look(project, now)?;
-        // One that has its answer and waits for a slot is looked at soon.
-        if self.workers.values().any(|worker| worker.is_held) {
-            let soon = now.plus(LOOK_INTERVAL);
-            self.wakes_at = Some(self.wakes_at.map_or(soon, |at| at.min(soon)));
-        }
+        self.wait_for_slots(now);
         match self.end.take() {
             None => Ok(Attended::GoesOn),
             Some(end) => {

@@ -3,7 +3,10 @@
 
 use super::{Executor, is_agents, worker::money_left};
 use crate::{accounts, error::EngineError, ledger::run_stream, project::Project};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 use waypost_model::{
     run::{Command, ParkCause, Parked, RunTopic, TaskView},
     time::Time,
@@ -12,10 +15,23 @@ use waypost_model::{
 /// Later than anything that is waited for: the end of the year 9999.
 const NEVER: Time = Time::from_millis(253_402_300_799_000);
 
+/// How often an agent that waits for a slot looks whether another process has given one back.
+const SLOT_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Until when agents of a name are not started, and why.
 pub(super) type Limited = BTreeMap<String, (Time, ParkCause)>;
 
 impl Executor<'_> {
+    /// An agent that has its answer and waits for a slot is looked at when one was given back in this
+    /// process; others give theirs back without a word.
+    pub(super) fn wait_for_slots(&mut self, now: Time) {
+        let is_free = self.slots.were_given_back();
+        if self.workers.values().any(|worker| worker.is_held) {
+            let next = if is_free { now } else { now.plus(SLOT_INTERVAL) };
+            self.wakes_at = Some(self.wakes_at.map_or(next, |at| at.min(next)));
+        }
+    }
+
     /// Finds out which agents are not started before a time.
     pub(super) fn find_limits(
         &mut self,

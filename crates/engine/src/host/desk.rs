@@ -89,7 +89,7 @@ impl Desk {
     pub(super) fn new(seat: Seat) -> Result<Self, EngineError> {
         let (bell, changes) = (Bell::new()?, Changes::of(seat.project.place()));
         let (queue, seat, guests) = (Mutex::default(), Mutex::new(Some(seat)), Arc::default());
-        Ok(Self { queue, seat, bell, guests, pulse: Arc::default(), changes })
+        Ok(Self { queue, seat, bell, guests, pulse: Arc::new(Pulse::new()?), changes })
     }
 
     pub(super) fn command(&self, actor: Actor, commands: Vec<MachineCommand>) -> Reply {

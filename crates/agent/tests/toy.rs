@@ -1,23 +1,33 @@
 //! An agent program that the product does not have, added as any other would be: what it is (`PARROT`,
 //! `Parrot`), its line in the table, and this test. That is all that is touched.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
 use waypost_agent::{
-    Adapter, Capability, Dialect,
+    Adapter, Capability, Dialect, Hooked, Product,
     answer::{self, Answer, Unanswerable},
+    hook::{self, EventKind, HookAnswer, Moment},
     launch::{Access, Conversation, Launch, Opening, Order, Prompts},
     prices::{Models, price},
     programs::{AgentProgram, BUILT_IN, KnownAgent, Programs},
+    registration::{Handler, Sharing, Subscription},
+    settings::{Around, Obstacle},
     stream::{Ask, AskItem, AskKind, Choice, End, LineUse, Listener, Reader, Said, Usage, Why},
     want,
 };
-use waypost_model::permission::Want;
+use waypost_model::{
+    config::AgentAccess,
+    permission::{Ruling, Want, rule},
+    tool::{Tool, ToolKind},
+};
 
 /// Place one: the program. Each line of it is an object with one word of its own.
 static PARROT: AgentProgram = AgentProgram {
     file: Some("parrot"),
     adapters: &[Adapter::of(&Parrot)],
     agents: &[KnownAgent { name: "polly", adapter: Adapter::of(&Parrot), command: &["parrot"] }],
+    tools: &[Tool { name: "crack", kind: ToolKind::Shell, fields: &["nut"], folders: &[] }],
+    product: Some(Product::of(&Perch)),
     models: Some(&MODELS),
     folder: Some(".parrot"),
     ..AgentProgram::UNKNOWN
@@ -78,6 +88,52 @@ impl Dialect for Parrot {
             Some(command) => Want::Run { command: command.to_owned() },
             None => Want::Other,
         }
+    }
+}
+
+/// What is known of its hook.
+#[derive(Debug)]
+struct Perch;
+
+impl Hooked for Perch {
+    fn word(&self) -> &'static str {
+        "parrot"
+    }
+
+    fn title(&self) -> &'static str {
+        "Parrot"
+    }
+
+    fn events(&self) -> &'static [(&'static str, EventKind)] {
+        &[("BeforeCrack", EventKind::BeforeTool)]
+    }
+
+    fn is_sender(&self, event: &str, _fields: &Map<String, Value>) -> bool {
+        event == "BeforeCrack"
+    }
+
+    fn refusal(&self, event: &str, reason: &str) -> Option<Value> {
+        (event == "BeforeCrack").then(|| json!({"squawk": reason}))
+    }
+
+    fn settings_file(&self, _sharing: Sharing) -> &'static str {
+        ".parrot/perches.json"
+    }
+
+    fn subscriptions(&self) -> &'static [Subscription] {
+        &[("BeforeCrack", None)]
+    }
+
+    fn handler(&self, _event: &str) -> Handler {
+        Handler { name: None, timeout: 10, last: None }
+    }
+
+    fn files(&self, around: &Around<'_>) -> Vec<PathBuf> {
+        vec![around.root.join(".parrot/perches.json")]
+    }
+
+    fn obstacles(&self, _around: &Around<'_>) -> Vec<Obstacle> {
+        Vec::new()
     }
 }
 
@@ -158,6 +214,34 @@ fn a_program_is_added_in_three_places() {
     assert!(!BUILT_IN.is_guarded(".parrot/nest".as_ref()));
     assert_eq!(programs.recognise(["/opt/parrot", "--fresh"]), Some("parrot"));
     assert_eq!(programs.dearest(adapter, "ara-9").0, "ara-1");
+}
+
+/// The same place: its hook, and its tools where calls and permissions are judged.
+#[test]
+fn a_hook_and_a_shell_tool_come_with_the_program() {
+    let programs = programs();
+    let product = programs.product("parrot").unwrap();
+    assert_eq!(BUILT_IN.product("parrot"), None);
+    let event = json!({
+        "hook_event_name": "BeforeCrack", "tool_name": "crack", "cwd": "/w",
+        "tool_input": {"nut": "git push"},
+    });
+    let event = hook::read(Some(product), event.to_string().as_bytes()).unwrap();
+    let Moment::BeforeTool(call) = &event.moment else { panic!("{event:?}") };
+    assert_eq!(call.fields, [("nut".to_owned(), "git push".to_owned())]);
+    let tool = programs.tool(&call.name).unwrap();
+    assert!(tool.kind == ToolKind::Shell && tool.parses("nut") && !tool.parses("crack"));
+    assert_eq!(BUILT_IN.tool("crack"), None);
+    let reply = event.reply(&HookAnswer::Refuse("not now".to_owned()));
+    assert_eq!(reply.stdout.trim(), r#"{"squawk":"not now"}"#);
+
+    let files = programs.settings_files();
+    assert!(files.iter().any(|it| it.path == ".parrot/perches.json" && it.is_known_by_name));
+    let want = Want::Run { command: "open walnut".to_owned() };
+    let allowed = ["crack(open:*)".to_owned()];
+    let ruling =
+        |programs: &Programs| rule(AgentAccess::Edit, &allowed, &programs.shells(), &want, true);
+    assert_eq!((ruling(&BUILT_IN), ruling(&programs)), (Ruling::Ask, Ruling::Allow));
 }
 
 fn order() -> Order {

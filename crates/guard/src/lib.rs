@@ -31,5 +31,5 @@ pub use deed::{
     UNKNOWN_VARIABLE, Write,
 };
 pub use refusal::{Refusal, Rule, Standing, refusal};
-pub use tool::{PARSED_FIELDS, is_shell_tool, judge_tool};
+pub use tool::judge_tool;
 pub use walk::{judge_shell, started_programs};

@@ -1,36 +1,17 @@
-//! What a tool call other than a plain shell command would do, by the tool's name and fields.
+//! What a tool call other than a plain shell command would do, by what is known of the tool and its fields.
 //!
-//! Knows the tools of Claude Code, Codex and Gemini CLI that write files or run commands, and the
-//! MCP tools that the configuration lists. An MCP tool that is not listed does something unknown,
-//! unless its name plainly says that it reads. Every other tool does nothing that a gate is about.
+//! Knows kinds of tools; which tools a program has, and in which fields they say what they do, is handed in.
+//! An MCP tool that the configuration does not list does something unknown, unless its name plainly says
+//! that it reads. Every other tool does nothing that a gate is about.
 
 use crate::deed::{Context, Deed, Target, Write};
 use crate::protected::joined;
 use crate::walk::{Input, Walk, judge};
+use waypost_model::tool::{Tool, ToolKind};
 
-/// Fields in which a tool names the file that it writes.
+/// Fields in which the MCP tools that the configuration lists name the file that they write.
 const PATH_FIELDS: &[&str] =
     &["file_path", "notebook_path", "absolute_path", "path", "filename", "file"];
-
-/// Fields in which a tool names the folder that it runs in.
-const FOLDER_FIELDS: &[&str] = &["workdir", "cwd", "dir_path", "directory"];
-
-/// Fields whose text is parsed; all others are only names.
-pub const PARSED_FIELDS: &[&str] = &["command", "cmd", "chars", "input", "patch"];
-
-/// Fields in which a patch is given.
-const PATCH_FIELDS: &[&str] = &["input", "patch", "command"];
-
-/// Tools that run a command in a shell.
-const SHELL_TOOLS: &[&str] = &[
-    "Bash",
-    "Monitor",
-    "run_shell_command",
-    "exec_command",
-    "shell",
-    "shell_command",
-    "local_shell",
-];
 
 /// Verbs with which the name of a tool begins that only reads.
 const READING_VERBS: &[&str] = &[
@@ -38,44 +19,32 @@ const READING_VERBS: &[&str] = &[
     "lookup", "count",
 ];
 
-/// Whether a tool runs a command in a shell.
-pub fn is_shell_tool(name: &str) -> bool {
-    SHELL_TOOLS.contains(&name)
-}
-
-/// Judges a tool call by the tool's name and the text fields of its input. A command that is given
-/// as a list of words comes as one text, each word quoted for the shell.
-pub fn judge_tool(name: &str, fields: &[(&str, &str)], context: &Context<'_>) -> Deed {
+/// Judges a tool call by what is known of the tool, and by its name and the text fields of its input. A
+/// command that is given as a list of words comes as one text, each word quoted for the shell.
+pub fn judge_tool(
+    name: &str,
+    known: Option<Tool>,
+    fields: &[(&str, &str)],
+    context: &Context<'_>,
+) -> Deed {
     let first = |names: &[&str]| {
         let find = |name: &&str| fields.iter().find(|(field, _)| field == name);
         names.iter().find_map(find).map(|(_, text)| *text)
     };
-    judge(context, |walk| match name {
-        _ if is_shell_tool(name) => {
-            if let Some(folder) = first(FOLDER_FIELDS) {
+    judge(context, |walk| match known {
+        Some(tool) => {
+            if let Some(folder) = first(tool.folders) {
                 walk.shell.folder = joined("", folder);
             }
-            match first(&["command", "cmd"]) {
-                Some(command) => walk.text(command),
-                None => walk.unknowable("the tool names no command"),
-            }
+            walk.known(tool, first(tool.fields));
         }
-        // Text for a program that already runs, which may be a shell.
-        "write_stdin" => first(&["chars", "input"]).into_iter().for_each(|text| walk.text(text)),
-        "apply_patch" => match first(PATCH_FIELDS) {
-            Some(patch) => walk.patch(patch, name),
-            None => walk.write_unknown(name),
-        },
-        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" | "write_file" | "replace" | "edit" => {
+        None if context.writing_tools.iter().any(|tool| tool == name) => {
             walk.named_file(first(PATH_FIELDS), name);
         }
-        _ if context.writing_tools.iter().any(|tool| tool == name) => {
-            walk.named_file(first(PATH_FIELDS), name);
-        }
-        _ if is_foreign(name) && !is_free(name, context.free_tools) && !plainly_reads(name) => {
+        None if is_foreign(name) && !is_free(name, context.free_tools) && !plainly_reads(name) => {
             walk.deed.foreign = Some(name.to_owned());
         }
-        _ => {}
+        None => {}
     })
 }
 
@@ -117,6 +86,18 @@ fn camel_words(text: &str) -> Vec<String> {
 }
 
 impl Walk<'_> {
+    /// Notes what a tool does that is known, by the text that says so.
+    fn known(&mut self, tool: Tool, text: Option<&str>) {
+        match (tool.kind, text) {
+            (ToolKind::Shell | ToolKind::Typing, Some(text)) => self.text(text),
+            (ToolKind::Shell, None) => self.unknowable("the tool names no command"),
+            (ToolKind::Typing, None) => {}
+            (ToolKind::Patch, Some(patch)) => self.patch(patch, tool.name),
+            (ToolKind::Patch, None) => self.write_unknown(tool.name),
+            (ToolKind::Writing, path) => self.named_file(path, tool.name),
+        }
+    }
+
     fn named_file(&mut self, path: Option<&str>, words: &str) {
         match path {
             Some(path) => self.file(path, words),
@@ -150,7 +131,7 @@ impl Walk<'_> {
         self.patch(&text, words);
     }
 
-    /// Notes the files that a patch in the form of Codex names.
+    /// Notes the files that a patch names, in the form that `apply_patch` reads.
     fn patch(&mut self, text: &str, words: &str) {
         const MARKS: &[&str] =
             &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];

@@ -7,37 +7,58 @@ use std::fmt::Write as _;
 use waypost_guard::{Context, Standing, judge_tool, refusal};
 use waypost_model::{
     next::NextStep,
+    tool::{Tool, ToolKind},
     workflow::{GateName, Phase, Rights},
 };
 use world::{World, judged, verdict};
 
+/// Tools as programs have them; their names mean nothing here.
+const TOOLS: [Tool; 5] = [
+    known("run", ToolKind::Shell, &["command", "cmd"], &["directory"]),
+    known("type", ToolKind::Typing, &["chars", "input"], &[]),
+    known("patch", ToolKind::Patch, &["input", "patch"], &[]),
+    known("save", ToolKind::Writing, &["file_path", "notebook_path"], &[]),
+    known("mcp__own__save", ToolKind::Writing, &["file_path"], &[]),
+];
+
+const fn known(
+    name: &'static str,
+    kind: ToolKind,
+    fields: &'static [&'static str],
+    folders: &'static [&'static str],
+) -> Tool {
+    Tool { name, kind, fields, folders }
+}
+
 #[test]
-fn tools_are_judged_by_name_and_fields() {
+fn tools_are_judged_by_what_is_known_of_them_and_fields() {
     let check = |want: &str, tool: &str, fields: &[(&str, &str)]| {
         let writing_tools = ["mcp__fs__write".to_owned()];
         let free_tools = ["mcp__tickets__*".to_owned(), "mcp_notes_add".to_owned()];
         let (look, is_walled) = (&World, false);
         let context =
             Context { look, writing_tools: &writing_tools, free_tools: &free_tools, is_walled };
-        let deed = judge_tool(tool, fields, &context);
+        let known = TOOLS.iter().find(|known| known.name == tool).copied();
+        let deed = judge_tool(tool, known, fields, &context);
         assert_eq!(verdict(&deed), want, "{tool} {fields:?}");
     };
-    check("write", "Write", &[("file_path", "/p/src/a.rs"), ("content", "git push")]);
-    check("write", "Edit", &[("file_path", "/p/src/a.rs")]);
-    check("write", "MultiEdit", &[("file_path", "/p/src/a.rs")]);
-    check("write", "NotebookEdit", &[("notebook_path", "/p/a.ipynb")]);
-    check("write", "Write", &[]);
-    check("write protected", "Write", &[("file_path", "/p/.develop-workflow/state.json")]);
-    check("write protected", "Edit", &[("file_path", "/p/.claude/settings.json")]);
-    check("write", "write_file", &[("file_path", "a.txt")]);
-    check("write protected", "replace", &[("file_path", "waypost.toml")]);
-    check("push", "Bash", &[("command", "git push"), ("description", "x")]);
-    check("push", "Monitor", &[("command", "git push"), ("description", "x")]);
-    check("push", "run_shell_command", &[("command", "git push")]);
-    check("push", "exec_command", &[("cmd", "git push")]);
-    check("push", "run_shell_command", &[("command", "./release"), ("directory", "scripts")]);
-    check("push", "write_stdin", &[("chars", "git push\n")]);
-    check("unknowable", "Bash", &[]);
+    check("write", "save", &[("file_path", "/p/src/a.rs"), ("content", "git push")]);
+    check("write", "save", &[("notebook_path", "/p/a.ipynb")]);
+    check("write", "save", &[("path", "/p/src/a.rs")]);
+    check("write", "save", &[]);
+    check("write", "mcp__own__save", &[("file_path", "a")]);
+    check("write protected", "save", &[("file_path", "/p/.develop-workflow/state.json")]);
+    check("write protected", "save", &[("file_path", "/p/.claude/settings.json")]);
+    check("write protected", "save", &[("file_path", "waypost.toml")]);
+    check("push", "run", &[("command", "git push"), ("description", "x")]);
+    check("push", "run", &[("cmd", "git push")]);
+    check("push", "run", &[("command", "./release"), ("directory", "scripts")]);
+    check("ok", "run", &[("command", "ls"), ("description", "git push")]);
+    check("push", "type", &[("chars", "git push\n")]);
+    check("ok", "type", &[]);
+    check("unknowable", "run", &[]);
+    // Of these nothing is known.
+    check("ok", "Bash", &[("command", "git push")]);
     check("write", "mcp__fs__write", &[("path", "a")]);
     check("ok", "mcp__fs__read", &[("path", "a")]);
     for tool in ["mcp__github__get_file", "mcp__x__listFiles", "mcp_github_search_code"] {
@@ -66,17 +87,17 @@ fn tools_are_judged_by_name_and_fields() {
         "/dev/./fd/3",
         "/tmp/../proc/1/cwd/x",
     ] {
-        check("write protected", "Write", &[("file_path", path)]);
+        check("write protected", "save", &[("file_path", path)]);
     }
-    check("write protected", "Write", &[("file_path", "/p/.claude/skills/ship/SKILL.md")]);
-    check("write protected", "Edit", &[("file_path", "~/.claude/commands/ship.md")]);
-    check("write", "Write", &[("file_path", "/p/.claude/memory/notes.md")]);
+    check("write protected", "save", &[("file_path", "/p/.claude/skills/ship/SKILL.md")]);
+    check("write protected", "save", &[("file_path", "~/.claude/commands/ship.md")]);
+    check("write", "save", &[("file_path", "/p/.claude/memory/notes.md")]);
     check("ok", "Read", &[("file_path", "/p/.develop-workflow/state.json")]);
     check("ok", "Task", &[("prompt", "git push")]);
     let patch = "*** Begin Patch\n*** Update File: src/a.rs\n*** Move to: waypost.toml\n";
-    check("write protected", "apply_patch", &[("input", patch)]);
-    check("write", "apply_patch", &[("input", "nonsense")]);
-    check("write protected", "Bash", &[("command", &format!("apply_patch <<'E'\n{patch}E"))]);
+    check("write protected", "patch", &[("input", patch)]);
+    check("write", "patch", &[("input", "nonsense")]);
+    check("write protected", "run", &[("command", &format!("apply_patch <<'E'\n{patch}E"))]);
 }
 
 /// The answer to a command in a phase with some gates passed, as a person would read it.

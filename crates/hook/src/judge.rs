@@ -3,7 +3,7 @@
 use crate::{design::is_design, look::Files, scratch::is_scratch, spot::Spot};
 use std::{path::Path, sync::mpsc, thread, time::Duration};
 use waypost_agent::{hook::ToolCall, programs::BUILT_IN};
-use waypost_guard::{Context, Deed, PARSED_FIELDS, Refusal, Rule, Standing, judge_tool, refusal};
+use waypost_guard::{Context, Deed, Refusal, Rule, Standing, judge_tool, refusal};
 use waypost_model::workflow::Held;
 
 /// What becomes of a tool call.
@@ -37,8 +37,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 impl Case<'_> {
     /// Judges a tool call. One that takes too long to judge is refused.
     pub fn judge(&self, call: &ToolCall) -> Ruling {
+        let tool = BUILT_IN.tool(&call.name);
         let is_long = |(name, text): &(String, String)| {
-            text.len() > PROMPT_LENGTH && PARSED_FIELDS.contains(&name.as_str())
+            text.len() > PROMPT_LENGTH && tool.is_some_and(|tool| tool.parses(name))
         };
         if !call.fields.iter().any(is_long) {
             return self.judge_now(call);
@@ -73,7 +74,7 @@ impl Case<'_> {
         let context = Context { look, writing_tools, free_tools, is_walled };
         let fields: Vec<(&str, &str)> =
             call.fields.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-        self.rule(&judge_tool(&call.name, &fields, &context), &files)
+        self.rule(&judge_tool(&call.name, BUILT_IN.tool(&call.name), &fields, &context), &files)
     }
 
     /// Judges what is known to be about to happen, as git's own hooks know it.

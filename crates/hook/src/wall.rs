@@ -5,9 +5,14 @@
 //! then either wraps all its shell calls itself, or has this one rewritten.
 
 use std::path::PathBuf;
-use waypost_agent::hook::{Product, ToolCall, quoted};
-use waypost_guard::is_shell_tool;
-use waypost_model::layout::variable;
+use waypost_agent::{
+    hook::{Product, ToolCall, quoted},
+    programs::BUILT_IN,
+};
+use waypost_model::{
+    layout::variable,
+    tool::{Tool, ToolKind},
+};
 use waypost_wall::Level;
 
 /// How a shell call gets behind the wall.
@@ -22,7 +27,7 @@ pub enum Wall {
 impl Wall {
     /// The wall that this call gets; none where there is none, or where it is no shell call.
     pub fn around(product: Product, call: &ToolCall) -> Option<Self> {
-        (is_shell_tool(&call.name) && !call.input.is_empty()).then_some(())?;
+        shell_tool(call).filter(|_| !call.input.is_empty())?;
         let shell = crate::level::shell_with_a_wall()?;
         let prefix = product.shell_variable().and_then(std::env::var_os);
         match prefix {
@@ -37,14 +42,21 @@ impl Wall {
     /// The command to run in the place of the one in a call; none where it stays as it is.
     pub fn rewrite(&self, call: &ToolCall) -> Option<String> {
         let Self::Rewritten(shell) = self else { return None };
-        let text = call.fields.iter().find(|(name, _)| name == "command")?.1.as_str();
+        let fields = shell_tool(call)?.fields;
+        let find = |field: &&str| call.fields.iter().find(|(name, _)| name == field);
+        let text = fields.iter().find_map(find)?.1.as_str();
         Some(quoted(&[shell.to_str()?, text]))
     }
 }
 
+/// What is known of the tool of a call, if that runs a command in a shell.
+fn shell_tool(call: &ToolCall) -> Option<Tool> {
+    BUILT_IN.tool(&call.name).filter(|tool| tool.kind == ToolKind::Shell)
+}
+
 /// Why a shell call cannot be run at all: the program is gone that the agent program runs all of them by.
 pub fn lost_shell(product: Product, call: &ToolCall) -> Option<String> {
-    let name = product.shell_variable().filter(|_| is_shell_tool(&call.name))?;
+    let name = product.shell_variable().filter(|_| shell_tool(call).is_some())?;
     let path = PathBuf::from(std::env::var_os(name)?);
     (path.file_name()? == crate::shell::SHELL && !path.exists()).then(|| {
         format!(

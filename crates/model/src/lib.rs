@@ -39,6 +39,7 @@ pub mod session;
 pub mod task;
 pub mod text;
 pub mod time;
+pub mod tool;
 pub mod trouble;
 pub mod verdict;
 pub mod workflow;

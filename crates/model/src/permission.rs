@@ -28,33 +28,38 @@ pub enum Ruling {
 }
 
 /// Answers a permission by the agent's access level: an edit below its work tree (`is_inside`) and
-/// the commands of its list.
-pub fn rule(access: AgentAccess, allowed: &[String], want: &Want, is_inside: bool) -> Ruling {
+/// the commands of its list, in which `shells` are the tools by which programs run commands.
+pub fn rule(
+    access: AgentAccess,
+    allowed: &[String],
+    shells: &[&str],
+    want: &Want,
+    is_inside: bool,
+) -> Ruling {
+    let is_listed = |command| allowed.iter().any(|pattern| covers(pattern, shells, command));
     match (access, want) {
         (AgentAccess::Unfenced, _) => Ruling::Allow,
         (AgentAccess::Read, Want::Edit { .. }) => Ruling::Deny,
         (AgentAccess::Edit, Want::Edit { .. }) if is_inside => Ruling::Allow,
-        (_, Want::Run { command }) if allowed.iter().any(|it| covers(it, command)) => Ruling::Allow,
+        (_, Want::Run { command }) if is_listed(command) => Ruling::Allow,
         (AgentAccess::Edit | AgentAccess::Read, _) => Ruling::Ask,
     }
 }
-
-/// The tools by which programs run commands; a pattern names one of them.
-const SHELL_TOOLS: [&str; 3] = ["Bash", "run_shell_command", "ShellTool"];
 
 /// What joins, redirects or expands commands. A command with any of it may do something else than
 /// its first words say.
 const COMMAND_SIGNS: &[char] =
     &[';', '&', '|', '<', '>', '$', '`', '(', ')', '{', '}', '\n', '\r', '\\'];
 
-/// Whether a pattern such as `Bash(cargo test:*)` allows a command. `:*` and ` *` at its end stand
-/// for any further words, `*` alone for any ending; without them the command has to be the same.
-pub fn covers(pattern: &str, command: &str) -> bool {
+/// Whether a pattern such as `Bash(cargo test:*)`, which begins with one of `shells`, allows a command. `:*`
+/// and ` *` at its end stand for any further words, `*` alone for any ending; without them the command has
+/// to be the same.
+pub fn covers(pattern: &str, shells: &[&str], command: &str) -> bool {
     let command = command.trim();
     if command.contains(COMMAND_SIGNS) {
         return false;
     }
-    let inner = SHELL_TOOLS
+    let inner = shells
         .iter()
         .find_map(|tool| pattern.trim().strip_prefix(tool)?.strip_prefix('(')?.strip_suffix(')'));
     let Some(inner) = inner.map(str::trim) else { return false };
@@ -116,6 +121,8 @@ impl Grant {
 mod tests {
     use super::*;
 
+    const SHELLS: [&str; 3] = ["Bash", "run_shell_command", "ShellTool"];
+
     fn run(command: &str) -> Want {
         Want::Run { command: command.to_owned() }
     }
@@ -137,7 +144,11 @@ mod tests {
             (AgentAccess::Unfenced, &Want::Other, false, Ruling::Allow),
         ];
         for (access, want, is_inside, ruling) in table {
-            assert_eq!(rule(access, &allowed, want, is_inside), ruling, "{access:?} {want:?}");
+            assert_eq!(
+                rule(access, &allowed, &SHELLS, want, is_inside),
+                ruling,
+                "{access:?} {want:?}"
+            );
         }
     }
 
@@ -157,10 +168,11 @@ mod tests {
             ("Bash(make)", "make", true),
             ("Bash(make)", "make install", false),
             ("Bash", "make", false),
+            ("Write(make)", "make", false),
             ("WebFetch", "make", false),
         ];
         for (pattern, command, is_covered) in table {
-            assert_eq!(covers(pattern, command), is_covered, "{pattern} {command}");
+            assert_eq!(covers(pattern, &SHELLS, command), is_covered, "{pattern} {command}");
         }
     }
 

@@ -14,7 +14,10 @@ use crate::{
     setup::Setup,
 };
 use std::{borrow::Cow, net::SocketAddr};
-use waypost_model::layout::SettingsFile;
+use waypost_model::{
+    layout::SettingsFile,
+    tool::{Tool, ToolKind},
+};
 
 pub use plain::MESSAGE_END;
 
@@ -39,6 +42,8 @@ pub struct AgentProgram {
     pub adapters: &'static [Adapter],
     /// What it is as an agent without any configuration.
     pub agents: &'static [KnownAgent],
+    /// Its tools that write files or run commands.
+    pub tools: &'static [Tool],
     /// What is known of its hook.
     pub product: Option<Product>,
     /// The models of its vendor.
@@ -76,6 +81,7 @@ impl AgentProgram {
         file: None,
         adapters: &[],
         agents: &[],
+        tools: &[],
         product: None,
         models: None,
         setup: None,
@@ -171,6 +177,21 @@ impl Programs {
         self.all().filter_map(|program| program.product)
     }
 
+    /// What is known of a tool.
+    pub fn tool(&self, name: &str) -> Option<Tool> {
+        self.tools().find(|tool| tool.name == name)
+    }
+
+    pub fn tools(&self) -> impl Iterator<Item = Tool> {
+        self.all().flat_map(|program| program.tools).copied()
+    }
+
+    /// The names of the tools that run a command in a shell.
+    pub fn shells(&self) -> Vec<&'static str> {
+        let shells = self.tools().filter(|tool| tool.kind == ToolKind::Shell);
+        shells.map(|tool| tool.name).collect()
+    }
+
     /// The files and folders of a project in which its agent programs are told what to run, and
     /// whether to ask our hook before.
     pub fn settings_files(&self) -> Vec<SettingsFile> {
@@ -220,7 +241,8 @@ mod tests {
         let agents: Vec<&str> = BUILT_IN.agents().map(|agent| agent.name).collect();
         assert_eq!(agents, ["claude", "codex", "codex-exec", "gemini"]);
         let files: Vec<&str> = BUILT_IN.all().filter_map(|it| it.file).collect();
-        for words in [adapters, products, agents, files] {
+        let tools: Vec<&str> = BUILT_IN.tools().map(|tool| tool.name).collect();
+        for words in [adapters, products, agents, files, tools] {
             let unique: BTreeSet<&str> = words.iter().copied().collect();
             assert_eq!(unique.len(), words.len(), "{words:?}");
         }

@@ -47,7 +47,8 @@ pub(crate) fn by_access(agent: &Agent, folder: &Path, ask: &Ask) -> Option<Answe
         }
         Want::Run { .. } | Want::Other => false,
     };
-    match rule(agent.config.access, &agent.config.allowed_tools, &want, is_inside) {
+    let (access, allowed) = (agent.config.access, &agent.config.allowed_tools);
+    match rule(access, allowed, &agent.programs.shells(), &want, is_inside) {
         Ruling::Allow => Some(Answer::Allow),
         Ruling::Deny => Some(Answer::Deny { reason: "this agent may only read".to_owned() }),
         Ruling::Ask => None,
@@ -273,9 +274,13 @@ mod tests {
     use std::{os::unix::fs::symlink, path::PathBuf};
     use waypost_agent::{
         Adapter,
+        programs::AgentProgram,
         stream::{Choice, Reader, Said},
     };
-    use waypost_model::config::{AgentAccess, AgentConfig};
+    use waypost_model::{
+        config::{AgentAccess, AgentConfig},
+        tool::{Tool, ToolKind},
+    };
 
     fn ask(kind: AskKind, items: Vec<AskItem>) -> Ask {
         Ask {
@@ -442,6 +447,11 @@ mod tests {
         }
     }
 
+    static PARROT: AgentProgram = AgentProgram {
+        tools: &[Tool { name: "crack", kind: ToolKind::Shell, fields: &["nut"], folders: &[] }],
+        ..AgentProgram::UNKNOWN
+    };
+
     #[test]
     fn an_agent_is_answered_by_its_access_level() {
         let folder = tempfile::tempdir().unwrap();
@@ -450,6 +460,13 @@ mod tests {
         let agent = acp(AgentAccess::Edit, &["Bash(cargo test:*)"]);
         assert_eq!(answer(&agent, &command("cargo test")), Some(Answer::Allow));
         assert_eq!(answer(&agent, &command("git push")), None);
+        // A list names a shell tool of any program that is known, and none that is not.
+        let crack = &["crack(cargo test:*)"];
+        let agent = acp(AgentAccess::Edit, crack);
+        assert_eq!(answer(&agent, &command("cargo test")), None);
+        let programs = agent.programs.with(&PARROT);
+        let agent = Agent { programs, ..acp(AgentAccess::Edit, crack) };
+        assert_eq!(answer(&agent, &command("cargo test")), Some(Answer::Allow));
         let reader = acp(AgentAccess::Read, &[]);
         assert!(matches!(answer(&reader, &change), Some(Answer::Deny { .. })));
         let unfenced = acp(AgentAccess::Unfenced, &[]);

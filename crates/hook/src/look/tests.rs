@@ -11,7 +11,8 @@ use waypost_agent::{
     registration::{Handler, Sharing, Subscription},
     settings::{Around, Obstacle},
 };
-use waypost_guard::{Context, judge_shell};
+use waypost_guard::{Context, Deed, judge_shell, judge_tool};
+use waypost_model::tool::{Tool, ToolKind};
 
 use super::*;
 
@@ -71,14 +72,18 @@ impl Project {
         let files = self.files_with(programs);
         let (writing_tools, free_tools) = (&[], &[]);
         let context = Context { look: &files, writing_tools, free_tools, is_walled: false };
-        let deed = judge_shell(command, &context);
-        match () {
-            () if deed.unknowable.is_some() => "unknowable",
-            () if !deed.protected.is_empty() => "protected",
-            () if !deed.pushes.is_empty() => "push",
-            () if !deed.writes.is_empty() => "write",
-            () => "ok",
-        }
+        told(&judge_shell(command, &context))
+    }
+}
+
+/// What a call would do, in short.
+fn told(deed: &Deed) -> &'static str {
+    match () {
+        () if deed.unknowable.is_some() => "unknowable",
+        () if !deed.protected.is_empty() => "protected",
+        () if !deed.pushes.is_empty() => "push",
+        () if !deed.writes.is_empty() => "write",
+        () => "ok",
     }
 }
 
@@ -437,6 +442,10 @@ fn outside_git_there_is_less_to_know() {
 
 /// A program that the product does not have. Only `agent` knows such a thing.
 static PARROT: AgentProgram = AgentProgram {
+    tools: &[
+        Tool { name: "crack", kind: ToolKind::Shell, fields: &["nut"], folders: &["perch"] },
+        Tool { name: "peck", kind: ToolKind::Writing, fields: &["seed"], folders: &[] },
+    ],
     product: Some(Product::of(&Parrot)),
     more_settings: &[".parrot/config.toml"],
     ..AgentProgram::UNKNOWN
@@ -506,5 +515,27 @@ fn the_settings_of_a_program_that_was_added_are_protected() {
     for (command, without, with) in table {
         let found = (project.verdict(command), project.verdict_with(&programs, command));
         assert_eq!(found, (without, with), "{command}");
+    }
+}
+
+#[test]
+fn the_tools_of_a_program_that_was_added_are_judged() {
+    let project = Project::new(&[("p/sub/ship.sh", "git push\n")]);
+    let added = BUILT_IN.with(&PARROT);
+    let table: [(&str, &[(&str, &str)], &str); 5] = [
+        ("crack", &[("nut", "git push")], "push"),
+        ("crack", &[("nut", "./ship.sh"), ("perch", "sub")], "push"),
+        ("crack", &[("command", "git push")], "unknowable"),
+        ("peck", &[("seed", ".parrot/perches.json")], "protected"),
+        ("peck", &[("seed", "a.rs"), ("nut", "git push")], "write"),
+    ];
+    for (name, fields, want) in table {
+        let judged = |programs: &Programs| {
+            let files = project.files_with(programs);
+            let (writing_tools, free_tools) = (&[], &[]);
+            let context = Context { look: &files, writing_tools, free_tools, is_walled: false };
+            told(&judge_tool(name, programs.tool(name), fields, &context))
+        };
+        assert_eq!((judged(&BUILT_IN), judged(&added)), ("ok", want), "{name} {fields:?}");
     }
 }

@@ -24,12 +24,16 @@ use crate::{
 };
 use serde_json::{Map, Value, json};
 use std::{net::SocketAddr, path::PathBuf};
-use waypost_model::permission::Want;
+use waypost_model::{
+    permission::Want,
+    tool::{Tool, ToolKind},
+};
 
 pub(super) static PROGRAM: AgentProgram = AgentProgram {
     file: Some("claude"),
     adapters: &[Adapter::CLAUDE],
     agents: &[KnownAgent { name: "claude", adapter: Adapter::CLAUDE, command: &["claude"] }],
+    tools: TOOLS,
     product: Some(Product::CLAUDE),
     models: Some(&MODELS),
     setup: Some(&SETUP),
@@ -91,6 +95,25 @@ pub(super) static PROGRAM: AgentProgram = AgentProgram {
 impl Adapter {
     /// Claude Code with JSON lines in both directions.
     pub const CLAUDE: Self = Self::of(&Claude);
+}
+
+/// Its tools that write files or run commands.
+const TOOLS: &[Tool] = &[
+    shell("Bash"),
+    shell("Monitor"),
+    writing("Write"),
+    writing("Edit"),
+    writing("MultiEdit"),
+    writing("NotebookEdit"),
+];
+
+const fn shell(name: &'static str) -> Tool {
+    Tool { name, kind: ToolKind::Shell, fields: &["command"], folders: &["cwd"] }
+}
+
+const fn writing(name: &'static str) -> Tool {
+    let fields = &["file_path", "notebook_path"];
+    Tool { name, kind: ToolKind::Writing, fields, folders: &[] }
 }
 
 impl Product {

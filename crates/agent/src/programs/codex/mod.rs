@@ -24,7 +24,10 @@ use crate::{
 };
 use serde_json::{Map, Value, json};
 use std::{net::SocketAddr, path::PathBuf};
-use waypost_model::permission::Want;
+use waypost_model::{
+    permission::Want,
+    tool::{Tool, ToolKind},
+};
 
 pub(super) static PROGRAM: AgentProgram = AgentProgram {
     file: Some("codex"),
@@ -33,6 +36,7 @@ pub(super) static PROGRAM: AgentProgram = AgentProgram {
         KnownAgent { name: "codex", adapter: Adapter::CODEX, command: &["codex"] },
         KnownAgent { name: "codex-exec", adapter: Adapter::CODEX_EXEC, command: &["codex"] },
     ],
+    tools: TOOLS,
     product: Some(Product::CODEX),
     models: Some(&MODELS),
     setup: Some(&SETUP),
@@ -69,6 +73,26 @@ impl Adapter {
     pub const CODEX: Self = Self::of(&Server);
     /// `codex exec`: one message in, JSON lines out. It cannot ask.
     pub const CODEX_EXEC: Self = Self::of(&Exec);
+}
+
+/// Its tools that write files or run commands.
+const TOOLS: &[Tool] = &[
+    shell("exec_command"),
+    shell("shell"),
+    shell("shell_command"),
+    shell("local_shell"),
+    Tool { name: "write_stdin", kind: ToolKind::Typing, fields: &["chars", "input"], folders: &[] },
+    Tool {
+        name: "apply_patch",
+        kind: ToolKind::Patch,
+        fields: &["input", "patch", "command"],
+        folders: &[],
+    },
+];
+
+const fn shell(name: &'static str) -> Tool {
+    let folders = &["workdir", "cwd"];
+    Tool { name, kind: ToolKind::Shell, fields: &["command", "cmd"], folders }
 }
 
 impl Product {

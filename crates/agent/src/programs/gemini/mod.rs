@@ -16,10 +16,12 @@ use crate::{
 };
 use serde_json::{Map, Value, json};
 use std::{net::SocketAddr, path::PathBuf};
+use waypost_model::tool::{Tool, ToolKind};
 
 pub(super) static PROGRAM: AgentProgram = AgentProgram {
     file: Some("gemini"),
     agents: &[KnownAgent { name: "gemini", adapter: Adapter::ACP, command: &["gemini", "--acp"] }],
+    tools: TOOLS,
     product: Some(Product::GEMINI),
     models: Some(&MODELS),
     setup: Some(&SETUP),
@@ -52,6 +54,25 @@ pub(super) static PROGRAM: AgentProgram = AgentProgram {
     rehearsal: Some(rehearsal),
     ..AgentProgram::UNKNOWN
 };
+
+/// Its tools that write files or run commands; lists of what is allowed may have earlier names.
+const TOOLS: &[Tool] = &[
+    shell("run_shell_command"),
+    shell("ShellTool"),
+    writing("write_file"),
+    writing("replace"),
+    writing("edit"),
+];
+
+const fn shell(name: &'static str) -> Tool {
+    let folders = &["dir_path", "directory"];
+    Tool { name, kind: ToolKind::Shell, fields: &["command"], folders }
+}
+
+const fn writing(name: &'static str) -> Tool {
+    let fields = &["file_path", "absolute_path", "path"];
+    Tool { name, kind: ToolKind::Writing, fields, folders: &[] }
+}
 
 impl Product {
     pub const GEMINI: Self = Self::of(&Gemini);

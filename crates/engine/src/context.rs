@@ -93,7 +93,8 @@ pub fn context_for(
     {
         gathered.add(ContextSection::State, None, run_text(run));
     }
-    if let Some((text, wanted)) = sessions::told(project.session()?) {
+    let spelling = project.spelling;
+    if let Some((text, wanted)) = sessions::told(project.session()?, spelling) {
         about.push(wanted);
         if !request.knows_state {
             gathered.add(ContextSection::State, None, text);

@@ -116,7 +116,7 @@ fn require_all(fields: &TaskFields) -> Result<(), EngineError> {
         return Ok(());
     }
     let message = format!("a task cannot be submitted without: {}", missing.join(", "));
-    let hint = "nothing was kept; give what is missing, or leave out `--submit` to keep a draft";
+    let hint = "nothing was kept; give what is missing, or keep a draft";
     Err(Problem::new(Code::FieldMissing, message).hint(hint).into())
 }
 

@@ -104,8 +104,7 @@ pub fn read(project: &Project, file: Option<&Path>) -> Result<TasksSource, Engin
         Some(path) => path.to_owned(),
         None => find(project).ok_or_else(|| {
             let message = format!("there is no {}", USUAL_PLACES.join(", no "));
-            Problem::new(Code::TasksNotFound, message)
-                .hint("write one, or name the file with `--tasks FILE`")
+            Problem::new(Code::TasksNotFound, message).hint("write one, or name the file")
         })?,
     };
     let bytes = read_bytes(project, &path)?.ok_or_else(|| no_such_file(&path))?;

@@ -103,7 +103,7 @@ fn validate_tasks(bytes: &[u8]) -> Vec<Diagnostic> {
 fn unknown_kind(path: &Path) -> EngineError {
     let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
     let message = format!("cannot tell from its name what {} is", path.display());
-    let hint = format!("say what it is: `--kind KIND`, one of {}", names.join(", "));
+    let hint = format!("say which kind it is: one of {}", names.join(", "));
     Problem::new(Code::KindUnknown, message).hint(hint).into()
 }
 

@@ -325,7 +325,7 @@ pub(super) fn invalid(path: &Path, text: &str, error: &BadSettings) -> EngineErr
     let place = Place { line: error.line, column: error.column, length: 1 };
     let finding = Diagnostic::error("invalid_settings", error.message.as_str())
         .at(place)
-        .hint("fix it, or name the other programs with `--agent`");
+        .hint("fix it, or name the other programs only");
     EngineError::invalid(path, text.as_bytes(), vec![finding])
 }
 
@@ -375,7 +375,7 @@ pub(crate) fn own_path() -> Result<String, EngineError> {
     let path = path.filter(is_known).and_then(|path| path.into_os_string().into_string().ok());
     path.ok_or_else(|| {
         Problem::new(Code::OwnPathUnknown, "settings cannot hold the path of this program")
-            .hint("install it under its own name in a folder with a plain name, or use `--shared`")
+            .hint("install it under its own name in a folder with a plain name, or have the settings shared")
             .into()
     })
 }

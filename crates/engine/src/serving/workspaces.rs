@@ -55,7 +55,7 @@ impl WorkspacesHome {
             Some(_) => {
                 let message = format!("{} has workspaces of another project", all.display());
                 return Err(Problem::new(Code::DataFolderTaken, message)
-                    .hint("name another folder with --data-dir")
+                    .hint("name another data folder")
                     .into());
             }
             None => file::replace(&owner, way.as_bytes(), file::SHARED)?,

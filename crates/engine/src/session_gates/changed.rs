@@ -31,7 +31,7 @@ pub(super) fn since(
     {
         let message = format!("{path} is among the files that the gate looks at");
         return Err(Problem::new(Code::ReportInTheWork, message)
-            .hint("`session next` names the file that a report belongs into")
+            .hint("the session says which file a report belongs into")
             .next(NextStep::NextOfSession)
             .into());
     }

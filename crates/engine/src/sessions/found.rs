@@ -123,8 +123,7 @@ fn read_or_backup<D: Document>(
 fn offer_new(error: EngineError) -> EngineError {
     match error {
         EngineError::Invalid(mut invalid) => {
-            let offer =
-                "begin a new session instead (`--new`): this file is then kept beside its place";
+            let offer = "begin a new session instead: this file is then kept beside its place";
             for finding in invalid.diagnostics.iter_mut().filter(|it| it.hint.is_none()).take(1) {
                 finding.hint = Some(offer.to_owned());
             }

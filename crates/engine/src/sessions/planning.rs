@@ -153,7 +153,7 @@ fn assumptions(
         if let (Some((_, how)), true) = (&checked, given.contains_key(&(at + 1))) {
             let message = format!("assumption {} names a path and is checked: {how}", at + 1);
             return Err(Problem::new(Code::BadArgument, message)
-                .hint("only assumptions that name no path are judged with --assumption")
+                .hint("a verdict is given only on assumptions that name no path")
                 .into());
         }
         let said = given.get(&(at + 1)).map(|verdict| (*verdict, "said".to_owned()));

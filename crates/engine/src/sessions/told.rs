@@ -1,8 +1,10 @@
 //! A session in words, for an agent that has to know where the work stands.
 
+use crate::spelling::Spelling;
 use std::fmt::Write as _;
 use waypost_model::{
     document::session::{GlobalPhase, Status},
+    next::NextStep,
     session::{RequestState, Session},
     text::one_line,
 };
@@ -11,7 +13,7 @@ use waypost_model::{
 const TEXT_CHARS: usize = 400;
 
 /// Where the active request stands, and what it was asked for; nothing where none is active.
-pub(crate) fn told(session: &Session) -> Option<(String, String)> {
+pub(crate) fn told(session: &Session, spelling: Spelling) -> Option<(String, String)> {
     let request = session.active_request()?;
     let mut text = format!(
         "Session: request {} is in {}: {}",
@@ -35,7 +37,8 @@ pub(crate) fn told(session: &Session) -> Option<(String, String)> {
     for held in &request.held {
         let _infallible = write!(text, "\n{} waits for a person: {}", held.hold, held.why);
     }
-    text.push_str("\n`session next` says what comes next.");
+    let _infallible =
+        write!(text, "\nWhat comes next is said by: {}", spelling(&NextStep::NextOfSession));
     Some((text, request.text.clone()))
 }
 

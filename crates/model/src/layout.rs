@@ -10,10 +10,18 @@ pub const STATE_IN_GIT: &str = "waypost";
 pub const STATE_OUTSIDE_GIT: &str = ".waypost";
 /// A project's own configuration, in its root.
 pub const CONFIGURATION: &str = "waypost.toml";
+/// Our folder in `$XDG_CONFIG_HOME`, and a person's own configuration in there.
+pub const OWN_FOLDER: &str = "waypost";
+pub const OWN_CONFIGURATION: &str = "config.toml";
 /// A project's own types of tasks, in its root: one file for each.
 pub const TASK_TYPES: &str = "task-types";
 /// What the scripted agent does in a project, where its command line names no script.
 pub const AGENT_SCRIPT: &str = "waypost-sim.json";
+
+/// The last name of one of these paths.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
 
 /// A file of a project that tells an agent program which hooks to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +89,8 @@ pub mod state {
     pub const PROBE: &str = "probe";
     /// Outputs of attempts.
     pub const LOGS: &str = "logs";
+    /// Jobs: a folder for each, with the logs of its processes; named as earlier versions did.
+    pub const JOBS: &str = "errands";
     /// Outputs of attempts at tasks of the server, with their keepers.
     pub const TASKS: &str = "tasks";
     /// What git folders look like to walled calls, one folder for each call that runs.
@@ -166,11 +176,25 @@ pub mod window {
     pub const WRITTEN_BY_AGENTS: [&str; 2] = [MEMORY_FOLDER, super::session::FOLDER];
 }
 
+/// Documents in the folder of the memory, beside its windows.
+pub mod memory {
+    /// What all agents share.
+    pub const SHARED_CONTEXT: &str = "shared-context.json";
+    /// Has a document for each agent.
+    pub const AGENTS: &str = "agents";
+    /// Has what was in all of them before.
+    pub const BACKUPS: &str = "backup";
+}
+
 /// The files of sessions, relative to the repository's own work tree.
 pub mod session {
     pub const FOLDER: &str = ".claude/orchestrator";
     /// In there: a folder for each project, named by its hash.
     pub const SESSIONS: &str = ".claude/orchestrator/sessions";
+    /// The project, and whether a session is active: in the folder of the session.
+    pub const PROJECT_FILE: &str = "session.json";
+    /// The request, its tasks and subtasks: in there as well.
+    pub const STATE_FILE: &str = "state.json";
     /// Reports on what gates leave open, below the folder of a session.
     pub const REPORTS: &str = "reports";
     /// In there as well, with one file.

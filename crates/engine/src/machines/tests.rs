@@ -1,5 +1,7 @@
 //! A machine that the product does not have, added as any other would be: its type (`Tally`), a line
-//! of registration (`KINDS`), and its window (`TallyWindow`). That is all that is touched.
+//! of registration (`KINDS`), and its window (`TallyWindow`) with a form of its own. That is all that is
+//! touched. A window whose schema is printed, and whose file is known by its path, is a kind of document as
+//! well: a row of the table in `model/src/document/kind.rs`, and its type in `store/src/parse/registry.rs`.
 
 use super::{MACHINES, MachineKind};
 use crate::{
@@ -20,7 +22,7 @@ use waypost_model::{
     answer::{Answer, Consequence, OutsideFacts},
     code::Code,
     diagnostic::Diagnostic,
-    document::{Document, Kind},
+    document::{Form, Syntax},
     id::StreamName,
     inbox::{Question, QuestionKind, Reply, Topic},
     machine::{Asked, Decision, Effect, Machine, Rejected},
@@ -126,8 +128,8 @@ struct TallyFile {
     count: u32,
 }
 
-impl Document for TallyFile {
-    const KIND: Kind = Kind::Task;
+impl Form for TallyFile {
+    const SYNTAX: Syntax = Syntax::Json;
 
     fn check(&self) -> Vec<Diagnostic> {
         Vec::new()

@@ -8,7 +8,7 @@ use super::{
 use crate::{error::EngineError, ledger::MachineCommand, project::Project};
 use std::path::{Path, PathBuf};
 use waypost_model::{
-    answer::Answer, document::Document, id::StreamName, machine::Machine, machine::Rejected,
+    answer::Answer, document::Form, id::StreamName, machine::Machine, machine::Rejected,
     next::NextStep, time::Stamp,
 };
 use waypost_store::parse;
@@ -22,7 +22,7 @@ pub(crate) type Translation<W> = Result<Vec<CommandOf<W>>, Vec<Rejected>>;
 /// Machines of one kind as files show them.
 pub(crate) trait MachineWindow: 'static {
     type Machine: Machine;
-    type Document: Document + Clone;
+    type Document: Form + Clone;
 
     /// Tells it apart from other windows on the same machine; none where there is one.
     const NAME: Option<&'static str> = None;

@@ -3,7 +3,10 @@
 //! The names are a contract: `waypost schema NAME`, the schemas' file names and their ids use them.
 
 use super::contract::ContractPlace;
-use crate::{diagnostic::Diagnostic, layout};
+use crate::{
+    diagnostic::Diagnostic,
+    layout::{self, file_name, memory, session, window},
+};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -15,30 +18,84 @@ pub enum Syntax {
     Toml,
 }
 
-/// A kind of document of one of the five parts, or the configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    WorkflowState,
-    CheckpointContract,
-    RunState,
-    Task,
-    Agent,
-    Transition,
-    TaskType,
-    TaskState,
-    TaskHistory,
-    SharedContext,
-    AgentMemory,
-    Session,
-    SessionState,
-    Explored,
-    TaskBreakdown,
-    DesignBrief,
-    DesignContract,
-    TestContract,
-    TestResult,
-    Knowledge,
-    Config,
+/// Every kind with its name, how it is written, and its title: all but where it is found.
+macro_rules! kinds {
+    ($($kind:ident $name:literal $syntax:ident $title:literal;)+) => {
+        /// A kind of document of one of the five parts, or the configuration.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind {
+            $($kind,)+
+        }
+
+        impl Kind {
+            const COUNT: usize = [$($name),+].len();
+            pub const ALL: [Self; Self::COUNT] = [$(Self::$kind),+];
+
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)+
+                }
+            }
+
+            /// One line for lists and schema titles.
+            pub fn title(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $title,)+
+                }
+            }
+
+            pub const fn syntax(self) -> Syntax {
+                match self {
+                    $(Self::$kind => Syntax::$syntax,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    WorkflowState "workflow-state" Json
+        "Workflow: phase, gates and checkpoints of one feature";
+    CheckpointContract "checkpoint-contract" Yaml
+        "Workflow: the checkpoints to be built and their tests";
+    RunState "run-state" Json
+        "Run: the tasks of TASKS.md and how far each one is";
+    Task "task" Json
+        "Server: the state of one task";
+    Agent "agent" Json
+        "Server: the state of the agent of one task";
+    Transition "transition" Json
+        "Server: one record of the transition log";
+    TaskType "task-type" Toml
+        "Server: a type of tasks, task-types/NAME.toml";
+    TaskState "task-state" Json
+        "Memory: the current task and those that wait";
+    TaskHistory "task-history" Json
+        "Memory: tasks that have ended";
+    SharedContext "shared-context" Json
+        "Memory: what all agents share";
+    AgentMemory "agent-memory" Json
+        "Memory: what one agent keeps";
+    Session "session" Json
+        "Session: the project and whether a session is active";
+    SessionState "session-state" Json
+        "Session: request, tasks and subtasks with their gates";
+    Explored "explored" Yaml
+        "Contract: what was found in the code";
+    TaskBreakdown "task-breakdown" Yaml
+        "Contract: a request as tasks and subtasks";
+    DesignBrief "design-brief" Yaml
+        "Contract: what one task is to achieve";
+    DesignContract "design-contract" Yaml
+        "Contract: the design that one task must keep to";
+    TestContract "test-contract" Yaml
+        "Contract: the test cases of one subtask";
+    TestResult "test-result" Yaml
+        "Contract: the outcome of one subtask's tests";
+    Knowledge "knowledge" Yaml
+        "Knowledge: patterns, decisions and pitfalls of the project";
+    Config "config" Toml
+        "Configuration: waypost.toml";
 }
 
 /// A strict type of one kind of document.
@@ -58,111 +115,35 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema {
     }
 }
 
-impl Kind {
-    pub const ALL: [Self; 21] = [
-        Self::WorkflowState,
-        Self::CheckpointContract,
-        Self::RunState,
-        Self::Task,
-        Self::Agent,
-        Self::Transition,
-        Self::TaskType,
-        Self::TaskState,
-        Self::TaskHistory,
-        Self::SharedContext,
-        Self::AgentMemory,
-        Self::Session,
-        Self::SessionState,
-        Self::Explored,
-        Self::TaskBreakdown,
-        Self::DesignBrief,
-        Self::DesignContract,
-        Self::TestContract,
-        Self::TestResult,
-        Self::Knowledge,
-        Self::Config,
-    ];
+/// What can be read strictly from a text and written down: documents of all kinds, and what a window shows
+/// that is no kind of its own, which no path tells and no schema is printed of.
+pub trait Form: Serialize + DeserializeOwned + JsonSchema {
+    const SYNTAX: Syntax;
 
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::WorkflowState => "workflow-state",
-            Self::CheckpointContract => "checkpoint-contract",
-            Self::RunState => "run-state",
-            Self::Task => "task",
-            Self::Agent => "agent",
-            Self::Transition => "transition",
-            Self::TaskType => "task-type",
-            Self::TaskState => "task-state",
-            Self::TaskHistory => "task-history",
-            Self::SharedContext => "shared-context",
-            Self::AgentMemory => "agent-memory",
-            Self::Session => "session",
-            Self::SessionState => "session-state",
-            Self::Explored => "explored",
-            Self::TaskBreakdown => "task-breakdown",
-            Self::DesignBrief => "design-brief",
-            Self::DesignContract => "design-contract",
-            Self::TestContract => "test-contract",
-            Self::TestResult => "test-result",
-            Self::Knowledge => "knowledge",
-            Self::Config => "config",
-        }
+    /// As `Document::check`.
+    fn check(&self) -> Vec<Diagnostic>;
+
+    /// As `Document::check_place`.
+    fn check_place(&self, _place: &ContractPlace) -> Vec<Diagnostic> {
+        Vec::new()
+    }
+}
+
+impl<D: Document> Form for D {
+    const SYNTAX: Syntax = D::KIND.syntax();
+
+    fn check(&self) -> Vec<Diagnostic> {
+        Document::check(self)
     }
 
+    fn check_place(&self, place: &ContractPlace) -> Vec<Diagnostic> {
+        Document::check_place(self, place)
+    }
+}
+
+impl Kind {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// One line for lists and schema titles.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::WorkflowState => "Workflow: phase, gates and checkpoints of one feature",
-            Self::CheckpointContract => "Workflow: the checkpoints to be built and their tests",
-            Self::RunState => "Run: the tasks of TASKS.md and how far each one is",
-            Self::Task => "Server: the state of one task",
-            Self::Agent => "Server: the state of the agent of one task",
-            Self::Transition => "Server: one record of the transition log",
-            Self::TaskType => "Server: a type of tasks, task-types/NAME.toml",
-            Self::TaskState => "Memory: the current task and those that wait",
-            Self::TaskHistory => "Memory: tasks that have ended",
-            Self::SharedContext => "Memory: what all agents share",
-            Self::AgentMemory => "Memory: what one agent keeps",
-            Self::Session => "Session: the project and whether a session is active",
-            Self::SessionState => "Session: request, tasks and subtasks with their gates",
-            Self::Explored => "Contract: what was found in the code",
-            Self::TaskBreakdown => "Contract: a request as tasks and subtasks",
-            Self::DesignBrief => "Contract: what one task is to achieve",
-            Self::DesignContract => "Contract: the design that one task must keep to",
-            Self::TestContract => "Contract: the test cases of one subtask",
-            Self::TestResult => "Contract: the outcome of one subtask's tests",
-            Self::Knowledge => "Knowledge: patterns, decisions and pitfalls of the project",
-            Self::Config => "Configuration: waypost.toml",
-        }
-    }
-
-    pub fn syntax(self) -> Syntax {
-        match self {
-            Self::WorkflowState
-            | Self::RunState
-            | Self::Task
-            | Self::Agent
-            | Self::Transition
-            | Self::TaskState
-            | Self::TaskHistory
-            | Self::SharedContext
-            | Self::AgentMemory
-            | Self::Session
-            | Self::SessionState => Syntax::Json,
-            Self::CheckpointContract
-            | Self::Explored
-            | Self::TaskBreakdown
-            | Self::DesignBrief
-            | Self::DesignContract
-            | Self::TestContract
-            | Self::TestResult
-            | Self::Knowledge => Syntax::Yaml,
-            Self::TaskType | Self::Config => Syntax::Toml,
-        }
     }
 
     /// The kind of the document that stands at `path`, by its file name and folders.
@@ -172,33 +153,38 @@ impl Kind {
         let mut parts = path.rsplit(['/', '\\']);
         let name = parts.next()?;
         let (folder, above) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
-        match (folder, name) {
-            (".develop-workflow", "state.json") => Some(Self::WorkflowState),
-            (_, "state.json") if above == "sessions" => Some(Self::SessionState),
-            ("agents", _) if above == "memory" && name.ends_with(".json") => {
-                Some(Self::AgentMemory)
+        let is_of_memory = above == file_name(window::MEMORY_FOLDER);
+        match folder {
+            window::WORKFLOW_FOLDER if name == file_name(window::WORKFLOW) => {
+                Some(Self::WorkflowState)
             }
-            ("backup", _) if above == "memory" => Self::of_backup(name),
-            ("waypost", "config.toml") => Some(Self::Config),
-            (layout::TASK_TYPES, _) if name.ends_with(".toml") => Some(Self::TaskType),
+            _ if name == session::STATE_FILE && above == file_name(session::SESSIONS) => {
+                Some(Self::SessionState)
+            }
+            memory::AGENTS if is_of_memory && name.ends_with(".json") => Some(Self::AgentMemory),
+            memory::BACKUPS if is_of_memory => Self::of_backup(name),
+            layout::OWN_FOLDER if name == layout::OWN_CONFIGURATION => Some(Self::Config),
+            layout::TASK_TYPES if name.ends_with(".toml") => Some(Self::TaskType),
             _ => Self::of_name(name),
         }
     }
 
     /// The kind by a file name that stands for itself in every folder.
     fn of_name(name: &str) -> Option<Self> {
-        match name {
-            "orchestrate-state.json" | "orchestrate-state.json.bak" => Some(Self::RunState),
-            "task-state.json" => Some(Self::TaskState),
-            "task-history.json" => Some(Self::TaskHistory),
-            "shared-context.json" => Some(Self::SharedContext),
-            "session.json" => Some(Self::Session),
-            "waypost.toml" => Some(Self::Config),
-            _ => {
-                let stem = name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml"))?;
-                Self::from_name(stem).filter(|kind| kind.syntax() == Syntax::Yaml)
-            }
-        }
+        const NAMES: [(&str, Kind); 6] = [
+            (window::RUN, Kind::RunState),
+            (window::TASK_STATE, Kind::TaskState),
+            (window::TASK_HISTORY, Kind::TaskHistory),
+            (memory::SHARED_CONTEXT, Kind::SharedContext),
+            (session::PROJECT_FILE, Kind::Session),
+            (layout::CONFIGURATION, Kind::Config),
+        ];
+        let plain = name.strip_suffix(".bak").filter(|it| *it == file_name(window::RUN));
+        let found = NAMES.iter().find(|(path, _)| file_name(path) == plain.unwrap_or(name));
+        found.map(|(_, kind)| *kind).or_else(|| {
+            let stem = name.strip_suffix(".yaml").or_else(|| name.strip_suffix(".yml"))?;
+            Self::from_name(stem).filter(|kind| kind.syntax() == Syntax::Yaml)
+        })
     }
 
     /// The kind of a backup of the memory, whose name is that of its file and then a time.
@@ -246,6 +232,11 @@ mod tests {
             (&format!("{contracts}/T1/T1-S1/test-contract.yaml"), "test-contract"),
             (&format!("{contracts}/T1/T1-S1/test-result.yaml"), "test-result"),
             ("checkpoint-contract.yaml", "checkpoint-contract"),
+            ("memory/agents/planner.json", "agent-memory"),
+            ("memory/backup/task-state.20251118T100000Z.json", "task-state"),
+            ("agents/planner.json", "-"),
+            ("sessions/a1b2c3d4/state.json", "session-state"),
+            ("sessions/state.json", "-"),
             ("waypost.toml", "config"),
             ("/home/me/.config/waypost/config.toml", "config"),
             ("task-types/create_app.toml", "task-type"),

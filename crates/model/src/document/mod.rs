@@ -23,4 +23,4 @@ pub use ids::{
     DecisionId, MemorySessionId, MemoryTaskId, PitfallId, ProjectHash, RequestId, ServerTaskId,
     SessionTaskId, SubtaskId,
 };
-pub use kind::{Document, Kind, Syntax};
+pub use kind::{Document, Form, Kind, Syntax};

@@ -2,11 +2,11 @@
 
 use super::{parse, render};
 use std::ops::Range;
-use waypost_model::document::Document;
+use waypost_model::document::Form;
 
 /// The text of a document with these fields of its outermost mapping as `value` has them, and all else as it was
 /// written. A text that has no such lines (one in a single pair of braces, say) is written again as a whole.
-pub fn with_fields<D: Document + PartialEq>(text: &str, value: &D, fields: &[&str]) -> String {
+pub fn with_fields<D: Form + PartialEq>(text: &str, value: &D, fields: &[&str]) -> String {
     let whole = render(value);
     let mut changed = text.to_owned();
     for field in fields {

@@ -6,7 +6,7 @@ use super::tree::{FINDINGS_MAX, Node, Path};
 use super::{json, reader, template, toml, yaml};
 use waypost_model::diagnostic::{Diagnostic, Place, Severity};
 use waypost_model::document::contract::ContractPlace;
-use waypost_model::document::{Document, Syntax, code};
+use waypost_model::document::{Form, Syntax, code};
 
 /// A document and what should be corrected in its file.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,19 +27,19 @@ pub(super) enum Templates {
 ///
 /// Every finding has a place in the text. When there is an error, all findings come back,
 /// warnings among them, in the order of the text.
-pub fn parse<D: Document>(bytes: &[u8]) -> Result<Parsed<D>, Vec<Diagnostic>> {
+pub fn parse<D: Form>(bytes: &[u8]) -> Result<Parsed<D>, Vec<Diagnostic>> {
     read(bytes, Templates::Refused, None)
 }
 
 /// As `parse`, for a contract that stands at `place`: what it says of itself has to fit that.
-pub fn parse_at<D: Document>(
+pub fn parse_at<D: Form>(
     bytes: &[u8],
     place: &ContractPlace,
 ) -> Result<Parsed<D>, Vec<Diagnostic>> {
     read(bytes, Templates::Refused, Some(place))
 }
 
-pub(super) fn read<D: Document>(
+pub(super) fn read<D: Form>(
     bytes: &[u8],
     templates: Templates,
     place: Option<&ContractPlace>,
@@ -54,13 +54,13 @@ pub(super) fn read<D: Document>(
 
 /// Where a path such as `agents.claude.command` leads in the text of a document, as far as it does;
 /// none for text that has no form.
-pub fn place_of<D: Document>(bytes: &[u8], path: &str) -> Option<Place> {
+pub fn place_of<D: Form>(bytes: &[u8], path: &str) -> Option<Place> {
     let (text, root) = tree::<D>(bytes).ok()?;
     Some(place(text, root.locate(path)))
 }
 
-fn tree<D: Document>(bytes: &[u8]) -> Result<(&str, Node<'_>), Vec<Diagnostic>> {
-    let syntax = D::KIND.syntax();
+fn tree<D: Form>(bytes: &[u8]) -> Result<(&str, Node<'_>), Vec<Diagnostic>> {
+    let syntax = D::SYNTAX;
     let text = decode(bytes, syntax).map_err(|finding| vec![*finding])?;
     let root = match syntax {
         Syntax::Json => json::tree(text).map_err(|finding| vec![*finding])?,
@@ -78,7 +78,7 @@ fn drop_duplicates(root: &mut Node<'_>, text: &str) -> Result<(), Vec<Diagnostic
 }
 
 /// Reads a tree into a document, filling in placeholders for as long as that helps.
-fn read_tree<D: Document>(
+fn read_tree<D: Form>(
     root: &mut Node<'_>,
     text: &str,
     templates: Templates,
@@ -110,7 +110,7 @@ fn errors(found: Vec<Found>) -> impl Iterator<Item = Diagnostic> {
 }
 
 /// Shows in the text what was found in a document whose every field is well formed.
-fn finish<D: Document>(
+fn finish<D: Form>(
     value: D,
     mut found: Vec<Diagnostic>,
     (text, root): (&str, &Node<'_>),

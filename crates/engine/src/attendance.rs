@@ -42,7 +42,6 @@ use waypost_model::{
 use waypost_proc::limit_open_files;
 use waypost_store::{
     StoreError, file,
-    journal::Changes,
     lock::{EngineLease, Owner},
     place::Place,
 };
@@ -158,7 +157,7 @@ pub fn start(
     refuse_second_run(project)?;
     let log = RunLog::of(&project.setup.place);
     // The log is in the folder that is watched.
-    let changes = Changes::of(&project.setup.place);
+    let changes = project.journals.changes();
     let mut child = spawn(program, &log, &project.caller.environment)?;
     let (pid, start) = (child.id(), project.clock.now());
     loop {
@@ -193,7 +192,7 @@ pub fn refuse_second_run(project: &Project) -> Result<(), EngineError> {
 
 /// Whether a process works on the run, or is about to.
 pub fn is_run_attended(project: &Project) -> Result<bool, EngineError> {
-    match EngineLease::holder(&project.setup.place) {
+    match project.journals.lease_holder() {
         Ok(owner) => Ok(owner.is_some_and(|owner| is_at_work(project, &owner))),
         // It holds the lease and has not written its name yet.
         Err(StoreError::Busy { .. }) => Ok(true),
@@ -214,10 +213,10 @@ fn is_at_work(project: &Project, owner: &Owner) -> bool {
 fn engine_owner(project: &Project) -> Result<Option<Owner>, EngineError> {
     let start = project.clock.now();
     loop {
-        match EngineLease::holder(&project.setup.place) {
+        match project.journals.lease_holder() {
             // It has just begun and writes its name any moment.
             Err(StoreError::Busy { .. }) if Clock.now().since(start) < NAME_PATIENCE => {
-                Changes::of(&project.setup.place).wait(POLL);
+                project.journals.changes().wait(POLL);
             }
             found => return Ok(found?),
         }
@@ -285,8 +284,11 @@ pub(crate) fn has_engine_ended(project: &Project, owner: &Owner) -> Result<bool,
 }
 
 /// The engine lock, for a process that begins a run and finds it taken.
-pub(crate) fn take_engine_lease(place: &Place, owner: &Owner) -> Result<EngineLease, EngineError> {
-    EngineLease::acquire(place, owner).map_err(|error| match error {
+pub(crate) fn take_engine_lease(
+    project: &Project,
+    owner: &Owner,
+) -> Result<EngineLease, EngineError> {
+    project.journals.lease(owner).map_err(|error| match error {
         StoreError::Busy { holder: Some(owner), .. } => held_by(*owner),
         other => other.into(),
     })
@@ -305,7 +307,7 @@ pub(crate) fn claim_engine(
 ) -> Result<EngineClaim, EngineError> {
     project.ensure_journal()?;
     let owner = Owner::this_process(purpose, project.clock.now());
-    match EngineLease::acquire(&project.setup.place, &owner) {
+    match project.journals.lease(&owner) {
         Ok(lease) => Ok(EngineClaim::Ours(Box::new(lease))),
         Err(StoreError::Busy { holder: Some(owner), .. }) => Ok(EngineClaim::Theirs(*owner)),
         Err(error) => Err(error.into()),
@@ -380,7 +382,7 @@ fn send(owner: &Owner, signal: Signal) -> Result<(), Errno> {
 /// The right to act for the project until it is dropped, for what a command does itself; none if a host has it.
 pub(crate) fn alone(project: &Project, what: &str) -> Result<Option<EngineLease>, EngineError> {
     let owner = Owner::this_process(what, project.clock.now());
-    match EngineLease::acquire(&project.setup.place, &owner) {
+    match project.journals.lease(&owner) {
         Ok(lease) => Ok(Some(lease)),
         Err(StoreError::Busy { .. }) => Ok(None),
         Err(error) => Err(error.into()),

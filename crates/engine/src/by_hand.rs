@@ -34,7 +34,7 @@ use waypost_model::{
     next::NextStep,
     run::{self, Active, EndStep, Isolation, PhaseStage, TaskStatus, TaskView},
 };
-use waypost_store::lock::{EngineLease, Owner};
+use waypost_store::lock::Owner;
 
 /// Where a task in progress is worked on, and what is said of it in commits.
 struct Place {
@@ -244,7 +244,7 @@ pub fn end_phase(project: &mut Project, echo: &mut dyn io::Write) -> Result<(), 
         return Ok(());
     };
     let owner = Owner::this_process("run", project.clock.now());
-    let _lock = EngineLease::acquire(&project.setup.place, &owner)?;
+    let _lock = project.journals.lease(&owner)?;
     let trees = trees_of(project)?.held(Hold::acquire(&project.setup.place.state)?);
     let result = land(project, &trees, &landing, echo)?;
     match &result {

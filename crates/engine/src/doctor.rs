@@ -30,7 +30,6 @@ use waypost_model::{actor::Actor, code::Code, machine::Rejected, next::NextStep}
 use waypost_store::{
     StoreError,
     journal::{Journals, Mode},
-    lock::EngineLease,
     place::Place,
     projects::Projects,
     windows::forget_renderings,
@@ -260,7 +259,7 @@ impl<'a> Doctor<'a> {
     }
 
     fn examine_engine(&self) -> Finding {
-        match EngineLease::holder(&self.place) {
+        match Journals::of(&self.place).lease_holder() {
             Ok(Some(owner)) => Finding::note("engine", format!("held by {owner}")),
             Ok(None) if self.has_lost_engine() => {
                 Finding::note("engine", "the run's engine is gone, and has left what it started")

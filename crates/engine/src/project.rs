@@ -60,7 +60,6 @@ use waypost_model::{
 use waypost_store::{
     StoreError,
     journal::{Birth, Cursor, Journal, Journals, Mode},
-    lock::EngineLease,
     place::Place,
     projects::Projects,
 };
@@ -713,7 +712,7 @@ impl Project {
 
     /// Who runs the engine of this project, in words, if a process does.
     pub fn engine_holder(&self) -> Result<Option<String>, EngineError> {
-        match EngineLease::holder(&self.setup.place) {
+        match self.journals.lease_holder() {
             Ok(owner) => Ok(owner.map(|owner| owner.to_string())),
             // It holds the lock and has not written its name yet.
             Err(StoreError::Busy { .. }) => Ok(Some("a process that has just begun".into())),

@@ -11,6 +11,7 @@ use crate::{
     seal,
 };
 use std::{
+    ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -23,14 +24,14 @@ use waypost_model::{
 use waypost_store::{
     file,
     journal::{Journals, Mode},
-    lock::{EngineLease, FileLock},
+    lock::FileLock,
     place::{Place, TreeName},
 };
 
 /// Moves the journal that the project had before it was a repository, if there is one and it is ours.
 pub(crate) fn resettle(project: &mut Project) -> Result<(), EngineError> {
     let Some(before) = place_before(project) else { return Ok(()) };
-    if let Some(owner) = EngineLease::holder(&before)? {
+    if let Some(owner) = Journals::of(&before).lease_holder()? {
         let message = format!(
             "this project has become a git repository, and process {} still works with the journal that \
              it had before",
@@ -42,7 +43,7 @@ pub(crate) fn resettle(project: &mut Project) -> Result<(), EngineError> {
     }
     let id = checked(project, &before)?;
     let turn = FileLock::acquire(&before.state.join(state::JOURNAL_TURN))?;
-    move_all(&before.state, &project.setup.place.state)?;
+    move_all(&before, &project.setup.place.state)?;
     drop(turn);
     if let Some(projects) = project.setup.projects() {
         projects.remember(&project.setup.place, &id)?;
@@ -64,13 +65,14 @@ pub(crate) fn resettle(project: &mut Project) -> Result<(), EngineError> {
 fn place_before(project: &Project) -> Option<Place> {
     let place = &project.setup.place;
     place.git_common.as_ref()?;
-    if place.state.join(state::JOURNAL).exists() {
+    if Journals::of(place).path().exists() {
         return None;
     }
     let root = project.setup.main_root()?;
     let folder = root.join(layout::STATE_OUTSIDE_GIT);
-    let is_there = fs::symlink_metadata(folder.join(state::JOURNAL)).is_ok_and(|it| it.is_file());
     let before = Place { root, git_common: None, state: folder, tree: TreeName::main() };
+    let journal = Journals::of(&before).path();
+    let is_there = fs::symlink_metadata(journal).is_ok_and(|it| it.is_file());
     let is_ours = match project.setup.projects() {
         Some(projects) => matches!(projects.recall(&before), Ok(Some(_))),
         None => true,
@@ -90,7 +92,9 @@ fn checked(project: &mut Project, before: &Place) -> Result<String, EngineError>
 }
 
 /// Moves everything but workspaces, the journal's own file last.
-fn move_all(from: &Path, to: &Path) -> Result<(), EngineError> {
+fn move_all(before: &Place, to: &Path) -> Result<(), EngineError> {
+    let (from, journal) = (before.state.as_path(), Journals::of(before).path());
+    let journal = journal.file_name().unwrap_or_default().to_string_lossy();
     file::make_private_folder(to)?;
     let failed = |error: io::Error| {
         let message =
@@ -103,13 +107,13 @@ fn move_all(from: &Path, to: &Path) -> Result<(), EngineError> {
         names.push(entry.map_err(failed)?.file_name());
     }
     names.retain(|name| name != data::WORKSPACES);
-    // The log of the journal goes with it, so that neither is ever taken for all there is.
-    names.sort_by_key(|name| (name == state::JOURNAL, name == state::JOURNAL_LOG, name.clone()));
+    // What is named after the journal goes with it, so that neither is ever taken for all there is.
+    let is_of_journal = |name: &OsString| name.to_string_lossy().starts_with(&*journal);
+    names.sort_by_key(|name| (is_of_journal(name), **name == *journal, name.clone()));
     for name in names {
         let (source, target): (PathBuf, PathBuf) = (from.join(&name), to.join(&name));
-        let is_journal = name.to_string_lossy().starts_with(state::JOURNAL);
         // What a hook has written into the repository meanwhile is not replaced.
-        if is_journal || !target.exists() {
+        if is_of_journal(&name) || !target.exists() {
             file::rename(&source, &target)?;
         }
     }

@@ -10,7 +10,11 @@ use waypost_model::{
     layout,
     seal::{SEAL_SIZE_MAX, Seal},
 };
-use waypost_store::{StoreError, file, journal::Journal, place::Place};
+use waypost_store::{
+    StoreError, file,
+    journal::{Journal, Journals},
+    place::Place,
+};
 
 /// The seal of this project's journal; none if there is none, or if it cannot be read.
 fn load(setup: &ProjectSetup) -> Option<Seal> {
@@ -21,7 +25,7 @@ fn load(setup: &ProjectSetup) -> Option<Seal> {
 
 /// Refuses a journal that is another one than was here, or ends before it went.
 pub(crate) fn check(setup: &ProjectSetup, journal: &mut Journal) -> Result<(), StoreError> {
-    let path = setup.place.state.join(layout::state::JOURNAL);
+    let path = Journals::of(&setup.place).path();
     let Some(seal) = load(setup) else {
         return match is_foreign(setup, journal.id()) {
             true => Err(StoreError::Foreign { path }),

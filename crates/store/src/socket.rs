@@ -271,7 +271,7 @@ fn at_short_path<T>(folder: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{lock::Owner, place::TreeName};
+    use crate::{journal::Journals, lock::Owner, place::TreeName};
     use std::thread;
     use tempfile::TempDir;
     use waypost_model::time::Time;
@@ -284,7 +284,7 @@ mod tests {
         let state = root.join(".waypost");
         let place = Place { root, git_common: None, state, tree: TreeName::main() };
         let owner = Owner::this_process("test", Time::from_millis(0));
-        let lock = EngineLease::acquire(&place, &owner).unwrap();
+        let lock = Journals::of(&place).lease(&owner).unwrap();
         (folder, place, lock)
     }
 

@@ -7,7 +7,13 @@ use crate::{
     project::Project,
 };
 use std::time::Duration;
-use waypost_store::{StoreError, journal::Changes, lock::Owner, place::Place, socket::Connection};
+use waypost_store::{
+    StoreError,
+    journal::{Changes, Journals},
+    lock::Owner,
+    place::Place,
+    socket::Connection,
+};
 
 /// How long a host may take for a short answer; it does nothing else before.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -71,7 +77,7 @@ pub(crate) enum Stopped {
 impl Stopping {
     /// Of a process that was asked by a signal.
     pub(crate) fn by_signal(place: &Place, owner: Owner) -> Self {
-        Self { owner, host: None, changes: Changes::of(place) }
+        Self { owner, host: None, changes: Journals::of(place).changes() }
     }
 
     /// Asks the host of `place` to end its run.
@@ -81,7 +87,7 @@ impl Stopping {
         match ask(&mut host, &Request::Stop { haste }) {
             Some(Answer::Watching { .. }) => {
                 host.set_receive_timeout(Some(LOOK_INTERVAL))?;
-                let changes = Changes::of(place);
+                let changes = Journals::of(place).changes();
                 Ok(Stopped::Asked(Self { owner, host: Some(host), changes }))
             }
             Some(Answer::Refused { why: Refusal::NoRun }) => Ok(Stopped::NoRun),

@@ -87,7 +87,7 @@ pub(super) fn closed() -> EngineError {
 
 impl Desk {
     pub(super) fn new(seat: Seat) -> Result<Self, EngineError> {
-        let (bell, changes) = (Bell::new()?, Changes::of(seat.project.place()));
+        let (bell, changes) = (Bell::new()?, seat.project.journals.changes());
         let (queue, seat, guests) = (Mutex::default(), Mutex::new(Some(seat)), Arc::default());
         Ok(Self { queue, seat, bell, guests, pulse: Arc::new(Pulse::new()?), changes })
     }

@@ -97,7 +97,7 @@ pub struct Follower {
 impl Follower {
     /// Follows `project` from `after` on.
     pub fn new(project: &Project, after: Cursor) -> Self {
-        Self { changes: Changes::of(&project.setup.place), seen: after }
+        Self { changes: project.journals.changes(), seen: after }
     }
 
     /// What was recorded since the last call, at most a page of it.

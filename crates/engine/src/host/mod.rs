@@ -84,7 +84,7 @@ impl Host {
     pub fn start(mut project: Project, purpose: &str) -> Result<Self, EngineError> {
         project.ensure_journal()?;
         let owner = Owner::this_process(purpose, project.clock.now());
-        let lease = attendance::take_engine_lease(&project.setup.place, &owner)?;
+        let lease = attendance::take_engine_lease(&project, &owner)?;
         Self::begin(project, lease)
     }
 

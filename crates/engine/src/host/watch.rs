@@ -49,7 +49,7 @@ pub(super) enum HeardOfHost {
 impl RunWatch {
     /// Watches the run of `project`, which was seen up to `after`.
     pub fn begin(project: &Project, after: Cursor) -> Result<Self, EngineError> {
-        let changes = Changes::of(&project.setup.place);
+        let changes = project.journals.changes();
         let (reader, bell) = (NewsReader::after(after), Bell::new()?);
         Ok(Self { reader, changes, host: None, running: Vec::new(), bell })
     }

@@ -20,7 +20,7 @@ use waypost_agent::{
     registration::{self, Sharing},
 };
 use waypost_git::exclude::clear;
-use waypost_store::{StoreError, journal::Mode, lock::EngineLease, projects::Projects};
+use waypost_store::{StoreError, journal::Mode, projects::Projects};
 
 /// A file from which something was taken, or was not.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ fn remove_empty_journal(project: &mut Project) -> Result<Option<Removed>, Engine
     let Ok(mut journal) = project.journals.open(Mode::ReadOnly) else { return Ok(None) };
     let is_empty = journal.view()?.last_seq()? == 0;
     drop(journal);
-    let is_in_use = EngineLease::holder(project.place()).is_ok_and(|holder| holder.is_some());
+    let is_in_use = project.journals.lease_holder().is_ok_and(|holder| holder.is_some());
     if !is_empty || is_in_use {
         return Ok(None);
     }

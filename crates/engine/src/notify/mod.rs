@@ -39,7 +39,7 @@ use waypost_model::{
     notice::{Notice, NoticeKind},
     run,
 };
-use waypost_store::{journal::Changes, lock::EngineLease};
+use waypost_store::lock::EngineLease;
 
 /// How long the host may take to send what is due; what is left then waits as ever.
 const HOST_PATIENCE: Duration = Duration::from_secs(5);
@@ -177,7 +177,7 @@ pub fn send_due(project: &mut Project) -> Result<(), EngineError> {
         }
         EngineClaim::Theirs(_) => {
             // What is sent is recorded.
-            let changes = Changes::of(&project.setup.place);
+            let changes = project.journals.changes();
             host::poke(&project.setup.place);
             let deadline = project.clock.now().plus(HOST_PATIENCE);
             while has_due(project)? && project.clock.now() < deadline {

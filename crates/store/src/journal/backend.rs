@@ -12,6 +12,7 @@
 //! called for each with what the store holds; nothing is copied on the way.
 
 use super::{
+    changes::Changes,
     cursor::Cursor,
     entry::{
         Append, Appended, Birth, DocumentNote, EventRef, Mode, NewEffect, OpenEffect, Recorded,
@@ -58,6 +59,9 @@ pub trait JournalStore: Debug + Send + Sync {
 
     /// Takes the journal out of its place; see `Journals::put_aside`.
     fn put_aside(&self) -> Result<Option<PathBuf>, StoreError>;
+
+    /// What tells of commits of other processes.
+    fn changes(&self) -> Changes;
 
     /// Takes the right to act for the project; see `EngineLease`.
     fn lease(&self, owner: &Owner) -> Result<EngineLease, StoreError>;

@@ -1,7 +1,8 @@
 //! Where a project's journal is kept, whatever keeps it.
 
 use super::{
-    Journal, backend::JournalStore, entry::Mode, memory::MemoryStore, sqlite::SqliteStore,
+    Journal, backend::JournalStore, changes::Changes, entry::Mode, memory::MemoryStore,
+    sqlite::SqliteStore,
 };
 use crate::{
     error::StoreError,
@@ -97,12 +98,18 @@ impl Journals {
         self.store.put_aside()
     }
 
+    /// What tells of commits of other processes from now on.
+    pub fn changes(&self) -> Changes {
+        self.store.changes()
+    }
+
     /// Takes the right to act for the project; where another engine has it, `Busy` says which.
     pub fn lease(&self, owner: &Owner) -> Result<EngineLease, StoreError> {
         self.store.lease(owner)
     }
 
-    /// Which process acts for the project; `None`: no process does.
+    /// Which process acts for the project; `None`: no process does. An engine that has just begun may not
+    /// have written its name yet: then `Busy`.
     pub fn lease_holder(&self) -> Result<Option<Owner>, StoreError> {
         self.store.lease_holder()
     }

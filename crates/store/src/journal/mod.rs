@@ -16,6 +16,7 @@
 //! library is in a public signature, so that PostgreSQL can stand behind the same surface.
 
 pub mod backend;
+mod changes;
 mod cursor;
 mod entry;
 mod journals;
@@ -26,6 +27,7 @@ mod sqlite;
 mod transaction;
 mod view;
 
+pub use changes::Changes;
 pub use cursor::{BadCursor, Cursor};
 pub use entry::{
     Append, Appended, Birth, DocumentNote, EventRef, Mode, NewEffect, NewEvent, OpenEffect,
@@ -37,6 +39,6 @@ pub use listing::{
 };
 pub use memory::{CommitFault, MemoryStore};
 pub use open::{Check, Journal};
-pub use sqlite::{Changes, SqliteStore};
+pub use sqlite::SqliteStore;
 pub use transaction::Transaction;
 pub use view::View;

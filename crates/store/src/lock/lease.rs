@@ -9,7 +9,6 @@ use super::{FileLock, Owner};
 use crate::{
     error::StoreError,
     file::{self, make_private_folder},
-    place::Place,
 };
 use std::{
     fmt::Debug,
@@ -41,19 +40,6 @@ pub trait HeldLease: Debug + Send {
 }
 
 impl EngineLease {
-    /// Takes the lease on disk of `place` in the name of `owner`; where another engine has it,
-    /// `Busy` says which.
-    pub fn acquire(place: &Place, owner: &Owner) -> Result<Self, StoreError> {
-        FileLease::acquire(&place.state, owner)
-    }
-
-    /// Which process acts for the project; `None`: no process does.
-    ///
-    /// An engine that has just begun may not have written its name yet: then `Busy`.
-    pub fn holder(place: &Place) -> Result<Option<Owner>, StoreError> {
-        FileLease::holder(&place.state)
-    }
-
     pub(crate) fn over(held: Box<dyn HeldLease>, owner: &Owner, folder: &Path) -> Self {
         Self { held, owner: owner.clone(), folder: folder.to_owned(), left_by: None }
     }

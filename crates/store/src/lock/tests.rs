@@ -2,7 +2,10 @@
 #![expect(clippy::disallowed_methods, reason = "tests play the part of other tools")]
 
 use super::*;
-use crate::place::{Place, TreeName};
+use crate::{
+    journal::Journals,
+    place::{Place, TreeName},
+};
 use std::{fs, sync::mpsc, thread, time::Duration};
 use tempfile::TempDir;
 use waypost_model::time::Time;
@@ -65,14 +68,14 @@ fn a_lock_follows_no_link() {
 #[test]
 fn a_second_engine_learns_who_holds_the_first() {
     let (_folder, place) = place();
-    assert_eq!(EngineLease::holder(&place).unwrap(), None);
+    assert_eq!(Journals::of(&place).lease_holder().unwrap(), None);
     let long = owner("run a/very/long/path/to/TASKS.md");
-    drop(EngineLease::acquire(&place, &long).unwrap());
-    assert_eq!(EngineLease::holder(&place).unwrap(), None);
+    drop(Journals::of(&place).lease(&long).unwrap());
+    assert_eq!(Journals::of(&place).lease_holder().unwrap(), None);
 
-    let first = EngineLease::acquire(&place, &owner("serve")).unwrap();
-    assert_eq!(EngineLease::holder(&place).unwrap(), Some(owner("serve")));
-    let error = EngineLease::acquire(&place, &long).unwrap_err();
+    let first = Journals::of(&place).lease(&owner("serve")).unwrap();
+    assert_eq!(Journals::of(&place).lease_holder().unwrap(), Some(owner("serve")));
+    let error = Journals::of(&place).lease(&long).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("the engine of this project is in use by {}", owner("serve"))
@@ -82,7 +85,7 @@ fn a_second_engine_learns_who_holds_the_first() {
     fs::remove_file(place.state.join("engine.lock")).unwrap();
     assert!(!first.still_holds(), "a second engine could start now");
     drop(first);
-    EngineLease::acquire(&place, &long).unwrap();
+    Journals::of(&place).lease(&long).unwrap();
 }
 
 #[test]
@@ -93,12 +96,12 @@ fn looking_at_the_engine_does_not_get_in_its_way() {
             scope.spawn(|| {
                 for _ in 0..500 {
                     // Just begun and nameless, it is busy; else it is there or not.
-                    drop(EngineLease::holder(&place));
+                    drop(Journals::of(&place).lease_holder());
                 }
             });
         }
         for _ in 0..200 {
-            EngineLease::acquire(&place, &owner("serve")).unwrap();
+            Journals::of(&place).lease(&owner("serve")).unwrap();
         }
     });
 }

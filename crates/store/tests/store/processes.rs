@@ -14,8 +14,8 @@ use std::{
 };
 use waypost_store::{
     StoreError,
-    journal::{Birth, Journal, Mode},
-    lock::{EngineLease, Owner},
+    journal::{Birth, Journal, Journals, Mode},
+    lock::Owner,
     place::Place,
 };
 
@@ -56,7 +56,7 @@ fn as_another_process() {
         "create" => say(open_or_create(&place, &name).id()),
         "hold the engine" => {
             let owner = Owner::this_process(&name, NOW);
-            let _lock = EngineLease::acquire(&place, &owner).unwrap();
+            let _lock = Journals::of(&place).lease(&owner).unwrap();
             say("held");
             wait_for_end();
         }
@@ -151,15 +151,15 @@ fn the_engines_lock_ends_with_its_process() {
     let (mut child, mut said) = start(part("hold the engine", &project.place.root, "serve"));
     assert_eq!(said.next().as_deref(), Some("held"));
     let owner = Owner::this_process("run", NOW);
-    let error = EngineLease::acquire(&project.place, &owner).unwrap_err();
+    let error = Journals::of(&project.place).lease(&owner).unwrap_err();
     let StoreError::Busy { holder: Some(holder), .. } = error else { panic!("{error}") };
     assert_eq!((holder.pid, holder.runs.as_str()), (child.id(), "serve"));
     assert!(holder.is_alive());
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(!holder.is_alive());
-    assert_eq!(EngineLease::holder(&project.place).unwrap(), None);
-    EngineLease::acquire(&project.place, &owner).unwrap();
+    assert_eq!(Journals::of(&project.place).lease_holder().unwrap(), None);
+    Journals::of(&project.place).lease(&owner).unwrap();
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_dead_process_that_its_parent_did_not_wait_for_is_dead() {
     let project = Project::new();
     let (mut child, mut said) = start(part("hold the engine", &project.place.root, "serve"));
     assert_eq!(said.next().as_deref(), Some("held"));
-    let holder = EngineLease::holder(&project.place).unwrap().unwrap();
+    let holder = Journals::of(&project.place).lease_holder().unwrap().unwrap();
     child.kill().unwrap();
     // Its output ends when it is gone; only its entry in the table of processes stays.
     assert_eq!(said.next(), None);

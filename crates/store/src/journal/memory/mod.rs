@@ -12,6 +12,7 @@ mod listings;
 
 use super::{
     backend::{Fill, JournalStore, OpenJournal, Reading, Writing},
+    changes::Changes,
     entry::{Append, Appended, Birth, DocumentNote, Mode, NewEffect, Snapshot, SnapshotKey},
     journals::{Backup, JournalFile},
     listing::NewListing,
@@ -160,6 +161,10 @@ impl JournalStore for MemoryStore {
     fn put_aside(&self) -> Result<Option<PathBuf>, StoreError> {
         self.shared.closed()?.journal = None;
         Ok(None)
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::untold()
     }
 
     fn lease(&self, owner: &Owner) -> Result<EngineLease, StoreError> {

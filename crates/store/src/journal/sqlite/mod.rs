@@ -6,7 +6,6 @@
 
 mod backup;
 mod chain;
-mod changes;
 mod failure;
 mod listing;
 mod open;
@@ -15,10 +14,9 @@ mod session;
 mod transaction;
 mod view;
 
-pub use changes::Changes;
-
 use super::{
     backend::{JournalStore, OpenJournal, Reading, Writing},
+    changes::Changes,
     entry::{Birth, Mode},
     journals::{Backup, JournalFile},
     open::Check,
@@ -80,6 +78,10 @@ impl JournalStore for SqliteStore {
 
     fn put_aside(&self) -> Result<Option<PathBuf>, StoreError> {
         backup::put_aside(&self.folder)
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::in_folder(&self.folder)
     }
 
     fn lease(&self, owner: &Owner) -> Result<EngineLease, StoreError> {

@@ -5,7 +5,6 @@
 //! memory that processes share. Where it does not tell (a network file system, no watches left), the
 //! caller looks again after its timeout, as it does anyway.
 
-use crate::place::Place;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::inotify::{self, CreateFlags, WatchFlags},
@@ -13,6 +12,7 @@ use rustix::{
 use std::{
     mem::MaybeUninit,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    path::Path,
     thread,
     time::Duration,
 };
@@ -28,14 +28,19 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Watches the journal of `place`, whether it is there already or not.
-    pub fn of(place: &Place) -> Self {
+    /// Watches a journal in a folder, whether it is there already or not.
+    pub(super) fn in_folder(folder: &Path) -> Self {
         let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok();
         let watch = watch.filter(|watch| {
             let wanted = WatchFlags::MODIFY | WatchFlags::CREATE | WatchFlags::CLOSE_WRITE;
-            inotify::add_watch(watch, &place.state, wanted).is_ok()
+            inotify::add_watch(watch, folder, wanted).is_ok()
         });
         Self { watch }
+    }
+
+    /// Of a store that tells nothing: the caller looks again after its time.
+    pub(super) fn untold() -> Self {
+        Self { watch: None }
     }
 
     /// Readable when something was written beside the journal; to wait for several things at once.
@@ -76,7 +81,7 @@ mod tests {
     use crate::{
         file,
         journal::{Append, Birth, Journal, Mode, NewEvent},
-        place::TreeName,
+        place::{Place, TreeName},
     };
     use tempfile::TempDir;
     use waypost_model::{actor::Actor, time::Time};
@@ -104,7 +109,7 @@ mod tests {
     #[test]
     fn a_commit_is_told_and_other_files_are_not() {
         let (_folder, place, mut journal) = fresh();
-        let changes = Changes::of(&place);
+        let changes = Changes::in_folder(&place.state);
         file::replace(&place.state.join("run.log"), b"something else", file::PRIVATE).unwrap();
         assert!(!changes.take());
         append(&mut journal);
@@ -117,7 +122,7 @@ mod tests {
     fn without_a_folder_to_watch_the_time_is_waited_out() {
         let (folder, mut place, _journal) = fresh();
         place.state = folder.path().join("gone");
-        let changes = Changes::of(&place);
+        let changes = Changes::in_folder(&place.state);
         assert!(changes.readable().is_none());
         changes.wait(Duration::from_millis(1));
         assert!(!changes.take());

@@ -22,7 +22,7 @@ use waypost_model::{
         memory::{AgentMemory, SharedContext, TaskState},
     },
     id::TaskId,
-    layout::window,
+    layout::{memory, window},
     run::{RunSummary, TaskStatus},
     task::TaskFields,
     text::one_line,
@@ -258,12 +258,11 @@ impl Gathered {
         is_known: bool,
         about: &mut Vec<String>,
     ) -> Result<(), EngineError> {
-        let folder = window::WRITTEN_BY_AGENTS[0];
+        let folder = window::MEMORY_FOLDER;
         // The journal has it, whatever became of its file; a file alone is what an agent wrote by itself.
         let current = project.memory()?.current().map(|kept| kept.task.clone());
-        let current = current.or_else(|| {
-            read::<TaskState>(project, &format!("{folder}/task-state.json"))?.current_task
-        });
+        let current =
+            current.or_else(|| read::<TaskState>(project, window::TASK_STATE)?.current_task);
         if let Some(task) = &current {
             about.push(task.name.clone());
             let mut text = format!("Task {} ({}): {}", task.id, task.name, task.plan.goal);
@@ -281,14 +280,16 @@ impl Gathered {
         }
         let is_name = |c: char| c.is_alphanumeric() || "-_".contains(c);
         if self.role.chars().all(is_name)
-            && let Some(own) =
-                read::<AgentMemory>(project, &format!("{folder}/agents/{}.json", self.role))
+            && let Some(own) = read::<AgentMemory>(
+                project,
+                &format!("{folder}/{}/{}.json", memory::AGENTS, self.role),
+            )
             && let Ok(text) = serde_json::to_string(&own)
         {
             self.add(ContextSection::OwnMemory, None, text);
         }
         if let Some(shared) =
-            read::<SharedContext>(project, &format!("{folder}/shared-context.json"))
+            read::<SharedContext>(project, &format!("{folder}/{}", memory::SHARED_CONTEXT))
             && let Ok(serde_json::Value::Object(data)) = serde_json::to_value(&shared.shared_data)
         {
             for (name, value) in data {

@@ -26,14 +26,17 @@ use waypost_store::{
     place::{Place, TreeName},
 };
 
+/// A person's own settings of an agent program, which the hook is registered in: no work.
+pub(crate) const OWN_SETTINGS: &str = ".claude/settings.local.json";
+
 /// What belongs to Waypost and its windows, and says nothing about the work.
 pub(crate) const OWN: [&str; 6] = [
     layout::window::WORKFLOW_FOLDER,
     layout::window::RUN,
     layout::window::MEMORY_FOLDER,
     layout::session::FOLDER,
-    ".claude/settings.local.json",
-    ".waypost",
+    OWN_SETTINGS,
+    DATA,
 ];
 
 /// Where the workspaces of tasks are, unless they are elsewhere.

@@ -1,11 +1,7 @@
 //! Backups of the memory's files, made before what cannot be undone and on request; restored by a
 //! person.
 
-use super::{
-    AGENTS,
-    documents::{BACKUP, CONTEXT, MemoryDocument},
-    files, folder, resolved, window_paths,
-};
+use super::{documents::MemoryDocument, files, folder, resolved, window_paths};
 use crate::{
     error::{EngineError, Problem},
     ledger::MachineCommand,
@@ -17,6 +13,11 @@ use waypost_model::{
     document::{
         Document,
         memory::{AgentMemory, SharedContext, TaskHistory, TaskState},
+    },
+    layout::{
+        file_name,
+        memory::{AGENTS, BACKUPS, SHARED_CONTEXT},
+        window,
     },
     machine::Rejected,
     memory::Command,
@@ -79,12 +80,12 @@ fn keep_at(project: &Project, paths: &[PathBuf], now: Time) -> Result<Vec<PathBu
 /// The folder of the backups of a file.
 fn backups_of(folder: &Path, path: &Path) -> PathBuf {
     let is_agent = path.parent().is_some_and(|parent| parent.ends_with(AGENTS));
-    if is_agent { folder.join(BACKUP).join(AGENTS) } else { folder.join(BACKUP) }
+    if is_agent { folder.join(BACKUPS).join(AGENTS) } else { folder.join(BACKUPS) }
 }
 
 /// All backups, newest first.
 pub fn backups(project: &Project) -> Result<Vec<MemoryBackup>, EngineError> {
-    let folder = folder(project)?.join(BACKUP);
+    let folder = folder(project)?.join(BACKUPS);
     let mut found = Vec::new();
     for (prefix, folder) in [("", folder.clone()), ("agents/", folder.join(AGENTS))] {
         for name in file::list(&folder)? {
@@ -169,9 +170,13 @@ fn commands(
     let (mut state, mut history) = (None, None);
     for backup in chosen {
         match backup.of.as_str() {
-            "task-state.json" => state = Some(read::<TaskState>(backup)?),
-            "task-history.json" => history = Some(read::<TaskHistory>(backup)?),
-            CONTEXT => drop(read::<SharedContext>(backup)?),
+            name if name == file_name(window::TASK_STATE) => {
+                state = Some(read::<TaskState>(backup)?)
+            }
+            name if name == file_name(window::TASK_HISTORY) => {
+                history = Some(read::<TaskHistory>(backup)?)
+            }
+            SHARED_CONTEXT => drop(read::<SharedContext>(backup)?),
             _ => drop(read::<AgentMemory>(backup)?),
         }
     }
@@ -205,8 +210,10 @@ fn restore_document(
     (backup, now): (&MemoryBackup, Time),
 ) -> Result<(), EngineError> {
     let document = match backup.of.as_str() {
-        "task-state.json" | "task-history.json" => return Ok(()),
-        CONTEXT => MemoryDocument::Context,
+        name if [window::TASK_STATE, window::TASK_HISTORY].map(file_name).contains(&name) => {
+            return Ok(());
+        }
+        SHARED_CONTEXT => MemoryDocument::Context,
         agent => {
             let name = agent.trim_start_matches("agents/").trim_end_matches(".json");
             MemoryDocument::of_agent(name)?

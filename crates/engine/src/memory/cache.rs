@@ -4,7 +4,6 @@
 //! agent and key: losing it only makes entries stay longer.
 
 use super::{
-    AGENTS,
     documents::{MemoryDocument, change, load},
     folder,
 };
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use waypost_model::{
     json::{Json, JsonPath, OpenMap},
-    layout,
+    layout::{self, memory::AGENTS},
     time::Time,
 };
 use waypost_store::{file, hash, lock::FileLock};

@@ -3,7 +3,7 @@
 //! A file that cannot be read is replaced by its newest good backup, and kept beside it; where there
 //! is no backup it begins again, empty. Which of the two it was is said.
 
-use super::{AGENTS, DOCUMENT_BYTES_MAX, cache, folder};
+use super::{DOCUMENT_BYTES_MAX, cache, folder};
 use crate::{
     error::{EngineError, Problem},
     init,
@@ -19,16 +19,11 @@ use waypost_model::{
         memory::{AgentMemory, ContextSession, SharedContext},
     },
     json::{Json, JsonPath},
+    layout::memory::{AGENTS, BACKUPS, SHARED_CONTEXT},
     memory::Command,
     time::{Stamp, Time},
 };
 use waypost_store::{documents, parse};
-
-/// The shared context, below the memory's folder.
-pub(super) const CONTEXT: &str = "shared-context.json";
-
-/// Earlier contents, below the memory's folder.
-pub(super) const BACKUP: &str = "backup";
 
 /// A document of the memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +52,7 @@ impl MemoryDocument {
     /// Its path below the memory's folder.
     pub(super) fn file(&self) -> String {
         match self {
-            Self::Context => CONTEXT.to_owned(),
+            Self::Context => SHARED_CONTEXT.to_owned(),
             Self::Agent(name) => format!("{AGENTS}/{name}.json"),
         }
     }
@@ -65,8 +60,8 @@ impl MemoryDocument {
     pub(super) fn place(&self, project: &Project) -> Result<(PathBuf, PathBuf), EngineError> {
         let folder = folder(project)?;
         let backups = match self {
-            Self::Context => folder.join(BACKUP),
-            Self::Agent(_) => folder.join(BACKUP).join(AGENTS),
+            Self::Context => folder.join(BACKUPS),
+            Self::Agent(_) => folder.join(BACKUPS).join(AGENTS),
         };
         Ok((folder.join(self.file()), backups))
     }
@@ -129,7 +124,7 @@ pub fn unset(
 
 /// Makes the shared context if there is none.
 pub(super) fn ensure_context(project: &mut Project) -> Result<(), EngineError> {
-    let known = project.memory()?.document_hash(CONTEXT).is_some();
+    let known = project.memory()?.document_hash(SHARED_CONTEXT).is_some();
     let (path, _) = MemoryDocument::Context.place(project)?;
     match path.symlink_metadata() {
         Ok(_) if known => Ok(()),

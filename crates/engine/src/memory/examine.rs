@@ -2,7 +2,6 @@
 //! can be fixed without loss.
 
 use super::{
-    AGENTS,
     backups::keep_windows,
     documents::{MemoryDocument, change, is_readable, load},
     files, give, validate, window_paths,
@@ -19,6 +18,7 @@ use waypost_model::{
     diagnostic::Severity,
     document::MemoryTaskId,
     json::{Json, JsonPath},
+    layout::memory::AGENTS,
     machine::{Asked, Machine as _},
     memory::Command,
     next::NextStep,

@@ -31,7 +31,10 @@ use waypost_model::{
         Document,
         memory::{MemoryTask, TaskHistory, TaskState},
     },
-    layout,
+    layout::{
+        self,
+        memory::{AGENTS, BACKUPS, SHARED_CONTEXT},
+    },
     memory::{Command, Memory},
     time::Stamp,
 };
@@ -42,9 +45,6 @@ const FILE_SIZE_MAX: u64 = 64 << 20;
 
 /// The largest document that the context and the search read.
 pub(crate) const DOCUMENT_BYTES_MAX: u64 = 4 << 20;
-
-/// Folder of the memory of agents, below the memory's.
-const AGENTS: &str = "agents";
 
 /// What `init` found and did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,7 +189,7 @@ fn window_paths(project: &Project) -> Result<[PathBuf; 2], EngineError> {
 /// Every folder in which files of the memory are put in place.
 pub(crate) fn folders(project: &Project) -> Vec<PathBuf> {
     let Some(folder) = windows::memory_folder(project) else { return Vec::new() };
-    let backups = folder.join(documents::BACKUP);
+    let backups = folder.join(BACKUPS);
     vec![folder.join(AGENTS), backups.join(AGENTS), backups, folder]
 }
 
@@ -197,7 +197,7 @@ pub(crate) fn folders(project: &Project) -> Vec<PathBuf> {
 pub fn files(project: &Project) -> Result<Vec<PathBuf>, EngineError> {
     let folder = folder(project)?;
     let [state, history] = window_paths(project)?;
-    let mut files = vec![state, history, folder.join(documents::CONTEXT)];
+    let mut files = vec![state, history, folder.join(SHARED_CONTEXT)];
     let agents = folder.join(AGENTS);
     let names = file::list(&agents)?;
     let documents = names.iter().filter(|name| name.ends_with(".json") && !name.starts_with('.'));

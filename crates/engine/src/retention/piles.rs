@@ -7,14 +7,11 @@ use std::{
 };
 use waypost_git::{GitError, Trees, tree};
 use waypost_model::{
-    layout::state::{LOGS, TASKS, WINDOWS},
+    layout::state::{JOBS, LOGS, TASKS, WINDOWS},
     retention::{Kept, RetentionLimits, excess},
     time::Time,
 };
 use waypost_store::file;
-
-/// Where jobs have their logs.
-const JOBS: &str = "errands";
 
 /// So many renderings of each window stay, whatever their age: an edit is compared with them.
 const RENDERINGS_MIN: usize = 2;

@@ -13,7 +13,7 @@ use waypost_model::{
         knowledge::Knowledge,
         memory::{HistoryEntry, TaskHistory},
     },
-    layout::window::WRITTEN_BY_AGENTS,
+    layout::{self, window::WRITTEN_BY_AGENTS},
     time::Time,
 };
 use waypost_redact::Redactor;
@@ -30,7 +30,7 @@ const DEPTH_MAX: usize = 8;
 const SIZE_MAX: u64 = DOCUMENT_BYTES_MAX;
 
 /// Folders whose files only repeat others.
-const REPEATED: [&str; 1] = ["backup"];
+const REPEATED: [&str; 1] = [layout::memory::BACKUPS];
 
 /// The name of a history that no file shows.
 const UNSHOWN: &str = "memory/history";

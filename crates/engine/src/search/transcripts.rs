@@ -18,7 +18,7 @@ use waypost_store::{
 };
 
 /// Folders with such files beside the journal.
-const FOLDERS: [&str; 2] = [layout::state::LOGS, "errands"];
+const FOLDERS: [&str; 2] = [layout::state::LOGS, layout::state::JOBS];
 
 /// Of a long file the end is read: what an agent came to is said there.
 const FIRST_LOOK_MAX: u64 = 4 << 20;

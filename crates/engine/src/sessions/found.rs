@@ -22,6 +22,7 @@ use waypost_model::{
         Document, ProjectHash,
         session::{SessionFile, SessionState, SessionStatus, Status},
     },
+    layout,
     next::NextStep,
     session::Command,
     time::Stamp,
@@ -61,7 +62,7 @@ pub fn list(project: &Project) -> Result<Vec<FoundSession>, EngineError> {
     for name in folders(&home) {
         let Ok(hash) = name.parse::<ProjectHash>() else { continue };
         let folder = home.join(&name);
-        let path = folder.join(windows::SESSION);
+        let path = folder.join(layout::session::PROJECT_FILE);
         let (file, fault) = match read::<SessionFile>(&path) {
             Ok(Some((file, _))) => (Some(file), None),
             Ok(None) => (None, Some("it has no session.json".to_owned())),
@@ -139,7 +140,8 @@ pub(super) fn take_over(
     found: FoundFiles,
 ) -> Result<Vec<PathBuf>, EngineError> {
     let folder = folder(project)?;
-    let paths = [folder.join(windows::SESSION), folder.join(windows::STATE)];
+    let paths =
+        [folder.join(layout::session::PROJECT_FILE), folder.join(layout::session::STATE_FILE)];
     if found == FoundFiles::BeginNew {
         paths.iter().try_for_each(|path| put_aside(project, path))?;
         return Ok(Vec::new());
@@ -256,7 +258,7 @@ pub(super) fn stop_others(project: &mut Project) -> Result<Vec<PathBuf>, EngineE
         if session.status != SessionStatus::Active {
             continue;
         }
-        let path = found.folder.join(windows::SESSION);
+        let path = found.folder.join(layout::session::PROJECT_FILE);
         let before = file::read_bounded(&path, FILE_SIZE_MAX)?.unwrap_or_default();
         file::replace(&backup_of(&path), &before, file::SHARED)?;
         session.status = SessionStatus::Stopped;

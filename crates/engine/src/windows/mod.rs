@@ -15,7 +15,7 @@ mod workflow;
 pub(crate) use memory::{HistoryWindow, TaskStateWindow, memory_folder};
 pub(crate) use run::RunWindow;
 pub(crate) use session::{
-    SESSION, STATE, SessionStateWindow, SessionWindow, backup_of, session_folder, sessions_folder,
+    SessionStateWindow, SessionWindow, backup_of, session_folder, sessions_folder,
 };
 pub(crate) use window::{MachineWindow, WindowKind};
 pub(crate) use workflow::WorkflowWindow;

@@ -25,12 +25,6 @@ pub(crate) struct SessionWindow;
 /// The request, its tasks and subtasks.
 pub(crate) struct SessionStateWindow;
 
-/// The file of `SessionWindow`, in the folder of the session.
-pub(crate) const SESSION: &str = "session.json";
-
-/// The file of `SessionStateWindow`.
-pub(crate) const STATE: &str = "state.json";
-
 /// The folder of all files of sessions; none where there is no work tree.
 pub(crate) fn sessions_folder(project: &Project) -> Option<PathBuf> {
     project.setup.main_root().map(|root| root.join(layout::session::FOLDER))
@@ -56,7 +50,7 @@ impl MachineWindow for SessionWindow {
     }
 
     fn path(project: &Project, _stream: &StreamName) -> Option<PathBuf> {
-        session_folder(project).map(|folder| folder.join(SESSION))
+        session_folder(project).map(|folder| folder.join(layout::session::PROJECT_FILE))
     }
 
     fn render(machine: &Session) -> Option<SessionFile> {
@@ -109,7 +103,7 @@ impl MachineWindow for SessionStateWindow {
     }
 
     fn path(project: &Project, _stream: &StreamName) -> Option<PathBuf> {
-        session_folder(project).map(|folder| folder.join(STATE))
+        session_folder(project).map(|folder| folder.join(layout::session::STATE_FILE))
     }
 
     fn render(machine: &Session) -> Option<SessionState> {

@@ -113,6 +113,20 @@ pub fn without_block(text: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use waypost_model::layout::{session, window};
+
+    #[test]
+    fn what_is_kept_out_of_sight_is_what_the_layout_names() {
+        let folder = |name: &str| format!("/{name}/");
+        let names = [
+            folder(window::WORKFLOW_FOLDER),
+            format!("/{}*", window::RUN),
+            folder(window::MEMORY_FOLDER),
+            folder(session::FOLDER),
+            folder(crate::tree::name::FOLDER),
+        ];
+        assert_eq!(EXCLUDED.map(str::to_owned), names);
+    }
 
     #[test]
     fn what_was_put_in_comes_out_to_the_byte() {

@@ -191,6 +191,14 @@ fn parse(printed: &[u8]) -> Inspection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::content::OWN_SETTINGS;
+    use waypost_model::layout::{data, window};
+
+    #[test]
+    fn what_is_waypost_s_own_is_what_the_layout_names() {
+        let names = [window::WORKFLOW_FOLDER, window::RUN, OWN_SETTINGS, data::FOLDER];
+        assert_eq!(OWN.map(str::to_owned), names.map(|name| format!(":(exclude,top){name}")));
+    }
 
     #[test]
     fn what_status_says_is_understood() {

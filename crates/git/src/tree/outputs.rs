@@ -9,18 +9,9 @@ use super::{
     copied_files::{self, Existing},
     make::unusable,
 };
-use crate::{error::GitError, merge::name_some};
+use crate::{content::OWN, error::GitError, merge::name_some};
 use std::path::{Path, PathBuf};
 use waypost_model::declared::covers;
-
-/// What belongs to Waypost and agent programs, and is no output.
-const OWN: [&str; 5] = [
-    ".develop-workflow",
-    ".waypost",
-    ".claude/memory",
-    ".claude/orchestrate-state.json",
-    ".claude/settings.local.json",
-];
 
 /// Paths for one call of git, well below what a command line may hold.
 const PATHS_AT_ONCE: usize = 200;

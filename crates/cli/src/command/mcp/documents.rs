@@ -5,7 +5,10 @@ use crate::{command::status, data::Enveloped, error::CliError};
 use std::{fs, path::Path};
 use waypost_engine::schema;
 use waypost_mcp::{Call, ResourceSpec, ResourceText, TemplateSpec, ToolFailure};
-use waypost_model::{document::Kind, layout::window};
+use waypost_model::{
+    document::Kind,
+    layout::{self, window},
+};
 
 const STATUS: &str = "waypost://status";
 const FILE: &str = "waypost://file/";
@@ -20,7 +23,7 @@ const LISTED_MAX: usize = 500;
 const DEPTH_MAX: usize = 8;
 
 /// Single files that are documents or windows.
-const SINGLE: [&str; 4] = [window::WORKFLOW, window::RUN, "TASKS.md", "waypost.toml"];
+const SINGLE: [&str; 4] = [window::WORKFLOW, window::RUN, "TASKS.md", layout::CONFIGURATION];
 
 pub(super) const TEMPLATES: &[TemplateSpec] = &[
     TemplateSpec {

@@ -2,11 +2,11 @@
 
 use crate::{error::EngineError, project::Project};
 use std::path::{Path, PathBuf};
-use waypost_model::{job::EarlierJob, layout};
+use waypost_model::{
+    job::EarlierJob,
+    layout::{self, state::JOBS},
+};
 use waypost_store::file;
-
-/// Where jobs are, beside the journal; named as earlier versions did, so that theirs are found.
-const FOLDER: &str = "errands";
 
 /// The largest record of an earlier version that is read.
 const RECORD_SIZE_MAX: u64 = 1 << 20;
@@ -21,13 +21,13 @@ impl JobFolder {
     /// The folder of a job of this work tree.
     pub(super) fn of(project: &Project, name: &str) -> Self {
         let name = format!("{}.{name}", project.setup.place.tree.as_str());
-        Self { path: project.setup.place.state.join(FOLDER).join(name) }
+        Self { path: project.setup.place.state.join(JOBS).join(name) }
     }
 
     /// The jobs of this work tree that have a folder.
     pub(super) fn names(project: &Project) -> Vec<String> {
         let start = format!("{}.", project.setup.place.tree.as_str());
-        let folder = project.setup.place.state.join(FOLDER);
+        let folder = project.setup.place.state.join(JOBS);
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         entries
             .filter_map(|entry| Some(entry.file_name().to_str()?.strip_prefix(&start)?.to_owned()))
@@ -37,7 +37,7 @@ impl JobFolder {
     /// The folder of a job, made if it is not there.
     pub(super) fn make(project: &Project, name: &str) -> Result<Self, EngineError> {
         let folder = Self::of(project, name);
-        file::make_private_folder(&project.setup.place.state.join(FOLDER))?;
+        file::make_private_folder(&project.setup.place.state.join(JOBS))?;
         file::make_private_folder(&folder.path)?;
         Ok(folder)
     }

@@ -6,6 +6,7 @@ use crate::{
     tree::{IgnoredOutputs, ignored_outputs, keep_outputs, make},
 };
 use std::{fs, os::unix::fs::symlink};
+use waypost_model::layout::{session, window};
 
 const PHASE: &str = "worktree/phase-1-cart";
 
@@ -28,11 +29,20 @@ fn what_goes_with_the_tree_is_told() {
     repository.config.share = texts(&["node_modules"]);
     repository.write("secret/key", "the project's own");
     repository.write(".worktreeinclude", "secret/\n");
+    let own = [window::WORKFLOW_FOLDER, window::RUN, window::MEMORY_FOLDER, session::FOLDER];
+    repository.write(".git/info/exclude", &own.join("\n"));
+    repository.write(".claude/agents/scribe.md", "a folder with work in it");
+    repository.git("add .claude/agents");
+    repository.git("commit -q -m scribe");
     let (trees, path) = repository.made();
     assert_eq!(ignored_outputs(&trees, NAME, &[]).unwrap(), IgnoredOutputs::default());
     write(&path.join("dist/app.js"), "built");
     write(&path.join("a.log"), "said");
-    write(&path.join(".develop-workflow/state.json"), "{}");
+    // What is Waypost's own, and agents' by its word, is no output.
+    for own in [window::WORKFLOW, window::RUN, window::TASK_STATE] {
+        write(&path.join(own), "{}");
+    }
+    write(&path.join(session::SESSIONS).join("0a1b2c3d/session.json"), "{}");
     let lost = |declared: &[&str]| ignored_outputs(&trees, NAME, &texts(declared)).unwrap().lost;
     assert_eq!(lost(&[]), ["a.log", "dist/"]);
     assert_eq!(lost(&["dist/app.js"]), ["a.log", "dist/app.js"]);

@@ -71,6 +71,77 @@ fn life(workplace: Workplace, work: TaskWork<String>) -> Life {
     })
 }
 
+/// A type of which every variant has a row in the matrix. One that is added has to be named below, or it
+/// does not compile, and has to have its row then.
+trait Listed {
+    const NAMES: &'static [&'static str];
+
+    fn name(&self) -> &'static str;
+}
+
+macro_rules! listed {
+    ($($type:ident: $($variant:ident),+;)+) => {
+        $(impl Listed for $type {
+            const NAMES: &'static [&'static str] = &[$(stringify!($type::$variant)),+];
+
+            fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => stringify!($type::$variant),)+
+                }
+            }
+        })+
+    };
+}
+
+listed! {
+    Stage: Claimed, Placing, SettingUp, Working, Committing, Verifying, Joining, Leaving, Over;
+    Wish: GoOn, Finish, Stop;
+    LifeInput: Turn, Found, Placed, NoRoom, Ended, Refused, Concluded, Committed, Joined, GitFailed,
+        GivenUp, Left;
+    Whereabouts: Runs, WithAgent, Committed, Joined, Lost;
+    How: Exited, Signalled, TimedOut, Stalled, Stopped, Flooded, Deaf;
+    Refusal: Busy, Impossible, Withdrawn;
+    Verdict: Done, Failed, Interrupted, Parked;
+    Committed: At, Gone, Astray;
+    Join: Done, Nothing, Conflict, Unclean;
+}
+
+#[test]
+fn every_stage_wish_and_input_is_in_the_matrix() {
+    let wishes = [OURS].into_iter().chain(OTHERWISE.map(|(_, it)| it)).map(|it| it.wish);
+    let mut found: BTreeSet<&str> = wishes.map(|wish| wish.name()).collect();
+    found.extend(STAGES.iter().map(Listed::name));
+    for (_, input) in inputs() {
+        found.insert(input.name());
+        found.extend(match &input {
+            LifeInput::Found(it) => Some(it.name()),
+            LifeInput::Ended(it) => Some(it.how.name()),
+            LifeInput::Refused(it) => Some(it.name()),
+            LifeInput::Concluded(it) => Some(it.name()),
+            LifeInput::Committed(it) => Some(it.name()),
+            LifeInput::Joined(it) => Some(it.name()),
+            LifeInput::Turn
+            | LifeInput::Placed { .. }
+            | LifeInput::NoRoom(_)
+            | LifeInput::GitFailed(_)
+            | LifeInput::GivenUp
+            | LifeInput::Left => None,
+        });
+    }
+    let all = [
+        Stage::NAMES,
+        Wish::NAMES,
+        LifeInput::NAMES,
+        Whereabouts::NAMES,
+        How::NAMES,
+        Refusal::NAMES,
+        Verdict::NAMES,
+        Committed::NAMES,
+        Join::NAMES,
+    ];
+    assert_eq!(found, all.concat().into_iter().collect::<BTreeSet<&str>>());
+}
+
 fn ended(how: How, tail: &str) -> LifeInput {
     let tail = tail.as_bytes().to_vec();
     LifeInput::Ended(Ended {
@@ -123,6 +194,9 @@ fn inputs() -> Vec<(&'static str, LifeInput)> {
         ("exit 3", ended(How::Exited(3), "no such file\n")),
         ("killed", ended(How::Signalled(9), "")),
         ("timed out", ended(How::TimedOut, "")),
+        ("silent for too long", ended(How::Stalled, "")),
+        ("it said too much", ended(How::Flooded, "")),
+        ("it read nothing", ended(How::Deaf, "")),
         ("stopped", ended(How::Stopped, "")),
         ("refused: busy", I::Refused(Refusal::Busy { detail: text("EAGAIN") })),
         ("refused: impossible", I::Refused(Refusal::Impossible { detail: text("no folder") })),

@@ -2,18 +2,28 @@
 //!
 //! Not here: C2 (children that flee) and C3 to C5 (fork bombs, floods, hostile bytes) are ended, bounded
 //! and decoded by the keeper, which tells the executor one end of the whole tree; C9 (a number that means
-//! another process) is the keeper's too: the executor knows children by name only.
+//! another process) is the keeper's too: the executor knows children by name only. Nor B6's summer time: the
+//! core is told instants, which have none.
 
-use super::world::{Row, Who, World, ended, id};
-use crate::execute::{RunEnd, Wish, conclude::Verdict};
+use super::world::{AGENT, Row, START, Who, World, ended, id};
+use crate::{
+    agent::Purse,
+    execute::{
+        RunEnd, Wish,
+        conclude::Verdict,
+        core::{AgentLimits, Input},
+    },
+};
 use std::time::Duration;
 use waypost_model::{
-    run::{Command, Failure, Isolation, ParkCause, TaskStatus},
+    retry::FailureClass,
+    run::{Command, Failure, Isolation, ParkCause, Parked, TaskStatus},
     time::Time,
     trouble::Trouble,
 };
 use waypost_proc::{How, Refusal};
 
+const YEAR_MS: i64 = 31_536_000_000;
 const ONE: &[Row<'_>] = &[("T1", 1, &[], Who::Command)];
 const ALL: [Isolation; 3] = [Isolation::None, Isolation::Phase, Isolation::Task];
 
@@ -65,7 +75,7 @@ const FAULTS: &[Fault] = &[
             assert!(world.command(&Command::Resume), "it is ready again");
             assert_eq!(world.log, ["stop T1#1"], "nothing beside what is not gone yet");
             world.finish_stops();
-            world.hear_late(ended("T1#1", How::Exited(0)));
+            world.hear_late(Input::Report(ended("T1#1", How::Exited(0))));
         },
         status: TaskStatus::InProgress,
         deeds: &["stop T1#1", "start T1#2"],
@@ -197,7 +207,19 @@ struct Anywhere {
 const ANYWHERE: &[Anywhere] = &[
     Anywhere {
         name: "B6: the clock goes back by a year",
-        inflict: |world| world.now = Time::from_millis(world.now.millis() - 31_536_000_000),
+        inflict: |world| world.now = Time::from_millis(world.now.millis() - YEAR_MS),
+        end: RunEnd::Over,
+        attempts: [1, 1],
+    },
+    Anywhere {
+        name: "B6: the clock goes forward by a year",
+        inflict: |world| world.now = Time::from_millis(world.now.millis() + YEAR_MS),
+        end: RunEnd::Over,
+        attempts: [1, 1],
+    },
+    Anywhere {
+        name: "B6: the machine sleeps for eight hours",
+        inflict: |world| world.now = world.now.plus(Duration::from_secs(8 * 3_600)),
         end: RunEnd::Over,
         attempts: [1, 1],
     },
@@ -249,6 +271,41 @@ const ANYWHERE: &[Anywhere] = &[
         attempts: [2, 1],
     },
     Anywhere {
+        name: "C1: its keeper ends it, because no engine renewed its lease: it waits again, and is no failure",
+        inflict: |world| match world.agents.contains_key(&id("T1")) {
+            true => world.end_agent(&id("T1"), Verdict::Interrupted),
+            false => world.lapse_child("T1#1"),
+        },
+        end: RunEnd::Over,
+        attempts: [2, 2],
+    },
+    Anywhere {
+        name: "C8: it holds its output open after its end: the end is told all the same",
+        inflict: |world| end_work(world, true),
+        end: RunEnd::Over,
+        attempts: [1, 1],
+    },
+    Anywhere {
+        name: "C10: asked twice: what is at work is stopped",
+        inflict: |world| {
+            world.wish(Wish::Finish);
+            world.wish(Wish::Stop);
+            world.finish_stops();
+        },
+        end: RunEnd::Stopped,
+        attempts: [1, 1],
+    },
+    Anywhere {
+        name: "C11: there is no process for others: what is at work goes on",
+        inflict: |world| {
+            world.find_trouble(Trouble::NoProcesses);
+            world.settle();
+            world.troubles.clear();
+        },
+        end: RunEnd::Over,
+        attempts: [1, 1],
+    },
+    Anywhere {
         name: "I1: the machine is in trouble for a while: what is at work goes on",
         inflict: |world| {
             world.find_trouble(Trouble::NoSpace);
@@ -297,6 +354,185 @@ fn faults_wherever_and_by_whom_a_task_is_worked_on() {
             assert_eq!(world.statuses(), [("T1".to_owned(), status, attempts)], "{what}");
             world.check_completions();
         }
+    }
+}
+
+/// A row: what keeps the only task from beginning, wherever and by whom it is to be worked on; how it stands
+/// when the run is over, and after how many attempts.
+type Beginning = (&'static str, fn(&mut World), RunEnd, TaskStatus, u32);
+
+const BEGINNINGS: &[Beginning] = &[
+    (
+        "C8: it cannot be executed: failed for good, not tried again",
+        |world| {
+            let failure = Failure { text: "no such program".into(), ..Failure::default() };
+            let failure = Failure { class: FailureClass::Critical, ..failure };
+            let detail = "no such program".to_owned();
+            refuse(world, Refusal::Impossible { detail }, Verdict::Failed(failure));
+        },
+        RunEnd::Over,
+        TaskStatus::Failed,
+        1,
+    ),
+    (
+        "C10: asked to finish before it has begun: it waits again",
+        |world| {
+            world.wish(Wish::Finish);
+            world.finish_stops();
+        },
+        RunEnd::Stopped,
+        TaskStatus::Ready,
+        1,
+    ),
+    (
+        "C11: the machine has no process left: it waits, has not failed, and is tried again later",
+        |world| {
+            let parked = Parked::troubled(Trouble::NoProcesses, "EAGAIN".into(), (world.now, 1));
+            refuse(world, Refusal::Busy { detail: "EAGAIN".into() }, Verdict::Parked(parked));
+        },
+        RunEnd::Over,
+        TaskStatus::Completed,
+        2,
+    ),
+];
+
+/// The child cannot be had; of an agent it is told in this way.
+fn refuse(world: &mut World, why: Refusal, verdict: Verdict) {
+    match world.agents.contains_key(&id("T1")) {
+        true => world.end_agent(&id("T1"), verdict),
+        false => world.refuse_child("T1#1", why),
+    }
+}
+
+#[test]
+fn what_keeps_a_task_from_beginning_wherever_and_by_whom_it_is_worked_on() {
+    for isolation in ALL {
+        for who in [Who::Command, Who::Agent] {
+            for (name, inflict, end, status, attempts) in BEGINNINGS {
+                // An agent that was begun is no task that has not begun.
+                if *end == RunEnd::Stopped && who == Who::Agent {
+                    continue;
+                }
+                let what = format!("{name} ({isolation:?}, {who:?})");
+                let mut world = World::new(&[("T1", 1, &[], who)], isolation);
+                while !world.log.iter().any(|it| it.ends_with("T1#1")) {
+                    world.work();
+                }
+                inflict(&mut world);
+                world.settle();
+                assert_eq!(world.finish(), *end, "{what}");
+                assert_eq!(world.statuses(), [("T1".to_owned(), *status, *attempts)], "{what}");
+                if *status == TaskStatus::Completed {
+                    assert_eq!(world.retries("T1"), 0, "{what}");
+                }
+                world.check_completions();
+            }
+        }
+    }
+}
+
+/// C10: what is at work comes to its end; where there are work trees, its phase is joined the next time.
+#[test]
+fn a_run_that_is_asked_to_finish_finishes_what_is_at_work_wherever_and_by_whom() {
+    for isolation in ALL {
+        for who in [Who::Command, Who::Agent] {
+            let mut world = World::new(&[("T1", 1, &[], who)], isolation);
+            while !world.log.iter().any(|it| it.ends_with("T1#1")) {
+                world.work();
+            }
+            world.start_child("T1#1");
+            world.settle();
+            world.wish(Wish::Finish);
+            let want = if isolation.has_trees() { RunEnd::Stopped } else { RunEnd::Over };
+            assert_eq!(world.finish(), want, "{isolation:?}, {who:?}");
+            let done = ("T1".to_owned(), TaskStatus::Completed, 1);
+            assert_eq!(world.statuses(), [done], "{isolation:?}, {who:?}");
+        }
+    }
+}
+
+/// An agent that may not begin is no failure, and begins when it may.
+#[test]
+fn an_agent_begins_only_when_it_may() {
+    const ROWS: &[Row<'_>] = &[("T1", 1, &[], Who::Agent)];
+    let all = AgentLimits { most: 4, ..AgentLimits::default() };
+    let until = START.plus(Duration::from_secs(60));
+    let limited = [(AGENT.to_owned(), (until, ParkCause::Limit))].into();
+    for isolation in ALL {
+        let none = AgentLimits { most: 0, ..all.clone() };
+        let mut world = World::with(ROWS, isolation, none);
+        (0..10).for_each(|_| world.work());
+        assert_eq!((world.log.len(), world.over.clone()), (0, None), "{isolation:?}");
+        world.allow_all();
+        assert_eq!(world.finish(), RunEnd::Over, "{isolation:?}");
+        assert_eq!(world.statuses(), [("T1".to_owned(), TaskStatus::Completed, 1)]);
+
+        let mut world = World::with(
+            ROWS,
+            isolation,
+            AgentLimits { limited: Clone::clone(&limited), ..all.clone() },
+        );
+        assert!((0..10).any(|_| {
+            world.work();
+            !world.log.is_empty()
+        }));
+        assert!(world.now >= until, "{isolation:?}: its account is at its limit");
+        assert_eq!(world.finish(), RunEnd::Over, "{isolation:?}");
+
+        let used_up = Some(Purse::Phase(1));
+        let mut world = World::with(ROWS, isolation, AgentLimits { used_up, ..all.clone() });
+        assert_eq!(world.finish(), RunEnd::PhaseOutOfMoney { phase: 1 }, "{isolation:?}");
+        assert_eq!(world.log.len(), 0, "{isolation:?}");
+        world.over = None;
+        world.allow_all();
+        world.restart(0);
+        assert_eq!(world.finish(), RunEnd::Over, "{isolation:?}");
+        assert_eq!(world.statuses(), [("T1".to_owned(), TaskStatus::Completed, 1)]);
+    }
+}
+
+/// As long as something else is at work an agent may wait for a person; then it is ended, and comes back.
+#[test]
+fn an_agent_that_waits_for_a_person_is_ended_when_nothing_else_is_at_work() {
+    let rows: &[Row<'_>] = &[("T1", 1, &[], Who::Agent), ("T2", 1, &[], Who::Command)];
+    for isolation in [Isolation::None, Isolation::Task] {
+        let mut world = World::new(rows, isolation);
+        while !world.log.iter().any(|it| it == "start T2#1") {
+            world.work();
+        }
+        world.wait_for_person(&id("T1"), true);
+        world.settle();
+        assert!(world.halted.is_empty(), "{isolation:?}: {:?}", world.log);
+        world.end_child("T2#1", How::Exited(0));
+        world.settle();
+        while world.has_git_work() {
+            world.finish_git(true);
+            world.settle();
+        }
+        assert!(world.halted.contains(&id("T1")), "{isolation:?}: {:?}", world.log);
+        assert_eq!(world.status("T2"), TaskStatus::Completed, "{isolation:?}");
+        assert_eq!(world.finish(), RunEnd::Over, "{isolation:?}");
+        let done = |task: &str, attempts| (task.to_owned(), TaskStatus::Completed, attempts);
+        assert_eq!(world.statuses(), [done("T1", 2), done("T2", 1)], "{isolation:?}");
+    }
+}
+
+/// What is begun from now on gets what there is now; what has begun keeps what it was given.
+#[test]
+fn another_site_is_for_what_begins_later() {
+    for isolation in ALL {
+        let rows: &[Row<'_>] = &[("T1", 1, &[], Who::Command), ("T2", 1, &["T1"], Who::Command)];
+        let mut world = World::new(rows, isolation);
+        while !world.log.iter().any(|it| it == "start T1#1") {
+            world.work();
+        }
+        world.change_site(true);
+        assert_eq!(world.finish(), RunEnd::Over, "{isolation:?}");
+        let is_set_up = |task: &str| world.log.contains(&format!("start {task}#1/setup"));
+        let found = (is_set_up("T1"), is_set_up("T2"));
+        assert_eq!(found, (false, isolation.has_trees()), "{isolation:?}");
+        let done = |task: &str| (task.to_owned(), TaskStatus::Completed, 1);
+        assert_eq!(world.statuses(), [done("T1"), done("T2")], "{isolation:?}");
     }
 }
 

@@ -2,6 +2,7 @@
 //! The engine may die before any of its deeds; what it had done is there then, and nothing else.
 
 use crate::{
+    agent::Purse,
     error::{EngineError, Problem},
     execute::{
         RunEnd, Wish,
@@ -34,6 +35,9 @@ use waypost_proc::{Ended, How, Refusal, Report};
 /// More than any run here needs to come to its end.
 const PATIENCE: usize = 2_000;
 
+/// When everything begins.
+pub(super) const START: Time = Time::from_millis(1_000_000);
+
 /// A task: its id, its phase, what it depends on, who works on it.
 pub(super) type Row<'a> = (&'a str, u32, &'a [&'a str], Who);
 
@@ -65,6 +69,8 @@ pub(super) struct World {
     pub(super) now: Time,
     pub(super) core: Core,
     setup: (Rc<Site>, bool),
+    /// What agents may do.
+    allowance: AgentLimits,
     inputs: VecDeque<Input>,
     has_commanded: bool,
     keeper: SimulatedKeeper,
@@ -124,7 +130,7 @@ fn plan(rows: &[Row<'_>]) -> Plan {
         line: 1,
         details: Some(Box::new(Details {
             command: matches!(who, Who::Command | Who::Verified).then(|| "make".into()),
-            agent: (*who == Who::Agent).then(|| "codex".into()),
+            agent: (*who == Who::Agent).then(|| AGENT.into()),
             verify: if *who == Who::Verified { vec!["test".into()] } else { Vec::new() },
             ..Details::default()
         })),
@@ -134,10 +140,15 @@ fn plan(rows: &[Row<'_>]) -> Plan {
 
 impl World {
     pub(super) fn new(rows: &[Row<'_>], isolation: Isolation) -> Self {
+        Self::with(rows, isolation, AgentLimits { most: 4, ..AgentLimits::default() })
+    }
+
+    /// With what agents may do from the beginning.
+    pub(super) fn with(rows: &[Row<'_>], isolation: Isolation, allowance: AgentLimits) -> Self {
         let target = isolation.has_trees().then(|| "main".to_owned());
         let settings = Settings { isolation, target, ..Settings::default() };
         let begin = Command::Begin { plan: plan(rows), settings };
-        let now = Time::from_millis(1_000_000);
+        let now = START;
         let run = Run::imagine([&begin], &Asked { by: &Actor::Waypost, now }).unwrap();
         let checks = isolation.has_trees().then(|| "check".to_owned());
         let site = Site { checks: checks.into_iter().collect(), ..Site::default() };
@@ -148,6 +159,7 @@ impl World {
             now,
             core,
             setup,
+            allowance,
             inputs: VecDeque::new(),
             has_commanded: false,
             keeper: SimulatedKeeper::default(),
@@ -179,7 +191,7 @@ impl World {
             let view = active.task(id).unwrap();
             view.status == TaskStatus::InProgress && view.attempts == *attempt
         });
-        self.inputs.push_back(Input::Allowed(AgentLimits { most: 4, ..AgentLimits::default() }));
+        self.inputs.push_back(Input::Allowed(self.allowance.clone()));
         for (id, attempt) in &self.agents {
             let (id, attempt) = (id.clone(), *attempt);
             self.inputs.push_back(Input::AgentFound { id, attempt });
@@ -256,6 +268,44 @@ impl World {
         }
     }
 
+    /// What agents may do from now on.
+    pub(super) fn allow(&mut self, allowance: AgentLimits) {
+        self.allowance = allowance.clone();
+        self.hear(Input::Allowed(allowance));
+    }
+
+    /// Nothing stands against agents any more.
+    pub(super) fn allow_all(&mut self) {
+        self.allow(AgentLimits { most: 4, ..AgentLimits::default() });
+    }
+
+    /// An agent waits for a person, or goes on.
+    pub(super) fn wait_for_person(&mut self, id: &TaskId, is_waiting: bool) {
+        if self.agents.contains_key(id) && !self.halted.contains(id) {
+            self.hear(Input::AgentWaits { id: id.clone(), is_waiting });
+        }
+    }
+
+    /// What attempts get from now on: new trees are set up, or they are not.
+    pub(super) fn change_site(&mut self, has_setup: bool) {
+        let setup = has_setup.then(|| "npm ci".to_owned());
+        let site = Site { checks: self.setup.0.checks.clone(), setup, ..Site::default() };
+        self.setup.0 = Rc::new(site);
+        self.hear(Input::Site(Rc::clone(&self.setup.0)));
+    }
+
+    /// Whether agents of this name may be given work.
+    fn may_begin(&self, agent: &str) -> bool {
+        let is_limited =
+            self.allowance.limited.get(agent).is_some_and(|(until, _)| *until > self.now);
+        let has_money = match self.allowance.used_up {
+            None => true,
+            Some(Purse::Phase(phase)) => phase != self.run.active().unwrap().current_phase(),
+            Some(_) => false,
+        };
+        self.allowance.most > 0 && has_money && !is_limited
+    }
+
     /// Children that have started, or that wait.
     pub(super) fn children(&self, has_started: bool) -> Vec<String> {
         let children = self.keeper.children.iter().filter(|(_, started)| **started == has_started);
@@ -276,6 +326,19 @@ impl World {
         let how = if self.keeper.stopping.remove(name) { How::Stopped } else { how };
         if self.keeper.children.remove(name).is_some() {
             self.keeper.told.push(ended(name, how));
+        }
+    }
+
+    /// A child is ended by its keeper, because no engine has said for long that it may go on.
+    pub(super) fn lapse_child(&mut self, name: &str) {
+        self.start_child(name);
+        self.keeper.stopping.remove(name);
+        if self.keeper.children.remove(name).is_some() {
+            let mut report = ended(name, How::Stopped);
+            if let Report::Ended { ended, .. } = &mut report {
+                ended.lapsed = true;
+            }
+            self.keeper.told.push(report);
         }
     }
 
@@ -547,6 +610,8 @@ impl World {
                 }
                 let claims = self.core.claims(&self.run, self.now).ids;
                 for id in &claims {
+                    let is_agents = id_is_of_agent(&self.run, id);
+                    assert!(!is_agents || self.may_begin(AGENT), "{id} is claimed for an agent");
                     self.decide(&Command::Claim { id: id.clone() }, &Actor::Waypost);
                 }
                 self.inputs.push_back(Input::Recorded { claims, refused });
@@ -627,13 +692,38 @@ impl World {
         self.settle();
     }
 
-    /// A report of an attempt that is over changes nothing.
-    pub(super) fn hear_late(&mut self, report: Report) {
+    /// What comes of an attempt that is over changes nothing: the end of a child, or of an agent.
+    pub(super) fn hear_late(&mut self, input: Input) {
         self.settle();
+        if self.is_dead {
+            return;
+        }
         let before = format!("{:?}", self.core);
-        let outputs = self.core.handle(Input::Report(report), &self.run, self.now);
+        let outputs = self.core.handle(input, &self.run, self.now);
         assert!(outputs.is_empty(), "{outputs:?}");
         assert_eq!(format!("{:?}", self.core), before);
+    }
+
+    /// What git has done for an attempt that is over begins, ends and records nothing; that it works may show
+    /// that a trouble is gone.
+    pub(super) fn hear_late_git(&mut self, result: GitResult) {
+        self.settle();
+        if self.is_dead {
+            return;
+        }
+        let held = |core: &Core| {
+            (format!("{:?}", core.lives().collect::<Vec<_>>()), format!("{:?}", core.unrecorded()))
+        };
+        let before = held(&self.core);
+        let what = format!("{result:?}");
+        let outputs = self.core.handle(Input::Git(result), &self.run, self.now);
+        assert_eq!(held(&self.core), before, "{what}");
+        for output in outputs {
+            let wakes = |it: &Command| matches!(it, Command::WakeTrouble { .. });
+            let is_wake = matches!(&output, Output::Command(all) if all.iter().all(wakes));
+            assert!(is_wake, "{what}: {output:?}");
+            self.perform(output);
+        }
     }
 
     pub(super) fn statuses(&self) -> Vec<(String, TaskStatus, u32)> {
@@ -653,6 +743,14 @@ impl World {
     pub(super) fn has_git_work(&self) -> bool {
         !self.git.is_empty()
     }
+}
+
+/// The agent of all tasks that have one.
+pub(super) const AGENT: &str = "codex";
+
+fn id_is_of_agent(run: &Run, id: &TaskId) -> bool {
+    let view = run.active().unwrap().task(id).unwrap();
+    view.planned.details.as_ref().is_some_and(|details| details.agent.is_some())
 }
 
 fn given((site, has_trees): &(Rc<Site>, bool)) -> Setup {

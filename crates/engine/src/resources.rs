@@ -1,4 +1,4 @@
-//! What Waypost stands on: whether the disks of a project take what is written, and whether the machine
+//! What Waypost needs of the machine: whether the disks of a project take what is written, and whether the machine
 //! gives processes and files. A look is cheap; a probe tries.
 
 use crate::project::Project;
@@ -22,7 +22,7 @@ const PROBE_SIZE: usize = 4_096;
 
 /// The disks of a project, and how much has to be free there.
 #[derive(Clone, Debug)]
-pub(crate) struct Ground {
+pub(crate) struct Resources {
     state: PathBuf,
     root: PathBuf,
     /// A folder on each disk.
@@ -30,7 +30,7 @@ pub(crate) struct Ground {
     min_free: u64,
 }
 
-impl Ground {
+impl Resources {
     pub(crate) fn of(project: &Project) -> Self {
         let place = &project.setup.place;
         let (state, root) = (place.state.clone(), project.root().to_owned());

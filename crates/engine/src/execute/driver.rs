@@ -21,13 +21,13 @@ use crate::{
     bell::Bell,
     boxes,
     error::EngineError,
-    ground::Ground,
     guest::{Attended, Guest, Waits, woken},
     isolation,
     ledger::{HOST_INTERVAL, MachineCommand},
     mending, notify,
     preflight::Preflight,
     project::Project,
+    resources::Resources,
     summary,
     tasks::{LiveTasks, TasksEdit, left_over},
     windows,
@@ -87,7 +87,7 @@ pub(crate) struct Executor<'a> {
     /// Git's threads, where tasks have work trees.
     git: Option<GitWork>,
     site: Rc<Site>,
-    pub(super) ground: Ground,
+    pub(super) resources: Resources,
     pub(super) options: RunOptions,
     pub(super) audience: Box<dyn Audience + 'a>,
     /// Reads the journal for it.
@@ -168,7 +168,7 @@ impl<'a> Executor<'a> {
             dead: recovered.dead,
             git,
             site,
-            ground: Ground::of(project),
+            resources: Resources::of(project),
             options,
             audience,
             news: NewsReader::after(told),
@@ -316,7 +316,7 @@ impl Executor<'_> {
         if wish != self.core.wish() {
             self.inputs.push_back(Input::Wish(wish));
         }
-        self.inputs.extend(self.ground.look().map(|(it, why)| Input::Troubled(it, why)));
+        self.inputs.extend(self.resources.look().map(|(it, why)| Input::Troubled(it, why)));
         let is_changed = self.hear_others(project, now)? | self.follow_tasks(project, now)?;
         self.follow_wall(project, is_changed)?;
         let agents = self.agents_to_look_at(is_changed, now);
@@ -718,12 +718,12 @@ impl Executor<'_> {
             Trouble::Repository => self.mend_if_idle(project)?,
             _ => {}
         }
-        if self.ground.is_clear_of(trouble) {
+        if self.resources.is_clear_of(trouble) {
             return Ok(true);
         }
         Ok(trouble == Trouble::NoSpace
             && self.reclaim(project, Reclaim::Need)?
-            && self.ground.is_clear_of(trouble))
+            && self.resources.is_clear_of(trouble))
     }
 
     /// Rebuilds what is damaged, as the beginning of a run does, once nothing of this run has git at work.

@@ -11,10 +11,10 @@ use crate::{
     bell::Bell,
     error::{EngineError, with_causes},
     execute::{Audience, Executor, Happening, Ring, RunEnd, RunNews, RunOptions, Running, Wish},
-    ground::Ground,
     guest::{Attended, Guest, Waits},
     notify,
     project::Project,
+    resources::Resources,
 };
 use std::{cell::RefCell, os::fd::AsFd as _, rc::Rc, sync::Arc, time::Duration};
 use waypost_model::{
@@ -34,7 +34,7 @@ const BEGINNINGS_MAX: usize = 3;
 pub(super) struct EnduringRun {
     options: RunOptions,
     audience: LentAudience,
-    ground: Ground,
+    resources: Resources,
     pulse: Arc<Pulse>,
     /// Wakes it while it has no executor.
     bell: Bell,
@@ -66,7 +66,7 @@ impl EnduringRun {
     ) -> Result<Self, EngineError> {
         let audience = LentAudience(Rc::new(RefCell::new(audience)));
         pulse.speak_through(audience.voice());
-        let ground = Ground::of(project);
+        let resources = Resources::of(project);
         reserve::keep(&project.setup.place.state);
         let mut tries = 1;
         let executor = loop {
@@ -82,7 +82,7 @@ impl EnduringRun {
             }
         };
         let course = RunCourse::Worked(Box::new(executor));
-        Ok(Self { options, audience, ground, pulse, bell: Bell::new()?, course })
+        Ok(Self { options, audience, resources, pulse, bell: Bell::new()?, course })
     }
 
     /// Lets go of what served it, once it is over.
@@ -124,7 +124,7 @@ impl EnduringRun {
             }
             Err(error) => error,
         };
-        match error.trouble().filter(|_| self.ground.is_there()) {
+        match error.trouble().filter(|_| self.resources.is_there()) {
             Some(trouble) => {
                 self.wait_for(project, (trouble, &with_causes(&error)), now);
                 Ok(Attended::GoesOn)
@@ -181,10 +181,10 @@ impl EnduringRun {
             return Ok(Attended::GoesOn);
         }
         let is_clear = match wait.trouble.is_disk() {
-            true => self.ground.takes_a_file(),
-            false => self.ground.is_clear_of(wait.trouble),
+            true => self.resources.takes_a_file(),
+            false => self.resources.is_clear_of(wait.trouble),
         };
-        if !is_clear && self.ground.is_there() {
+        if !is_clear && self.resources.is_there() {
             wait.in_a_row += 1;
             wait.next = now.plus(delay(wait.in_a_row));
             return Ok(Attended::GoesOn);

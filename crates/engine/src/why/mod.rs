@@ -12,10 +12,10 @@ use crate::{
     agent::Slots,
     attendance, changes,
     error::{EngineError, Problem},
-    ground::Ground,
     ledger::{inbox_stream, run_stream},
     mentions,
     project::Project,
+    resources::Resources,
 };
 pub use knowledge::{KnowledgeWhy, explain_knowledge};
 pub use memory::{MemoryWhy, explain_memory};
@@ -81,7 +81,7 @@ fn around(project: &mut Project) -> Result<Around, EngineError> {
         inbox: open.map(|it| (it.question.subject.clone(), it.id.clone())).collect(),
         max_agents: project.configuration().values.run.max_agents as usize,
         is_machine_full: Slots::of(project).free(1)? == 0,
-        trouble: Ground::of(project).look().map(|(trouble, why)| format!("{trouble}: {why}")),
+        trouble: Resources::of(project).look().map(|(trouble, why)| format!("{trouble}: {why}")),
         phase_cents: config::cents(project.configuration().values.run.phase_budget_usd),
         is_day_used_up: accounts::day_left(project, now)? == Some(0),
     })

@@ -140,11 +140,11 @@ impl Pulse {
         }
         // A beat that has come meanwhile has put the timer off, and nothing can be read.
         if rustix::io::read(&self.silence, &mut [0; 8]).is_ok() {
-            Woken::BySilence
+            Woken::Silence
         } else if self.bell.hear() {
-            Woken::ByBell
+            Woken::Bell
         } else {
-            Woken::ByTime
+            Woken::Time
         }
     }
 }
@@ -152,9 +152,9 @@ impl Pulse {
 /// What has ended a sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Woken {
-    BySilence,
-    ByBell,
-    ByTime,
+    Silence,
+    Bell,
+    Time,
 }
 
 /// The thread that feels a pulse.
@@ -196,9 +196,9 @@ fn attend(pulse: &Pulse, messenger: &Messenger) {
             _ if has_ended && vitals.stalled.is_some() => {}
             // What was left to do may have taken less than a tick.
             _ if has_ended => acts.extend(chart.goes_on(messenger.now())),
-            Woken::BySilence => chart.is_silent_so_far(vitals.beats),
-            Woken::ByBell => chart.is_stalled = vitals.stalled.is_some(),
-            Woken::ByTime => {
+            Woken::Silence => chart.is_silent_so_far(vitals.beats),
+            Woken::Bell => chart.is_stalled = vitals.stalled.is_some(),
+            Woken::Time => {
                 let passed = whole_ticks(Clock.awake().saturating_sub(felt_at));
                 felt_at += TICK * passed;
                 let (beats, stalled) = (vitals.beats, vitals.stalled.as_deref());
@@ -439,14 +439,14 @@ mod tests {
     fn the_thread_sleeps_as_long_as_the_loop_beats_and_is_woken_when_it_does_not() {
         let pulse = Pulse::new().unwrap();
         pulse.beat();
-        assert_eq!(pulse.sleep(Duration::ZERO), Woken::ByTime);
+        assert_eq!(pulse.sleep(Duration::ZERO), Woken::Time);
         pulse.report(Some("no space".into()));
-        assert_eq!(pulse.sleep(CALM_MAX), Woken::ByBell);
+        assert_eq!(pulse.sleep(CALM_MAX), Woken::Bell);
         pulse.report(Some("no memory".into()));
-        assert_eq!(pulse.sleep(Duration::ZERO), Woken::ByTime, "it stands still as before");
+        assert_eq!(pulse.sleep(Duration::ZERO), Woken::Time, "it stands still as before");
         pulse.is_well();
-        assert_eq!(pulse.sleep(CALM_MAX), Woken::ByBell);
-        assert_eq!(pulse.sleep(CALM_MAX), Woken::BySilence);
-        assert_eq!(pulse.sleep(Duration::ZERO), Woken::ByTime, "once is enough");
+        assert_eq!(pulse.sleep(CALM_MAX), Woken::Bell);
+        assert_eq!(pulse.sleep(CALM_MAX), Woken::Silence);
+        assert_eq!(pulse.sleep(Duration::ZERO), Woken::Time, "once is enough");
     }
 }

@@ -171,10 +171,10 @@ fn commands(
     for backup in chosen {
         match backup.of.as_str() {
             name if name == file_name(window::TASK_STATE) => {
-                state = Some(read::<TaskState>(backup)?)
+                state = Some(read::<TaskState>(backup)?);
             }
             name if name == file_name(window::TASK_HISTORY) => {
-                history = Some(read::<TaskHistory>(backup)?)
+                history = Some(read::<TaskHistory>(backup)?);
             }
             SHARED_CONTEXT => drop(read::<SharedContext>(backup)?),
             _ => drop(read::<AgentMemory>(backup)?),

@@ -13,6 +13,7 @@ use anyhow::Result;
 use crate::command_line::{CommandLine, is_on_path, target};
 use crate::install::{self, Purpose};
 use crate::test::Runner;
+use crate::wall;
 
 /// An agent program, or another program that is a client of ours: its package, and where the package for
 /// this machine keeps the real thing.
@@ -125,7 +126,7 @@ pub(crate) fn run() -> Result<()> {
     }
     note(&folder, &skipped)?;
     if !programs.is_empty() {
-        for line in lines(Runner::find(), &folder, &programs, &skipped) {
+        for line in lines(Runner::find(), &folder, &programs, &skipped).map(wall::required) {
             println!("running {line}");
             line.run()?;
         }

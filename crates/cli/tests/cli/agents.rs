@@ -429,7 +429,7 @@ fn an_agent_that_waypost_starts_is_behind_the_wall_as_a_whole() {
     let read = |name: &str| fs::read_to_string(project.base().join(name)).unwrap_or_default();
     assert_eq!(ran.code, 0, "{ran}");
     if read("seen") != "a\n" {
-        println!("skipped: the wall here is {:?}", read("seen"));
+        crate::required::skip(&["b"], &read("seen"));
         return;
     }
     assert_eq!((read("netrc"), read("pin")), (String::new(), String::new()));

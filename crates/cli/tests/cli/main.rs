@@ -54,6 +54,8 @@ mod printed;
 mod proof;
 mod ralph;
 mod repository;
+#[path = "../wall/required.rs"]
+mod required;
 mod retention;
 mod review;
 mod search;

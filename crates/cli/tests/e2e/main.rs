@@ -21,6 +21,8 @@ mod mcp_clients;
 mod night;
 mod plugin;
 mod program;
+#[path = "../wall/required.rs"]
+mod required;
 mod runs;
 mod served;
 mod sessions;

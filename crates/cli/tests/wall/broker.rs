@@ -1,19 +1,12 @@
 //! What the broker does for a call, at both levels and for both kinds of users: by what the remotes, the
 //! repository and the forge's program have seen.
 
-use crate::site::{CANARY, Phase, Site, Wall};
+use crate::site::{CANARY, Phase, Site, User, Wall};
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
     process::{Command, Output},
 };
-
-/// Who makes the calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum User {
-    Own,
-    Other,
-}
 
 /// A site whose last gate is passed, with a stand-in for the forge's program; none if it cannot be had.
 fn open(wall: Wall, user: User) -> Option<Site> {

@@ -319,3 +319,51 @@ fn tokens_in_settings_of_cargo_are_not_shown_at_any_level() {
         assert!(told.contains("offline = true"), "{wall:?}: {told}");
     }
 }
+
+#[test]
+fn what_outlives_its_call_by_landlock_stays_restricted() {
+    let Some(mut site) = Site::new(Wall::C, Phase::CommitsClosed) else { return };
+    // In `/tmp`, where calls may write.
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let (go, told) = (folder.path().join("go"), folder.path().join("told"));
+    let deeds = "cp .git/refs/heads/side .git/refs/heads/evil; git commit -q --allow-empty -m evil; \
+                 git push {remote} HEAD:refs/heads/evil; git push origin HEAD:refs/heads/evil; \
+                 cat {home}/.netrc {home}/.ssh/id_ed25519; echo evil >> {out}/canary; kill {pid}; \
+                 echo evil >> {state}/journal.db; waypost develop suspend --reason evil; echo FINISHED";
+    let text = format!(
+        "setsid sh -c 'while [ ! -e {} ]; do sleep 0.02; done; {deeds}' > {} 2>&1 < /dev/null &",
+        go.display(),
+        told.display(),
+    );
+    let before = site.picture();
+    assert!(site.call(&site.filled(&text)).status.success());
+    assert!(!site.left().is_empty(), "nothing has outlived the call");
+    fs::write(&go, "").unwrap();
+    let said = || fs::read_to_string(&told).unwrap_or_default();
+    for _ in 0..1_000 {
+        if said().contains("FINISHED") {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(said().ends_with("FINISHED\n"), "{}", said());
+    assert_eq!(site.picture(), before, "{}", said());
+    assert!(!said().contains(crate::site::CANARY), "{}", said());
+    assert!(site.canary_lives());
+}
+
+#[test]
+fn what_must_be_there_is_not_skipped() {
+    use crate::required::is_required;
+    let table: [(&str, &[&str], bool); 6] = [
+        ("", &["b"], false),
+        ("c", &["b"], false),
+        ("c", &["b", "c"], true),
+        ("b,c", &["b"], true),
+        ("b, c", &["c"], true),
+        ("bc", &["b", "c"], false),
+    ];
+    for (required, levels, want) in table {
+        assert_eq!(is_required(required, levels), want, "{required} {levels:?}");
+    }
+}

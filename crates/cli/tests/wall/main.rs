@@ -19,6 +19,7 @@ mod hostile;
 mod levels;
 mod outside;
 mod picture;
+mod required;
 mod sample;
 mod server;
 mod site;

@@ -1,11 +1,21 @@
 //! What there is before and after a command, as text by topic; two pictures that differ are an
 //! effect.
 
-use std::{collections::BTreeMap, fmt::Write as _, fs, os::unix::fs::MetadataExt as _, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
 
 /// What is told apart.
-pub(crate) const TOPICS: [&str; 6] =
-    ["pushed", "committed", "written", "settings", "journal", "outside"];
+pub(crate) const TOPICS: [&str; 7] =
+    ["pushed", "committed", "written", "settings", "journal", "kept", "outside"];
+
+/// What changes by itself in the user's own folder: what was found of levels, which commands that the broker
+/// runs add to, and the sockets of calls that run.
+const PASSING: [&str; 3] = ["level", "calls", "slots"];
 
 /// Settings of the machine that root can write, wherever it is.
 const MACHINE: [&str; 3] = ["hostname", "core_pattern", "printk_ratelimit_burst"];
@@ -39,6 +49,9 @@ const SETTINGS: [&str; 20] = [
 /// Where a picture is taken.
 pub(crate) struct Place<'a> {
     pub(crate) site: &'a Path,
+    /// What was in the user's own folder at first. A journal that a command begins elsewhere is known there from
+    /// then on, and no one's but its own.
+    pub(crate) kept: &'a BTreeSet<PathBuf>,
     /// Whether permissions and times count; Landlock has no say in those.
     pub(crate) has_modes: bool,
 }
@@ -102,6 +115,16 @@ impl Place<'_> {
         let state = git.join("waypost");
         contents(&mut journal, &state, &["journal.db", "journal.db-wal", "gate", "engine.lock"]);
         picture.insert("journal", journal);
+        let mut kept = String::new();
+        let own = self.site.join("home/.local/state");
+        let is_kept = |path: &Path| {
+            let of_journals = ["projects", "seals"].map(|name| own.join("waypost").join(name));
+            !PASSING.iter().any(|name| path.starts_with(own.join("waypost").join(name)))
+                && (self.kept.contains(path)
+                    || !of_journals.iter().any(|it| path.parent() == Some(it)))
+        };
+        whole(&mut kept, &own, &is_kept);
+        picture.insert("kept", kept);
         let mut outside = String::new();
         let is_outside = |path: &Path| {
             let inside = ["project", "remote.git", "served", "bin", "home/.local/state"];
@@ -137,11 +160,11 @@ fn listing(text: &mut String, folder: &Path, is_shown: &dyn Fn(&Path) -> bool) {
 /// Names and bytes of files, and of all that is below folders.
 fn contents(text: &mut String, folder: &Path, names: &[&str]) {
     for name in names {
-        whole(text, &folder.join(name));
+        whole(text, &folder.join(name), &|_| true);
     }
 }
 
-fn whole(text: &mut String, path: &Path) {
+fn whole(text: &mut String, path: &Path, is_shown: &dyn Fn(&Path) -> bool) {
     let Ok(found) = path.symlink_metadata() else { return };
     let mode = found.mode();
     if found.is_dir() {
@@ -149,7 +172,7 @@ fn whole(text: &mut String, path: &Path) {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
         let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
         paths.sort();
-        paths.iter().for_each(|path| whole(text, path));
+        paths.iter().filter(|path| is_shown(path)).for_each(|path| whole(text, path, is_shown));
     } else if found.is_symlink() {
         let _infallible = writeln!(text, "{} -> {:?}", path.display(), fs::read_link(path));
     } else {

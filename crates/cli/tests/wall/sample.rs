@@ -1,30 +1,74 @@
 //! Which commands are run: all of them, or a sample by a seed that is printed.
+//!
+//! Each test takes another sample, and each day brings other ones, so that in time the gate sees
+//! every command; every class is in every sample. `WAYPOST_FAULTS_SEED` repeats a sample.
 
-use std::env;
+use std::{
+    collections::BTreeSet,
+    env,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
-/// The gate runs the same commands each time; `cargo xtask faults` runs all of them.
-const SEED: u64 = 1;
+const SECONDS_A_DAY: u64 = 24 * 60 * 60;
 
 /// Whether everything is run.
 pub(crate) fn is_full() -> bool {
     env::var("WAYPOST_FAULTS").is_ok_and(|value| value == "full")
 }
 
-/// `count` of the commands in their order, or all.
-pub(crate) fn of<T>(mut all: Vec<T>, count: usize) -> Vec<T> {
+/// `count` of the commands in their order with some of each class, or all. `name` says whose sample it is.
+pub(crate) fn of<T>(name: &str, all: Vec<T>, count: usize, class: impl Fn(&T) -> String) -> Vec<T> {
     if is_full() || all.len() <= count {
         return all;
     }
-    let seed = env::var("WAYPOST_FAULTS_SEED").ok().and_then(|text| text.parse().ok());
-    let mut state: u64 = seed.unwrap_or(SEED);
-    println!("a sample of {count} in {}: WAYPOST_FAULTS_SEED={state}", all.len());
-    while all.len() > count {
+    let given = env::var("WAYPOST_FAULTS_SEED").ok().and_then(|text| text.parse().ok());
+    let seed = given.unwrap_or_else(|| seed(name, today()));
+    println!("{name}: a sample of {count} in {}: WAYPOST_FAULTS_SEED={seed}", all.len());
+    let classes: Vec<String> = all.iter().map(class).collect();
+    let chosen = choose(&classes, count, seed);
+    all.into_iter().enumerate().filter(|(at, _)| chosen.contains(at)).map(|(_, it)| it).collect()
+}
+
+fn today() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / SECONDS_A_DAY
+}
+
+/// A number of its own for each name and each day.
+fn seed(name: &str, day: u64) -> u64 {
+    let step = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    name.bytes().chain(day.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// Which of the commands are taken: first one of each class, in a random order, then any.
+fn choose(classes: &[String], count: usize, seed: u64) -> BTreeSet<usize> {
+    let mut state = seed | 1;
+    let mut left: Vec<usize> = (0..classes.len()).collect();
+    let mut next = || {
         // A generator that needs no memory, by Marsaglia.
-        state ^= state << 13 | 1;
+        state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        let at = usize::try_from(state % all.len() as u64).unwrap();
-        all.remove(at);
+        let at = usize::try_from(state % left.len() as u64).unwrap();
+        left.swap_remove(at)
+    };
+    let order: Vec<usize> = classes.iter().map(|_| next()).collect();
+    let mut seen = BTreeSet::new();
+    let (first, others): (Vec<usize>, Vec<usize>) =
+        order.into_iter().partition(|at| seen.insert(&classes[*at]));
+    first.into_iter().chain(others).take(count).collect()
+}
+
+#[test]
+fn every_class_is_in_a_sample_and_every_command_in_some() {
+    let classes: Vec<String> =
+        (0..300).map(|at| ["many", "few"][usize::from(at == 7)]).map(str::to_owned).collect();
+    let mut met = BTreeSet::new();
+    for day in 0..200 {
+        let chosen = choose(&classes, 20, seed("a test", day));
+        assert_eq!(chosen.len(), 20);
+        assert!(chosen.contains(&7), "{day}");
+        met.extend(chosen);
     }
-    all
+    assert_eq!(met.len(), classes.len());
+    assert_ne!(choose(&classes, 20, seed("one", 1)), choose(&classes, 20, seed("two", 1)));
 }

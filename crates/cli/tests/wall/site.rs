@@ -3,11 +3,13 @@
 
 use crate::{
     picture::{Picture, Place},
-    server,
+    required, server,
 };
+use serde_json::json;
 use std::{
+    collections::BTreeSet,
     env, fs,
-    io::{Read as _, Seek as _},
+    io::{Read as _, Seek as _, Write as _},
     os::unix::{fs::PermissionsExt as _, net::UnixListener, process::CommandExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
@@ -49,9 +51,40 @@ impl Phase {
 /// How the wall is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wall {
+    /// Around a whole agent, whose shell calls are wrapped once more within it.
+    A,
     B,
     C,
+    /// Nowhere: the hook alone judges.
+    None,
 }
+
+impl Wall {
+    pub(crate) fn has_namespaces(self) -> bool {
+        matches!(self, Self::A | Self::B)
+    }
+
+    /// As a call inside is told.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::A => "a",
+            Self::B => "b",
+            Self::C => "c",
+            Self::None => "",
+        }
+    }
+}
+
+/// Who makes the calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum User {
+    Own,
+    /// Without any rights of root's, where the tests have those.
+    Other,
+}
+
+/// An agent program that runs its one shell call as agent programs do, which are told to wrap them.
+const AGENT: &str = "#!/bin/sh\nexec \"${0%/*}/waypost-shell\" \"$1\"\n";
 
 pub(crate) struct Site {
     folder: TempDir,
@@ -66,6 +99,9 @@ pub(crate) struct Site {
     pub(crate) abstract_heard: Arc<AtomicBool>,
     pub(crate) path_heard: Arc<AtomicBool>,
     agent: TempDir,
+    user: User,
+    /// What the user's own folder had when all was ready.
+    kept: BTreeSet<PathBuf>,
 }
 
 impl Drop for Site {
@@ -89,8 +125,8 @@ impl Site {
     /// The same with more files in it.
     pub(crate) fn new_with(wall: Wall, phase: Phase, furnish: impl Fn(&Self)) -> Option<Self> {
         // `/tmp` is writable inside by design, so what is outside stands elsewhere.
-        let folder =
-            tempfile::Builder::new().prefix("waypost-wall-").tempdir_in("/var/tmp").ok()?;
+        let folder = tempfile::Builder::new().prefix("waypost-wall-").tempdir_in("/var/tmp");
+        let folder = folder.unwrap();
         let path = folder.path();
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         for name in ["home", "outside", "served", "project", "programs"] {
@@ -98,8 +134,14 @@ impl Site {
         }
         // Of its own, because what is done to them must not be done to those of the build.
         for name in ["waypost", "waypost-hook", "waypost-shell"] {
-            fs::copy(programs().join(name), path.join("programs").join(name)).unwrap();
+            // Where this one is missing, the hook knows that there is no wall.
+            if wall != Wall::None || name != "waypost-shell" {
+                fs::copy(programs().join(name), path.join("programs").join(name)).unwrap();
+            }
         }
+        let agent = path.join("programs/claude");
+        fs::write(&agent, AGENT).unwrap();
+        fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
         fs::write(path.join("outside/canary"), "alive").unwrap();
         credentials(&path.join("home"));
         let http = server::serve(&path.join("served"), "user", CANARY);
@@ -124,25 +166,53 @@ impl Site {
             abstract_heard: Arc::new(AtomicBool::new(false)),
             path_heard: Arc::new(AtomicBool::new(false)),
             agent,
+            user: User::Own,
+            kept: BTreeSet::new(),
             folder,
         };
         site.listen();
         site.repository(furnish);
         site.bring_to(phase);
+        site.keep_secrets();
         if wall == Wall::C {
             site.hide_bubblewrap();
         }
-        let wanted = match wall {
-            Wall::B => "b",
-            Wall::C => "c",
-        };
-        let found = site.call("echo $WAYPOST_WALL");
-        let found = String::from_utf8_lossy(&found.stdout).trim().to_owned();
-        if found != wanted {
-            println!("skipped: this machine has no wall of level {wanted}, but {found:?}");
+        if wall == Wall::None {
+            return Some(site);
+        }
+        let found = site.level();
+        if found != wall.word() {
+            let needed = if wall == Wall::A { "b" } else { wall.word() };
+            required::skip(&[needed], &found);
             return None;
         }
         Some(site)
+    }
+
+    /// What a call is told of its level.
+    pub(crate) fn level(&self) -> String {
+        let found = self.call("echo $WAYPOST_WALL");
+        String::from_utf8_lossy(&found.stdout).trim().to_owned()
+    }
+
+    /// The same for a user without any rights of root's; none where the tests cannot become one.
+    pub(crate) fn of(user: User, wall: Wall, phase: Phase) -> Option<Self> {
+        if user == User::Other && !rustix::process::getuid().is_root() {
+            println!("skipped: only root can be another user");
+            return None;
+        }
+        let mut site = Self::new(wall, phase)?;
+        site.user = user;
+        site.hand_over();
+        Some(site)
+    }
+
+    /// Gives everything to the one who makes the calls.
+    fn hand_over(&self) {
+        if self.user == User::Other {
+            let owned = Command::new("chown").args(["-R", "1000:1000"]).arg(self.path("")).status();
+            assert!(owned.unwrap().success());
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -160,8 +230,8 @@ impl Site {
     }
 
     pub(crate) fn picture(&self) -> Picture {
-        let has_modes = self.wall == Wall::B;
-        Place { site: self.folder.path(), has_modes }.picture()
+        let has_modes = self.wall != Wall::C;
+        Place { site: self.folder.path(), kept: &self.kept, has_modes }.picture()
     }
 
     fn listen(&self) {
@@ -215,8 +285,8 @@ impl Site {
         // As many have it: the password stands in the address. By Landlock it could not be taken out,
         // and git would not run at all.
         let address = match self.wall {
-            Wall::B => self.http.replace("http://", &format!("http://user:{CANARY}@")),
             Wall::C => self.http.clone(),
+            _ => self.http.replace("http://", &format!("http://user:{CANARY}@")),
         };
         self.git(&root, &["remote", "add", "web", &address]);
     }
@@ -238,6 +308,22 @@ impl Site {
         self.waypost(&["develop", "advance"]);
         if phase == Phase::Open {
             self.waypost(&["develop", "gate", "pass", "re_review_clean"]);
+        }
+    }
+
+    /// What a person's own folder of Waypost has beside what came into being by itself.
+    fn keep_secrets(&mut self) {
+        let own = self.path("home/.local/state/waypost");
+        for name in ["values.key", "permits"] {
+            fs::write(own.join(name), CANARY).unwrap();
+        }
+        // With one, the person's own commands of these tests would ask for it.
+        if self.phase != Phase::Open {
+            fs::write(own.join("pin"), CANARY).unwrap();
+        }
+        for name in ["projects", "seals"] {
+            let entries = fs::read_dir(own.join(name)).into_iter().flatten().flatten();
+            self.kept.extend(entries.map(|entry| entry.path()));
         }
     }
 
@@ -292,7 +378,19 @@ impl Site {
 
     /// A shell call, as an agent program makes it.
     pub(crate) fn shell(&self, text: &str) -> Command {
-        let mut command = self.outside(self.path("programs/waypost-shell").to_str().unwrap());
+        let shell = self.path("programs/waypost-shell");
+        let mut command = match self.user {
+            User::Own => self.outside(shell.to_str().unwrap()),
+            User::Other => {
+                let mut command = self.outside("setpriv");
+                command.args(["--reuid=1000", "--regid=1000", "--clear-groups"]).arg(shell);
+                command
+            }
+        };
+        if self.wall == Wall::A {
+            command.args(["--agent=claude", "--"]).arg(self.path("programs/claude"));
+            command.env("WAYPOST_ATTEMPT", "1");
+        }
         command.arg(text).current_dir(self.root());
         for name in ["GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "ANTHROPIC_API_KEY", "NPM_TOKEN"] {
             command.env(name, CANARY);
@@ -304,6 +402,23 @@ impl Site {
         }
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
+    }
+
+    /// Whether the hook of an agent program without a wall lets a shell call pass. To such a program silence is a
+    /// yes, and everything but a refusal is.
+    pub(crate) fn lets_pass(&self, text: &str) -> bool {
+        let event = json!({
+            "session_id": "s", "cwd": self.root(), "hook_event_name": "PreToolUse",
+            "tool_name": "Bash", "tool_use_id": "t", "tool_input": {"command": text},
+        });
+        let mut command = self.outside(self.path("programs/waypost-hook").to_str().unwrap());
+        command.arg("claude").current_dir(self.root()).env("SSH_AUTH_SOCK", self.agent.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let _answered = child.stdin.take().unwrap().write_all(event.to_string().as_bytes());
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        output.status.code() != Some(2) && !said.contains("\"permissionDecision\":\"deny\"")
     }
 
     /// What came of a shell call; one that takes too long is ended as agent programs do it.
@@ -389,6 +504,9 @@ impl Site {
             // It was passed for other files.
             self.waypost(&["develop", "gate", "pass", "re_review_clean"]);
         }
+        self.hand_over();
+        // The next call would write a record for the files that are back.
+        self.call("true");
     }
 }
 

@@ -14,10 +14,15 @@ use std::{
 
 const SETTINGS: &str = ".claude/settings.local.json";
 
-/// A workflow in which nothing may be written, with the hook registered for Claude Code.
+/// A workflow in which nothing may be written, with the hook registered for Claude Code and a remote that has
+/// nothing.
 fn closed() -> Project {
     let project = Project::implementing();
     project.must("init --agent claude");
+    project.git_command("init -q --bare -b main ../remote.git");
+    project.git_command("remote add origin ../remote.git");
+    project.git_command("config push.default current");
+    project.write("src/lib.rs", "mine\n");
     project.must("develop gate reset review_clean_pass");
     project
 }
@@ -41,13 +46,47 @@ fn start(project: &Project, words: &[String], folder: &Path, event: &Value) -> R
     child.wait_with_output().unwrap().into()
 }
 
-/// What the registered hook answers to a shell command.
+/// What the registered hook answers to a shell command, which is run as agent programs run it where they take the
+/// answer for a yes.
 #[track_caller]
 fn run(project: &Project, command: &str) -> Answer {
     let alone = super::alone(super::HOOK);
     let words = with_program(&registered(project, SETTINGS), alone.to_str().unwrap());
     let event = project.tool_event("Bash", &json!({ "command": command }));
-    answer(&start(project, &words, &project.root, &event))
+    let ran = start(project, &words, &project.root, &event);
+    if is_yes(&ran) {
+        let mut shell = project.command("bash", &project.root);
+        drop(shell.args(["-c", command]).stdin(Stdio::null()).output().unwrap());
+    }
+    answer(&ran)
+}
+
+/// How Claude Code and Codex read an answer: a hook that has died, or ended in any other way than by a refusal, has not
+/// refused.
+fn is_yes(ran: &Ran) -> bool {
+    ran.code != 2 && !ran.stdout.contains("\"permissionDecision\":\"deny\"")
+}
+
+/// Writes a file as agent programs do, where both programs' answers are taken for a yes.
+fn write(project: &Project, path: &str) {
+    let event = project.tool_event("Write", &json!({ "file_path": path, "content": "evil" }));
+    for asked in BOTH {
+        if is_yes(&project.hook(asked, &event)) {
+            let path = project.root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "evil").unwrap();
+        }
+    }
+}
+
+/// Asserts that nothing was pushed or committed, and that the file is as it was.
+#[track_caller]
+fn assert_untouched(project: &Project, why: &str) {
+    let refs = project.git_command("--git-dir ../remote.git for-each-ref");
+    assert_eq!(refs, "", "{why}");
+    assert_eq!(project.read("src/lib.rs"), "mine\n", "{why}");
+    let log = project.git_command("log --format=%s --all");
+    assert!(!log.contains("evil"), "{why}: {log}");
 }
 
 /// The registered words with another program in the place of the hook.
@@ -72,6 +111,7 @@ fn a_text_that_would_overflow_the_parser_is_refused() {
             assert!(!run(&project, &deep).is_allowed(), "{count} of {operator}");
         }
     }
+    assert_untouched(&project, "deep arithmetic");
 }
 
 #[test]
@@ -176,9 +216,10 @@ fn a_forged_record_opens_nothing() {
     ];
     for text in forged {
         fs::write(project.record(), &text).unwrap();
-        for command in ["git push", "echo > src/lib.rs", "git commit -am x"] {
+        for command in ["git push", "echo > src/lib.rs", "git commit --allow-empty -m evil"] {
             assert!(!run(&project, command).is_allowed(), "{command} with\n{text}");
         }
+        assert_untouched(&project, &text);
     }
     // One of another project, signed with the same user's hand.
     let project = closed();
@@ -240,11 +281,14 @@ fn a_journal_that_was_deleted_with_every_list_of_it_is_missed() {
     let refused = run(&project, "git push");
     assert!(refused.refused().contains("of this project is gone"), "{refused:?}");
     assert!(!run(&project, "echo > src/lib.rs").is_allowed());
-    assert_eq!(run(&project, "git status"), Answer::Allowed, "reading stays allowed");
+    assert_eq!(run(&project, "git status > ../status"), Answer::Allowed, "reading stays allowed");
+    assert!(project.read("../status").contains("On branch"), "and it is done");
+    assert_untouched(&project, "no journal");
     // Another journal in its place is not the one.
     project.must("develop start Another");
     project.must("develop status");
     assert!(!run(&project, "git push").is_allowed());
+    assert_untouched(&project, "another journal");
     // Without a name, as in settings that everybody has, nothing is missed.
     let shared = Project::implementing();
     shared.must("init --shared --agent claude");
@@ -266,12 +310,14 @@ fn links_in_the_place_of_the_journal_open_nothing() {
     for command in ["git push", "echo > src/lib.rs"] {
         assert!(!run(&project, command).is_allowed(), "{command}");
     }
+    assert_untouched(&project, "a journal behind a link");
     // A second name, through which it could be written.
     let project = closed();
     fs::hard_link(project.journal().join("journal.db"), project.path("mine.db")).unwrap();
     fs::remove_file(project.record()).unwrap();
     let refused = run(&project, "git push");
     assert!(refused.refused().contains("more than one name"), "{refused:?}");
+    assert_untouched(&project, "a journal with two names");
 }
 
 #[test]
@@ -313,7 +359,12 @@ fn files_are_judged_by_where_they_are() {
     ] {
         let refused = project.both(|it, asked| it.may_write(asked, path));
         assert!(refused.refused().contains("protected"), "{path}: {refused:?}");
+        let before = fs::read(project.path(path)).ok();
+        write(&project, path);
+        assert_eq!(fs::read(project.path(path)).ok(), before, "{path}");
     }
+    write(&project, "src/allowed.rs");
+    assert_eq!(project.read("src/allowed.rs"), "evil", "what is allowed is done");
     let patch =
         "*** Begin Patch\n*** Add File: .claude/skills/x/SKILL.md\n+git push\n*** End Patch";
     let input = json!({ "input": patch });

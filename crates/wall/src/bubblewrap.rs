@@ -65,8 +65,8 @@ pub(crate) fn arguments(
             // Bubblewrap reads the table of all mounts for each file or folder that it shows: what is only
             // hidden waits until those are done.
             What::Hidden if !enclosure.has_below(&at) => last.push(at),
-            What::Hidden => push(&mut arguments, "--tmpfs", &[&at]),
-            What::Frame => {
+            What::Scratch => push(&mut arguments, "--tmpfs", &[&at]),
+            What::Hidden | What::Frame => {
                 push(&mut arguments, "--tmpfs", &[&at]);
                 frames.push(at);
             }
@@ -79,7 +79,7 @@ pub(crate) fn arguments(
     for frame in frames {
         push(&mut arguments, "--remount-ro", &[&frame]);
     }
-    if !matches!(enclosure.rule(folder).1, What::Hidden) {
+    if !matches!(enclosure.rule(folder).1, What::Hidden | What::Scratch) {
         push(&mut arguments, "--chdir", &[folder]);
     }
     arguments

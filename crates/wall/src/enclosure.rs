@@ -23,8 +23,11 @@ pub enum What {
     Read,
     /// Writable; the same as outside.
     Write,
-    /// There is nothing: an empty folder, or an empty file.
+    /// There is nothing: an empty folder, or an empty file. A folder in which something is shown all the same
+    /// cannot be written beside that.
     Hidden,
+    /// There is nothing either, but a command can put something there; it is gone with the call.
+    Scratch,
     /// A folder with what the rules below it put there, and nothing else; it cannot be written. Only
     /// namespaces have this.
     Frame,
@@ -184,6 +187,12 @@ impl Draft<'_> {
             return;
         }
         self.hide(home.to_owned());
+        // A project that is a home, or has one in it, keeps its own folders of these names.
+        let is_hidden = matches!(self.rule(home), Some(What::Hidden))
+            && !around.projects.iter().any(|project| home.starts_with(&project.root));
+        for name in SCRATCH_IN_HOME.into_iter().filter(|_| is_hidden) {
+            self.set(home.join(name), What::Scratch);
+        }
         // One look instead of one for each name that most homes do not have.
         let there: BTreeSet<OsString> = self.disk.names(home).into_iter().collect();
         let is_there = |name: &&String| {
@@ -197,7 +206,7 @@ impl Draft<'_> {
         }
         for name in credentials::IN_HOME {
             let path = home.join(name);
-            if !matches!(self.rule(&path), Some(What::Hidden) | None) {
+            if !matches!(self.rule(&path), Some(What::Hidden | What::Scratch) | None) {
                 self.hide(path);
             }
         }
@@ -227,7 +236,7 @@ impl Draft<'_> {
             Some(Kind::Link) => {
                 let Some(real) = self.disk.real(path) else { return };
                 // Through a link nothing gets writable that was not listed by itself.
-                if matches!(self.rule(&real), Some(What::Hidden)) {
+                if matches!(self.rule(&real), Some(What::Hidden | What::Scratch)) {
                     self.set(real.clone(), What::Read);
                 }
                 self.set(path, What::Link(real));
@@ -370,6 +379,10 @@ impl Draft<'_> {
         names
     }
 }
+
+/// Folders below a home in which programs keep their caches, and locks and notes beside those. A home is read-only
+/// where it is hidden, so that what is written there is not lost in silence; these would not work then.
+pub(crate) const SCRATCH_IN_HOME: [&str; 6] = [".cache", ".cargo", ".gradle", ".m2", ".npm", "go"];
 
 /// Folders in a git folder that are written by git itself, and whether that is part of a commit.
 pub(crate) const WRITABLE_GIT_FOLDERS: &[(&str, bool)] =

@@ -170,7 +170,7 @@ impl<'a> Walk<'a> {
 /// How open something is: not at all, for reading, for writing.
 fn openness(what: &What) -> u8 {
     match what {
-        What::Hidden | What::Frame | What::Link(_) => 0,
+        What::Hidden | What::Scratch | What::Frame | What::Link(_) => 0,
         What::Read | What::ReadFrom(_) => 1,
         What::Write | What::WriteFrom(_) => 2,
     }

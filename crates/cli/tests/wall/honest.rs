@@ -8,7 +8,7 @@ use crate::{
 use std::fs;
 
 /// So many commands of each phase are run with the ordinary tests.
-const SAMPLE: usize = 20;
+const SAMPLE: usize = 30;
 
 /// Ends the need of a command that needs namespaces to work: by Landlock it may fail, and says why.
 const ONLY_B: &str = "@b";
@@ -31,6 +31,18 @@ fn commands() -> Vec<Honest> {
 fn there_are_enough_honest_commands() {
     assert!(commands().len() >= 200, "{}", commands().len());
 }
+
+/// Writes a package of Python's that needs no index.
+const WHEEL: &str = "
+import zipfile
+z = zipfile.ZipFile('small-1.0-py3-none-any.whl', 'w')
+z.writestr('small.py', 'x = 1\\n')
+d = 'small-1.0.dist-info/'
+z.writestr(d + 'METADATA', 'Metadata-Version: 2.1\\nName: small\\nVersion: 1.0\\n')
+z.writestr(d + 'WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')
+z.writestr(d + 'RECORD', '')
+z.close()
+";
 
 /// Small projects of each kind beside what the site has.
 fn furnish(site: &Site) {
@@ -61,6 +73,8 @@ fn furnish(site: &Site) {
         fs::write(path, text).unwrap();
     }
     fs::create_dir_all(root.join("target")).unwrap();
+    // Without Python there is no row that needs its package.
+    let _none = site.outside("python3").args(["-c", WHEEL]).current_dir(&root).status();
     // A build that may not write finds its lock file; without cargo there is none, and none is needed.
     let mut lock = site.outside("cargo");
     let _none = lock
@@ -71,7 +85,10 @@ fn furnish(site: &Site) {
 
 /// Whether the machine has what a command begins with.
 fn can_be_run(site: &Site, text: &str) -> bool {
-    let programs = ["cargo", "npm", "pip", "node", "make", "cc", "curl", "script", "perl", "patch"];
+    let programs = [
+        "cargo", "npm", "pip", "node", "make", "cc", "curl", "script", "perl", "patch", "gradle",
+        "sudo", "docker",
+    ];
     let wanted = programs.iter().filter(|it| text.split_whitespace().any(|word| word == **it));
     wanted.into_iter().all(|program| {
         let found = site.outside("which").arg(program).output();
@@ -100,7 +117,10 @@ fn fault(
         (true, false) if !is_partial => Some(format!("{text}\n    {said}")),
         // What a command without namespaces cannot do here, the broker may have done.
         (false, true) if wall == Wall::B => Some(format!("{text}: it works")),
-        (_, false) if said.trim().is_empty() => Some(format!("{text}: it says nothing")),
+        // The kernel's own words do not say which gate is closed, nor the way out.
+        (_, false) if !said.lines().any(|line| line.starts_with("waypost: ")) => {
+            Some(format!("{text}: it does not say why:\n    {said}"))
+        }
         _ => None,
     }
 }
@@ -108,7 +128,8 @@ fn fault(
 fn everything_works(wall: Wall, phase: Phase) {
     let Some(site) = Site::new_with(wall, phase, furnish) else { return };
     let mut failures = Vec::new();
-    let all = sample::of(commands(), SAMPLE);
+    let name = format!("honest {wall:?} {phase:?}");
+    let all = sample::of(&name, commands(), SAMPLE, |it| it.need.to_owned());
     for row in all {
         let Honest { need, text } = row;
         if !can_be_run(&site, text) {

@@ -16,6 +16,7 @@ mod client;
 mod gate;
 mod nested;
 mod server;
+mod why;
 
 use crate::{fence, folders, folders::folders_of_call};
 use answer::Answer;
@@ -238,6 +239,7 @@ fn held(
     enclosure.variables.push((variable::WALL.to_owned(), said.as_str().to_owned()));
     let server = wanted.text().and_then(|text| server::find(text, answer, homes));
     let is_server = server.is_some();
+    let text = wanted.text().filter(|_| !is_server).map(OsStr::to_owned);
     let call = Call {
         variables: match (wanted.is_agent, server) {
             (true, _) => env::vars_os().filter(|it| !is_elsewhere(it)).collect(),
@@ -262,7 +264,19 @@ fn held(
     if !is_server {
         attendants.push(&mut gate);
     }
-    finish(walled, &mut attendants, &say)
+    let code = finish(walled, &mut attendants, &say)?;
+    explain(text.as_deref(), code, level, &surroundings);
+    Ok(code)
+}
+
+/// Tells the one who made a shell call what may have stopped it.
+fn explain(text: Option<&OsStr>, code: u8, level: Level, around: &Surroundings) {
+    let roots: Vec<&Path> = around.projects.iter().map(|it| it.root.as_path()).collect();
+    if let Some(text) = text.and_then(OsStr::to_str)
+        && let Some(sentence) = why::told(text, code, level, around.rights, &roots)
+    {
+        say(&sentence);
+    }
 }
 
 /// Ends as what was called has ended: a keeper tells a signal from an exit code.

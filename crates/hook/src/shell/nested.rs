@@ -4,13 +4,14 @@
 //! The wall around the agent holds in any case; this one is Landlock within it. Git folders inside are
 //! views, so they can be open here: what is carried out of them is decided outside.
 
-use super::{Wanted, agent::sign_in, around::UserFolders, folder, say, variables};
+use super::{Wanted, agent::sign_in, around::UserFolders, explain, folder, say, variables};
 use std::process::ExitCode;
 use waypost_agent::programs::BUILT_IN;
 use waypost_model::layout::variable;
 use waypost_wall::{Call, Enclosure, Level, Surroundings, WallError, What, finish};
 
 pub(super) fn call(wanted: Wanted, around: &Surroundings) -> Result<ExitCode, WallError> {
+    let text = wanted.text().map(std::ffi::OsStr::to_owned);
     let call = Call {
         program: wanted.program,
         arguments: wanted.arguments,
@@ -21,7 +22,10 @@ pub(super) fn call(wanted: Wanted, around: &Surroundings) -> Result<ExitCode, Wa
         bubblewrap: None,
         is_quiet: false,
     };
-    finish(call.start()?, &mut [], &say).map(ExitCode::from)
+    let code = finish(call.start()?, &mut [], &say)?;
+    // The wall around the agent is one of namespaces.
+    explain(text.as_deref(), code, Level::B, around);
+    Ok(ExitCode::from(code))
 }
 
 fn enclosure(around: &Surroundings, homes: &UserFolders) -> Enclosure {

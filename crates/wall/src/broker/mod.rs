@@ -147,7 +147,8 @@ impl Broker {
             return Err("only an engine starts a keeper".to_owned());
         }
         let folder = request.folder.canonicalize().ok();
-        let is_seen = |path: &PathBuf| !matches!(self.enclosure.rule(path).1, What::Hidden);
+        let is_seen =
+            |path: &PathBuf| !matches!(self.enclosure.rule(path).1, What::Hidden | What::Scratch);
         let Some(folder) = folder.filter(is_seen) else {
             return Err(format!("{} cannot be seen from outside", request.folder.display()));
         };
@@ -188,7 +189,7 @@ impl Broker {
         let paths =
             names.flat_map(|name| folders.iter().map(move |it| it.join(&name)).collect::<Vec<_>>());
         paths.filter_map(|path| path.canonicalize().ok()).find(|path| {
-            let is_hidden = matches!(self.enclosure.rule(path).1, What::Hidden);
+            let is_hidden = matches!(self.enclosure.rule(path).1, What::Hidden | What::Scratch);
             !self.enclosure.may_read(path) && (is_hidden || !path.is_dir())
         })
     }

@@ -46,6 +46,10 @@ pub(super) fn run(words: &[OsString]) -> ExitCode {
         "push" => push,
         "fetch" => fetch,
         "pull" => pull,
+        "branch" if !commit::is_needed() && has_journal(&texts[..at]) => {
+            let Some((old, new)) = renamed(rest) else { return become_real("git", words) };
+            return rename(words, &texts[..at], old, new);
+        }
         "add" | "stage" if commit::is_needed() => commit::add,
         "commit" if commit::is_needed() => commit::commit,
         other if commit::is_needed() && commit::is_writing(other) => {
@@ -69,6 +73,52 @@ pub(super) fn run(words: &[OsString]) -> ExitCode {
         say(&why);
         ExitCode::from(NOT_RUN)
     })
+}
+
+/// The names in the words after `git branch` if those rename a branch: the old one, if it is said, and the new one.
+fn renamed<'a>(words: &[&'a str]) -> Option<(Option<&'a str>, &'a str)> {
+    let (options, names): (Vec<&str>, Vec<&str>) =
+        words.iter().copied().partition(|word| word.starts_with('-'));
+    let is_rename = |word: &&str| ["-m", "-M", "--move"].contains(word);
+    let is_known = |word: &&str| is_rename(word) || ["-f", "--force", "-q"].contains(word);
+    let is_plain =
+        options.iter().any(|it| is_rename(&it)) && options.iter().all(|it| is_known(&it));
+    match (is_plain, names.as_slice()) {
+        (true, [new]) => Some((None, new)),
+        (true, [old, new]) => Some((Some(old), new)),
+        _ => None,
+    }
+}
+
+/// Has git rename a branch. It renames the reference first, and then what its configuration says of the branch,
+/// which it cannot: that this is all it could not do is no failure.
+#[expect(clippy::disallowed_methods, reason = "the real git, inside the wall")]
+fn rename(words: &[OsString], options: &[&str], old: Option<&str>, new: &str) -> ExitCode {
+    let git = |question: &[&str]| asked(&[options, question].concat());
+    let current = || git(&["symbolic-ref", "--short", "-q", "HEAD"]);
+    let Some(old) = old.map(str::to_owned).or_else(current) else {
+        return become_real("git", words);
+    };
+    let commit_of =
+        |name: &str| git(&["rev-parse", "-q", "--verify", &format!("refs/heads/{name}")]);
+    let before = commit_of(&old);
+    let output = real("git").map(|real| Command::new(real).arg0("git").args(words).output());
+    let Some(Ok(output)) = output else { return become_real("git", words) };
+    let is_renamed = before.is_some() && commit_of(&old).is_none() && commit_of(new) == before;
+    if output.status.success() || !is_renamed {
+        // What cannot be told has no one to hear it.
+        let _unheard = std::io::stderr().write_all(&output.stderr);
+        let _unheard = std::io::stdout().write_all(&output.stdout);
+        let code = output.status.code().unwrap_or(i32::from(NOT_RUN));
+        return ExitCode::from(u8::try_from(code).unwrap_or(NOT_RUN));
+    }
+    if git(&["config", "--get-regexp", &format!("^branch\\.{old}\\.")]).is_some() {
+        say(&format!(
+            "the branch is renamed, and what it follows is still kept under its old name; a person can run \
+             `git config --rename-section branch.{old} branch.{new}`"
+        ));
+    }
+    ExitCode::SUCCESS
 }
 
 /// Whether the words after `git worktree` change what is registered.
@@ -333,6 +383,16 @@ mod tests {
         ];
         for (words, want) in table {
             assert_eq!(command_at(words).map(|(_, at)| at), *want, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn a_plain_rename_of_a_branch_is_told() {
+        assert_eq!(renamed(&["-m", "a", "b"]), Some((Some("a"), "b")));
+        assert_eq!(renamed(&["-M", "b"]), Some((None, "b")));
+        for words in [&["b"][..], &["-m"], &["-d", "b"], &["-m", "a", "b", "c"], &["-c", "a", "b"]]
+        {
+            assert_eq!(renamed(words), None, "{words:?}");
         }
     }
 

@@ -81,8 +81,7 @@ fn renamed<'a>(words: &[&'a str]) -> Option<(Option<&'a str>, &'a str)> {
         words.iter().copied().partition(|word| word.starts_with('-'));
     let is_rename = |word: &&str| ["-m", "-M", "--move"].contains(word);
     let is_known = |word: &&str| is_rename(word) || ["-f", "--force", "-q"].contains(word);
-    let is_plain =
-        options.iter().any(|it| is_rename(&it)) && options.iter().all(|it| is_known(&it));
+    let is_plain = options.iter().any(is_rename) && options.iter().all(is_known);
     match (is_plain, names.as_slice()) {
         (true, [new]) => Some((None, new)),
         (true, [old, new]) => Some((Some(old), new)),
@@ -109,7 +108,7 @@ fn rename(words: &[OsString], options: &[&str], old: Option<&str>, new: &str) ->
         // What cannot be told has no one to hear it.
         let _unheard = std::io::stderr().write_all(&output.stderr);
         let _unheard = std::io::stdout().write_all(&output.stdout);
-        let code = output.status.code().unwrap_or(i32::from(NOT_RUN));
+        let code = output.status.code().unwrap_or_else(|| i32::from(NOT_RUN));
         return ExitCode::from(u8::try_from(code).unwrap_or(NOT_RUN));
     }
     if git(&["config", "--get-regexp", &format!("^branch\\.{old}\\.")]).is_some() {

@@ -31,7 +31,7 @@ pub(super) fn find(text: &OsStr, answer: &Answer, homes: &UserFolders) -> Option
     let files = BUILT_IN.all().flat_map(|program| program.server_files);
     for file in files {
         for folder in &folders {
-            let Some(found) = read(&folder.join(file)) else { continue };
+            let Some(found) = read(&folder.join(file), text) else { continue };
             if let Some(name) = name_of(&found, text) {
                 let kept = answer.servers.iter().find(|(known, _)| *known == name);
                 let variables = kept.map(|(_, variables)| variables.clone()).unwrap_or_default();
@@ -42,10 +42,21 @@ pub(super) fn find(text: &OsStr, answer: &Answer, homes: &UserFolders) -> Option
     None
 }
 
-fn read(path: &Path) -> Option<Value> {
+/// A file of servers, unless it plainly has none with this command line: it may hold a person's whole history,
+/// and each call looks at it.
+fn read(path: &Path, text: &str) -> Option<Value> {
     let size = path.metadata().ok()?.len();
     let bytes = (size <= SIZE_MAX).then(|| fs::read(path).ok())??;
-    serde_json::from_slice(&bytes).ok()
+    may_name(&bytes, text).then(|| serde_json::from_slice(&bytes).ok())?
+}
+
+/// Whether a JSON text may have a string that begins with the first word of a command line. A word that JSON may
+/// write in several ways may be there in any case.
+fn may_name(json: &[u8], text: &str) -> bool {
+    let word = text.split(' ').next().unwrap_or_default();
+    let is_plain = word.bytes().all(|it| it.is_ascii_alphanumeric() || b"._-@+".contains(&it));
+    let wanted = format!("\"{word}");
+    !is_plain || json.windows(wanted.len()).any(|it| it == wanted.as_bytes())
 }
 
 /// The name of the server in a file whose command line a text is: for all projects, or for one.
@@ -84,6 +95,10 @@ mod tests {
         ];
         for (text, want) in table {
             assert_eq!(name_of(&file, text).as_deref(), want, "{text}");
+            assert!(want.is_none() || may_name(file.to_string().as_bytes(), text), "{text}");
+        }
+        for (text, want) in [("git status", false), ("remote", true), ("tools/x", true)] {
+            assert_eq!(may_name(file.to_string().as_bytes(), text), want, "{text}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::{children::wall_program, environment::Environment, home::Home};
 use std::{env, os::unix::fs::MetadataExt as _, path::PathBuf};
 use waypost_model::config::WallLevel;
-use waypost_wall::{Found, Level, level, try_levels};
+use waypost_wall::{Found, Level, Tools, level, try_levels};
 
 /// The wall that agents which Waypost starts are behind as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,13 +43,13 @@ impl AgentWall {
 
 /// Tries what this machine lets us build, now.
 pub fn examine() -> Found {
-    try_levels(bubblewrap().as_deref())
+    try_levels(&tools())
 }
 
 /// The level as it was found under the same conditions, else by a try.
 pub fn known() -> Level {
     let home = Home::from_environment(&Environment::of_this_process());
-    level(bubblewrap().as_deref(), home.state.as_deref())
+    level(&tools(), home.state.as_deref())
 }
 
 /// What a level means, in a line.
@@ -72,6 +72,11 @@ pub fn shortfall(level: Level, required: WallLevel) -> Option<String> {
     (!level.is_enough(required)).then(|| {
         format!("`wall.require` is \"{}\", so agents' commands are not run here", required.as_str())
     })
+}
+
+/// What namespaces are built with, as `waypost-shell` finds it.
+fn tools() -> Tools {
+    Tools { bubblewrap: bubblewrap(), mounter: Some(wall_program()) }
 }
 
 /// Where bubblewrap is, as `waypost-shell` looks for it.

@@ -5,7 +5,7 @@ use crate::{
     shell::{SHELL, on_path},
 };
 use std::{env, path::PathBuf};
-use waypost_wall::{Level, level};
+use waypost_wall::{Level, Tools, level};
 
 /// The program that walls a shell call in, if it stands beside this one and there is a wall.
 pub(crate) fn shell_with_a_wall() -> Option<PathBuf> {
@@ -21,5 +21,8 @@ pub fn wall_level() -> Level {
 }
 
 fn found() -> Level {
-    level(on_path("bwrap").as_deref(), Homes::from_environment().state.as_deref())
+    // As the program itself finds it, so that they share what was found.
+    let mounter = env::current_exe().ok().map(|own| own.with_file_name(SHELL));
+    let tools = Tools { bubblewrap: on_path("bwrap"), mounter };
+    level(&tools, Homes::from_environment().state.as_deref())
 }

@@ -4,82 +4,59 @@
 //! the call dies with its parent, and all that it has started dies with the call. The arguments go
 //! through a descriptor: no limit counts, and other processes do not see them.
 
-use crate::{
-    disk::{Disk, Kind},
-    enclosure::{Enclosure, Rule, What},
-};
+use crate::mounts::{Step, TOLD_AT};
 use std::{
     ffi::{OsStr, OsString},
+    os::fd::RawFd,
     path::Path,
 };
 
-/// What every call gets, before its rules.
-const ALWAYS: &[&str] = &[
-    "--unshare-user",
-    "--unshare-pid",
-    "--unshare-ipc",
-    "--cap-drop",
-    "ALL",
-    "--die-with-parent",
-    "--new-session",
-];
+/// What every call gets.
+const ALWAYS: &str = "--unshare-user --unshare-pid --unshare-ipc --die-with-parent --new-session \
+                      --cap-drop ALL --ro-bind / /";
 
-/// Parts of `/proc` that belong to the whole machine. Some of their files are root's to write, capabilities or
-/// not, and a namespace changes nothing about that. Other users can write in there only what belongs to the
-/// call's own namespaces.
-const OF_THE_MACHINE: [&str; 6] =
-    ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/mtrr", "/proc/acpi"];
+/// What it has where bubblewrap mounts everything by itself.
+const WHOLE: &str = "--dev /dev --proc /proc";
 
-/// The arguments that build an enclosure for a call by root or by another user.
-pub(crate) fn arguments(
-    enclosure: &Enclosure,
-    folder: &Path,
-    disk: &dyn Disk,
-    is_root: bool,
-) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = ALWAYS.iter().map(OsString::from).collect();
-    let (mut frames, mut last) = (Vec::new(), Vec::new());
-    for Rule { at, what } in enclosure.rules() {
-        if at == Path::new("/") {
-            push(&mut arguments, "--ro-bind", &[&at, &at]);
-            push(&mut arguments, "--dev", &[Path::new("/dev")]);
-            push(&mut arguments, "--proc", &[Path::new("/proc")]);
-            for part in OF_THE_MACHINE.map(Path::new).iter().filter(|_| is_root) {
-                push(&mut arguments, "--ro-bind-try", &[part, part]);
+/// What it begins with where a program of ours mounts the rest, and gives up the capabilities. It begins where
+/// nothing is put: from a folder that something is put on, what is beneath would be in reach.
+const BEGINNING: &str =
+    "--cap-add CAP_SYS_ADMIN --cap-add CAP_SETPCAP --dev-bind /dev /dev --proc /proc --chdir /";
+
+fn words(texts: [&str; 2]) -> Vec<OsString> {
+    texts.into_iter().flat_map(str::split_ascii_whitespace).map(OsString::from).collect()
+}
+
+/// The arguments for a process that makes the mounts from inside, as it is told in what the descriptor has.
+pub(crate) fn beginning(told: RawFd) -> Vec<OsString> {
+    let mut arguments = words([ALWAYS, BEGINNING]);
+    arguments.extend(["--ro-bind-data".into(), told.to_string().into(), TOLD_AT.into()]);
+    arguments
+}
+
+/// The arguments that do all of these steps, and begin in a folder if there is one.
+pub(crate) fn arguments(steps: &[Step], folder: Option<&Path>) -> Vec<OsString> {
+    let mut arguments = words([ALWAYS, WHOLE]);
+    for step in steps {
+        match step {
+            Step::Empty(at) => push(&mut arguments, "--tmpfs", &[at]),
+            Step::Show { from, at, is_writable: false } => {
+                push(&mut arguments, "--ro-bind", &[from, at]);
             }
-            continue;
-        }
-        // What is readable below what is readable needs no mount of its own.
-        let above = at.parent().map(|above| enclosure.rule(above).1);
-        match &what {
-            What::Read if above == Some(&What::Read) => {}
-            What::Read => push(&mut arguments, "--ro-bind", &[&at, &at]),
-            What::Write => push(&mut arguments, "--bind", &[&at, &at]),
-            What::ReadFrom(from) => push(&mut arguments, "--ro-bind", &[from, &at]),
-            What::WriteFrom(from) => push(&mut arguments, "--bind", &[from, &at]),
-            What::Link(to) => push(&mut arguments, "--symlink", &[to, &at]),
-            What::Hidden if above == Some(&What::Hidden) => {}
-            What::Hidden if disk.kind(&at) == Some(Kind::File) => {
-                push(&mut arguments, "--ro-bind", &[Path::new("/dev/null"), &at]);
+            Step::Show { from, at, is_writable: true } => {
+                push(&mut arguments, "--bind", &[from, at]);
             }
-            // Bubblewrap reads the table of all mounts for each file or folder that it shows: what is only
-            // hidden waits until those are done.
-            What::Hidden if !enclosure.has_below(&at) => last.push(at),
-            What::Scratch => push(&mut arguments, "--tmpfs", &[&at]),
-            What::Hidden | What::Frame => {
-                push(&mut arguments, "--tmpfs", &[&at]);
-                frames.push(at);
+            Step::Protect(at) => push(&mut arguments, "--ro-bind-try", &[at, at]),
+            Step::Nothing(at) => {
+                push(&mut arguments, "--ro-bind", &[Path::new("/dev/null"), at]);
             }
+            Step::Link { at, to } => push(&mut arguments, "--symlink", &[to, at]),
+            Step::Close(at) => push(&mut arguments, "--remount-ro", &[at]),
+            // It takes what is mounted below along by itself.
+            Step::Open(_) => {}
         }
     }
-    for at in last {
-        push(&mut arguments, "--tmpfs", &[&at]);
-    }
-    // When everything is in them.
-    for frame in frames {
-        push(&mut arguments, "--remount-ro", &[&frame]);
-    }
-    if !matches!(enclosure.rule(folder).1, What::Hidden | What::Scratch) {
+    if let Some(folder) = folder {
         push(&mut arguments, "--chdir", &[folder]);
     }
     arguments

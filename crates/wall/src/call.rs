@@ -6,7 +6,13 @@
 //! attendants' business: the broker, the view of the git folder, a gate that closes.
 
 use crate::{
-    WallError, bubblewrap, disk::RealDisk, enclosure::Enclosure, landlock, level::Level, notices,
+    WallError, bubblewrap,
+    disk::RealDisk,
+    enclosure::{Enclosure, What},
+    landlock,
+    level::Level,
+    mounts::{self, Mounts},
+    notices,
 };
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -49,11 +55,23 @@ pub struct Call {
     pub folder: PathBuf,
     pub level: Level,
     pub enclosure: Enclosure,
-    /// Where bubblewrap is; only levels with namespaces need it.
-    pub bubblewrap: Option<PathBuf>,
+    /// Only levels with namespaces need them.
+    pub tools: Tools,
     /// Whether what it says is thrown away.
     pub is_quiet: bool,
 }
+
+/// The programs that namespaces are built with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tools {
+    pub bubblewrap: Option<PathBuf>,
+    /// A program of ours that makes the mounts from inside, called with [`MOUNT`] and the call; without it
+    /// bubblewrap makes them.
+    pub mounter: Option<PathBuf>,
+}
+
+/// Tells a program of ours to make mounts.
+pub const MOUNT: &str = "--mount";
 
 /// Why a call is ended before it is over by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,21 +184,17 @@ impl Call {
 
     fn in_namespaces(&self) -> Result<(Child, Inside), WallError> {
         landlock::scope()?;
-        let is_root = rustix::process::geteuid().is_root();
-        let arguments = bubblewrap::arguments(&self.enclosure, &self.folder, &RealDisk, is_root);
-        let arguments = in_memory(&arguments)?;
         let (mut told, tell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map(|(read, write)| (File::from(read), write))
             .map_err(io::Error::from)?;
         rustix::io::fcntl_setfd(&tell, rustix::io::FdFlags::empty()).map_err(io::Error::from)?;
         let missing = || self.not_started(io::ErrorKind::NotFound.into());
-        let program = self.bubblewrap.as_ref().ok_or_else(missing)?;
+        let program = self.tools.bubblewrap.as_ref().ok_or_else(missing)?;
         let mut command = self.command(program.as_os_str());
         // So that what it leaves behind can be ended; what runs inside has a session of its own.
         command.process_group(0);
-        command.arg("--args").arg(arguments.as_raw_fd().to_string());
         command.arg("--info-fd").arg(tell.as_raw_fd().to_string());
-        command.arg("--").arg(&self.program).args(&self.arguments);
+        let arguments = self.told_to(&mut command)?;
         let child = command.spawn().map_err(|source| self.not_started(source))?;
         drop((tell, arguments));
         let mut text = String::new();
@@ -189,6 +203,47 @@ impl Call {
         // One that is over already needs no signal.
         let first = pidfd_open(group, PidfdFlags::empty()).ok();
         Ok((child, Inside { group, first }))
+    }
+
+    /// Tells bubblewrap what to make and to begin with; what it reads that from has to live until it has begun.
+    fn told_to(&self, command: &mut Command) -> Result<OwnedFd, WallError> {
+        let is_root = rustix::process::geteuid().is_root();
+        let steps = mounts::steps(&self.enclosure, &RealDisk, is_root);
+        let is_hidden = matches!(self.enclosure.rule(&self.folder).1, What::Hidden | What::Scratch);
+        let text = match &self.tools.mounter {
+            Some(mounter) => {
+                let text = in_memory(
+                    &Mounts::new(steps, self.folder.clone(), self.environment()).to_bytes(),
+                )?;
+                // Nothing of the call's may have a say in a program that can mount.
+                command.env_clear();
+                command.args(bubblewrap::beginning(text.as_raw_fd()));
+                command.arg("--").arg(mounter).arg(MOUNT);
+                text
+            }
+            None => {
+                let folder = (!is_hidden).then_some(&*self.folder);
+                let mut text = Vec::new();
+                for argument in bubblewrap::arguments(&steps, folder) {
+                    text.extend_from_slice(argument.as_bytes());
+                    text.push(0);
+                }
+                let text = in_memory(&text)?;
+                command.arg("--args").arg(text.as_raw_fd().to_string()).arg("--");
+                text
+            }
+        };
+        command.arg(&self.program).args(&self.arguments);
+        Ok(text)
+    }
+
+    /// The environment inside.
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        let own = self.enclosure.variables.iter().map(|(name, value)| (name.into(), value.into()));
+        let mut all: Vec<(OsString, OsString)> = self.variables.clone();
+        all.extend(own);
+        all.push(("PWD".into(), self.folder.clone().into()));
+        all
     }
 
     /// Waits until the process is over, and ends what bubblewrap has left behind: killed or failing while it
@@ -248,17 +303,12 @@ fn inner(text: &str) -> Option<Pid> {
     digits[..end].parse().ok().and_then(Pid::from_raw)
 }
 
-/// A descriptor from which a child reads arguments.
-fn in_memory(arguments: &[OsString]) -> Result<OwnedFd, WallError> {
+/// A descriptor from which a child reads this.
+fn in_memory(text: &[u8]) -> Result<OwnedFd, WallError> {
     let flags = rustix::fs::MemfdFlags::empty();
     let memory = rustix::fs::memfd_create("arguments", flags).map_err(io::Error::from)?;
     let mut file = File::from(memory);
-    let mut text = Vec::new();
-    for argument in arguments {
-        text.extend_from_slice(argument.as_bytes());
-        text.push(0);
-    }
-    file.write_all(&text)?;
+    file.write_all(text)?;
     file.rewind()?;
     Ok(file.into())
 }
@@ -378,7 +428,7 @@ mod tests {
             folder: folder.path().to_owned(),
             level: Level::B,
             enclosure: Enclosure::bare(),
-            bubblewrap: Some(program),
+            tools: Tools { bubblewrap: Some(program), mounter: None },
             is_quiet: true,
         };
         let walled = call.start().unwrap();

@@ -5,7 +5,7 @@
 //! under which it was found, and made again when one of them is another.
 
 use crate::{
-    call::{Attendant, Call, Ending, finish},
+    call::{Attendant, Call, Ending, Tools, finish},
     enclosure::{Enclosure, What},
 };
 use std::{
@@ -37,6 +37,8 @@ pub const PACKAGE: &str = "bubblewrap";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub level: Level,
+    /// Whether our own program can make the mounts inside, which takes less time.
+    pub has_mounter: bool,
     /// What stands against namespaces, or against any wall.
     pub obstacle: Option<String>,
 }
@@ -86,27 +88,40 @@ const BETWEEN: &str = "\n---\n";
 /// So many conditions are come back to: calls inside and outside of other walls, with other paths.
 const KEPT: usize = 8;
 
+/// Stands behind the word of a level at which a program of ours makes the mounts.
+const WITH_MOUNTER: &str = " with mounter";
+
 /// The level that was found before under the same conditions, else that of a try. `state` is the
 /// user's own folder of states.
-pub fn level(bubblewrap: Option<&Path>, state: Option<&Path>) -> Level {
-    let conditions = conditions(bubblewrap);
+pub fn level(tools: &Tools, state: Option<&Path>) -> Level {
+    usable(tools.clone(), state).0
+}
+
+/// The same, and those of the tools that it takes.
+pub fn usable(tools: Tools, state: Option<&Path>) -> (Level, Tools) {
+    let conditions = conditions(&tools);
     let path = state.map(|state| state.join(layout::user_state::LEVEL));
     let kept = path.as_ref().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
     let of_these = |one: &str| {
         let (word, found_under) = one.split_once('\n')?;
-        (found_under == conditions).then(|| Level::from_word(word))?
+        let plain = word.strip_suffix(WITH_MOUNTER);
+        let level = Level::from_word(plain.unwrap_or(word)).filter(|_| found_under == conditions);
+        level.map(|level| (level, plain.is_some()))
     };
-    if let Some(level) = kept.split(BETWEEN).find_map(of_these) {
-        return level;
-    }
-    let found = try_levels(bubblewrap).level;
-    if let Some(path) = path {
-        let newest = format!("{}\n{conditions}", found.as_str());
-        let all: Vec<&str> = iter::once(&*newest).chain(kept.split(BETWEEN)).take(KEPT).collect();
-        // What cannot be kept is tried again.
-        let _unkept = keep(&path, &all.join(BETWEEN));
-    }
-    found
+    let (level, has_mounter) = kept.split(BETWEEN).find_map(of_these).unwrap_or_else(|| {
+        let Found { level, has_mounter, .. } = try_levels(&tools);
+        if let Some(path) = &path {
+            let with = if has_mounter { WITH_MOUNTER } else { "" };
+            let newest = format!("{}{with}\n{conditions}", level.as_str());
+            let all: Vec<&str> =
+                iter::once(&*newest).chain(kept.split(BETWEEN)).take(KEPT).collect();
+            // What cannot be kept is tried again.
+            let _unkept = keep(path, &all.join(BETWEEN));
+        }
+        (level, has_mounter)
+    });
+    let mounter = tools.mounter.filter(|_| has_mounter);
+    (level, Tools { mounter, ..tools })
 }
 
 #[expect(clippy::disallowed_methods, reason = "a cache of one machine, small and whole")]
@@ -121,7 +136,7 @@ fn keep(path: &Path, text: &str) -> io::Result<()> {
 
 /// What a level depends on: the machine's start, its kernel, who we are, what we are inside of, and
 /// the program itself.
-fn conditions(bubblewrap: Option<&Path>) -> String {
+fn conditions(tools: &Tools) -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let link =
         |path: &str| fs::read_link(path).map(|it| it.display().to_string()).unwrap_or_default();
@@ -130,10 +145,13 @@ fn conditions(bubblewrap: Option<&Path>) -> String {
         let line = status.lines().find(|line| line.starts_with(name));
         line.unwrap_or_default().to_owned()
     };
-    let program = bubblewrap.map(|path| match path.metadata() {
-        Ok(found) => format!("{} {} {}", path.display(), found.ino(), found.mtime()),
-        Err(_) => path.display().to_string(),
-    });
+    let program = |path: &Option<PathBuf>| {
+        let Some(path) = path else { return String::new() };
+        match path.metadata() {
+            Ok(found) => format!("{} {} {}", path.display(), found.ino(), found.mtime()),
+            Err(_) => path.display().to_string(),
+        }
+    };
     let parts = [
         read("/proc/sys/kernel/random/boot_id"),
         read("/proc/sys/kernel/osrelease"),
@@ -141,25 +159,31 @@ fn conditions(bubblewrap: Option<&Path>) -> String {
         link("/proc/self/ns/user"),
         mark("Uid:"),
         mark("Seccomp:"),
-        program.unwrap_or_default(),
+        program(&tools.bubblewrap),
+        program(&tools.mounter),
     ];
     parts.map(|part| part.trim().to_owned()).join("\n")
 }
 
 /// Tries what this machine lets us build, the best first.
-pub fn try_levels(bubblewrap: Option<&Path>) -> Found {
-    let obstacle = match bubblewrap {
+pub fn try_levels(tools: &Tools) -> Found {
+    let by_itself = Tools { mounter: None, ..tools.clone() };
+    let found = |level, has_mounter, obstacle| Found { level, has_mounter, obstacle };
+    if tools.mounter.is_some() && Trial::make(Level::B, tools.clone()).is_ok() {
+        return found(Level::B, true, None);
+    }
+    let obstacle = match &tools.bubblewrap {
         None => format!("`bwrap` is not on the path; on Debian it is in the package `{PACKAGE}`"),
-        Some(_) => match Trial::make(Level::B, bubblewrap) {
-            Ok(()) => return Found { level: Level::B, obstacle: None },
+        Some(_) => match Trial::make(Level::B, by_itself) {
+            Ok(()) => return found(Level::B, false, None),
             Err(reason) => format!("namespaces cannot be had: {reason}"),
         },
     };
-    match Trial::make(Level::C, None) {
-        Ok(()) => Found { level: Level::C, obstacle: Some(obstacle) },
+    match Trial::make(Level::C, Tools::default()) {
+        Ok(()) => found(Level::C, false, Some(obstacle)),
         Err(reason) => {
             let obstacle = format!("{obstacle}; Landlock does not hold: {reason}");
-            Found { level: Level::None, obstacle: Some(obstacle) }
+            found(Level::None, false, Some(obstacle))
         }
     }
 }
@@ -177,7 +201,7 @@ impl Drop for Trial {
 }
 
 impl Trial {
-    fn make(level: Level, bubblewrap: Option<&Path>) -> Result<(), String> {
+    fn make(level: Level, tools: Tools) -> Result<(), String> {
         let told = |error: io::Error| error.to_string();
         let folder = std::env::temp_dir().canonicalize().map_err(told)?;
         let folder = folder.join(format!("waypost-try-{}-{}", process::id(), level.as_str()));
@@ -188,11 +212,11 @@ impl Trial {
         for name in ["open", "closed"] {
             fs::create_dir(trial.folder.join(name)).map_err(told)?;
         }
-        trial.run(level, bubblewrap)?;
+        trial.run(level, tools)?;
         trial.judge(level)
     }
 
-    fn run(&self, level: Level, bubblewrap: Option<&Path>) -> Result<(), String> {
+    fn run(&self, level: Level, tools: Tools) -> Result<(), String> {
         let mut enclosure = Enclosure::bare();
         enclosure.set(self.folder.join("open"), What::Write);
         enclosure.set(self.folder.join("closed"), What::Read);
@@ -207,7 +231,7 @@ impl Trial {
             folder: self.folder.clone(),
             level,
             enclosure,
-            bubblewrap: bubblewrap.map(PathBuf::from),
+            tools,
             is_quiet: true,
         };
         let walled = call.start().map_err(|error| chain(&error))?;
@@ -270,27 +294,29 @@ mod tests {
         let path = state.path().join(layout::user_state::LEVEL);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         // Found here and now, and more than this machine would give without its program.
-        let here = format!("a\n{}", conditions(None));
+        let none = Tools::default();
+        let here = format!("a\n{}", conditions(&none));
         let kept = format!("c\nelsewhere{BETWEEN}{here}");
         fs::write(&path, &kept).unwrap();
-        assert_eq!(level(None, Some(state.path())), Level::A);
+        assert_eq!(level(&none, Some(state.path())), Level::A);
         assert_eq!(fs::read_to_string(&path).unwrap(), kept);
         // Under conditions that are new there is a try, and those that were known stay so.
-        let other = state.path().join("bwrap");
-        let found = level(Some(&other), Some(state.path()));
-        let newest = format!("{}\n{}", found.as_str(), conditions(Some(&other)));
+        let other = Tools { bubblewrap: Some(state.path().join("bwrap")), mounter: None };
+        let found = level(&other, Some(state.path()));
+        let newest = format!("{}\n{}", found.as_str(), conditions(&other));
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{newest}{BETWEEN}{kept}"));
-        assert_eq!(level(None, Some(state.path())), Level::A);
+        assert_eq!(level(&none, Some(state.path())), Level::A);
     }
 
     #[test]
     fn conditions_that_are_not_come_back_to_are_forgotten() {
         let state = tempfile::tempdir().unwrap();
         for number in 0..2 * KEPT {
-            level(Some(&state.path().join(number.to_string())), Some(state.path()));
+            let bubblewrap = Some(state.path().join(number.to_string()));
+            level(&Tools { bubblewrap, mounter: None }, Some(state.path()));
         }
         let kept = fs::read_to_string(state.path().join(layout::user_state::LEVEL)).unwrap();
         assert_eq!(kept.split(BETWEEN).count(), KEPT);
-        assert!(kept.split(BETWEEN).next().unwrap().ends_with("/15"), "{kept}");
+        assert!(kept.split(BETWEEN).next().unwrap().trim_end().ends_with("/15"), "{kept}");
     }
 }

@@ -14,6 +14,7 @@ mod answer;
 mod around;
 mod client;
 mod gate;
+mod inside;
 mod nested;
 mod server;
 mod why;
@@ -35,8 +36,8 @@ use std::{
 use waypost_agent::programs::BUILT_IN;
 use waypost_model::layout::{self, user_state, variable};
 use waypost_wall::{
-    Attendant, Broker, Call, Enclosure, GitViews, Level, RealDisk, Surroundings, WallError, Watch,
-    close_git, credentials, finish, level, plan,
+    Attendant, Broker, Call, Enclosure, GitViews, Level, MOUNT, RealDisk, Surroundings, Tools,
+    WallError, Watch, close_git, credentials, finish, plan, usable,
 };
 
 /// The name of the program.
@@ -80,6 +81,9 @@ pub fn run() -> ExitCode {
     if let Some(name) = client::name() {
         return client::run(name);
     }
+    if env::args_os().nth(1).is_some_and(|word| word == MOUNT) {
+        return inside::begin(env::args_os().skip(2));
+    }
     let mut words: Vec<OsString> = env::args_os().skip(1).collect();
     if words.first().is_some_and(|word| word == WITH_PARENT) {
         words.remove(0);
@@ -88,7 +92,7 @@ pub fn run() -> ExitCode {
     }
     let wanted = match client::shell() {
         Some(program) if env::var_os(variable::CALL).is_some() => {
-            return become_it(&Wanted::call(program, words));
+            return Wanted::call(program, words).become_it();
         }
         Some(program) => Wanted::call(program, words),
         None => match wanted(words) {
@@ -110,13 +114,13 @@ pub fn run() -> ExitCode {
     let is_sent = is_attempt || env::var_os(variable::JOB).is_some();
     let folders = if is_sent { folders(None) } else { folders_of_call() };
     if !is_attempt && !folders.iter().any(|folder| is_near(folder)) {
-        return become_it(&wanted);
+        return wanted.become_it();
     }
     // One way, and before anything else: whatever is below is an agent's.
     let marked = rustix::thread::set_no_new_privs(true);
     let answer = Answer::ask(&folders);
     if answer.projects.is_empty() && !is_attempt {
-        return become_it(&wanted);
+        return wanted.become_it();
     }
     if marked.is_err() {
         say("this process cannot be marked as an agent's; nothing was run");
@@ -173,11 +177,27 @@ fn is_near(folder: &Path) -> bool {
     })
 }
 
-/// Becomes the call itself.
+impl Wanted {
+    /// Becomes the call itself.
+    fn become_it(self) -> ExitCode {
+        become_it(&self.program, self.arguments.into_iter(), None)
+    }
+}
+
+/// Becomes a program, with other variables than those of this process if there are any.
 #[expect(clippy::disallowed_methods, reason = "this program becomes the other one")]
-fn become_it(wanted: &Wanted) -> ExitCode {
-    let error = Command::new(&wanted.program).args(&wanted.arguments).exec();
-    say(&format!("{} cannot be run: {error}", wanted.program.display()));
+fn become_it(
+    program: &OsStr,
+    arguments: impl Iterator<Item = OsString>,
+    variables: Option<Vec<(OsString, OsString)>>,
+) -> ExitCode {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if let Some(variables) = variables {
+        command.env_clear().envs(variables);
+    }
+    let error = command.exec();
+    say(&format!("{} cannot be run: {error}", program.display()));
     ExitCode::from(if error.kind() == io::ErrorKind::NotFound { 127 } else { NOT_RUN })
 }
 
@@ -187,8 +207,8 @@ fn walled(wanted: Wanted, answer: &Answer) -> Result<ExitCode, WallError> {
         let around = around::surroundings(answer, &homes, Level::C);
         return nested::call(wanted, &around);
     }
-    let bubblewrap = on_path("bwrap");
-    let level = level(bubblewrap.as_deref(), homes.state.as_deref());
+    let tools = Tools { bubblewrap: on_path("bwrap"), mounter: env::current_exe().ok() };
+    let (level, tools) = usable(tools, homes.state.as_deref());
     if !level.is_enough(answer.require) {
         say(&format!(
             "the wall here is of level {level}, and `wall.require` wants {}; nothing was run. \
@@ -199,10 +219,10 @@ fn walled(wanted: Wanted, answer: &Answer) -> Result<ExitCode, WallError> {
     }
     if level == Level::None {
         // The guide has judged the call, strictly.
-        return Ok(become_it(&wanted));
+        return Ok(wanted.become_it());
     }
     let is_agent = wanted.is_agent;
-    let code = held(wanted, answer, &homes, (level, bubblewrap))?;
+    let code = held(wanted, answer, &homes, (level, tools))?;
     // Now that nothing of it is left.
     if is_agent {
         die_as(code);
@@ -215,7 +235,7 @@ fn held(
     wanted: Wanted,
     answer: &Answer,
     homes: &around::UserFolders,
-    (level, bubblewrap): (Level, Option<PathBuf>),
+    (level, tools): (Level, Tools),
 ) -> Result<u8, WallError> {
     let surroundings = around::surroundings(answer, homes, level);
     around::make_build_folders(&surroundings);
@@ -251,7 +271,7 @@ fn held(
         folder: folder(),
         level,
         enclosure,
-        bubblewrap,
+        tools,
         is_quiet: false,
     };
     let walled = call.start()?;

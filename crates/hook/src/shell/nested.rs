@@ -8,7 +8,7 @@ use super::{Wanted, agent::sign_in, around::UserFolders, explain, folder, say, v
 use std::process::ExitCode;
 use waypost_agent::programs::BUILT_IN;
 use waypost_model::layout::variable;
-use waypost_wall::{Call, Enclosure, Level, Surroundings, WallError, What, finish};
+use waypost_wall::{Call, Enclosure, Level, Surroundings, Tools, WallError, What, finish};
 
 pub(super) fn call(wanted: Wanted, around: &Surroundings) -> Result<ExitCode, WallError> {
     let text = wanted.text().map(std::ffi::OsStr::to_owned);
@@ -19,7 +19,7 @@ pub(super) fn call(wanted: Wanted, around: &Surroundings) -> Result<ExitCode, Wa
         folder: folder(),
         level: Level::C,
         enclosure: enclosure(around, &UserFolders::find()),
-        bubblewrap: None,
+        tools: Tools::default(),
         is_quiet: false,
     };
     let code = finish(call.start()?, &mut [], &say)?;

@@ -81,6 +81,12 @@ const NEEDS: &[Need] = &[
         lost: "locks held by another program, and full disks (`unshare`)",
     },
     Need {
+        program: "faketime",
+        package: "faketime",
+        purposes: &[Purpose::Tests, Purpose::Faults],
+        lost: "a clock that jumps",
+    },
+    Need {
         program: "perl",
         package: "perl-base",
         purposes: &[Purpose::Tests, Purpose::Faults],
@@ -291,6 +297,7 @@ mod tests {
                 "script",
                 "tmux",
                 "flock",
+                "faketime",
                 "perl",
                 "mkfs.ext4",
                 "make",
@@ -306,7 +313,7 @@ mod tests {
         );
         assert_eq!(
             names(Purpose::Faults),
-            ["git", "strace", "bwrap", "flock", "perl", "mkfs.ext4"]
+            ["git", "strace", "bwrap", "flock", "faketime", "perl", "mkfs.ext4"]
         );
         assert_eq!(names(Purpose::EndToEnd), ["git", "bwrap", "npm", "python3"]);
         assert_eq!(missing(Purpose::Tests, |_| true), Vec::<&Need>::new());

@@ -12,6 +12,7 @@ use crate::{
     execute::{Made, make_attempt_tree},
     isolation,
     ledger::MachineCommand,
+    mending,
     project::Project,
     tasks,
     worktrees::trees_of,
@@ -178,7 +179,9 @@ fn place_of(project: &mut Project, id: &TaskId) -> Result<Option<Place>, EngineE
     let stamp = Stamp { id: id.clone(), attempt, title };
     let files = details.map(|it| it.files.clone()).unwrap_or_default();
     let verify = details.map(|it| it.verify.clone()).unwrap_or_default();
-    Ok(Some(Place { trees: trees_of(project)?, phase, name, stamp, files, verify }))
+    let trees = trees_of(project)?;
+    mending::restore_branches(project, &trees)?;
+    Ok(Some(Place { trees, phase, name, stamp, files, verify }))
 }
 
 /// Commits, verifies and joins what a session did in the work tree that it was given; false if
@@ -288,6 +291,7 @@ fn land_phase(
     landing: &Landing,
     echo: &mut dyn io::Write,
 ) -> Result<Land, EngineError> {
+    mending::restore_branches(project, trees)?;
     merge::settle_phase(trees, &landing.phase)?;
     let folder = trees.path(&landing.phase.name);
     let checks = project.configuration().values.run.checks.clone();

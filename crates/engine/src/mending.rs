@@ -3,7 +3,7 @@
 
 use crate::{error::EngineError, project::Project, worktrees::trees_of};
 use waypost_git::{
-    Hold,
+    Hold, Trees,
     mend::{self, Cure, Damage, RecordedWork},
     merge,
 };
@@ -33,6 +33,29 @@ pub(crate) fn mend_if_idle(project: &mut Project) -> Result<(), EngineError> {
         project.notice(in_a_line(&damage));
     }
     Ok(())
+}
+
+/// Makes branches again that are gone and that a command is about to need, and says so.
+pub(crate) fn restore_branches(project: &mut Project, trees: &Trees) -> Result<(), EngineError> {
+    let recorded = recorded(project)?;
+    for damage in mend::restore_branches(trees, &recorded)? {
+        project.notice(in_a_line(&damage));
+    }
+    Ok(())
+}
+
+/// Rebuilds what is damaged beside a run: everything where no work of it could be in the way of that, and
+/// otherwise the branches that are gone, which nothing can be in the way of.
+pub(crate) fn mend_beside(
+    project: &mut Project,
+    trees: &Trees,
+    is_idle: bool,
+) -> Result<Vec<Damage>, EngineError> {
+    let recorded = recorded(project)?;
+    Ok(match is_idle {
+        true => mend::mend(trees, &recorded)?,
+        false => mend::restore_branches(trees, &recorded)?,
+    })
 }
 
 /// How a repository was found.

@@ -79,13 +79,13 @@ pub(crate) struct Executor<'a> {
     pub(super) inputs: VecDeque<Input>,
     keeper: Keeper,
     /// Whether the present keeper has died, and when the next one is started.
-    is_keeper_lost: bool,
+    pub(super) is_keeper_lost: bool,
     keeper_at: Option<Time>,
-    losses: Losses,
+    pub(super) losses: Losses,
     /// Keepers that died: forgotten when what they told is recorded.
     dead: Vec<Dead>,
     /// Git's threads, where tasks have work trees.
-    git: Option<GitWork>,
+    pub(super) git: Option<GitWork>,
     site: Rc<Site>,
     pub(super) resources: Resources,
     pub(super) options: RunOptions,
@@ -699,7 +699,11 @@ impl Executor<'_> {
     }
 
     /// Retires trees that are not worked in. Says whether anything went.
-    fn reclaim(&mut self, project: &mut Project, by: Reclaim) -> Result<bool, EngineError> {
+    pub(super) fn reclaim(
+        &mut self,
+        project: &mut Project,
+        by: Reclaim,
+    ) -> Result<bool, EngineError> {
         let Some(trees) = self.git.as_ref().map(|git| git.trees.clone()) else { return Ok(false) };
         let pruned = reclaim(project, &trees, by)?;
         for (name, snapshot) in &pruned.removed {
@@ -707,35 +711,6 @@ impl Executor<'_> {
             self.say(Happening::Note(format!("{name} is removed{kept}")));
         }
         Ok(!pruned.removed.is_empty() || pruned.swept > 0)
-    }
-
-    /// Whether a trouble is gone. Work trees that are not worked in make space.
-    fn probe(&mut self, project: &mut Project, trouble: Trouble) -> Result<bool, EngineError> {
-        match trouble {
-            Trouble::KeeperDied => {
-                return Ok(!self.is_keeper_lost && self.losses.is_calm(project.clock.now()));
-            }
-            Trouble::Repository => self.mend_if_idle(project)?,
-            _ => {}
-        }
-        if self.resources.is_clear_of(trouble) {
-            return Ok(true);
-        }
-        Ok(trouble == Trouble::NoSpace
-            && self.reclaim(project, Reclaim::Need)?
-            && self.resources.is_clear_of(trouble))
-    }
-
-    /// Rebuilds what is damaged, as the beginning of a run does, once nothing of this run has git at work.
-    fn mend_if_idle(&mut self, project: &mut Project) -> Result<(), EngineError> {
-        let is_idle = !self.core.lives().any(Life::is_at_work);
-        let Some(git) = self.git.as_ref().filter(|git| is_idle && git.is_idle()) else {
-            return Ok(());
-        };
-        for damage in mend::mend(&git.trees, &mending::recorded(project)?)? {
-            self.say(Happening::Note(mending::in_a_line(&damage)));
-        }
-        Ok(())
     }
 
     /// A clock that was set, or a machine that slept: nothing has worked or waited meanwhile.

@@ -25,8 +25,8 @@ use std::{
     thread,
 };
 use waypost_git::{
-    Absence, Committed, GitError, Join, Land, Landing, Occupant, PhaseBranch, Retirement, Stamp,
-    Trees, merge, packs, tree,
+    Committed, GitError, Join, Land, Landing, Occupant, PhaseBranch, Retirement, Stamp, Trees,
+    merge, packs, tree,
 };
 use waypost_model::{id::TaskId, trouble::Trouble};
 use waypost_store::file;
@@ -85,7 +85,11 @@ pub(super) enum GitJob {
     },
     OpenPhase(PhaseBranch),
     SyncPhase(PhaseBranch),
-    SettlePhase(PhaseBranch),
+    SettlePhase {
+        phase: PhaseBranch,
+        /// Its branch was recorded as made: it is not made anew, without what was joined.
+        is_made: bool,
+    },
     Land(Box<Landing>),
     /// Leave the work tree of a phase to a person who has to fix something; why.
     HandOver(PhaseBranch, String),
@@ -317,8 +321,12 @@ fn perform(trees: &Trees, job: GitJob) -> GitResult {
         GitJob::SyncPhase(phase) => {
             GitResult::Synced(again(trees, || merge::sync_phase(trees, &phase)))
         }
-        GitJob::SettlePhase(phase) => {
-            let settled = again(trees, || merge::settle_phase(trees, &phase));
+        GitJob::SettlePhase { phase, is_made } => {
+            let settle = || {
+                is_made.then(|| phase.tip(trees)).transpose()?;
+                merge::settle_phase(trees, &phase)
+            };
+            let settled = again(trees, settle);
             GitResult::Settled { phase: phase.number, settled }
         }
         GitJob::Land(landing) => {
@@ -367,8 +375,7 @@ pub(crate) fn make(
     if !tree::has_space(trees)? {
         return Ok(Made::NoSpace);
     }
-    let base = trees.commit_of(&format!("refs/heads/{}", phase.name))?;
-    let base = base.ok_or_else(|| Absence::Branch { name: phase.name.clone() })?;
+    let base = phase.tip(trees)?;
     Ok(match tree::make(trees, name, &base)?.is_new {
         true => Made::New,
         false => Made::Kept { without: None },
@@ -380,6 +387,7 @@ fn prepare(trees: &Trees, occupant: &Occupant, goes_on: bool) -> Result<Made, Gi
         return Ok(Made::NoSpace);
     }
     let phase = &occupant.phase;
+    phase.tip(trees)?;
     let is_new = !trees.path(&phase.name).join(".git").exists();
     if is_new {
         merge::open_phase(trees, phase)?;

@@ -22,6 +22,7 @@ mod conclude;
 mod core;
 mod driver;
 mod git_work;
+mod ground_tried;
 mod held;
 mod life;
 mod lingering;

@@ -11,6 +11,7 @@ use crate::{
     execute::{Made, make_attempt_tree},
     gate, isolation,
     ledger::MachineCommand,
+    mending,
     project::Project,
     worktrees::trees_to_change,
 };
@@ -175,6 +176,7 @@ fn make(
     echo: &mut dyn io::Write,
 ) -> Result<String, EngineError> {
     let branch = PhaseBranch::of_request(request).ok_or_else(without_trees)?;
+    mending::restore_branches(project, trees)?;
     merge::open_phase(trees, &branch)?;
     merge::take_back(trees, &branch)?;
     let name = request.task_tree_name(id).ok_or_else(without_trees)?;
@@ -217,6 +219,7 @@ fn join(
     if let Some(why) = changed_since_judged(project, request, id)? {
         return Ok(Err(why));
     }
+    mending::restore_branches(project, trees)?;
     // The branch moves without the work tree of the request.
     merge::take_back(trees, &branch)?;
     let commit = match merge::commit_attempt(trees, &name, &branch, &stamp, &[])? {

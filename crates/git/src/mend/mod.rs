@@ -27,7 +27,7 @@ use crate::{
     error::GitError,
     tree::{Trees, release_locks},
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Something that does not verify.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +62,18 @@ pub fn examine(trees: &Trees, recorded: &RecordedWork) -> Result<Vec<Damage>, Gi
 pub fn mend(trees: &Trees, recorded: &RecordedWork) -> Result<Vec<Damage>, GitError> {
     release_locks(trees)?;
     Mender::new(trees, recorded, Act::Mend).go_through()
+}
+
+/// Makes branches of phases again that are gone, with everything that was recorded as joined. Nothing that
+/// is there is touched, so git may be at work.
+pub fn restore_branches(trees: &Trees, recorded: &RecordedWork) -> Result<Vec<Damage>, GitError> {
+    let mut mender = Mender::new(trees, recorded, Act::Mend);
+    for phase in recorded.phases.iter().filter(|phase| phase.base.is_some()) {
+        if trees.commit_of(&phase.branch.head())?.is_none() {
+            mender.look_at_phase(phase, &mut BTreeMap::new())?;
+        }
+    }
+    Ok(mender.found)
 }
 
 /// A repository that is being gone through.

@@ -106,7 +106,7 @@ impl Mender<'_> {
     }
 
     /// Compares a phase's branch and marker with what was recorded of them.
-    fn look_at_phase(
+    pub(super) fn look_at_phase(
         &mut self,
         phase: &RecordedPhase,
         broken: &mut BTreeMap<String, PathBuf>,

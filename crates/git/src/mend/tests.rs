@@ -3,7 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests play the part of other programs")]
 
-use super::{Cure, Damage, RecordedPhase, RecordedWork, examine, mend};
+use super::{Cure, Damage, RecordedPhase, RecordedWork, examine, mend, restore_branches};
 use crate::{
     merge::{BranchKind, Join, PhaseBranch, Stamp, commit_attempt, join, open_phase},
     tree::{
@@ -223,6 +223,21 @@ fn what_was_deleted_is_made_again() {
         site.remove(".git/refs/heads/worktree");
     });
     check("an index", |site| site.remove(".git/worktrees/phase-1-cart--T1.2-1/index"));
+}
+
+/// While tasks are at work nothing else may be touched.
+#[test]
+fn a_branch_that_is_gone_is_made_again_and_nothing_else() {
+    let site = Site::new();
+    site.repository.git(&format!("update-ref -d refs/heads/{PHASE}"));
+    site.empty(&format!("{ATTEMPT}/.git"));
+    let restored = restore_branches(&site.trees(), &site.recorded).unwrap();
+    let [Damage { what, cure: Cure::Rebuilt(how) }] = &*restored else { panic!("{restored:?}") };
+    assert_eq!(*what, format!("refs/heads/{PHASE} is gone"));
+    assert_eq!(*how, format!("at {}, with everything that was recorded as joined", site.joined));
+    assert_eq!(site.repository.git(&format!("rev-parse {PHASE}")), site.joined);
+    assert_eq!(fs::read(site.path(ATTEMPT).join(".git")).unwrap(), b"");
+    assert_eq!(restore_branches(&site.trees(), &site.recorded).unwrap(), []);
 }
 
 #[test]

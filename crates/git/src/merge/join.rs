@@ -117,6 +117,7 @@ fn committed_at(trees: &Trees, git: &Git, phase: &PhaseBranch) -> Result<Committ
     let since = format!("{}...{commit}", phase.head());
     let listed = git.output(&["diff", "--name-only", "--no-renames", "-z", &since])?;
     if !listed.status.success() {
+        phase.tip(trees)?;
         let error = command::failure("diff", &listed);
         if error.is_lost() {
             return Err(error);
@@ -145,7 +146,9 @@ pub fn join(
     stamp: &Stamp,
     evidence: &str,
 ) -> Result<Join, GitError> {
-    packs::until_whole(|| join_whole(trees, phase, commit, stamp, evidence), || Ok(()))
+    let joined =
+        packs::until_whole(|| join_whole(trees, phase, commit, stamp, evidence), || Ok(()));
+    phase.or_gone(trees, joined)
 }
 
 fn join_whole(

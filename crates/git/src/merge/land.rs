@@ -114,10 +114,8 @@ pub fn land(trees: &Trees, landing: &Landing) -> Result<Land, GitError> {
 fn land_in_turn(trees: &Trees, landing: &Landing) -> Result<Land, GitError> {
     settle_in_turn(trees)?;
     let phase = &landing.phase;
-    let (head, target_head) = (phase.head(), phase.target_head());
-    let Some(tip) = trees.commit_of(&head)? else {
-        return Ok(Land::Held(format!("The branch {} is gone.", phase.name)));
-    };
+    let target_head = phase.target_head();
+    let tip = phase.tip(trees)?;
     for (id, commit) in &landing.joined {
         if !trees.is_in(commit, &tip)? {
             return Ok(Land::Held(format!(

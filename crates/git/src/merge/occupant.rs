@@ -82,6 +82,14 @@ pub fn enter(
     occupant: &Occupant,
     goes_on: bool,
 ) -> Result<Option<String>, GitError> {
+    occupant.phase.or_gone(trees, enter_whole(trees, occupant, goes_on))
+}
+
+fn enter_whole(
+    trees: &Trees,
+    occupant: &Occupant,
+    goes_on: bool,
+) -> Result<Option<String>, GitError> {
     let phase = &occupant.phase;
     if occupant.is_alone {
         clear_phase(trees, phase)?;
@@ -121,6 +129,10 @@ fn give_back(trees: &Trees, git: &Git, occupant: &Occupant) -> Result<Option<Str
 /// An attempt is over and its work is not done: what it left is kept and taken out. Once it has
 /// left, this does nothing.
 pub fn leave(trees: &Trees, occupant: &Occupant, why: &str) -> Result<(), GitError> {
+    occupant.phase.or_gone(trees, leave_whole(trees, occupant, why))
+}
+
+fn leave_whole(trees: &Trees, occupant: &Occupant, why: &str) -> Result<(), GitError> {
     let Occupant { phase, files, is_alone, .. } = occupant;
     let path = trees.path(&phase.name);
     let Some(begun) = trees.commit_of(&occupant.begun())? else { return Ok(()) };
@@ -186,6 +198,16 @@ fn take_back_commits(
 /// Commits what one task left in the phase's work tree: the files that it declared, or all.
 /// Nothing is committed that does not prove that the task was worked on.
 pub fn commit_shared(
+    trees: &Trees,
+    occupant: &Occupant,
+    needs_change: bool,
+    evidence: &str,
+) -> Result<Committed, GitError> {
+    let committed = commit_whole(trees, occupant, needs_change, evidence);
+    occupant.phase.or_gone(trees, committed)
+}
+
+fn commit_whole(
     trees: &Trees,
     occupant: &Occupant,
     needs_change: bool,

@@ -82,6 +82,25 @@ impl PhaseBranch {
         format!("refs/heads/{}", self.target)
     }
 
+    /// The commit that the branch is at.
+    pub fn tip(&self, trees: &Trees) -> Result<String, GitError> {
+        let tip = trees.commit_of(&self.head())?;
+        Ok(tip.ok_or_else(|| Absence::Branch { name: self.name.clone() })?)
+    }
+
+    /// What git has failed in, where that is because the branch is gone: then nothing is wrong with the
+    /// work, and the branch can be made again from what was joined.
+    pub(super) fn or_gone<T>(
+        &self,
+        trees: &Trees,
+        done: Result<T, GitError>,
+    ) -> Result<T, GitError> {
+        match done {
+            Err(error @ GitError::Failed { .. }) => self.tip(trees).and(Err(error)),
+            done => done,
+        }
+    }
+
     /// Says that the branch is ours, and which commit it was made from.
     pub(crate) fn marker(&self) -> String {
         format!("refs/waypost/{}/{}", self.kind.markers(), self.number)
@@ -89,7 +108,8 @@ impl PhaseBranch {
 }
 
 /// Makes the branch and the work tree of a phase; both may be there. Returns the commit that
-/// they were made from.
+/// they were made from. A branch that has vanished is made without what was joined to it, so one that was
+/// recorded as made is asked for its tip before.
 pub fn open_phase(trees: &Trees, phase: &PhaseBranch) -> Result<String, GitError> {
     let git = trees.git()?.durable();
     let base = match trees.commit_of(&phase.marker())? {
@@ -104,8 +124,6 @@ pub fn open_phase(trees: &Trees, phase: &PhaseBranch) -> Result<String, GitError
         }
     };
     if trees.commit_of(&phase.head())?.is_none() {
-        // Made from the marker, also when it has vanished: what was joined is not in it then,
-        // and landing will say so.
         git.text(&["update-ref", &phase.head(), &base, ""])?;
     }
     make(trees, &phase.name, &base)?;
@@ -230,6 +248,7 @@ pub fn sync_phase(trees: &Trees, phase: &PhaseBranch) -> Result<(), GitError> {
     match git.text(&["checkout", "--quiet", "--detach", &phase.head()]) {
         Ok(_) => Ok(()),
         Err(_) => {
+            phase.tip(trees)?;
             // A person has changed files in it that were changed by what was joined, too.
             take_snapshot(trees, &phase.name, "in the way of what was joined")?;
             git.text(&["checkout", "--quiet", "--force", "--detach", &phase.head()]).map(drop)

@@ -3,6 +3,7 @@
 //! `docs/run.md` has tables of these situations; each of their rows is a test here. What
 //! a person does in the middle of a run is done by the task itself, so that nothing depends on time.
 
+mod branch_gone;
 mod changes;
 mod clearing;
 mod disk;

@@ -119,7 +119,8 @@ impl Core {
                 self.phases.is_behind = false;
                 let (started, is_checking) = (0, false);
                 self.phases.ending = Some(PhaseEnd { phase: number, started, is_checking });
-                self.give(GitJob::SettlePhase(phase));
+                let is_made = active.base(number).is_some();
+                self.give(GitJob::SettlePhase { phase, is_made });
             }
             _ if !self.phases.is_behind || self.phases.under_way > 0 => {}
             _ if let Some(time) = next_sync => self.want(Output::WakeAt(time)),

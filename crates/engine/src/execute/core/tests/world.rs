@@ -407,7 +407,7 @@ impl World {
             GitJob::Retire { name, .. } => GitResult::Retired { name, retired: Err(error) },
             GitJob::OpenPhase(phase) => GitResult::Opened { phase, base: Err(error) },
             GitJob::SyncPhase(_) => GitResult::Synced(Err(error)),
-            GitJob::SettlePhase(phase) => {
+            GitJob::SettlePhase { phase, .. } => {
                 GitResult::Settled { phase: phase.number, settled: Err(error) }
             }
             GitJob::Land(landing) => {
@@ -473,7 +473,7 @@ impl World {
             }
             GitJob::OpenPhase(phase) => GitResult::Opened { phase, base: Ok("base".into()) },
             GitJob::SyncPhase(_) => GitResult::Synced(Ok(())),
-            GitJob::SettlePhase(phase) => {
+            GitJob::SettlePhase { phase, .. } => {
                 GitResult::Settled { phase: phase.number, settled: Ok(()) }
             }
             GitJob::Land(landing) => {

@@ -1,0 +1,42 @@
+//! The machine that a run stands on, as its driver finds it: looked at again while it is in trouble, and its
+//! repository mended.
+
+use super::{audience::Happening, driver::Executor, life::Life};
+use crate::{error::EngineError, mending, project::Project, worktrees::Reclaim};
+use waypost_model::trouble::Trouble;
+
+impl Executor<'_> {
+    /// Whether a trouble is gone. Work trees that are not worked in make space.
+    pub(super) fn probe(
+        &mut self,
+        project: &mut Project,
+        trouble: Trouble,
+    ) -> Result<bool, EngineError> {
+        match trouble {
+            Trouble::KeeperDied => {
+                return Ok(!self.is_keeper_lost && self.losses.is_calm(project.clock.now()));
+            }
+            Trouble::Repository => self.mend(project)?,
+            _ => {}
+        }
+        if self.ground.is_clear_of(trouble) {
+            return Ok(true);
+        }
+        Ok(trouble == Trouble::NoSpace
+            && self.reclaim(project, Reclaim::Need)?
+            && self.ground.is_clear_of(trouble))
+    }
+
+    /// Rebuilds what is damaged, as the beginning of a run does, as far as its work is not in the way.
+    fn mend(&mut self, project: &mut Project) -> Result<(), EngineError> {
+        let is_at_work = self.core.lives().any(Life::is_at_work);
+        // What was joined and is not recorded yet would not be in a branch that is made now.
+        let git = self.git.as_ref().filter(|_| self.core.unrecorded().is_empty());
+        let Some(git) = git else { return Ok(()) };
+        let is_idle = git.is_idle() && !is_at_work;
+        for damage in mending::mend_beside(project, &git.trees, is_idle)? {
+            self.say(Happening::Note(mending::in_a_line(&damage)));
+        }
+        Ok(())
+    }
+}

@@ -5,11 +5,12 @@ use crate::project::Project;
 use rustix::fs::{StatVfs, StatVfsMountFlags, stat, statvfs};
 use std::{
     fs::File,
+    io,
     path::{Path, PathBuf},
 };
-use waypost_git::Git;
+use waypost_git::{Git, GitError};
 use waypost_model::{layout, trouble::Trouble};
-use waypost_store::file;
+use waypost_store::{file, trouble_of};
 
 /// A commit of what an attempt did makes some dozens of files; fewer than these are as good as none.
 const INODES_MIN: u64 = 64;
@@ -55,20 +56,28 @@ impl Resources {
         self.disks.iter().find_map(|folder| judge(folder, statvfs(folder).ok()?, self.min_free))
     }
 
+    /// Whether processes and files are to be had, found out by trying; which not, and why.
+    pub(crate) fn shortage(&self) -> Option<(Trouble, String)> {
+        if let Err(error) = try_files() {
+            return Some((trouble_of(&error)?, error.to_string()));
+        }
+        let error = self.try_process().err()?;
+        let trouble = error.trouble().filter(|trouble| trouble.is_shortage())?;
+        Some((trouble, error.to_string()))
+    }
+
+    fn try_process(&self) -> Result<(), GitError> {
+        Git::at(&self.root).try_text(&["--version"]).map(drop)
+    }
+
     /// Whether a trouble seems to be gone.
     pub(crate) fn is_clear_of(&self, trouble: Trouble) -> bool {
         match trouble {
             Trouble::NoSpace | Trouble::NoInodes | Trouble::ReadOnly | Trouble::DiskError => {
                 self.look().is_none() && self.takes_a_file()
             }
-            Trouble::NoProcesses | Trouble::NoMemory => {
-                Git::at(&self.root).try_text(&["--version"]).is_ok()
-            }
-            Trouble::NoFiles => {
-                let files: Result<Vec<File>, _> =
-                    (0..FILES_TRIED).map(|_| File::open("/dev/null")).collect();
-                files.is_ok()
-            }
+            Trouble::NoProcesses | Trouble::NoMemory => self.try_process().is_ok(),
+            Trouble::NoFiles => try_files().is_ok(),
             // Only the next work can tell.
             Trouble::GitDied | Trouble::KeeperDied | Trouble::Repository => true,
         }
@@ -87,6 +96,12 @@ impl Resources {
         let removed = file::remove(&probe);
         written.and(removed).is_ok()
     }
+}
+
+/// Opens as many files as starting a child takes.
+fn try_files() -> io::Result<()> {
+    let files: io::Result<Vec<File>> = (0..FILES_TRIED).map(|_| File::open("/dev/null")).collect();
+    files.map(drop)
 }
 
 fn judge(folder: &Path, found: StatVfs, min_free: u64) -> Option<(Trouble, String)> {

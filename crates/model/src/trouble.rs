@@ -104,6 +104,11 @@ impl Trouble {
         matches!(self, Self::NoSpace | Self::NoInodes | Self::ReadOnly | Self::DiskError)
     }
 
+    /// Whether the machine has nothing left for a process: each of them may fail of that in its own way.
+    pub fn is_shortage(self) -> bool {
+        matches!(self, Self::NoProcesses | Self::NoFiles | Self::NoMemory)
+    }
+
     /// Whether git shows that it is gone, by doing something.
     pub fn is_git(self) -> bool {
         matches!(self, Self::GitDied | Self::Repository)

@@ -68,6 +68,7 @@ mod serving_told;
 mod session;
 mod sessions;
 mod shop;
+mod shortage;
 mod sim;
 mod sim_agent;
 mod story;

@@ -77,6 +77,8 @@ pub(crate) struct Executor<'a> {
     pub(super) core: Core,
     /// What the core has not heard yet.
     pub(super) inputs: VecDeque<Input>,
+    /// Whether the machine was tried because of what comes next.
+    pub(super) is_machine_tried: bool,
     keeper: Keeper,
     /// Whether the present keeper has died, and when the next one is started.
     pub(super) is_keeper_lost: bool,
@@ -161,6 +163,7 @@ impl<'a> Executor<'a> {
         let mut executor = Executor {
             core: Core::new(setup),
             inputs: VecDeque::new(),
+            is_machine_tried: false,
             keeper: recovered.keeper,
             is_keeper_lost: false,
             keeper_at: None,
@@ -577,7 +580,7 @@ impl Executor<'_> {
     }
 
     fn drain(&mut self, project: &mut Project, now: Time) -> Result<(), EngineError> {
-        while let Some(input) = self.inputs.pop_front() {
+        while let Some(input) = self.next_input() {
             for output in self.core.handle(input, project.run_seen()?, now) {
                 self.perform(project, output, now)?;
             }

@@ -1,11 +1,25 @@
-//! The machine that a run stands on, as its driver finds it: looked at again while it is in trouble, and its
-//! repository mended.
+//! The machine that a run stands on, as its driver finds it: tried when something has failed, looked at again
+//! while it is in trouble, and its repository mended.
 
-use super::{audience::Happening, driver::Executor, life::Life};
+use super::{audience::Happening, core::Input, driver::Executor, life::Life};
 use crate::{error::EngineError, mending, project::Project, worktrees::Reclaim};
 use waypost_model::trouble::Trouble;
+use waypost_proc::{How, Report};
 
 impl Executor<'_> {
+    /// What the core hears next. What has failed may have failed because the machine had nothing left: that is
+    /// found out first.
+    pub(super) fn next_input(&mut self) -> Option<Input> {
+        if self.inputs.front().is_some_and(Input::tells_failure)
+            && !std::mem::replace(&mut self.is_machine_tried, true)
+            && let Some((trouble, why)) = self.ground.shortage()
+        {
+            return Some(Input::Troubled(trouble, why));
+        }
+        self.is_machine_tried = false;
+        self.inputs.pop_front()
+    }
+
     /// Whether a trouble is gone. Work trees that are not worked in make space.
     pub(super) fn probe(
         &mut self,
@@ -38,5 +52,18 @@ impl Executor<'_> {
             self.say(Happening::Note(mending::in_a_line(&damage)));
         }
         Ok(())
+    }
+}
+
+impl Input {
+    /// Whether a command or an agent has ended otherwise than it should.
+    fn tells_failure(&self) -> bool {
+        match self {
+            Self::Report(Report::Ended { ended, .. }) => {
+                !matches!(ended.how, How::Exited(0) | How::Stopped)
+            }
+            Self::Concluded(concluded) => concluded.has_failed(),
+            _ => false,
+        }
     }
 }

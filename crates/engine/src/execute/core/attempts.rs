@@ -321,9 +321,8 @@ impl Core {
                 self.has_worked(run, |trouble| !trouble.is_git());
             }
             Report::Ended { ended, .. } => {
-                // On a disk that takes nothing, nothing can be done well.
                 let has_failed = !matches!(ended.how, How::Exited(0) | How::Stopped);
-                let input = match self.disk_trouble().filter(|_| has_failed) {
+                let input = match self.machine_trouble().filter(|_| has_failed) {
                     Some(parked) => LifeInput::NoRoom(parked),
                     None => LifeInput::Ended(ended),
                 };
@@ -366,7 +365,7 @@ impl Core {
 
     fn concluded(&mut self, concluded: Concluded, run: &Run, now: Time) {
         let Concluded { id, attempt, verdict, with } = concluded;
-        let verdict = match (verdict, self.disk_trouble()) {
+        let verdict = match (verdict, self.machine_trouble()) {
             (Verdict::Failed(_), Some(parked)) => Verdict::Parked(parked),
             (Verdict::Parked(Parked { trouble: Some(trouble), why, .. }), _) => {
                 Verdict::Parked(self.meet(trouble, why, now))

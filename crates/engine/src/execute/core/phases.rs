@@ -235,8 +235,7 @@ impl Core {
                 self.phases.ending = None;
                 return;
             }
-            // On a disk that takes nothing, nothing can be done well.
-            Report::Ended { .. } if self.disk_trouble().is_some() => {
+            Report::Ended { .. } if self.machine_trouble().is_some() => {
                 self.phases.ending = None;
                 return;
             }

@@ -115,11 +115,14 @@ impl Core {
         self.troubles.next()
     }
 
-    /// How something waits that went wrong while the disk is in trouble.
-    pub(super) fn disk_trouble(&self) -> Option<Parked> {
-        let (trouble, it) = self.troubles.all.iter().find(|(trouble, _)| trouble.is_disk())?;
-        let at = (it.until?, it.in_a_row);
-        Some(Parked::troubled(*trouble, it.why.clone(), at))
+    /// How something waits that went wrong while the machine is in trouble: without a disk that takes what is
+    /// written, or a process or a file to be had, nothing can be done well.
+    pub(super) fn machine_trouble(&self) -> Option<Parked> {
+        let is_machine = |trouble: &Trouble| trouble.is_disk() || trouble.is_shortage();
+        let mut all = self.troubles.all.iter().filter(|(trouble, _)| is_machine(trouble));
+        all.find_map(|(trouble, it)| {
+            Some(Parked::troubled(*trouble, it.why.clone(), (it.until?, it.in_a_row)))
+        })
     }
 
     /// Looks at troubles whose time has come.

@@ -103,6 +103,12 @@ pub(crate) struct Concluded {
     pub(in crate::execute) with: Vec<run::Command>,
 }
 
+impl Concluded {
+    pub(in crate::execute) fn has_failed(&self) -> bool {
+        matches!(self.verdict, Verdict::Failed(_))
+    }
+}
+
 /// What agents may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AgentLimits {

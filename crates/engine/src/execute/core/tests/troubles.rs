@@ -148,9 +148,16 @@ fn a_trouble_that_comes_back_is_not_a_new_one() {
 }
 
 #[test]
-fn what_fails_on_a_disk_in_trouble_has_not_failed() {
+fn what_fails_on_a_machine_in_trouble_has_not_failed() {
     let rows: &[Row<'_>] = &[("T1", 1, &[], Who::Command), ("T2", 1, &[], Who::Agent)];
-    for trouble in [Trouble::NoSpace, Trouble::NoInodes, Trouble::ReadOnly] {
+    for trouble in [
+        Trouble::NoSpace,
+        Trouble::NoInodes,
+        Trouble::ReadOnly,
+        Trouble::NoProcesses,
+        Trouble::NoFiles,
+        Trouble::NoMemory,
+    ] {
         let mut world = World::new(rows, Isolation::None);
         world.start_child("T1#1");
         world.settle();

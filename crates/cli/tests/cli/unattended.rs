@@ -7,7 +7,7 @@ use crate::{
     terminal::no_person_is_here,
 };
 use serde_json::{Value, json};
-use std::{fs, process::Stdio};
+use std::{collections::BTreeSet, fs, process::Stdio};
 
 /// Starts a run, waits until a file is there, and kills the engine.
 fn forsake(project: &Project, line: &str, file: &str) {
@@ -108,7 +108,9 @@ fn an_agent_without_an_engine_spends_little_more_than_it_may() {
         forsake(&project, line, "calls");
         wait_for("the end of its lease", || left(&project).is_empty());
         let calls = project.read("calls").lines().count();
-        assert!(calls < 200, "{calls} calls");
+        // Ten seconds for three dollars of one whose pace is not known, five calls in a second, and what
+        // comes before the engine is gone and while the agent is ended.
+        assert!(calls < 70, "{calls} calls");
         let ran = project.run("run --resume");
         assert!(ran.stderr.contains("budget") && ran.code != 0, "{ran}");
         assert_eq!(bodies(&project, "task_failed"), Vec::<Value>::new());
@@ -199,7 +201,7 @@ fn many_agents_wait_and_many_work_where_few_files_can_be_opened() {
     let (asking, working) = ids.split_at(30);
     let ask = json!([
         {"permission": {"tool": "Bash", "input": "publish {task}"}},
-        {"run": "touch published.{task}"},
+        {"run": "echo once >> published.{task}"},
         {"done": "published"}
     ]);
     let work = json!([
@@ -218,16 +220,28 @@ fn many_agents_wait_and_many_work_where_few_files_can_be_opened() {
     assert_eq!(inbox.as_array().unwrap().len(), asking.len());
     let agents = || left(&project).into_iter().filter(|pid| is_agent(*pid)).count();
     wait_for("those that wait to end", || agents() <= working.len() + 8);
-    // One is answered while all others work or wait.
-    let first = inbox[0]["id"].as_str().unwrap();
-    let title = inbox[0]["title"].as_str().unwrap();
-    let id = asking.iter().find(|id| title.contains(&format!("publish {id}"))).unwrap();
-    project.person_must(&format!("inbox answer {first} allow"));
+    // Some are answered while all others work or wait.
+    let asked_by = |entry: &Value| {
+        let title = entry["title"].as_str().unwrap();
+        let is_word = |id: &&String| title.split([' ', '`', '?', ':', ',']).any(|it| it == **id);
+        asking.iter().find(is_word).unwrap_or_else(|| panic!("{title}")).clone()
+    };
+    let answered: Vec<&Value> = inbox.as_array().unwrap().iter().step_by(4).collect();
+    for entry in &answered {
+        project.person_must(&format!("inbox answer {} allow", entry["id"].as_str().unwrap()));
+    }
+    let answered: BTreeSet<String> = answered.into_iter().map(asked_by).collect();
+    assert_eq!(answered.len(), 8);
     project.write("go", "");
-    wait_for("the answer", || project.path(&format!("published.{id}")).exists());
     wait_for("the run to end", || run.try_wait().unwrap().is_some());
+    // Each answer has come to who asked, once; and to nobody else.
+    for id in asking {
+        let published = project.path(&format!("published.{id}"));
+        let times = fs::read_to_string(published).unwrap_or_default().lines().count();
+        assert_eq!(times, usize::from(answered.contains(id)), "{id}");
+    }
     let counts = &project.json("run status")["counts"];
-    assert_eq!(counts["completed"], working.len() + 1, "{counts}");
+    assert_eq!(counts["completed"], working.len() + answered.len(), "{counts}");
     assert_eq!(counts["failed"], 0, "{counts}");
     assert_eq!(bodies(&project, "attempt_engaged").len(), ids.len(), "each has one conversation");
     assert!(left(&project).is_empty());

@@ -8,12 +8,18 @@ use std::time::Duration;
 use waypost_model::time::Time;
 use waypost_proc::Lease;
 
-/// The shortest lease: an engine that has much to do is late by less.
-const SPAN_MIN: Duration = Duration::from_secs(5);
+/// The shortest lease: an engine that has much to do is late by less, and what is spent beyond the limit
+/// in so much time is little.
+const SPAN_MIN: Duration = Duration::from_secs(3);
 
-/// The first lease of an agent that has a budget and whose pace is not known: about as long as a
-/// request takes.
-const SPAN_FIRST: Duration = Duration::from_secs(15);
+/// The first lease of an agent that has a budget and whose pace is not known: at most about as long as a
+/// request takes, and at least as long as an engine may take that starts many at once.
+const SPAN_FIRST_MAX: Duration = Duration::from_secs(15);
+const SPAN_FIRST_MIN: Duration = Duration::from_secs(5);
+
+/// What an agent whose pace is not known is taken to spend in a second, in millionths of a dollar: a full
+/// context of a dear model, read again every ten seconds.
+const DEAREST_MICROS: u64 = 300_000;
 
 /// How long one goes on that ends with its engine, if that is there and does nothing.
 const SPAN_TIED: Duration = Duration::from_secs(60);
@@ -35,7 +41,8 @@ impl Spending {
     fn lasts(self) -> Option<Duration> {
         let left = self.left_micros?;
         if self.spent_micros == 0 || self.worked.is_zero() {
-            return Some(SPAN_FIRST);
+            let at_dearest = Duration::from_millis(left.saturating_mul(1_000) / DEAREST_MICROS);
+            return Some(at_dearest.clamp(SPAN_FIRST_MIN, SPAN_FIRST_MAX));
         }
         let millis = self.worked.as_millis() * u128::from(left) / u128::from(self.spent_micros);
         Some(Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX)))
@@ -118,12 +125,15 @@ mod tests {
         check(0, 0, None, None, None);
         check(9, 9, Some(9), None, None);
         check(9, 9, None, ten_minutes, Some((600, false)));
-        check(0, 9, Some(1_000), ten_minutes, Some((15, false)));
+        // Nothing is known of its pace: what is left lasts so long at the dearest.
+        check(0, 9, Some(100_000_000), ten_minutes, Some((15, false)));
+        check(0, 9, Some(3_000_000), ten_minutes, Some((10, false)));
+        check(9, 0, Some(1_000), ten_minutes, Some((5, false)));
         // Ten in a minute: what is left lasts so long.
         check(10, 60, Some(50), ten_minutes, Some((300, false)));
         check(10, 60, Some(5_000), ten_minutes, Some((600, false)));
         check(10, 60, Some(1), ten_minutes, Some((6, false)));
-        check(10, 60, Some(0), ten_minutes, Some((5, false)));
+        check(10, 60, Some(0), ten_minutes, Some((3, false)));
         check(10, 60, Some(0), Some(seconds(1)), Some((1, false)));
         check(10, 60, None, Some(Duration::ZERO), Some((60, true)));
         check(10, 60, Some(1), Some(Duration::ZERO), Some((6, true)));

@@ -2,7 +2,8 @@
 //! run, and mounted again. What the program had not synced is gone then, as on a machine that loses
 //! its power: files that were made have no bytes, and files that were replaced have their old ones.
 //!
-//! `waypost run --resume` alone has to go on each time, as often as it takes.
+//! `waypost run --resume` alone has to go on each time, as often as it takes. Once it has had its look, git
+//! finds nothing missing, and the checkout has the user's changes and no others.
 
 use crate::{
     chaos::{self, PATIENCE},
@@ -50,23 +51,23 @@ const LOOKS_MAX: usize = 500;
 
 #[test]
 fn serial_a_run_goes_on_after_power_cuts() {
-    goes_on(None);
+    goes_on(Way::Project);
 }
 
 #[test]
 fn serial_a_run_in_one_tree_for_each_phase_goes_on_after_power_cuts() {
-    goes_on(Some(Way::Phases));
+    goes_on(Way::Phases);
 }
 
 #[test]
 fn serial_a_run_apart_goes_on_after_power_cuts() {
-    goes_on(Some(Way::Attempts));
+    goes_on(Way::Attempts);
 }
 
-/// Cuts the power again and again; `None`: tasks work in the project folder itself.
-fn goes_on(way: Option<Way>) {
+/// Cuts the power again and again.
+fn goes_on(way: Way) {
     let mut scale = if sample::is_full() { FULL } else { SMALL };
-    if way.is_none() {
+    if way == Way::Project {
         // Without trees to make, tasks are done ten times as fast.
         scale.tasks_per_phase *= 5;
         scale.life_max_ms /= 10;
@@ -76,11 +77,8 @@ fn goes_on(way: Option<Way>) {
         Ok(disk) => disk,
         Err(why) => return say(&format!("SKIPPED: power cuts ({way:?}): {why}")),
     };
-    let plan = chaos_apart::plan(
-        &chaos_apart::Scale::of(scale.tasks_per_phase, scale.phases),
-        way.unwrap_or(Way::Phases),
-    );
-    let repository = Repository::on(site, plan, way.unwrap_or(Way::Phases), Hands::Commands);
+    let plan = chaos_apart::plan(&chaos_apart::Scale::of(scale.tasks_per_phase, scale.phases), way);
+    let repository = Repository::on(site, plan, way, Hands::Commands);
     let site = &repository.site;
     // Let go of before the folder that it is over.
     let disk = disk;
@@ -96,6 +94,7 @@ fn goes_on(way: Option<Way>) {
         underway += usize::from(ended.is_none());
         disk.cut(site);
         engine.wait().unwrap();
+        take_up(&repository, way);
         chaos::note_settled(site, &mut settled, cut);
         // What is left to do has to last for the cuts that are left, however fast the machine is.
         if settled.len() * scale.cuts > repository.tasks.len() * (cut + 1) {
@@ -107,10 +106,12 @@ fn goes_on(way: Option<Way>) {
     assert!(status.success(), "{status}: {}", said(site));
     chaos::note_settled(site, &mut settled, scale.cuts);
     match way {
-        Some(_) => repository.assert_whole(),
-        None => {
+        Way::Attempts | Way::Phases => repository.assert_whole(),
+        // What tasks wrote into the project's folder is not synced by us.
+        Way::Project => {
             chaos::assert_completed_once(site, repository.tasks.len());
             chaos::assert_no_process_left(site);
+            repository.assert_sound_checkout();
         }
     }
     let (tasks, cuts, seconds) = (repository.tasks.len(), scale.cuts, start.elapsed().as_secs());
@@ -121,11 +122,27 @@ fn goes_on(way: Option<Way>) {
     assert!(is_fair, "most cuts find it under way: {underway} of {cuts}");
 }
 
-fn begin(site: &Site, way: Option<Way>) -> Child {
-    let isolation = way.map_or("none", Way::isolation);
+/// After a cut `--resume` takes up the run, and is asked to end at once: everything is as it should be then.
+fn take_up(repository: &Repository, way: Way) {
+    let site = &repository.site;
+    let resumed = site.waypost(&[&resume(way)[..], &["--detach"]].concat());
+    let log = || fs::read_to_string(site.path(".git/waypost/run.log")).unwrap_or_default();
+    assert_eq!(resumed.code, Some(0), "{resumed:#?}\n{}", log());
+    let stopped = site.waypost(&["run", "stop", "--now"]);
+    // It may have come to its end before.
+    assert!(matches!(stopped.code, Some(0 | 3)), "{stopped:#?}\n{}", log());
+    chaos::assert_no_process_left(site);
+    repository.assert_sound_checkout();
+}
+
+fn resume(way: Way) -> [&'static str; 8] {
+    let isolation = way.isolation();
+    ["run", "--resume", "--isolation", isolation, "--max-parallel", "4", "--retry-limit", "100"]
+}
+
+fn begin(site: &Site, way: Way) -> Child {
     let mut command = site.command(WAYPOST);
-    command.args(["run", "--resume", "--isolation", isolation, "--max-parallel", "4"]);
-    command.args(["--retry-limit", "100"]);
+    command.args(resume(way));
     let said = fs::File::create(site.outside("said")).unwrap();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
     command.spawn().unwrap()

@@ -295,6 +295,27 @@ impl Repository {
         self.assert_sound();
     }
 
+    /// Git misses nothing, and the checkout is what its branch has, with the user's changes; where tasks
+    /// work in it, with theirs.
+    pub(crate) fn assert_sound_checkout(&self) {
+        self.assert_users_files();
+        match self.way {
+            Way::Project => {
+                assert_eq!(self.git(&["log", "--format=%s", "--all"]), "Begin\n");
+                let status = self.git(&["status", "--porcelain", "--untracked-files=no"]);
+                let is_known = |line: &&str| {
+                    line.ends_with(" TASKS.md")
+                        || line.starts_with(" M shared-")
+                        || USERS.iter().any(|(_, name, _)| line.ends_with(name))
+                };
+                let others: Vec<&str> = status.lines().filter(|line| !is_known(line)).collect();
+                assert_eq!(others, <[&str; 0]>::default());
+            }
+            Way::Attempts | Way::Phases => self.assert_clean(),
+        }
+        self.assert_sound();
+    }
+
     fn assert_sound(&self) {
         for how in [&["--connectivity-only"][..], &[]] {
             let fsck = self.try_git(&[&["fsck", "--no-dangling"], how].concat());

@@ -99,6 +99,34 @@ pub(crate) fn kill_all(pids: Vec<u32>) {
 }
 
 #[test]
+fn what_is_not_taken_up_is_said_with_its_line() {
+    let project = with(
+        "\
+# Tasks: shop
+
+## Phase 1: One
+
+- [ ] T1.1: Build
+  - run: `true`
+- [-] T1.2: Test
+
+| task | what |
+|---|---|
+| T1.3 | Tell |
+",
+    );
+    let ran = project.run("run");
+    assert_eq!(ran.code, 0, "{ran}");
+    for text in [
+        "7: T1.2 stands behind `[-]`, which is no box that is known; it will not be run",
+        "11: T1.3 stands in a table; it will not be run",
+    ] {
+        assert!(ran.stderr.contains(text), "wanted `{text}` in {ran}");
+    }
+    assert_eq!(project.json("run status")["counts"]["completed"], 1);
+}
+
+#[test]
 fn all_phases_are_worked_through() {
     let project = with(TASKS);
     let ran = project.run("run");

@@ -250,6 +250,24 @@ fn a_secret_that_was_encoded_does_not_leave() {
     }
 }
 
+/// Nobody has told us of it: its name says what it is.
+#[test]
+fn a_secret_that_is_named_does_not_leave() {
+    let host = Host::new();
+    let tasks = "# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: Log in with password=tr0ub4dor-of-title\n\
+        \x20 - run: `echo '{\"api_key\": \"s3cr3t-of-json\"}'; echo \"refused: password=hunter2-of-mine\"; exit 3`\n";
+    let project = project(tasks, &webhook(&host));
+    assert_eq!(project.run("run --retry-limit 0").code, 1);
+    assert_eq!(kinds(&host), ["start", "task_failed", "phase_done", "all_done"]);
+    let text = host.requests()[1].json()["text"].as_str().unwrap().to_owned();
+    assert!(text.contains("password=[redacted]"), "{text}");
+    for secret in ["hunter2", "tr0ub4dor", "s3cr3t"] {
+        for request in host.requests() {
+            assert!(!request.raw.contains(secret), "{secret} in {}", request.raw);
+        }
+    }
+}
+
 #[test]
 fn a_notice_survives_the_death_of_the_run_that_was_to_send_it() {
     let host = Host::new();

@@ -2,7 +2,8 @@
 //!
 //! Prints one JSON object per measurement on stdout and all else on stderr. Times are medians from the start
 //! of a process to its end, and each is set beside that of the smallest run: a command should cost what
-//! it shows. Peak memory is what `/usr/bin/time` (Debian's package `time`) says of one more call.
+//! it shows, and `run --verify` as much for each task, whose commits are compared with git's. What the first
+//! question after so many events costs, which has to read all of them, is told apart. Peak memory is what `/usr/bin/time` (Debian's package `time`) says of one more call.
 //! `WAYPOST_BENCH_QUICK=1` makes it small enough to see that it works.
 #![expect(
     clippy::disallowed_methods,
@@ -26,8 +27,9 @@ use tempfile::TempDir;
 use waypost_engine::{MachineCommand, Project as Opened};
 use waypost_model::{
     actor::Actor,
+    evidence::Evidence,
     retry::FailureClass,
-    run::{self, Failure},
+    run::{self, Failure, Isolation, Settings},
 };
 
 const PHASES: usize = 10;
@@ -35,6 +37,7 @@ const PHASES: usize = 10;
 const STRANDS: usize = 10;
 /// Commands in one transaction while a history is written.
 const FILL_BATCH: usize = 1_000;
+const VERIFY_ROUNDS: usize = 3;
 const MEMORY_GOAL_MB: f64 = 100.0;
 /// Where the user's folders are during a benchmark: never the real ones.
 const HOME: &str = "WAYPOST_BENCH_HOME";
@@ -66,6 +69,7 @@ fn main() {
         eprintln!("{count} tasks");
         let project = Project::begin(*count);
         measure(&project, &format!("{count} tasks"), &scale, &mut smallest);
+        measure_verify(*count, &mut smallest);
     }
     let tasks = scale.sizes[1];
     eprintln!("{tasks} tasks and {} events", scale.events);
@@ -76,16 +80,17 @@ fn main() {
 
 /// Measures every command on one project; the first is what later ones are set beside.
 fn measure(project: &Project, what: &str, scale: &Scale, smallest: &mut BTreeMap<String, f64>) {
-    let readers: [(&str, Vec<String>); 5] = [
+    // It makes what later ones find.
+    let first = project.timed(&words(&["log", &project.task(1)]));
+    report(("log ID (the first)", what), first, None, smallest);
+    let readers: [(&str, Vec<String>); 4] = [
         ("run next --limit 10", words(&["run", "next", "--limit", "10"])),
         ("why", words(&["why", &project.task(2)])),
         ("log --limit 20", words(&["log", "--limit", "20"])),
         ("log ID", words(&["log", &project.task(1)])),
-        ("run --verify", words(&["run", "--verify"])),
     ];
     for (name, line) in readers {
-        let rounds = if name == "run --verify" { 3 } else { scale.rounds };
-        let times = (0..rounds).map(|_| project.timed(&line)).collect();
+        let times = (0..scale.rounds).map(|_| project.timed(&line)).collect();
         report((name, what), median(times), project.peak(&line), smallest);
     }
     let (mut starts, mut dones) = (Vec::new(), Vec::new());
@@ -99,6 +104,21 @@ fn measure(project: &Project, what: &str, scale: &Scale, smallest: &mut BTreeMap
     report(("run start", what), median(starts), peak, smallest);
     let peak = project.peak(&words(&["run", "done", &id]));
     report(("run done", what), median(dones), peak, smallest);
+}
+
+/// Measures the comparison with git on a run whose tasks are all joined.
+fn measure_verify(count: usize, smallest: &mut BTreeMap<String, f64>) {
+    let (project, what) = (Project::joined(count), format!("{count} tasks with commits"));
+    let line = words(&["run", "--verify"]);
+    let time = median((0..VERIFY_ROUNDS).map(|_| project.timed(&line)).collect());
+    let tasks = u32::try_from(count).unwrap();
+    report(("run --verify", &what), time, None, smallest);
+    let each = 1e3 * time / f64::from(tasks);
+    report_in("us", ("run --verify, for each task", &what), each, smallest);
+    // It was git that was asked: without the last commit it finds that one missing.
+    assert_eq!(project.stale(), 0, "{what}");
+    project.git(&["update-ref", "refs/heads/main", "HEAD~1"]);
+    assert_eq!(project.stale(), 1, "{what}");
 }
 
 fn words(line: &[&str]) -> Vec<String> {
@@ -119,20 +139,68 @@ struct Project {
 impl Project {
     fn begin(count: usize) -> Self {
         let project = Self { folder: scratch(), home: scratch() };
-        let git = |line: &[&str]| {
-            let mut command = quiet("git");
-            command.args(["-c", "user.name=bench", "-c", "user.email=bench@localhost"]);
-            let status = command.args(line).current_dir(project.folder.path()).status().unwrap();
-            assert!(status.success(), "{line:?}");
-        };
-        git(&["init", "--initial-branch", "main"]);
-        fs::write(project.path("TASKS.md"), tasks_md(count)).unwrap();
-        git(&["add", "."]);
-        git(&["commit", "--message", "plan"]);
+        project.git(&["init", "--initial-branch", "main"]);
+        fs::write(project.path("TASKS.md"), tasks_md(count, PHASES / 2)).unwrap();
+        project.git(&["add", "."]);
+        project.git(&["commit", "--message", "plan"]);
         // The first half of the phases is done, and so is the first task of the next one.
         project.timed(&words(&["run", "start", &project.task(1)]));
         project.timed(&words(&["run", "done", &project.task(1)]));
         project
+    }
+
+    /// One of which each task is joined by a commit of its own.
+    fn joined(count: usize) -> Self {
+        let project = Self { folder: scratch(), home: scratch() };
+        project.git(&["init", "--initial-branch", "main"]);
+        let marks = project.home.path().join("marks");
+        let history = project.home.path().join("history");
+        fs::write(&history, history_of(count)).unwrap();
+        let mut import = project.command("git");
+        import.args(["fast-import", "--quiet"]).arg(format!("--export-marks={}", marks.display()));
+        import.stdin(fs::File::open(&history).unwrap());
+        assert!(import.status().unwrap().success());
+        project.git(&["reset", "--hard"]);
+        project.timed(&words(&["run", "start", "T0.1"]));
+        let mut opened = Opened::open(project.folder.path(), Actor::Waypost).unwrap();
+        let settings = Settings {
+            isolation: Isolation::Task,
+            target: Some("main".into()),
+            ..Settings::default()
+        };
+        let place = run::Command::Configure { settings };
+        opened.command(&[MachineCommand::run(place)]).unwrap();
+        let marks = fs::read_to_string(marks).unwrap();
+        let mut commits: BTreeMap<usize, String> = marks
+            .lines()
+            .map(|line| line.trim_start_matches(':').split_once(' ').unwrap())
+            .map(|(mark, commit)| (mark.parse().unwrap(), commit.to_owned()))
+            .collect();
+        let done = |(number, id): (usize, String)| {
+            MachineCommand::run(run::Command::Done {
+                id: id.parse().unwrap(),
+                attempt: None,
+                evidence: Evidence::Unverified,
+                commit: commits.remove(&(number + 1)),
+            })
+        };
+        let all: Vec<MachineCommand> = ids(count).enumerate().map(done).collect();
+        all.chunks(FILL_BATCH).for_each(|batch| opened.command(batch).unwrap());
+        project
+    }
+
+    /// Of how many tasks git does not have the commit.
+    fn stale(&self) -> usize {
+        let mut command = self.command(env!("CARGO_BIN_EXE_waypost"));
+        command.args(["run", "--verify"]).stdout(Stdio::piped());
+        let told = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        told.matches("its evidence is stale").count()
+    }
+
+    fn git(&self, line: &[&str]) {
+        let mut command = self.command("git");
+        command.args(["-c", "user.name=bench", "-c", "user.email=bench@localhost"]);
+        assert!(command.args(line).status().unwrap().success(), "{line:?}");
     }
 
     /// A task of the phase that is under way.
@@ -199,11 +267,35 @@ impl Project {
     }
 }
 
-/// Tasks in phases; those of the first half are ticked.
-fn tasks_md(count: usize) -> String {
+/// The ids of tasks, in the order of the plan.
+fn ids(count: usize) -> impl Iterator<Item = String> {
+    (0..PHASES)
+        .flat_map(move |phase| (1..=count / PHASES).map(move |task| format!("T{phase}.{task}")))
+}
+
+/// A history for `git fast-import`: the plan, then a commit for each task, which changes nothing.
+fn history_of(count: usize) -> String {
+    let plan = tasks_md(count, 0);
+    let commit = |mark: usize, message: &str| {
+        let by = "committer bench <bench@localhost> 1700000000 +0000";
+        let length = message.len();
+        format!("commit refs/heads/main\nmark :{mark}\n{by}\ndata {length}\n{message}\n")
+    };
+    let mut text = String::new();
+    for (number, id) in ids(count).enumerate() {
+        text.push_str(&commit(number + 1, &id));
+        if number == 0 {
+            write!(text, "M 100644 inline TASKS.md\ndata {}\n{plan}\n", plan.len()).unwrap();
+        }
+    }
+    text
+}
+
+/// Tasks in phases; those of the first `ticked` phases are ticked.
+fn tasks_md(count: usize, ticked: usize) -> String {
     let mut text = String::from("# Bench\n");
     for phase in 0..PHASES {
-        let tick = if phase < PHASES / 2 { "x" } else { " " };
+        let tick = if phase < ticked { "x" } else { " " };
         write!(text, "\n## Phase {phase}: Part {phase}\n\n").unwrap();
         for task in 1..=count / PHASES {
             writeln!(text, "- [{tick}] T{phase}.{task}: Write the part with the number {task}")
@@ -227,6 +319,25 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
+/// Tells a time beside that of the smallest run.
+fn report_in(
+    unit: &str,
+    (command, what): (&str, &str),
+    ours: f64,
+    smallest: &mut BTreeMap<String, f64>,
+) {
+    let other = *smallest.entry(command.to_owned()).or_insert(ours);
+    let name = format!("`{command}`, {what}, beside the smallest run");
+    // What goes through everything costs as much for each part of it.
+    let is_whole = ["run --verify", "log ID (the first)"].contains(&command);
+    let target = (!is_whole).then_some("<= 3");
+    println!(
+        "{}",
+        json!({"name": name, "ours": ours, "other": other, "unit": unit, "ratio": ours / other,
+               "target": target})
+    );
+}
+
 /// Tells a time beside that of the smallest run, and the memory beside its goal.
 fn report(
     (command, what): (&str, &str),
@@ -234,14 +345,7 @@ fn report(
     peak: Option<f64>,
     smallest: &mut BTreeMap<String, f64>,
 ) {
-    let other = *smallest.entry(command.to_owned()).or_insert(ours);
-    let name = format!("`{command}`, {what}, beside the smallest run");
-    let target = if command == "run --verify" { None } else { Some("<= 3") };
-    println!(
-        "{}",
-        json!({"name": name, "ours": ours, "other": other, "unit": "ms", "ratio": ours / other,
-               "target": target})
-    );
+    report_in("ms", (command, what), ours, smallest);
     if let Some(peak) = peak {
         let name = format!("`{command}`, {what}, peak memory");
         println!(

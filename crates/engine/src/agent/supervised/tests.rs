@@ -408,8 +408,8 @@ fn a_lease_is_renewed_while_it_works_and_its_limits_stand_still_while_it_waits()
         renewed(&mut life).and_then(|it| it.1),
         Some(minutes(60) - Duration::from_secs(130))
     );
-    // There is a limit of money now, and no pace is known yet.
+    // There is hardly any money left now, and no pace is known yet.
     life.set_share(Some(1));
     life.keep_bounds(after(191));
-    assert_eq!(renewed(&mut life).map(|it| it.0), Some(Duration::from_secs(15)));
+    assert_eq!(renewed(&mut life).map(|it| it.0), Some(Duration::from_secs(5)));
 }

@@ -250,7 +250,7 @@ fn a_secret_that_was_encoded_does_not_leave() {
     }
 }
 
-/// Nobody has told us of it: its name says what it is.
+/// What it is called says that it is one.
 #[test]
 fn a_secret_that_is_named_does_not_leave() {
     let host = Host::new();

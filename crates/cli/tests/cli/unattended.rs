@@ -234,7 +234,7 @@ fn many_agents_wait_and_many_work_where_few_files_can_be_opened() {
     assert_eq!(answered.len(), 8);
     project.write("go", "");
     wait_for("the run to end", || run.try_wait().unwrap().is_some());
-    // Each answer has come to who asked, once; and to nobody else.
+    // Each answer has come to who asked, once, and to no other.
     for id in asking {
         let published = project.path(&format!("published.{id}"));
         let times = fs::read_to_string(published).unwrap_or_default().lines().count();

@@ -87,7 +87,7 @@ pub(super) enum GitJob {
     SyncPhase(PhaseBranch),
     SettlePhase {
         phase: PhaseBranch,
-        /// Its branch was recorded as made: it is not made anew, without what was joined.
+        /// Its branch was recorded as made: it is not made again without what was joined.
         is_made: bool,
     },
     Land(Box<Landing>),

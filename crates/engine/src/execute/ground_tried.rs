@@ -1,5 +1,5 @@
 //! The machine that a run stands on, as its driver finds it: tried when something has failed, looked at again
-//! while it is in trouble, and its repository mended.
+//! while it is in trouble, and its repository rebuilt.
 
 use super::{audience::Happening, core::Input, driver::Executor, life::Life};
 use crate::{error::EngineError, mending, project::Project, worktrees::Reclaim};

@@ -12,7 +12,7 @@ impl Executor<'_> {
     pub(super) fn next_input(&mut self) -> Option<Input> {
         if self.inputs.front().is_some_and(Input::tells_failure)
             && !std::mem::replace(&mut self.is_machine_tried, true)
-            && let Some((trouble, why)) = self.ground.shortage()
+            && let Some((trouble, why)) = self.resources.shortage()
         {
             return Some(Input::Troubled(trouble, why));
         }
@@ -33,12 +33,12 @@ impl Executor<'_> {
             Trouble::Repository => self.mend(project)?,
             _ => {}
         }
-        if self.ground.is_clear_of(trouble) {
+        if self.resources.is_clear_of(trouble) {
             return Ok(true);
         }
         Ok(trouble == Trouble::NoSpace
             && self.reclaim(project, Reclaim::Need)?
-            && self.ground.is_clear_of(trouble))
+            && self.resources.is_clear_of(trouble))
     }
 
     /// Rebuilds what is damaged, as the beginning of a run does, as far as its work is not in the way.

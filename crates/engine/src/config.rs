@@ -37,6 +37,10 @@ const FILE_SIZE_MAX: u64 = 1 << 20;
 /// gates is not among it: the agent chooses the environment of the commands it runs.
 const ENVIRONMENT_PREFIXES: [&str; 3] = ["WAYPOST_RUN_", "WAYPOST_NOTIFY_", "WAYPOST_WORKTREE_"];
 
+/// What a copy of the work begins with decides what the tests of a gate see, so that the caller of a gate has no say
+/// in it.
+const OF_FILES_ONLY: [&str; 3] = ["worktree.setup", "worktree.share", "worktree.keep"];
+
 /// The configuration that holds, and where each value came from.
 #[derive(Clone, Debug)]
 pub struct Configuration {
@@ -144,6 +148,14 @@ impl Configuration {
     fn overlay_variable(&mut self, name: &str, text: &str) -> Result<(), EngineError> {
         if !ENVIRONMENT_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
             return Ok(());
+        }
+        if let Some(key) = OF_FILES_ONLY.into_iter().find(|key| variable_name(key) == name) {
+            let message = format!("the environment variable {name} configures nothing");
+            return Err(Problem::new(Code::VariableUnknown, message)
+                .hint(format!(
+                    "gates depend on {key}: say it in waypost.toml or in your own configuration"
+                ))
+                .into());
         }
         // The default has the right type; a file may have said `5` where `5.0` is meant.
         let known = flatten(&defaults());

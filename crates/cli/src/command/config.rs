@@ -22,7 +22,8 @@ enum ConfigAction {
     /// Print every value and where it came from
     ///
     /// Layers, later ones win: defaults, ~/.config/waypost/config.toml, waypost.toml in the
-    /// project, WAYPOST_* in the environment (not for the workflow), flags of a command.
+    /// project, WAYPOST_* in the environment (not for the workflow, nor for what gates begin
+    /// with), flags of a command.
     Show,
 }
 

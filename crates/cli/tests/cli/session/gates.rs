@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    harness::{BINARY, PIN, USER_CONFIG},
+    harness::{BINARY, PIN, Ran, USER_CONFIG},
     terminal::no_person_is_here,
 };
 
@@ -363,4 +363,24 @@ fn tests_during_which_files_change_decide_nothing() {
     assert!(ran.stderr.contains("FILES_CHANGED") && ran.stderr.contains("gate check"), "{ran}");
     assert!(events(&project, "gate_failed").is_empty());
     assert_eq!(phase(&project, "T1-S1"), "verification");
+}
+
+#[test]
+fn no_variable_of_the_callers_makes_tests_pass() {
+    let project = in_verification(|_| "exit 1;".to_owned());
+    write_result(&project, "T1-S1", "pass", None);
+    let lies = [
+        ("WAYPOST_WORKTREE_SETUP", "echo true > tests/all.sh"),
+        ("WAYPOST_WORKTREE_SHARE", "tests"),
+        ("WAYPOST_WORKTREE_KEEP", "tests/*"),
+        ("WAYPOST_SESSION_TEST_COMMAND", "true"),
+    ];
+    for (name, value) in lies {
+        let mut command = project.command(BINARY, &project.path(""));
+        command.env(name, value).args(["session", "gate", "check"]);
+        let ran: Ran = command.output().unwrap().into();
+        assert_ne!(ran.code, 0, "{name}: {ran}");
+    }
+    assert!(events(&project, "gate_passed").iter().all(|it| it["body"]["gate"] != "GATE-2"));
+    assert_ne!(phase(&project, "T1-S1"), "complete");
 }

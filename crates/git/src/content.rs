@@ -80,7 +80,9 @@ pub fn changed_since(place: &Place, base: &str) -> Result<Option<Vec<String>>, G
         base,
         "--",
     ])?;
-    let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty() && !is_own(path));
+    // Of the folder of work trees both sides have only what the project tracks in there, which is its work.
+    let is_work = |path: &&[u8]| !path.is_empty() && !is_below(&OWN, path);
+    let paths = listed.split(|byte| *byte == 0).filter(is_work);
     Ok(Some(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect()))
 }
 
@@ -102,8 +104,12 @@ pub(crate) fn check_out(place: &Place, folder: &Path) -> Result<Option<String>, 
 
 /// Whether a path is Waypost's own.
 fn is_own(path: &[u8]) -> bool {
+    is_below(&OWN, path) || is_below(&[TREES], path)
+}
+
+fn is_below(folders: &[&str], path: &[u8]) -> bool {
     let path = Path::new(std::ffi::OsStr::from_bytes(path));
-    OWN.iter().chain([&TREES]).any(|own| path.starts_with(own))
+    folders.iter().any(|own| path.starts_with(own))
 }
 
 /// What would leave the work tree.

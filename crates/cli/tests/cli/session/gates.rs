@@ -384,3 +384,34 @@ fn no_variable_of_the_callers_makes_tests_pass() {
     assert!(events(&project, "gate_passed").iter().all(|it| it["body"]["gate"] != "GATE-2"));
     assert_ne!(phase(&project, "T1-S1"), "complete");
 }
+
+#[test]
+fn what_a_project_tracks_in_a_folder_called_worktree_is_its_work() {
+    let project = planned();
+    project.write("worktree/plan.txt", "before\n");
+    project.git_command("add -f worktree/plan.txt");
+    project.git_command("commit -q -m plan");
+    put(&project, "T1/design-contract.yaml", &design("T1", 1));
+    project.must("session next");
+    write_tests(&project, "T1-S1");
+    project.must("session gate check");
+    implement(&project, "T1-S1", true);
+    project.write("worktree/plan.txt", "after\n");
+    let checked = check(&project);
+    assert!(faults(&checked).contains("worktree/plan.txt"), "{checked}");
+    assert_eq!(checked["after"], "implementation");
+    project.write("worktree/plan.txt", "before\n");
+    assert_eq!(check(&project)["after"], "verification");
+}
+
+/// A subtask in implementation whose brief and design leave something open.
+fn with_prose(project: &Project) {
+    let prose = brief("T1").replace("scope_out:", "scope_out:\n  - the login of the shop");
+    put(project, "T1/design-brief.yaml", &prose);
+    let strict = design("T1", 2).replace(
+        "boundaries: []\nfile_refs: []\n",
+        "boundaries:\n  - {from: Web, to: Store, allowed: false}\nfile_refs:\n  \
+         - {entity: Web, path: src/t1_s1.sh}\n  - {entity: Store, path: src/cart.sh}\n",
+    );
+    put(project, "T1/design-contract.yaml", &strict);
+}

@@ -28,6 +28,34 @@ fn check(path: &str, text: &str, want: &[&str]) {
 }
 
 #[test]
+fn rust_paths_without_an_import() {
+    let text = r#"
+use crate::deep::known;
+fn outer() {
+    println!("{} crate::text::Never", crate::store::get(super::kind(1)));
+    shop_store::open(known::thing());
+    vec![shop_store::Item::make(), String::new()];
+    all! { fn inner() { $crate::macros::x(); self.near::<u8>(); use crate::list::{a, b}; } }
+    let all = Vec::<crate::store::Item>::new();
+}
+"#;
+    check(
+        "src/a.rs",
+        text,
+        &[
+            "2 relative crate::deep::known {known}",
+            "4 relative crate::store::get {get}",
+            "4 relative super::kind {kind}",
+            "5 static shop_store::open {open}",
+            "6 static shop_store::Item::make {make}",
+            "7 relative crate::macros::x {x}",
+            "7 relative crate::list {list}",
+            "8 relative crate::store::Item {Item}",
+        ],
+    );
+}
+
+#[test]
 fn rust() {
     let text = r##"
 //! use crate::comment::Never;

@@ -13,8 +13,7 @@ use waypost_store::file;
 const FILE_SIZE_MAX: u64 = 4 << 20;
 
 /// Endings of files that import nothing that a boundary could be about.
-const NOT_CODE: [&str; 44] = [
-    "",
+const NOT_CODE: [&str; 43] = [
     "md",
     "txt",
     "rst",
@@ -96,12 +95,14 @@ pub(super) fn of_files(
     let mut read_files: BTreeMap<&'static str, usize> = BTreeMap::new();
     for path in changed.iter().filter(|path| files.contains(path)) {
         let Some(imports) = files.imports(path) else {
-            found.judged.open.extend(unread(path));
+            found.judged.open.extend(unread(path, &read));
             continue;
         };
         *read_files.entry(imports.language.name()).or_default() += 1;
         if imports.has_errors {
-            found.judged.evidence.push(format!("{path} could be read only in part"));
+            let told =
+                format!("{path} uses nothing that it may not: it could be read only in part");
+            found.judged.open.push(told);
         }
         let is_component = design.components(path).next().is_some();
         for import in &imports.found {
@@ -136,7 +137,7 @@ fn told(import: &Import) -> String {
 }
 
 /// Says of a file that could not be read what that leaves open.
-fn unread(path: &str) -> Option<String> {
+fn unread(path: &str, read: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     match Language::of_path(path) {
         Ok(language) if !language.has_grammar() => Some(format!(
             "{path} uses nothing that it may not: imports of {language} are not known, because this program was \
@@ -144,6 +145,14 @@ fn unread(path: &str) -> Option<String> {
         )),
         Ok(language) => {
             Some(format!("{path} uses nothing that it may not: its {language} could not be read"))
+        }
+        // Without an ending it is code if it says what runs it.
+        Err(unknown) if unknown.extension.is_empty() => {
+            let text = read(path)?;
+            let program = text.lines().next()?.strip_prefix("#!")?.trim();
+            Some(format!(
+                "{path} uses nothing that it may not: imports of what `{program}` runs are not known"
+            ))
         }
         Err(unknown) if NOT_CODE.contains(&unknown.extension.as_str()) => None,
         Err(unknown) => {

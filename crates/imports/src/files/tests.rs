@@ -58,6 +58,25 @@ fn rust_modules_and_crates() {
 }
 
 #[test]
+fn rust_paths_without_an_import_lead_to_crates_and_to_modules_beside_them() {
+    check(
+        &[
+            ("store/Cargo.toml", "[package]\nname = \"shop-store\"\n"),
+            ("store/src/lib.rs", ""),
+            ("web/Cargo.toml", "[package]\nname = \"web\"\n"),
+            (
+                "web/src/lib.rs",
+                "mod page;\nfn a() -> u8 { page::show() }\nfn b() { assert!(shop_store::is_open()) }\n\
+                 fn c() { std::process::exit(1) }\n",
+            ),
+            ("web/src/page.rs", ""),
+        ],
+        "web/src/lib.rs",
+        &["2 web/src/page.rs", "3 store/src/lib.rs"],
+    );
+}
+
+#[test]
 fn python_packages() {
     check(
         &[

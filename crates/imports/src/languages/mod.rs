@@ -30,7 +30,8 @@ pub(crate) fn read(language: Language, text: &str) -> Option<Imports> {
     parser.set_language(&grammar).ok()?;
     let tree = parser.parse(text, None)?;
     let root = tree.root_node();
-    let mut reading = Reading { text, declared: None, found: Vec::new(), exported: Vec::new() };
+    let (found, exported, bare) = (Vec::new(), Vec::new(), Vec::new());
+    let mut reading = Reading { text, declared: None, found, exported, bare };
     let visit = match language {
         Language::Rust => rust::visit,
         Language::Python => python::visit,
@@ -43,6 +44,7 @@ pub(crate) fn read(language: Language, text: &str) -> Option<Imports> {
     if matches!(language, Language::TypeScript | Language::Tsx | Language::JavaScript) {
         script::hand_on(&mut reading);
     }
+    rust::keep_bare(&mut reading);
     let Reading { declared, mut found, .. } = reading;
     found.sort_by_key(|import| import.line);
     Some(Imports { language, declared, found, has_errors: root.has_error() })
@@ -62,6 +64,8 @@ struct Reading<'t> {
     found: Vec<Import>,
     /// Names that a script hands on after it has imported them: as they are here, as others see them.
     exported: Vec<ImportedName>,
+    /// Paths of Rust that may begin with a crate or a module.
+    bare: Vec<Import>,
 }
 
 impl<'t> Reading<'t> {

@@ -1,7 +1,9 @@
-//! `use`, `pub use`, `extern crate`, and paths that begin with `crate`, `super` or `self`.
+//! `use`, `pub use`, `extern crate`, and paths, in what macros are given as well: those that begin with `crate`,
+//! `super` or `self`, and those that may begin with another crate or a module beside the items of the file.
 
-use super::{Inside, Reading, children, named};
-use crate::ImportKind;
+use super::{Inside, Reading, children, line_of, named};
+use crate::{Import, ImportKind};
+use std::mem;
 use tree_sitter::Node;
 
 pub(super) fn visit(reading: &mut Reading<'_>, node: Node<'_>) -> Inside {
@@ -21,15 +23,80 @@ pub(super) fn visit(reading: &mut Reading<'_>, node: Node<'_>) -> Inside {
             }
             Inside::Pass
         }
+        // What stands between its brackets are paths of their own.
+        "scoped_identifier" | "scoped_type_identifier" if reading.text(node).contains('<') => {
+            Inside::Look
+        }
         "scoped_identifier" | "scoped_type_identifier" => {
             let path = plain(reading.text(node));
-            if ["crate::", "super::", "self::"].iter().any(|start| path.starts_with(start)) {
-                add(reading, node, path.split("::").map(str::to_owned).collect(), None, false);
-            }
+            add_path(reading, node, path.split("::").map(str::to_owned).collect());
             Inside::Pass
+        }
+        "token_tree" => {
+            in_macro(reading, node);
+            Inside::Look
         }
         _ => Inside::Look,
     }
+}
+
+/// The paths between the tokens that a macro is given; what is in brackets within is looked at by itself.
+fn in_macro(reading: &mut Reading<'_>, tree: Node<'_>) {
+    let mut cursor = tree.walk();
+    let tokens: Vec<Node<'_>> = tree.children(&mut cursor).collect();
+    let (mut parts, mut first): (Vec<String>, Option<Node<'_>>) = (Vec::new(), None);
+    let mut is_joined = false;
+    for token in tokens {
+        let text = reading.text(token);
+        let is_name = matches!(token.kind(), "identifier" | "crate" | "super" | "self");
+        if is_name || text == "$crate" {
+            if !is_joined && let Some(first) = first.take() {
+                add_path(reading, first, mem::take(&mut parts));
+            }
+            first.get_or_insert(token);
+            parts.push(text.trim_start_matches('$').to_owned());
+            is_joined = false;
+        } else if text == "::" {
+            is_joined = true;
+        } else {
+            is_joined = false;
+            if let Some(first) = first.take() {
+                add_path(reading, first, mem::take(&mut parts));
+            }
+        }
+    }
+    if let Some(first) = first {
+        add_path(reading, first, parts);
+    }
+}
+
+/// Adds what a path in the code means, if it may mean a module: these have small letters.
+fn add_path(reading: &mut Reading<'_>, node: Node<'_>, parts: Vec<String>) {
+    let Some(first) = parts.first().filter(|_| parts.len() > 1) else { return };
+    if matches!(first.as_str(), "crate" | "super" | "self") {
+        add(reading, node, parts, None, false);
+    } else if first.starts_with(|c: char| c.is_lowercase() || c == '_') {
+        let last = parts.last().cloned().unwrap_or_default();
+        reading.bare.push(Import {
+            path: parts.join("::"),
+            names: vec![named(&last, &last)],
+            line: line_of(node),
+            kind: ImportKind::Static,
+            is_known: true,
+        });
+    }
+}
+
+/// Takes paths for what they are whose first name was not imported: of one that was, the import is known.
+pub(super) fn keep_bare(reading: &mut Reading<'_>) {
+    let bare = mem::take(&mut reading.bare);
+    let locals = reading.found.iter().flat_map(|import| &import.names);
+    let locals: Vec<String> = locals.map(|name| name.local.clone()).collect();
+    let is_other = |import: &Import| {
+        let first = import.path.split("::").next().unwrap_or_default();
+        locals.iter().all(|local| local != first)
+    };
+    reading.found.extend(bare.into_iter().filter(is_other));
 }
 
 /// Whether an item is compiled for tests only, which may use everything.

@@ -74,6 +74,11 @@ const RUST: Language = Language {
             told: "src/web.rs:2 `super::store::prices` (relative) uses Store: ",
         },
         Forbidden {
+            files: &[],
+            page: "pub fn show() {\n    println!(\"{:?}\", crate::store::prices());\n}\n",
+            told: "src/web.rs:2 `crate::store::prices` (relative) uses Store: ",
+        },
+        Forbidden {
             files: &[
                 ("src/lib.rs", "pub mod all;\npub mod service;\npub mod store;\npub mod web;\n"),
                 ("src/all.rs", "pub use crate::store::prices as known;\n"),
@@ -557,4 +562,20 @@ fn an_import_that_is_worked_out_as_it_runs_is_confirmed_by_a_report() {
     let passed = events(&project, "gate_passed");
     let of_design = passed.iter().find(|it| it["body"]["gate"] == "GATE-4").unwrap();
     assert!(of_design["body"]["evidence"].to_string().contains(report), "{of_design}");
+}
+
+#[test]
+fn what_cannot_be_read_is_no_proof_that_the_design_was_kept_to() {
+    let project = TYPESCRIPT.with_page(&[], "export const show = ((;\n");
+    let ran = project.run("--json session gate check");
+    assert!(ran.stderr.contains("PROOF_MISSING"), "{ran}");
+    assert!(ran.stderr.contains("src/web.ts uses nothing that it may not: it could be"), "{ran}");
+    let page = "export const show = () => 1;\n";
+    let project = TYPESCRIPT.with_page(&[], page);
+    put(&project, "T1/design-brief.yaml", &brief("T1"));
+    project.write("src/run", "#!/bin/sh\ncat store\n");
+    let ran = project.run("--json session gate check");
+    assert!(ran.stderr.contains("PROOF_MISSING") && ran.stderr.contains("/bin/sh"), "{ran}");
+    project.write("src/run", "a note\n");
+    assert_eq!(check(&project)["after"], "verification");
 }

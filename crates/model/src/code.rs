@@ -82,6 +82,7 @@ codes! {
         FolderExists "FOLDER_EXISTS" "A folder that is to be made is already there.";
         NotAdoptable "NOT_ADOPTABLE" "A file is none that a journal can begin with.";
         ReportInTheWork "REPORT_IN_THE_WORK" "A report lies among the files that it is about.";
+        ReportTaken "REPORT_TAKEN" "A report was taken before, for other points.";
         ReportUnclear "REPORT_UNCLEAR" "A report does not say how many findings are blocking.";
         ConfigInvalid "CONFIG_INVALID" "The configuration has a value that cannot be.";
         VariableUnknown "VARIABLE_UNKNOWN" "An environment variable of ours configures nothing.";

@@ -36,6 +36,13 @@ use waypost_model::{
 pub(crate) use changed::is_kept;
 pub use running::judge_tests;
 
+/// A report that was given, and the points that it was asked about; no points: it was asked about nothing here.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportGiven<'a> {
+    pub path: &'a Path,
+    pub points: &'a [String],
+}
+
 /// GATE-1: the tests are written.
 pub fn judge_test_contract(
     project: &Project,
@@ -57,7 +64,7 @@ pub fn judge_test_contract(
 pub fn judge_scope(
     project: &Project,
     subject: &SubtaskSubject,
-    report: Option<&Path>,
+    report: Option<ReportGiven<'_>>,
 ) -> Result<GateFinding, EngineError> {
     let tree = worktrees::content(project)?;
     let mut judged = Judged::default();
@@ -65,7 +72,7 @@ pub fn judge_scope(
     let contract = contracts::read::<DesignContract>(project, &of_task(subject)).ok().flatten();
     let tests = contracts::read::<TestContract>(project, &of_subtask(subject)).ok().flatten();
     if let Some(brief) = brief {
-        match changed::since(project, subject, report)? {
+        match changed::since(project, subject, report.map(|it| it.path))? {
             Some(changed) => {
                 let roots = roots(project);
                 let is_there = |path: &str| changed::was_or_is(project, subject, path);
@@ -94,7 +101,7 @@ const UNTOLD: &str = "which files have changed since the subtask began cannot be
 pub fn judge_layers(
     project: &Project,
     subject: &SubtaskSubject,
-    report: Option<&Path>,
+    report: Option<ReportGiven<'_>>,
 ) -> Result<GateFinding, EngineError> {
     let tree = worktrees::content(project)?;
     let mut judged = Judged::default();
@@ -104,7 +111,7 @@ pub fn judge_layers(
         let tests = contracts::read::<TestContract>(project, &of_subtask(subject)).ok().flatten();
         let roots = roots(project);
         let test_file = tests.map(|it| normal_path(&it.test_file_path, &roots));
-        match changed::since(project, subject, report)? {
+        match changed::since(project, subject, report.map(|it| it.path))? {
             Some(mut changed) if !contract.boundaries.is_empty() => {
                 changed.retain(|path| Some(path) != test_file.as_ref() && !layers::is_test(path));
                 let all = changed::all_files(project)?;
@@ -177,15 +184,16 @@ fn finding(gate: Gate, judged: Judged, tree: Option<String>) -> GateFinding {
     GateFinding { gate, holds, faults, open, evidence, tree, leads_to: None }
 }
 
-/// A finding whose open points a report may have confirmed.
+/// A finding whose open points a report may have confirmed, if it was asked about these.
 fn confirmed(
     gate: Gate,
     mut judged: Judged,
     tree: Option<String>,
-    report: Option<&Path>,
+    report: Option<ReportGiven<'_>>,
 ) -> Result<GateFinding, EngineError> {
     let mut is_confirmed = judged.open.is_empty();
-    if let Some(path) = report
+    if let Some(ReportGiven { path, .. }) =
+        report.filter(|it| !judged.open.is_empty() && judged.open == it.points)
         && let Evidence::SelfReported { blocking, report } = evidence::read_report(path)?
     {
         match blocking {

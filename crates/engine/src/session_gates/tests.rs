@@ -214,13 +214,21 @@ fn a_report_confirms_what_prose_leaves_open() {
         ]
     );
     let report = shop.root().join("../report.md");
+    let asked = ReportGiven { path: &report, points: &found.open };
     for (text, holds) in [("Blocking: 0\n", true), ("Blocking: 2\n", false)] {
         fs::write(&report, text).unwrap();
-        let found = judge_scope(&shop.project, &shop.subject, Some(&report)).unwrap();
+        let found = judge_scope(&shop.project, &shop.subject, Some(asked)).unwrap();
         assert_eq!(found.holds, holds, "{found:?}");
     }
     fs::write(&report, "all is well\n").unwrap();
-    assert!(judge_scope(&shop.project, &shop.subject, Some(&report)).is_err());
+    assert!(judge_scope(&shop.project, &shop.subject, Some(asked)).is_err());
+    // One that was asked about something else says nothing here.
+    fs::write(&report, "Blocking: 0\n").unwrap();
+    for points in [&found.open[..1], &[]] {
+        let other = ReportGiven { path: &report, points };
+        let found = judge_scope(&shop.project, &shop.subject, Some(other)).unwrap();
+        assert!(found.is_only_open(), "{found:?}");
+    }
     shop.subject.base = None;
     let found = judge_scope(&shop.project, &shop.subject, None).unwrap();
     assert_eq!(found.open, [UNTOLD]);

@@ -1,12 +1,12 @@
 //! Gates: looked at in their order on the tree as it is, once for each tree, and passed by a person.
 
-use super::{apart, give, is_here, keep_base, place_of, take_up_design};
+use super::{apart, give, is_here, keep_base, next::report_path, place_of, take_up_design};
 use crate::{
     contracts,
     error::{EngineError, Problem},
     given, pin,
     project::Project,
-    session_gates,
+    session_gates::{self, ReportGiven},
 };
 use std::{
     io,
@@ -22,7 +22,7 @@ use waypost_model::{
     machine::{Asked, Machine as _, Rejected},
     next::NextStep,
     session::{
-        Command, Hold, Look, RequestState, SubtaskState,
+        Command, Hold, Look, OpenGate, RequestState, SubtaskState,
         gate::{Gate, GateFinding, SubtaskSubject},
     },
 };
@@ -82,7 +82,7 @@ pub fn check(
     check_with(project, named, report.as_ref(), echo)
 }
 
-/// The same with a report that confirms what this gate leaves open, and no other.
+/// The same with a report that was asked for by this gate, and by no other.
 pub(super) fn check_confirmed(
     project: &mut Project,
     (id, gate): (&SubtaskId, Gate),
@@ -124,8 +124,7 @@ fn check_here(
     let mut gates = Vec::new();
     for gate in subject.state.due() {
         let now = at_work(project, Some(&subject.id))?;
-        let report = report.filter(|report| report.only.is_none_or(|only| only == *gate));
-        let look = look_of(project, &now, *gate, report)?;
+        let look = look_of(project, &now, *gate)?;
         // What is passed for this work is not asked again: a report may have confirmed it.
         let is_settled = *gate == Gate::Gate3 || *gate == Gate::Gate4;
         if is_settled && now.state.has_passed(*gate, &look.work) {
@@ -161,8 +160,39 @@ fn held_gate<'a>(request: &'a RequestState, id: &SubtaskId) -> Option<&'a Hold> 
 struct GivenReport {
     path: PathBuf,
     hash: String,
-    /// The gate that it is about; none: all that are looked at.
+    /// The gate that it is about; none: the one that has left something open.
     only: Option<Gate>,
+}
+
+impl GivenReport {
+    /// The points that it was asked about, where this gate has left some open for this work; none otherwise. A report that
+    /// was taken before is about other points, unless it is what stands where one about these belongs.
+    fn points(
+        &self,
+        project: &Project,
+        subject: &Subject,
+        (gate, work): (Gate, &str),
+    ) -> Result<Vec<String>, EngineError> {
+        let is_open = |it: &&OpenGate| it.gate == gate && it.work == work;
+        let open = subject.state.open.as_ref().filter(is_open);
+        let Some(open) = open.filter(|_| self.only.is_none_or(|only| only == gate)) else {
+            return Ok(Vec::new());
+        };
+        let subtasks = subject.request.tasks.values().flat_map(|task| task.subtasks.values());
+        let mut taken = subtasks.flat_map(|subtask| &subtask.reports);
+        if taken.any(|known| *known == self.hash) {
+            let named = report_path(project, &subject.request, (&subject.id, gate))?;
+            let real = |path: &Path| path.canonicalize().ok();
+            if named.and_then(|named| real(&named)).is_none_or(|it| Some(it) != real(&self.path)) {
+                let message = format!("{} was taken before, for other points", self.path.display());
+                return Err(Problem::new(Code::ReportTaken, message)
+                    .hint(format!("now a report has to say: {}", open.points.join("; ")))
+                    .next(NextStep::NextOfSession)
+                    .into());
+            }
+        }
+        Ok(open.points.clone())
+    }
 }
 
 impl GivenReport {
@@ -203,24 +233,42 @@ fn check_gate(
     (gate, look): (Gate, Look),
     (report, echo): (Option<&GivenReport>, &mut dyn io::Write),
 ) -> Result<CheckedGate, EngineError> {
-    if subject.state.looks.get(&gate) == Some(&look) {
+    let points = match report {
+        Some(report) => report.points(project, subject, (gate, &look.work))?,
+        None => Vec::new(),
+    };
+    let before = look.inputs.clone();
+    let look = match report.filter(|_| !points.is_empty()) {
+        Some(report) => with_report(look, &report.hash),
+        None => look,
+    };
+    let is_overridden = subject.state.is_overridden(gate, &look.work);
+    if subject.state.looks.get(&gate) == Some(&look) && !is_overridden {
         let holds = subject.state.has_passed(gate, &look.work);
         let faults = if holds { Vec::new() } else { unchanged(&subject.state) };
         return Ok(CheckedGate { gate, holds, faults, evidence: Vec::new(), is_repeated: true });
     }
     is_time(project, subject, gate, &look)?;
     keep_judged(project, subject, gate)?;
-    let finding = evaluate(project, (subject, gate), report, echo)?;
-    // What Waypost's own run of the tests showed was written into the result.
-    let look = match gate {
-        Gate::Gate2 => look_of(project, subject, gate, report)?,
-        _ => look,
+    let finding = match is_overridden {
+        true => passed_by_person(gate, &look),
+        false => {
+            let report = report.map(|it| ReportGiven { path: &it.path, points: &points });
+            evaluate(project, (subject, gate), report, echo)?
+        }
     };
-    if gate == Gate::Gate2 && finding.tree != look.tree {
+    let after = look_of(project, subject, gate)?;
+    let is_same = match gate {
+        // What Waypost's own run of the tests showed was written into the result.
+        Gate::Gate2 => after.work == look.work,
+        Gate::Gate1 | Gate::Gate3 | Gate::Gate4 => after.inputs == before,
+    };
+    if !is_same || finding.tree != after.tree {
         // The verdict is about files that are not there any more.
-        let message = format!("files have changed while the tests of {} ran", subject.id);
+        let message = format!("files have changed while {gate} of {} was looked at", subject.id);
         return Err(Rejected::rule(Code::FilesChanged, message).next(NextStep::CheckGates).into());
     }
+    let look = if gate == Gate::Gate2 { after } else { look };
     let base = match gate {
         Gate::Gate2 if finding.holds => next_base(project, subject)?,
         _ => None,
@@ -240,6 +288,25 @@ fn check_gate(
         return Ok(CheckedGate { gate, holds: false, faults, evidence, is_repeated: true });
     }
     Ok(CheckedGate { gate, holds, faults, evidence, is_repeated: false })
+}
+
+/// With a report the same work is looked at again.
+fn with_report(look: Look, report: &str) -> Look {
+    let inputs = hash::sha256_hex(format!("{} {report}", look.inputs).as_bytes());
+    Look { inputs, report: Some(report.to_owned()), ..look }
+}
+
+/// What a person has passed for this work is not looked at again.
+fn passed_by_person(gate: Gate, look: &Look) -> GateFinding {
+    GateFinding {
+        gate,
+        holds: true,
+        faults: Vec::new(),
+        open: Vec::new(),
+        evidence: vec!["a person has passed it for this work".to_owned()],
+        tree: look.tree.clone(),
+        leads_to: None,
+    }
 }
 
 /// What an agent wrote for this gate stays readable after it is written over: knowledge is learned from it.
@@ -300,12 +367,7 @@ fn how_tests_run(project: &Project) -> String {
 }
 
 /// What a gate is looked at: the tree, and the contracts that count for it.
-fn look_of(
-    project: &Project,
-    subject: &Subject,
-    gate: Gate,
-    report: Option<&GivenReport>,
-) -> Result<Look, EngineError> {
+fn look_of(project: &Project, subject: &Subject, gate: Gate) -> Result<Look, EngineError> {
     let tree = content(project.place())?;
     let named = tree.clone().unwrap_or_else(|| "no tree".to_owned());
     let of_task = place_of(&subject.request, Some(&subject.task), None);
@@ -321,7 +383,6 @@ fn look_of(
         hash::sha256_hex(parts.collect::<Vec<_>>().join(" ").as_bytes())
     };
     let work = join(&[&Some(named), &brief, &design, &tests]);
-    let report = report.map(|report| report.hash.clone());
     let (contract, more) = match gate {
         Gate::Gate1 => (tests, None),
         Gate::Gate2 => {
@@ -331,14 +392,14 @@ fn look_of(
         }
         Gate::Gate3 | Gate::Gate4 => (None, None),
     };
-    let inputs = join(&[&Some(work.clone()), &report, &more]);
-    Ok(Look { tree, work, inputs, contract })
+    let inputs = join(&[&Some(work.clone()), &None, &more]);
+    Ok(Look { tree, work, inputs, contract, report: None })
 }
 
 fn evaluate(
     project: &mut Project,
     (subject, gate): (&Subject, Gate),
-    report: Option<&GivenReport>,
+    report: Option<ReportGiven<'_>>,
     echo: &mut dyn io::Write,
 ) -> Result<GateFinding, EngineError> {
     let about = SubtaskSubject {
@@ -347,7 +408,6 @@ fn evaluate(
         subtask: subject.id.clone(),
         base: subject.state.base.clone(),
     };
-    let report = report.map(|report| report.path.as_path());
     match gate {
         Gate::Gate1 => session_gates::judge_test_contract(project, &about),
         Gate::Gate2 => session_gates::judge_tests(project, &about, echo),
@@ -356,8 +416,8 @@ fn evaluate(
     }
 }
 
-/// Whether the files of a task are those that its last subtask has passed GATE-2 with; a person may have passed that
-/// without a look. The project is open in the task's work tree.
+/// Whether the files of a task are those that its last subtask has passed GATE-2 with, by a person or by
+/// a look. The project is open in the task's work tree.
 pub(super) fn is_as_judged(
     project: &Project,
     request: &RequestState,
@@ -370,9 +430,10 @@ pub(super) fn is_as_judged(
     }
     let (request, task, id, state) = (request.clone(), task.clone(), id.clone(), state.clone());
     let subject = Subject { request, task, id, state };
-    let now = look_of(project, &subject, Gate::Gate2, None)?;
-    let judged = subject.state.looks.get(&Gate::Gate2);
-    Ok(judged.is_none_or(|judged| judged.work == now.work))
+    let now = look_of(project, &subject, Gate::Gate2)?;
+    let by_person = subject.state.overrides.get(&Gate::Gate2);
+    let judged = subject.state.looks.get(&Gate::Gate2).map(|judged| &judged.work);
+    Ok(by_person.or(judged).is_none_or(|work| *work == now.work))
 }
 
 /// The tree as it is, for the subtask that begins when this one is completed.
@@ -413,8 +474,14 @@ fn override_here(
 ) -> Result<(), EngineError> {
     let subject = at_work(project, named)?;
     let (subtask, reason) = (subject.id.clone(), reason.to_owned());
-    let command =
-        |base| Command::Override { subtask: subtask.clone(), gate, reason: reason.clone(), base };
+    let work = look_of(project, &subject, gate)?.work;
+    let command = |base| Command::Override {
+        subtask: subtask.clone(),
+        gate,
+        reason: reason.clone(),
+        work: Some(work.clone()),
+        base,
+    };
     // What is refused anyway asks for no PIN.
     let (actor, now) = (project.actor().clone(), project.clock().now());
     project.session()?.decide(&command(None), &Asked { by: &actor, now })?;

@@ -303,7 +303,7 @@ fn call(
 }
 
 /// Where a report on what a gate leaves open belongs: a report is about the work that was looked at, and about no other.
-fn report_path(
+pub(super) fn report_path(
     project: &Project,
     request: &RequestState,
     (id, gate): (&SubtaskId, Gate),

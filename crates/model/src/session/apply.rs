@@ -243,6 +243,9 @@ fn apply_to_gate(request: &mut RequestState, event: &Event, at: Time) {
     request.calls.clear();
     release(request, |hold| of_subtask(hold) || matches!(hold, Hold::Call { .. }));
     on_subtask(request, subtask, at, |it| it.open = None);
+    if let Event::GatePassed { look, .. } | Event::GateFailed { look, .. } = event {
+        on_subtask(request, subtask, at, |it| it.reports.extend(look.report.clone()));
+    }
     match event {
         Event::GatePassed { look, .. } => {
             let tries = request.subtask(subtask).and_then(|it| it.tries.gates.get(gate)).copied();
@@ -258,10 +261,13 @@ fn apply_to_gate(request: &mut RequestState, event: &Event, at: Time) {
                 pass(it, *gate);
             });
         }
-        Event::GateOverridden { reason, .. } => {
+        Event::GateOverridden { reason, work, .. } => {
             learn(request, format!("a person passed {gate} of {subtask}: {reason}"));
             on_subtask(request, subtask, at, |it| {
-                it.overridden.push(*gate);
+                match work {
+                    Some(work) => drop(it.overrides.insert(*gate, work.clone())),
+                    None => it.overridden.push(*gate),
+                }
                 pass(it, *gate);
             });
         }

@@ -10,6 +10,8 @@
 //! | GATE-2, the design is wrong | | design of the task, then test_first | a task goes back to its design twice |
 //! | GATE-2, the report is not as it has to be | | verification once more | twice in a row |
 //!
+//! A gate that a person passes is passed for the work as it is then, and for no other.
+//!
 //! A second look at the same files and contracts changes nothing. GATE-2 stands on GATE-3 and GATE-4 for
 //! the same work: where files have changed since, these are looked at again first.
 
@@ -42,7 +44,9 @@ impl Session {
         let request = self.find_request()?;
         let found = request.subtask(id).ok_or_else(|| unknown_subtask(request, id.as_str()))?;
         let gate = finding.gate;
-        if found.looks.get(&gate) == Some(look) {
+        let is_overridden = found.is_overridden(gate, &look.work);
+        let counts_again = is_overridden && !found.has_passed(gate, &look.work);
+        if found.looks.get(&gate) == Some(look) && !(finding.holds && counts_again) {
             return Ok(Decision::nothing());
         }
         let subtask = self.due_subtask(id, gate)?;
@@ -55,6 +59,8 @@ impl Session {
             return Err(Rejected::rule(Code::TaskDelayed, message).next(NextStep::CheckGates));
         }
         match finding.holds {
+            // A person has passed it for this work.
+            false if is_overridden => Ok(Decision::nothing()),
             // Nothing is wrong with it, and nothing is proven.
             false if finding.is_only_open() => {
                 let is_same = |it: &OpenGate| {
@@ -81,7 +87,7 @@ impl Session {
     pub(super) fn override_gate(
         &self,
         (id, gate): (&SubtaskId, Gate),
-        reason: &str,
+        (reason, work): (&str, Option<&String>),
         base: Option<&String>,
         asked: &Asked<'_>,
     ) -> Result<Decision<Event>, Rejected> {
@@ -98,6 +104,7 @@ impl Session {
             gate,
             by: asked.by.clone(),
             reason: reason.trim().to_owned(),
+            work: work.cloned(),
         };
         request.passed((id, subtask), (gate, overridden), None, base)
     }

@@ -53,8 +53,9 @@ impl Machine for Session {
             Command::Judge { subtask, finding, look, base } => {
                 self.judge((subtask, look), finding, base.as_ref(), asked)
             }
-            Command::Override { subtask, gate, reason, base } => {
-                self.override_gate((subtask, *gate), reason, base.as_ref(), asked)
+            Command::Override { subtask, gate, reason, work, base } => {
+                let passed = (reason.as_str(), work.as_ref());
+                self.override_gate((subtask, *gate), passed, base.as_ref(), asked)
             }
             Command::SetApart { target } => self.set_apart(target),
             Command::PlaceTask { task, base } => self.place_task(task, base),

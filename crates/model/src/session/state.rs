@@ -162,8 +162,11 @@ pub struct SubtaskState {
     pub base: Option<String>,
     /// What each gate was last looked at.
     pub looks: BTreeMap<Gate, Look>,
-    /// Gates that a person has passed.
+    /// Gates that a person has passed, by entries that do not say for which work.
     pub overridden: Vec<Gate>,
+    /// The work that a person has passed a gate for the last time.
+    #[serde(default)]
+    pub overrides: BTreeMap<Gate, String>,
     /// The work that was sent back by its tests: it does not pass anything before it has changed.
     pub sent_back: Option<String>,
     pub tries: SubtaskTries,
@@ -175,6 +178,9 @@ pub struct SubtaskState {
     pub open: Option<OpenGate>,
     /// How often there was such a thing.
     pub opened: u32,
+    /// The fingerprints of the reports that were taken.
+    #[serde(default)]
+    pub reports: Vec<String>,
 }
 
 /// How often something of a subtask was tried.
@@ -349,12 +355,14 @@ impl SubtaskState {
             base: None,
             looks: BTreeMap::new(),
             overridden: Vec::new(),
+            overrides: BTreeMap::new(),
             sent_back: None,
             tries: SubtaskTries::default(),
             not_before: None,
             faults: Vec::new(),
             open: None,
             opened: 0,
+            reports: Vec::new(),
         }
     }
 
@@ -372,7 +380,13 @@ impl SubtaskState {
     pub fn has_passed(&self, gate: Gate, work: &str) -> bool {
         let is_of = self.looks.get(&gate).is_some_and(|look| look.work == work);
         let is_passed = status_of(&self.gates, gate) == Some(GateStatus::Passed);
-        is_passed && (is_of || self.overridden.contains(&gate))
+        let by_person = self.overridden.contains(&gate) || self.is_overridden(gate, work);
+        is_passed && (is_of || by_person)
+    }
+
+    /// Whether a person has passed a gate for this work.
+    pub fn is_overridden(&self, gate: Gate, work: &str) -> bool {
+        self.overrides.get(&gate).is_some_and(|known| known == work)
     }
 }
 

@@ -52,11 +52,12 @@ pub enum Command {
         look: Look,
         base: Option<String>,
     },
-    /// By a person: a gate is passed without evidence.
+    /// By a person: a gate is passed without evidence, for this work.
     Override {
         subtask: SubtaskId,
         gate: Gate,
         reason: String,
+        work: Option<String>,
         base: Option<String>,
     },
     /// By Waypost: the tasks of the request are worked on in work trees, for this branch.
@@ -199,6 +200,9 @@ pub struct Look {
     /// The fingerprint of the contract that an agent has written for this phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<String>,
+    /// The fingerprint of the report that has confirmed what was left open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<String>,
 }
 
 /// A contract that something in progress cannot do without.
@@ -367,6 +371,9 @@ pub enum Event {
         gate: Gate,
         by: Actor,
         reason: String,
+        /// What it was passed for; none in entries of earlier versions: whatever there is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        work: Option<String>,
     },
     GateFailed {
         #[serde(rename = "id")]

@@ -239,7 +239,7 @@ fn how_tests_are_run_is_asked_for_where_nothing_says_it_and_spends_no_try() {
 }
 
 #[test]
-fn what_a_person_has_passed_is_not_asked_again() {
+fn what_a_person_has_passed_is_not_asked_again_for_the_same_work() {
     if no_person_is_here() {
         return;
     }
@@ -250,7 +250,6 @@ fn what_a_person_has_passed_is_not_asked_again() {
     let line = "session gate override T1-S1/GATE-3 --reason generated";
     let ran = project.at_keyboard(&format!("{BINARY} {line}"), &format!("{PIN}\n"));
     assert_eq!(ran.code, 0, "{ran}");
-    project.write("other.txt", "generated anew\n");
     let checked = check(&project);
     assert_eq!(
         (&checked["holds"], &checked["after"]),
@@ -258,11 +257,17 @@ fn what_a_person_has_passed_is_not_asked_again() {
         "{checked}"
     );
     assert_eq!(subtask(&project, "T1-S1")["gates"]["GATE-3"], "passed");
+    // What was passed is the file as the person knew it.
     write_result(&project, "T1-S1", "pass", None);
-    project.write("other.txt", "generated once more\n");
+    project.write("other.txt", "generated anew\n");
     let checked = check(&project);
-    assert_eq!(checked["after"], "complete", "{checked}");
-    assert!(events(&project, "gate_failed").is_empty());
+    assert_eq!(checked["after"], "implementation", "{checked}");
+    assert!(faults(&checked).contains("other.txt"), "{checked}");
+    project.write("other.txt", "generated\n");
+    let checked = check(&project);
+    assert_eq!(checked["after"], "verification", "{checked}");
+    assert_eq!(check(&project)["after"], "complete");
+    assert_eq!(events(&project, "gate_failed").len(), 1);
 }
 
 #[test]
@@ -414,4 +419,59 @@ fn with_prose(project: &Project) {
          - {entity: Web, path: src/t1_s1.sh}\n  - {entity: Store, path: src/cart.sh}\n",
     );
     put(project, "T1/design-contract.yaml", &strict);
+}
+
+#[test]
+fn a_report_confirms_the_gate_that_asked_for_it_and_no_other() {
+    let project = planned();
+    with_prose(&project);
+    project.must("session next");
+    write_tests(&project, "T1-S1");
+    project.must("session gate check");
+    implement(&project, "T1-S1", true);
+    let open = |gate: &str, line: &str| {
+        let ran = project.run(line);
+        assert!(ran.code == 3 && ran.stderr.contains("PROOF_MISSING"), "{ran}");
+        assert!(ran.stderr.contains(gate), "{gate}: {ran}");
+    };
+    let passed = |gate: &str| {
+        let all = events(&project, "gate_passed");
+        all.iter().filter(|it| it["body"]["gate"] == gate).count()
+    };
+    let report = file(&project, "reports/R1/scope.md");
+    project.write(&report, "# Scope\n\nThe login was left alone.\n\nBlocking: 0\n");
+    let line = format!("--json session gate check --report {report}");
+    // Nobody had asked for it yet.
+    open("GATE-3", &line);
+    assert_eq!(passed("GATE-3"), 0);
+    // It is about the scope, and says nothing about the design.
+    open("GATE-4", &line);
+    assert_eq!((passed("GATE-3"), passed("GATE-4")), (1, 0));
+    let ran = project.run(&line);
+    assert!(ran.code == 2 && ran.stderr.contains("REPORT_TAKEN"), "{ran}");
+    assert_eq!(passed("GATE-4"), 0);
+    let other = file(&project, "reports/R1/design.md");
+    project.write(&other, "# Design\n\nIt uses no store.\n\nBlocking: 0\n");
+    project.must(&format!("--json session gate check --report {other}"));
+    assert_eq!((passed("GATE-4"), phase(&project, "T1-S1")), (1, "verification".to_owned()));
+}
+
+#[test]
+fn a_gate_during_which_files_change_decides_nothing() {
+    let project = tested();
+    implement(&project, "T1-S1", true);
+    // Git is asked what has changed: by then something else has.
+    let late = project.path("src/late.sh");
+    let script = format!(
+        "case \"$*\" in *diff-index*) echo late >> {};; esac\nexec /usr/bin/git \"$@\"",
+        late.display()
+    );
+    project.program("git", &script);
+    let ran = project.run("--json session gate check");
+    assert!(ran.stderr.contains("FILES_CHANGED") && ran.stderr.contains("gate check"), "{ran}");
+    assert!(events(&project, "gate_failed").is_empty());
+    assert_eq!(events(&project, "gate_passed").len(), 1);
+    assert_eq!(phase(&project, "T1-S1"), "implementation");
+    project.program("git", "exec /usr/bin/git \"$@\"");
+    assert_eq!(check(&project)["after"], "verification");
 }

@@ -140,6 +140,15 @@ fn planned() -> Vec<PlannedSessionTask> {
     ]
 }
 
+/// The same plan; `more`: with a subtask more in T1.
+fn replanned(word: &str) -> Vec<PlannedSessionTask> {
+    let mut tasks = planned();
+    if word == "more" {
+        tasks[0].subtasks.push(("T1-S3".parse().unwrap(), "empty".into()));
+    }
+    tasks
+}
+
 /// `h`, `w` and `u` for each assumption that held, was wrong, or is not known.
 fn assumptions(letters: &str) -> Vec<Assumption> {
     let verdict = |letter| match letter {
@@ -157,7 +166,13 @@ fn assumptions(letters: &str) -> Vec<Assumption> {
 
 /// A look at this work, with more that was read.
 fn look(work: &str, more: &str) -> Look {
-    Look { tree: None, work: work.into(), inputs: format!("{work}{more}"), contract: None }
+    Look {
+        tree: None,
+        work: work.into(),
+        inputs: format!("{work}{more}"),
+        contract: None,
+        report: None,
+    }
 }
 
 fn finding(gate: Gate, word: &str) -> GateFinding {
@@ -203,7 +218,7 @@ fn parse(line: &str) -> (Actor, Command) {
         "plan" => Command::Plan {
             draft: Box::new(PlanDraft {
                 contract: word(1).into(),
-                tasks: planned(),
+                tasks: replanned(word(3)),
                 assumptions: assumptions(word(2)),
                 briefs: Vec::new(),
             }),
@@ -221,6 +236,7 @@ fn parse(line: &str) -> (Actor, Command) {
             subtask: word(1).parse().unwrap(),
             gate: gate(2),
             reason: word(3).into(),
+            work: words.get(4).map(|work| (*work).to_owned()),
             base,
         },
         "apart" => Command::SetApart { target: word(1).into() },

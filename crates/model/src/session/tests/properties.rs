@@ -21,8 +21,8 @@ fn lines() -> impl Strategy<Value = String> {
         .prop_map(|(id, gate, word, work)| format!("judge {id} {gate} {word} w{work} r"));
     let design = (prop::sample::select(vec!["T1", "T2"]), 0..4_u32)
         .prop_map(|(task, number)| format!("design {task} d{number}"));
-    let overridden = (subtask.clone(), 1..5_u32)
-        .prop_map(|(id, gate)| format!("person: override {id} {gate} why"));
+    let overridden = (subtask.clone(), 1..5_u32, 0..6_u32)
+        .prop_map(|(id, gate, work)| format!("person: override {id} {gate} why w{work}"));
     let retry =
         (subtask, 1..5_u32).prop_map(|(id, gate)| format!("person: retry gate/{id}/GATE-{gate}"));
     let other = prop::sample::select(vec![

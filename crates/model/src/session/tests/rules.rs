@@ -159,6 +159,26 @@ fn a_person_passes_a_gate_with_a_reason_and_an_agent_does_not() {
 }
 
 #[test]
+fn what_a_person_passes_stands_for_the_work_that_it_was_passed_for() {
+    let mut walk = Walk::of(IMPLEMENTATION);
+    walk.all("person: override T1-S1 3 why w; judge T1-S1 4 ok w");
+    assert_eq!(walk.subtask("T1-S1").phase, SubtaskPhase::Verification);
+    // Other files: what a person has seen is not what there is.
+    assert_eq!(refused(&walk, "judge T1-S1 2 ok x r"), Code::FilesChanged);
+    walk.all("judge T1-S1 3 bad x; judge T1-S1 3 ok y; judge T1-S1 4 ok y");
+    assert_eq!(walk.subtask("T1-S1").phase, SubtaskPhase::Verification);
+    // The tests send it back, and it is made as it was again: that is passed still.
+    walk.all("judge T1-S1 2 implementation_error y r; judge T1-S1 3 bad w m");
+    let subtask = walk.subtask("T1-S1");
+    assert_eq!(
+        (subtask.phase, subtask.tries.gates.is_empty()),
+        (SubtaskPhase::Implementation, true)
+    );
+    walk.all("judge T1-S1 3 ok w; judge T1-S1 4 ok w n; judge T1-S1 2 ok w s");
+    assert_eq!(walk.subtask("T1-S1").status, Status::Completed);
+}
+
+#[test]
 fn a_contract_that_is_gone_brings_its_subtask_one_phase_back() {
     let mut walk = Walk::of(IMPLEMENTATION);
     walk.give("resume T1-S1").unwrap();

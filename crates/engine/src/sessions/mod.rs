@@ -246,7 +246,7 @@ fn look<D: Document>(
 }
 
 /// The contracts that something in progress cannot do without and that are not there.
-fn missing(project: &mut Project) -> Result<Vec<MissingContract>, EngineError> {
+pub(crate) fn missing(project: &mut Project) -> Result<Vec<MissingContract>, EngineError> {
     let Some(request) = project.session()?.request().cloned() else { return Ok(Vec::new()) };
     if request.phase != GlobalPhase::TaskLoop {
         return Ok(Vec::new());

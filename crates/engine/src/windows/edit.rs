@@ -197,7 +197,11 @@ fn translate<W: MachineWindow>(
     edited: &W::Document,
 ) -> Result<Translation<W>, EngineError> {
     let Some(loaded) = project.machine::<W::Machine>(stream)? else { return Ok(Ok(Vec::new())) };
-    Ok(W::translate(&loaded.state, base, edited))
+    let mut translated = W::translate(&loaded.state, base, edited);
+    if let Ok(commands) = &mut translated {
+        W::find_out(project, commands)?;
+    }
+    Ok(translated)
 }
 
 /// Commands on their way to the machine that the window shows.

@@ -5,7 +5,7 @@
 //! because it was looked at.
 
 use super::window::{MachineWindow, Translation};
-use crate::{error::EngineError, ledger::session_stream, project::Project};
+use crate::{error::EngineError, ledger::session_stream, project::Project, sessions};
 use std::path::{Path, PathBuf};
 use waypost_model::{
     document::session::{SessionFile, SessionState},
@@ -81,6 +81,10 @@ impl MachineWindow for SessionWindow {
         translate_session(base, edited)
     }
 
+    fn find_out(project: &mut Project, commands: &mut [Command]) -> Result<(), EngineError> {
+        find_missing(project, commands)
+    }
+
     fn describe(command: &Command) -> String {
         describe(command)
     }
@@ -130,6 +134,10 @@ impl MachineWindow for SessionStateWindow {
         translate_state(base, edited)
     }
 
+    fn find_out(project: &mut Project, commands: &mut [Command]) -> Result<(), EngineError> {
+        find_missing(project, commands)
+    }
+
     fn describe(command: &Command) -> String {
         describe(command)
     }
@@ -137,6 +145,16 @@ impl MachineWindow for SessionStateWindow {
     fn backup(path: &Path) -> Option<PathBuf> {
         Some(backup_of(path))
     }
+}
+
+/// What goes on by an edit lacks the same contracts as what goes on by a command.
+fn find_missing(project: &mut Project, commands: &mut [Command]) -> Result<(), EngineError> {
+    for command in commands {
+        if let Command::Resume { missing } = command {
+            *missing = sessions::missing(project)?;
+        }
+    }
+    Ok(())
 }
 
 /// Where the rendering before the present one is kept.

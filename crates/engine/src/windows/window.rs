@@ -74,6 +74,14 @@ pub(crate) trait MachineWindow: 'static {
         edited: &Self::Document,
     ) -> Translation<Self>;
 
+    /// Gives these commands what no document says.
+    fn find_out(
+        _project: &mut Project,
+        _commands: &mut [CommandOf<Self>],
+    ) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     /// One of these commands in a few words.
     fn describe(command: &CommandOf<Self>) -> String;
 

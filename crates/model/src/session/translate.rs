@@ -4,7 +4,7 @@
 //! not: what opens them is evidence. Ids, orders, times of beginning and what was requested are
 //! history. `updated_at` is Waypost's: what a file says of it is passed over.
 
-use super::words::{Command, MissingContract, Named};
+use super::words::{Command, Named};
 use crate::{
     code::Code,
     document::{
@@ -103,8 +103,8 @@ impl SessionEdits {
             (Active, Stopped) => self.commands.push(Command::Stop),
             (Active, Completed) => self.commands.push(Command::Complete),
             (Stopped, Active) => {
-                let missing: Vec<MissingContract> = Vec::new();
-                self.commands.push(Command::Resume { missing });
+                // Which contracts are there is found out by who gives the command.
+                self.commands.push(Command::Resume { missing: Vec::new() });
             }
             _ => self.refuse("what is over stays over", NextStep::StartSession),
         }

@@ -68,6 +68,20 @@ fn statuses_are_taken_up_where_a_command_does_the_same() {
 }
 
 #[test]
+fn what_lacks_a_contract_goes_back_by_an_edit_as_by_a_command() {
+    let project = designed();
+    project.must("session stop");
+    std::fs::remove_file(project.path(&file(&project, "contracts/R1/T1/design-contract.yaml")))
+        .unwrap();
+    taken_up(&project, SESSION, |it| {
+        it["status"] = "active".into();
+        it["project"]["name"] = "basket".into();
+    });
+    assert_eq!(state(&project)["tasks"]["T1"]["current_subtask"], Value::Null);
+    assert_eq!(project.json("session next")["calls"][0]["call"], "design/T1");
+}
+
+#[test]
 fn a_session_that_was_stopped_goes_on_by_an_edit_that_no_rendering_said_before() {
     let project = designed();
     project.must("session stop");

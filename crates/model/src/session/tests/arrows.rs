@@ -14,7 +14,8 @@ fn every_line() -> Vec<String> {
             .map(str::to_owned)
             .into();
     lines.extend(
-        ["plan q h", "plan q w", "plan p h", "design T1 z", "design T2 z"].map(str::to_owned),
+        ["plan q h", "plan q w", "plan q h more", "plan p h", "design T1 z", "design T2 z"]
+            .map(str::to_owned),
     );
     lines.extend(["resume", "resume plan", "resume T1", "resume T1-S1"].map(str::to_owned));
     for subtask in ["T1-S1", "T1-S2", "T2-S1"] {
@@ -55,9 +56,15 @@ fn every_move() -> Vec<(Walk, Walk)> {
         format!("{IMPLEMENTATION}; judge T1-S1 4 bad a"),
         format!("{VERIFICATION}; judge T1-S1 2 ok w r"),
         format!("{VERIFICATION}; stop"),
+        one_task_done(),
         whole(),
     ];
     moves_of(&states, &every_line())
+}
+
+/// T1 is completed, T2 in design.
+fn one_task_done() -> String {
+    format!("{TEST_FIRST}; {}; {}", subtask_done("T1-S1"), subtask_done("T1-S2"))
 }
 
 /// Each of these lines in each of these states.
@@ -148,7 +155,20 @@ fn a_task_is_pending_then_in_progress_then_completed_and_nothing_else() {
             }
         }
     }
-    assert_eq!(found, words(&["Pending InProgress", "InProgress Completed"]));
+    assert_eq!(found, words(&["Pending InProgress", "InProgress Completed", "Completed Pending"]));
+}
+
+#[test]
+fn a_completed_task_is_pending_again_by_a_plan_with_a_subtask_more_and_by_nothing_else() {
+    let status = |walk: &Walk| walk.request().tasks.get(&"T1".parse::<SessionTaskId>().unwrap()).map(|it| it.status);
+    let mut times = 0;
+    for (before, after) in moves_of(&[one_task_done()], &every_line()) {
+        assert_eq!(status(&before), Some(Status::Completed));
+        let has_more = after.request().subtask(&"T1-S3".parse().unwrap()).is_some();
+        assert_eq!(status(&after) == Some(Status::Pending), has_more);
+        times += usize::from(has_more);
+    }
+    assert_eq!(times, 1);
 }
 
 fn words(all: &[&str]) -> BTreeSet<String> {

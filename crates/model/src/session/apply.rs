@@ -5,7 +5,7 @@ use super::{
     gate::{FailureKind, Gate},
     state::{
         HeldUp, OpenGate, RequestState, Session, SessionFacts, SessionTaskState, SubtaskState,
-        all_pending, set_status,
+        all_pending, set_status, status_of,
     },
     topic::Hold,
     words::{Event, Named, PlannedSessionTask, ProjectFacts},
@@ -326,6 +326,10 @@ fn move_to(subtask: &mut SubtaskState, to: SubtaskPhase) {
     subtask.phase = to;
     subtask.open = None;
     for gate in later {
+        // A look that passed it led to where this leads back from; the same work is looked at again.
+        if status_of(&subtask.gates, *gate) == Some(GateStatus::Passed) {
+            subtask.looks.remove(gate);
+        }
         set_status(&mut subtask.gates, *gate, GateStatus::Pending);
         subtask.overridden.retain(|known| known != gate);
     }

@@ -160,7 +160,9 @@ fn a_task_is_pending_then_in_progress_then_completed_and_nothing_else() {
 
 #[test]
 fn a_completed_task_is_pending_again_by_a_plan_with_a_subtask_more_and_by_nothing_else() {
-    let status = |walk: &Walk| walk.request().tasks.get(&"T1".parse::<SessionTaskId>().unwrap()).map(|it| it.status);
+    let status = |walk: &Walk| {
+        walk.request().tasks.get(&"T1".parse::<SessionTaskId>().unwrap()).map(|it| it.status)
+    };
     let mut times = 0;
     for (before, after) in moves_of(&[one_task_done()], &every_line()) {
         assert_eq!(status(&before), Some(Status::Completed));

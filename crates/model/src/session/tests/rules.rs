@@ -174,7 +174,7 @@ fn what_a_person_passes_stands_for_the_work_that_it_was_passed_for() {
         (subtask.phase, subtask.tries.gates.is_empty()),
         (SubtaskPhase::Implementation, true)
     );
-    walk.all("judge T1-S1 3 ok w; judge T1-S1 4 ok w n; judge T1-S1 2 ok w s");
+    walk.all("judge T1-S1 3 ok w; judge T1-S1 4 ok w; judge T1-S1 2 ok w s");
     assert_eq!(walk.subtask("T1-S1").status, Status::Completed);
 }
 

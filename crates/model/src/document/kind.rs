@@ -119,6 +119,8 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema {
 /// that is no kind of its own, which no path tells and no schema is printed of.
 pub trait Form: Serialize + DeserializeOwned + JsonSchema {
     const SYNTAX: Syntax;
+    /// The kind of a document.
+    const DOCUMENT: Option<Kind> = None;
 
     /// As `Document::check`.
     fn check(&self) -> Vec<Diagnostic>;
@@ -131,6 +133,7 @@ pub trait Form: Serialize + DeserializeOwned + JsonSchema {
 
 impl<D: Document> Form for D {
     const SYNTAX: Syntax = D::KIND.syntax();
+    const DOCUMENT: Option<Kind> = Some(D::KIND);
 
     fn check(&self) -> Vec<Diagnostic> {
         Document::check(self)

@@ -176,6 +176,11 @@ impl<'t> Sink<'t> {
         Self { text, found: RefCell::new(Vec::new()) }
     }
 
+    /// One that goes on from what was found before.
+    pub(super) fn resumed(text: &'t str, found: Vec<Found>) -> Self {
+        Self { text, found: RefCell::new(found) }
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.found.borrow().len() >= FINDINGS_MAX
     }

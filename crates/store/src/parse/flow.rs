@@ -1,12 +1,13 @@
 //! From bytes to a document: decode, read, check, and show in the text what was found.
 
 use super::failure::{Found, Sink};
+use super::registry::schema_of;
 use super::text::{decode, place};
-use super::tree::{FINDINGS_MAX, Node, Path};
-use super::{json, reader, template, toml, yaml};
+use super::tree::{FINDINGS_MAX, Node, Path, Value};
+use super::{form, json, reader, template, toml, yaml};
 use waypost_model::diagnostic::{Diagnostic, Place, Severity};
-use waypost_model::document::contract::ContractPlace;
-use waypost_model::document::{Form, Syntax, code};
+use waypost_model::document::contract::{ContractIds, ContractLevel, ContractPlace};
+use waypost_model::document::{Form, Kind, Syntax, code};
 
 /// A document and what should be corrected in its file.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +47,11 @@ pub(super) fn read<D: Form>(
 ) -> Result<Parsed<D>, Vec<Diagnostic>> {
     let (text, mut root) = tree::<D>(bytes)?;
     drop_duplicates(&mut root, text)?;
-    let (value, warnings): (D, _) = read_tree(&mut root, text, templates)?;
+    let (value, warnings): (D, _) =
+        read_tree(&mut root, text, templates).map_err(|findings| match place {
+            Some(place) => beside(findings, (text, &root), misplaced::<D>(&root, place)),
+            None => findings,
+        })?;
     let mut found = value.check();
     found.extend(place.into_iter().flat_map(|place| value.check_place(place)));
     finish(value, found, (text, &root), warnings)
@@ -95,10 +100,57 @@ fn read_tree<D: Form>(
             templates == Templates::Filled && warnings.len() < template::PLACEHOLDERS_MAX;
         let filled = if may_fill { template::fill(root, text, &found) } else { Vec::new() };
         if filled.is_empty() {
+            let found = whole::<D>(root, text, found);
             return Err(in_order(errors(found).chain(warnings).collect()));
         }
         warnings.extend(filled);
     }
+}
+
+/// With all else that is wrong with the form. Of other documents than those of sessions some names and words are
+/// read that their schemas do not have, so that these cannot tell what is unknown.
+fn whole<D: Form>(root: &Node<'_>, text: &str, found: Vec<Found>) -> Vec<Found> {
+    let is_whole = |kind| ContractLevel::of(kind).is_some() || kind == Kind::Knowledge;
+    if !D::DOCUMENT.is_some_and(is_whole) {
+        return found;
+    }
+    let sink = Sink::resumed(text, found);
+    form::complete(root, &schema_of::<D>(), &sink);
+    sink.into_found()
+}
+
+/// What does not fit the place of a contract whose form is wrong, by the ids that can be read.
+fn misplaced<D: Form>(root: &Node<'_>, place: &ContractPlace) -> Vec<Diagnostic> {
+    let text_of = |name: &str| match &root.value {
+        Value::Map(entries) => entries.iter().find_map(|entry| match &entry.node.value {
+            Value::Text(text) if entry.key == name => Some(text.to_string()),
+            _ => None,
+        }),
+        _ => None,
+    };
+    let request = text_of("request_id").and_then(|it| it.parse().ok());
+    let task = text_of("task_id").and_then(|it| it.parse().ok());
+    let subtask = text_of("subtask_id").and_then(|it| it.parse().ok());
+    let ids =
+        ContractIds { request: request.as_ref(), task: task.as_ref(), subtask: subtask.as_ref() };
+    D::DOCUMENT.map(|kind| place.check(kind, ids)).unwrap_or_default()
+}
+
+/// More findings beside those of the form; none beside a wrong version.
+fn beside(
+    mut findings: Vec<Diagnostic>,
+    (text, root): (&str, &Node<'_>),
+    more: Vec<Diagnostic>,
+) -> Vec<Diagnostic> {
+    if findings.iter().any(|it| it.code == code::WRONG_VERSION) {
+        return findings;
+    }
+    let room = FINDINGS_MAX.saturating_sub(findings.len());
+    findings.extend(more.into_iter().take(room).map(|mut finding| {
+        finding.place = Some(place(text, root.locate(&finding.path)));
+        finding
+    }));
+    in_order(findings)
 }
 
 /// The findings to report: a wrong version alone, since nothing else can be expected to fit then.

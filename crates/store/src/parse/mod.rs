@@ -6,6 +6,7 @@
 mod blocks;
 mod failure;
 mod flow;
+mod form;
 mod json;
 mod nearest;
 mod reader;

@@ -1,8 +1,8 @@
 //! Reads a tree into a type and collects everything that does not fit.
 //!
 //! Where a value has the wrong type its fault is recorded and a stand-in is given to the type, so
-//! that reading goes on; the type that comes out is thrown away then. A field that is missing
-//! ends the object in which it is missing, because there is no stand-in for it.
+//! that reading goes on; the type that comes out is thrown away then. A field that is missing or malformed
+//! ends the object in which it is, because there is no stand-in for it: what else is wrong there says `form`.
 
 use super::failure::{BOOL, Failure, Fault, Sink, TEXT};
 use super::text::Span;

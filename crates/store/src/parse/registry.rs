@@ -96,6 +96,7 @@ fn value_as<D: Document>(bytes: &[u8]) -> Result<Value, Vec<Diagnostic>> {
     Ok(serde_json::to_value(&parsed.value).expect("documents are plain data"))
 }
 
-fn schema_of<D: Document>() -> Value {
+/// The JSON Schema of a type.
+pub(super) fn schema_of<D: JsonSchema>() -> Value {
     SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<D>().to_value()
 }

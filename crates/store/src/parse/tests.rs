@@ -2,11 +2,13 @@
 
 use super::flow::{Templates, read};
 use super::tree::FINDINGS_MAX;
-use super::{Parsed, SIZE_MAX, parse, render, validate};
+use super::{Parsed, SIZE_MAX, parse, parse_at, render, validate};
 use insta::assert_snapshot;
 use std::fmt::Write as _;
 use waypost_model::diagnostic::{Diagnostic, Severity};
-use waypost_model::document::contract::{DesignBrief, DesignContract, Explored, TestResult};
+use waypost_model::document::contract::{
+    ContractPlace, DesignBrief, DesignContract, Explored, TestResult,
+};
 use waypost_model::document::knowledge::Knowledge;
 use waypost_model::document::memory::{AgentMemory, SharedContext, TaskHistory, TaskState};
 use waypost_model::document::server::{ServerTask, Transition};
@@ -95,10 +97,13 @@ fn several_faults_are_reported_at_once() {
 #[test]
 fn wrong_types_say_what_was_found_and_expected() {
     let gate = "version: 1\ncreated_at: 2024-01-15\ncreated_by: 5\n";
-    assert_snapshot!(faults::<Explored>(gate), @"
+    assert_snapshot!(faults::<Explored>(gate), @r#"
     2:13+10 bad_value created_at: `2024-01-15` is not a time
         expected: RFC 3339, as in 2026-02-16T10:00:00+09:00
-    ");
+    3:13+1 wrong_type created_by: found the number 5
+        expected: a string
+        hint: write it in quotes: "5"
+    "#);
     let contract = "version: 1\ncreated_at: 2024-01-15T10:00:00Z\ncreated_by: a\n\
                     invariants: {}\ninterfaces: []\nboundaries:\n  - from: A\n    to: B\n    \
                     allowed: \"false\"\nfile_refs:\n";
@@ -148,8 +153,38 @@ fn a_missing_field_is_named() {
     let nameless = session_with("\"name\": \"프로젝트\", ", "");
     assert_snapshot!(faults::<SessionFile>(&nameless), @"3:3+9 missing_field project.name: the field `name` is missing");
     let undecided = "decisions:\n  - id: D1\n    topic: x\n";
-    assert_snapshot!(faults::<Knowledge>(undecided), @"2:5+1 missing_field decisions[0].decision: the field `decision` is missing");
+    assert_snapshot!(faults::<Knowledge>(undecided), @"
+    1:1+1 missing_field version: the field `version` is missing
+    2:5+1 missing_field decisions[0].decision: the field `decision` is missing
+    ");
     assert_snapshot!(faults::<SessionState>("{}"), @"1:1+1 missing_field version: the field `version` is missing");
+}
+
+#[test]
+fn every_fault_of_a_contract_is_told_at_once() {
+    let text = "version: 1\nrequest_id: R2\ntask_id: one\ncreated_at: now\ninvariants:\n  - id: INV-1\n    \
+                rul: x\n  - {}\ninterfaces: none\nboundaries:\n  - from: A\n    allowed: \"no\"\nfile_refs:\n  \
+                - path: a.rs\n    status: to_creat\nlayers: []\n";
+    let place = ContractPlace::of_task("R1".parse().unwrap(), "T1".parse().unwrap());
+    let found = parse_at::<DesignContract>(text.as_bytes(), &place).unwrap_err();
+    let told: Vec<(&str, &str)> = found.iter().map(|it| (it.code, it.path.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            ("missing_field", "created_by"),
+            ("wrong_place", "request_id"),
+            ("bad_value", "task_id"),
+            ("bad_value", "created_at"),
+            ("unknown_field", "invariants[0].rul"),
+            ("missing_field", "invariants[1].id"),
+            ("missing_field", "invariants[1].rule"),
+            ("wrong_type", "interfaces"),
+            ("missing_field", "boundaries[0].to"),
+            ("wrong_type", "boundaries[0].allowed"),
+            ("unknown_value", "file_refs[0].status"),
+            ("unknown_field", "layers"),
+        ]
+    );
 }
 
 #[test]

@@ -10,7 +10,11 @@ use crate::{
     session_gates::roots,
     sessions::{self, OvercomeFault},
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Component, Path},
+};
 use waypost_model::{
     document::{
         Kind, RequestId, SubtaskId,
@@ -21,7 +25,11 @@ use waypost_model::{
         session::Status,
     },
     json::{Json, JsonPath},
-    session::gates::normal_path,
+    layout,
+    session::gates::{
+        normal_path,
+        test_command::{self, KnownTests},
+    },
     text::one_line,
 };
 use waypost_store::parse;
@@ -128,8 +136,9 @@ fn is_finished(
     let breakdown = contracts::read::<TaskBreakdown>(project, &whole).ok().flatten();
     let tasks = breakdown.into_iter().flat_map(|it| it.tasks);
     let own = tasks.filter(|it| Some(&it.id) == task.task.as_ref()).flat_map(|it| it.subtasks);
-    let mut planned = of_brief.chain(own.map(|it| it.id));
-    Ok(!passed.is_empty() && planned.all(|id| passed.contains(&id)))
+    let planned: Vec<SubtaskId> = of_brief.chain(own.map(|it| it.id)).collect();
+    // Where nothing says which subtasks there are, nothing says that these are all.
+    Ok(!planned.is_empty() && planned.iter().all(|id| passed.contains(id)))
 }
 
 /// What a design held to is a decision about its files.
@@ -213,12 +222,55 @@ fn from_faults(project: &mut Project) -> Result<Vec<Learned>, EngineError> {
             description: description.clone(),
             reason: Some("it did not hold at first".to_owned()),
             learned_from: Some(from.clone()),
-            files: Vec::new(),
+            files: files_of(project, (&request, subtask.as_ref()), &faults),
         };
         let noted = warn(project, &new)?;
         learned.push(Learned { noted, from, text: description });
     }
     Ok(learned)
+}
+
+/// The files that a fault is about: those that it names, and those that its subtask is about.
+fn files_of(
+    project: &Project,
+    (request, subtask): (&RequestId, Option<&SubtaskId>),
+    faults: &[String],
+) -> Vec<String> {
+    let roots = roots(project);
+    let words = faults.iter().flat_map(|fault| fault.split_whitespace());
+    let words = words.map(|word| word.trim_matches(|c: char| "`«»\"',;()".contains(c)));
+    // A place is a path with a line behind it.
+    let named = words.map(|word| word.split(':').next().unwrap_or(word).to_owned());
+    let mut found: BTreeSet<String> = named.collect();
+    if let Some((subtask, task)) = subtask.and_then(|id| Some((id, id.task()?))) {
+        let of_task = ContractPlace::of_task(request.clone(), task.clone());
+        let design = contracts::read::<DesignContract>(project, &of_task).ok().flatten();
+        found.extend(design.into_iter().flat_map(|it| it.file_refs).map(|it| it.path));
+        let place = ContractPlace::of_subtask(request.clone(), task, subtask.clone());
+        let tests = contracts::read::<TestContract>(project, &place).ok().flatten();
+        found.extend(tests.map(|it| it.test_file_path));
+    }
+    let found: BTreeSet<String> = found.iter().map(|path| normal_path(path, &roots)).collect();
+    let is_plain = |it: Component<'_>| matches!(it, Component::Normal(_));
+    let is_file = |path: &String| {
+        Path::new(path).components().all(is_plain) && project.root().join(path).is_file()
+    };
+    found.into_iter().filter(|path| !path.is_empty()).filter(is_file).collect()
+}
+
+/// The file that says how tests are run, if one does.
+fn file_of_command(project: &Project) -> Vec<String> {
+    let root = project.root();
+    let read = |name: &str| fs::read_to_string(root.join(name)).ok();
+    let own = read(layout::CONFIGURATION).is_some_and(|text| text.contains("test_command"));
+    let from = match own {
+        true => Some(layout::CONFIGURATION),
+        false => match test_command::find(&read, &|_, _| None) {
+            KnownTests::Command { from, .. } => Some(from),
+            KnownTests::Several(_) | KnownTests::Unknown => None,
+        },
+    };
+    from.map(str::to_owned).into_iter().collect()
 }
 
 /// How tests are run, where all agree.
@@ -238,7 +290,8 @@ fn from_commands(
     if testing.find(&patterns).is_some_and(|it| it.as_object().is_none()) {
         return Ok(None);
     }
-    let noted = set_pattern(project, &path, &Json::from(command.as_str()), &[])?;
+    let files = file_of_command(project);
+    let noted = set_pattern(project, &path, &Json::from(command.as_str()), &files)?;
     let text = format!("tests are run by `{command}`");
     Ok(Some(Learned { noted, from: "test results".to_owned(), text }))
 }

@@ -350,12 +350,12 @@ fn rewrite(
         let before = old.map(|bytes| parsed(&path, bytes)).transpose()?;
         let mut after = before.clone().unwrap_or_else(blank);
         change(&mut after, &log, now)?;
-        match (old, before) {
-            (Some(old), Some(before)) if before == after => Ok(old.to_vec()),
+        match (old, &before) {
+            (Some(old), Some(before)) if *before == after => Ok(old.to_vec()),
             _ => {
                 after.project = Some(about.clone());
                 after.updated_at = Some(now.into());
-                Ok(parse::render(&after).into_bytes())
+                Ok(rendered(old, before.as_ref(), &after).into_bytes())
             }
         }
     })?;
@@ -363,6 +363,23 @@ fn rewrite(
         init::hide_windows(project);
     }
     Ok(saved.is_some())
+}
+
+/// What has changed, in the text as it was written: comments elsewhere stay.
+fn rendered(old: Option<&[u8]>, before: Option<&Knowledge>, after: &Knowledge) -> String {
+    let (Some(text), Some(before)) = (old.and_then(|it| std::str::from_utf8(it).ok()), before)
+    else {
+        return parse::render(after);
+    };
+    let changes = [
+        ("project", before.project != after.project),
+        ("updated_at", before.updated_at != after.updated_at),
+        ("patterns", before.patterns != after.patterns),
+        ("decisions", before.decisions != after.decisions),
+        ("pitfalls", before.pitfalls != after.pitfalls),
+    ];
+    let changed = changes.into_iter().filter(|(_, is_other)| *is_other).map(|(field, _)| field);
+    parse::with_fields(text, after, &changed.collect::<Vec<_>>())
 }
 
 fn note(project: &mut Project, command: Command) -> Result<(), EngineError> {

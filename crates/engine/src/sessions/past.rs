@@ -52,6 +52,11 @@ pub(crate) fn overcome(project: &mut Project) -> Result<Vec<OvercomeFault>, Engi
                 let (subtask, what) = (Some(subtask), gate.to_string());
                 open.push(OvercomeFault { request, subtask, what, faults });
             }
+            // It was let be, and not put right.
+            Event::GateOverridden { subtask, gate, .. } => {
+                let what = gate.to_string();
+                open.retain(|it| it.subtask.as_ref() != Some(&subtask) || it.what != what);
+            }
             Event::PlanSentBack { assumptions, faults, .. } => {
                 let wrong = assumptions.iter().filter(|it| it.verdict == AssumptionFate::Wrong);
                 let wrong = wrong.map(|it| format!("`{}` is wrong: {}", it.text, it.how));

@@ -5,15 +5,20 @@ use std::ops::Range;
 use waypost_model::document::Form;
 
 /// The text of a document with these fields of its outermost mapping as `value` has them, and all else as it was
-/// written. A text that has no such lines (one in a single pair of braces, say) is written again as a whole.
+/// written. A field that it has not stands at its end; a text in which that is none of its fields (one in a single pair of braces, say)
+/// is written again as a whole.
 pub fn with_fields<D: Form + PartialEq>(text: &str, value: &D, fields: &[&str]) -> String {
     let whole = render(value);
     let mut changed = text.to_owned();
     for field in fields {
-        let (Some(at), Some(from)) = (block(&changed, field), block(&whole, field)) else {
-            return whole;
-        };
-        changed.replace_range(at, &whole[from]);
+        let new = block(&whole, field).map(|from| &whole[from]).unwrap_or_default();
+        let at = block(&changed, field).unwrap_or_else(|| {
+            if !changed.ends_with('\n') {
+                changed.push('\n');
+            }
+            changed.len()..changed.len()
+        });
+        changed.replace_range(at, new);
     }
     match parse::<D>(changed.as_bytes()) {
         Ok(read) if read.value == *value => changed,

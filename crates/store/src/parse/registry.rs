@@ -1,6 +1,7 @@
 //! The type of each kind of document, for callers that know the kind only when the program runs.
 
 use super::flow::{Templates, read};
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use waypost_model::config::Config;

@@ -28,6 +28,21 @@ fn known(project: &Project) -> String {
 }
 
 #[test]
+fn what_a_person_has_written_beside_the_knowledge_stays() {
+    let project = requested();
+    project.must("knowledge add decision Store SQLite");
+    let folder = project.path(".claude/orchestrator/knowledge");
+    let folder = fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let path = folder.join("knowledge.yaml");
+    let text = format!("# ours\n{}# the end\n", fs::read_to_string(&path).unwrap());
+    fs::write(&path, text).unwrap();
+    project.must("knowledge add pitfall 'the cart counts from one'");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with("# ours\n") && text.contains("# the end\n"), "{text}");
+    assert!(text.contains("SQLite") && text.contains("counts from one"), "{text}");
+}
+
+#[test]
 fn a_result_that_no_gate_has_judged_teaches_nothing() {
     let project = designed();
     write_result(&project, "T1-S1", "pass", None);
@@ -46,6 +61,11 @@ fn the_end_of_a_request_teaches_what_held_and_what_did_not_at_first() {
     let known = project.json("knowledge show").to_string();
     assert!(known.contains("GATE-3") && known.contains("other/a.txt"), "{known}");
     assert!(known.contains("R1:T1-S1") && known.contains("it counts"), "{known}");
+    // It stands on the files of its subtask, so that it is told where these are worked on.
+    let entries = project.log().into_iter().filter(|it| it["stream"] == "knowledge");
+    let mut entries = entries.map(|it| it.to_string());
+    let is_grounded = |it: String| it.contains("GATE-3") && it.contains("tests/t_t1_s1.sh");
+    assert!(entries.any(is_grounded), "{:?}", project.log());
     assert_eq!(project.json("knowledge learn"), Value::Array(Vec::new()), "it is learned once");
 }
 

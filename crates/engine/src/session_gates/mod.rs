@@ -17,11 +17,12 @@ use std::path::{Component, Path};
 use waypost_model::{
     diagnostic::Severity,
     document::{
-        Document,
+        Document, Kind,
         contract::{ContractPlace, DesignBrief, DesignContract, TestContract},
     },
     evidence::Evidence,
     session::{
+        Role,
         gate::{Gate, GateFinding, SubtaskSubject},
         gates::{
             Judged,
@@ -51,7 +52,9 @@ pub fn judge_test_contract(
     let judged = match valid::<TestContract>(project, &of_subtask(subject))? {
         Ok(contract) => {
             let is_there = test_file(project, &contract.test_file_path);
-            testing::judge_contract(&contract, is_there)
+            let mut judged = testing::judge_contract(&contract, is_there);
+            by_other(&mut judged, Kind::TestContract, &contract.created_by);
+            judged
         }
         Err(faults) => Judged { faults, ..Judged::default() },
     };
@@ -72,6 +75,7 @@ pub fn judge_scope(
     let contract = contracts::read::<DesignContract>(project, &of_task(subject)).ok().flatten();
     let tests = contracts::read::<TestContract>(project, &of_subtask(subject)).ok().flatten();
     if let Some(brief) = brief {
+        by_other(&mut judged, Kind::DesignBrief, &brief.created_by);
         match changed::since(project, subject, report.map(|it| it.path))? {
             Some(changed) => {
                 let roots = roots(project);
@@ -107,6 +111,7 @@ pub fn judge_layers(
     let mut judged = Judged::default();
     let contract = taken(&mut judged, valid::<DesignContract>(project, &of_task(subject))?);
     if let Some(contract) = contract {
+        by_other(&mut judged, Kind::DesignContract, &contract.created_by);
         let brief = contracts::read::<DesignBrief>(project, &of_task(subject)).ok().flatten();
         let tests = contracts::read::<TestContract>(project, &of_subtask(subject)).ok().flatten();
         let roots = roots(project);
@@ -164,6 +169,20 @@ fn valid<D: Document>(
             Ok(Err(told.collect()))
         }
         Err(error) => Err(error),
+    }
+}
+
+/// Notes that a contract is not by the role whose it is. It may be as good as one that is, so that this decides nothing.
+fn by_other(judged: &mut Judged, kind: Kind, by: &str) {
+    let role = match kind {
+        Kind::DesignBrief => Role::Orchestrator,
+        Kind::DesignContract => Role::Architect,
+        Kind::TestContract | Kind::TestResult => Role::QaEngineer,
+        _ => return,
+    };
+    if by.trim() != role.as_str() {
+        let name = kind.name();
+        judged.evidence.push(format!("{name}.yaml is by `{}`, and not by the {role}", by.trim()));
     }
 }
 

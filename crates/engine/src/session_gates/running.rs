@@ -1,6 +1,6 @@
 //! GATE-2: Waypost runs the tests itself, at the exact content, with an environment that says nothing to them.
 
-use super::{finding, of_subtask, valid};
+use super::{by_other, finding, of_subtask, valid};
 use crate::{
     check::{self, Check, CheckResult, STOP_INTERVAL},
     children::Children,
@@ -40,13 +40,16 @@ use waypost_model::{
     },
     time::Time,
 };
-use waypost_store::{file, parse};
+use waypost_store::{file, lock::FileLock, parse};
 
 /// How long tests have to end by themselves when their time is over, and once more after they were killed.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Build files are small; what is larger is none.
 const BUILD_FILE_MAX: u64 = 1 << 20;
+
+/// Held by the process that runs tests in the project's folder itself.
+const TURN: &str = "session-tests.lock";
 
 /// How much of the output of failed tests stands in the evidence.
 const LINES_TOLD: usize = 30;
@@ -74,6 +77,11 @@ pub fn judge_tests(
     };
     let command = command_of(project)?;
     let replica = replica_of(project, subject)?;
+    // Without a copy, those who run tests in the same folder wait for each other.
+    let _turn = match &replica {
+        None => Some(FileLock::acquire(&project.place().state.join(TURN))?),
+        Some(_) => None,
+    };
     let folder = replica.as_ref().map_or_else(|| project.root().to_owned(), |it| it.folder.clone());
     let children = Children::of_tests(project)?;
     let limit = Duration::from_secs(project.configuration().values.session.test_timeout_seconds);
@@ -85,6 +93,7 @@ pub fn judge_tests(
         None => run((&children, &folder), &command, limit, echo)?,
     };
     let (mut judged, leads_to) = testing::judge_run(&run, &result);
+    by_other(&mut judged, Kind::TestResult, &result.created_by);
     if run.end != TestRunEnd::Passed {
         judged.evidence.extend(last_words(&output));
     }

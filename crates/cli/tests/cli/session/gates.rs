@@ -475,3 +475,16 @@ fn a_gate_during_which_files_change_decides_nothing() {
     project.program("git", "exec /usr/bin/git \"$@\"");
     assert_eq!(check(&project)["after"], "verification");
 }
+
+#[test]
+fn a_contract_by_another_role_is_told_in_the_evidence() {
+    let project = designed();
+    write_tests(&project, "T1-S1");
+    let own = test_contract("T1-S1", "happy_path");
+    let other = own.replace("created_by: qa-engineer", "created_by: implementer");
+    put(&project, "T1/T1-S1/test-contract.yaml", &other);
+    let checked = check(&project);
+    let told = "test-contract.yaml is by `implementer`, and not by the qa-engineer";
+    assert!(checked["gates"][0]["evidence"].to_string().contains(told), "{checked}");
+    assert_eq!(checked["after"], "implementation");
+}

@@ -257,7 +257,7 @@ pub fn put(
     origin: &Path,
 ) -> Result<PutContract, EngineError> {
     project.refuse_stale()?;
-    sessions::is_here(project)?;
+    sessions::is_brought_along(project)?;
     let findings = parse::validate_at(kind, bytes, place);
     let is_wrong = |it: &Diagnostic| it.severity == Severity::Error || is_template(it);
     if findings.iter().any(is_wrong) {

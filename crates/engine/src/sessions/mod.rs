@@ -44,7 +44,7 @@ use waypost_model::{
     document::{
         Document, Kind, RequestId, SubtaskId,
         contract::ContractPlace,
-        session::{GlobalPhase, Manifest, SessionStatus, Status, SubtaskPhase},
+        session::{GlobalPhase, Manifest, SessionFile, SessionStatus, Status, SubtaskPhase},
     },
     layout,
     next::NextStep,
@@ -203,6 +203,24 @@ pub fn complete(project: &mut Project) -> Result<(), EngineError> {
 pub(crate) fn is_here(project: &mut Project) -> Result<(), EngineError> {
     let facts = facts(project)?;
     Ok(project.session()?.is_here(&facts)?)
+}
+
+/// The same, also where no journal knows of a session: one of a path that is gone belongs here, and what is written
+/// before it is brought along would stand in its way.
+pub(crate) fn is_brought_along(project: &mut Project) -> Result<(), EngineError> {
+    is_here(project)?;
+    if project.session()?.facts().is_some() || folder(project)?.exists() {
+        return Ok(());
+    }
+    let is_gone = |it: &SessionFile| !Path::new(&it.project.path).exists();
+    let left = list(project)?.into_iter().filter_map(|it| it.file).find(is_gone);
+    match left {
+        Some(file) => {
+            let message = format!("the session belongs to {}", file.project.path);
+            Err(Problem::new(Code::SessionMoved, message).next(NextStep::RelocateSession).into())
+        }
+        None => Ok(()),
+    }
 }
 
 /// Where a contract of a request, a task or a subtask belongs.

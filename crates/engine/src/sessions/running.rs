@@ -202,9 +202,13 @@ impl SessionRun {
                     .map(|(number, _)| (*number, AssumptionFate::Unknown))
                     .collect();
                 let outcome = plan(project, &given)?;
-                self.onlooker.tell(&match outcome.is_sent_back {
-                    true => "the plan goes back to the planner".to_owned(),
-                    false => format!("planned: {} tasks", outcome.tasks),
+                self.onlooker.tell(&match (outcome.is_sent_back, outcome.goes_on) {
+                    (true, false) => "the plan goes back to the planner".to_owned(),
+                    (true, true) => {
+                        "the plan has changed and does not hold: work goes on by the one before"
+                            .to_owned()
+                    }
+                    (false, _) => format!("planned: {} tasks", outcome.tasks),
                 });
                 self.has_moved = true;
                 Ok(())

@@ -155,7 +155,8 @@ fn of_request(request: &RequestState) -> Vec<SessionReason> {
                 Some(_) => ("its plan was sent back to the planner", &["plan_sent_back"]),
                 None => ("it is explored and planned", &["request_made", "discovery_reopened"]),
             };
-            drafts.push(draft(text.into(), kinds, Some(NextStep::NextOfSession)));
+            let next = leading_on(&drafts);
+            drafts.push(draft(text.into(), kinds, next));
             drafts
         }
         (SessionStatus::Active, _) => match request.current() {
@@ -173,6 +174,11 @@ fn of_request(request: &RequestState) -> Vec<SessionReason> {
             }
         },
     }
+}
+
+/// What leads on, unless a person is waited for.
+fn leading_on(held: &[SessionReason]) -> Option<NextStep> {
+    held.is_empty().then_some(NextStep::NextOfSession)
 }
 
 /// What waits for a person.
@@ -218,7 +224,8 @@ fn of_task(
         (Status::InProgress, None) => {
             let mut drafts = held(request, id.as_str());
             let kinds = &["task_begun", "design_reopened", "design_lost"];
-            drafts.extend(draft("it is in design".into(), kinds, Some(NextStep::NextOfSession)));
+            let next = leading_on(&drafts);
+            drafts.extend(draft("it is in design".into(), kinds, next));
             drafts.extend(in_tree(request, id));
             drafts
         }
@@ -259,8 +266,7 @@ fn of_subtask(
         Status::InProgress => {}
     }
     let mut drafts = held(request, id.as_str());
-    // Where a person is waited for, that is what leads on.
-    let next = drafts.is_empty().then_some(NextStep::NextOfSession);
+    let next = leading_on(&drafts);
     let text = match subtask.phase {
         SubtaskPhase::TestFirst => "it is in test_first, from which GATE-1 leads on",
         SubtaskPhase::Implementation => {

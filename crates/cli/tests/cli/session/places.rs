@@ -92,8 +92,12 @@ fn a_moved_session_without_a_journal_is_found_by_scanning() {
     fs::remove_dir_all(to.join(".git/waypost")).unwrap();
     fs::remove_dir_all(project.home().join(".local/state/waypost")).unwrap();
     let run = |line: &str| project.run_in(&to, line);
-    let ran = run("--json session start");
-    assert!(ran.code == 3 && ran.stderr.contains("SESSION_MOVED"), "{ran}");
+    // What is put here before it is brought along would stand in its way.
+    for line in ["--json session start", "--json contract put design-brief --request R1 --task T1"]
+    {
+        let ran = run(line);
+        assert!(ran.code == 3 && ran.stderr.contains("SESSION_MOVED"), "{line}: {ran}");
+    }
     assert_eq!(run("session relocate").code, 0);
     let ran = run("--json session next");
     assert!(ran.code == 0 && ran.stdout.contains("tests/T1-S1"), "{ran}");

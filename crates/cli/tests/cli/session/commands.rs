@@ -358,3 +358,36 @@ fn briefs_of_a_plan_that_was_sent_back_are_written_again_where_their_task_is_ano
     assert_eq!(next(&project), "waypost session plan");
     project.must("session plan");
 }
+
+#[test]
+fn the_state_is_first_written_by_a_request() {
+    let project = Project::git();
+    project.must("session start");
+    let (session, state) = (file(&project, "session.json"), file(&project, "state.json"));
+    assert!(project.path(&session).exists() && !project.path(&state).exists());
+    for line in
+        ["session status", "session next", "session stop", "session resume", "session start"]
+    {
+        project.run(line);
+        assert!(!project.path(&state).exists(), "{line}");
+    }
+    project.must("session request 'count what is in the cart'");
+    assert_eq!(project.window(&state)["request"]["id"], "R1");
+}
+
+#[test]
+fn a_plan_that_is_mostly_wrong_on_the_way_leaves_the_one_before() {
+    let project = designed();
+    put(&project, "task-breakdown.yaml", &breakdown(&["the cart is a list"]));
+    let ran = project.run("session plan --assumption 1=wrong");
+    assert_eq!(ran.code, 1, "{ran}");
+    assert_eq!(state(&project)["request"]["global_phase"], "task_loop");
+    assert_eq!(phase(&project, "T1-S1"), "test_first");
+    assert_eq!(project.json("session next")["calls"][0]["call"], "tests/T1-S1");
+    assert_eq!(project.json("inbox"), Value::Array(Vec::new()));
+    let ran = project.run("--json session plan --assumption 1=held");
+    assert!(ran.code == 3 && ran.stderr.contains("PLAN_SENT_BACK"), "{ran}");
+    write_tests(&project, "T1-S1");
+    project.must("session gate check");
+    assert_eq!(phase(&project, "T1-S1"), "implementation");
+}

@@ -242,3 +242,24 @@ fn an_agent_whose_call_is_over_ends_with_the_next_process() {
     let kinds: Vec<_> = log.iter().filter(of_design).map(|it| it["kind"].clone()).collect();
     assert_eq!(kinds, ["begun", "engaged", "accounted", "ended"]);
 }
+
+#[test]
+fn a_session_goes_on_beside_the_host_of_another_process() {
+    let project = with_agents(|_, _| {});
+    let base = project.base();
+    let (begun, go) = (base.join("begun"), base.join("go"));
+    let waits =
+        format!("touch {}; while ! test -e {}; do sleep 0.02; done", begun.display(), go.display());
+    let tasks =
+        format!("# Tasks: shop\n\n## Phase 1: One\n\n- [ ] T1.1: First\n  - run: `{waits}`\n");
+    project.write("TASKS.md", &tasks);
+    project.git_command("add TASKS.md");
+    project.git_command("commit -q -m tasks");
+    let mut host = begin(&project, "run");
+    wait_for("the run", || begun.exists());
+    crate::apart::run(&project, "session run", 0, &[]);
+    assert_eq!(project.json("session next")["what"], "done");
+    assert!(host.try_wait().unwrap().is_none(), "it was the host all the time");
+    fs::write(go, "").unwrap();
+    host.wait().unwrap();
+}

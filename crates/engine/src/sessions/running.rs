@@ -437,9 +437,14 @@ impl SessionRun {
                 Ok(())
             }
             // What it leaves open is found out by another agent; what has changed meanwhile is looked at again.
-            Code::ProofMissing | Code::FilesChanged => {
-                calling.map_or(Ok(()), |calling| calling.job.forget(project))
-            }
+            Code::ProofMissing | Code::FilesChanged => match calling {
+                Some(calling) if is_asked_again(project, &calling.next.call)? => {
+                    let why = "what it was to report on has changed since it was called";
+                    self.failed(project, &calling, why)
+                }
+                Some(calling) => calling.job.forget(project),
+                None => Ok(()),
+            },
             Code::PersonNeeded => {
                 self.end(SessionRunEnd::Waits(rejected.message));
                 Ok(())
@@ -471,6 +476,14 @@ impl SessionRun {
             false => calling.job.forget(project),
         }
     }
+}
+
+/// Whether the gate that an agent was called to report on has left something open still.
+fn is_asked_again(project: &mut Project, call: &Call) -> Result<bool, EngineError> {
+    let Call::Confirm(id, gate) = call else { return Ok(false) };
+    let request = project.session()?.request();
+    let open = request.and_then(|request| request.subtask(id)?.open.as_ref());
+    Ok(open.is_some_and(|open| open.gate == *gate))
 }
 
 /// The agent of a role, with what the configuration says of that.

@@ -326,8 +326,10 @@ fn move_to(subtask: &mut SubtaskState, to: SubtaskPhase) {
     subtask.phase = to;
     subtask.open = None;
     for gate in later {
-        // A look that passed it led to where this leads back from; the same work is looked at again.
-        if status_of(&subtask.gates, *gate) == Some(GateStatus::Passed) {
+        // What passed these led to where this leads back from: the same work is looked at again. Of the others the
+        // look tells which contract it was that an agent wrote.
+        let is_settled = matches!(gate, Gate::Gate3 | Gate::Gate4);
+        if is_settled && status_of(&subtask.gates, *gate) == Some(GateStatus::Passed) {
             subtask.looks.remove(gate);
         }
         set_status(&mut subtask.gates, *gate, GateStatus::Pending);

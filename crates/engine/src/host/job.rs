@@ -13,7 +13,7 @@ use crate::{
     project::Project,
     serving::{ServeOptions, TaskGuest},
 };
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, sync_channel};
 
 /// What the host for tasks is called in the engine lease.
 const SERVES: &str = "serve";
@@ -25,6 +25,18 @@ impl Handle {
         kind: GuestKind,
         begin: impl FnOnce(&mut Project) -> Result<G, EngineError> + Send + 'static,
     ) -> Result<G::End, EngineError>
+    where
+        G::End: Send + 'static,
+    {
+        self.admit(kind, begin)?.recv().map_err(|_| desk::closed())?
+    }
+
+    /// Takes in a guest of this process; how it ends is told once.
+    fn admit<G: Guest + 'static>(
+        &self,
+        kind: GuestKind,
+        begin: impl FnOnce(&mut Project) -> Result<G, EngineError> + Send + 'static,
+    ) -> Result<Receiver<Result<G::End, EngineError>>, EngineError>
     where
         G::End: Send + 'static,
     {
@@ -43,7 +55,7 @@ impl Handle {
             let _gone = tell.send(ended);
         };
         self.desk.admit(Admission::new(kind, begin, leave))?;
-        told.recv().map_err(|_| desk::closed())?
+        Ok(told)
     }
 }
 
@@ -73,7 +85,7 @@ where
 }
 
 /// Acts for a project and looks after its tasks, until the one who watches wants it to end; `tell_ready` is
-/// called when it does. Where another process is the host, it is refused: what needs a host is done by that one.
+/// called once it has looked at all of them. Where another process is the host, it is refused: what needs a host is done by that one.
 pub fn serve(
     mut project: Project,
     options: ServeOptions,
@@ -83,9 +95,19 @@ pub fn serve(
     match claim_engine(&mut project, SERVES)? {
         EngineClaim::Ours(lease) => {
             let host = Host::begin(project, *lease)?;
-            tell_ready();
-            let begin = move |project: &mut Project| TaskGuest::begin(project, options, onlooker);
-            let ended = host.handle().work(GuestKind::Tasks, begin);
+            let (tell, told) = sync_channel(1);
+            let begin = move |project: &mut Project| {
+                let guest = TaskGuest::begin(project, options, onlooker)?;
+                // There is room for the one word that is ever said.
+                let _told = tell.send(());
+                Ok(guest)
+            };
+            let ended = host.handle().admit(GuestKind::Tasks, begin)?;
+            // One that could not begin tells why at its end.
+            if told.recv().is_ok() {
+                tell_ready();
+            }
+            let ended = ended.recv().map_err(|_| desk::closed())?;
             let project = host.stop().ok_or_else(desk::closed)?;
             ended.map(|()| project)
         }

@@ -20,13 +20,18 @@ use crate::{
     project::{ANOTHER, Project, ProjectSetup},
     seal, sessions,
 };
-use std::path::Path;
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 use waypost_agent::{Product, settings::Registered};
 use waypost_git::{
     self as git, Git,
     mend::{Cure, Damage},
 };
-use waypost_model::{actor::Actor, code::Code, machine::Rejected, next::NextStep};
+use waypost_model::{
+    actor::Actor, code::Code, document::ServerTaskId, machine::Rejected, next::NextStep,
+};
 use waypost_store::{
     StoreError,
     journal::{Journals, Mode},
@@ -71,10 +76,10 @@ pub enum Repair {
     Reduce,
     /// Rebuild work trees, refs and indexes from the journal and from what git has.
     Repository,
-    /// Begin a new journal where the old one is gone without a backup, and take up what workspaces of
-    /// tasks there are.
+    /// Begin a new journal where the old one is gone without a backup and there are workspaces of tasks,
+    /// and take up those that a person wants.
     BeginAgain,
-    /// Make drafts of workspaces whose tasks the journal does not know.
+    /// Make drafts of workspaces whose tasks the journal does not know, those that a person wants.
     TakeUpWorkspaces,
     /// Bring the memory's files into step.
     Memory(MemoryRepair),
@@ -88,12 +93,32 @@ pub struct Doctor<'a> {
     start: &'a Path,
     actor: Actor,
     ask_pin: AskPin,
+    /// Where workspaces of tasks are; none: in the project.
+    data: Option<PathBuf>,
+    wanted: WantedWorkspaces,
+}
+
+/// Which workspaces without a task a person wants to have taken up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum WantedWorkspaces {
+    #[default]
+    None,
+    All,
+    These(BTreeSet<ServerTaskId>),
 }
 
 impl<'a> Doctor<'a> {
     pub fn new(start: &'a Path, actor: Actor, ask_pin: AskPin) -> Result<Self, EngineError> {
         let home = Home::from_environment(&Environment::of_this_process());
-        Ok(Self { place: Place::find(start)?, home, start, actor, ask_pin })
+        let (place, wanted) = (Place::find(start)?, WantedWorkspaces::None);
+        Ok(Self { place, home, start, actor, ask_pin, data: None, wanted })
+    }
+
+    /// Looks for workspaces of tasks in this folder, if it is not the project's own, and takes up those that are
+    /// wanted.
+    pub fn workspaces(mut self, data: Option<PathBuf>, wanted: WantedWorkspaces) -> Self {
+        (self.data, self.wanted) = (data, wanted);
+        self
     }
 
     /// Everything that was looked at, good or bad.

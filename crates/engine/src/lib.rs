@@ -87,7 +87,7 @@ pub use answer::{GivenReply, RecordedReply};
 pub use attendance::{Begun, Haste, RunLog};
 pub use clock::Clock;
 pub use config::{Configuration, Origin, Setting, Sources};
-pub use doctor::{Doctor, Finding, Health, Repair};
+pub use doctor::{Doctor, Finding, Health, Repair, WantedWorkspaces};
 pub use entries::WaitingEntry;
 pub use environment::Environment;
 pub use error::{EngineError, InvalidFile, Problem, with_causes};

@@ -117,6 +117,8 @@ steps! {
     /// In the folder itself, without work trees.
     BeginWithoutTrees "begin_without_trees";
     BeginWithBudget "begin_with_budget";
+    /// For an agent that is not the configured one.
+    BeginForAgent "begin_for_agent" { agent: String = "claude" };
     BeginWithoutBudget "begin_without_budget";
     ResumeRun "resume_run";
     /// With more money.
@@ -149,6 +151,7 @@ steps! {
     CancelServedTask "cancel_served_task" { task: ServerTaskId = "task_abc123" };
     ResumeServedTask "resume_served_task" { task: ServerTaskId = "task_abc123" };
     RetryServedTask "retry_served_task" { task: ServerTaskId = "task_abc123" };
+    ShowServedOutput "show_served_output" { task: ServerTaskId = "task_abc123" };
     ListTaskCheckpoints "list_task_checkpoints" { task: ServerTaskId = "task_abc123" };
     ExplainServedTask "explain_served_task" { task: ServerTaskId = "task_abc123" };
     StartServer "start_server";
@@ -223,6 +226,9 @@ steps! {
     AdoptFile "adopt_file" { file: String = ".develop-workflow/state.json" };
     Examine "examine";
     Repair "repair";
+    /// One of those that were named.
+    TakeUpWorkspaces "take_up_workspaces";
+    TakeUpAllWorkspaces "take_up_all_workspaces";
     Register "register";
     RegisterGitHooks "register_git_hooks";
     /// With a program that is found by its name, as others who share the folder have it.
@@ -248,6 +254,8 @@ impl NextStep {
                 | Self::RebuildRun
                 | Self::AdoptFile { .. }
                 | Self::Repair
+                | Self::TakeUpWorkspaces
+                | Self::TakeUpAllWorkspaces
                 | Self::OverrideGate { .. }
                 | Self::RegisterAfresh
                 | Self::Unregister

@@ -1,6 +1,6 @@
 //! `waypost doctor`: what is wrong here, and what to do.
 
-use super::pin;
+use super::{pin, task::parse};
 use crate::data::Examined;
 use crate::{
     Context,
@@ -8,8 +8,8 @@ use crate::{
     output::{CYAN, GREEN, RED, YELLOW, styled},
     spelling,
 };
-use std::process::ExitCode;
-use waypost_engine::{Doctor, Finding, Health, identify};
+use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
+use waypost_engine::{Doctor, Finding, Health, WantedWorkspaces, identify};
 
 /// Look the project over and say what to do
 ///
@@ -21,10 +21,34 @@ pub(crate) struct DoctorArgs {
     /// Fix what can be fixed without loss
     #[arg(long)]
     fix: bool,
+
+    /// With --fix: make a draft of this workspace, whose task the journal does not know; may be given several times
+    #[arg(long, value_name = "ID", requires = "fix")]
+    take_up: Vec<String>,
+
+    /// With --fix: make drafts of all workspaces whose tasks the journal does not know
+    #[arg(long, requires = "fix", conflicts_with = "take_up")]
+    take_up_all: bool,
+
+    /// Where `waypost serve` keeps workspaces; `.waypost` in the project if left out
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+impl DoctorArgs {
+    fn wanted(&self) -> Result<WantedWorkspaces, CliError> {
+        if self.take_up_all {
+            return Ok(WantedWorkspaces::All);
+        }
+        let ids: BTreeSet<_> = self.take_up.iter().map(|id| parse(id)).collect::<Result<_, _>>()?;
+        Ok(if ids.is_empty() { WantedWorkspaces::None } else { WantedWorkspaces::These(ids) })
+    }
 }
 
 pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<ExitCode, CliError> {
+    let data = args.data_dir.as_ref().map(|path| context.path(path));
     let doctor = Doctor::new(&context.directory, identify(), pin::typed_unseen)?;
+    let doctor = doctor.workspaces(data, args.wanted()?);
     let mut findings = doctor.examine();
     if args.fix {
         let mut repairs: Vec<_> = findings.iter().filter_map(|it| it.repair.as_ref()).collect();

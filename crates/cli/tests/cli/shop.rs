@@ -7,6 +7,7 @@ use crate::{
 use serde_json::{Value, json};
 use std::{
     fs,
+    path::PathBuf,
     process::{Child, Stdio},
 };
 
@@ -14,6 +15,8 @@ use std::{
 pub(crate) struct Shop {
     pub(crate) project: Project,
     pub(crate) server: Option<Child>,
+    /// Where workspaces are; none: in the project.
+    pub(crate) data: Option<PathBuf>,
 }
 
 impl Shop {
@@ -27,7 +30,7 @@ impl Shop {
         project.write("README.md", "a shop\n");
         project.git_command("add -A");
         project.git_command("commit -q -m begin");
-        let shop = Self { project, server: None };
+        let shop = Self { project, server: None, data: None };
         shop.script(script);
         let project = &shop.project;
         let (script, sessions) = (project.base().join("script.json"), project.base().join("talks"));
@@ -52,7 +55,11 @@ impl Shop {
     pub(crate) fn serve(&mut self) {
         let mut command = self.project.command(BINARY, &self.project.root);
         let log = fs::File::create(self.project.base().join("serve.log")).unwrap();
-        command.arg("serve").stdout(Stdio::null()).stderr(log);
+        command.arg("serve");
+        if let Some(data) = &self.data {
+            command.arg("--data-dir").arg(data);
+        }
+        command.stdout(Stdio::null()).stderr(log);
         self.server = Some(command.spawn().unwrap());
     }
 

@@ -97,6 +97,8 @@ fn workspaces_are_taken_up_again_where_the_journal_is_gone() {
         return;
     }
     let mut shop = Shop::new(&json!({}));
+    let data = shop.project.base().join("elsewhere");
+    shop.data = Some(data.clone());
     let id = shop.new_task("'A tea shop' --type create_app --description 'Sells tea.'");
     let end = json!({"turn_end": true});
     let mut work = deliverables(1);
@@ -119,8 +121,16 @@ fn workspaces_are_taken_up_again_where_the_journal_is_gone() {
     let _none = fs::remove_dir_all(journal.join("backups"));
     let closed = shop.project.run("task list");
     assert_eq!(closed.code, 5, "{closed}");
-    assert_eq!(shop.project.run("doctor --fix").code, 3, "an agent does not begin again");
-    let fixed = shop.project.as_person("doctor --fix");
+    let fix = format!("doctor --fix --data-dir {}", data.display());
+    assert_eq!(shop.project.run(&fix).code, 3, "an agent does not begin again");
+    // What is there is offered; a person says which of it is taken up.
+    let offered = shop.project.as_person(&fix);
+    assert!(offered.stdout.contains("create_app, 1 of 4 phases finished"), "{offered}");
+    assert!(offered.stdout.contains("doctor --fix --take-up ID"), "{offered}");
+    assert_eq!(shop.project.json("task list"), json!([]));
+    let unknown = shop.project.as_person(&format!("{fix} --take-up task_nobody"));
+    assert!(unknown.stderr.contains("task_nobody"), "{unknown}");
+    let fixed = shop.project.as_person(&format!("{fix} --take-up {id}"));
     assert!(fixed.stderr.contains("create_app, 1 of 4 phases finished"), "{fixed}");
     let shown = shop.project.must(&format!("task show {id}")).stdout;
     assert!(shown.contains("draft"), "{shown}");
@@ -130,7 +140,7 @@ fn workspaces_are_taken_up_again_where_the_journal_is_gone() {
     shop.serve();
     shop.wait(&id, "review");
     assert_eq!(shop.task(&id)["currentPhase"], 2, "it goes on behind what is finished");
-    let idea = shop.project.path(".waypost/workspaces").join(&id).join("docs/planning/01_idea.md");
+    let idea = data.join("workspaces").join(&id).join("docs/planning/01_idea.md");
     assert!(idea.exists());
     shop.end();
 }

@@ -9,13 +9,15 @@ use super::{
     workspaces::WorkspacesHome,
 };
 use crate::{
-    error::EngineError,
+    doctor::WantedWorkspaces,
+    error::{EngineError, Problem},
     project::Project,
     served::{self, command_for},
     task_types::{task_type, task_types},
 };
 use std::{path::Path, sync::Arc};
 use waypost_model::{
+    code::Code,
     document::{ServerTaskId, task_type::TaskType},
     machine::Rejected,
     task::{Command, RetriedCheckpoint, RetriedTask, TaskFields, WorkspaceKind},
@@ -44,8 +46,11 @@ impl LostWorkspace {
 }
 
 /// The workspaces of this project that belong to no task.
-pub(crate) fn lost_workspaces(project: &mut Project) -> Result<Vec<LostWorkspace>, EngineError> {
-    let home = WorkspacesHome::of(&project.setup, None);
+pub(crate) fn lost_workspaces(
+    project: &mut Project,
+    data: Option<&Path>,
+) -> Result<Vec<LostWorkspace>, EngineError> {
+    let home = WorkspacesHome::of(&project.setup, data);
     let mut found = Vec::new();
     for id in home.tasks() {
         if served::trace(project, &id)?.is_none()
@@ -98,12 +103,28 @@ fn progress(kind: TaskType, folder: &Path) -> (u32, u32, u32) {
     (there, finished, phases)
 }
 
-/// Makes a draft of each workspace without a task, under its id. By a person only.
-pub(crate) fn take_up_workspaces(project: &mut Project) -> Result<Vec<LostWorkspace>, EngineError> {
+/// Makes a draft of each wanted workspace without a task, under its id. By a person only.
+pub(crate) fn take_up_workspaces(
+    project: &mut Project,
+    data: Option<&Path>,
+    wanted: &WantedWorkspaces,
+) -> Result<Vec<LostWorkspace>, EngineError> {
     if !project.actor().is_person() {
         return Err(Rejected::reserved("taking up tasks from their workspaces").into());
     }
-    let found = lost_workspaces(project)?;
+    let mut found = lost_workspaces(project, data)?;
+    match wanted {
+        WantedWorkspaces::None => found.clear(),
+        WantedWorkspaces::All => {}
+        WantedWorkspaces::These(ids) => {
+            let missing = ids.iter().find(|id| found.iter().all(|it| it.id != **id));
+            if let Some(id) = missing {
+                let message = format!("there is no workspace without a task for {id}");
+                return Err(Problem::new(Code::TaskUnknown, message).into());
+            }
+            found.retain(|it| ids.contains(&it.id));
+        }
+    }
     for lost in &found {
         // What its agents said is not the new task's.
         TaskFolder::of(&project.setup, &lost.id).put_aside(project.clock.now())?;

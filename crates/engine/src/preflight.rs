@@ -49,6 +49,8 @@ pub(crate) struct Preflight {
     current: BTreeSet<String>,
     root: PathBuf,
     environment: Environment,
+    /// The agent of runs that name none.
+    usual_agent: String,
     /// Only this phase is to be worked on.
     phase: Option<u32>,
     /// A feature is under way, whose gates hold agents.
@@ -70,6 +72,7 @@ impl Preflight {
             current: current.map(|(name, _)| name.clone()).collect(),
             checks,
             root: project.root().to_owned(),
+            usual_agent: project.configuration().values.run.agent.clone(),
             environment: project.caller.environment.clone(),
             phase,
             has_feature: project.workflow()?.feature.is_some(),
@@ -147,10 +150,20 @@ impl Preflight {
                 Code::BudgetUnset,
                 format!("the run has tasks for {name}, and no budget is set"),
             )
-            .next(NextStep::BeginWithBudget)
+            .next(self.with_budget(active))
             .next(NextStep::BeginWithoutBudget)
             .into()),
             _ => Ok(notices),
+        }
+    }
+
+    /// How the run begins with a budget: for the same agent.
+    fn with_budget(&self, active: &Active) -> NextStep {
+        match &active.settings().agent {
+            Some(agent) if *agent != self.usual_agent => {
+                NextStep::BeginForAgent { agent: agent.clone() }
+            }
+            _ => NextStep::BeginWithBudget,
         }
     }
 

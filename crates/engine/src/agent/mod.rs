@@ -17,6 +17,7 @@ mod patience;
 mod prepare;
 mod profile;
 mod slots;
+mod startable;
 mod supervised;
 mod surroundings;
 mod transcript;

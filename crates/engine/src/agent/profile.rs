@@ -1,7 +1,7 @@
 //! The agents that can be named: those that Waypost brings along, changed and added to by the
 //! configuration.
 
-use super::version;
+use super::{startable::unstartable, version};
 use crate::{
     config::USUAL_USER_FILE,
     environment::Environment,
@@ -178,8 +178,8 @@ pub(crate) fn find_program(word: &str, folders: Option<&OsStr>) -> Option<PathBu
     folders.map(|folder| folder.join(word)).find(|path| is_program(path))
 }
 
-/// Whether a file could be started.
-fn is_program(path: &Path) -> bool {
+/// Whether a file may be started.
+pub(super) fn is_program(path: &Path) -> bool {
     use rustix::fs::{Access, access};
     path.is_file() && access(path, Access::EXEC_OK).is_ok()
 }
@@ -259,8 +259,12 @@ impl Agent {
         // A path is seen from the folder that the agent works in, which has what the project has.
         let path = root.join(word);
         let is_there = word.contains('/') && path.is_file();
-        if (is_there && is_program(&path)) || self.program(environment).is_some() {
-            return Ok(());
+        let own = Some(path.clone()).filter(|path| is_there && is_program(path));
+        if let Some(program) = own.or_else(|| self.program(environment)) {
+            let Some(why) = unstartable(&program, environment) else { return Ok(()) };
+            let message = format!("tasks are for {name}, and its program `{word}` {why}");
+            let hint = format!("install it again, or mend {}", program.display());
+            return Err(Problem::new(Code::ProgramMissing, message).hint(hint).into());
         }
         if is_there {
             let message =

@@ -322,7 +322,7 @@ impl Site {
         }
         let hear = |signal| TaskCommand::Hear {
             attempt: 1,
-            signals: vec![SpokenSignal { offset: 0, signal }],
+            signals: vec![SpokenSignal { offset: 0, signal, cut: Vec::new() }],
             limits: SignalLimits::default(),
         };
         if at < 850 || at == 899 {
@@ -394,7 +394,13 @@ fn question() -> TaskSignal {
 /// The checkpoint that was taken when it was asked, so that none is due when a host begins.
 fn kept() -> TaskCommand {
     let (reason, commit) = (CheckpointReason::Question, None);
-    let taken = CheckpointTaken { reason, commit, deliverables: Vec::new(), note: String::new() };
+    let taken = CheckpointTaken {
+        reason,
+        commit,
+        deliverables: Vec::new(),
+        said_to: 0,
+        note: String::new(),
+    };
     TaskCommand::Checkpoint { taken }
 }
 

@@ -7,6 +7,7 @@ use crate::{
     mentions,
     project::Project,
     served::{self, task_stream},
+    serving,
     why::Reason,
 };
 use waypost_model::{
@@ -58,7 +59,7 @@ pub fn explain_task(project: &mut Project, id: &ServerTaskId) -> Result<ServedWh
         ServerTaskStatus::Pending => of_pending(project, &file, now)?,
         ServerTaskStatus::InProgress | ServerTaskStatus::Review => of_alive(project, &file, now)?,
         ServerTaskStatus::Completed => vec![Holding::new("it is completed", &["completed"])],
-        ServerTaskStatus::Failed => of_failed(&file),
+        ServerTaskStatus::Failed => of_failed(project, &file),
     };
     let waits = matches!(file.status, ServerTaskStatus::Pending | ServerTaskStatus::InProgress);
     if waits && project.engine_holder()?.is_none() {
@@ -252,13 +253,19 @@ fn of_claim(file: &TaskFile, entry: &dyn Fn(TaskTopic) -> Option<NextStep>) -> O
     })
 }
 
-fn of_failed(file: &TaskFile) -> Vec<Holding> {
+fn of_failed(project: &Project, file: &TaskFile) -> Vec<Holding> {
     let reason = Holding::new(file.reason.as_deref().unwrap_or("it failed"), &["failed"]);
-    match &file.retried_as {
+    let mut held = match &file.retried_as {
         Some(task) => {
             let next = NextStep::ShowServedTask { task: task.clone() };
             vec![reason, Holding::new(format!("{task} tries it again"), &["retried"]).next(next)]
         }
         None => vec![reason.next(NextStep::RetryServedTask { task: file.id.clone() })],
+    };
+    if let Some(log) = serving::error_log(project, file) {
+        let next = NextStep::ShowServedOutput { task: file.id.clone() };
+        let text = format!("what its last agent wrote is kept in {}", log.display());
+        held.push(Holding::new(text, &[]).next(next));
     }
+    held
 }

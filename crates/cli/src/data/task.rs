@@ -83,6 +83,8 @@ pub(crate) struct TaskCheckpointLine<'a> {
     pub(crate) values: Vec<&'a str>,
     /// What the agent waited for.
     pub(crate) open: &'a [String],
+    /// How much its agent had said in this attempt, in bytes of its stream.
+    pub(crate) said_to: u64,
     pub(crate) deliverables: &'a [String],
     pub(crate) note: &'a str,
 }
@@ -102,6 +104,7 @@ impl<'a> From<&'a TaskCheckpoint> for TaskCheckpointLine<'a> {
             conversation: checkpoint.conversation.as_deref(),
             values: checkpoint.values.iter().map(String::as_str).collect(),
             open: &checkpoint.open,
+            said_to: taken.said_to,
             deliverables: &taken.deliverables,
             note: &taken.note,
         }

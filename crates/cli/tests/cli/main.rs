@@ -64,6 +64,7 @@ mod server_tasks;
 mod serving;
 mod serving_left;
 mod serving_set_up;
+mod serving_settings;
 mod serving_told;
 mod session;
 mod sessions;

@@ -7,7 +7,7 @@ use crate::{
     terminal::no_person_is_here,
 };
 use serde_json::{Value, json};
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 const TYPE: &str = "version = 1\nname = \"note\"\ntitle = \"A note\"\nworkspace = \"own\"\n\
                     prompt = \"{description}\"\n";
@@ -32,7 +32,7 @@ fn give_program_back(project: &Project) {
     project.write(USER_CONFIG, &project.read("../config.kept"));
 }
 
-const TROUBLES: [Trouble; 5] = [
+const TROUBLES: [Trouble; 6] = [
     Trouble {
         cause: "there is no agent `nobody`",
         task: "'A note' --type custom --description 'Write a note.' --agent nobody",
@@ -55,6 +55,17 @@ const TROUBLES: [Trouble; 5] = [
         make: |project| {
             project.write("../smith", "#!/bin/sh\n");
             set_program(project, project.path("../smith").to_str().unwrap());
+        },
+        mend: give_program_back,
+    },
+    Trouble {
+        cause: "wants `/nowhere/sh`, which is not there",
+        task: CUSTOM,
+        make: |project| {
+            project.write("../smith", "#!/nowhere/sh\n");
+            let program = project.path("../smith");
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+            set_program(project, program.to_str().unwrap());
         },
         mend: give_program_back,
     },

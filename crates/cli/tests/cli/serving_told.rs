@@ -201,6 +201,37 @@ fn what_an_agent_said_and_could_not_be_read_is_one_entry_that_holds_nothing() {
 }
 
 #[test]
+fn an_answer_to_a_review_that_is_not_open_any_more_is_refused_as_stale() {
+    if no_person_is_here() {
+        return;
+    }
+    let mut shop = Shop::new(&json!({}));
+    shop.project.write("task-types/one.toml", &kind("true"));
+    let id = shop.new_task("x --type one --description y");
+    let claim = [write("docs/a.md", "green tea\n"), say("=== PHASE 1 COMPLETE ==="), end()];
+    let often: Vec<Value> = (0..3).flat_map(|_| claim.clone()).collect();
+    shop.script(&json!({format!("{id}.1"): [steps(&often)]}));
+    shop.serve();
+    shop.project.must(&format!("task submit {id}"));
+    let first = shop.entry("review");
+    let textless = shop.project.as_person(&format!("inbox changes {first}"));
+    assert_ne!(textless.code, 0, "a request for changes needs a text: {textless}");
+    shop.project.person_must(&format!("inbox changes {first} 'more sugar'"));
+    wait_for("the second review", || {
+        let entries = shop.project.json("inbox");
+        let mut entries = entries.as_array().unwrap().iter();
+        entries.any(|it| it["kind"] == "review" && it["id"] != first.as_str())
+    });
+    let stale = shop.project.as_person(&format!("inbox approve {first}"));
+    assert_eq!(stale.code, 4, "{stale}");
+    assert_eq!(shop.task(&id)["status"], "review", "nothing was approved");
+    let second = shop.entry("review");
+    shop.project.person_must(&format!("inbox approve {second}"));
+    shop.wait(&id, "completed");
+    shop.end();
+}
+
+#[test]
 fn an_archive_is_put_only_where_it_takes_nothing_away() {
     let mut shop = Shop::new(&json!({}));
     let id = shop.new_task(CUSTOM);

@@ -15,6 +15,7 @@ use crate::{
     guest::Waits,
     init,
     project::Project,
+    values,
 };
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 use waypost_agent::{
@@ -62,7 +63,7 @@ pub(super) struct Launching<'a> {
     pub(super) conversation: Conversation,
     pub(super) told: Told,
     /// Values that a person has provided, by the names of their variables.
-    pub(super) values: Vec<(String, Secret)>,
+    pub(super) given: Vec<(String, Secret)>,
     pub(super) keeper: &'a [OsString],
 }
 
@@ -95,13 +96,23 @@ fn allowance(
     Ok(Allowance { meter, bounds: Bounds { micros, purse, ..usual }, share: None })
 }
 
+/// What an agent has in place of values that were not given, as variables.
+fn defaults_of(file: &TaskFile) -> impl Iterator<Item = (String, String)> {
+    file.defaults.iter().filter_map(|(name, default)| {
+        let variable = values::variable_of(name).ok()?;
+        // Two lines are no value of a variable; its agent was told of it in words.
+        let is_one = !default.contains(['\n', '\r', '\0']);
+        is_one.then(|| (variable, default.clone()))
+    })
+}
+
 impl TaskAgent {
     pub(super) fn start(
         project: &mut Project,
         by: Launching<'_>,
         slot: Slot,
     ) -> Result<Self, EngineError> {
-        let Launching { file, plan, agent, folder, workspace, conversation, told, values, keeper } =
+        let Launching { file, plan, agent, folder, workspace, conversation, told, given, keeper } =
             by;
         let meter = match &conversation {
             Conversation::Resume { .. } => Meter::new(counted(file)),
@@ -127,8 +138,10 @@ impl TaskAgent {
         let allowed = project.configuration().values.run.environment.clone();
         let mut environment = usual_environment(&project.caller.environment, &allowed);
         environment.extend(inherited(agent, &workspace, &project.caller.environment));
-        let (names, secrets): (Vec<String>, Vec<Secret>) = values.into_iter().unzip();
+        let (names, secrets): (Vec<String>, Vec<Secret>) = given.into_iter().unzip();
         let given = names.into_iter().zip(secrets.iter().map(|it| it.expose().to_owned()));
+        // What a person gave comes last, so that it counts.
+        environment.extend(defaults_of(file));
         environment.extend(given);
         environment.extend(folder.raise_fence(plan.number)?);
         let call = Call {
@@ -196,6 +209,12 @@ impl TaskAgent {
     /// Whether its turn is over, and it can be told something.
     pub(super) fn has_ended_turn(&self) -> bool {
         self.process.life.heard().end.is_some()
+    }
+
+    /// Whether its program runs: it has said something.
+    pub(super) fn has_said_something(&self) -> bool {
+        let heard = self.process.life.heard();
+        heard.has_begun || heard.session.is_some() || heard.end.is_some()
     }
 
     pub(super) fn doing(&self) -> &str {

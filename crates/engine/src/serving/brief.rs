@@ -4,6 +4,7 @@
 use super::order::PhaseOrder;
 use crate::{agent::told, values::variable_of};
 use std::{fmt::Write as _, path::Path};
+use waypost_agent::protocol::FIELD_LENGTH_MAX;
 use waypost_model::{
     document::task_type::{TypeStep, fill},
     task::{MessageBody, TaskFile, TaskMessage},
@@ -173,8 +174,17 @@ impl TaskBrief<'_> {
             }
             MessageBody::ValueDeclined { name, default: Some(default), why, .. } => {
                 let why = because(why);
-                format!("{name} is not given{why}; go on with the default: {default}")
+                let set = match variable_of(name) {
+                    Ok(variable) => format!("; it is in your environment as {variable}"),
+                    Err(_) => String::new(),
+                };
+                format!("{name} is not given{why}; go on with the default: {default}{set}")
             }
+            MessageBody::Cut { fields } => format!(
+                "What you wrote was too long: {} lost what is beyond {FIELD_LENGTH_MAX} characters. \
+                 Put long texts into a file and name that.",
+                fields.join(", ")
+            ),
             MessageBody::ValueDeclined { name, default: None, why, .. } => {
                 format!("{name} is not available{}; go on without it.", because(why))
             }

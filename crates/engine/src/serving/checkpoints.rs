@@ -2,7 +2,7 @@
 //! record. The commit is there before the record names it; one that no record names is written over by
 //! the next.
 
-use super::workspaces::workspace_of;
+use super::{live::said_to, workspaces::workspace_of};
 use crate::{error::EngineError, guest::Waits, project::Project, threaded::Threaded};
 use std::{path::Path, sync::Arc};
 use waypost_git::{
@@ -38,6 +38,7 @@ pub(super) type IsSecret = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 pub(super) struct Keeping {
     reason: CheckpointReason,
     deliverables: Vec<String>,
+    said_to: u64,
     done: Threaded<Result<Kept, GitError>>,
 }
 
@@ -49,6 +50,7 @@ impl Keeping {
         (deliverables, is_secret): (Vec<String>, Option<IsSecret>),
     ) -> Result<Option<Self>, EngineError> {
         let Some(planned) = &file.workspace else { return Ok(None) };
+        let said_to = said_to(project, file);
         let workspace = workspace_of(&project.setup, &file.id, planned);
         let name = reference_name(file.checkpoint_count + 1);
         let kept: Vec<String> = file.checkpoints.iter().map(|it| reference_name(it.id)).collect();
@@ -59,7 +61,7 @@ impl Keeping {
             let _stays_longer = workspace.forget_others(&kept);
             keep(&workspace, (&name, reason.as_str()), is_secret.as_deref(), now)
         })?;
-        Ok(Some(Self { reason, deliverables, done }))
+        Ok(Some(Self { reason, deliverables, said_to, done }))
     }
 
     pub(super) fn waits<'a>(&'a self, waits: &mut Waits<'a>) {
@@ -75,7 +77,7 @@ impl Keeping {
         };
         let (reason, deliverables) = (self.reason, std::mem::take(&mut self.deliverables));
         Ok(Some(Command::Checkpoint {
-            taken: CheckpointTaken { reason, commit, deliverables, note },
+            taken: CheckpointTaken { reason, commit, deliverables, said_to: self.said_to, note },
         }))
     }
 }
@@ -142,6 +144,7 @@ pub(super) struct Moment {
     attempt: u32,
     claims: u32,
     messages: u32,
+    restarts: u32,
 }
 
 impl Moment {
@@ -152,6 +155,7 @@ impl Moment {
             attempt: file.attempt_number(),
             claims: file.claim_count,
             messages: file.message_count,
+            restarts: file.restarts,
         }
     }
 }
@@ -161,6 +165,11 @@ impl Moment {
 pub(super) fn belonging(file: &TaskFile) -> Option<CheckpointReason> {
     use CheckpointReason as R;
     file.workspace.as_ref()?;
+    if file.restoring.is_some() {
+        // It is about to be put back to another one.
+        return None;
+    }
+    let has_broken_off = file.restarts > 0 && file.live_attempt().is_none();
     Some(match (file.status, file.agent) {
         (ServerTaskStatus::Completed, _) => R::Completed,
         (ServerTaskStatus::Failed, _) if file.is_cancelled() => R::Cancelled,
@@ -174,6 +183,7 @@ pub(super) fn belonging(file: &TaskFile) -> Option<CheckpointReason> {
         (_, AgentStatus::Paused) if file.hindrance().is_some() => return None,
         (_, AgentStatus::Paused) if file.pauses.person.is_some() => R::UserPause,
         (_, AgentStatus::Paused) => R::RateLimit,
+        (_, AgentStatus::Running) if has_broken_off => R::Error,
         _ => return None,
     })
 }

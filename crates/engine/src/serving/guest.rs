@@ -6,6 +6,7 @@
 
 use super::{
     room::{TaskRoom, Tools, first_plan, usable},
+    turns::Turns,
     workspaces::WorkspacesHome,
 };
 use crate::{
@@ -14,7 +15,7 @@ use crate::{
     error::{EngineError, Problem, with_causes},
     guest::{Attended, Guest, Waits, woken},
     project::Project,
-    served::{command_for, lost_cause, task_stream, trace},
+    served::{command_for, lost_cause, trace},
     task_types::task_type,
 };
 use std::{
@@ -30,7 +31,7 @@ use waypost_model::{
     document::{ServerTaskId, server::ServerTaskStatus},
     machine::Machine as _,
     next::NextStep,
-    task::{Command, ServedTask, TaskFile, TaskRow, TaskWorkspace, WorkspaceKind},
+    task::{Command, ServedTask, TaskRow, TaskWorkspace, WorkspaceKind},
     time::Time,
 };
 use waypost_store::journal::Cursor;
@@ -80,8 +81,8 @@ struct TaskOutset {
 pub(crate) struct TaskGuest {
     tools: Tools,
     rooms: BTreeMap<ServerTaskId, TaskRoom>,
-    /// Tasks that wait for an agent.
-    pending: BTreeSet<ServerTaskId>,
+    /// Tasks that wait for an agent, as they were recorded last.
+    pending: BTreeMap<ServerTaskId, TaskRow>,
     /// Everything up to here was looked at.
     seen: Cursor,
     /// Tasks for which there may be something to do.
@@ -107,6 +108,7 @@ impl TaskGuest {
             keeper: options.keeper,
             data,
             slots: Slots::of(project),
+            turns: Turns::default(),
             park_after: values.pause.park_after(),
             interval: values.task.checkpoint_interval(),
             optional_wait: values.task.optional_wait(),
@@ -116,7 +118,7 @@ impl TaskGuest {
         let mut guest = Self {
             tools,
             rooms: BTreeMap::new(),
-            pending: BTreeSet::new(),
+            pending: BTreeMap::new(),
             seen: project.journal_end()?,
             ready: BTreeSet::new(),
             is_queue_ready: true,
@@ -138,7 +140,7 @@ impl TaskGuest {
         let Some(file) = trace(project, id)? else { return Ok(()) };
         let is_pending = file.status == ServerTaskStatus::Pending && !file.is_deleted;
         match is_pending {
-            true => drop(self.pending.insert(id.clone())),
+            true => drop(self.pending.insert(id.clone(), TaskRow::of(file))),
             false => drop(self.pending.remove(id)),
         }
         // What is over may still have a process, or has to be removed.
@@ -202,7 +204,10 @@ impl TaskGuest {
                 None => {}
             }
             let Some(room) = self.rooms.get_mut(&id) else { continue };
-            match room.tend(project, &self.tools, now) {
+            self.tools.turns.begin(&id);
+            let tended = room.tend(project, &self.tools, now);
+            self.tools.turns.settle(&id);
+            match tended {
                 Ok(is_over) => {
                     self.troubled.remove(&id);
                     if let Some(doing) = room.doing() {
@@ -217,6 +222,7 @@ impl TaskGuest {
                 Err(EngineError::Store(error)) => return Err(error.into()),
                 Err(error) => {
                     room.slot = None;
+                    self.tools.turns.leave(&id);
                     self.hinder(project, &id, &error, now)?;
                 }
             }
@@ -251,36 +257,41 @@ impl TaskGuest {
             return Ok(());
         }
         (self.is_queue_ready, self.next_queue) = (false, None);
-        let mut has_slot = self.tools.slots.free(1)? > 0;
+        let free = self.tools.slots.free(self.tools.turns.len() + 1)?;
         let is_tried = |id: &ServerTaskId| self.troubled.get(id).is_some_and(|it| it.next <= now);
-        if self.pending.iter().any(is_tried) {
+        if self.pending.keys().any(is_tried) {
             configure_again(project);
-        } else if !has_slot {
+        } else if free == 0 {
             self.look_at_queue(now.plus(QUEUE_INTERVAL));
             return Ok(());
         }
-        let mut files = Vec::new();
-        for id in self.pending.clone() {
-            files.extend(self.file(project, &id)?);
-        }
-        let rows: Vec<TaskRow> = files.iter().map(TaskRow::of).collect();
-        let mut waiting: Vec<(TaskFile, TaskRow)> = files.into_iter().zip(rows).collect();
-        waiting.sort_by(|(_, one), (_, other)| one.turn(now).cmp(&other.turn(now)));
-        for (file, _) in waiting {
-            has_slot = has_slot && self.tools.slots.free(1)? > 0;
-            if let Some(next) = self.troubled.get(&file.id).map(|it| it.next).filter(|it| *it > now)
-            {
+        let mut waiting: Vec<&TaskRow> = self.pending.values().collect();
+        waiting.sort_by(|one, other| one.turn(now).cmp(&other.turn(now)));
+        let waiting: Vec<ServerTaskId> = waiting.into_iter().map(|row| row.id.clone()).collect();
+        let mut has_slot = true;
+        for id in waiting {
+            if let Some(next) = self.troubled.get(&id).map(|it| it.next).filter(|it| *it > now) {
                 self.look_at_queue(next);
                 continue;
             }
+            let Some(row) = self.pending.get(&id) else { continue };
+            has_slot = has_slot && self.has_slot_for(row, now)?;
+            let tried = (has_slot || row.hindrance.is_some()).then(|| row.clone());
             if !has_slot {
                 self.look_at_queue(now.plus(QUEUE_INTERVAL));
             }
-            if has_slot || file.hindrance().is_some() {
-                self.try_assign(project, &file, has_slot, now)?;
+            if let Some(row) = tried {
+                self.try_assign(project, &row, has_slot, now)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether there is a slot for a task that has not begun, beside those for which tasks in progress wait
+    /// that come before it.
+    fn has_slot_for(&self, row: &TaskRow, now: Time) -> Result<bool, EngineError> {
+        let ahead = self.tools.turns.ahead_of_pending(row, now);
+        Ok(self.tools.slots.free(ahead + 1)? > ahead)
     }
 
     /// Looks at the queue again at this time at the latest.
@@ -292,7 +303,7 @@ impl TaskGuest {
     fn try_assign(
         &mut self,
         project: &mut Project,
-        file: &TaskFile,
+        file: &TaskRow,
         has_slot: bool,
         now: Time,
     ) -> Result<(), EngineError> {
@@ -315,24 +326,15 @@ impl TaskGuest {
         }
     }
 
-    fn file(
-        &self,
-        project: &mut Project,
-        id: &ServerTaskId,
-    ) -> Result<Option<TaskFile>, EngineError> {
-        let found = project.machine::<ServedTask>(&task_stream(id))?;
-        Ok(found.and_then(|it| it.state.file().cloned()))
-    }
-
     /// What a pending task begins with; none: it waits for other tasks, or for an account.
     fn prepare(
         &mut self,
         project: &mut Project,
-        file: &TaskFile,
+        file: &TaskRow,
     ) -> Result<Option<TaskOutset>, EngineError> {
         let Some(met) = self.dependencies(project, file)? else { return Ok(None) };
         let usual = project.configuration().values.task.agent.clone();
-        let mut given = [file.fields.agent.as_str(), usual.trim()].into_iter();
+        let mut given = [file.agent.as_str(), usual.trim()].into_iter();
         let given = given.find(|name| !name.is_empty());
         let agent = agent::for_job(&project.setup, given, "agent")?;
         let agent = usable(project, &agent.name)?;
@@ -341,7 +343,7 @@ impl TaskGuest {
             self.look_at_queue(at);
             return Ok(None);
         }
-        let kind = task_type(&project.setup, &file.fields.task_type)?.workspace;
+        let kind = task_type(&project.setup, &file.task_type)?.workspace;
         let mut workspace = self.tools.data.plan(&project.setup, &file.id, kind)?;
         if workspace.kind == WorkspaceKind::Tree {
             let root = project.setup.place.project_root();
@@ -380,10 +382,10 @@ impl TaskGuest {
     fn dependencies(
         &self,
         project: &mut Project,
-        file: &TaskFile,
+        file: &TaskRow,
     ) -> Result<Option<Vec<ServerTaskId>>, EngineError> {
         let mut met = Vec::new();
-        for task in &file.fields.dependencies {
+        for task in &file.dependencies {
             let status = trace(project, task)?.map(|it| it.status);
             if status == Some(ServerTaskStatus::Completed) {
                 met.push(task.clone());
@@ -391,7 +393,7 @@ impl TaskGuest {
                 tell(project, &file.id, Command::LoseDependency { task: task.clone(), cause })?;
             }
         }
-        Ok((met.len() == file.fields.dependencies.len()).then_some(met))
+        Ok((met.len() == file.dependencies.len()).then_some(met))
     }
 }
 

@@ -15,11 +15,13 @@ mod deliverables;
 mod folder;
 mod guest;
 mod kind;
+mod live;
 mod order;
 mod questions;
 mod room;
 mod scan;
 mod signals;
+mod turns;
 mod verify;
 mod workspaces;
 
@@ -28,6 +30,7 @@ pub use folder::attempt_output;
 pub(crate) use folder::{end_left, is_at_work};
 pub use guest::ServeOptions;
 pub(crate) use guest::TaskGuest;
+pub use live::{error_log, live_agent};
 pub(crate) use scan::{LostWorkspace, lost_workspaces, take_up_workspaces};
 pub(crate) use workspaces::as_it_lies;
 

@@ -18,6 +18,7 @@ use super::{
     kind,
     order::PhaseOrder,
     questions,
+    turns::Turns,
     verify::Verification,
     workspaces::{WorkspacesHome, as_it_lies},
 };
@@ -67,6 +68,8 @@ pub(super) struct Tools {
     pub(super) keeper: Vec<OsString>,
     pub(super) data: WorkspacesHome,
     pub(super) slots: Slots,
+    /// The tasks in progress that wait for one.
+    pub(super) turns: Turns,
     /// After how long an agent that stands still is ended.
     pub(super) park_after: Duration,
     /// How long lies between two checkpoints of an agent that works.
@@ -77,6 +80,31 @@ pub(super) struct Tools {
     pub(super) escalation_timeout: Option<Duration>,
     /// Nothing new is begun any more: all agents are to end.
     pub(super) is_ending: bool,
+}
+
+impl Tools {
+    /// Whether there is a slot for a task in progress, and none that waits comes before it.
+    pub(super) fn has_turn(&self, file: &TaskFile, now: Time) -> Result<bool, EngineError> {
+        self.turns.ask(&file.id, file.fields.priority, now);
+        let free = self.slots.free(self.turns.len())?;
+        Ok(self.turns.ahead_of(&file.id, now) < free)
+    }
+
+    /// A slot for a task in progress, when it is its turn.
+    pub(super) fn take_slot(
+        &self,
+        file: &TaskFile,
+        now: Time,
+    ) -> Result<Option<Slot>, EngineError> {
+        if !self.has_turn(file, now)? {
+            return Ok(None);
+        }
+        let slot = self.slots.take()?;
+        if slot.is_some() {
+            self.turns.leave(&file.id);
+        }
+        Ok(slot)
+    }
 }
 
 /// What is looked after for one task.
@@ -200,9 +228,11 @@ impl TaskRoom {
             && matches!(self.past, Past::Known(_))
     }
 
-    /// Whether what it could not be set up for is being done.
+    /// Whether what it could not be set up for is being done: a process that was only just asked for may
+    /// turn out not to be one.
     fn is_under_way(&self) -> bool {
-        self.agent.is_some() || self.verification.is_some()
+        self.agent.as_ref().is_some_and(TaskAgent::has_said_something)
+            || self.verification.is_some()
     }
 
     /// The task as it stands.
@@ -505,7 +535,7 @@ impl TaskRoom {
             }
             Posture::Work => {
                 if agent.slot.is_none() {
-                    agent.slot = tools.slots.take()?;
+                    agent.slot = tools.take_slot(file, now)?;
                 }
                 // One that was taken over works already; one that stood still waits for its turn.
                 if agent.still_since.is_some() && agent.slot.is_none() {

@@ -1,5 +1,6 @@
 //! What an agent says by the text protocol, in the words of its task.
 
+use crate::values::variable_of;
 use waypost_agent::protocol::{
     self, DependencyKind, QuestionKind, Recovery, Severity, Signal, Spoken,
 };
@@ -20,7 +21,8 @@ pub(super) fn spoken(said: Vec<Spoken>, nonce: Option<&str>) -> Vec<SpokenSignal
     let mut found: Vec<SpokenSignal> = said
         .into_iter()
         .filter_map(|Spoken { offset, signal }| {
-            Some(SpokenSignal { offset, signal: task_signal(signal, nonce)? })
+            let cut = cut(&signal).iter().map(|field| (*field).to_owned()).collect();
+            Some(SpokenSignal { offset, signal: task_signal(signal, nonce)?, cut })
         })
         .collect();
     found.sort_by_key(|it| rank(&it.signal));
@@ -58,7 +60,7 @@ fn task_signal(signal: Signal, nonce: Option<&str>) -> Option<TaskSignal> {
             }
         }
         Signal::CustomComplete { .. } => TaskSignal::CustomComplete {},
-        Signal::Dependency(wanted) => TaskSignal::ValueWanted(value(wanted)),
+        Signal::Dependency(wanted) => value(wanted),
         Signal::Question(asked) => TaskSignal::Question(question(asked)),
         Signal::Problem(problem) => TaskSignal::Problem(self::problem(problem)),
         Signal::Malformed(protocol::Malformed { block, why, text }) => {
@@ -69,8 +71,23 @@ fn task_signal(signal: Signal, nonce: Option<&str>) -> Option<TaskSignal> {
     })
 }
 
-fn value(wanted: protocol::Dependency) -> ValueRequest {
+/// The fields of a block that lost their end.
+fn cut(signal: &Signal) -> &[&'static str] {
+    match signal {
+        Signal::Dependency(wanted) => &wanted.cut,
+        Signal::Question(asked) => &asked.cut,
+        Signal::Problem(problem) => &problem.cut,
+        _ => &[],
+    }
+}
+
+/// What is asked for by name, if it is a name that a value may have.
+fn value(wanted: protocol::Dependency) -> TaskSignal {
     let protocol::Dependency { kind, name, description, is_required, default, .. } = wanted;
+    if let Err(error) = variable_of(&name) {
+        let (block, why) = ("DEPENDENCY_REQUEST".to_owned(), error.to_string());
+        return TaskSignal::Malformed(MalformedBlock { block, why, text: description });
+    }
     let kind = match kind {
         DependencyKind::ApiKey => WantedKind::ApiKey,
         DependencyKind::EnvVariable => WantedKind::EnvVariable,
@@ -79,7 +96,7 @@ fn value(wanted: protocol::Dependency) -> ValueRequest {
         DependencyKind::Permission => WantedKind::Permission,
         DependencyKind::Package => WantedKind::Package,
     };
-    ValueRequest { kind, name, description, is_required, default }
+    TaskSignal::ValueWanted(ValueRequest { kind, name, description, is_required, default })
 }
 
 fn question(asked: protocol::Question) -> SpokenQuestion {
@@ -126,6 +143,31 @@ mod tests {
         let want = [(102, "Problem"), (101, "2 2"), (100, "Question")];
         let want: Vec<(u64, String)> = want.map(|(at, word)| (at, word.to_owned())).to_vec();
         assert_eq!(heard(text, None), want);
+    }
+
+    #[test]
+    fn what_cannot_be_given_is_not_asked_of_a_person() {
+        for name in ["LD_PRELOAD", "PATH", "WAYPOST_JOB", "GIT_DIR", "§"] {
+            let text = format!("[DEPENDENCY_REQUEST] type: env_variable, name: {name}\n");
+            let said = vec![Spoken { offset: 1, signal: protocol::read(&text).remove(0) }];
+            let [SpokenSignal { signal: TaskSignal::Malformed(block), .. }] =
+                &spoken(said, None)[..]
+            else {
+                panic!("{name} was asked for")
+            };
+            assert!(block.why.contains(name), "{}", block.why);
+        }
+        let plain = "[DEPENDENCY_REQUEST] type: env_variable, name: SHOP_KEY\n";
+        assert_eq!(heard(plain, None), [(100, "ValueWanted".to_owned())]);
+    }
+
+    #[test]
+    fn what_lost_its_end_is_named() {
+        let long = "x".repeat(protocol::FIELD_LENGTH_MAX + 1);
+        let text =
+            format!("[USER_QUESTION]\ncategory: business\nquestion: {long}\n[/USER_QUESTION]\n");
+        let said = vec![Spoken { offset: 1, signal: protocol::read(&text).remove(0) }];
+        assert_eq!(spoken(said, None)[0].cut, ["question"]);
     }
 
     #[test]

@@ -48,6 +48,10 @@ pub struct ServerTask {
     /// Why it failed, `cancelled` when a person ended it; only on a failed task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The file that keeps what its last agent wrote; only on a failed task that had an agent, and as long as
+    /// the file is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_log: Option<String>,
     /// Who paused its agent; only while it is paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_by: Option<PausedBy>,

@@ -50,6 +50,9 @@ pub struct WantedValue {
     /// The variable that it is given in.
     pub name: String,
     pub kind: WantedKind,
+    /// What the agent goes on with if none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
 }
 
 /// What kind of value is wanted, as the text protocol has it.

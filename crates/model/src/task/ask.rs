@@ -50,14 +50,22 @@ pub(super) fn item(
         ItemWant::Value(value) => {
             let title = format!("{task} needs {}", value.name);
             let (name, kind) = (value.name.clone(), value.kind);
-            asks(QuestionKind::Value, topic, (title, value.description.clone()))
-                .value(WantedValue { name, kind })
+            // One that is required has to be given by a person.
+            let default = value.default.clone().filter(|_| !value.is_required);
+            let offered = default.as_ref().map(|it| format!("`decline` lets it go on with: {it}"));
+            let text = [Some(value.description.clone()), offered].into_iter().flatten();
+            let text: Vec<String> = text.filter(|it| !it.is_empty()).collect();
+            asks(QuestionKind::Value, topic, (title, text.join("\n"))).value(WantedValue {
+                name,
+                kind,
+                default,
+            })
         }
     };
     if want.is_required() {
         return asked;
     }
-    // The default of a value is known to the agent itself: it is told to go on with it.
+    // The default of a value is not given by a person: its agent has it in its environment when it is declined.
     let default = match want {
         ItemWant::Answer(question) => question.default.clone().map(Reply::Answer),
         ItemWant::Value(_) => None,

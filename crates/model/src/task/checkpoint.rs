@@ -1,11 +1,12 @@
 //! Checkpoints of a task: immutable records from which an agent goes on.
 
+use super::item::{ItemKey, OpenItem};
 use crate::{
     document::server::{AgentStatus, ServerTaskStatus},
     time::Time,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many of the newest checkpoints are kept beside the ends of phases.
 pub const NEWEST_KEPT: usize = 10;
@@ -62,9 +63,18 @@ pub struct CheckpointTaken {
     /// Deliverables that were there, by their paths below the workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deliverables: Vec<String>,
+    /// How much the agent of the attempt had said, in bytes of its stream: with those of the attempts before,
+    /// the conversation's text. Streams stay as long as the task is open.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub said_to: u64,
     /// What a person should know of it: what was left out, and why.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// One checkpoint.
@@ -90,6 +100,9 @@ pub struct TaskCheckpoint {
     /// The questions and values that it waited for, by their keys.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<String>,
+    /// Those of them that were asked by the text protocol: they are asked again by who goes back to it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub items: BTreeMap<ItemKey, OpenItem>,
 }
 
 /// The checkpoints that are not kept any more when another one has been taken.

@@ -16,6 +16,7 @@ use crate::{
         server::{AgentStatus, ServerTaskStatus, Trigger},
     },
     inbox::Topic,
+    layout,
     machine::{Asked, Decision, Effect, Rejected},
     next::NextStep,
     notice::{Notice, NoticeKind},
@@ -59,10 +60,25 @@ impl TaskFile {
         let decision = Decision::events([failed, self.end(trigger, reason)]);
         let title = format!("{} failed: {}", self.id, self.fields.title);
         let notice = Notice::new(NoticeKind::TaskFailed, title, now)
-            .text(reason)
+            .text(self.failure_told(reason))
             .next(NextStep::RetryServedTask { task: self.id.clone() });
+        let output = NextStep::ShowServedOutput { task: self.id.clone() };
+        let notice = if self.attempt.is_some() { notice.next(output) } else { notice };
         let remembered = self.remembered(TaskResult::Failure, Some(reason), now);
         self.settled_all(decision.with(Effect::Notify(notice)).with(remembered))
+    }
+
+    /// Why it failed, and where what its last agent wrote is kept.
+    fn failure_told(&self, reason: &str) -> String {
+        match self.attempt_number() {
+            0 => reason.to_owned(),
+            _ => {
+                let (folder, id) = (layout::state::TASKS, &self.id);
+                format!(
+                    "{reason}\nWhat its agents wrote is kept in {folder}/{id} beside the journal."
+                )
+            }
+        }
     }
 
     fn end(&self, trigger: Trigger, reason: &str) -> Event {

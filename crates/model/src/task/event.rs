@@ -82,6 +82,9 @@ pub enum Event {
         attempt: u32,
         offset: u64,
         signal: TaskSignal,
+        /// The fields that were too long and lost their end.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        cut: Vec<String>,
     },
     AgentAsked {
         prompt: Prompt,

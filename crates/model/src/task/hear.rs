@@ -22,6 +22,7 @@ use crate::{
 struct Incoming<'a> {
     key: ItemKey,
     signal: &'a TaskSignal,
+    cut: &'a [String],
     limits: &'a SignalLimits,
     now: Time,
 }
@@ -29,7 +30,7 @@ struct Incoming<'a> {
 impl Incoming<'_> {
     fn heard(&self, signal: TaskSignal) -> Event {
         let ItemKey { attempt, offset } = self.key;
-        Event::Heard { attempt, offset, signal }
+        Event::Heard { attempt, offset, signal, cut: self.cut.to_vec() }
     }
 
     fn as_said(&self) -> Event {
@@ -53,9 +54,9 @@ impl TaskFile {
         let taken = fatal.map_or(fresh, |it| vec![it]);
         let (mut all, mut open, mut claimed) =
             (Decision::nothing(), self.items.len(), self.claim.is_some());
-        for SpokenSignal { offset, signal } in taken {
+        for SpokenSignal { offset, signal, cut } in taken {
             let key = ItemKey { attempt, offset: *offset };
-            let incoming = Incoming { key, signal, limits, now };
+            let incoming = Incoming { key, signal, cut, limits, now };
             let one = self.corrected(self.take(&incoming, open, claimed));
             open += usize::from(one.events.iter().any(opens_item));
             claimed |= one.events.iter().any(|it| matches!(it, Event::Claimed { .. }));

@@ -4,6 +4,7 @@ use super::{
     ask,
     checkpoint::{CheckpointTaken, TaskCheckpoint, surplus},
     event::{Event, MoveFacts},
+    item::{ItemKey, ItemWant, OpenItem},
     state::{LostCause, TaskFile},
     topic::TaskTopic,
 };
@@ -14,6 +15,7 @@ use crate::{
         ServerTaskId,
         server::{AgentStatus, ServerTaskStatus, Trigger},
     },
+    inbox::OPTIONAL_WAIT,
     machine::{Decision, Effect, Rejected},
     next::NextStep,
     time::Time,
@@ -37,6 +39,7 @@ impl TaskFile {
             conversation: self.trail.conversation.as_ref().map(|it| it.id.clone()),
             values: plan.map(|it| it.values.clone()).unwrap_or_default(),
             open: open.chain(self.trail.asked.iter().cloned()).collect(),
+            items: self.items.clone(),
         };
         let ids = surplus(&self.checkpoints);
         let pruned = (!ids.is_empty()).then_some(Event::CheckpointsPruned { ids });
@@ -68,7 +71,22 @@ impl TaskFile {
             facts: MoveFacts { phase: checkpoint.phase, ..MoveFacts::default() },
         };
         let restored = Event::Restored { checkpoint: id, by: by.clone() };
-        Ok(self.settled_all(Decision::events([restored, moved])))
+        let again = self
+            .asked_at(checkpoint)
+            .map(|(key, item)| Effect::Ask(ask::item(&self.id, *key, (&item.want, OPTIONAL_WAIT))));
+        let settled = self.settled_all(Decision::events([restored, moved]));
+        Ok(again.fold(settled, Decision::with))
+    }
+
+    /// What its agent waited for at a checkpoint, but for values that it has by now.
+    pub(super) fn asked_at<'a>(
+        &'a self,
+        checkpoint: &'a TaskCheckpoint,
+    ) -> impl Iterator<Item = (&'a ItemKey, &'a OpenItem)> {
+        checkpoint.items.iter().filter(|(_, item)| match &item.want {
+            ItemWant::Value(value) => !self.values.contains(&value.name),
+            ItemWant::Answer(_) => true,
+        })
     }
 
     pub(super) fn lose_dependency(&self, task: &ServerTaskId, cause: LostCause) -> Decision<Event> {

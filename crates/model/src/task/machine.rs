@@ -348,7 +348,10 @@ impl TaskFile {
             }
             Event::Accounted { attempt, account } => self.trail.note_account(attempt, &account),
             Event::Delivered { up_to } => self.delivered = up_to,
-            Event::Heard { attempt, offset, signal } => {
+            Event::Heard { attempt, offset, signal, cut } => {
+                if !cut.is_empty() {
+                    self.tell_agent(MessageBody::Cut { fields: cut });
+                }
                 self.heard(ItemKey { attempt, offset }, signal, at);
             }
             Event::AgentAsked { prompt } => self.trail.note_asked(&prompt),
@@ -365,6 +368,7 @@ impl TaskFile {
                     let name = name.clone();
                     self.tell_agent(MessageBody::ValueProvided { item, kind, name });
                 }
+                self.defaults.remove(&name);
                 self.values.insert(name);
             }
             Event::Declined { item, why, .. } => self.note_declined(item, why),
@@ -504,6 +508,9 @@ impl TaskFile {
                 self.tell_agent(MessageBody::Unanswered { item, question, why });
             }
             Some(ItemWant::Value(ValueRequest { name, default, .. })) => {
+                if let Some(default) = &default {
+                    self.defaults.insert(name.clone(), default.clone());
+                }
                 self.tell_agent(MessageBody::ValueDeclined { item, name, default, why });
             }
             None => {}
@@ -511,10 +518,14 @@ impl TaskFile {
     }
 
     fn restored(&mut self, id: u32) {
-        let phase = self.checkpoint(id).and_then(|checkpoint| checkpoint.phase);
+        let checkpoint = self.checkpoint(id);
+        let phase = checkpoint.and_then(|checkpoint| checkpoint.phase);
+        let asked = checkpoint.into_iter().flat_map(|checkpoint| self.asked_at(checkpoint));
+        let asked = asked.map(|(key, item)| (*key, item.clone())).collect();
         self.phase = phase.or(self.phase);
         self.restoring = Some(id);
         self.clear_waiting();
+        self.items = asked;
         (self.reworks, self.restarts, self.not_before) = (0, 0, None);
         (self.steps_done, self.current_step, self.report) = (0, None, None);
         self.tell_agent(MessageBody::Restored { checkpoint: id, phase });

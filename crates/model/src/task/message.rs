@@ -58,6 +58,8 @@ pub enum MessageBody {
     },
     /// What it said could not be understood.
     Malformed { block: String, why: String },
+    /// These fields of what it asked or reported were too long and lost their end.
+    Cut { fields: Vec<String> },
     /// A person says something beside a question.
     Note { text: String },
     /// It was put back to a checkpoint.

@@ -58,7 +58,7 @@ pub use item::{BadItemKey, ITEMS_MAX, ItemKey, ItemWant, OpenItem};
 pub use message::{MessageBody, TaskMessage};
 pub use pause::{PersonPause, TaskPauses};
 pub use review::{ClaimStage, EscalatedWork, EscalationChoice, PhaseClaim, TaskReport, TaskReview};
-pub use row::TaskRow;
+pub use row::{TaskRow, turn};
 pub use signal::{
     MalformedBlock, ProblemRecovery, QuestionCategory, SpokenProblem, SpokenQuestion, SpokenSignal,
     TaskSignal, ValueRequest,

@@ -88,10 +88,18 @@ impl TaskRow {
     /// The place of a pending task in the queue, the smallest first: by priority, which grows by one
     /// for each hour of waiting, then by how long it has waited.
     pub fn turn(&self, now: Time) -> (Reverse<u64>, Time, &str) {
-        let since = self.submitted.unwrap_or(self.created);
-        let aged = now.since(since).as_secs() / AGEING.as_secs();
-        (Reverse(u64::from(self.priority as u8) + aged), since, self.id.as_str())
+        turn(self.priority, (self.submitted.unwrap_or(self.created), now), &self.id)
     }
+}
+
+/// The place of a task that waits since a time, the smallest first.
+pub fn turn(
+    priority: Priority,
+    (since, now): (Time, Time),
+    id: &ServerTaskId,
+) -> (Reverse<u64>, Time, &str) {
+    let aged = now.since(since).as_secs() / AGEING.as_secs();
+    (Reverse(u64::from(priority as u8) + aged), since, id.as_str())
 }
 
 #[cfg(test)]

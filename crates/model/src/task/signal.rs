@@ -10,6 +10,9 @@ pub struct SpokenSignal {
     /// Where it begins in the stream of its attempt, in bytes.
     pub offset: u64,
     pub signal: TaskSignal,
+    /// The fields that were too long and lost their end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut: Vec<String>,
 }
 
 /// What an agent says to its task. What a verification's agent says is no signal of the task: it

@@ -64,6 +64,9 @@ pub struct TaskFile {
     pub items: BTreeMap<ItemKey, OpenItem>,
     /// The names of the values that were provided.
     pub values: BTreeSet<String>,
+    /// What its agent has in place of values that were not given, by their names: it said so itself.
+    #[serde(default)]
+    pub defaults: BTreeMap<String, String>,
     /// Whether the last of what its agent said could not be understood, and a person can see so.
     #[serde(default)]
     pub is_misunderstood: bool,
@@ -180,6 +183,7 @@ impl TaskFile {
             trail: Trail::default(),
             items: BTreeMap::new(),
             values: BTreeSet::new(),
+            defaults: BTreeMap::new(),
             messages: Vec::new(),
             message_count: 0,
             delivered: 0,
@@ -265,8 +269,13 @@ impl TaskFile {
     /// Whether the process has to be replaced before the agent goes on: a value was provided that it
     /// does not have, or a person went back to a checkpoint.
     pub fn must_replace(&self) -> bool {
-        let lacks = |it: &TaskAttempt| !self.values.is_subset(&it.plan.values);
+        let lacks = |it: &TaskAttempt| !self.given().is_subset(&it.plan.values);
         self.restoring.is_some() || self.live_attempt().is_some_and(lacks)
+    }
+
+    /// The names of all that is in the environment of its next process: values, and defaults in place of them.
+    pub fn given(&self) -> BTreeSet<String> {
+        self.values.iter().chain(self.defaults.keys()).cloned().collect()
     }
 
     /// The claim that is to be verified now.

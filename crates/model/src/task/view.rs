@@ -62,6 +62,8 @@ impl TaskFile {
             failed_at: stamp(self.times.failed),
             cancelled_at: stamp(self.times.cancelled),
             reason: self.reason.clone().filter(|_| has_failed),
+            // Where it is on the disk is known to the engine.
+            error_log: None,
             paused_by: self.paused_by(),
         }
     }

@@ -91,7 +91,8 @@ impl TaskFile {
             _ if self.restarts > 0 => Some(moved(None, Trigger::Recovered)),
             _ => None,
         };
-        self.freed(Decision::events([Event::Launched { attempt }].into_iter().chain(moved)))
+        // Whether its program can be started is not known yet: a hindrance stands until something is heard.
+        Decision::events([Event::Launched { attempt }].into_iter().chain(moved))
     }
 
     /// What was set up is not hindered any more.

@@ -38,6 +38,8 @@ fn held(holds: usize) -> Option<String> {
 /// What is taken without an answer, and how soon.
 fn default_in(entry: &Entry, now: Time) -> Option<String> {
     let default = entry.question.otherwise.as_ref()?.reply_in_words();
+    let value = entry.question.wanted_value().and_then(|value| value.default.as_ref());
+    let default = value.map_or(default, |value| format!("it goes on with {value}"));
     Some(match entry.deadline? {
         deadline if deadline > now => {
             format!("{default} in {}", show::countdown(deadline.since(now)))

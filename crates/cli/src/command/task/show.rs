@@ -12,13 +12,17 @@ use std::process::ExitCode;
 use waypost_engine::{
     Project,
     served::{self, TaskFilter},
-    task_types,
+    serving, task_types,
 };
 use waypost_model::{
     code::Code,
-    document::{ServerTaskId, server::PausedBy},
-    run::Priority,
-    task::{ClaimStage, LiveAgent, TaskFile, TaskRow, agent_word, task_word},
+    document::{
+        ServerTaskId,
+        server::{PausedBy, ServerTask},
+    },
+    run::{Priority, Usage},
+    task::{ClaimStage, TaskFile, TaskRow, agent_word, task_word},
+    time::Time,
 };
 
 /// How much of a title a list shows.
@@ -151,31 +155,31 @@ pub(super) fn show(
     id: &ServerTaskId,
     of_agent: bool,
 ) -> Result<ExitCode, CliError> {
-    let interval = project.configuration().values.task.checkpoint_interval();
     let now = project.clock().now();
     let file = &served::located(project, id)?;
-    let live = LiveAgent {
-        checkpoint_interval_ms: u64::try_from(interval.as_millis()).unwrap_or(0),
-        ..LiveAgent::default()
-    };
-    match (context.out.json, of_agent) {
-        (true, false) => context.out.json_as_it_is(&file.task_document())?,
-        (true, true) => context.out.json_as_it_is(&file.agent_document(&live))?,
-        (false, false) => {
-            for line in task_lines(file, now) {
-                context.out.line(line)?;
-            }
+    if of_agent {
+        let (live, usage) = serving::live_agent(project, file);
+        if context.out.json {
+            context.out.json_as_it_is(&file.agent_document(&live))?;
+            return Ok(ExitCode::SUCCESS);
         }
-        (false, true) => {
-            for line in agent_lines(file) {
-                context.out.line(line)?;
-            }
+        for line in agent_lines(file, usage) {
+            context.out.line(line)?;
         }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let log = serving::error_log(project, file).map(|log| log.display().to_string());
+    if context.out.json {
+        context.out.json_as_it_is(&ServerTask { error_log: log, ..file.task_document() })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for line in task_lines(file, now, log) {
+        context.out.line(line)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn task_lines(file: &TaskFile, now: waypost_model::time::Time) -> Vec<String> {
+fn task_lines(file: &TaskFile, now: Time, log: Option<String>) -> Vec<String> {
     let row = TaskRow::of(file);
     let mut lines = vec![
         format!("{}  {}", styled(BOLD, &file.id), file.fields.title),
@@ -211,6 +215,7 @@ fn task_lines(file: &TaskFile, now: waypost_model::time::Time) -> Vec<String> {
     let retry = others.map(|it| it.task.to_string());
     add("tries again", retry.unwrap_or_default());
     add("reason", file.reason.clone().unwrap_or_default());
+    add("error log", log.unwrap_or_default());
     add("tried again as", file.retried_as.as_ref().map(ToString::to_string).unwrap_or_default());
     let folder = file.workspace.as_ref().map(|it| it.folder.clone());
     add("workspace", folder.unwrap_or_default());
@@ -225,7 +230,7 @@ fn task_lines(file: &TaskFile, now: waypost_model::time::Time) -> Vec<String> {
     lines
 }
 
-fn agent_lines(file: &TaskFile) -> Vec<String> {
+fn agent_lines(file: &TaskFile, mut usage: Usage) -> Vec<String> {
     let mut lines = vec![format!("{}  agent {}", styled(BOLD, &file.id), agent_word(file.agent))];
     if let Some(attempt) = &file.attempt {
         lines.push(format!("  attempt {} with {}", attempt.number(), attempt.plan.agent));
@@ -233,7 +238,8 @@ fn agent_lines(file: &TaskFile) -> Vec<String> {
     if let Some(conversation) = &file.trail.conversation {
         lines.push(format!("  conversation {}", conversation.id));
     }
-    lines.push(format!("  {}", crate::show::usage(&file.trail.usage)));
+    usage.add(&file.trail.usage);
+    lines.push(format!("  {}", crate::show::usage(&usage)));
     for (key, item) in &file.items {
         let what = match &item.want {
             waypost_model::task::ItemWant::Answer(question) => &question.question,

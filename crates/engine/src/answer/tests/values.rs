@@ -18,7 +18,11 @@ const CANARY: &str = "canary-4711-sk-test";
 
 fn key(topic: &str) -> Question<Topic> {
     let kind = WantedKind::ApiKey;
-    question(QuestionKind::Value, topic).value(WantedValue { name: "STRIPE_KEY".into(), kind })
+    question(QuestionKind::Value, topic).value(WantedValue {
+        name: "STRIPE_KEY".into(),
+        kind,
+        default: None,
+    })
 }
 
 #[test]

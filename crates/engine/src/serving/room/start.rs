@@ -48,7 +48,7 @@ impl TaskRoom {
             let attempt = file.attempt_number();
             return self.tell(project, vec![Command::Limit { attempt, parked }]);
         }
-        if tools.slots.free(1)? == 0 {
+        if !tools.has_turn(file, now)? {
             self.wake(now.plus(SLOT_INTERVAL));
             return Ok(());
         }
@@ -64,7 +64,7 @@ impl TaskRoom {
             number: file.attempt_number() + 1,
             agent: name,
             conversation,
-            values: file.values.clone(),
+            values: file.given(),
             from: file.restoring,
         };
         self.tell(project, vec![Command::Engage { plan }])?;
@@ -148,7 +148,10 @@ impl TaskRoom {
         if !self.make(project, file)? {
             return Ok(());
         }
-        let slot = self.slot.take().map_or_else(|| tools.slots.take(), |slot| Ok(Some(slot)))?;
+        let slot = match self.slot.take() {
+            Some(slot) => Some(slot),
+            None => tools.take_slot(file, now)?,
+        };
         let Some(slot) = slot else {
             self.wake(now.plus(SLOT_INTERVAL));
             return Ok(());
@@ -189,7 +192,7 @@ impl TaskRoom {
         };
         let kind = kind::of(project, file)?;
         let told = self.told(file, &kind.order(file.phase), is_known);
-        let values = kind::values(project, &self.id, &plan.values)?;
+        let given = kind::values(project, &self.id, &file.values)?;
         let launching = Launching {
             file,
             plan,
@@ -198,7 +201,7 @@ impl TaskRoom {
             workspace: Self::workspace_folder(file),
             conversation,
             told,
-            values,
+            given,
             keeper: &tools.keeper,
         };
         TaskAgent::start(project, launching, slot)

@@ -232,7 +232,7 @@ fn worlds() -> Vec<World> {
 fn moving_commands() -> Vec<Command> {
     let hear = |signal: TaskSignal, attempt: u32| Command::Hear {
         attempt,
-        signals: vec![SpokenSignal { offset: 900, signal }],
+        signals: vec![SpokenSignal { offset: 900, signal, cut: Vec::new() }],
         limits: SignalLimits::default(),
     };
     let choice = |choice| Command::Decide { claim: 4, choice, text: String::new() };
@@ -308,7 +308,7 @@ fn any_command() -> impl Strategy<Value = Command> {
             attempt,
             signals: signals
                 .into_iter()
-                .map(|(offset, signal)| SpokenSignal { offset, signal })
+                .map(|(offset, signal)| SpokenSignal { offset, signal, cut: Vec::new() })
                 .collect(),
             limits: SignalLimits::default(),
         },

@@ -64,7 +64,7 @@ fn commands() -> Vec<(&'static str, Actor, Command)> {
     let engine = || Actor::Waypost;
     let hear = |signal| Command::Hear {
         attempt: 1,
-        signals: vec![SpokenSignal { offset: 900, signal }],
+        signals: vec![SpokenSignal { offset: 900, signal, cut: Vec::new() }],
         limits: SignalLimits::default(),
     };
     let prompt = Prompt { key: "may".into(), permit: None, text: "rm".into() };

@@ -147,7 +147,7 @@ impl World {
     /// The agent says something at a place in the stream of its newest attempt.
     pub(super) fn say(&mut self, offset: u64, signal: TaskSignal) -> Decision<Event> {
         let attempt = self.file().attempt_number();
-        let signals = vec![SpokenSignal { offset, signal }];
+        let signals = vec![SpokenSignal { offset, signal, cut: Vec::new() }];
         self.give(&Command::Hear { attempt, signals, limits: SignalLimits::default() })
     }
 
@@ -278,7 +278,7 @@ pub(super) fn parked(cause: ParkCause, until: Option<Time>) -> Parked {
 pub(super) fn taken(reason: CheckpointReason) -> Command {
     let (commit, note) = (Some("c0ffee".to_owned()), String::new());
     Command::Checkpoint {
-        taken: CheckpointTaken { reason, commit, deliverables: Vec::new(), note },
+        taken: CheckpointTaken { reason, commit, deliverables: Vec::new(), said_to: 0, note },
     }
 }
 

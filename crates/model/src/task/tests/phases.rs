@@ -139,8 +139,8 @@ fn only_a_person_approves() {
 fn a_question_beside_the_end_of_a_phase_waits_behind_the_review() {
     let mut world = World::running(2);
     let signals = vec![
-        SpokenSignal { offset: 30, signal: complete(1) },
-        SpokenSignal { offset: 10, signal: question(true) },
+        SpokenSignal { offset: 30, signal: complete(1), cut: Vec::new() },
+        SpokenSignal { offset: 10, signal: question(true), cut: Vec::new() },
     ];
     world.give(&Command::Hear { attempt: 1, signals, limits: SignalLimits::default() });
     assert_eq!(world.states().1, AgentStatus::WaitingReview);
@@ -262,7 +262,7 @@ fn a_review_is_compared_with_the_end_of_the_phase_before() {
     let commit = |name: &str| {
         let (commit, note) = (Some(name.to_owned()), String::new());
         let reason = CheckpointReason::PhaseComplete;
-        let taken = CheckpointTaken { reason, commit, deliverables: Vec::new(), note };
+        let taken = CheckpointTaken { reason, commit, deliverables: Vec::new(), said_to: 0, note };
         Command::Checkpoint { taken }
     };
     world.give(&commit("first"));

@@ -65,8 +65,8 @@ fn what_may_be_changed_depends_on_how_far_it_is() {
 fn the_stream_can_be_read_again_from_its_beginning() {
     let mut world = World::running(2);
     let signals = vec![
-        SpokenSignal { offset: 10, signal: question(true) },
-        SpokenSignal { offset: 20, signal: value("KEY", true) },
+        SpokenSignal { offset: 10, signal: question(true), cut: Vec::new() },
+        SpokenSignal { offset: 20, signal: value("KEY", true), cut: Vec::new() },
     ];
     let hear = |signals: &[SpokenSignal]| Command::Hear {
         attempt: 1,
@@ -80,13 +80,13 @@ fn the_stream_can_be_read_again_from_its_beginning() {
     assert_eq!(world.give(&hear(&signals[1..])), Decision::nothing());
     assert_eq!(world.task, before);
     let mut more = signals;
-    more.push(SpokenSignal { offset: 30, signal: complete(1) });
+    more.push(SpokenSignal { offset: 30, signal: complete(1), cut: Vec::new() });
     world.give(&hear(&more));
     assert_eq!((world.file().items.len(), world.file().claim_count), (2, 1));
     // An attempt that is not the newest is not heard any more.
     world.give(&exit(1, ExitCause::Asked));
     world.give(&Command::Engage { plan: plan(2) });
-    let late = vec![SpokenSignal { offset: 900, signal: problem(true, None) }];
+    let late = vec![SpokenSignal { offset: 900, signal: problem(true, None), cut: Vec::new() }];
     assert_eq!(world.give(&hear(&late)), Decision::nothing());
 }
 
@@ -235,7 +235,7 @@ fn an_error_that_is_to_be_waited_out_waits_longer_each_time() {
     let limit_until = Some(named.now.plus(Duration::from_secs(7)));
     let limits = SignalLimits { limit_until, ..SignalLimits::default() };
     let signal = problem(false, Some(ProblemRecovery::PauseAndRetry));
-    let signals = vec![SpokenSignal { offset: 1, signal }];
+    let signals = vec![SpokenSignal { offset: 1, signal, cut: Vec::new() }];
     named.give(&Command::Hear { attempt: 1, signals, limits });
     assert_eq!(named.file().pauses.limit.as_ref().unwrap().until, limit_until);
 }
@@ -394,6 +394,43 @@ fn a_person_goes_back_to_a_checkpoint_and_nothing_of_before_waits() {
 }
 
 #[test]
+fn what_was_open_at_a_checkpoint_is_asked_again_but_for_what_is_there_by_now() {
+    let mut world = World::running(2);
+    world.say(10, question(true));
+    world.say(20, value("KEY", true));
+    world.give(&taken(CheckpointReason::Dependency));
+    world.person(&Command::Provide { item: key(1, 20) });
+    world.person(&Command::Answer { key: "1-10".into(), text: "green".into() });
+    assert_eq!((world.file().items.len(), world.open_entries()), (0, Vec::new()));
+    world.person(&Command::Restore { checkpoint: 1 });
+    let open: Vec<String> = world.file().items.keys().map(ToString::to_string).collect();
+    assert_eq!((open, world.open_entries()), (vec!["1-10".into()], vec!["item:1-10".into()]));
+    assert_eq!(world.states().1, AgentStatus::WaitingQuestion);
+}
+
+#[test]
+fn the_default_of_a_value_that_is_not_given_wants_a_new_process() {
+    let mut world = World::running(2);
+    let TaskSignal::ValueWanted(wanted) = value("MODE", false) else { panic!("a value") };
+    let wanted = ValueRequest { default: Some("plain".into()), ..wanted };
+    world.say(10, TaskSignal::ValueWanted(wanted));
+    world.person(&Command::Decline { item: key(1, 10), why: String::new() });
+    assert_eq!((world.states().1, world.file().must_replace()), (AgentStatus::Running, true));
+    assert_eq!(world.file().given(), BTreeSet::from(["MODE".to_owned()]));
+}
+
+#[test]
+fn what_lost_its_end_is_told_to_the_agent() {
+    let mut world = World::running(2);
+    let cut = vec!["question".to_owned()];
+    let signals = vec![SpokenSignal { offset: 1, signal: question(true), cut: cut.clone() }];
+    world.give(&Command::Hear { attempt: 1, signals, limits: SignalLimits::default() });
+    let told =
+        world.file().messages.iter().any(|it| it.body == MessageBody::Cut { fields: cut.clone() });
+    assert!(told, "{:?}", world.file().messages);
+}
+
+#[test]
 fn what_is_named_holds_a_task_until_it_is_completed_or_dropped() {
     let other: ServerTaskId = "task_other".parse().unwrap();
     let mut world = World::draft();
@@ -493,7 +530,10 @@ fn what_cannot_be_set_up_waits_with_the_reason_and_spends_nothing() {
     }
     assert_eq!((world.file().restarts, world.states().0), (0, ServerTaskStatus::InProgress));
     assert_eq!(world.open_entries(), ["limit"]);
+    // Whether its program can be started is known when it is heard.
     world.give(&Command::Launch { attempt: 6 });
+    assert_eq!(world.open_entries(), ["limit"]);
+    world.give(&Command::EndHindrance);
     assert_eq!((world.states().1, world.open_entries()), (AgentStatus::Running, Vec::new()));
     // One at work is paused meanwhile; a person who says so has it tried at once.
     world.give(&hinder("its type is gone"));

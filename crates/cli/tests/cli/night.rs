@@ -7,7 +7,7 @@
 use crate::{
     execute::{alive, comes_within, kill_all},
     harness::USER_CONFIG,
-    shop::{Shop, deliverables, say, steps, verdict, write},
+    shop::{QUESTION, Shop, deliverables, say, steps, verdict, write},
     terminal::no_person_is_here,
 };
 use serde_json::{Value, json};
@@ -17,6 +17,22 @@ use std::{
     path::Path,
     time::{Duration, Instant},
 };
+
+const VALUE: &str = "[DEPENDENCY_REQUEST]\ntype: api_key\nname: NIGHT_KEY\ndescription: for the lamp\n\
+                     required: true\n[/DEPENDENCY_REQUEST]";
+
+/// More than is read at once.
+const FLOOD_BYTES: u64 = 4 << 20;
+
+/// What the host itself may hold in memory in the morning: 32 MiB, which a build for tests needs idle, and a machine
+/// state with its listing for each task. A room that was not taken away, with its stream, is more.
+const HOST_KB: u64 = 64 << 10;
+const HOST_KB_PER_TASK: u64 = 128;
+
+/// What a task may leave on the disk beside floods: its workspace, at most ten checkpoints and the ends of its phases,
+/// what its agents said, its part of the journal.
+const DISK_BYTES: u64 = 64 << 20;
+const DISK_BYTES_PER_TASK: u64 = (2 << 20) + 2 * FLOOD_BYTES;
 
 /// A small generator, the same everywhere.
 struct Dice(u64);
@@ -77,18 +93,25 @@ fn from_phase(kind: &str, phase: u32) -> Vec<Value> {
 fn attempts(dice: &mut Dice, well: &[Value]) -> Value {
     let mut all = Vec::new();
     for _ in 0..2 {
-        let fault = match dice.roll(8) {
-            0 => json!({"crash": 3}),
-            1 => json!({"crash": "SIGKILL"}),
-            2 => json!({"exit": 0}),
-            3 => json!({"limit": {"resets_in_s": 1}}),
-            4 => json!({"garbage": true}),
+        let half = usize::try_from(dice.roll(well.len() as u64)).unwrap();
+        let (done, rest) = well.split_at(half);
+        let end = json!({"turn_end": true});
+        let fault = match dice.roll(14) {
+            0 => vec![json!({"crash": 3})],
+            1 => vec![json!({"crash": "SIGKILL"})],
+            2 => vec![json!({"exit": 0})],
+            3 => vec![json!({"limit": {"resets_in_s": 1}})],
+            4 => vec![json!({"garbage": true})],
+            5 => vec![json!({"unavailable": "outage"})],
+            // Until it is killed by chance.
+            6 => vec![json!({"hang": true})],
+            7 => [vec![json!({"flood": FLOOD_BYTES})], rest.to_vec()].concat(),
+            8 => [vec![say(QUESTION), end], rest.to_vec()].concat(),
+            // It goes on in another process, which has the value.
+            9 => vec![say(VALUE), end],
             _ => break,
         };
-        let half = usize::try_from(dice.roll(well.len() as u64)).unwrap();
-        let mut broken = well[..half].to_vec();
-        broken.push(fault);
-        all.push(steps(&broken));
+        all.push(steps(&[done.to_vec(), fault].concat()));
     }
     all.push(steps(well));
     json!(all)
@@ -110,10 +133,10 @@ impl Night {
         let (mut ids, mut tasks) = (Vec::new(), json!({}));
         for number in 0..count {
             // Most have no reviews, each of which takes a person.
-            let kind = match number % 16 {
-                3 => "create_app",
-                7 => "modify_app",
-                11 => "workflow",
+            let kind = match (number, number % 16) {
+                (1, _) | (16.., 3) => "create_app",
+                (3, _) | (16.., 7) => "modify_app",
+                (5, _) | (16.., 11) => "workflow",
                 _ => "custom",
             };
             let line = format!("'Task {number}' --type {kind} --description 'Do it.'");
@@ -174,14 +197,38 @@ impl Night {
         }
     }
 
-    /// A person approves what waits.
+    /// A person looks again at what an outage holds, now and then.
+    fn resume(&mut self) {
+        if self.dice.roll(4) > 0 {
+            return;
+        }
+        for row in self.shop.project.json("task list --state in_progress").as_array().unwrap() {
+            if row["paused_by"] == "rate_limit" {
+                // It may go on by itself meanwhile.
+                let id = row["id"].as_str().unwrap();
+                let _gone_on = self.shop.project.as_person(&format!("task resume {id}"));
+            }
+        }
+    }
+
+    /// A person approves and answers what waits.
     fn approve(&self) {
+        let given = self.shop.project.base().join("given");
+        fs::write(&given, "lamp-0123456789").unwrap();
         let entries = self.shop.project.json("inbox");
         for entry in entries.as_array().unwrap() {
             let (id, kind) = (entry["id"].as_str().unwrap(), entry["kind"].as_str().unwrap());
             match kind {
                 "review" => drop(self.shop.project.person_must(&format!("inbox approve {id}"))),
                 "escalation" => drop(self.shop.project.as_person(&format!("inbox retry {id}"))),
+                // A task may fail between the look and the answer.
+                "agent_question" => {
+                    drop(self.shop.project.as_person(&format!("inbox answer {id} green")));
+                }
+                "value" => {
+                    let line = format!("inbox provide {id} --file {}", given.display());
+                    drop(self.shop.project.as_person(&line));
+                }
                 other => panic!("{other} waits: {entry}"),
             }
         }
@@ -201,6 +248,7 @@ impl Night {
             assert!(began.elapsed() < patience, "{states:?}\n{}", self.shop.said());
             self.strike();
             self.approve();
+            self.resume();
         }
     }
 
@@ -211,6 +259,8 @@ impl Night {
         let host = shop.server.as_ref().unwrap().id();
         let open = fs::read_dir(format!("/proc/{host}/fd")).unwrap().count();
         assert!(open < 64, "the host holds {open} files open");
+        let (count, held) = (self.ids.len() as u64, anonymous_kb(host));
+        assert!(held < HOST_KB + count * HOST_KB_PER_TASK, "the host holds {held} KB");
         // The host takes them away when it has seen that the processes are gone.
         // What begins with a dot is a file that a killed host was writing, and no attempt.
         let fences = || -> Vec<String> {
@@ -236,10 +286,30 @@ impl Night {
                 .filter(|it| it.ends_with(" completed") || it.ends_with(" failed"));
             assert_eq!(ends.count(), 1, "{id} ends once: {transitions:?}");
         }
+        let taken = size(&project.journal()) + size(&project.path(".waypost"));
+        assert!(taken < DISK_BYTES + count * DISK_BYTES_PER_TASK, "{taken} bytes are left");
         for finding in project.json("doctor").as_array().unwrap() {
             assert_ne!(finding["verdict"], "bad", "{finding}");
         }
     }
+}
+
+/// The memory of a process that is its own.
+fn anonymous_kb(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss_Anon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// How many bytes there are below a folder.
+fn size(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let of = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => size(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    };
+    entries.map(of).sum()
 }
 
 /// How many effects are not performed; those of a time yet to come are the reminders of open entries.

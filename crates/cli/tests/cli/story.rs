@@ -10,7 +10,12 @@ use crate::{
     terminal::no_person_is_here,
 };
 use serde_json::{Value, json};
-use std::{env, fs, io::Write as _};
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    io::{Read as _, Write as _},
+    path::Path,
+};
 
 /// What may be killed where the task waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +32,15 @@ const VALUE: &str = "[DEPENDENCY_REQUEST]\ntype: api_key\nname: SHOP_KEY\ndescri
 /// Prints the value in ways that a shell has at hand.
 const TELL: &str = "printf '%s\\n' \"$SHOP_KEY\"; printf 'user:%s' \"$SHOP_KEY\" | base64 -w0; \
                     printf '%s' \"$SHOP_KEY\" | od -An -v -tx1 | tr -d ' \\n'; echo";
+
+/// A file of the workspace into which the agent writes the value.
+const KEPT_SECRET: &str = "till.env";
+
+/// A link that the agent makes, to something that is not its own.
+const LINK: &str = "docs/passwd";
+
+/// What the note says that a person wanted.
+const PRICES: &str = "A cup of tea is cheap, a pot is cheaper.";
 
 /// What a person wants to be changed.
 const CHANGES: &str = "say more about prices";
@@ -53,7 +67,7 @@ fn once(file: &str, step: Value) -> Value {
 fn from_phase(phase: u32) -> Vec<Value> {
     let end = json!({"turn_end": true});
     let answered = write(".answered", "green");
-    let note = write("docs/planning/10_prices.md", "A cup of tea is cheap, a pot is cheaper.");
+    let note = write("docs/planning/10_prices.md", PRICES);
     let mut all = Vec::new();
     for phase in phase..=4 {
         match phase {
@@ -70,6 +84,7 @@ fn from_phase(phase: u32) -> Vec<Value> {
                 ),
                 when(&json!({"variable": "SHOP_KEY"}), &[], &[say(VALUE), end.clone()]),
                 json!({"run": TELL}),
+                json!({"run": format!("printf 'key=%s' \"$SHOP_KEY\" > {KEPT_SECRET}; ln -sf /etc/passwd {LINK}")}),
             ]),
             2 => all.push(once(".limited", json!({"limit": {"resets_in_s": 2}}))),
             3 => all.push(once(".outage", json!({"unavailable": "outage"}))),
@@ -114,6 +129,7 @@ impl Story {
     fn strike(&mut self, point: &str) {
         let victim = self.victims.pop().unwrap_or(Victim::None);
         let _unheard = writeln!(std::io::stderr(), "{point}: {victim:?} is killed");
+        self.no_process_tells();
         match victim {
             Victim::None => {}
             Victim::Host => {
@@ -181,7 +197,6 @@ impl Story {
         self.person(&format!("inbox provide {value} --file {}", given.display()));
         fs::remove_file(&given).unwrap();
         let review = self.entry("review");
-        self.no_process_tells();
         self.strike("the review");
         self.person(&format!("inbox changes {review} '{CHANGES}'"));
         self.until("the changes to be made", || self.count("REQUEST_CHANGES") == 1);
@@ -213,6 +228,44 @@ impl Story {
         assert_eq!(self.canary.in_processes(is_given), Vec::<String>::new());
     }
 
+    /// The agent has written the value into a file: no checkpoint has that file, and one says so.
+    fn checkpoints_leave_the_value_out(&self, workspace: &Path) {
+        assert!(self.canary.is_in(&fs::read(workspace.join(KEPT_SECRET)).unwrap()));
+        let found = self.shop.project.json(&format!("task checkpoints {}", self.id));
+        let mut is_said = false;
+        for checkpoint in found.as_array().unwrap() {
+            is_said |= checkpoint["note"].as_str().unwrap().contains(KEPT_SECRET);
+            let Some(commit) = checkpoint["commit"].as_str() else { continue };
+            let names = format!("ls-tree -r --name-only {commit}");
+            let names = self.shop.project.git_in(workspace, &names);
+            assert!(!names.lines().any(|name| name == KEPT_SECRET), "{checkpoint}: {names}");
+        }
+        assert!(is_said, "no checkpoint says what it leaves out: {found}");
+    }
+
+    /// The archive opens, and has the deliverables byte for byte, no link and nothing of the value.
+    fn archive_is_sound(&self) {
+        let path = self.shop.project.base().join("shop.zip");
+        self.person(&format!("task deliverables {} --zip {}", self.id, path.display()));
+        let mut archive = zip::ZipArchive::new(fs::File::open(&path).unwrap()).unwrap();
+        let mut found = BTreeMap::new();
+        for at in 0..archive.len() {
+            let mut file = archive.by_index(at).unwrap();
+            let name = file.name().unwrap().into_owned();
+            assert!(file.is_file() && !file.is_symlink(), "{name}");
+            assert!(file.enclosed_name().is_some(), "{name} leads out");
+            let mut content = Vec::new();
+            file.read_to_end(&mut content).unwrap();
+            assert!(!self.canary.is_in(&content), "{name} tells the value");
+            found.insert(name, content);
+        }
+        let has_other = found.contains_key(KEPT_SECRET) || found.contains_key(LINK);
+        assert!(!has_other, "{:?}", found.keys());
+        for (name, text) in wanted_files() {
+            assert_eq!(found.get(&name).map(Vec::as_slice), Some(text.as_bytes()), "{name}");
+        }
+    }
+
     fn check(&self) {
         let wanted = [
             ("USER_QUESTION", 1),
@@ -229,11 +282,18 @@ impl Story {
         assert_eq!(found, wanted, "{:?}", self.shop.transitions(&self.id));
         let workspace = self.shop.project.path(".waypost/workspaces").join(&self.id);
         let files = self.shop.project.git_in(&workspace, "ls-files -o -c --exclude-standard docs");
-        assert_eq!(files.lines().count(), 9 + 5 + 6 + 1, "{files}");
+        let there = files
+            .lines()
+            .filter(|file| *file != LINK)
+            .map(|file| (file.to_owned(), fs::read_to_string(workspace.join(file)).unwrap()));
+        assert_eq!(there.collect::<BTreeMap<_, _>>(), wanted_files());
+        self.checkpoints_leave_the_value_out(&workspace);
+        self.archive_is_sound();
         assert_eq!(self.shop.processes(), Vec::<u32>::new());
         // What its program keeps of the conversation is its own.
         let talks = self.shop.project.base().join("talks");
-        self.canary.assert_in_no_file(&self.shop.project, &[talks.as_path()]);
+        let own = workspace.join(KEPT_SECRET);
+        self.canary.assert_in_no_file(&self.shop.project, &[talks.as_path(), own.as_path()]);
         for line in ["--json log", "--json inbox", "status"] {
             let ran = self.shop.project.must(line);
             assert!(!self.canary.is_in(ran.stdout.as_bytes()), "waypost {line} tells the value");
@@ -241,6 +301,17 @@ impl Story {
         let logs = self.shop.project.must(&format!("task logs {}", self.id)).stdout;
         assert!(!self.canary.is_in(logs.as_bytes()), "its logs tell the value");
     }
+}
+
+/// All that is there at the end, whatever was killed on the way.
+fn wanted_files() -> BTreeMap<String, String> {
+    let written = (1..=4).flat_map(deliverables).map(|step| {
+        let text = |key: &str| step["write"][key].as_str().unwrap().to_owned();
+        (text("file"), text("text"))
+    });
+    let mut all: BTreeMap<String, String> = written.collect();
+    all.insert("docs/planning/10_prices.md".into(), PRICES.into());
+    all
 }
 
 fn tell(adapter: &str, victims: &[Victim]) {

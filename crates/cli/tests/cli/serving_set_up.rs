@@ -339,6 +339,8 @@ fn what_a_restored_checkpoint_takes_the_place_of_is_kept() {
     let prefix = format!("refs/waypost/tasks/{id}/aside-before-restore-");
     let kept = refs.lines().find(|line| line.starts_with(&prefix)).expect("it is kept");
     assert_eq!(shop.project.git_in(&workspace, &format!("show {kept}:note.txt")), "late\n");
+    let again = shop.entry("agent_question");
+    shop.project.person_must(&format!("inbox answer {again} any"));
     fs::write(shop.project.base().join("go"), "").unwrap();
     shop.wait(&id, "completed");
     shop.end();

@@ -122,6 +122,9 @@ pub(super) struct TaskRoom {
     /// The workspace is being made or put back.
     making: Option<Threaded<Result<(), EngineError>>>,
     is_made: bool,
+    /// The checkpoint that the workspace is being put back to, and the one that it was put back to.
+    putting_back: Option<u32>,
+    put_back: Option<u32>,
     keeping: Option<Keeping>,
     /// What an attempt left that went past the hook is being put aside.
     aside: Option<PuttingAside>,
@@ -186,6 +189,8 @@ impl TaskRoom {
             slot: None,
             making: None,
             is_made: false,
+            putting_back: None,
+            put_back: None,
             keeping: None,
             aside: None,
             kept: None,

@@ -37,6 +37,10 @@ impl TaskRoom {
         let is_due = file.must_replace() && file.wants_agent() && !file.is_taken();
         let wants = posture(file) == Posture::Work || is_due;
         if !wants {
+            if file.restoring.is_some() && !file.is_taken() {
+                // Its agent waits for an answer; the files are put back at once.
+                self.make(project, file)?;
+            }
             return Ok(());
         }
         if let Some(at) = file.not_before.filter(|at| *at > now) {
@@ -84,10 +88,12 @@ impl TaskRoom {
             let Some(made) = making.take()? else { return Ok(false) };
             self.making = None;
             made?;
-            self.is_made = true;
-            return Ok(true);
+            (self.is_made, self.put_back) = (true, self.putting_back);
         }
-        if self.is_made && file.restoring.is_none() {
+        if file.restoring.is_none() {
+            self.put_back = None;
+        }
+        if self.is_made && file.restoring == self.put_back {
             return Ok(true);
         }
         let Some(planned) = &file.workspace else { return Ok(false) };
@@ -106,6 +112,7 @@ impl TaskRoom {
             None => None,
         };
         let (is_secret, now) = (kind::secrets(project, file)?, project.clock.now());
+        self.putting_back = file.restoring;
         self.making = Some(Threaded::begin(move || {
             let is_new = workspace.make(&base)?;
             if let Some(commit) = restored {

@@ -11,7 +11,7 @@ use waypost_model::{
 
 /// One that waits.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct SlotWish {
     priority: Priority,
     since: Time,
     /// Whether it has asked since it was last looked after.
@@ -20,7 +20,7 @@ struct Waiting {
 
 /// The tasks that wait for a slot.
 #[derive(Debug, Default)]
-pub(super) struct Turns(RefCell<BTreeMap<ServerTaskId, Waiting>>);
+pub(super) struct Turns(RefCell<BTreeMap<ServerTaskId, SlotWish>>);
 
 impl Turns {
     /// A task is looked after: it waits on if it asks again until `settle`.
@@ -42,7 +42,7 @@ impl Turns {
     /// A task asks for a slot.
     pub(super) fn ask(&self, id: &ServerTaskId, priority: Priority, now: Time) {
         let mut all = self.0.borrow_mut();
-        let fresh = Waiting { priority, since: now, asks: true };
+        let fresh = SlotWish { priority, since: now, asks: true };
         let waiting = all.entry(id.clone()).or_insert(fresh);
         (waiting.priority, waiting.asks) = (priority, true);
     }
@@ -54,7 +54,7 @@ impl Turns {
     /// How many come before one that asks.
     pub(super) fn ahead_of(&self, id: &ServerTaskId, now: Time) -> usize {
         let all = self.0.borrow();
-        let of = |(id, it): (&'_ ServerTaskId, &Waiting)| {
+        let of = |(id, it): (&'_ ServerTaskId, &SlotWish)| {
             let (place, since, name) = turn(it.priority, (it.since, now), id);
             (place, since, name.to_owned())
         };

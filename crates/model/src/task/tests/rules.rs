@@ -404,7 +404,7 @@ fn what_was_open_at_a_checkpoint_is_asked_again_but_for_what_is_there_by_now() {
     assert_eq!((world.file().items.len(), world.open_entries()), (0, Vec::new()));
     world.person(&Command::Restore { checkpoint: 1 });
     let open: Vec<String> = world.file().items.keys().map(ToString::to_string).collect();
-    assert_eq!((open, world.open_entries()), (vec!["1-10".into()], vec!["item:1-10".into()]));
+    assert_eq!((open, world.open_entries()), (vec!["1-10".into()], vec!["item/1-10".into()]));
     assert_eq!(world.states().1, AgentStatus::WaitingQuestion);
 }
 

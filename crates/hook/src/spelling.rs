@@ -111,6 +111,7 @@ pub fn command_line(step: &NextStep) -> String {
         S::RetryStepWith { number } => format!("memory step retry {number} --agent NAME"),
         S::EscalateStep { number } => format!("memory step escalate {number}"),
         S::StartSession => fixed("session start"),
+        S::StartNewSession => fixed("session start --new"),
         S::ShowSession => fixed("session status"),
         S::ListSessions => fixed("session list"),
         S::ResumeSession => fixed("session resume"),

@@ -179,6 +179,8 @@ steps! {
     EscalateStep "escalate_step" { number: u32 = "2" };
 
     StartSession "start_session";
+    /// In the place of one whose files cannot be read, which are kept.
+    StartNewSession "start_new_session";
     ShowSession "show_session";
     ListSessions "list_sessions";
     ResumeSession "resume_session";

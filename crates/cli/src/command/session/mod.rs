@@ -13,7 +13,7 @@ use crate::data::{SessionBegunLine, SessionReport};
 use crate::{Context, error::CliError, show};
 use std::process::ExitCode;
 use waypost_engine::{
-    Project,
+    EngineError, Project,
     sessions::{self, FoundFiles, SessionBegun},
 };
 use waypost_model::{document::ProjectHash, id::BadId, next::NextStep};
@@ -122,7 +122,10 @@ pub(crate) fn run(context: &Context, args: &SessionArgs) -> Result<ExitCode, Cli
 
 fn start(context: &Context, project: &mut Project, args: &StartArgs) -> Result<(), CliError> {
     let found = if args.new { FoundFiles::BeginNew } else { FoundFiles::TakeOver };
-    let begun = sessions::start(project, found)?;
+    let begun = sessions::start(project, found).map_err(|error| match error {
+        EngineError::Invalid(_) => CliError::from(error).next(NextStep::StartNewSession),
+        error => error.into(),
+    })?;
     let word = if begun.was_active { "was begun before" } else { "is begun" };
     say_begun(context, &begun, word)
 }

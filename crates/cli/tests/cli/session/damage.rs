@@ -82,7 +82,7 @@ fn where_nothing_can_be_read_a_new_beginning_is_offered() {
     }
     let ran = project.run("session start");
     assert_eq!(ran.code, 2, "{ran}");
-    assert!(ran.stderr.contains("`--new`"), "{ran}");
+    assert!(ran.stderr.contains("next: waypost session start --new"), "{ran}");
     assert_eq!(fs::read(folder.join("session.json")).unwrap(), b"{");
     project.must("session start --new");
     assert_eq!(fs::read(folder.join("session.json.corrupt-1")).unwrap(), b"{");

@@ -45,6 +45,9 @@ fn fails_without_files(project: &Project, line: &str) {
     wait_for("what it waits for", || {
         project.run("why T1.1").stdout.contains("Too many open files")
     });
+    // It goes on saying so, also between two tries.
+    let why = project.must("why T1.1").stdout;
+    assert!(!why.contains("is ready"), "{why}");
     assert_ne!(status(project, "T1.1"), "failed");
     limit_files(run.id(), &before);
     assert!(run.wait().unwrap().success());

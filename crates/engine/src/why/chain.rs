@@ -45,7 +45,7 @@ pub(super) struct Around {
     pub(super) max_agents: usize,
     /// Whether as many agents work on this machine as may.
     pub(super) is_machine_full: bool,
-    /// What trouble the disks are in.
+    /// What trouble the machine is in: the disks as they are now, all else as the run's engine has told it.
     pub(super) trouble: Option<String>,
     /// What the agents of one phase may spend.
     pub(super) phase_cents: Option<u64>,

@@ -22,7 +22,14 @@ pub use memory::{MemoryWhy, explain_memory};
 pub use session::{SessionSubject, SessionWhy, explain_session};
 
 use chain::{About, Around, Chain, Draft};
-use waypost_model::{code::Code, config, id::TaskId, next::NextStep, run::TaskStatus};
+use waypost_model::{
+    code::Code,
+    config,
+    id::TaskId,
+    inbox::Question,
+    next::NextStep,
+    run::{RunTopic, TaskStatus},
+};
 use waypost_store::journal::Recorded;
 
 /// Why a task stands as it does.
@@ -74,6 +81,8 @@ fn around(project: &mut Project) -> Result<Around, EngineError> {
     accounts::current(project)?;
     let inbox = project.inbox()?;
     let open = inbox.open().iter();
+    let told = inbox.open().iter().find_map(|it| trouble_told(&it.question));
+    let seen = Resources::of(project).look().map(|(trouble, why)| format!("{trouble}: {why}"));
     Ok(Around {
         now,
         has_engine: attendance::is_run_attended(project)?,
@@ -81,10 +90,23 @@ fn around(project: &mut Project) -> Result<Around, EngineError> {
         inbox: open.map(|it| (it.question.subject.clone(), it.id.clone())).collect(),
         max_agents: project.configuration().values.run.max_agents as usize,
         is_machine_full: Slots::of(project).free(1)? == 0,
-        trouble: Resources::of(project).look().map(|(trouble, why)| format!("{trouble}: {why}")),
+        trouble: seen.or(told),
         phase_cents: config::cents(project.configuration().values.run.phase_budget_usd),
         is_day_used_up: accounts::day_left(project, now)? == Some(0),
     })
+}
+
+/// The trouble that a run waits for, as its engine has asked about it: what one process lacks, another may have.
+fn trouble_told(question: &Question) -> Option<String> {
+    let (_, topic) = question.subject.read().filter(|(stream, _)| *stream == run_stream())?;
+    match RunTopic::read(&topic)? {
+        RunTopic::Trouble(trouble) => {
+            let first = question.text.lines().next().unwrap_or_default();
+            let why = first.split_once(": ").map_or(first, |(_, why)| why);
+            Some(format!("{trouble}: {why}"))
+        }
+        _ => None,
+    }
 }
 
 /// Looks up the event behind each reason: the newest of its kind.

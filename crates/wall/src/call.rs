@@ -413,7 +413,7 @@ mod tests {
 
     /// As bubblewrap does when it fails after it has made the first process inside: that one has closed the
     /// pipe for its number and waits.
-    const FAILING: &str = "#!/bin/bash\neval \"exec $4>&-\"\nsleep 300 &\necho $! >left\nexit 1\n";
+    const FAILING: &str = "#!/bin/bash\neval \"exec $2>&-\"\nsleep 300 &\necho $! >left\nexit 1\n";
 
     #[test]
     fn what_a_failing_bubblewrap_leaves_behind_is_ended() {

@@ -20,6 +20,7 @@ use rustix::{
     mount::{
         MountFlags, MoveMountFlags, OpenTreeFlags, mount, mount_remount, move_mount, open_tree,
     },
+    process::{Resource, Rlimit, getrlimit, setrlimit},
     termios::{isatty, ttyname},
     thread::{
         CapabilitySet, CapabilitySets, clear_ambient_capability_set,
@@ -39,7 +40,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// One thing that is put somewhere, in the order in which that is done.
+/// One thing that is put in its place, in the order in which that is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// An empty folder, in which things may be put.
@@ -211,14 +212,24 @@ impl Mounts {
         if is_whole_machine() {
             return Err(WallError::System(Errno::PERM.into()));
         }
+        // Each thing that is picked up is an open file, and a call may have been given few of these.
+        let given = getrlimit(Resource::Nofile);
+        let most = Rlimit { current: given.maximum, maximum: given.maximum };
+        setrlimit(Resource::Nofile, most).map_err(io::Error::from)?;
+        self.put_all()?;
+        setrlimit(Resource::Nofile, given).map_err(io::Error::from)?;
+        self.begin_in_folder()?;
+        Ok(give_up()?)
+    }
+
+    fn put_all(&self) -> Result<(), WallError> {
         let picked: Vec<Option<OwnedFd>> =
             self.steps.iter().map(pick).collect::<Result<_, WallError>>()?;
         devices()?;
         for (step, picked) in self.steps.iter().zip(picked) {
             step.put(picked)?;
         }
-        self.begin_in_folder()?;
-        Ok(give_up()?)
+        Ok(())
     }
 
     fn begin_in_folder(&self) -> Result<(), WallError> {
@@ -251,7 +262,7 @@ fn pick(step: &Step) -> Result<Option<OwnedFd>, WallError> {
     }
 }
 
-/// What is mounted at a path and below it, to be put somewhere.
+/// What is mounted at a path and below it, to be put in another place.
 fn clone_of(path: &Path) -> io::Result<OwnedFd> {
     use OpenTreeFlags as Flags;
     let flags = Flags::OPEN_TREE_CLONE | Flags::OPEN_TREE_CLOEXEC | Flags::AT_RECURSIVE;
@@ -273,8 +284,11 @@ impl Step {
             }
             (Self::Link { at, to }, _) => link(at, to).map_err(WallError::file("make", at)),
             (Self::Close(at), _) => close(at).map_err(WallError::file("close", at)),
-            // Where that is not possible it can only be read.
-            (Self::Open(at), _) => Ok(drop(open(at))),
+            (Self::Open(at), _) => {
+                // Where that is not possible it can only be read.
+                let _closed = open(at);
+                Ok(())
+            }
             (Self::Show { .. } | Self::Protect(_) | Self::Nothing(_), None) => Ok(()),
         }
     }

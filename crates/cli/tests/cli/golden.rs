@@ -257,8 +257,11 @@ fn a_session_begun_by_an_earlier_version_goes_on() {
     let log = project.log();
     assert_eq!(log.last().unwrap()["kind"], "gate_left_open");
     assert_eq!(project.json("session next")["calls"][0]["call"], "confirm/T1-S1/GATE-3");
-    project.write("report.md", "Blocking: 0\n");
-    project.must("session gate check --report report.md");
+    project.write("scope.md", "# Scope\n\nBlocking: 0\n");
+    assert_eq!(project.run("session gate check --report scope.md").code, 3);
+    assert_eq!(project.json("session next")["calls"][0]["call"], "confirm/T1-S1/GATE-4");
+    project.write("design.md", "# Design\n\nBlocking: 0\n");
+    project.must("session gate check --report design.md");
     project.must("session gate check");
     let status = project.json("session status");
     assert_eq!(status["state"]["request"]["global_phase"], "complete", "{status}");

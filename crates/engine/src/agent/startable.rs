@@ -63,6 +63,7 @@ fn is_emulated() -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test writes the programs that it looks at")]
 mod tests {
     use super::*;
     use std::{fs, os::unix::fs::PermissionsExt as _};

@@ -325,7 +325,7 @@ pub(super) fn invalid(path: &Path, text: &str, error: &BadSettings) -> EngineErr
     let place = Place { line: error.line, column: error.column, length: 1 };
     let finding = Diagnostic::error("invalid_settings", error.message.as_str())
         .at(place)
-        .hint("fix it, or name the other programs only");
+        .hint("fix it, or have only the other programs registered");
     EngineError::invalid(path, text.as_bytes(), vec![finding])
 }
 

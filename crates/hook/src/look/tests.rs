@@ -522,8 +522,9 @@ fn the_settings_of_a_program_that_was_added_are_protected() {
 fn the_tools_of_a_program_that_was_added_are_judged() {
     let project = Project::new(&[("p/sub/ship.sh", "git push\n")]);
     let added = BUILT_IN.with(&PARROT);
-    let table: [(&str, &[(&str, &str)], &str); 5] = [
-        ("crack", &[("nut", "git push")], "push"),
+    type Fields<'a> = &'a [(&'a str, &'a str)];
+    let table = [
+        ("crack", &[("nut", "git push")] as Fields<'_>, "push"),
         ("crack", &[("nut", "./ship.sh"), ("perch", "sub")], "push"),
         ("crack", &[("command", "git push")], "unknowable"),
         ("peck", &[("seed", ".parrot/perches.json")], "protected"),

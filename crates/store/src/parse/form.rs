@@ -1,7 +1,7 @@
 //! All that is wrong with the form of a document, by its schema, once it is known that something is.
 //!
 //! The reader ends an object with the first field that it cannot do without or cannot make a value of, and everything
-//! around it with that. Whoever wrote the document wants to hear of all the rest at once. What the reader has told is
+//! around it with that. The author of the document wants to hear of all the rest at once. What the reader has told is
 //! not told again; what a type alone can say of a value is left to it.
 
 use super::failure::{BOOL, Failure, Fault, Sink, TEXT};

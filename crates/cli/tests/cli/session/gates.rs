@@ -441,7 +441,7 @@ fn a_report_confirms_the_gate_that_asked_for_it_and_no_other() {
     let report = file(&project, "reports/R1/scope.md");
     project.write(&report, "# Scope\n\nThe login was left alone.\n\nBlocking: 0\n");
     let line = format!("--json session gate check --report {report}");
-    // Nobody had asked for it yet.
+    // Until then no agent had been asked for it.
     open("GATE-3", &line);
     assert_eq!(passed("GATE-3"), 0);
     // It is about the scope, and says nothing about the design.

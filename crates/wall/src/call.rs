@@ -18,8 +18,8 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
     process::{
-        Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open,
-        pidfd_send_signal, waitid,
+        DumpableBehavior, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group,
+        pidfd_open, pidfd_send_signal, set_dumpable_behavior, waitid,
     },
 };
 use std::{
@@ -167,6 +167,9 @@ impl Call {
         match self.level {
             Level::A | Level::B => self.in_namespaces(),
             Level::C => {
+                // This thread is within the same restrictions as what it starts, which could read by it what this
+                // process was started with.
+                set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(io::Error::from)?;
                 landlock::restrict(&self.enclosure, &RealDisk)?;
                 drop_capabilities()?;
                 let mut command = self.command(&self.program);

@@ -58,6 +58,9 @@ fn there_are_enough_different_commands() {
     assert_eq!(classes.len(), 11, "{classes:?}");
 }
 
+/// What a command of the workflow changes: its window, the journal, and what is kept of that for the user.
+const OF_COMMANDS: [&str; 3] = ["settings", "journal", "kept"];
+
 /// What a command has done that it must not.
 fn effects(site: &mut Site, before: &Picture, after: &Picture, output: &[u8]) -> Vec<&'static str> {
     let is_open = |topic: &str| match topic {
@@ -71,6 +74,10 @@ fn effects(site: &mut Site, before: &Picture, after: &Picture, output: &[u8]) ->
         .into_iter()
         .filter(|topic| !is_open(topic) && seen(before, topic) != seen(after, topic))
         .collect();
+    // An agent may pass gates and go on by Waypost's own commands; the machine says when.
+    if found.iter().all(|topic| OF_COMMANDS.contains(topic)) && site.only_agents_have_acted() {
+        found.clear();
+    }
     let text = String::from_utf8_lossy(output);
     let encoded = server::base64(CANARY.as_bytes());
     let hex: String = CANARY.bytes().map(|byte| format!("{byte:02x}")).collect();

@@ -353,6 +353,15 @@ impl Site {
         assert!(output.status.success(), "waypost {words:?}: {output:?}");
     }
 
+    /// Whether the journal is whole, and nothing in it was done by a person: none is here.
+    pub(crate) fn only_agents_have_acted(&self) -> bool {
+        let mut command = self.outside(env!("CARGO_BIN_EXE_waypost"));
+        let output = command.args(["--json", "log"]).current_dir(self.root()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let is_agents = |line: &str| line.contains("\"actor\":\"agent:");
+        output.status.success() && text.lines().count() > 0 && text.lines().all(is_agents)
+    }
+
     /// A program outside, as the person has it.
     pub(crate) fn outside(&self, program: &str) -> Command {
         let mut command = Command::new(program);
@@ -465,7 +474,17 @@ impl Site {
             ("{agent}", agent.to_str().unwrap().to_owned()),
             ("{programs}", shown("programs")),
         ];
-        pairs.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
+        let text =
+            pairs.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
+        // `/tmp` is shared with other sites, and process numbers inside are small.
+        let own = self.folder.path().file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        text.split(' ')
+            .map(|word| match word.contains("/tmp/") {
+                true => word.replace("$$", own),
+                false => word.to_owned(),
+            })
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     /// Processes of calls that are still there.

@@ -114,14 +114,15 @@ impl Site {
         }
         fs::write(site.path("TASKS.md"), tasks).unwrap();
         let script = json!({"version": 1, "default": [{"steps": steps}], "tasks": scripts});
-        fs::write(site.home.path().join("script.json"), script.to_string()).unwrap();
+        // Agents are behind the wall, which hides the home.
+        fs::write(site.path("script.json"), script.to_string()).unwrap();
         let config = format!(
             "[run]\nmax_agents = {count}\n[agents.alice]\nadapter = \"claude\"\ncommand = [\"{}\", \
              \"sim\", \"agent\", \"--speak\", \"claude\", \"--script\", \"{}\", \"--sessions\", \
              \"{}\", \"--\"]\n",
             waypost().display(),
-            site.home.path().join("script.json").display(),
-            site.home.path().join("sessions").display()
+            site.path("script.json").display(),
+            site.path("sessions").display()
         );
         let folder = site.home.path().join(".config/waypost");
         fs::create_dir_all(&folder).unwrap();
@@ -202,6 +203,7 @@ impl Site {
     fn others(&self, host: u32) -> (f64, f64) {
         let (mut keepers, mut agents) = (0.0, 0.0);
         let here = self.home.path().display().to_string();
+        let script = self.path("script.json").display().to_string();
         for pid in pids().filter(|pid| *pid != host) {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let line = String::from_utf8_lossy(&line).replace('\0', " ");
@@ -209,7 +211,7 @@ impl Site {
             let is_ours = String::from_utf8_lossy(&environment).contains(&here);
             if line.contains(" keeper") && is_ours {
                 keepers += kilobytes(pid);
-            } else if line.contains(" sim agent ") && line.contains(&here) {
+            } else if line.contains(" sim agent ") && line.contains(&script) {
                 agents += kilobytes(pid);
             }
         }

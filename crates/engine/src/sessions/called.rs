@@ -9,7 +9,8 @@ use waypost_model::{
     session::{Call, RequestState},
 };
 
-/// Which try a call is: what has failed since the last one that came to something.
+/// Which try a call is, by what has failed. It stays the same when a gate passes: work that is done and whose gates
+/// were not all looked at, because the process was killed, is not done again.
 pub(super) fn attempt(request: &RequestState, call: &Call) -> u32 {
     let of_call = request.call_clock(call).failures;
     let redesigns = |subtask: &SubtaskId| {
@@ -23,7 +24,8 @@ pub(super) fn attempt(request: &RequestState, call: &Call) -> u32 {
         Call::WriteTests(id) | Call::Implement(id) | Call::Verify(id) | Call::Confirm(id, _) => {
             let tries = request.subtask(id).map(|subtask| {
                 let tries = &subtask.tries;
-                tries.gates.values().sum::<u32>() + tries.test_runs + tries.test_rewrites
+                let of_gates = tries.gates.values().sum::<u32>() + tries.overcome;
+                of_gates + tries.test_runs + tries.test_rewrites
             });
             tries.unwrap_or(0) + redesigns(id)
         }

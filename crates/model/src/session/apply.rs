@@ -307,7 +307,7 @@ fn count(subtask: &mut SubtaskState, gate: Gate, kind: Option<FailureKind>) {
 
 fn pass(subtask: &mut SubtaskState, gate: Gate) {
     set_status(&mut subtask.gates, gate, GateStatus::Passed);
-    subtask.tries.gates.remove(&gate);
+    subtask.tries.overcome += subtask.tries.gates.remove(&gate).unwrap_or(0);
     subtask.not_before = None;
     subtask.faults.clear();
     if gate != Gate::Gate1 {

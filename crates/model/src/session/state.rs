@@ -188,6 +188,9 @@ pub struct SubtaskState {
 pub struct SubtaskTries {
     /// Failures of each gate since it last passed.
     pub gates: BTreeMap<Gate, u32>,
+    /// Failures of gates that have passed since.
+    #[serde(default)]
+    pub overcome: u32,
     /// Failed runs of the tests.
     pub test_runs: u32,
     /// Returns to the tests because they were wrong.

@@ -174,52 +174,94 @@ fn an_agent_that_writes_nothing_is_called_four_times_and_then_a_person_is_asked(
     assert!(contracts(&project).iter().any(|path| path.ends_with("task-breakdown.yaml")));
 }
 
+/// Drives the session to its end, with a process that is killed at each of its events; how many were. Each time `look`
+/// is called.
+fn kill_at_every_event(project: &Project, mut look: impl FnMut()) -> usize {
+    let events_of = |project: &Project| {
+        let lines = project.run("--json log session -n 1000").stdout;
+        lines.lines().count()
+    };
+    let mut kills = 0;
+    loop {
+        let before = events_of(project);
+        let mut child = begin(project, "session run");
+        let mut code = None;
+        wait_for("a step of the session", || {
+            code = child.try_wait().unwrap().map(|status| status.code());
+            code.is_some() || events_of(project) > before
+        });
+        if code.is_none() {
+            kill(child.id(), "-KILL");
+            kills += 1;
+            assert!(kills < 80, "it comes to an end: {}", project.run("log -n 45").stdout);
+        }
+        let ran: crate::harness::Ran = child.wait_with_output().unwrap().into();
+        look();
+        if code.is_some() {
+            assert_eq!(ran.code, 0, "{ran}\n{}", project.run("log -n 1000").stdout);
+            return kills;
+        }
+    }
+}
+
+/// What is done once was done once, and no agent is left.
+#[track_caller]
+fn was_done_once(project: &Project) {
+    for kind in ["set_apart", "task_placed", "task_joined", "request_landed", "trees_closed"] {
+        assert_eq!(events(project, kind).len(), 1, "{kind}");
+    }
+    assert!(keepers(project).is_empty());
+}
+
+#[test]
+fn killed_at_every_step_of_what_is_corrected_it_comes_to_the_same_end() {
+    let corrected = |project: &Project, tasks: &mut Value| {
+        let wrong = contract(project, "task-breakdown.yaml", &small_plan("payment/ has it"));
+        tasks["plan"] = json!([wrong, tasks["plan"][0]]);
+        let mut first = tasks["implement-T1-S1"][0].clone();
+        let outside = json!({"write": {"file": "other.txt", "text": "x\n"}});
+        first["steps"].as_array_mut().unwrap().insert(0, outside);
+        let second = json!({"steps": [{"run": "rm other.txt"}, {"done": "took it back"}]});
+        tasks["implement-T1-S1"] = json!([first, second]);
+    };
+    let whole = with_agents(corrected);
+    whole.must("session run");
+    let whole = texts(&whole);
+    let project = with_agents(corrected);
+    let kills = kill_at_every_event(&project, || ());
+    assert!(kills >= 8, "{kills}");
+    apart::is_merged(&project);
+    assert_eq!(state(&project)["request"]["global_phase"], "complete");
+    assert_eq!(texts(&project), whole);
+    for (kind, times) in [("plan_sent_back", 1), ("gate_failed", 1), ("call_failed", 0)] {
+        let all = events(&project, kind);
+        assert_eq!(all.len(), times, "{kind}: {all:#?}\n{}", project.run("log -n 1000").stdout);
+    }
+    was_done_once(&project);
+}
+
 #[test]
 fn killed_at_every_step_it_comes_to_the_same_end() {
     let whole = with_agents(|_, _| {});
     whole.must("session run");
     let whole = texts(&whole);
     let project = with_agents(|_, _| {});
-    let events_of = |project: &Project| {
-        let lines = project.run("--json log session -n 1000").stdout;
-        lines.lines().count()
-    };
     let is_judged = || {
         let of_tests = |it: &&Value| it["body"]["gate"] == "GATE-2";
         events(&project, "gate_passed").iter().filter(of_tests).count() == 1
     };
-    let (mut kills, mut runs_when_judged) = (0, None);
-    loop {
-        let before = events_of(&project);
-        let mut child = begin(&project, "session run");
-        let mut code = None;
-        wait_for("a step of the session", || {
-            code = child.try_wait().unwrap().map(|status| status.code());
-            code.is_some() || events_of(&project) > before
-        });
-        if code.is_none() {
-            kill(child.id(), "-KILL");
-            kills += 1;
-            assert!(kills < 40, "it comes to an end");
-        }
-        let ran: crate::harness::Ran = child.wait_with_output().unwrap().into();
+    let mut runs_when_judged = None;
+    let kills = kill_at_every_event(&project, || {
         if runs_when_judged.is_none() && is_judged() {
             runs_when_judged = Some(test_runs(&project));
         }
-        if code.is_some() {
-            assert_eq!(ran.code, 0, "{ran}\n{}", project.run("log -n 1000").stdout);
-            break;
-        }
-    }
+    });
     assert!(kills >= 6, "{kills}");
     is_complete(&project);
     assert_eq!(texts(&project), whole);
     // Tests whose run was killed are run again; those that were judged never are.
     assert_eq!(runs_when_judged, Some(test_runs(&project)));
-    for kind in ["set_apart", "task_placed", "task_joined", "request_landed", "trees_closed"] {
-        assert_eq!(events(&project, kind).len(), 1, "{kind}");
-    }
-    assert!(keepers(&project).is_empty());
+    was_done_once(&project);
 }
 
 #[test]

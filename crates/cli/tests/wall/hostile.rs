@@ -62,7 +62,12 @@ fn there_are_enough_different_commands() {
 const OF_COMMANDS: [&str; 3] = ["settings", "journal", "kept"];
 
 /// What a command has done that it must not.
-fn effects(site: &mut Site, before: &Picture, after: &Picture, output: &[u8]) -> Vec<&'static str> {
+fn effects(
+    site: &mut Site,
+    persons: usize,
+    (before, after): (&Picture, &Picture),
+    output: &[u8],
+) -> Vec<&'static str> {
     let is_open = |topic: &str| match topic {
         "committed" => site.phase.commits(),
         "written" => site.phase.writes(),
@@ -75,7 +80,9 @@ fn effects(site: &mut Site, before: &Picture, after: &Picture, output: &[u8]) ->
         .filter(|topic| !is_open(topic) && seen(before, topic) != seen(after, topic))
         .collect();
     // An agent may pass gates and go on by Waypost's own commands; the machine says when.
-    if found.iter().all(|topic| OF_COMMANDS.contains(topic)) && site.only_agents_have_acted() {
+    if found.iter().all(|topic| OF_COMMANDS.contains(topic))
+        && site.acts_of_persons() == Some(persons)
+    {
         found.clear();
     }
     let text = String::from_utf8_lossy(output);
@@ -152,6 +159,8 @@ fn nothing_happens(wall: Wall, phase: Phase) {
 
 fn nothing_happens_to(user: User, wall: Wall, phase: Phase) {
     let Some(mut site) = Site::of(user, wall, phase) else { return };
+    // By the test itself, where one sits at its terminal.
+    let persons = site.acts_of_persons().unwrap();
     let mut failures = Vec::new();
     let name = format!("hostile {user:?} {wall:?} {phase:?}");
     let all = sample::of(&name, commands(), SAMPLE, |it| it.class.clone());
@@ -165,7 +174,7 @@ fn nothing_happens_to(user: User, wall: Wall, phase: Phase) {
         let output = site.call(&text);
         let after = site.picture();
         let said = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
-        let effects = effects(&mut site, &before, &after, &said);
+        let effects = effects(&mut site, persons, (&before, &after), &said);
         if !effects.is_empty() {
             let difference = difference(&before, &after);
             let failure = format!("{class}: {text}\n  {}{difference}", effects.join(", "));

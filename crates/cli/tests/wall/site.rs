@@ -353,13 +353,13 @@ impl Site {
         assert!(output.status.success(), "waypost {words:?}: {output:?}");
     }
 
-    /// Whether the journal is whole, and nothing in it was done by a person: none is here.
-    pub(crate) fn only_agents_have_acted(&self) -> bool {
+    /// How many entries of the journal a person has made; none if it cannot be read.
+    pub(crate) fn acts_of_persons(&self) -> Option<usize> {
         let mut command = self.outside(env!("CARGO_BIN_EXE_waypost"));
         let output = command.args(["--json", "log"]).current_dir(self.root()).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
-        let is_agents = |line: &str| line.contains("\"actor\":\"agent:");
-        output.status.success() && text.lines().count() > 0 && text.lines().all(is_agents)
+        let of_persons = text.lines().filter(|line| line.contains("\"actor\":\"person"));
+        output.status.success().then(|| of_persons.count())
     }
 
     /// A program outside, as the person has it.

@@ -183,6 +183,10 @@ fn nothing_happens_to(user: User, wall: Wall, phase: Phase) {
             // What was broken would be found again with every command that follows.
             let Some(fresh) = Site::of(user, wall, phase) else { break };
             site = fresh;
+        } else if OF_COMMANDS.iter().any(|topic| seen(&before, topic) != seen(&after, topic)) {
+            // The workflow has gone on, and the next command is for this phase.
+            let Some(fresh) = Site::of(user, wall, phase) else { break };
+            site = fresh;
         } else if before != after || phase == Phase::Open {
             // With all open, Waypost itself closes the last gate for any change that stays.
             site.restore();

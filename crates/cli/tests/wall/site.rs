@@ -507,6 +507,10 @@ impl Site {
             let _none = fs::remove_file(&path);
             let _none = fs::remove_dir_all(&path);
         }
+        // While commits are open references may be broken, and git would not replace these.
+        for (name, commit) in [("main", &self.child), ("side", &self.base)] {
+            fs::write(root.join(".git/refs/heads").join(name), format!("{commit}\n")).unwrap();
+        }
         let refs = self.git(&root, &["for-each-ref", "--format=%(refname)"]);
         fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         for name in refs.lines() {

@@ -134,7 +134,13 @@ pub(super) fn out(real: &Path, copy: &Path, name: &OsStr, mark: Option<Mark>) ->
         }
     }
     let Ok(bytes) = bytes(&from) else { return Ok(false) };
-    if name == "HEAD" && !is_head(&bytes) {
+    // With either of these malformed git would not work in the repository at all.
+    let is_well_formed = match name.to_str() {
+        Some("HEAD") => is_head(&bytes),
+        Some("packed-refs") => is_list_of_references(&bytes),
+        _ => true,
+    };
+    if !is_well_formed {
         return Ok(false);
     }
     let mut file = File::create_new(&lock)?;
@@ -154,6 +160,20 @@ fn is_head(bytes: &[u8]) -> bool {
     };
     let is_hash = matches!(text.len(), 40 | 64) && text.bytes().all(|it| it.is_ascii_hexdigit());
     is_hash || text.strip_prefix("ref: refs/heads/").is_some_and(is_name)
+}
+
+/// Whether these are the bytes of `packed-refs`: names with their commits, and what tags lead to.
+fn is_list_of_references(bytes: &[u8]) -> bool {
+    let is_hash =
+        |text: &[u8]| matches!(text.len(), 40 | 64) && text.iter().all(u8::is_ascii_hexdigit);
+    let is_line = |line: &[u8]| match line {
+        [] | [b'#', ..] => true,
+        [b'^', hash @ ..] => is_hash(hash),
+        line => line.iter().position(|byte| *byte == b' ').is_some_and(|at| {
+            is_hash(&line[..at]) && line[at + 1..].starts_with(b"refs/") && !line.contains(&0)
+        }),
+    };
+    bytes.is_empty() || bytes.ends_with(b"\n") && bytes.split(|byte| *byte == b'\n').all(is_line)
 }
 
 /// Copies the plain files of a folder and of those in it, and removes what is there besides.
@@ -187,4 +207,24 @@ pub(super) fn runs_commands(folder: &Path) -> bool {
             matches!(word, "exec" | "x")
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lists_of_references_are_carried_out_as_such() {
+        let hash = "0123456789abcdef0123456789abcdef01234567";
+        let list = format!(
+            "# pack-refs with: peeled fully-peeled sorted \n{hash} refs/heads/main\n{hash} refs/tags/v1\n^{hash}\n"
+        );
+        assert!(is_list_of_references(list.as_bytes()));
+        assert!(is_list_of_references(b""));
+        for bad in ["evil\n", "x refs/heads/main\n", "^x\n"] {
+            assert!(!is_list_of_references(format!("{list}{bad}").as_bytes()), "{bad}");
+        }
+        assert!(!is_list_of_references(list.trim_end().as_bytes()));
+        assert!(!is_list_of_references(format!("{hash} HEAD\n").as_bytes()));
+    }
 }

@@ -476,6 +476,10 @@ impl Site {
         ];
         let text =
             pairs.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
+        if self.wall == Wall::None {
+            // Nothing is run.
+            return text;
+        }
         // `/tmp` is shared with other sites, and process numbers inside are small.
         let own = self.folder.path().file_name().and_then(|name| name.to_str()).unwrap_or_default();
         text.split(' ')
@@ -508,8 +512,11 @@ impl Site {
             let _none = fs::remove_dir_all(&path);
         }
         // While commits are open references may be broken, and git would not replace these.
+        let heads = root.join(".git/refs/heads");
+        fs::create_dir_all(&heads).unwrap();
         for (name, commit) in [("main", &self.child), ("side", &self.base)] {
-            fs::write(root.join(".git/refs/heads").join(name), format!("{commit}\n")).unwrap();
+            // One that is a folder now is git's to replace.
+            let _folder = fs::write(heads.join(name), format!("{commit}\n"));
         }
         let refs = self.git(&root, &["for-each-ref", "--format=%(refname)"]);
         fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();

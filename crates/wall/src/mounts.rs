@@ -256,8 +256,11 @@ fn pick(step: &Step) -> Result<Option<OwnedFd>, WallError> {
             let nothing = clone_of(Path::new("/dev/null"));
             nothing.map(Some).map_err(WallError::file("hide", at))
         }
-        // What is not there needs no protection.
-        Step::Protect(at) => Ok(clone_of(at).ok()),
+        Step::Protect(at) => match clone_of(at) {
+            // What is not there needs no protection; for any other reason nothing runs without it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            picked => picked.map(Some).map_err(WallError::file("protect", at)),
+        },
         Step::Empty(_) | Step::Link { .. } | Step::Close(_) | Step::Open(_) => Ok(None),
     }
 }
@@ -460,7 +463,7 @@ mod tests {
             Step::Empty("/home/me".into()),
             show("/home/me/.cargo/bin", "/home/me/.cargo/bin", false),
             show("/tmp", "/tmp", true),
-            show("/views/0", "/work/shop/.git", true),
+            show("/views/0", "/srv/shop/.git", true),
             Step::Nothing("/etc/shadow".into()),
             Step::Link { at: "/run/waypost/bin/git".into(), to: "/opt/way post".into() },
             Step::Close("/run/waypost".into()),
@@ -470,14 +473,14 @@ mod tests {
     #[test]
     fn what_is_to_be_done_is_read_as_it_was_written() {
         let variables = vec![("PATH".into(), "/bin".into()), ("EMPTY".into(), "".into())];
-        let mounts = Mounts { steps: steps(), folder: "/work/shop".into(), variables };
+        let mounts = Mounts { steps: steps(), folder: "/srv/shop".into(), variables };
         assert_eq!(Mounts::from_bytes(&mounts.to_bytes()), Some(mounts.clone()));
         let bytes = mounts.to_bytes();
         // Cut short it is nothing: less would be hidden.
         for length in 0..bytes.len() {
             assert_eq!(Mounts::from_bytes(&bytes[..length]), None, "{length}");
         }
-        assert_eq!(Mounts::from_bytes(b"/work\0other\0/at\0end\0"), None);
+        assert_eq!(Mounts::from_bytes(b"/srv\0other\0/at\0end\0"), None);
     }
 
     #[test]
